@@ -94,6 +94,7 @@ fn dictionary(target: &str) -> Result<String> {
         "job_file" => (Some(""), None),
         "numbers" => (Some(" "), None),
         "beff" => (None, Some("crates/weir-doors/src/beff")),
+        "axio" => (None, Some("crates/weir-doors/src/axio")),
         "kio" => (None, Some("crates/weir-doors/src/kio")),
         "selftest" => (None, Some("crates/weir-doors/src/selftest")),
         _ => (None, None),

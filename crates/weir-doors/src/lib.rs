@@ -13,6 +13,7 @@ macro_rules! push {
     }};
 }
 
+pub mod axio;
 pub mod beff;
 pub mod compare;
 mod date;
@@ -52,6 +53,7 @@ pub const DOORS: &[Door] = &[
     kio::DOOR,
     beff::DOOR,
     net::DOOR,
+    axio::DOOR,
     selftest::DOOR,
     rpc::DOOR,
     show::DOOR,

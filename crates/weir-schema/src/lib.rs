@@ -32,6 +32,8 @@ mod memory;
 mod merge;
 mod metrics;
 mod outcome;
+mod packet_path;
+mod packet_path_result;
 mod pair_matrix;
 mod plan;
 mod prune;
@@ -98,6 +100,13 @@ pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
+pub use packet_path::{
+    IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES,
+    PACKET_PATH_KINDS, PacketPathWorkload, PacketStream, PathGroup, PathStage, StageBatches,
+};
+pub use packet_path_result::{
+    PacketPathOutcome, PathIteration, PathSide, PathThread, StageFigures,
+};
 pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
 pub use plan::{
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,

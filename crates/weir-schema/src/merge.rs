@@ -9,7 +9,7 @@
 use weir_stats::{BatchError, SeriesError};
 use weir_units::{Bytes, Nanos};
 
-use crate::metrics::{loop_metrics, rpc_metrics};
+use crate::metrics::{loop_metrics, packet_path_metrics, rpc_metrics};
 use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::both;
 use crate::result::{
@@ -200,6 +200,7 @@ impl JobResult {
         match &self.outcome {
             Outcome::Loop(done) => self.metrics = loop_metrics(done),
             Outcome::Rpc(done) => self.metrics = rpc_metrics(done),
+            Outcome::PacketPath(done) => self.metrics = packet_path_metrics(done),
             Outcome::None | Outcome::Exchange(_) | Outcome::LatencyBandwidth(_) => {}
         }
     }

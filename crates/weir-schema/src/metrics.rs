@@ -14,6 +14,7 @@ use crate::kind::KindName;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_bandwidth_figures::{PairRange, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
+use crate::packet_path_result::PacketPathOutcome;
 use crate::rates::total_rate;
 use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
 use crate::rpc_result::RpcOutcome;
@@ -50,6 +51,15 @@ pub(crate) fn rpc_metrics(done: &RpcOutcome) -> Vec<Metric> {
     if !done.masters.is_empty() {
         all.push(Metric::low("rpc failures", "", failures));
     }
+    all
+}
+
+/// Those of the loop over messages, and packets per second.
+pub(crate) fn packet_path_metrics(done: &PacketPathOutcome) -> Vec<Metric> {
+    let packets = done.packets_per_s();
+    let packets = packets.map(|rate| Metric::high("packet rate", "packets/s", rate));
+    let mut all: Vec<Metric> = packets.into_iter().collect();
+    all.extend(loop_metrics(&done.workers));
     all
 }
 

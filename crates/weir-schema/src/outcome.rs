@@ -12,6 +12,7 @@ use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
+use crate::packet_path_result::PacketPathOutcome;
 use crate::result::{Confidence, JobResult, Span, WorkerResult};
 use crate::rpc_result::RpcOutcome;
 
@@ -31,6 +32,8 @@ pub enum Outcome {
     LatencyBandwidth(Box<LatencyBandwidthResult>),
     /// Requests to servers, each with a reply.
     Rpc(Box<RpcOutcome>),
+    /// Messages in packets through stages, and their answers.
+    PacketPath(Box<PacketPathOutcome>),
 }
 
 /// What the workers of a loop did.
@@ -66,6 +69,7 @@ impl Outcome {
         match self {
             Self::Loop(done) => Some(done),
             Self::Rpc(done) => Some(&done.workers),
+            Self::PacketPath(done) => Some(&done.workers),
             Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
         }
     }
@@ -75,6 +79,7 @@ impl Outcome {
         match self {
             Self::Loop(done) => Some(done),
             Self::Rpc(done) => Some(&mut done.workers),
+            Self::PacketPath(done) => Some(&mut done.workers),
             Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
         }
     }
@@ -124,6 +129,14 @@ impl JobResult {
     pub fn rpc(&self) -> Option<&RpcOutcome> {
         match &self.outcome {
             Outcome::Rpc(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    /// What a packet path did, where that was its work.
+    pub fn packet_path(&self) -> Option<&PacketPathOutcome> {
+        match &self.outcome {
+            Outcome::PacketPath(done) => Some(done),
             _ => None,
         }
     }

@@ -96,6 +96,8 @@ workloads! {
     Rpc(crate::rpc::RpcWorkload) counts crate::rpc::RPC_KINDS;
     /// Ping-pongs and rings of messages between ranks.
     LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
+    /// Messages in packets through stages, and their answers.
+    PacketPath(crate::packet_path::PacketPathWorkload) counts crate::packet_path::PACKET_PATH_KINDS;
     /// What a newer weir or another program did, in a result of theirs.
     Unknown(UnknownWorkload) counts NO_KINDS;
 }

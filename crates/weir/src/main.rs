@@ -4,6 +4,7 @@
 //! streams, report files, signals.
 #![forbid(unsafe_code)]
 
+mod axio;
 mod beff;
 mod command_turn;
 mod compare;
@@ -86,6 +87,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("kio", kio::run),
     ("beff", beff::run),
     ("selftest", selftest::run),
+    ("axio", axio::run),
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),

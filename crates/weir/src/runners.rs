@@ -18,6 +18,7 @@ pub(crate) struct Runners {
     exchange: weir_net::ExchangeRunner,
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
     rpc: weir_net::RpcRunner,
+    packet_path: weir_datapath::PacketPathRunner,
 }
 
 impl Runners {
@@ -29,6 +30,7 @@ impl Runners {
             &self.exchange,
             &self.latency_bandwidth,
             &self.rpc,
+            &self.packet_path,
         ]
     }
 }

@@ -10,7 +10,9 @@ use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Runs, Spawn};
 
 use crate::stored::{self, Stored};
-use crate::{Outcome, fio as fio_door, kio, output, printed, run as run_door, runners, selftest};
+use crate::{
+    Outcome, axio, fio as fio_door, kio, output, printed, run as run_door, runners, selftest,
+};
 
 /// The words after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -111,6 +113,7 @@ fn printed_by(
         "beff" => of_beff(result, words)?,
         "kio" => kio::printed_again(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
+        "axio" => axio::printed_again(result, words)?,
         "run" => of_run(result, &run::read_options(words)?),
         other => return of_door(other, result, words),
     }))

@@ -50,8 +50,11 @@ pub(super) struct LoopCosts {
 }
 
 impl LoopCosts {
-    /// Measures a job's loop, unless one like it was.
+    /// Measures a job's loop, unless one like it was. A workload without a load has a loop of its own.
     pub(super) fn measure(&mut self, index: usize, job: &Job, is_inline: bool, clock: &Clock) {
+        if job.workload.load().is_none() {
+            return;
+        }
         let job = unhindered(job);
         let load = job.load();
         let form = LoopForm {
@@ -195,6 +198,15 @@ mod tests {
         assert_eq!((costs.of(4), costs.known.len()), (Some(first), 1));
         costs.measure(5, &like, false, &clock);
         assert_eq!(costs.known.len(), 2);
+    }
+
+    #[test]
+    fn a_workload_with_a_loop_of_its_own_has_none_to_be_measured() {
+        let work = weir_schema::PacketPathWorkload::default();
+        let job = Job::alone("p", EngineChoice::new("ring"), work);
+        let mut costs = LoopCosts::default();
+        costs.measure(0, &job, true, &Clock::detect().0);
+        assert_eq!(costs.of(0), None);
     }
 
     #[test]

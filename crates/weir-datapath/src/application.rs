@@ -1,0 +1,485 @@
+//! A thread's part that makes and takes messages: on a client requests and their answers, on a server the
+//! other way round.
+//!
+//! In: a ring from its dispatcher, a handler. Out: a ring to its dispatcher. Not here: how packets travel.
+
+use std::collections::VecDeque;
+
+use weir_schema::{PacketPathWorkload, PathSide};
+use weir_sys::clock::{Clock, Scale};
+use weir_units::Nanos;
+
+use crate::counts::{StepClock, ThreadCounts};
+use crate::flush::FlushTimer;
+use crate::frame::{PAYLOAD_AT, PacketHeader, payload, stamp_of, ticks_since, write_ports};
+use crate::handler::{MessageWork, Request, Verdict};
+use crate::message_form::MessageForm;
+use crate::outstanding::Outstanding;
+use crate::partial::{Added, Packets, Partials};
+use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+
+/// Rounds of a stall for buffers, with a look at each, before other stages have their turn.
+const LOOKS_FOR_BUFFERS: u32 = 64;
+
+/// Who a part is, and its rings.
+#[derive(Debug)]
+pub(crate) struct ApplicationParts {
+    pub(crate) side: PathSide,
+    pub(crate) stream: u8,
+    pub(crate) thread: u8,
+    /// Dispatchers of the other side.
+    pub(crate) peers: Vec<u8>,
+    pub(crate) tx: BufferSender,
+    pub(crate) rx: BufferReceiver,
+}
+
+/// A thread's part that makes and takes messages.
+#[derive(Debug)]
+pub(crate) struct Application<W> {
+    side: PathSide,
+    stream: u8,
+    thread: u8,
+    peers: Vec<u8>,
+    next_peer: usize,
+    tx: BufferSender,
+    rx: BufferReceiver,
+    handler: W,
+    /// What it sends.
+    form: MessageForm,
+    /// Packets of what it takes.
+    taken_packets: u32,
+    pub(crate) outstanding: Outstanding,
+    partials: Partials,
+    /// Messages that are whole and were not taken yet; their lists of packets, to be used again.
+    whole: VecDeque<Packets>,
+    spare: Vec<Packets>,
+    batch_tx: usize,
+    batch_rx: usize,
+    tx_timer: FlushTimer,
+    rx_timer: FlushTimer,
+    /// In ticks.
+    flush: u64,
+    timeout: u64,
+    next_look: u64,
+    spin_per_message: u64,
+    work_per_message: u64,
+    is_answered: bool,
+    new_buffers: bool,
+    first_port: u16,
+    scale: Scale,
+}
+
+impl<W: MessageWork> Application<W> {
+    pub(crate) fn new(
+        work: &PacketPathWorkload,
+        parts: ApplicationParts,
+        handler: W,
+        scale: Scale,
+    ) -> Self {
+        let ticks = |span: Nanos| scale.to_ticks(span);
+        let (sent, taken) = match parts.side {
+            PathSide::Client if work.echo => (work.request_bytes, work.request_bytes),
+            PathSide::Client => (work.request_bytes, work.whole_response()),
+            PathSide::Server => (work.whole_response(), work.request_bytes),
+        };
+        Self {
+            side: parts.side,
+            stream: parts.stream,
+            thread: parts.thread,
+            peers: parts.peers,
+            next_peer: 0,
+            tx: parts.tx,
+            rx: parts.rx,
+            handler,
+            form: MessageForm::of(work, sent),
+            taken_packets: work.packets(taken),
+            outstanding: Outstanding::new(work.in_flight, parts.thread),
+            partials: Partials::default(),
+            whole: VecDeque::new(),
+            spare: Vec::new(),
+            batch_tx: work.batches.application_tx as usize,
+            batch_rx: work.batches.application_rx as usize,
+            tx_timer: FlushTimer::default(),
+            rx_timer: FlushTimer::default(),
+            flush: ticks(work.flush_ns),
+            timeout: ticks(work.message_timeout_ns),
+            next_look: 0,
+            spin_per_message: work.ticks_per_message,
+            work_per_message: ticks(work.work_ns),
+            is_answered: work.is_answered(),
+            new_buffers: work.new_buffers,
+            first_port: work.first_port,
+            scale,
+        }
+    }
+
+    /// Ports of what is sent now: to the next dispatcher of the other side.
+    fn ports(&mut self) -> (u16, u16) {
+        let at = self.next_peer % self.peers.len().max(1);
+        self.next_peer = self.next_peer.wrapping_add(1);
+        let peer = self.peers.get(at).copied().unwrap_or_default();
+        let port = |thread: u8| self.first_port.wrapping_add(u16::from(thread));
+        (port(self.thread), port(peer))
+    }
+
+    /// Makes a batch of requests; packets that moved.
+    #[inline]
+    pub(crate) fn transmit<const TIMED: bool>(
+        &mut self,
+        pool: &mut Pool,
+        now: u64,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        if self.side == PathSide::Server {
+            // A server's messages are answers, which are made where messages are taken.
+            return 0;
+        }
+        let room = self.outstanding.room();
+        if !self.tx_timer.is_due(room, self.batch_tx, now, self.flush) {
+            counts.rounds_without_credit += 1;
+            counts.application_tx.empty();
+            counts.idle += steps.step();
+            return 0;
+        }
+        let messages = room.min(self.batch_tx);
+        let needed = messages * self.form.packets as usize;
+        let mut looks = 0;
+        while !pool.has(needed) {
+            looks += 1;
+            if looks == LOOKS_FOR_BUFFERS {
+                counts.rounds_without_buffers += 1;
+                counts.application_tx.empty();
+                let stall = steps.step();
+                if TIMED {
+                    counts.application_tx.time(0, stall, stall);
+                    counts.application_tx.stall(stall);
+                }
+                return 0;
+            }
+            std::hint::spin_loop();
+        }
+        let stall = steps.step();
+        let sent = self.make(messages, pool, now, counts);
+        let call = steps.step();
+        counts.application_tx.batch(sent);
+        if TIMED {
+            counts.application_tx.time(sent, stall + call, stall);
+            counts.application_tx.stall(stall);
+            counts.application_tx.call(call);
+        }
+        sent
+    }
+
+    fn make(
+        &mut self,
+        messages: usize,
+        pool: &mut Pool,
+        now: u64,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        let ports = self.ports();
+        let mut sent = 0;
+        for _ in 0..messages {
+            let Some(message) = self.outstanding.begin(now) else {
+                break;
+            };
+            let header = PacketHeader {
+                stream: self.stream,
+                stamp: stamp_of(now),
+                packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
+                segment: 0,
+                message,
+            };
+            sent += self.write_request(&header, ports, pool, counts);
+            if !self.is_answered {
+                // Nothing will come back: what was sent is done.
+                self.outstanding.end(message);
+                counts.answered += 1;
+            }
+        }
+        self.tx.publish();
+        sent
+    }
+
+    fn write_request(
+        &mut self,
+        header: &PacketHeader,
+        (source, target): (u16, u16),
+        pool: &mut Pool,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        let mut sent = 0;
+        for segment in 0..self.form.packets {
+            let Some(mut buffer) = pool.take() else {
+                break;
+            };
+            let length = self.form.frames[segment as usize];
+            let frame = pool.memory.resize(&mut buffer, length);
+            write_ports(frame, source, target);
+            let segment16 = u16::try_from(segment).unwrap_or(u16::MAX);
+            let header = PacketHeader {
+                segment: segment16,
+                ..*header
+            };
+            header.write(frame);
+            self.handler.request(segment, &mut frame[PAYLOAD_AT..]);
+            match self.tx.push(buffer) {
+                Ok(()) => sent += 1,
+                Err(buffer) => {
+                    counts.application_drops += 1;
+                    pool.free(buffer);
+                }
+            }
+        }
+        sent
+    }
+
+    /// Takes messages; packets that moved.
+    #[inline]
+    pub(crate) fn receive<const TIMED: bool>(
+        &mut self,
+        pool: &mut Pool,
+        now: u64,
+        clock: &Clock,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        if now >= self.next_look {
+            self.look_for_lost(now, counts);
+        }
+        let messages = self.whole_messages(pool, counts);
+        if !self
+            .rx_timer
+            .is_due(messages, self.batch_rx, now, self.flush)
+        {
+            counts.application_rx.empty();
+            counts.idle += steps.step();
+            return 0;
+        }
+        let dequeue = steps.step();
+        let seen = if TIMED { steps.last() } else { now };
+        let (taken, packets) = match self.side {
+            PathSide::Client => self.take_answers(seen, pool, counts),
+            PathSide::Server => self.answer_messages(messages, pool, counts),
+        };
+        let call = steps.step();
+        self.be_busy(taken, clock);
+        let busy = steps.step();
+        counts.application_rx.batch(packets);
+        if TIMED {
+            counts
+                .application_rx
+                .time(packets, dequeue + call + busy, 0);
+            counts.application_rx.call(call);
+        }
+        packets
+    }
+
+    /// Ticks that the plan adds per message.
+    fn be_busy(&self, messages: usize, clock: &Clock) {
+        let work = match self.side {
+            PathSide::Client => 0,
+            PathSide::Server => self.work_per_message,
+        };
+        let ticks = (self.spin_per_message + work).saturating_mul(messages as u64);
+        if ticks > 0 {
+            let start = clock.now();
+            while clock.now().since(start) < ticks {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// How many whole messages there are.
+    fn whole_messages(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
+        let there = self.rx.look() as usize;
+        if self.taken_packets == 1 {
+            return there + self.whole.len();
+        }
+        for _ in 0..there {
+            let Some(buffer) = self.rx.pop() else {
+                break;
+            };
+            let Some(header) = PacketHeader::read(pool.memory.frame(&buffer)) else {
+                pool.free(buffer);
+                continue;
+            };
+            match self.partials.add(&header, buffer) {
+                Added::Partial => {}
+                Added::Whole(packets) => self.whole.push_back(packets),
+            }
+        }
+        self.rx.release();
+        counts.incomplete += std::mem::take(&mut self.partials.incomplete);
+        self.partials
+            .broken
+            .drain(..)
+            .for_each(|buffer| pool.free(buffer));
+        self.whole.len()
+    }
+
+    /// The packets of the next message.
+    fn next_message(&mut self) -> Option<Packets> {
+        if let Some(packets) = self.whole.pop_front() {
+            return Some(packets);
+        }
+        if self.taken_packets > 1 {
+            return None;
+        }
+        let buffer = self.rx.pop()?;
+        let mut packets = self.spare.pop().unwrap_or_default();
+        packets.push(buffer);
+        Some(packets)
+    }
+
+    /// A client hears of its messages again: how many, and their packets.
+    fn take_answers(
+        &mut self,
+        seen: u64,
+        pool: &mut Pool,
+        counts: &mut ThreadCounts,
+    ) -> (usize, usize) {
+        let (mut messages, mut count) = (0, 0);
+        while let Some(mut packets) = self.next_message() {
+            let header = packets.first();
+            let header = header.and_then(|first| PacketHeader::read(pool.memory.frame(first)));
+            if let Some(header) = header {
+                if self.outstanding.end(header.message) {
+                    counts.answered += 1;
+                    let ticks = ticks_since(header.stamp, seen);
+                    counts.latency.record(self.scale.to_nanos(ticks));
+                } else {
+                    counts.late += 1;
+                }
+            }
+            messages += 1;
+            count += packets.len();
+            packets.drain(..).for_each(|buffer| pool.free(buffer));
+            self.spare.push(packets);
+        }
+        self.rx.release();
+        (messages, count)
+    }
+
+    /// A server answers its messages: how many, and their packets. What there are no buffers for is
+    /// left for the next pass.
+    fn answer_messages(
+        &mut self,
+        messages: usize,
+        pool: &mut Pool,
+        counts: &mut ThreadCounts,
+    ) -> (usize, usize) {
+        let ports = self.ports();
+        let (mut taken, mut count) = (0, 0);
+        for _ in 0..messages {
+            let needs_new = self.needs_new_buffers();
+            if needs_new && !pool.has(self.form.packets as usize) {
+                counts.rounds_without_buffers += 1;
+                break;
+            }
+            let Some(mut packets) = self.next_message() else {
+                break;
+            };
+            count += packets.len();
+            taken += 1;
+            let verdict = self.handler.take(&pool.memory, &packets);
+            counts.wrong += u64::from(verdict == Verdict::Wrong);
+            if verdict != Verdict::Silence {
+                self.answer(&mut packets, needs_new, ports, pool, counts);
+            }
+            packets.drain(..).for_each(|buffer| pool.free(buffer));
+            self.spare.push(packets);
+        }
+        self.rx.release();
+        self.tx.publish();
+        (taken, count)
+    }
+
+    /// Answers of several packets are always new: their requests have fewer.
+    fn needs_new_buffers(&self) -> bool {
+        self.new_buffers || self.form.packets > 1
+    }
+
+    /// Writes an answer and hands it on.
+    fn answer(
+        &mut self,
+        request: &mut Packets,
+        needs_new: bool,
+        ports: (u16, u16),
+        pool: &mut Pool,
+        counts: &mut ThreadCounts,
+    ) {
+        let first = request.first();
+        let Some(header) = first.and_then(|first| PacketHeader::read(pool.memory.frame(first)))
+        else {
+            return;
+        };
+        if !needs_new {
+            let buffer = request.swap_remove(0);
+            self.write_answer(&header, 0, (buffer, None), ports, pool, counts);
+            return;
+        }
+        for segment in 0..self.form.packets {
+            let Some(buffer) = pool.take() else {
+                break;
+            };
+            let from = request.get(segment as usize);
+            self.write_answer(&header, segment, (buffer, from), ports, pool, counts);
+        }
+    }
+
+    fn write_answer(
+        &mut self,
+        header: &PacketHeader,
+        segment: u32,
+        (mut buffer, request): (PacketBuffer, Option<&PacketBuffer>),
+        (source, target): (u16, u16),
+        pool: &mut Pool,
+        counts: &mut ThreadCounts,
+    ) {
+        let is_in_place = !self.needs_new_buffers();
+        let length = self.form.frames[segment as usize];
+        let frame = pool.memory.resize(&mut buffer, length);
+        write_ports(frame, source, target);
+        let header = PacketHeader {
+            packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
+            segment: u16::try_from(segment).unwrap_or(u16::MAX),
+            ..*header
+        };
+        header.write(frame);
+        let room = &mut frame[PAYLOAD_AT..];
+        match request {
+            _ if is_in_place => self.handler.answer(segment, Request::InPlace, room),
+            Some(from) => {
+                let from = payload(pool.memory.frame(from));
+                self.handler.answer(segment, Request::Payload(from), room);
+            }
+            None => self.handler.answer(segment, Request::Payload(&[]), room),
+        }
+        if let Err(buffer) = self.tx.push(buffer) {
+            counts.application_drops += 1;
+            pool.free(buffer);
+        }
+    }
+
+    /// Messages whose answer does not come any more.
+    fn look_for_lost(&mut self, now: u64, counts: &mut ThreadCounts) {
+        self.next_look = now + self.timeout / 8 + 1;
+        if self.is_answered {
+            counts.lost += self.outstanding.expire(now, self.timeout);
+        }
+    }
+
+    /// Frees whatever it holds and what has come to it: nobody sends any more.
+    pub(crate) fn close(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) {
+        self.partials.close();
+        counts.incomplete += std::mem::take(&mut self.partials.incomplete);
+        let whole = self.whole.drain(..).flatten();
+        let held = self.partials.broken.drain(..).chain(whole);
+        held.for_each(|buffer| pool.free(buffer));
+        while let Some(buffer) = self.rx.pop() {
+            pool.free(buffer);
+        }
+    }
+}

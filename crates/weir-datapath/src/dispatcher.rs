@@ -1,0 +1,344 @@
+//! A dispatcher: collects packets of threads and hands them to the link; takes packets from the link and
+//! hands them to threads.
+//!
+//! In: rings from threads, the link. Out: the link, rings to threads. A packet of a stream or thread that
+//! another dispatcher of the side serves is handed over to that. Not here: what messages mean.
+
+use std::collections::VecDeque;
+
+use weir_run::generate::rng::Rng;
+use weir_schema::{PacketPathWorkload, PathSide};
+use weir_sys::clock::Scale;
+
+use crate::counts::{StepClock, ThreadCounts};
+use crate::flush::FlushTimer;
+use crate::frame::{LowerHeaders, PacketHeader, turn_round};
+use crate::link::PacketLink;
+use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+
+/// Packets that a dispatcher holds each way.
+const ARRAY: usize = 2048;
+
+/// Where the packets of a stream go on a server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamRoute {
+    pub(crate) stream: u8,
+    /// Own threads of it.
+    pub(crate) own: Vec<usize>,
+    /// The dispatcher that serves it, where this one does not.
+    pub(crate) other: Option<usize>,
+}
+
+/// Where packets go.
+#[derive(Clone, Debug)]
+pub(crate) enum Routes {
+    /// To the thread that made the message.
+    Origin(Box<[Route; 16]>),
+    /// To the threads of its stream in turn.
+    Stream(Vec<StreamRoute>),
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// To this thread's ring.
+    Own(usize),
+    /// To this dispatcher.
+    Other(usize),
+    /// Nowhere.
+    #[default]
+    Nowhere,
+}
+
+impl Routes {
+    #[inline]
+    fn of(&self, header: &PacketHeader) -> Route {
+        match self {
+            Self::Origin(threads) => threads[header.origin() & 15],
+            Self::Stream(streams) => {
+                let found = streams.iter().find(|one| one.stream == header.stream);
+                match found {
+                    Some(one) if !one.own.is_empty() => {
+                        Route::Own(one.own[header.turn() % one.own.len()])
+                    }
+                    Some(one) => one.other.map_or(Route::Nowhere, Route::Other),
+                    None => Route::Nowhere,
+                }
+            }
+        }
+    }
+}
+
+/// A ring from a thread.
+#[derive(Debug)]
+pub(crate) struct ThreadSource {
+    pub(crate) ring: BufferReceiver,
+    pub(crate) timer: FlushTimer,
+}
+
+/// A thread's part as dispatcher.
+#[derive(Debug)]
+pub(crate) struct Dispatcher<L> {
+    sources: Vec<ThreadSource>,
+    targets: Vec<BufferSender>,
+    routes: Routes,
+    /// To the other dispatchers of the side.
+    others: Vec<BufferSender>,
+    /// From them.
+    handed: Vec<BufferReceiver>,
+    link: L,
+    headers: LowerHeaders,
+    tx: VecDeque<PacketBuffer>,
+    rx: Vec<PacketBuffer>,
+    link_timer: FlushTimer,
+    batch_tx: usize,
+    batch_rx: usize,
+    flush: u64,
+    /// It sends every packet back itself.
+    echoes: bool,
+    /// Of a million.
+    drops: u64,
+    rng: Rng,
+    /// What waited in the link after the last look, and when that was.
+    left: (u32, u64),
+}
+
+/// What a dispatcher is wired with.
+#[derive(Debug)]
+pub(crate) struct DispatcherParts<L> {
+    pub(crate) sources: Vec<ThreadSource>,
+    pub(crate) targets: Vec<BufferSender>,
+    pub(crate) routes: Routes,
+    pub(crate) others: Vec<BufferSender>,
+    pub(crate) handed: Vec<BufferReceiver>,
+    pub(crate) link: L,
+    pub(crate) side: PathSide,
+    pub(crate) seed: u64,
+}
+
+impl<L: PacketLink> Dispatcher<L> {
+    pub(crate) fn new(work: &PacketPathWorkload, parts: DispatcherParts<L>, scale: Scale) -> Self {
+        let side = parts.side;
+        Self {
+            sources: parts.sources,
+            targets: parts.targets,
+            routes: parts.routes,
+            others: parts.others,
+            handed: parts.handed,
+            link: parts.link,
+            headers: LowerHeaders::of(work, side),
+            tx: VecDeque::with_capacity(ARRAY),
+            rx: Vec::with_capacity(ARRAY),
+            link_timer: FlushTimer::default(),
+            batch_tx: work.batches.dispatch_tx as usize,
+            batch_rx: work.batches.dispatch_rx as usize,
+            flush: scale.to_ticks(work.flush_ns),
+            echoes: work.echo && side == PathSide::Server,
+            drops: match side {
+                PathSide::Client => u64::from(work.dropped_per_million),
+                PathSide::Server => 0,
+            },
+            rng: Rng::new(parts.seed),
+            left: (0, 0),
+        }
+    }
+
+    /// Collects and hands to the link; packets that moved.
+    #[inline]
+    pub(crate) fn transmit<const TIMED: bool>(
+        &mut self,
+        pool: &mut Pool,
+        now: u64,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        let collected = self.collect(pool, now, counts);
+        let collect = steps.step();
+        let is_due = self
+            .link_timer
+            .is_due(self.tx.len(), self.batch_tx, now, self.flush);
+        let sent = if is_due {
+            self.link.send(&pool.memory, &mut self.tx)
+        } else {
+            0
+        };
+        if !is_due {
+            counts.link_tx.empty();
+            if collected == 0 {
+                counts.dispatch_tx.empty();
+                counts.idle += collect;
+                return 0;
+            }
+        }
+        let flush = if is_due { steps.step() } else { 0 };
+        counts.dispatch_tx.batch(collected);
+        if is_due {
+            counts.link_tx.batch(sent);
+        }
+        if TIMED {
+            counts.dispatch_tx.time(collected, collect + flush, flush);
+            if is_due {
+                counts.link_tx.time(sent, flush, 0);
+                counts.dispatch_tx.stall(flush);
+            }
+        }
+        collected + sent
+    }
+
+    fn collect(&mut self, pool: &mut Pool, now: u64, counts: &mut ThreadCounts) -> usize {
+        let before = self.tx.len();
+        for source in &mut self.sources {
+            let room = ARRAY - self.tx.len();
+            let there = (source.ring.look() as usize).min(room);
+            if !source.timer.is_due(there, self.batch_tx, now, self.flush) {
+                continue;
+            }
+            for _ in 0..there {
+                let Some(mut buffer) = source.ring.pop() else {
+                    break;
+                };
+                if self.drops > 0 && self.rng.below(1_000_000) < self.drops {
+                    counts.dropped_on_purpose += 1;
+                    pool.free(buffer);
+                    continue;
+                }
+                self.headers.write(pool.memory.frame_mut(&mut buffer));
+                self.tx.push_back(buffer);
+            }
+            source.ring.release();
+        }
+        self.tx.len() - before
+    }
+
+    /// Takes from the link and hands out; packets that moved.
+    #[inline]
+    pub(crate) fn receive<const TIMED: bool>(
+        &mut self,
+        pool: &mut Pool,
+        now: u64,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        if TIMED {
+            self.watch(now, counts);
+        }
+        let room = if self.echoes {
+            ARRAY - self.tx.len()
+        } else {
+            ARRAY
+        };
+        let mut received = self.link.receive(&mut self.rx, self.batch_rx.min(room));
+        if TIMED {
+            self.left.0 = self
+                .left
+                .0
+                .saturating_sub(u32::try_from(received).unwrap_or(0));
+        }
+        received += self.take_handed();
+        let burst = steps.step();
+        if received == 0 {
+            counts.dispatch_rx.empty();
+            counts.idle += burst;
+            return 0;
+        }
+        let moved = if self.echoes {
+            self.send_back(pool)
+        } else {
+            self.hand_out(pool, counts)
+        };
+        let hand_out = steps.step();
+        counts.dispatch_rx.batch(moved);
+        if TIMED {
+            counts.dispatch_rx.time(moved, burst + hand_out, burst);
+            counts.dispatch_rx.stall(burst);
+        }
+        received
+    }
+
+    /// How fast packets come: each time more of them wait than were left, over the time since the last
+    /// look. A full queue hides how many came.
+    fn watch(&mut self, now: u64, counts: &mut ThreadCounts) {
+        let Some((waiting, most)) = self.link.waiting() else {
+            return;
+        };
+        let (left, then) = self.left;
+        if waiting > left && waiting < most && then > 0 {
+            let grown = (waiting - left) as usize;
+            counts.link_rx.batch(grown);
+            counts.link_rx.time(grown, now.saturating_sub(then), 0);
+        } else {
+            counts.link_rx.empty();
+        }
+        self.left = (waiting, now);
+    }
+
+    /// What other dispatchers handed over.
+    fn take_handed(&mut self) -> usize {
+        let before = self.rx.len();
+        for ring in &mut self.handed {
+            while self.rx.len() < ARRAY {
+                let Some(buffer) = ring.pop() else {
+                    break;
+                };
+                self.rx.push(buffer);
+            }
+            ring.release();
+        }
+        self.rx.len() - before
+    }
+
+    fn send_back(&mut self, pool: &mut Pool) -> usize {
+        let packets = self.rx.len();
+        for mut buffer in self.rx.drain(..) {
+            turn_round(pool.memory.frame_mut(&mut buffer));
+            self.tx.push_back(buffer);
+        }
+        packets
+    }
+
+    /// What does not fit is dropped, packet by packet; what fits behind it is not. How many fitted.
+    fn hand_out(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
+        let mut handed = 0;
+        for buffer in self.rx.drain(..) {
+            let header = PacketHeader::read(pool.memory.frame(&buffer));
+            let route = header.map_or(Route::Nowhere, |header| self.routes.of(&header));
+            let left = match route {
+                Route::Own(at) => self.targets[at].push(buffer),
+                Route::Other(at) => {
+                    counts.misrouted += 1;
+                    self.others[at].push(buffer)
+                }
+                Route::Nowhere => {
+                    counts.strays += 1;
+                    pool.free(buffer);
+                    continue;
+                }
+            };
+            match left {
+                Ok(()) => handed += 1,
+                Err(buffer) => {
+                    counts.dispatch_drops += 1;
+                    pool.free(buffer);
+                }
+            }
+        }
+        self.targets.iter_mut().for_each(BufferSender::publish);
+        self.others.iter_mut().for_each(BufferSender::publish);
+        handed
+    }
+
+    /// Frees whatever it holds and what has come to it: nobody sends any more.
+    pub(crate) fn close(&mut self, pool: &mut Pool) {
+        let held = self.tx.drain(..).chain(self.rx.drain(..));
+        held.for_each(|buffer| pool.free(buffer));
+        while self.link.receive(&mut self.rx, ARRAY) > 0 {
+            self.rx.drain(..).for_each(|buffer| pool.free(buffer));
+        }
+        let sources = self.sources.iter_mut().map(|source| &mut source.ring);
+        for ring in sources.chain(&mut self.handed) {
+            while let Some(buffer) = ring.pop() {
+                pool.free(buffer);
+            }
+        }
+    }
+}

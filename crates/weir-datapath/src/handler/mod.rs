@@ -1,0 +1,149 @@
+//! Message handlers: what a server does with a message and puts into its answer, and what a client puts
+//! into a request.
+//!
+//! A handler is a file with a [`MessageWork`] and a line in [`with_handler!`]; it is compiled into a loop
+//! of its own. In: the packets of a message. Out: payloads. Not here: headers, buffers, when it is
+//! called.
+
+mod file_read;
+mod file_write;
+mod inflate;
+mod key_value;
+mod plain;
+mod touch;
+
+pub(crate) use file_read::FileRead;
+pub(crate) use file_write::FileWrite;
+pub(crate) use inflate::{Inflate, packed_text};
+pub(crate) use key_value::KeyValue;
+pub(crate) use plain::{Discard, Fill, Same};
+pub(crate) use touch::Touch;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use weir_schema::PacketPathWorkload;
+
+use crate::frame::payload;
+use crate::pool::{PacketBuffer, PacketMemory};
+
+/// What a handler made of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is answered.
+    Answer,
+    /// It is answered, and its content was not what it should be.
+    Wrong,
+    /// It is not answered.
+    Silence,
+}
+
+/// Where the payload of an answer comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Request<'a> {
+    /// The answer is written over the request, whose payload is there already.
+    InPlace,
+    /// The request's payload.
+    Payload(&'a [u8]),
+}
+
+/// What a handler's memory begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandlerStart<'a> {
+    pub(crate) work: &'a PacketPathWorkload,
+    /// Of the thread.
+    pub(crate) seed: u64,
+    /// What requests hold, where that was made before the run.
+    pub(crate) content: &'a [u8],
+}
+
+/// What is done with messages.
+pub(crate) trait MessageWork: Send {
+    /// The memory of one thread.
+    fn new(start: &HandlerStart<'_>) -> Self;
+
+    /// A client fills a packet of a request.
+    #[inline]
+    fn request(&mut self, _segment: u32, payload: &mut [u8]) {
+        crate::frame::fill(payload);
+    }
+
+    /// A server takes the packets of a message.
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict;
+
+    /// It fills a packet of the answer.
+    fn answer(&mut self, segment: u32, request: Request<'_>, payload: &mut [u8]);
+}
+
+/// Has every byte of every packet pass through a register and a store, as the older program does.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    is_on: bool,
+    /// Stores to what other threads might see are not left out by a compiler.
+    sink: Box<AtomicU8>,
+}
+
+impl Scan {
+    pub(crate) fn new(work: &PacketPathWorkload) -> Self {
+        Self {
+            is_on: work.scan,
+            sink: Box::default(),
+        }
+    }
+
+    /// All bytes of the frames.
+    #[inline]
+    pub(crate) fn packets(&self, memory: &PacketMemory, packets: &[PacketBuffer]) {
+        if !self.is_on {
+            return;
+        }
+        for packet in packets {
+            for byte in memory.frame(packet) {
+                self.sink.store(*byte, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The request's payload, or a filling where it is not there, and in what is longer than it.
+#[inline]
+fn same_payload(request: Request<'_>, answer: &mut [u8]) {
+    if let Request::Payload(payload) = request {
+        let length = payload.len().min(answer.len());
+        answer[..length].copy_from_slice(&payload[..length]);
+        if answer.len() > length {
+            crate::frame::fill(&mut answer[length..]);
+        }
+    }
+}
+
+/// The payload of a packet.
+#[inline]
+fn payload_of<'a>(memory: &'a PacketMemory, packet: &'a PacketBuffer) -> &'a [u8] {
+    payload(memory.frame(packet))
+}
+
+/// Zeros, as many as the region of a thread has, at least so many.
+fn region(work: &PacketPathWorkload, least: usize) -> Vec<u8> {
+    let asked = usize::try_from(work.region_bytes.0).unwrap_or(least);
+    vec![0; asked.max(least)]
+}
+
+/// Calls a function that is generic over handlers with the one of a workload.
+macro_rules! with_handler {
+    ($handler:expr, $call:ident($($argument:expr),*)) => {
+        match $handler {
+            weir_schema::MessageHandler::Discard => $call::<$crate::handler::Discard>($($argument),*),
+            weir_schema::MessageHandler::Fill => $call::<$crate::handler::Fill>($($argument),*),
+            weir_schema::MessageHandler::Same => $call::<$crate::handler::Same>($($argument),*),
+            weir_schema::MessageHandler::Touch => $call::<$crate::handler::Touch>($($argument),*),
+            weir_schema::MessageHandler::FileWrite => $call::<$crate::handler::FileWrite>($($argument),*),
+            weir_schema::MessageHandler::FileRead => $call::<$crate::handler::FileRead>($($argument),*),
+            weir_schema::MessageHandler::KeyValue => $call::<$crate::handler::KeyValue>($($argument),*),
+            weir_schema::MessageHandler::Inflate => $call::<$crate::handler::Inflate>($($argument),*),
+        }
+    };
+}
+pub(crate) use with_handler;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Handlers do their work on packets of memory of their own.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use weir_schema::PacketPathWorkload;
+use weir_units::Bytes;
+
+use super::*;
+use crate::frame::{MESSAGE_AT, PAYLOAD_AT, part_of};
+use crate::pool::{Pool, pools};
+
+struct Bench {
+    work: PacketPathWorkload,
+    pool: Pool,
+    content: Vec<u8>,
+}
+
+impl Bench {
+    fn new(bytes: u64) -> Self {
+        let work = PacketPathWorkload {
+            request_bytes: Bytes(bytes),
+            response_bytes: Bytes(bytes),
+            ..PacketPathWorkload::default()
+        };
+        Self {
+            pool: pools(1, 2048).remove(0),
+            content: packed_text(usize::try_from(bytes).unwrap() * 9 / 10),
+            work,
+        }
+    }
+
+    fn handler<W: MessageWork>(&self) -> W {
+        W::new(&HandlerStart {
+            work: &self.work,
+            seed: 7,
+            content: &self.content,
+        })
+    }
+
+    /// A request, as a client makes it.
+    fn request(&mut self, client: &mut impl MessageWork) -> Vec<PacketBuffer> {
+        let bytes = self.work.request_bytes;
+        let packets = self.work.packets(bytes);
+        let mut all = Vec::new();
+        for segment in 0..packets {
+            let mut buffer = self.pool.take().unwrap();
+            let length = MESSAGE_AT + part_of(&self.work, bytes.0, segment, packets);
+            let frame = self.pool.memory.resize(&mut buffer, length);
+            client.request(segment, &mut frame[PAYLOAD_AT..]);
+            all.push(buffer);
+        }
+        all
+    }
+}
+
+#[test]
+fn touching_writes_a_kibibyte_of_the_region_per_packet_and_walks_on() {
+    let mut bench = Bench::new(86);
+    let mut client: Touch = bench.handler();
+    let mut server: Touch = bench.handler();
+    let request = bench.request(&mut client);
+    for packets in 1..=3 {
+        assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+        assert_eq!(server.written(), (packets * 128, packets * 128));
+    }
+}
+
+#[test]
+fn writing_copies_each_packet_into_the_next_slot() {
+    let mut bench = Bench::new(16384);
+    let mut client: FileWrite = bench.handler();
+    let mut server: FileWrite = bench.handler();
+    let request = bench.request(&mut client);
+    assert_eq!(request.len(), 9);
+    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+    let slots: Vec<usize> = server
+        .region()
+        .chunks(2048)
+        .map(|slot| slot.iter().filter(|byte| **byte == b'a').count())
+        .collect();
+    assert_eq!(slots.len(), 128);
+    // 2004 bytes of payload, the last of them 0; 208 in the last packet.
+    assert_eq!(
+        slots[..10],
+        [2003, 2003, 2003, 2003, 2003, 2003, 2003, 2003, 207, 0]
+    );
+}
+
+#[test]
+fn a_map_answers_what_was_put_last_and_says_what_is_not_there() {
+    let mut bench = Bench::new(97);
+    let mut client: KeyValue = bench.handler();
+    let mut server: KeyValue = bench.handler();
+    let mut request = bench.request(&mut client);
+    let mut ask = |kind: u8, key: u8, value: u8| {
+        let frame = bench.pool.memory.frame_mut(&mut request[0]);
+        frame[PAYLOAD_AT..].fill(0);
+        frame[PAYLOAD_AT] = kind;
+        frame[PAYLOAD_AT + 1] = key;
+        frame[PAYLOAD_AT + 17] = value;
+        let verdict = server.take(&bench.pool.memory, &request);
+        let mut answer = [0; 81];
+        server.answer(0, Request::InPlace, &mut answer);
+        (verdict, answer[0], answer[17])
+    };
+    assert_eq!(ask(1, 5, 0), (Verdict::Answer, 2, 0));
+    assert_eq!(ask(0, 5, 77), (Verdict::Answer, 0, 77));
+    assert_eq!(ask(0, 6, 78), (Verdict::Answer, 0, 78));
+    assert_eq!(ask(1, 5, 0), (Verdict::Answer, 1, 77));
+    assert_eq!(ask(9, 5, 0).0, Verdict::Wrong);
+}
+
+#[test]
+fn packed_text_of_two_mebibytes_is_inflated_and_one_wrong_byte_is_found() {
+    let mut bench = Bench::new(2 << 20);
+    let mut client: Inflate = bench.handler();
+    let mut server: Inflate = bench.handler();
+    let mut request = bench.request(&mut client);
+    assert_eq!(request.len(), 1039);
+    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+    let frame = bench.pool.memory.frame_mut(&mut request[500]);
+    frame[PAYLOAD_AT + 1000] ^= 1;
+    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Wrong);
+}
+
+#[test]
+fn text_that_becomes_longer_than_it_says_or_than_is_allowed_is_wrong() {
+    let mut bench = Bench::new(4096);
+    let mut server: Inflate = bench.handler();
+    let zeros = vec![0; 4096 * 64];
+    let mut packed = vec![0; 4000];
+    let mut packer = flate2::Compress::new(flate2::Compression::best(), false);
+    packer
+        .compress(&zeros, &mut packed, flate2::FlushCompress::Finish)
+        .unwrap();
+    let length = u32::try_from(packer.total_out()).unwrap();
+    for claimed in [100_u32, 4096 * 64] {
+        let mut content = length.to_le_bytes().to_vec();
+        content.extend(claimed.to_le_bytes());
+        content.extend([0; 4]);
+        content.extend(&packed);
+        bench.content = content;
+        let mut client: Inflate = bench.handler();
+        let request = bench.request(&mut client);
+        assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Wrong);
+    }
+}
+
+#[test]
+fn reading_answers_with_one_piece_of_the_region_after_the_other() {
+    let bench = Bench::new(22);
+    let mut server: FileRead = bench.handler();
+    let (mut first, mut second) = ([0; 2004], [0; 2004]);
+    server.answer(0, Request::InPlace, &mut first);
+    server.answer(1, Request::InPlace, &mut second);
+    assert_eq!(&first[..3], b"abc");
+    // 2004 = 77 · 26 + 2
+    assert_eq!(&second[..3], b"cde");
+}
+
+#[test]
+fn the_same_payload_comes_back_and_what_is_longer_is_filled() {
+    let bench = Bench::new(86);
+    let mut server: Same = bench.handler();
+    let mut answer = [0; 6];
+    server.answer(0, Request::Payload(b"wxyz"), &mut answer);
+    assert_eq!(&answer, b"wxyza\0");
+}

@@ -1,0 +1,28 @@
+//! The packet path: messages in packets from threads of a client over a link to threads of a server,
+//! and their answers, with every stage counted and timed apart (spec: packet datapath).
+//!
+//! In: a job of the plan. Out: what each stage of each thread did, per stretch of time. A thread owns
+//! everything it touches: its stages, its counters, its pool; packets travel as numbers of buffers
+//! through rings with one producer and one consumer. A link is one file with a `link::PacketLink`, a
+//! message handler one with a `handler::MessageWork` and its line of `handler/mod.rs`.
+#![deny(unsafe_code)]
+
+mod application;
+mod counts;
+mod dispatcher;
+mod flush;
+mod frame;
+mod handler;
+mod link;
+mod message_form;
+mod outstanding;
+mod partial;
+mod path_thread;
+mod pool;
+mod runner;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod wiring;
+
+pub use runner::PacketPathRunner;

@@ -1,0 +1,130 @@
+//! The link between dispatchers of client and server, one queue each way.
+//!
+//! In: frames to be sent. Out: frames that came. A link takes as many as it has room for and never
+//! waits. What there is: [`RingLink`], rings in the memory of the process, by which buffers themselves
+//! travel; a packet goes to the dispatcher that its UDP port names.
+
+use std::collections::VecDeque;
+
+use crate::frame::target_port;
+use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, PacketMemory};
+
+/// What dispatchers send and receive by.
+pub(crate) trait PacketLink: Send {
+    /// Takes packets from the front, as many as there is room for; how many.
+    fn send(&mut self, memory: &PacketMemory, packets: &mut VecDeque<PacketBuffer>) -> usize;
+
+    /// Appends packets that have come, at most so many; how many.
+    fn receive(&mut self, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
+
+    /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
+    fn waiting(&mut self) -> Option<(u32, u32)>;
+}
+
+/// Rings in memory.
+#[derive(Debug)]
+pub(crate) struct RingLink {
+    /// To each dispatcher of the other side.
+    to: Vec<BufferSender>,
+    /// Their places by number.
+    by_thread: [Option<usize>; 16],
+    from: Vec<BufferReceiver>,
+    /// Which is looked at first next time.
+    next: usize,
+    first_port: u16,
+    /// Packets sent before the other side sees them.
+    post_tx: usize,
+    /// Packets taken before their slots are given back.
+    post_rx: usize,
+    taken: usize,
+    slots: u32,
+}
+
+/// What a ring link is made of.
+#[derive(Debug)]
+pub(crate) struct RingLinkParts {
+    /// To each dispatcher of the other side, with its number.
+    pub(crate) to: Vec<(u8, BufferSender)>,
+    pub(crate) from: Vec<BufferReceiver>,
+    pub(crate) first_port: u16,
+    pub(crate) post_tx: u32,
+    pub(crate) post_rx: u32,
+}
+
+impl RingLink {
+    pub(crate) fn new(parts: RingLinkParts) -> Self {
+        let mut by_thread = [None; 16];
+        for (place, (thread, _)) in parts.to.iter().enumerate() {
+            by_thread[usize::from(thread & 15)] = Some(place);
+        }
+        let slots = parts.to.iter().map(|(_, ring)| ring.capacity()).sum();
+        Self {
+            to: parts.to.into_iter().map(|(_, ring)| ring).collect(),
+            by_thread,
+            from: parts.from,
+            next: 0,
+            first_port: parts.first_port,
+            post_tx: parts.post_tx.max(1) as usize,
+            post_rx: parts.post_rx.max(1) as usize,
+            taken: 0,
+            slots,
+        }
+    }
+
+    /// Where a frame goes; what names nobody arrives at the first.
+    #[inline]
+    fn place(&self, frame: &[u8]) -> usize {
+        let port = target_port(frame).unwrap_or(self.first_port);
+        let thread = usize::from(port.wrapping_sub(self.first_port));
+        let place = self.by_thread.get(thread).copied().flatten();
+        place.unwrap_or(0)
+    }
+}
+
+impl PacketLink for RingLink {
+    #[inline]
+    fn send(&mut self, memory: &PacketMemory, packets: &mut VecDeque<PacketBuffer>) -> usize {
+        let mut sent = 0;
+        while let Some(buffer) = packets.pop_front() {
+            let place = self.place(memory.frame(&buffer));
+            if let Err(buffer) = self.to[place].push(buffer) {
+                packets.push_front(buffer);
+                break;
+            }
+            sent += 1;
+            if sent % self.post_tx == 0 {
+                self.to[place].publish();
+            }
+        }
+        self.to.iter_mut().for_each(BufferSender::publish);
+        sent
+    }
+
+    #[inline]
+    fn receive(&mut self, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
+        let mut received = 0;
+        for step in 0..self.from.len() {
+            let at = (self.next + step) % self.from.len();
+            let ring = &mut self.from[at];
+            while received < most {
+                let Some(buffer) = ring.pop() else {
+                    break;
+                };
+                into.push(buffer);
+                received += 1;
+            }
+        }
+        self.next = self.next.wrapping_add(1);
+        self.taken += received;
+        if self.taken >= self.post_rx || received == 0 && self.taken > 0 {
+            self.from.iter_mut().for_each(BufferReceiver::release);
+            self.taken = 0;
+        }
+        received
+    }
+
+    fn waiting(&mut self) -> Option<(u32, u32)> {
+        let waiting = self.from.iter_mut().map(BufferReceiver::look).sum();
+        Some((waiting, self.slots))
+    }
+}

@@ -1,0 +1,144 @@
+//! Messages of a thread that have no answer yet: how many may be sent, which answers are expected,
+//! which are lost.
+//!
+//! A message in flight has a slot, and its number says which, in which use of it. A message that is
+//! given up frees its slot for another use, so that an answer that comes later is known as late. Where
+//! any number may be in flight nothing is kept, and nothing is known to be lost.
+
+use std::collections::VecDeque;
+
+/// Uses of a slot that are told apart.
+const USES: u16 = 1 << 12;
+
+/// Messages in flight.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    /// None where any number may be in flight.
+    slots: Option<Slots>,
+    /// Number of the next message where there are no slots.
+    next: u32,
+    origin: u32,
+}
+
+#[derive(Debug)]
+struct Slots {
+    free: VecDeque<u16>,
+    /// Per slot: when its message was sent, and which use that is; none where it is free.
+    sent: Vec<Option<u64>>,
+    uses: Vec<u16>,
+}
+
+impl Outstanding {
+    /// At most so many of a thread's; any number where it is 0.
+    pub(crate) fn new(most: u32, thread: u8) -> Self {
+        let most = u16::try_from(most).unwrap_or(u16::MAX);
+        let slots = (most > 0).then(|| Slots {
+            free: (0..most).collect(),
+            sent: vec![None; usize::from(most)],
+            uses: vec![0; usize::from(most)],
+        });
+        Self {
+            slots,
+            next: 0,
+            origin: u32::from(thread & 15) << 28,
+        }
+    }
+
+    /// How many may be sent now.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.slots
+            .as_ref()
+            .map_or(usize::MAX, |slots| slots.free.len())
+    }
+
+    /// Messages without an answer, as far as they are known.
+    pub(crate) fn count(&self) -> usize {
+        let known = |slots: &Slots| slots.sent.len() - slots.free.len();
+        self.slots.as_ref().map_or(0, known)
+    }
+
+    /// The number of a message that is sent now.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: u64) -> Option<u32> {
+        let Some(slots) = &mut self.slots else {
+            self.next = self.next.wrapping_add(1) & 0x0fff_ffff;
+            return Some(self.origin | self.next);
+        };
+        let slot = slots.free.pop_front()?;
+        let at = usize::from(slot);
+        slots.sent[at] = Some(now);
+        Some(self.origin | u32::from(slots.uses[at]) << 16 | u32::from(slot))
+    }
+
+    /// An answer has come; whether it was expected.
+    #[inline]
+    pub(crate) fn end(&mut self, message: u32) -> bool {
+        let Some(slots) = &mut self.slots else {
+            return true;
+        };
+        let slot = u16::try_from(message & 0xffff).unwrap_or(u16::MAX);
+        let at = usize::from(slot);
+        let is_expected = slots.sent.get(at).is_some_and(Option::is_some)
+            && u32::from(slots.uses[at]) == message >> 16 & 0xfff;
+        if is_expected {
+            slots.release(slot);
+        }
+        is_expected
+    }
+
+    /// Gives up those that were sent so many ticks ago or earlier; how many.
+    pub(crate) fn expire(&mut self, now: u64, patience: u64) -> u64 {
+        let Some(slots) = &mut self.slots else {
+            return 0;
+        };
+        let is_old = |sent: &Option<u64>| sent.is_some_and(|at| now.saturating_sub(at) >= patience);
+        let old = slots.sent.iter().zip(0..).filter(|(sent, _)| is_old(sent));
+        let old: Vec<u16> = old.map(|(_, slot)| slot).collect();
+        for slot in &old {
+            slots.release(*slot);
+        }
+        old.len() as u64
+    }
+}
+
+impl Slots {
+    fn release(&mut self, slot: u16) {
+        let at = usize::from(slot);
+        self.sent[at] = None;
+        self.uses[at] = (self.uses[at] + 1) % USES;
+        self.free.push_back(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_was_given_up_frees_its_place_and_its_answer_is_late() {
+        let mut all = Outstanding::new(2, 5);
+        let first = all.begin(100).unwrap();
+        let second = all.begin(150).unwrap();
+        assert_eq!((all.room(), all.begin(160)), (0, None));
+        assert_eq!(first >> 28, 5);
+        assert_eq!(all.expire(199, 100), 0);
+        assert_eq!(all.expire(200, 100), 1);
+        assert_eq!(all.room(), 1);
+        let third = all.begin(201).unwrap();
+        assert_eq!(third & 0xffff, first & 0xffff, "the same slot");
+        assert!(!all.end(first), "its answer comes too late");
+        assert!(all.end(second) && all.end(third));
+        assert!(!all.end(third), "a second answer");
+        assert_eq!((all.room(), all.count()), (2, 0));
+    }
+
+    #[test]
+    fn without_a_limit_any_number_is_sent_and_every_answer_counts() {
+        let mut all = Outstanding::new(0, 1);
+        let messages: Vec<u32> = (0..70_000).filter_map(|now| all.begin(now)).collect();
+        assert_eq!(messages.len(), 70_000);
+        assert!(all.end(messages[0]));
+        assert_eq!((all.count(), all.expire(u64::MAX, 0)), (0, 0));
+    }
+}

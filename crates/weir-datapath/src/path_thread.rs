@@ -1,0 +1,352 @@
+//! A thread of a packet path: pass after pass over its stages, iteration after iteration, to the end.
+//!
+//! In: its parts, wired. Out: what it counted, per iteration ([`PathShared`]). At the end clients make no
+//! more messages and all go on until the answers have come or are lost; then each frees what it holds, and
+//! says how many of its buffers never came home.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use weir_run::{LoopStop, WorkerContext, failure};
+use weir_schema::{Failure, IdlePolicy, PacketPathWorkload, PathSide, PathStage, PathThread};
+use weir_sys::clock::{Clock, Scale, Tick};
+use weir_units::Nanos;
+
+use crate::application::Application;
+use crate::counts::{StepClock, ThreadCounts};
+use crate::dispatcher::Dispatcher;
+use crate::handler::MessageWork;
+use crate::link::PacketLink;
+use crate::pool::Pool;
+use crate::shared::PathShared;
+
+/// Passes for nothing before a thread lets others have the CPU.
+const PATIENCE: u32 = 64;
+/// How long a thread then sleeps, where it does.
+const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+/// Passes between reads of the clock where none is timed.
+const PASSES_PER_READ: u64 = 8;
+/// Passes between looks at the pool, and between what others see.
+const PASSES_PER_LOOK: u64 = 256;
+
+/// A thread and all that it owns.
+#[derive(Debug)]
+pub(crate) struct PathThreadParts<W, L> {
+    pub(crate) side: PathSide,
+    pub(crate) thread: u8,
+    pub(crate) pool: Pool,
+    pub(crate) application: Option<Application<W>>,
+    pub(crate) dispatcher: Option<Dispatcher<L>>,
+    /// What it does in a pass, in this order.
+    pub(crate) stages: Vec<PathStage>,
+}
+
+/// Ticks of the plan.
+#[derive(Clone, Copy, Debug)]
+struct PathTimes {
+    duration: u64,
+    stall: u64,
+    drain: u64,
+    interval: u64,
+}
+
+/// A thread at work.
+#[derive(Debug)]
+pub(crate) struct Pipeline<'a, W, L> {
+    parts: PathThreadParts<W, L>,
+    shared: Arc<PathShared>,
+    clock: Clock,
+    scale: Scale,
+    times: PathTimes,
+    idle: IdlePolicy,
+    work: &'a PacketPathWorkload,
+    counts: ThreadCounts,
+    /// Messages that came back in earlier iterations.
+    answered: u64,
+    /// The iteration under way, and when it began.
+    iteration: u32,
+    since: u64,
+    /// Clients make messages.
+    is_making: bool,
+    /// Messages that had come back at this tick.
+    progress: (u64, u64),
+    /// What the last iteration came to.
+    last: Option<PathThread>,
+}
+
+impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
+    pub(crate) fn new(
+        parts: PathThreadParts<W, L>,
+        work: &'a PacketPathWorkload,
+        idle: IdlePolicy,
+        shared: Arc<PathShared>,
+        worker: &WorkerContext<'_>,
+    ) -> Self {
+        let scale = worker.scale.load();
+        let ticks = |span: Nanos| scale.to_ticks(span);
+        Self {
+            parts,
+            shared,
+            clock: worker.clock,
+            scale,
+            times: PathTimes {
+                duration: ticks(work.duration_ns).max(1),
+                stall: ticks(work.stall_timeout_ns),
+                drain: ticks(work.message_timeout_ns).saturating_mul(2),
+                interval: ticks(work.pass_interval_ns),
+            },
+            idle,
+            work,
+            counts: ThreadCounts::default(),
+            answered: 0,
+            iteration: 0,
+            since: 0,
+            is_making: true,
+            progress: (0, 0),
+            last: None,
+        }
+    }
+
+    /// Runs to the end of the last iteration, or until it is asked to end.
+    pub(crate) fn run(mut self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+        let began = self.shared.begin(self.clock.now().0);
+        worker.begin_elsewhere(Tick(began));
+        self.since = began;
+        self.progress = (0, began);
+        let is_whole = self.measure(began, worker);
+        worker.end_now();
+        self.drain();
+        self.close();
+        if let Some(failure) = self.shared.take_failure() {
+            return Err(failure);
+        }
+        Ok(if is_whole {
+            LoopStop::WorkDone
+        } else {
+            LoopStop::Asked
+        })
+    }
+
+    /// All iterations; whether they came to their end.
+    fn measure(&mut self, began: u64, worker: &WorkerContext<'_>) -> bool {
+        let mut now = self.clock.now().0;
+        let mut for_nothing = 0_u32;
+        loop {
+            let pass_began = now;
+            let moved = self.pass(&mut now);
+            if self.counts.passes.is_multiple_of(PASSES_PER_LOOK) {
+                self.show(worker);
+                self.watch_progress(now);
+            }
+            if worker.stop.load(Ordering::Relaxed) != 0 || self.shared.ends.load(Ordering::Relaxed)
+            {
+                self.conclude(now, worker, true);
+                return false;
+            }
+            let ended = u64::from(self.iteration) + 1;
+            if now >= began.saturating_add(self.times.duration.saturating_mul(ended)) {
+                let is_last = self.iteration + 1 == self.work.iterations;
+                self.conclude(now, worker, is_last);
+                if is_last {
+                    return true;
+                }
+            }
+            for_nothing = if moved > 0 {
+                0
+            } else {
+                for_nothing.saturating_add(1)
+            };
+            if for_nothing > 0 && self.rest(for_nothing) {
+                now = self.clock.now().0;
+                self.watch_progress(now);
+            }
+            while now.saturating_sub(pass_began) < self.times.interval {
+                std::hint::spin_loop();
+                now = self.clock.now().0;
+            }
+        }
+    }
+
+    /// One pass over the stages, timed or not as the plan has it; packets that moved.
+    #[inline]
+    fn pass(&mut self, now: &mut u64) -> usize {
+        let number = self.counts.passes;
+        self.counts.passes += 1;
+        let every = u64::from(self.work.timed_pass);
+        let moved = if every > 0 && number.is_multiple_of(every) {
+            if every > 1 {
+                *now = self.clock.now().0;
+            }
+            let start = *now;
+            let mut steps = StepClock::<true>::new(self.clock, start);
+            let moved = self.stages(start, &mut steps);
+            if steps.last() == start {
+                // None of its stages read the clock, which has to go on all the same.
+                steps.step();
+            }
+            *now = steps.last();
+            self.counts.timed_passes += 1;
+            self.counts.timed += now.saturating_sub(start);
+            moved
+        } else {
+            if number.is_multiple_of(PASSES_PER_READ) || self.times.interval > 0 {
+                *now = self.clock.now().0;
+            }
+            let mut steps = StepClock::<false>::new(self.clock, *now);
+            self.stages(*now, &mut steps)
+        };
+        self.counts.empty_passes += u64::from(moved == 0);
+        moved
+    }
+
+    #[inline]
+    fn stages<const TIMED: bool>(&mut self, now: u64, steps: &mut StepClock<TIMED>) -> usize {
+        let PathThreadParts {
+            pool,
+            application,
+            dispatcher,
+            stages,
+            ..
+        } = &mut self.parts;
+        let counts = &mut self.counts;
+        let mut moved = 0;
+        for stage in stages.iter() {
+            // Where nothing is timed this stays what it was.
+            let now = now.max(steps.last());
+            moved += match (stage, &mut *application, &mut *dispatcher) {
+                (PathStage::ApplicationTx, Some(part), _) if self.is_making => {
+                    part.transmit(pool, now, steps, counts)
+                }
+                (PathStage::ApplicationRx, Some(part), _) => {
+                    part.receive(pool, now, &self.clock, steps, counts)
+                }
+                (PathStage::DispatchTx, _, Some(part)) => part.transmit(pool, now, steps, counts),
+                (PathStage::DispatchRx, _, Some(part)) => part.receive(pool, now, steps, counts),
+                _ => 0,
+            };
+        }
+        pool.publish();
+        moved
+    }
+
+    /// Whether it let others have the CPU.
+    fn rest(&self, passes_for_nothing: u32) -> bool {
+        match self.idle {
+            IdlePolicy::Pause => std::hint::spin_loop(),
+            IdlePolicy::Yield if passes_for_nothing >= PATIENCE => {
+                std::thread::yield_now();
+                return true;
+            }
+            IdlePolicy::Sleep if passes_for_nothing >= PATIENCE => {
+                std::thread::sleep(NAP);
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// What others may see while it goes on.
+    fn show(&mut self, worker: &WorkerContext<'_>) {
+        let (sum, looks) = &mut self.counts.pool_use;
+        *sum += self.parts.pool.in_use();
+        *looks += 1;
+        let messages = &worker.live.kinds[0];
+        let done = self.answered + self.counts.answered;
+        messages.completed.set(done);
+        messages.issued.set(done);
+        messages
+            .bytes
+            .set(done.saturating_mul(self.work.request_bytes.0));
+    }
+
+    /// A client without any answer for too long ends the run.
+    fn watch_progress(&mut self, now: u64) {
+        let done = self.answered + self.counts.answered;
+        let (before, at) = self.progress;
+        let waits = self.parts.side == PathSide::Client && self.parts.application.is_some();
+        if done != before || !waits || !self.work.is_answered() {
+            self.progress = (done, now);
+        } else if now.saturating_sub(at) >= self.times.stall {
+            self.shared.fail(failure(
+                "stalled",
+                None,
+                format!(
+                    "no message of client {} was answered for {}; {} were answered before",
+                    self.parts.thread, self.work.stall_timeout_ns, done
+                ),
+            ));
+        }
+    }
+
+    /// Ends an iteration and begins the next; the last waits for what becomes known after it.
+    fn conclude(&mut self, now: u64, worker: &WorkerContext<'_>, is_last: bool) {
+        self.show(worker);
+        let counts = std::mem::take(&mut self.counts);
+        worker.live.kinds[0].lat.add(&counts.latency);
+        self.answered += counts.answered;
+        let figures = PathThread {
+            side: self.parts.side,
+            thread: self.parts.thread,
+            is_application: self.parts.application.is_some(),
+            is_dispatcher: self.parts.dispatcher.is_some(),
+            ..counts.figures(now.saturating_sub(self.since), self.scale)
+        };
+        if is_last {
+            self.last = Some(figures);
+            return;
+        }
+        self.shared.count(self.iteration as usize, figures);
+        self.since = now;
+        self.iteration += 1;
+    }
+
+    /// Goes on without new messages until no client waits for an answer.
+    fn drain(&mut self) {
+        self.is_making = false;
+        let start = self.clock.now();
+        let mut has_all = self.parts.side == PathSide::Server || self.parts.application.is_none();
+        let mut now = start.0;
+        while !self.shared.ends.load(Ordering::Relaxed) {
+            if self.pass(&mut now) == 0 {
+                std::thread::yield_now();
+                now = self.clock.now().0;
+            }
+            let waits = self.parts.application.as_ref();
+            let waits = waits.is_some_and(|part| part.outstanding.count() > 0);
+            if !has_all && !waits {
+                has_all = true;
+                self.shared.waiting_clients.fetch_sub(1, Ordering::Relaxed);
+            }
+            let is_over = self.shared.waiting_clients.load(Ordering::Relaxed) == 0;
+            if is_over || self.clock.now().since(start) > self.times.drain {
+                break;
+            }
+        }
+    }
+
+    /// Frees everything, once all threads have stopped, and says what never came home.
+    fn close(&mut self) {
+        let patience = self.times.drain;
+        self.shared.meet(0, &self.clock, patience);
+        if let Some(part) = &mut self.parts.application {
+            part.close(&mut self.parts.pool, &mut self.counts);
+        }
+        if let Some(part) = &mut self.parts.dispatcher {
+            part.close(&mut self.parts.pool);
+        }
+        self.parts.pool.publish();
+        if let Some(mut last) = self.last.take() {
+            // What became known only after its end.
+            last.lost += self.counts.lost;
+            last.late += self.counts.late;
+            last.incomplete += self.counts.incomplete;
+            last.wrong += self.counts.wrong;
+            self.shared.count(self.iteration as usize, last);
+        }
+        if self.shared.meet(1, &self.clock, patience) {
+            self.parts.pool.collect();
+            self.shared.add_in_use(self.parts.pool.in_use());
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Buffers of packets: who holds a buffer's token owns its bytes.
+//!
+//! In: how many each thread's pool has. Out: tokens, which move between threads through rings of one
+//! producer and one consumer; bytes, for the holder of a token. Each buffer has a home pool: whoever
+//! frees it elsewhere puts it into a ring that leads there. Not here: what the bytes mean.
+#![expect(
+    unsafe_code,
+    reason = "bytes that many threads reach, one at a time; listed in unsafe.toml"
+)]
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::sync::Arc;
+
+use weir_sys::ring::{Consumer, HeapRing, Producer, heap_ring};
+
+/// Bytes of a buffer: the largest frame, and room to the next whole line.
+pub(crate) const BUFFER_BYTES: usize = 2300;
+
+/// The right to a buffer. There is one for each, and it cannot be copied.
+#[derive(Debug)]
+#[must_use = "a buffer that nobody frees is lost to its pool"]
+pub(crate) struct PacketBuffer(u32);
+
+/// A buffer: how much of it is a frame, and its bytes.
+#[repr(align(128))]
+struct Slot {
+    length: u16,
+    bytes: [u8; BUFFER_BYTES],
+}
+
+/// The memory of all pools of a run.
+pub(crate) struct PacketMemory {
+    slots: Box<[UnsafeCell<Slot>]>,
+    per_pool: u32,
+}
+
+// SAFETY: a slot is reached with its token alone, of which there is one (`all_tokens` is called once, by
+// the function that makes the memory), and which moves from thread to thread through rings, whose
+// Release and Acquire order what was written before.
+unsafe impl Sync for PacketMemory {}
+
+impl fmt::Debug for PacketMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let buffers = self.slots.len();
+        f.debug_struct("PacketMemory")
+            .field("buffers", &buffers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PacketMemory {
+    fn slot(&self, buffer: &PacketBuffer) -> &Slot {
+        let cell = self.slots[buffer.0 as usize].get();
+        // SAFETY: the borrowed token is the only one of this slot, so nobody else writes meanwhile.
+        unsafe { &*cell }
+    }
+
+    fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut Slot {
+        let cell = self.slots[buffer.0 as usize].get();
+        // SAFETY: the token is the only one of this slot and is borrowed exclusively, so nobody else reads
+        // or writes meanwhile.
+        unsafe { &mut *cell }
+    }
+
+    /// The frame in a buffer.
+    #[inline]
+    pub(crate) fn frame<'a>(&'a self, buffer: &'a PacketBuffer) -> &'a [u8] {
+        let slot = self.slot(buffer);
+        &slot.bytes[..usize::from(slot.length).min(BUFFER_BYTES)]
+    }
+
+    /// The same, to write.
+    #[inline]
+    pub(crate) fn frame_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut [u8] {
+        let slot = self.slot_mut(buffer);
+        &mut slot.bytes[..usize::from(slot.length).min(BUFFER_BYTES)]
+    }
+
+    /// Makes the frame so long, and gives it to be written; what is in it stays.
+    #[inline]
+    pub(crate) fn resize<'a>(
+        &'a self,
+        buffer: &'a mut PacketBuffer,
+        length: usize,
+    ) -> &'a mut [u8] {
+        let slot = self.slot_mut(buffer);
+        let length = length.min(BUFFER_BYTES);
+        slot.length = u16::try_from(length).unwrap_or(u16::MAX);
+        &mut slot.bytes[..length]
+    }
+}
+
+/// The end of a ring that buffers go into.
+#[derive(Debug)]
+pub(crate) struct BufferSender(Producer<Arc<HeapRing<u32>>>);
+
+/// The end of a ring that buffers come out of.
+#[derive(Debug)]
+pub(crate) struct BufferReceiver(Consumer<Arc<HeapRing<u32>>>);
+
+/// Both ends of a ring of buffers.
+pub(crate) fn buffer_ring(slots: u32) -> (BufferSender, BufferReceiver) {
+    let (producer, consumer) = heap_ring::<u32>(slots);
+    (BufferSender(producer), BufferReceiver(consumer))
+}
+
+impl BufferSender {
+    /// Puts a buffer in, to be seen when it is published; gives it back where the ring is full.
+    #[inline]
+    pub(crate) fn push(&mut self, buffer: PacketBuffer) -> Result<(), PacketBuffer> {
+        // Both ends are in this process and neither writes nonsense.
+        match self.0.push(buffer.0) {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(buffer),
+        }
+    }
+
+    /// Shows the other end all that was put in.
+    #[inline]
+    pub(crate) fn publish(&mut self) {
+        self.0.publish();
+    }
+
+    /// How many it holds.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.0.capacity()
+    }
+}
+
+impl BufferReceiver {
+    /// Takes the oldest buffer.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<PacketBuffer> {
+        self.0.pop().ok().flatten().map(PacketBuffer)
+    }
+
+    /// How many there are, with a look at the other end.
+    #[inline]
+    pub(crate) fn look(&mut self) -> u32 {
+        self.0.look().unwrap_or(0)
+    }
+
+    /// Gives the slots of what was taken back to the other end.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        self.0.release();
+    }
+}
+
+/// A thread's pool: its own free buffers, and the ways back of those that it frees for others.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) memory: Arc<PacketMemory>,
+    home: u32,
+    free: Vec<PacketBuffer>,
+    /// Own buffers that others freed.
+    returns: Vec<BufferReceiver>,
+    /// By home, where they go that are not own.
+    others: Vec<Option<BufferSender>>,
+    /// Others' buffers were freed since they were last shown.
+    has_freed: bool,
+}
+
+/// The pools of so many threads, and the memory behind them.
+pub(crate) fn pools(threads: u32, per_pool: u32) -> Vec<Pool> {
+    let slot = |_| {
+        UnsafeCell::new(Slot {
+            length: 0,
+            bytes: [0; BUFFER_BYTES],
+        })
+    };
+    let all = threads.saturating_mul(per_pool);
+    let memory = Arc::new(PacketMemory {
+        slots: (0..all).map(slot).collect(),
+        per_pool,
+    });
+    let mut tokens = (0..all).map(PacketBuffer);
+    let of = |home| Pool {
+        memory: Arc::clone(&memory),
+        home,
+        free: tokens.by_ref().take(per_pool as usize).collect(),
+        returns: Vec::new(),
+        others: Vec::new(),
+        has_freed: false,
+    };
+    let mut pools: Vec<Pool> = (0..threads).map(of).collect();
+    for from in 0..threads as usize {
+        for to in 0..threads as usize {
+            if from == to {
+                pools[from].others.push(None);
+                continue;
+            }
+            // All of a pool fit into it: it never fills.
+            let (sender, receiver) = buffer_ring(per_pool);
+            pools[from].others.push(Some(sender));
+            pools[to].returns.push(receiver);
+        }
+    }
+    pools
+}
+
+impl Pool {
+    /// Whether so many own buffers are free; takes back what others freed where it has to.
+    #[inline]
+    pub(crate) fn has(&mut self, buffers: usize) -> bool {
+        if self.free.len() < buffers {
+            self.collect();
+        }
+        self.free.len() >= buffers
+    }
+
+    /// A free buffer.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<PacketBuffer> {
+        if self.free.is_empty() {
+            self.collect();
+        }
+        self.free.pop()
+    }
+
+    /// Frees a buffer of any pool.
+    #[inline]
+    pub(crate) fn free(&mut self, buffer: PacketBuffer) {
+        let home = buffer.0 / self.memory.per_pool.max(1);
+        if home == self.home {
+            self.free.push(buffer);
+            return;
+        }
+        if let Some(Some(way)) = self.others.get_mut(home as usize)
+            && way.push(buffer).is_ok()
+        {
+            self.has_freed = true;
+        }
+    }
+
+    /// Shows others what was freed of theirs: at the end of a pass.
+    #[inline]
+    pub(crate) fn publish(&mut self) {
+        if self.has_freed {
+            self.has_freed = false;
+            self.others
+                .iter_mut()
+                .flatten()
+                .for_each(BufferSender::publish);
+        }
+    }
+
+    /// Takes back what others freed.
+    pub(crate) fn collect(&mut self) {
+        for way in &mut self.returns {
+            while let Some(buffer) = way.pop() {
+                self.free.push(buffer);
+            }
+            way.release();
+        }
+    }
+
+    /// Own buffers that are not free, as far as is known.
+    pub(crate) fn in_use(&self) -> u64 {
+        u64::from(self.memory.per_pool).saturating_sub(self.free.len() as u64)
+    }
+}

@@ -1,0 +1,273 @@
+//! What can be known to fail before a packet path is run: numbers out of range, streams without what they
+//! need, batches that never fill.
+
+use std::collections::BTreeSet;
+
+use weir_run::failure;
+use weir_schema::{
+    Failure, Job, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES, PacketPathWorkload,
+    PacketStream, PathStage, Placement,
+};
+use weir_sys::topology::Topology;
+use weir_units::{Bytes, Nanos};
+
+use super::LINKS;
+use crate::pool::BUFFER_BYTES;
+
+/// Largest batch.
+const MOST_BATCH: u32 = 512;
+/// Bytes of a payload of keys and values.
+const KEY_VALUE_BYTES: u64 = 97;
+
+/// Everything that is wrong with a job.
+pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
+    let mut wrong: Vec<String> = Vec::new();
+    if !LINKS.contains(&job.engine.name.as_str()) {
+        wrong.push(format!(
+            "there is no link `{}` between dispatchers (there is {})",
+            job.engine.name,
+            LINKS.join(", ")
+        ));
+    }
+    if let Some((name, _)) = job.engine.settings.iter().next() {
+        wrong.push(format!("the link has no setting `{name}`"));
+    }
+    let threads = work.threads().len() * 2;
+    if job.clones as usize != threads {
+        wrong.push(format!(
+            "`clones` is {}; client and server have {threads} threads together",
+            job.clones
+        ));
+    }
+    wrong.extend(numbers(work));
+    wrong.extend(sizes(work));
+    wrong.extend(streams(work));
+    wrong.extend(batches(work));
+    let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
+    wrong.chain(placement(&job.placement)).collect()
+}
+
+/// Numbers out of their range.
+fn numbers(work: &PacketPathWorkload) -> Vec<String> {
+    let batches = &work.batches;
+    let most = u64::from(MOST_BATCH);
+    let ranges: [(&str, u64, u64, u64); 16] = [
+        (
+            "batches.application_tx",
+            batches.application_tx.into(),
+            1,
+            most,
+        ),
+        (
+            "batches.application_rx",
+            batches.application_rx.into(),
+            1,
+            most,
+        ),
+        ("batches.dispatch_tx", batches.dispatch_tx.into(), 1, most),
+        ("batches.dispatch_rx", batches.dispatch_rx.into(), 1, most),
+        ("batches.link_tx", batches.link_tx.into(), 1, most),
+        ("batches.link_rx", batches.link_rx.into(), 1, most),
+        ("in_flight", work.in_flight.into(), 0, 65535),
+        ("packet_bytes", work.packet_bytes.into(), 64, 2048),
+        ("pool_buffers", work.pool_buffers.into(), 64, 1 << 20),
+        ("ring_slots", work.ring_slots.into(), 64, 1 << 20),
+        ("queue_slots", work.queue_slots.into(), 64, 1 << 20),
+        ("iterations", work.iterations.into(), 1, 1_000_000),
+        ("timed_pass", work.timed_pass.into(), 0, 1 << 20),
+        (
+            "dropped_per_million",
+            work.dropped_per_million.into(),
+            0,
+            999_999,
+        ),
+        ("region_bytes", work.region_bytes.0, 4096, 1 << 32),
+        ("touch_bytes", work.touch_bytes.0, 8, 1 << 32),
+    ];
+    let mut wrong: Vec<String> = Vec::new();
+    for (name, value, low, high) in ranges {
+        if !(low..=high).contains(&value) {
+            wrong.push(format!("`{name}` is {value}; it takes {low} to {high}"));
+        }
+    }
+    let spans = [
+        ("duration_ns", work.duration_ns, 1_000_000),
+        ("message_timeout_ns", work.message_timeout_ns, 1_000_000),
+        ("stall_timeout_ns", work.stall_timeout_ns, 1_000_000),
+    ];
+    for (name, span, low) in spans {
+        let (low, high) = (Nanos(low), Nanos::from_secs(1_000_000));
+        if span < low || span > high {
+            wrong.push(format!("`{name}` is {span}; it takes {low} to {high}"));
+        }
+    }
+    wrong
+}
+
+fn sizes(work: &PacketPathWorkload) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let response = work.whole_response();
+    for (name, bytes) in [
+        ("request_bytes", work.request_bytes),
+        ("response_bytes", response),
+    ] {
+        let packets = work.packets(bytes);
+        if bytes.0 < 16 || bytes.0 > 64 << 20 {
+            wrong.push(format!("`{name}` is {bytes}; a message has 16 B to 64 MiB"));
+        } else if packets
+            > work
+                .pool_buffers
+                .min(work.ring_slots)
+                .min(u32::from(u16::MAX))
+        {
+            wrong.push(format!(
+                "`{name}`: a message of {packets} packets does not fit into a pool of {} and rings of {}",
+                work.pool_buffers, work.ring_slots
+            ));
+        }
+    }
+    let longest = PACKET_HEADER_BYTES + work.part_bytes();
+    if longest as usize > BUFFER_BYTES {
+        wrong.push(format!(
+            "`packet_bytes`: a buffer has {BUFFER_BYTES} bytes, a frame {longest}"
+        ));
+    }
+    if work.handler == MessageHandler::KeyValue
+        && !work.echo
+        && (work.request_bytes.0 < KEY_VALUE_BYTES || response.0 < KEY_VALUE_BYTES)
+    {
+        wrong.push(format!(
+            "a map of keys needs requests and answers of at least {}",
+            Bytes(KEY_VALUE_BYTES)
+        ));
+    }
+    wrong
+}
+
+fn streams(work: &PacketPathWorkload) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if work.streams.is_empty() {
+        wrong.push("there is no stream".to_owned());
+    }
+    let (mut ids, mut makers) = (BTreeSet::new(), BTreeSet::new());
+    let dispatchers = work.dispatchers();
+    for stream in &work.streams {
+        let id = stream.id;
+        if !ids.insert(id) {
+            wrong.push(format!("stream {id} is there twice"));
+        }
+        if stream.groups.is_empty() || stream.groups.iter().any(|group| group.threads.is_empty()) {
+            wrong.push(format!("stream {id} has a dispatcher without threads"));
+        }
+        let mut own = BTreeSet::new();
+        for group in &stream.groups {
+            if !own.insert(group.dispatcher) {
+                wrong.push(format!(
+                    "stream {id} has dispatcher {} twice; each serves one group",
+                    group.dispatcher
+                ));
+            }
+            for &thread in &group.threads {
+                if !makers.insert(thread) {
+                    wrong.push(format!("thread {thread} makes messages of two groups"));
+                }
+            }
+        }
+        wrong.extend(missing_stages(stream));
+        if stream.peers.is_empty() {
+            wrong.push(format!("stream {id} has nobody to send to"));
+        }
+        for peer in stream
+            .peers
+            .iter()
+            .filter(|peer| !dispatchers.contains(peer))
+        {
+            wrong.push(format!(
+                "stream {id} sends to {peer}, which is no dispatcher of the other side"
+            ));
+        }
+    }
+    for thread in work
+        .threads()
+        .into_iter()
+        .filter(|id| *id >= MOST_PATH_THREADS)
+    {
+        wrong.push(format!(
+            "thread {thread}: they have numbers below {MOST_PATH_THREADS}"
+        ));
+    }
+    wrong
+}
+
+/// Without one of these a side that is client and server waits for ever.
+fn missing_stages(stream: &PacketStream) -> Option<String> {
+    let needed = [
+        ("application_tx", PathStage::ApplicationTx),
+        ("dispatch_tx", PathStage::DispatchTx),
+        ("dispatch_rx", PathStage::DispatchRx),
+        ("application_rx", PathStage::ApplicationRx),
+    ];
+    let missing = needed
+        .iter()
+        .find(|(_, stage)| !stream.stages.contains(stage))?;
+    Some(format!(
+        "stream {} has no stage `{}`: where both sides are in one run it has all four",
+        stream.id, missing.0
+    ))
+}
+
+/// Batches that never fill, or for which there are never enough buffers.
+fn batches(work: &PacketPathWorkload) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let sides = [
+        (
+            "batches.application_tx",
+            work.batches.application_tx,
+            work.packets(work.request_bytes),
+        ),
+        (
+            "batches.application_rx",
+            work.batches.application_rx,
+            work.packets(work.whole_response()),
+        ),
+    ];
+    for (name, batch, packets) in sides {
+        if u64::from(batch) * u64::from(packets) > u64::from(work.pool_buffers) {
+            wrong.push(format!(
+                "`{name}`: {batch} messages of {packets} packets are more than the {} buffers of a pool",
+                work.pool_buffers
+            ));
+        }
+    }
+    wrong
+}
+
+/// What of a placement cannot be had.
+fn placement(placement: &Placement) -> Option<Failure> {
+    let known = Placement {
+        nodes: placement.nodes.clone(),
+        ..Placement::default()
+    };
+    if *placement != known {
+        let why =
+            "a packet path takes `placement.nodes` alone: each thread has the CPU of its number";
+        return Some(failure("plan", None, why));
+    }
+    let there: Vec<u32> = Topology::of_this_machine()
+        .nodes
+        .iter()
+        .map(|node| node.id)
+        .collect();
+    let there = if there.is_empty() { vec![0] } else { there };
+    let absent = placement
+        .nodes
+        .iter()
+        .flatten()
+        .find(|node| !there.contains(node))?;
+    let list: Vec<String> = there.iter().map(ToString::to_string).collect();
+    let why = format!(
+        "there is no memory node {absent} (there is {})",
+        list.join(", ")
+    );
+    Some(failure("missing", None, why))
+}

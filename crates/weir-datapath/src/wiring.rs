@@ -1,0 +1,228 @@
+//! Who is connected to whom: rings between threads and dispatchers, between dispatchers, over the link.
+//!
+//! In: the streams of a plan. Out: for each thread of both sides what it owns, clients first. Not here:
+//! whether the streams make sense (`runner`).
+
+use std::collections::BTreeMap;
+
+use weir_schema::{PacketPathWorkload, PacketStream, PathSide, PathStage};
+
+use crate::application::ApplicationParts;
+use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
+use crate::flush::FlushTimer;
+use crate::link::{RingLink, RingLinkParts};
+use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring, pools};
+
+/// What a thread owns.
+#[derive(Debug)]
+pub(crate) struct ThreadWiring {
+    pub(crate) side: PathSide,
+    pub(crate) thread: u8,
+    pub(crate) pool: Pool,
+    pub(crate) application: Option<ApplicationParts>,
+    pub(crate) dispatcher: Option<DispatcherParts<RingLink>>,
+    pub(crate) stages: Vec<PathStage>,
+}
+
+/// Queues of the link, from a dispatcher of one side to one of the other.
+#[derive(Debug, Default)]
+struct LinkEnds {
+    to: BTreeMap<u8, Vec<(u8, BufferSender)>>,
+    from: BTreeMap<u8, Vec<BufferReceiver>>,
+}
+
+/// What each thread owns, clients first, each side by number.
+pub(crate) fn wire(work: &PacketPathWorkload, seed: u64) -> Vec<ThreadWiring> {
+    let threads = work.threads();
+    let count = u32::try_from(threads.len() * 2).unwrap_or(u32::MAX);
+    let mut pools = pools(count, work.pool_buffers).into_iter();
+    let mut links = links(work);
+    let mut all = Vec::new();
+    for (side, ends) in [PathSide::Client, PathSide::Server]
+        .into_iter()
+        .zip(&mut links)
+    {
+        let mut wired = SideWiring::of(work, side, ends, seed);
+        for &thread in &threads {
+            let Some(pool) = pools.next() else {
+                continue;
+            };
+            all.push(ThreadWiring {
+                side,
+                thread,
+                pool,
+                application: wired.applications.remove(&thread),
+                dispatcher: wired.dispatchers.remove(&thread),
+                stages: stages_of(work, thread),
+            });
+        }
+    }
+    all
+}
+
+fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
+    let dispatchers = work.dispatchers();
+    let mut ends = [LinkEnds::default(), LinkEnds::default()];
+    for (own, other) in [(0, 1), (1, 0)] {
+        for &from in &dispatchers {
+            for &to in &dispatchers {
+                let (sender, receiver) = buffer_ring(work.queue_slots);
+                ends[own].to.entry(from).or_default().push((to, sender));
+                ends[other].from.entry(to).or_default().push(receiver);
+            }
+        }
+    }
+    ends
+}
+
+/// What a thread does in a pass: streams by number, their stages in order, each once.
+fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
+    let mut streams: Vec<&PacketStream> = work.streams.iter().collect();
+    streams.sort_by_key(|stream| stream.id);
+    let mut all = Vec::new();
+    for stream in streams {
+        let makes = stream
+            .groups
+            .iter()
+            .any(|group| group.threads.contains(&thread));
+        let dispatches = stream.groups.iter().any(|group| group.dispatcher == thread);
+        for &stage in &stream.stages {
+            let is_own = match stage {
+                PathStage::ApplicationTx | PathStage::ApplicationRx => makes,
+                PathStage::DispatchTx | PathStage::DispatchRx => dispatches,
+                PathStage::LinkTx | PathStage::LinkRx => false,
+            };
+            if is_own && !all.contains(&stage) {
+                all.push(stage);
+            }
+        }
+    }
+    all
+}
+
+/// The parts of a side by thread.
+struct SideWiring {
+    applications: BTreeMap<u8, ApplicationParts>,
+    dispatchers: BTreeMap<u8, DispatcherParts<RingLink>>,
+}
+
+/// The rings of a dispatcher to its threads, while they are made.
+#[derive(Default)]
+struct ServedRings {
+    sources: Vec<ThreadSource>,
+    targets: Vec<BufferSender>,
+    /// Stream and number of the thread of each target.
+    served: Vec<(u8, u8)>,
+}
+
+impl SideWiring {
+    fn of(work: &PacketPathWorkload, side: PathSide, ends: &mut LinkEnds, seed: u64) -> Self {
+        let mut applications = BTreeMap::new();
+        let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
+        for stream in &work.streams {
+            for group in &stream.groups {
+                let rings = served.entry(group.dispatcher).or_default();
+                for &thread in &group.threads {
+                    let (tx, source) = buffer_ring(work.ring_slots);
+                    let (target, rx) = buffer_ring(work.ring_slots);
+                    rings.sources.push(ThreadSource {
+                        ring: source,
+                        timer: FlushTimer::default(),
+                    });
+                    rings.targets.push(target);
+                    rings.served.push((stream.id, thread));
+                    let parts = ApplicationParts {
+                        side,
+                        stream: stream.id,
+                        thread,
+                        peers: stream.peers.clone(),
+                        tx,
+                        rx,
+                    };
+                    applications.insert(thread, parts);
+                }
+            }
+        }
+        let numbers = work.dispatchers();
+        let (mut others, mut handed) = hand_overs(work, &numbers);
+        let mut dispatchers = BTreeMap::new();
+        for (number, rings) in served {
+            let routes = routes(work, side, number, &rings.served);
+            let parts = DispatcherParts {
+                sources: rings.sources,
+                targets: rings.targets,
+                routes,
+                others: others.remove(&number).unwrap_or_default(),
+                handed: handed.remove(&number).unwrap_or_default(),
+                link: RingLink::new(RingLinkParts {
+                    to: ends.to.remove(&number).unwrap_or_default(),
+                    from: ends.from.remove(&number).unwrap_or_default(),
+                    first_port: work.first_port,
+                    post_tx: work.batches.link_tx,
+                    post_rx: work.batches.link_rx,
+                }),
+                side,
+                seed: seed ^ u64::from(number),
+            };
+            dispatchers.insert(number, parts);
+        }
+        Self {
+            applications,
+            dispatchers,
+        }
+    }
+}
+
+type Senders = BTreeMap<u8, Vec<BufferSender>>;
+type Receivers = BTreeMap<u8, Vec<BufferReceiver>>;
+
+/// Rings from each dispatcher of a side to each other one, in the order of their numbers.
+fn hand_overs(work: &PacketPathWorkload, numbers: &[u8]) -> (Senders, Receivers) {
+    let (mut senders, mut receivers) = (Senders::new(), Receivers::new());
+    for &from in numbers {
+        for &to in numbers.iter().filter(|to| **to != from) {
+            let (sender, receiver) = buffer_ring(work.ring_slots);
+            senders.entry(from).or_default().push(sender);
+            receivers.entry(to).or_default().push(receiver);
+        }
+    }
+    (senders, receivers)
+}
+
+/// Where packets go that come to a dispatcher which serves these streams and threads.
+fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, u8)]) -> Routes {
+    // The place of another dispatcher in the list of hand-overs.
+    let others: Vec<u8> = work
+        .dispatchers()
+        .into_iter()
+        .filter(|d| *d != number)
+        .collect();
+    let place = |dispatcher: u8| others.iter().position(|d| *d == dispatcher);
+    if side == PathSide::Client {
+        let mut threads = [Route::Nowhere; 16];
+        let groups = work.streams.iter().flat_map(|stream| &stream.groups);
+        for group in groups.filter(|group| group.dispatcher != number) {
+            for thread in &group.threads {
+                let other = place(group.dispatcher).map_or(Route::Nowhere, Route::Other);
+                threads[usize::from(thread & 15)] = other;
+            }
+        }
+        for (at, (_, thread)) in served.iter().enumerate() {
+            threads[usize::from(thread & 15)] = Route::Own(at);
+        }
+        return Routes::Origin(Box::new(threads));
+    }
+    let of_stream = |stream: &PacketStream| {
+        let own = served
+            .iter()
+            .enumerate()
+            .filter(|(_, (id, _))| *id == stream.id);
+        let mut dispatchers = stream.groups.iter().map(|group| group.dispatcher);
+        StreamRoute {
+            stream: stream.id,
+            own: own.map(|(at, _)| at).collect(),
+            other: dispatchers.find_map(place),
+        }
+    };
+    Routes::Stream(work.streams.iter().map(of_stream).collect())
+}

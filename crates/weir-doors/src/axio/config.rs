@@ -1,0 +1,275 @@
+//! Configuration files: `key : value` lines, and a line for each workload.
+//!
+//! In: the text of a file, `key=value` words. Out: values by key with the line of each, workloads; or
+//! everything that is wrong, each with its line. Not here: what the keys mean together (`verify`), what
+//! becomes of them (`plan`).
+
+use std::collections::BTreeMap;
+
+use weir_schema::{MOST_PATH_THREADS, PathStage};
+
+use super::keys::{KEYS, Key, KeyState};
+use crate::flags::nearest;
+
+/// Where something stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigPlace {
+    /// The file, or `--set`.
+    pub file: String,
+    /// From 1; 0 where there is no line.
+    pub line: usize,
+}
+
+impl std::fmt::Display for ConfigPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.line == 0 {
+            return f.write_str(&self.file);
+        }
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigValue {
+    /// As it was written.
+    pub text: String,
+    /// Where.
+    pub place: ConfigPlace,
+}
+
+/// A workload line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadLine {
+    /// Its number.
+    pub id: u8,
+    /// What its workspaces do.
+    pub stages: Vec<PathStage>,
+    /// Remote dispatchers.
+    pub remote: Vec<u8>,
+    /// Workspaces that run the application.
+    pub apps: Vec<Vec<u8>>,
+    /// Dispatchers of the groups; more than one of a group is wrong, which the verifier says.
+    pub dispatchers: Vec<Vec<u8>>,
+    /// Where it stands.
+    pub place: ConfigPlace,
+}
+
+/// A configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AxioConfig {
+    /// By key.
+    pub values: BTreeMap<&'static str, ConfigValue>,
+    /// In the order of the file.
+    pub workloads: Vec<WorkloadLine>,
+    /// For standard error: what was understood although it is written otherwise.
+    pub notes: Vec<String>,
+}
+
+/// The words of phases, in the order of a packet.
+pub(super) const PHASES: [(&str, PathStage); 6] = [
+    ("TxApplication", PathStage::ApplicationTx),
+    ("TxDispatcher", PathStage::DispatchTx),
+    ("TxNIC", PathStage::LinkTx),
+    ("RXNIC", PathStage::LinkRx),
+    ("RXDispatcher", PathStage::DispatchRx),
+    ("RxApplication", PathStage::ApplicationRx),
+];
+
+impl AxioConfig {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong, a line for each.
+    pub fn read(file: &str, text: &str) -> Result<Self, Vec<String>> {
+        let mut config = Self::default();
+        let mut wrong = Vec::new();
+        for (line, number) in text.lines().zip(1..) {
+            let line = without_comment(line);
+            if line.is_empty() {
+                continue;
+            }
+            let place = ConfigPlace {
+                file: file.to_owned(),
+                line: number,
+            };
+            if let Err(why) = config.take(line, &place, false) {
+                wrong.push(format!("{place}: {why}"));
+            }
+        }
+        if wrong.is_empty() {
+            Ok(config)
+        } else {
+            Err(wrong)
+        }
+    }
+
+    /// Takes a `key=value` word, which replaces what a file says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn set(&mut self, word: &str) -> Result<(), String> {
+        let place = ConfigPlace {
+            file: "--set".to_owned(),
+            line: 0,
+        };
+        let Some((key, value)) = word.split_once('=') else {
+            return Err(format!("--set {word}: expected KEY=VALUE"));
+        };
+        self.take(&format!("{key} : {value}"), &place, true)
+            .map_err(|why| format!("--set {word}: {why}"))
+    }
+
+    /// The text of a value.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(|value| value.text.as_str())
+    }
+
+    /// Where a key stands, for messages: `FILE:LINE: KEY`, or the key alone where none says it.
+    pub fn place_of(&self, key: &str) -> String {
+        match self.values.get(key) {
+            Some(value) => format!("{}: {key}", value.place),
+            None => key.to_owned(),
+        }
+    }
+
+    fn take(&mut self, line: &str, place: &ConfigPlace, replaces: bool) -> Result<(), String> {
+        let Some((key, value)) = line.split_once(':') else {
+            return Err(format!("`{line}`: expected `key : value`"));
+        };
+        let (key, value) = (key.trim(), value.trim());
+        if key == "workload" {
+            let workload = self.workload(value, place)?;
+            let earlier = self.workloads.iter().position(|one| one.id == workload.id);
+            match earlier {
+                Some(at) if replaces => self.workloads[at] = workload,
+                Some(at) => {
+                    return Err(format!(
+                        "workload: {} is there already, in line {}",
+                        workload.id, self.workloads[at].place.line
+                    ));
+                }
+                None => self.workloads.push(workload),
+            }
+            return Ok(());
+        }
+        let known = known(key)?;
+        if let KeyState::Refused(why) = known.state {
+            return Err(format!("{key}: {why}"));
+        }
+        if value.is_empty() {
+            return Err(format!(
+                "{key}: a value is missing (valid: {})",
+                known.takes
+            ));
+        }
+        let earlier = self.values.get(known.name);
+        if let Some(earlier) = earlier.filter(|_| !replaces) {
+            return Err(format!(
+                "{key}: it is there already, in line {}",
+                earlier.place.line
+            ));
+        }
+        let value = ConfigValue {
+            text: value.to_owned(),
+            place: place.clone(),
+        };
+        self.values.insert(known.name, value);
+        Ok(())
+    }
+
+    fn workload(&mut self, text: &str, place: &ConfigPlace) -> Result<WorkloadLine, String> {
+        const FORM: &str = "ID : PHASES : REMOTE : APPS : DISPATCHERS";
+        let fields: Vec<&str> = text.split(':').map(str::trim).collect();
+        let [id, phases, remote, apps, dispatchers] = fields.as_slice() else {
+            return Err(format!(
+                "workload: it has {} fields (valid: {FORM})",
+                fields.len()
+            ));
+        };
+        let id = id.parse::<u8>().ok().filter(|id| *id < MOST_PATH_THREADS);
+        let id = id.ok_or_else(|| "workload: its number is not from 0 to 15".to_owned())?;
+        let mut stages = Vec::new();
+        for word in phases.split(',').map(str::trim) {
+            stages.push(self.phase(word, place)?);
+        }
+        let groups = |text: &str| -> Result<Vec<Vec<u8>>, String> {
+            text.split('|').map(|group| ids(group.trim())).collect()
+        };
+        Ok(WorkloadLine {
+            id,
+            stages,
+            remote: ids(remote)?,
+            apps: groups(apps)?,
+            dispatchers: groups(dispatchers)?,
+            place: place.clone(),
+        })
+    }
+
+    fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
+        let exact = PHASES.iter().find(|(name, _)| *name == word);
+        if let Some((_, stage)) = exact {
+            return Ok(*stage);
+        }
+        let alike = PHASES
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(word));
+        if let Some((name, stage)) = alike {
+            self.notes
+                .push(format!("{place}: workload: `{word}` is read as {name}"));
+            return Ok(*stage);
+        }
+        let all = PHASES.map(|(name, _)| name);
+        let near = nearest(word, all.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        Err(format!(
+            "workload: no phase `{word}` (valid: {}){near}",
+            all.join(", ")
+        ))
+    }
+}
+
+/// The record of a key.
+fn known(key: &str) -> Result<&'static Key, String> {
+    let found = KEYS.iter().find(|known| known.name == key);
+    found.ok_or_else(|| {
+        let near = nearest(key, KEYS.iter().map(|known| known.name));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        format!("no key `{key}`{near}")
+    })
+}
+
+/// A line without what follows a `#` that stands first or after a blank.
+fn without_comment(line: &str) -> &str {
+    let mut before = ' ';
+    for (at, letter) in line.char_indices() {
+        if letter == '#' && before.is_whitespace() {
+            return line[..at].trim();
+        }
+        before = letter;
+    }
+    line.trim()
+}
+
+/// `0,1`, `0-3`, `0-1,3`.
+fn ids(text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || format!("workload: `{text}`: expected numbers from 0 to 15 (valid: 0,1 or 0-3)");
+    let id = |text: &str| {
+        let id = text.trim().parse::<u8>().ok();
+        id.filter(|id| *id < MOST_PATH_THREADS).ok_or_else(wrong)
+    };
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('-') {
+            None => all.push(id(part)?),
+            Some((first, last)) => {
+                let (first, last) = (id(first)?, id(last)?);
+                if first > last {
+                    return Err(wrong());
+                }
+                all.extend(first..=last);
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,207 @@
+//! The keys of configuration files, as records.
+
+/// A key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it takes, in a few words.
+    pub takes: &'static str,
+    /// What it is for.
+    pub meaning: &'static str,
+    /// Whether it works.
+    pub state: KeyState,
+}
+
+/// Whether a key works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// It does.
+    Works,
+    /// Read and checked; over rings in memory it has nothing to act on, for this reason.
+    WithoutEffect(&'static str),
+    /// Refused, for this reason.
+    Refused(&'static str),
+}
+
+const fn key(name: &'static str, takes: &'static str, meaning: &'static str) -> Key {
+    Key {
+        name,
+        takes,
+        meaning,
+        state: KeyState::Works,
+    }
+}
+
+impl Key {
+    const fn idle(self, why: &'static str) -> Self {
+        Self {
+            state: KeyState::WithoutEffect(why),
+            ..self
+        }
+    }
+
+    const fn refused(self, why: &'static str) -> Self {
+        Self {
+            state: KeyState::Refused(why),
+            ..self
+        }
+    }
+}
+
+const NO_DEVICE: &str = "rings in memory have no device";
+
+/// The keys whose values `-p` prints, in that order.
+pub(super) const TUNABLE: [&str; 8] = [
+    "kAppCoreNum",
+    "kAppRxMsgBatchSize",
+    "kAppTxMsgBatchSize",
+    "kDispQueueNum",
+    "kDispRxBatchSize",
+    "kDispTxBatchSize",
+    "kNICRxPostSize",
+    "kNICTxPostSize",
+];
+
+/// All keys but `workload`.
+pub const KEYS: &[Key] = &[
+    key(
+        "kAppCoreNum",
+        "1 to 16",
+        "workspaces that run the application, over all workloads",
+    ),
+    key(
+        "kDispQueueNum",
+        "1 to 16",
+        "dispatchers, over all workloads",
+    ),
+    key("kAppTxMsgBatchSize", "1 to 512", "messages made at once"),
+    key("kAppRxMsgBatchSize", "1 to 512", "messages waited for"),
+    key("kDispTxBatchSize", "1 to 512", "packets collected at once"),
+    key(
+        "kDispRxBatchSize",
+        "1 to 512",
+        "packets taken from the NIC at most",
+    ),
+    key(
+        "kNICTxPostSize",
+        "1 to 512",
+        "packets handed to the NIC before it is notified",
+    ),
+    key(
+        "kNICRxPostSize",
+        "1 to 512",
+        "packets taken before their slots are given back",
+    ),
+    key(
+        "numa",
+        "a node, or auto",
+        "the memory node whose CPUs are used",
+    ),
+    key("phy_port", "0 or 1", "the port of the device").idle(NO_DEVICE),
+    key("iteration", "1 to 1000000", "tables"),
+    key("duration", "seconds, from 0.001", "of each iteration"),
+    key("local_ip", "an IPv4 address", "of the client"),
+    key("remote_ip", "an IPv4 address", "of the server"),
+    key("local_mac", "six bytes", "of the client"),
+    key("remote_mac", "six bytes", "of the server"),
+    key("device_pcie", "a PCIe address", "the device").idle(NO_DEVICE),
+    key("device_name", "a name", "the verbs device").idle(NO_DEVICE),
+    key("role", "loopback", "what this run is"),
+    key("backend", "ring", "what carries packets"),
+    key(
+        "msg_handler",
+        "Empty, T_APP, L_APP, M_APP, FS_WRITE, FS_READ, KV, FileDecompress",
+        "what a server does with a message",
+    ),
+    key(
+        "pkt_handler",
+        "Empty or Echo",
+        "what its dispatchers do with packets",
+    ),
+    key(
+        "req_size",
+        "bytes, 16 to 64m",
+        "of a request, its headers of 16 bytes per packet included",
+    ),
+    key("resp_size", "bytes, 16 to 64m", "of a response, likewise"),
+    key(
+        "resp_size_rule",
+        "same or reference",
+        "reference: responses are 16 bytes longer",
+    ),
+    key("scan", "0 or 1", "handlers touch every byte of a packet"),
+    key(
+        "new_buffers",
+        "0 or 1",
+        "responses get new buffers (ApplyNewMbuf)",
+    ),
+    key(
+        "ticks_per_msg",
+        "ticks",
+        "a receiving workspace is busy for so long per message",
+    ),
+    key(
+        "work_ns",
+        "nanoseconds",
+        "a server is busy for so long per message",
+    ),
+    key(
+        "inflight",
+        "0 to 65535",
+        "messages without a response per workspace; 0: any number",
+    ),
+    key("rate", "messages per second", "of all clients")
+        .refused("there is no open loop yet; inflight bounds the load"),
+    key("mtu", "64 to 2048", "the largest IPv4 packet"),
+    key("pool", "64 to 1048576", "buffers of a workspace"),
+    key(
+        "ring",
+        "64 to 1048576",
+        "slots of a ring between workspace and dispatcher",
+    ),
+    key("nic_ring", "64 to 1048576", "slots of a queue of the NIC"),
+    key(
+        "flush_us",
+        "microseconds",
+        "less than a batch waits no longer than this",
+    ),
+    key(
+        "msg_timeout_ms",
+        "milliseconds, from 1",
+        "after it a message is lost",
+    ),
+    key(
+        "stall_timeout",
+        "seconds",
+        "without any response for so long the run fails",
+    ),
+    key(
+        "loop_interval_ns",
+        "nanoseconds",
+        "between the starts of two passes; 1000 as the reference",
+    ),
+    key(
+        "idle",
+        "auto, spin, pause, yield, sleep",
+        "what a workspace without work does",
+    ),
+    key("stage_timing", "all, off, 1/N", "which passes are timed"),
+    key(
+        "mem_region",
+        "bytes, 4k to 4g",
+        "memory of a workspace that handlers use",
+    ),
+    key(
+        "mem_touch",
+        "bytes, 8 to 4g",
+        "of it, what M_APP touches per packet",
+    ),
+    key("hugepages", "auto, 2M, 1G, off", "pages of the pools")
+        .refused("pools are made of plain pages yet; leave it out"),
+    key("udp_port_base", "1 to 65000", "UDP port of workspace 0"),
+    key("mgmt_port", "a TCP port", "of the management connection")
+        .refused("role loopback has both sides in one process, and no connection between them"),
+    key("gid_index", "a number or auto", "of the verbs device")
+        .refused("there is no verbs backend in this build (backend : ring is)"),
+];

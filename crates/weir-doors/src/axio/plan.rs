@@ -1,0 +1,390 @@
+//! From a configuration to a plan.
+//!
+//! In: a configuration. Out: the packet path that it describes; or everything that is wrong with its values,
+//! each with its line. Not here: files, the grammar (`config`).
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use weir_schema::{
+    EngineChoice, IdlePolicy, Job, MessageHandler, PacketPathWorkload, PacketStream, PathGroup,
+    Placement, Plan, StageBatches,
+};
+use weir_units::{Bytes, Nanos};
+
+use super::config::AxioConfig;
+use super::keys::{KEYS, TUNABLE};
+
+/// Handlers by their words, with the sizes that requests and responses have unless something is said.
+pub(super) const HANDLERS: [(&str, MessageHandler, u64, u64); 8] = [
+    ("Empty", MessageHandler::Discard, 22, 22),
+    ("T_APP", MessageHandler::Fill, 982, 22),
+    ("L_APP", MessageHandler::Same, 86, 86),
+    ("M_APP", MessageHandler::Touch, 86, 86),
+    ("FS_WRITE", MessageHandler::FileWrite, 16384, 22),
+    ("FS_READ", MessageHandler::FileRead, 22, 102_400),
+    ("KV", MessageHandler::KeyValue, 97, 97),
+    ("FileDecompress", MessageHandler::Inflate, 2 << 20, 22),
+];
+
+/// What the reference has where a file says nothing.
+const DEFAULTS: [(&str, u32); 8] = [
+    ("kAppCoreNum", 16),
+    ("kAppRxMsgBatchSize", 32),
+    ("kAppTxMsgBatchSize", 32),
+    ("kDispQueueNum", 16),
+    ("kDispRxBatchSize", 32),
+    ("kDispTxBatchSize", 32),
+    ("kNICRxPostSize", 32),
+    ("kNICTxPostSize", 32),
+];
+
+/// What a value that is out of its range is called, as the reference says it.
+fn reference_words(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "kAppCoreNum" => "App core number is too large",
+        "kDispQueueNum" => "Dispatcher queue number is too large",
+        "kAppTxMsgBatchSize" => "App TX batch size is too large",
+        "kAppRxMsgBatchSize" => "App RX batch size is too large",
+        "kDispTxBatchSize" => "Dispatcher TX batch size is too large",
+        "kDispRxBatchSize" => "Dispatcher RX batch size is too large",
+        "kNICTxPostSize" => "NIC TX post size is too large",
+        "kNICRxPostSize" => "NIC RX post size is too large",
+        _ => return None,
+    })
+}
+
+/// Values of a configuration, while what is wrong with them is gathered.
+struct Values<'a> {
+    config: &'a AxioConfig,
+    wrong: Vec<String>,
+}
+
+impl Values<'_> {
+    /// A value, read by a function that says nothing where it cannot.
+    fn read<T>(&mut self, key: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = self.config.text(key)?;
+        let value = of(text);
+        if value.is_none() {
+            let place = self.config.place_of(key);
+            let takes = KEYS.iter().find(|known| known.name == key);
+            let takes = takes.map_or("", |known| known.takes);
+            let is_number = text.parse::<u64>().is_ok();
+            let what = match reference_words(key).filter(|_| is_number && text != "0") {
+                Some(words) => format!("{words}: {text}"),
+                None => format!("`{text}`"),
+            };
+            self.wrong.push(format!("{place}: {what} (valid: {takes})"));
+        }
+        value
+    }
+
+    fn number(&mut self, key: &str, low: u32, high: u32, default: u32) -> u32 {
+        let of = |text: &str| text.parse().ok().filter(|n| (low..=high).contains(n));
+        self.read(key, of).unwrap_or(default)
+    }
+
+    fn switch(&mut self, key: &str, default: bool) -> bool {
+        let of = |text: &str| match text {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        };
+        self.read(key, of).unwrap_or(default)
+    }
+
+    fn bytes(&mut self, key: &str, low: u64, high: u64, default: u64) -> Bytes {
+        let of = |text: &str| bytes(text).filter(|n| (low..=high).contains(n));
+        Bytes(self.read(key, of).unwrap_or(default))
+    }
+
+    /// A time in a unit of so many nanoseconds.
+    fn time(&mut self, key: &str, unit: f64, least: f64, default: Nanos) -> Nanos {
+        let of = |text: &str| {
+            let number = text.parse::<f64>().ok()?;
+            let is_fit = number >= least && number * unit <= 1e15;
+            is_fit.then(|| Nanos(rounded(number * unit)))
+        };
+        self.read(key, of).unwrap_or(default)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be from 0 to 10^15"
+)]
+fn rounded(number: f64) -> u64 {
+    number.round() as u64
+}
+
+/// `4096`, `256k`, `1m`, `1g`.
+fn bytes(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    let (digits, unit) = match lower.strip_suffix(['k', 'm', 'g']) {
+        Some(digits) => {
+            let unit = match lower.as_bytes().last() {
+                Some(b'k') => 1 << 10,
+                Some(b'm') => 1 << 20,
+                _ => 1 << 30,
+            };
+            (digits, unit)
+        }
+        None => (lower.as_str(), 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Six bytes, with `.` or `:` between them.
+fn hardware_address(text: &str) -> Option<[u8; 6]> {
+    let parts: Vec<&str> = text.split(['.', ':']).collect();
+    let byte = |part: &&str| (part.len() <= 2).then(|| u8::from_str_radix(part, 16).ok())?;
+    let bytes: Option<Vec<u8>> = parts.iter().map(byte).collect();
+    bytes?.try_into().ok()
+}
+
+/// Which passes are timed: 0 for none.
+fn timed_pass(text: &str) -> Option<u32> {
+    match text {
+        "all" => Some(1),
+        "off" => Some(0),
+        part => part
+            .strip_prefix("1/")?
+            .parse()
+            .ok()
+            .filter(|n| (1..=1 << 20).contains(n)),
+    }
+}
+
+/// The tunable numbers, with the reference's where the file says nothing.
+pub(super) fn tunable(config: &AxioConfig) -> BTreeMap<&'static str, u32> {
+    let number = |(key, default): (&'static str, u32)| {
+        let text = config.text(key).and_then(|text| text.parse().ok());
+        (key, text.unwrap_or(default))
+    };
+    DEFAULTS.into_iter().map(number).collect()
+}
+
+/// The eight lines of `-p`.
+pub(super) fn tunable_lines(numbers: &BTreeMap<&'static str, u32>) -> String {
+    let mut out = String::from("==========Current Tunable Parameter Values:==========\n");
+    for key in TUNABLE {
+        let number = numbers.get(key).copied().unwrap_or_default();
+        push!(out, "{key}: {number}\n");
+    }
+    out
+}
+
+/// The packet path of a configuration.
+///
+/// # Errors
+/// Everything that is wrong with it, a line for each.
+pub(super) fn workload(
+    config: &AxioConfig,
+) -> Result<(PacketPathWorkload, Placement), Vec<String>> {
+    let mut values = Values {
+        config,
+        wrong: Vec::new(),
+    };
+    let placement = placement(&mut values);
+    let mut work = PacketPathWorkload {
+        streams: streams(config),
+        batches: batches(&mut values),
+        ..PacketPathWorkload::default()
+    };
+    messages(&mut values, &mut work);
+    limits(&mut values, &mut work);
+    addresses(&mut values, &mut work);
+    values.read("backend", |text| (text == "ring").then_some(()));
+    if config.workloads.is_empty() {
+        values.wrong.push("there is no workload line".to_owned());
+    }
+    let mut wrong = values.wrong;
+    wrong.extend(batches_that_never_fit(config, &work));
+    if wrong.is_empty() {
+        Ok((work, placement))
+    } else {
+        Err(wrong)
+    }
+}
+
+fn streams(config: &AxioConfig) -> Vec<PacketStream> {
+    let of = |line: &super::config::WorkloadLine| {
+        let groups = line.apps.iter().zip(&line.dispatchers);
+        let group = |(threads, dispatchers): (&Vec<u8>, &Vec<u8>)| PathGroup {
+            threads: threads.clone(),
+            dispatcher: dispatchers.first().copied().unwrap_or_default(),
+        };
+        PacketStream {
+            id: line.id,
+            stages: line.stages.clone(),
+            peers: line.remote.clone(),
+            groups: groups.map(group).collect(),
+        }
+    };
+    config.workloads.iter().map(of).collect()
+}
+
+fn batches(values: &mut Values<'_>) -> StageBatches {
+    values.number("kAppCoreNum", 1, 16, 16);
+    values.number("kDispQueueNum", 1, 16, 16);
+    let mut batch = |key| values.number(key, 1, 512, 32);
+    StageBatches {
+        application_tx: batch("kAppTxMsgBatchSize"),
+        application_rx: batch("kAppRxMsgBatchSize"),
+        dispatch_tx: batch("kDispTxBatchSize"),
+        dispatch_rx: batch("kDispRxBatchSize"),
+        link_tx: batch("kNICTxPostSize"),
+        link_rx: batch("kNICRxPostSize"),
+    }
+}
+
+fn messages(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
+    let handler = |text: &str| HANDLERS.iter().find(|(name, ..)| *name == text);
+    let (_, handler, request, response) =
+        *values.read("msg_handler", handler).unwrap_or(&HANDLERS[1]);
+    work.handler = handler;
+    let echo = |text: &str| match text {
+        "Empty" => Some(false),
+        "Echo" => Some(true),
+        _ => None,
+    };
+    work.echo = values.read("pkt_handler", echo).unwrap_or(false);
+    work.request_bytes = values.bytes("req_size", 16, 64 << 20, request);
+    work.response_bytes = values.bytes("resp_size", 16, 64 << 20, response);
+    let rule = |text: &str| match text {
+        "same" => Some(false),
+        "reference" => Some(true),
+        _ => None,
+    };
+    work.long_responses = values.read("resp_size_rule", rule).unwrap_or(false);
+    work.scan = values.switch("scan", true);
+    work.new_buffers = values.switch("new_buffers", false);
+    work.ticks_per_message = u64::from(values.number("ticks_per_msg", 0, u32::MAX, 0));
+    work.work_ns = values.time("work_ns", 1.0, 0.0, Nanos::ZERO);
+    work.region_bytes = values.bytes("mem_region", 4096, 4 << 30, 256 << 10);
+    work.touch_bytes = values.bytes("mem_touch", 8, 4 << 30, 1 << 10);
+}
+
+fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
+    let times = PacketPathWorkload::default();
+    work.iterations = values.number("iteration", 1, 1_000_000, 10);
+    work.duration_ns = values.time("duration", 1e9, 0.001, times.duration_ns);
+    work.in_flight = values.number("inflight", 0, 65535, 1024);
+    work.packet_bytes = values.number("mtu", 64, 2048, 2048);
+    work.pool_buffers = values.number("pool", 64, 1 << 20, 8192);
+    work.ring_slots = values.number("ring", 64, 1 << 20, 4096);
+    work.queue_slots = values.number("nic_ring", 64, 1 << 20, 2048);
+    work.flush_ns = values.time("flush_us", 1e3, 0.0, times.flush_ns);
+    work.message_timeout_ns = values.time("msg_timeout_ms", 1e6, 1.0, times.message_timeout_ns);
+    work.stall_timeout_ns = values.time("stall_timeout", 1e9, 0.001, times.stall_timeout_ns);
+    work.pass_interval_ns = values.time("loop_interval_ns", 1.0, 0.0, Nanos::ZERO);
+    work.timed_pass = values.read("stage_timing", timed_pass).unwrap_or(1);
+    let idle = |text: &str| {
+        Some(match text {
+            "auto" => IdlePolicy::Auto,
+            "spin" => IdlePolicy::Spin,
+            "pause" => IdlePolicy::Pause,
+            "yield" => IdlePolicy::Yield,
+            "sleep" => IdlePolicy::Sleep,
+            _ => return None,
+        })
+    };
+    work.idle = values.read("idle", idle).unwrap_or_default();
+}
+
+fn addresses(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
+    for (at, key) in ["local_ip", "remote_ip"].into_iter().enumerate() {
+        let of = |text: &str| text.parse::<Ipv4Addr>().ok().map(|ip| ip.octets());
+        if let Some(address) = values.read(key, of) {
+            work.addresses[at] = address;
+        }
+    }
+    for (at, key) in ["local_mac", "remote_mac"].into_iter().enumerate() {
+        if let Some(address) = values.read(key, hardware_address) {
+            work.hardware_addresses[at] = address;
+        }
+    }
+    let port = values.number("udp_port_base", 1, 65000, 10010);
+    work.first_port = u16::try_from(port).unwrap_or(10010);
+    values.number("phy_port", 0, 1, 0);
+}
+
+fn placement(values: &mut Values<'_>) -> Placement {
+    let node = |text: &str| match text {
+        "auto" => Some(None),
+        number => number.parse::<u32>().ok().map(Some),
+    };
+    let node = values.read("numa", node).flatten();
+    Placement {
+        nodes: node.map(|node| vec![node]),
+        ..Placement::default()
+    }
+}
+
+/// Batches that are larger than the window, or for which a pool has too few buffers.
+fn batches_that_never_fit(config: &AxioConfig, work: &PacketPathWorkload) -> Vec<String> {
+    let sides = [
+        (
+            "kAppTxMsgBatchSize",
+            work.batches.application_tx,
+            work.packets(work.request_bytes),
+        ),
+        (
+            "kAppRxMsgBatchSize",
+            work.batches.application_rx,
+            work.packets(work.whole_response()),
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (key, batch, packets) in sides {
+        let needed = u64::from(batch) * u64::from(packets);
+        if needed > u64::from(work.pool_buffers) {
+            wrong.push(format!(
+                "{}: Mempool size is too small: {batch} messages of {packets} packets need {needed} buffers, \
+                 pool is {}",
+                config.place_of(key),
+                work.pool_buffers
+            ));
+        }
+    }
+    wrong
+}
+
+/// Thresholds that a window never reaches: the pipeline would wait for the flush each time.
+pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
+    let batches = &work.batches;
+    let thresholds = [
+        ("kAppTxMsgBatchSize", batches.application_tx, "client"),
+        ("kAppRxMsgBatchSize", batches.application_rx, "server"),
+        (
+            "kDispTxBatchSize",
+            batches.dispatch_tx / work.packets(work.request_bytes).max(1),
+            "client",
+        ),
+    ];
+    let window = work.in_flight;
+    let found = thresholds
+        .iter()
+        .find(|(_, batch, _)| window > 0 && *batch > window);
+    found.map(|(key, batch, side)| {
+        format!("inflight {window} is smaller than {key} {batch} ({side}): the pipeline would stop")
+    })
+}
+
+/// The plan of a packet path, of a configuration of this name.
+pub(super) fn plan(
+    name: &str,
+    work: PacketPathWorkload,
+    placement: Placement,
+    command: Vec<String>,
+) -> Plan {
+    let threads = work.threads().len() * 2;
+    let mut job = Job::alone("packets", EngineChoice::new("ring"), work);
+    job.clones = u32::try_from(threads).unwrap_or(u32::MAX);
+    job.placement = placement;
+    Plan {
+        command,
+        ..Plan::new(name, "axio", vec![job])
+    }
+}

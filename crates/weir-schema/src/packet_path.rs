@@ -1,0 +1,346 @@
+//! Packet path: clients send messages in packets through stages to servers, which answer them
+//! (spec: packet datapath). What shall be done.
+//!
+//! Both sides are threads of one run, wired alike: a stream names the threads that make and take its
+//! messages and the dispatchers between them and the link, which is the job's engine. Not here: what
+//! was measured (`packet_path_result`).
+
+use serde::{Deserialize, Serialize};
+use weir_units::{Bytes, JsonSchema, Nanos};
+
+use crate::kind::{KindInfo, Moves};
+use crate::workload::WorkloadFacts;
+
+/// The kinds of a packet path: messages that were answered.
+pub const PACKET_PATH_KINDS: &[KindInfo] = &[KindInfo::new("message", Moves::Out)];
+
+/// Threads of a side have numbers below this.
+pub const MOST_PATH_THREADS: u8 = 16;
+
+/// Ethernet, IPv4 and UDP headers.
+pub const PACKET_HEADER_BYTES: u32 = 42;
+/// The header of a message in each of its packets.
+pub const MESSAGE_HEADER_BYTES: u32 = 16;
+
+/// Messages in packets through stages, and their answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub struct PacketPathWorkload {
+    /// Streams of messages; every thread of a side is in one of them.
+    pub streams: Vec<PacketStream>,
+    /// What a server does with a message.
+    pub handler: MessageHandler,
+    /// The dispatchers of the server send every packet back themselves.
+    pub echo: bool,
+    /// Of a request, its headers of 16 bytes per packet included.
+    pub request_bytes: Bytes,
+    /// Of an answer, likewise.
+    pub response_bytes: Bytes,
+    /// Answers are 16 bytes longer per packet, as the older program has them.
+    pub long_responses: bool,
+    /// How much stages do at once.
+    pub batches: StageBatches,
+    /// Messages without an answer, per thread that makes them; 0: any number.
+    pub in_flight: u32,
+    /// The largest IPv4 packet.
+    pub packet_bytes: u32,
+    /// Buffers of a thread.
+    pub pool_buffers: u32,
+    /// Slots of a ring between a thread and its dispatcher.
+    pub ring_slots: u32,
+    /// Slots of a queue of the link.
+    pub queue_slots: u32,
+    /// Stretches of time that are reported apart.
+    pub iterations: u32,
+    /// How long each is.
+    pub duration_ns: Nanos,
+    /// Handlers touch every byte of a packet.
+    pub scan: bool,
+    /// Answers are written into new buffers, and not over their requests.
+    pub new_buffers: bool,
+    /// Ticks of the clock that a receiving thread is busy for, per message.
+    pub ticks_per_message: u64,
+    /// Further work of a server per message.
+    pub work_ns: Nanos,
+    /// Memory of each server thread that handlers use.
+    pub region_bytes: Bytes,
+    /// Of it, how much a message touches, where its handler does so.
+    pub touch_bytes: Bytes,
+    /// What is less than a batch waits no longer than this.
+    pub flush_ns: Nanos,
+    /// A message without an answer is lost after this time.
+    pub message_timeout_ns: Nanos,
+    /// Without any answer for so long the run fails.
+    pub stall_timeout_ns: Nanos,
+    /// A thread begins its next pass over its stages no earlier than this after the last.
+    pub pass_interval_ns: Nanos,
+    /// What a thread does that finds nothing to do.
+    pub idle: IdlePolicy,
+    /// Every so manieth pass over the stages is timed; 0: none.
+    pub timed_pass: u32,
+    /// Packets of clients that are dropped on purpose, of a million.
+    pub dropped_per_million: u32,
+    /// UDP port of the thread with number 0.
+    pub first_port: u16,
+    /// IPv4 addresses of client and server.
+    pub addresses: [[u8; 4]; 2],
+    /// Ethernet addresses of client and server.
+    pub hardware_addresses: [[u8; 6]; 2],
+    /// Of what handlers draw; 0 asks for another one at each run.
+    pub seed: u64,
+}
+
+impl WorkloadFacts for PacketPathWorkload {
+    fn title(&self) -> String {
+        format!(
+            "packets of {} to {}",
+            Bytes(u64::from(self.frame_bytes(self.request_bytes))),
+            self.handler.name()
+        )
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
+    }
+}
+
+impl Default for PacketPathWorkload {
+    /// One thread on each side; requests and answers of 64 bytes on the wire.
+    fn default() -> Self {
+        Self {
+            streams: vec![PacketStream::default()],
+            handler: MessageHandler::Same,
+            echo: false,
+            request_bytes: Bytes(22),
+            response_bytes: Bytes(22),
+            long_responses: false,
+            batches: StageBatches::default(),
+            in_flight: 1024,
+            packet_bytes: 2048,
+            pool_buffers: 8192,
+            ring_slots: 4096,
+            queue_slots: 2048,
+            iterations: 10,
+            duration_ns: Nanos::from_secs(1),
+            scan: true,
+            new_buffers: false,
+            ticks_per_message: 0,
+            work_ns: Nanos::ZERO,
+            region_bytes: Bytes(256 << 10),
+            touch_bytes: Bytes(1 << 10),
+            flush_ns: Nanos(10_000),
+            message_timeout_ns: Nanos::from_secs(1),
+            stall_timeout_ns: Nanos::from_secs(5),
+            pass_interval_ns: Nanos::ZERO,
+            idle: IdlePolicy::Auto,
+            timed_pass: 1,
+            dropped_per_million: 0,
+            first_port: 10010,
+            addresses: [[10, 77, 0, 1], [10, 77, 0, 2]],
+            hardware_addresses: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
+            seed: 0,
+        }
+    }
+}
+
+impl PacketPathWorkload {
+    /// Bytes of the message that a packet holds at most, its header included.
+    pub fn part_bytes(&self) -> u32 {
+        self.packet_bytes.saturating_sub(28)
+    }
+
+    /// Packets of a message.
+    pub fn packets(&self, message: Bytes) -> u32 {
+        let part = u64::from(self.part_bytes().max(1));
+        u32::try_from(message.0.div_ceil(part).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Length of the first frame of a message.
+    pub fn frame_bytes(&self, message: Bytes) -> u32 {
+        let part = message.0.min(u64::from(self.part_bytes()));
+        PACKET_HEADER_BYTES + u32::try_from(part).unwrap_or(u32::MAX)
+    }
+
+    /// Of an answer, with what the older program adds where that is asked for.
+    pub fn whole_response(&self) -> Bytes {
+        let more = u64::from(MESSAGE_HEADER_BYTES) * u64::from(self.long_responses);
+        Bytes(self.response_bytes.0.saturating_add(more))
+    }
+
+    /// Numbers of the threads of a side, each once, in ascending order.
+    pub fn threads(&self) -> Vec<u8> {
+        let of = |stream: &PacketStream| {
+            let apps = stream.groups.iter().flat_map(|group| group.threads.clone());
+            let dispatchers = stream.groups.iter().map(|group| group.dispatcher);
+            apps.chain(dispatchers).collect::<Vec<_>>()
+        };
+        let mut all: Vec<u8> = self.streams.iter().flat_map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Numbers of the dispatchers, each once, in ascending order.
+    pub fn dispatchers(&self) -> Vec<u8> {
+        let groups = self.streams.iter().flat_map(|stream| &stream.groups);
+        let mut all: Vec<u8> = groups.map(|group| group.dispatcher).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Whether clients hear of their messages again.
+    pub fn is_answered(&self) -> bool {
+        self.echo || self.handler != MessageHandler::Discard
+    }
+}
+
+/// Messages of one kind, and who has to do with them. The same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PacketStream {
+    /// Its number, which packets bear.
+    pub id: u8,
+    /// What its threads do, in this order.
+    pub stages: Vec<PathStage>,
+    /// Dispatchers of the other side, in turn.
+    pub peers: Vec<u8>,
+    /// Threads and the dispatcher that serves them.
+    pub groups: Vec<PathGroup>,
+}
+
+impl Default for PacketStream {
+    /// Thread 0 does everything.
+    fn default() -> Self {
+        Self {
+            id: 1,
+            stages: vec![
+                PathStage::ApplicationTx,
+                PathStage::DispatchTx,
+                PathStage::DispatchRx,
+                PathStage::ApplicationRx,
+            ],
+            peers: vec![0],
+            groups: vec![PathGroup {
+                threads: vec![0],
+                dispatcher: 0,
+            }],
+        }
+    }
+}
+
+/// Threads of a stream and the one dispatcher that serves them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathGroup {
+    /// Who makes and takes messages.
+    pub threads: Vec<u8>,
+    /// Who is between them and the link.
+    pub dispatcher: u8,
+}
+
+/// What a thread does in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathStage {
+    /// Makes messages.
+    ApplicationTx,
+    /// Collects packets of threads and hands them to the link.
+    DispatchTx,
+    /// The link sends: no function of a thread.
+    LinkTx,
+    /// The link receives: no function of a thread.
+    LinkRx,
+    /// Takes packets from the link and hands them to threads.
+    DispatchRx,
+    /// Takes messages.
+    ApplicationRx,
+}
+
+/// How much stages do at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageBatches {
+    /// Messages made.
+    pub application_tx: u32,
+    /// Messages waited for.
+    pub application_rx: u32,
+    /// Packets collected.
+    pub dispatch_tx: u32,
+    /// Packets taken from the link at most.
+    pub dispatch_rx: u32,
+    /// Packets handed to the link before it is notified.
+    pub link_tx: u32,
+    /// Packets taken before their slots are given back to the link.
+    pub link_rx: u32,
+}
+
+impl Default for StageBatches {
+    fn default() -> Self {
+        Self {
+            application_tx: 32,
+            application_rx: 32,
+            dispatch_tx: 32,
+            dispatch_rx: 32,
+            link_tx: 32,
+            link_rx: 32,
+        }
+    }
+}
+
+/// What a server does with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageHandler {
+    /// Frees it and answers nothing.
+    Discard,
+    /// Reads it and answers with a filled message.
+    Fill,
+    /// Reads it and answers with its payload.
+    Same,
+    /// Reads it, writes all over a region of memory, and answers with its payload.
+    Touch,
+    /// Copies it into slots of the region.
+    FileWrite,
+    /// Answers with pieces of the region.
+    FileRead,
+    /// Puts a value into a map, or answers with it.
+    KeyValue,
+    /// Inflates it, and checks length and checksum of what comes out.
+    Inflate,
+}
+
+impl MessageHandler {
+    /// In a title.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Discard => "a sink",
+            Self::Fill => "short answers",
+            Self::Same => "answers of the same",
+            Self::Touch => "touched memory",
+            Self::FileWrite => "written slots",
+            Self::FileRead => "read slots",
+            Self::KeyValue => "a map of keys",
+            Self::Inflate => "inflated data",
+        }
+    }
+}
+
+/// What a thread does that finds nothing to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdlePolicy {
+    /// Looks again at once where every thread has a CPU of its own and others are left, else as
+    /// `yield`.
+    #[default]
+    Auto,
+    /// Looks again at once.
+    Spin,
+    /// Lets the other thread of its core work for a moment.
+    Pause,
+    /// Lets another thread have the CPU after 64 passes for nothing.
+    Yield,
+    /// Sleeps for 50 µs after 64 passes for nothing.
+    Sleep,
+}

@@ -1,0 +1,200 @@
+//! What a packet path did: per stretch of time and thread, what each stage counted and how long it
+//! took.
+//!
+//! In: counts of threads. Out: figures by the formulas of the printed table (spec: packet datapath,
+//! 2). Not here: how it is printed.
+
+use serde::{Deserialize, Serialize};
+use weir_stats::Histogram;
+use weir_units::{JsonSchema, Nanos};
+
+use crate::outcome::LoopOutcome;
+
+/// What a packet path did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketPathOutcome {
+    /// The threads as workers of a loop over messages: those of the client count.
+    pub workers: LoopOutcome,
+    /// In order; the last may be a part, where the run was ended.
+    pub iterations: Vec<PathIteration>,
+    /// Buffers that never came back to their pools, once all threads had ended.
+    pub buffers_in_use: Option<u64>,
+    /// Of one read of the clock, in nanoseconds.
+    pub clock_read_ns: f64,
+    /// The idle policy that `auto` came to.
+    pub idle: crate::packet_path::IdlePolicy,
+}
+
+/// One stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathIteration {
+    /// Clients before servers, each in the order of their numbers.
+    pub threads: Vec<PathThread>,
+}
+
+/// One thread in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathThread {
+    /// Which side.
+    pub side: PathSide,
+    /// Its number on that side.
+    pub thread: u8,
+    /// It makes and takes messages.
+    pub is_application: bool,
+    /// It is between others and the link.
+    pub is_dispatcher: bool,
+    /// How long it was, by the thread's own clock reads.
+    pub span_ns: Nanos,
+    /// Making messages.
+    pub application_tx: StageFigures,
+    /// Taking messages.
+    pub application_rx: StageFigures,
+    /// Collecting packets; its stall is handing them to the link.
+    pub dispatch_tx: StageFigures,
+    /// Handing packets out; its stall is taking them from the link.
+    pub dispatch_rx: StageFigures,
+    /// Handing packets to the link.
+    pub link_tx: StageFigures,
+    /// Packets that waited in the link, each time a look found more of them.
+    pub link_rx: StageFigures,
+    /// Passes over all stages.
+    pub passes: u64,
+    /// Of these, such in which nothing moved.
+    pub empty_passes: u64,
+    /// Passes that were timed.
+    pub timed_passes: u64,
+    /// Time of timed passes that stages without anything to do took.
+    pub idle_ns: Nanos,
+    /// Time of timed passes.
+    pub timed_ns: Nanos,
+    /// Packets that found their ring to the dispatcher full.
+    pub application_drops: u64,
+    /// Packets that found their ring from the dispatcher full.
+    pub dispatch_drops: u64,
+    /// Messages without an answer in time.
+    pub lost: u64,
+    /// Answers to messages that were given up.
+    pub late: u64,
+    /// Messages of which packets are missing.
+    pub incomplete: u64,
+    /// Messages whose content was not what it should be.
+    pub wrong: u64,
+    /// Packets that came to a dispatcher that does not serve their stream, and were handed over.
+    pub misrouted: u64,
+    /// Packets that nobody here takes.
+    pub strays: u64,
+    /// Packets that were dropped on purpose.
+    pub dropped_on_purpose: u64,
+    /// Rounds without room for another batch of messages in flight.
+    pub rounds_without_credit: u64,
+    /// Rounds that found too few buffers.
+    pub rounds_without_buffers: u64,
+    /// Mean number of buffers in use, where it was looked at.
+    pub pool_use: Option<f64>,
+    /// From sending a message to its answer, in nanoseconds; of clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Histogram>,
+}
+
+/// Which side of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathSide {
+    /// Makes messages.
+    #[default]
+    Client,
+    /// Answers them.
+    Server,
+}
+
+/// What a stage did. Times are of the timed passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageFigures {
+    /// Packets, in all passes.
+    pub packets: u64,
+    /// Packets in timed passes.
+    pub timed_packets: u64,
+    /// Times it was looked at.
+    pub polls: u64,
+    /// Of these, without anything to do.
+    pub empty_polls: u64,
+    /// Time with packets, stalls included.
+    pub busy_ns: Nanos,
+    /// Of it, time that was waited.
+    pub stall_ns: Nanos,
+    /// Stalls that were timed.
+    pub stalls: u64,
+    /// The longest of them.
+    pub longest_stall_ns: Option<Nanos>,
+    /// The shortest of them.
+    pub shortest_stall_ns: Option<Nanos>,
+    /// Calls of the work itself that were timed: making or handling a batch.
+    pub calls: u64,
+    /// How long they took.
+    pub calls_ns: Nanos,
+    /// The longest of them.
+    pub longest_call_ns: Option<Nanos>,
+    /// The shortest of them.
+    pub shortest_call_ns: Option<Nanos>,
+    /// Batches by size: 1, 2–3, 4–7 … 256 and more packets.
+    pub batches: [u64; 9],
+}
+
+impl StageFigures {
+    /// Millions of packets per second, over a thread's time.
+    pub fn million_per_s(&self, span: Nanos) -> f64 {
+        ratio(self.packets, span.0) * 1e3
+    }
+
+    /// Microseconds per packet with it, stalls included.
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.timed_packets > 0).then(|| ratio(self.busy_ns.0, self.timed_packets) / 1e3)
+    }
+
+    /// Microseconds per packet that were waited.
+    pub fn mean_stall_us(&self) -> Option<f64> {
+        (self.timed_packets > 0).then(|| ratio(self.stall_ns.0, self.timed_packets) / 1e3)
+    }
+}
+
+impl PathThread {
+    /// A stage of it.
+    pub fn stages(&self) -> [(&'static str, &StageFigures); 6] {
+        [
+            ("application_tx", &self.application_tx),
+            ("application_rx", &self.application_rx),
+            ("dispatch_tx", &self.dispatch_tx),
+            ("dispatch_rx", &self.dispatch_rx),
+            ("link_tx", &self.link_tx),
+            ("link_rx", &self.link_rx),
+        ]
+    }
+}
+
+impl PacketPathOutcome {
+    /// A count of the threads of a side, over all iterations.
+    pub fn sum(&self, side: PathSide, of: impl Fn(&PathThread) -> u64) -> u64 {
+        let threads = self.iterations.iter().flat_map(|one| &one.threads);
+        threads.filter(|one| one.side == side).map(of).sum()
+    }
+
+    /// Packets per second that came to dispatchers of the client, over all iterations.
+    pub fn packets_per_s(&self) -> Option<f64> {
+        let rates = self.iterations.iter().map(|one| {
+            let clients = one.threads.iter().filter(|t| t.side == PathSide::Client);
+            let of = |thread: &PathThread| thread.dispatch_rx.million_per_s(thread.span_ns) * 1e6;
+            clients.map(of).sum::<f64>()
+        });
+        let rates: Vec<f64> = rates.collect();
+        let count = u32::try_from(rates.len()).ok().filter(|n| *n > 0)?;
+        Some(rates.iter().sum::<f64>() / f64::from(count))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for the eye")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    part as f64 / whole as f64
+}

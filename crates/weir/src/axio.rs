@@ -1,0 +1,152 @@
+//! `weir axio`: messages in packets through stages.
+//!
+//! In: the words after `axio`. Out: the exit code. The table of an iteration is printed when it has ended,
+//! the rest with the result. Not here: what the words mean (`weir-doors`), packets (`weir-datapath`).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use weir_doors::axio::{
+    Action, AxioEnvironment, AxioOptions, AxioRun, output as tables, read, read_options, work_of,
+};
+use weir_doors::run::{RunFormat, Strict, exit_code, read_options as run_options};
+use weir_doors::{Printed, Refusal};
+use weir_run::execute::LiveView;
+use weir_schema::{Announcement, RunResult, TargetsPerRank};
+
+use crate::history::Keep;
+use crate::measure::{self, MeasureRequest, RunObserver};
+use crate::progress::{ProgressMode, ProgressObserver};
+use crate::{Outcome, output, run as run_door, session, signals};
+
+/// The longest configuration that is read.
+const LONGEST_CONFIG: u64 = 16 << 20;
+
+/// The words after `axio`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    let environment = AxioEnvironment {
+        file: &|name| output::read_text(name, LONGEST_CONFIG),
+        variable: &|name| std::env::var(name).ok(),
+    };
+    match read(words, &environment)? {
+        Action::Print { out, err, code } => {
+            output::error(&err);
+            Ok(if output::print(&out) {
+                code
+            } else {
+                code.max(1)
+            })
+        }
+        Action::Run(run) => {
+            for note in &run.notes {
+                output::error(&format!("note: {note}\n"));
+            }
+            measure(&run)
+        }
+    }
+}
+
+/// What is printed of a stored result.
+pub(crate) fn printed_again(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+    let options = read_options(words)?;
+    let head = if options.is_json {
+        String::new()
+    } else {
+        tables::head(&result.plan)
+    };
+    Ok(Printed {
+        out: head + &text_of(result, options, 0)?,
+        ..Printed::default()
+    })
+}
+
+/// What is printed, from an iteration on.
+fn text_of(result: &RunResult, options: AxioOptions, shown: usize) -> Result<String, Refusal> {
+    if options.is_json {
+        let house = run_options(&[])?;
+        return Ok(run_door::text_of(result, RunFormat::Json, &house, true));
+    }
+    let (Some(work), Some(done)) = (work_of(&result.plan), tables::measured(result)) else {
+        return Ok(String::new());
+    };
+    let rest = done.iterations.iter().skip(shown);
+    let rest = rest.map(|one| tables::table(one, work, options));
+    Ok(rest.collect::<String>() + &tables::ending(done, work))
+}
+
+fn measure(run: &AxioRun) -> Outcome {
+    let shown = AtomicUsize::new(0);
+    measure::measure(&MeasureRequest {
+        plan: &|| Ok(run.plan.clone()),
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        store: run.store.as_deref(),
+        keep: Keep::Always(run.history.as_deref()),
+        other_files: &[],
+        warnings: &[],
+        observer: &|_| {
+            if !run.options.is_json {
+                // Failures of it are told with the result.
+                let _ = output::print(&tables::head(&run.plan));
+            }
+            Box::new(TableObserver {
+                progress: ProgressObserver::new(ProgressMode::of_terminal(), &run.plan),
+                run,
+                shown: &shown,
+            })
+        },
+        report: &|result| report(result, run.options, shown.load(Ordering::Relaxed)),
+    })
+}
+
+/// Prints what is not printed yet; the exit code.
+fn report(result: &RunResult, options: AxioOptions, shown: usize) -> Outcome {
+    signals::release();
+    let is_good = output::print(&text_of(result, options, shown)?);
+    session::tell_failures(result);
+    Ok(exit_code(result, &Strict::No).max(u8::from(!is_good)))
+}
+
+/// Prints the table of each iteration when it has ended.
+struct TableObserver<'a> {
+    progress: ProgressObserver,
+    run: &'a AxioRun,
+    /// Iterations that are printed.
+    shown: &'a AtomicUsize,
+}
+
+impl RunObserver for TableObserver<'_> {
+    fn announce(&self, announcement: &Announcement) {
+        self.progress.announce(announcement);
+    }
+
+    fn observe(&self, view: &LiveView<'_>) {
+        self.progress.observe(view);
+        if self.run.options.is_json {
+            return;
+        }
+        let result = view.result();
+        let Some((work, done)) = work_of(&self.run.plan).zip(tables::measured(&result)) else {
+            return;
+        };
+        let first = self.shown.load(Ordering::Relaxed);
+        let ended = done.iterations.iter().skip(first);
+        let text = ended.map(|one| tables::table(one, work, self.run.options));
+        let text: String = text.collect();
+        if text.is_empty() {
+            return;
+        }
+        self.progress.erase();
+        if output::print(&text) {
+            self.shown.store(done.iterations.len(), Ordering::Relaxed);
+        }
+    }
+
+    fn done(&self, result: &mut RunResult) {
+        self.progress.done(result);
+    }
+
+    fn refusal(&self, job: &str, why: &str) -> String {
+        self.progress.refusal(job, why)
+    }
+}

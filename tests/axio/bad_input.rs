@@ -1,0 +1,233 @@
+//! The verifier, and what is refused before anything runs.
+
+use super::stage::{Said, Stage};
+use super::{SEND, example};
+
+/// A configuration with a line replaced, looked at with these words.
+fn looked_at(from: &str, to: &str, words: &[&str]) -> Said {
+    let stage = Stage::new();
+    assert!(SEND.contains(from));
+    stage.file("c.conf", SEND.replace(from, to));
+    stage.say(&[&["axio", "tools", "-c", "c.conf"], words].concat())
+}
+
+#[test]
+fn the_verifier_says_which_rule_is_broken_in_the_words_of_the_older_one() {
+    looked_at("k", "k", &["-v"])
+        .code(0)
+        .out("==========Tunable Parameter Verification Passed==========");
+    let apps = "kAppCoreNum : 4";
+    looked_at(apps, "kAppCoreNum : 5", &["-v"])
+        .code(1)
+        .err("Invalid configuration: kAppCoreNum should be 4");
+    looked_at("kDispQueueNum : 4", "kDispQueueNum : 5", &["-v"])
+        .code(1)
+        .err("Invalid configuration: kDispQueueNum should be 4");
+    let two = ": 0 : 0|5 : 0\n";
+    looked_at(": 0 : 0 : 0\n", two, &["-v"])
+        .code(1)
+        .err("kAppCoreNum should be 5");
+    looked_at(": 0 : 0 : 0\n", ": 0 : 0 : 0,5\n", &["-v"])
+        .code(1)
+        .err("Invalid configuration: each disp group should have only one core");
+    let stage = Stage::new();
+    let both = SEND
+        .replace(": 0 : 0 : 0\n", two)
+        .replace(apps, "kAppCoreNum : 5");
+    stage.file("c.conf", both);
+    stage
+        .say(&["axio", "tools", "-c", "c.conf", "-v"])
+        .code(1)
+        .err("Invalid configuration: disp group should be equal to app group");
+}
+
+#[test]
+fn dispatchers_shared_by_workloads_count_twice_and_are_warned_of() {
+    let stage = Stage::new();
+    let shared = "kAppCoreNum : 6\nkDispQueueNum : 3\nrole : loopback\n\
+        workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0,1|2,3 : 0|2\n\
+        workload : 2 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 2 : 4,5 : 0\n";
+    stage.file("c.conf", shared);
+    let said = stage.say(&["axio", "verify", "-c", "c.conf"]).code(0);
+    said.err("dispatcher 0 serves workloads 1 and 2");
+    stage
+        .say(&["axio", "verify", "-c", "c.conf", "--strict"])
+        .code(1);
+    for (from, to, why) in [
+        (
+            "kAppCoreNum : 6",
+            "kAppCoreNum : 4",
+            "kAppCoreNum should be 6",
+        ),
+        (
+            "kDispQueueNum : 3",
+            "kDispQueueNum : 2",
+            "kDispQueueNum should be 3",
+        ),
+    ] {
+        stage.file("d.conf", shared.replace(from, to));
+        stage
+            .say(&["axio", "verify", "-c", "d.conf"])
+            .code(1)
+            .err(why);
+    }
+}
+
+#[test]
+fn the_tunable_numbers_are_printed_in_the_order_of_their_names_before_the_verdict() {
+    let said = looked_at("k", "k", &["-p", "-v"]).code(0);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "==========Current Tunable Parameter Values:=========="
+    );
+    assert_eq!(lines[1], "kAppCoreNum: 4");
+    assert!(lines[1..9].is_sorted(), "{said}");
+    assert_eq!(lines.len(), 10, "{said}");
+    let stage = Stage::new();
+    let none = stage.say(&["axio", "tools", "-p"]).code(1);
+    none.err("[ERROR] Please specify the configuration file via -c");
+}
+
+/// Lines of a configuration, and what is said of them.
+const WRONG_LINES: &[(&str, &str)] = &[
+    (
+        "kAppCoreNumm : 4",
+        "c.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?",
+    ),
+    (
+        "kAppCoreNum 4",
+        "c.conf:1: `kAppCoreNum 4`: expected `key : value`",
+    ),
+    ("numa :", "c.conf:1: numa: a value is missing"),
+    (
+        "kDispTxBatchSize : 513",
+        "c.conf:1: kDispTxBatchSize: Dispatcher TX batch size is too large: 513",
+    ),
+    (
+        "kNICTxPostSize : 0",
+        "c.conf:1: kNICTxPostSize: `0` (valid: 1 to 512)",
+    ),
+    (
+        "iteration : 300\niteration : 3",
+        "c.conf:2: iteration: it is there already, in line 1",
+    ),
+    (
+        "local_mac : 1.2.3",
+        "c.conf:1: local_mac: `1.2.3` (valid: six bytes)",
+    ),
+    (
+        "rate : 1000",
+        "there is no open loop yet; inflight bounds the load",
+    ),
+    ("backend : dpdk", "c.conf:1: backend: `dpdk` (valid: ring)"),
+    (
+        "workload : 1 : TxApplication, RXNICC : 0 : 0 : 0",
+        "no phase `RXNICC` (valid: TxApplication,",
+    ),
+    (
+        "workload : 1 : TxNIC : 0 : 3-1 : 0",
+        "`3-1`: expected numbers from 0 to 15",
+    ),
+    (
+        "workload : 16 : TxNIC : 0 : 0 : 0",
+        "its number is not from 0 to 15",
+    ),
+    (
+        "workload : 1 : TxNIC : 0 : 0 : 0\nworkload : 1 : TxNIC : 0 : 1 : 1",
+        "c.conf:2: workload: 1 is there already, in line 1",
+    ),
+];
+
+#[test]
+fn bad_lines_are_refused_by_name_and_number_before_anything_runs() {
+    let stage = Stage::new();
+    for (text, why) in WRONG_LINES {
+        stage.file("c.conf", text);
+        stage.say(&["axio", "-c", "c.conf"]).code(2).err(why);
+    }
+}
+
+#[test]
+fn bad_words_are_refused_by_name_before_anything_runs() {
+    let stage = Stage::new();
+    for (words, why) in [
+        (
+            &["axio", "-c", "absent.conf"][..],
+            "Failed to open config file: absent.conf",
+        ),
+        (&["axio"], "please specify the configuration file via -c"),
+        (
+            &["axio", "--example", "echo", "--server"],
+            "both sides are in this process yet",
+        ),
+        (
+            &["axio", "--example", "echo", "--inject-loss", "x"],
+            "--inject-loss x: expected percent",
+        ),
+        (&["axio", "verfy"], "did you mean `weir axio verify`?"),
+        (
+            &["axio", "tools", "-d", "log"],
+            "here configurations are run, verified (-v) and printed (-p)",
+        ),
+    ] {
+        stage.say(words).code(2).err(why);
+    }
+}
+
+#[test]
+fn what_cannot_flow_is_explained_before_the_run() {
+    let stage = Stage::new();
+    example(&stage, "scan", "inflight=16")
+        .code(2)
+        .err("inflight 16 is smaller than kAppTxMsgBatchSize 32 (client): the pipeline would stop");
+    let small = "inflight=16 kAppTxMsgBatchSize=16";
+    example(&stage, "scan", small)
+        .code(2)
+        .err("inflight 16 is smaller than kAppRxMsgBatchSize 32 (server): the pipeline would stop");
+    let forced = [
+        "axio",
+        "--example",
+        "scan",
+        "--set",
+        "inflight=16",
+        "--set",
+        "duration=0.1",
+        "--force",
+    ];
+    stage.say(&forced).code(0).out("End-to-end");
+    let fits =
+        "inflight=16 kAppTxMsgBatchSize=16 kAppRxMsgBatchSize=16 kDispTxBatchSize=16 duration=0.1";
+    example(&stage, "scan", fits).code(0);
+    example(&stage, "scan", "msg_handler=FileDecompress req_size=2m")
+        .code(2)
+        .err("Mempool size is too small: 32 messages of 1039 packets need 33248 buffers");
+    let no_rx = "workload=1:TxApplication,TxDispatcher,RxApplication:0:0:0";
+    example(&stage, "scan", no_rx)
+        .code(2)
+        .err("stream 1 has no stage `dispatch_rx`");
+    example(
+        &stage,
+        "scan",
+        "workload=1:TxApplication,TxDispatcher,RXDispatcher,RxApplication:5:0:0",
+    )
+    .code(2)
+    .err("sends to 5, which is no dispatcher of the other side");
+    example(&stage, "scan", "numa=77")
+        .code(3)
+        .err("there is no memory node 77");
+}
+
+#[test]
+fn three_hundred_iterations_are_three_hundred() {
+    let stage = Stage::new();
+    let said = stage.say(&[
+        "axio",
+        "--example",
+        "echo",
+        "--set",
+        "iteration=300",
+        "--show-plan",
+    ]);
+    said.code(0).out("\"iterations\": 300");
+}
