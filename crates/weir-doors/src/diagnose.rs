@@ -311,7 +311,7 @@ mod tests {
             ("a --frame 64 --link fast", "as 25G"),
             ("a --table 0", "from 1 to 1000000"),
             ("a --triad 1", "--triad acts only with REPORT"),
-            ("a b --triad -1", "--triad"),
+            ("a b --triad=-1", "--triad -1: it takes"),
             (
                 "a -p --format json",
                 "--figures acts only with `--format text`",
