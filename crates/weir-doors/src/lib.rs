@@ -16,6 +16,7 @@ macro_rules! push {
 pub mod beff;
 pub mod compare;
 mod date;
+pub mod diagnose;
 pub mod doctor;
 mod door;
 pub mod fio;
@@ -59,6 +60,7 @@ pub const DOORS: &[Door] = &[
     report::DOOR,
     compare::DOOR,
     import::DOOR,
+    diagnose::DOOR,
     doctor::DOOR,
     topo::DOOR,
     new::DOOR,
