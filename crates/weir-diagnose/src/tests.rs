@@ -211,16 +211,18 @@ fn a_row_without_a_figure_says_why_and_colours_are_no_part_of_it() {
     assert_eq!(table.pool_use.value, Some(0.0));
 }
 
+/// What perf printed, with an event that it counted half of the time and one that it could not count.
+const PERF: &str = " Performance counter stats for process id '7':\n\n\
+    \x20    1,000,000      LLC-loads            #    1.2 M/sec      (49.90%)\n\
+    \x20      250,000      LLC-load-misses:u    #   25.00% of all LL-cache accesses\n\
+    \x20  <not supported>      LLC-stores\n\
+    \x20        12.50 msec task-clock\n\
+    \x20    3,000,000      cycles\n     6,000,000      instructions\n\n\
+    \x20    3.000123 seconds time elapsed\n";
+
 #[test]
-fn perf_and_pcm_say_what_the_report_does_not() {
-    let perf = " Performance counter stats for process id '7':\n\n\
-                \x20    1,000,000      LLC-loads            #    1.2 M/sec      (49.90%)\n\
-                \x20      250,000      LLC-load-misses:u    #   25.00% of all LL-cache accesses\n\
-                \x20  <not supported>      LLC-stores\n\
-                \x20        12.50 msec task-clock\n\
-                \x20    3,000,000      cycles\n     6,000,000      instructions\n\n\
-                \x20    3.000123 seconds time elapsed\n";
-    let counts = PerfCounts::read(perf).unwrap();
+fn perf_counts_are_read_as_text_and_with_separators() {
+    let counts = PerfCounts::read(PERF).unwrap();
     assert_eq!(
         counts.ratio("LLC-load-misses", "LLC-loads").value,
         Some(0.25)
@@ -243,7 +245,10 @@ fn perf_and_pcm_say_what_the_report_does_not() {
         separated.ratio("LLC-load-misses", "LLC-loads").value,
         Some(0.07)
     );
+}
 
+#[test]
+fn pcm_counts_are_summed_and_bandwidths_are_means() {
     let pcie = "Skt,PCIRdCur,ItoM,PCIe Rd (B),PCIe Wr (B)\n\
                 0,100,200,6400,12800(Total)\n0,10,50,640,3200(Miss)\n0,90,150,5760,9600(Hit)\n\
                 0,100,200,6400,12800(Total)\n0,30,30,640,3200(Miss)\n0,70,170,5760,9600(Hit)\n";
@@ -266,8 +271,12 @@ fn perf_and_pcm_say_what_the_report_does_not() {
         nodes.into_iter().collect::<Vec<_>>(),
         [(0, 300.0), (1, 180.0)]
     );
+}
+
+#[test]
+fn counters_of_perf_and_pcm_go_before_the_report() {
     let diagnosis = diagnose(&PathRecords {
-        perf: Some(counts),
+        perf: Some(PerfCounts::read(PERF).unwrap()),
         memory: Some([(1, 8500.0)].into()),
         triad_mb_per_s: Some(10_000.0),
         link_bits_per_s: Some(25e9),
@@ -386,8 +395,8 @@ const CASES: &[RuleCase] = &[
     (
         |e| {
             works(e, PathStage::AppRx, |e| {
-                e.instructions_per_cycle = Reading::known(1.6)
-            })
+                e.instructions_per_cycle = Reading::known(1.6);
+            });
         },
         &["D12", "D13"],
     ),

@@ -72,13 +72,11 @@ fn rules(out: &mut String, diagnosis: &Diagnosis) {
     }
     if let Some(class) = diagnosis.class {
         push!(out, "[WEIR] verdict: {}, ", class.name());
-        match diagnosis
-            .verdict
-            .as_ref()
-            .and_then(|id| rule_of(diagnosis, id))
-        {
-            Some(rule) => push!(out, "{} {}\n", rule.id, rule.name),
-            None => push!(out, "cause not found{}\n", missing(diagnosis)),
+        let verdict = diagnosis.verdict.as_ref();
+        if let Some(rule) = verdict.and_then(|id| rule_of(diagnosis, id)) {
+            push!(out, "{} {}\n", rule.id, rule.name);
+        } else {
+            push!(out, "cause not found{}\n", missing(diagnosis));
         }
     }
     let is_cause = |rule: &&DiagnosisRule| rule.class.is_some();

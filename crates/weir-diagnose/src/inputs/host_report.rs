@@ -1,4 +1,4 @@
-//! The report of the host: PCIe, memory, caches, CPUs.
+//! The report of the host: I/O accesses, memory, caches, CPUs.
 //!
 //! In: the text of a report, recorded by the reference's script or by weir. Out: a [`HostReport`]; each
 //! socket keeps its own rates. What a program could not count is a [`Reading`] with its reason. Not here:
