@@ -6,6 +6,7 @@ mod compare;
 mod compare_history;
 mod compare_limits;
 mod compare_shown;
+mod diagnose;
 mod doctor;
 mod history;
 mod import;

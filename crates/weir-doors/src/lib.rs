@@ -17,6 +17,7 @@ pub mod axio;
 pub mod beff;
 pub mod compare;
 mod date;
+pub mod diagnose;
 pub mod doctor;
 mod door;
 pub mod fio;
@@ -61,6 +62,7 @@ pub const DOORS: &[Door] = &[
     report::DOOR,
     compare::DOOR,
     import::DOOR,
+    diagnose::DOOR,
     doctor::DOOR,
     topo::DOOR,
     new::DOOR,

@@ -9,6 +9,7 @@ mod beff;
 mod command_turn;
 mod compare;
 mod destination;
+mod diagnose;
 mod doctor;
 mod engines;
 mod environment;
@@ -94,6 +95,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("history", history::run),
     ("compare", compare::run),
     ("import", import::run),
+    ("diagnose", diagnose::run),
     ("doctor", doctor::run),
     ("topo", topo::run),
     ("new", new::run),
@@ -110,6 +112,7 @@ const MEASURES_NOTHING: &[&str] = &[
     "report",
     "history",
     "import",
+    "diagnose",
     "doctor",
     "topo",
     "man",
