@@ -68,6 +68,11 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
         "each step has a rate that follows from the one before",
     ),
     (
+        "show-plan",
+        &["samples"],
+        "a plan has no place for the file, and `weir run` writes none",
+    ),
+    (
         "samples",
         &["rate", "find-max"],
         "the latencies of samples are from when RPCs were sent, not from when they were due",
@@ -196,8 +201,19 @@ pub(super) fn of(
         groups,
         ..Plan::new("selftest", "selftest", Vec::new())
     };
+    notes.extend(cut_depth(given, &common));
     notes.extend(used.notes());
     Ok(Made { plan, notes })
+}
+
+/// That so many at once as were asked for there never are.
+fn cut_depth(given: &GivenFlags, work: &RpcWorkload) -> Option<String> {
+    let asked = given.text("max-inflight-rpcs").filter(|_| given.has("max-inflight-rpcs"))?;
+    let all = work.load.bounds.operations.filter(|_| work.connections.is_none())?;
+    let is_cut = asked.parse::<u64>().is_ok_and(|asked| asked > all);
+    is_cut.then(|| {
+        format!("--max-inflight-rpcs {asked}: there are {all} RPCs in all, and no more at once")
+    })
 }
 
 /// Files that are open for other reasons.
@@ -232,6 +248,12 @@ fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
             given.text(one).unwrap_or_default(),
             &format!("--{other} says elsewhere where the servers are; leave one out"),
         ));
+    }
+    let is_null = given.text("transport").is_some_and(|name| name.trim_end_matches("://") == "null");
+    let nobody = ["loopback", "target", "master-endpoint"];
+    if let Some(other) = nobody.into_iter().find(|other| is_null && given.has(other)) {
+        let why = format!("null calls nobody; leave out --{other}, or name another transport");
+        return Err(refuse_named("transport", "null", &why));
     }
     for (one, others, why) in EXCLUSIVE {
         let other = others.iter().find(|other| given.has(other));
@@ -276,9 +298,9 @@ fn workload(
             values::group_name(text).map_err(|why| format!("{wrong}: {why}"))
         })?
         .unwrap_or_default(),
-        targets: value(given, "target", values::uris)?.unwrap_or_default(),
+        targets: value(given, "target", values::server_uris)?.unwrap_or_default(),
         loopback: loopback(given)?,
-        transport: value(given, "transport", values::transport)?,
+        transport: value(given, "transport", values::transport_or_null)?,
         endpoints,
         masters: sets(given, "master-endpoint")?,
         buffer_low_byte: low_byte(given)?.and_then(Result::ok),
