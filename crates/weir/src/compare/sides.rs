@@ -85,6 +85,16 @@ pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     })
 }
 
+/// Whether a run is on more than one side.
+pub(super) fn share_runs(sides: &Sides) -> bool {
+    let of = |number: usize| sides.sides.iter().skip(number).flat_map(|side| &side.runs);
+    let mut all = (1..).zip(&sides.sides);
+    all.any(|(next, side)| {
+        let mut runs = side.runs.iter();
+        runs.any(|run| of(next).any(|other| is_same_run(run, other)))
+    })
+}
+
 /// Whether two results are copies of one: no two runs of a machine begin in the same nanosecond.
 fn is_same_run(one: &RunResult, other: &RunResult) -> bool {
     one.started_unix_ns > 0
