@@ -71,23 +71,27 @@ fn measure(run: &Run) -> Outcome {
         store: run.store.as_deref(),
         keep: Keep::Always(run.history.as_deref()),
         other_files: &other_files(run),
-        ..MeasureRequest::of(&|| plan_to_run(run, &run.input), &|plan| {
-            let mode = progress_mode(run.options.progress);
-            let mut shown: Box<dyn RunObserver> = Box::new(ProgressObserver::new(mode, plan));
-            if let Some(live) = &live {
-                shown = live.observer(plan, shown);
-            }
-            if live.is_some() || window.is_some() {
-                shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
-            }
-            shown
-        }, &|result| {
-            let code = report(result, &run.options);
-            if let Some(window) = &window {
-                window.finish(result);
-            }
-            Ok(code)
-        })
+        ..MeasureRequest::of(
+            &|| plan_to_run(run, &run.input),
+            &|plan| {
+                let mode = progress_mode(run.options.progress);
+                let mut shown: Box<dyn RunObserver> = Box::new(ProgressObserver::new(mode, plan));
+                if let Some(live) = &live {
+                    shown = live.observer(plan, shown);
+                }
+                if live.is_some() || window.is_some() {
+                    shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
+                }
+                shown
+            },
+            &|result| {
+                let code = report(result, &run.options);
+                if let Some(window) = &window {
+                    window.finish(result);
+                }
+                Ok(code)
+            },
+        )
     })
 }
 

@@ -16,7 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::run::{RunFormat, RunOptions, read_options as run_options};
 use weir_doors::selftest::{
     Action, DOOR, RateSearch, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun,
-    exit_code, has_cart_codes, in_style_of, log_settings, output as blocks, read, read_options, samples,
+    exit_code, has_cart_codes, in_style_of, log_settings, output as blocks, read, read_options,
+    samples,
 };
 use weir_doors::{Printed, Refusal, USAGE};
 use weir_net::rpc::group::RpcGroup;
@@ -331,7 +332,11 @@ impl ShownText {
 
     /// The run has begun, or is over: it was not refused.
     fn begin(&self) {
-        let head = self.head.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let head = self
+            .head
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if head.is_some_and(|head| !output::print(&head)) {
             self.is_lost.store(true, Ordering::Relaxed);
         }

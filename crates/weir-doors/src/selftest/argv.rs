@@ -244,9 +244,18 @@ mod tests {
                 &["-s", "0", "0", "b1m", "0"],
                 "`0` is no option; message sizes are one word, in quotes: -s \"(0 0) (b1m 0)\"",
             ),
-            (&["-s", "0", "--", "(b1m"], "`(b1m` is no option; message sizes are one word"),
-            (&["p.json"], "`p.json` is no option; `weir run p.json` runs a stored plan"),
-            (&["x", "-u"], "`x` is no option; `weir selftest --help` lists"),
+            (
+                &["-s", "0", "--", "(b1m"],
+                "`(b1m` is no option; message sizes are one word",
+            ),
+            (
+                &["p.json"],
+                "`p.json` is no option; `weir run p.json` runs a stored plan",
+            ),
+            (
+                &["x", "-u"],
+                "`x` is no option; `weir selftest --help` lists",
+            ),
             (&["-"], "`-` is no option"),
         ] {
             let refusal = parse(&list(words)).unwrap_err();

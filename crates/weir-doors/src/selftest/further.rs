@@ -94,7 +94,10 @@ fn loop_line(work: &RpcWorkload, options: &SelfTestOptions) -> Option<String> {
 
 /// Whether the threads of this command are pinned: they are where each has one of its CPUs.
 fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<String> {
-    let own = master.interface.as_ref().filter(|_| work.masters.is_empty())?;
+    let own = master
+        .interface
+        .as_ref()
+        .filter(|_| work.masters.is_empty())?;
     let threads = job.clones.max(1);
     let count = cpus(&own.client_cpus).ok()?.len();
     let how = if count == threads as usize {

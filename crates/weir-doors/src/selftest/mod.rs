@@ -7,6 +7,7 @@
 
 mod argv;
 mod cart;
+mod contradictions;
 mod endpoints;
 mod exit;
 mod flags;
@@ -376,9 +377,12 @@ fn refuse_absent_table(
         let files = places.iter().map(|one| table_file(&one.path, &work.group));
         files.collect()
     };
-    let named = looked.iter().map(|path| match (environment.is_taken)(path) {
-        true => format!("{path}, which is no regular file"),
-        false => path.clone(),
+    let named = looked.iter().map(|path| {
+        if (environment.is_taken)(path) {
+            format!("{path}, which is no regular file")
+        } else {
+            path.clone()
+        }
     });
     let (group, named) = (&work.group, named.collect::<Vec<_>>().join(", "));
     let mut refusal = Refusal::lacks(format!(

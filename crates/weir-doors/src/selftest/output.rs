@@ -5,7 +5,8 @@
 
 use weir_schema::{
     ErrorCode, Job, JobResult, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult,
-    RpcMaster, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload, rpc_error_code, value_at,
+    RpcMaster, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    value_at,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -262,12 +263,11 @@ pub(super) fn percentile_of(latency: &Histogram, percent: f64) -> Option<Nanos> 
 /// `90th`, `99.9th`, `91st`.
 pub(super) fn ordinal(percent: f64) -> String {
     let text = percent.to_string();
-    let ending = match text.as_bytes() {
-        [.., b'1', b'1' | b'2' | b'3'] => "th",
-        digits if text.contains('.') || digits.is_empty() => "th",
-        [.., b'1'] => "st",
-        [.., b'2'] => "nd",
-        [.., b'3'] => "rd",
+    let is_odd = text.contains('.') || ["11", "12", "13"].contains(&text.as_str());
+    let ending = match text.chars().last().filter(|_| !is_odd) {
+        Some('1') => "st",
+        Some('2') => "nd",
+        Some('3') => "rd",
         _ => "th",
     };
     text + ending

@@ -11,6 +11,7 @@ use weir_schema::{
 use weir_units::{Iops, Nanos, QueueDepth};
 
 use super::argv::refuse_named;
+use super::contradictions::refuse_contradictions;
 use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
@@ -24,77 +25,6 @@ use crate::refusal::Refusal;
 const MOST_THREADS: u64 = 1024;
 /// Tags of a server of the run's own, where nothing says how many: enough for those of the defaults.
 const LOOPBACK_TAGS: u32 = 3;
-
-/// Options that other options leave nothing to do for, and why.
-const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
-    (
-        "matrix",
-        &[
-            "threads",
-            "rate",
-            "duration",
-            "spread",
-            "inflight-per-endpoint",
-        ],
-        "one thread has its RPCs in flight to one endpoint after another, a number to each",
-    ),
-    (
-        "first",
-        &["warmup"],
-        "the first RPC is that of a new connection",
-    ),
-    (
-        "connect-storm",
-        &[
-            "repetitions-per-size",
-            "duration",
-            "matrix",
-            "master-endpoint",
-            "threads",
-            "warmup",
-        ],
-        "this command has one RPC on each connection",
-    ),
-    (
-        "find-max",
-        &[
-            "rate",
-            "sweep-inflight",
-            "matrix",
-            "connect-storm",
-            "first",
-            "show-plan",
-        ],
-        "each step has a rate that follows from the one before",
-    ),
-    (
-        "show-plan",
-        &["samples"],
-        "a plan has no place for the file, and `weir run` writes none",
-    ),
-    (
-        "samples",
-        &["rate", "find-max"],
-        "the latencies of samples are from when RPCs were sent, not from when they were due",
-    ),
-    (
-        "repeat",
-        &[
-            "find-max",
-            "samples",
-            "dry-run",
-            "show-plan",
-            "stall-timeout",
-            "Mbits",
-            "time-unit",
-            "percentiles",
-            "verbose",
-            "strict-rate",
-            "progress",
-        ],
-        "the report is that of several runs",
-    ),
-];
 
 /// A plan and what is said about how it came about.
 pub(super) struct Made {
@@ -208,8 +138,14 @@ pub(super) fn of(
 
 /// That so many at once as were asked for there never are.
 fn cut_depth(given: &GivenFlags, work: &RpcWorkload) -> Option<String> {
-    let asked = given.text("max-inflight-rpcs").filter(|_| given.has("max-inflight-rpcs"))?;
-    let all = work.load.bounds.operations.filter(|_| work.connections.is_none())?;
+    let asked = given
+        .text("max-inflight-rpcs")
+        .filter(|_| given.has("max-inflight-rpcs"))?;
+    let all = work
+        .load
+        .bounds
+        .operations
+        .filter(|_| work.connections.is_none())?;
     let is_cut = asked.parse::<u64>().is_ok_and(|asked| asked > all);
     is_cut.then(|| {
         format!("--max-inflight-rpcs {asked}: there are {all} RPCs in all, and no more at once")
@@ -235,36 +171,6 @@ fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Optio
         .filter(|_| count < asked)
         .map(|most| format!("a process may have {most} files open here: {count} connections"));
     (u32::try_from(count).unwrap_or(u32::MAX), note)
-}
-
-fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
-    let places: Vec<&str> = ["loopback", "target", "path"]
-        .into_iter()
-        .filter(|name| given.has(name))
-        .collect();
-    if let [one, other, ..] = places.as_slice() {
-        return Err(refuse_named(
-            one,
-            given.text(one).unwrap_or_default(),
-            &format!("--{other} says elsewhere where the servers are; leave one out"),
-        ));
-    }
-    let is_null = given.text("transport").is_some_and(|name| name.trim_end_matches("://") == "null");
-    let nobody = ["loopback", "target", "master-endpoint"];
-    if let Some(other) = nobody.into_iter().find(|other| is_null && given.has(other)) {
-        let why = format!("null calls nobody; leave out --{other}, or name another transport");
-        return Err(refuse_named("transport", "null", &why));
-    }
-    for (one, others, why) in EXCLUSIVE {
-        let other = others.iter().find(|other| given.has(other));
-        if let Some(other) = other.filter(|_| given.has(one)) {
-            let why = format!("{why}; leave out --{other} or this");
-            return Err(refuse_named(one, given.text(one).unwrap_or_default(), &why));
-        }
-    }
-    given
-        .refusal()
-        .map_or(Ok(()), |why| Err(Refusal::usage(why)))
 }
 
 /// Threads of the own master, where that is the one that asks.

@@ -19,7 +19,10 @@ pub(super) fn text(result: &RunResult, goal: &RateGoal, options: &SelfTestOption
             out += &output::block(result, best.group, options);
         }
         let (words, limit) = (pair.words(), goal.below);
-        push!(out, "+ Highest rate of {words} with {name} % below {limit}\n");
+        push!(
+            out,
+            "+ Highest rate of {words} with {name} % below {limit}\n"
+        );
         let column = format!("{name} % (us)");
         push!(
             out,
@@ -109,7 +112,10 @@ fn miss(miss: &RateMiss) -> String {
         RateMiss::NotSent(count) => format!("{count} RPCs not sent"),
         RateMiss::NoMaster => "a master measured nothing".to_owned(),
         // Cut off, so that what is not reached never looks as if it were.
-        RateMiss::Rate(share) => format!("{:.1} % of the rate", (1000.0 * share).floor() / 10.0),
+        RateMiss::Rate(share) => format!(
+            "{:.1} % of the rate",
+            (1000.0 * share + 1e-6).floor() / 10.0
+        ),
         RateMiss::Latency => "not below the limit".to_owned(),
     }
 }

@@ -217,7 +217,9 @@ fn sample(line: &str) -> Result<RpcSample, String> {
     }
     let wrong = || format!("`{line}` is no sample: {COLUMNS}, or {UNSENT}");
     let odd = |code: &str| {
-        format!("`{line}`: code {code}: it takes 0, or the number of an error from -{LARGEST_CODE} to -1")
+        format!(
+            "`{line}`: code {code}: it takes 0, or the number of an error from -{LARGEST_CODE} to -1"
+        )
     };
     let mut fields = line.split(',');
     let mut next = || fields.next().ok_or_else(wrong);
@@ -226,12 +228,7 @@ fn sample(line: &str) -> Result<RpcSample, String> {
     if !(-LARGEST_CODE..=0).contains(&number) {
         return Err(odd(code));
     }
-    match (
-        latency.parse(),
-        rank.parse(),
-        tag.parse(),
-        fields.next(),
-    ) {
+    match (latency.parse(), rank.parse(), tag.parse(), fields.next()) {
         (Ok(latency), Ok(rank), Ok(tag), None) => Ok(RpcSample::Sent {
             latency_ns: Nanos(latency),
             endpoint: RpcEndpoint { rank, tag },
@@ -259,11 +256,23 @@ pub(crate) mod tests {
                 vec![HEAD, tuple, COLUMNS, "1,0,0"],
                 "line 4: `1,0,0` is no sample",
             ),
-            (vec![HEAD, tuple, COLUMNS, "1,0,0,7"], "line 4: `1,0,0,7`: code 7: it takes 0"),
-            (vec![HEAD, tuple, COLUMNS, "1,0,0,-999999"], "from -4095 to -1"),
+            (
+                vec![HEAD, tuple, COLUMNS, "1,0,0,7"],
+                "line 4: `1,0,0,7`: code 7: it takes 0",
+            ),
+            (
+                vec![HEAD, tuple, COLUMNS, "1,0,0,-999999"],
+                "from -4095 to -1",
+            ),
             (vec![HEAD, tuple, COLUMNS], "line 2: no samples follow"),
-            (vec![HEAD, tuple, tuple, COLUMNS, "1,0,0,0"], "line 2: no samples follow"),
-            (vec![HEAD, &tuple.replace("=9", "=0"), COLUMNS, "1,0,0,0"], "line 2: duration_ns: it takes"),
+            (
+                vec![HEAD, tuple, tuple, COLUMNS, "1,0,0,0"],
+                "line 2: no samples follow",
+            ),
+            (
+                vec![HEAD, &tuple.replace("=9", "=0"), COLUMNS, "1,0,0,0"],
+                "line 2: duration_ns: it takes",
+            ),
             (vec![HEAD, tuple, COLUMNS, "1,0,0,0,0"], "is no sample"),
             (vec![HEAD, tuple, COLUMNS, "-1,0,0,0"], "is no sample"),
             (

@@ -156,7 +156,10 @@ fn uri(text: &str, needs_port: bool) -> Result<String, String> {
         None if needs_port => wrong("it needs a port"),
         Some((_, port)) if port.parse::<u16>().is_err() || port.starts_with('+') => {
             let port = if port.is_empty() { "nothing" } else { port };
-            wrong(&format!("a port is a number up to {}, not {port}", u16::MAX))
+            wrong(&format!(
+                "a port is a number up to {}, not {port}",
+                u16::MAX
+            ))
         }
         _ => Ok(text.to_owned()),
     }
@@ -296,9 +299,17 @@ mod tests {
                 assert!(refused.contains(why), "{text}: {refused}");
             }
         }
-        assert!(server_uris("tcp://h").unwrap_err().contains("it needs a port"));
+        assert!(
+            server_uris("tcp://h")
+                .unwrap_err()
+                .contains("it needs a port")
+        );
         assert!(server_uris("tcp://[::1]").is_err());
         assert_eq!(transport_or_null("null://").as_deref(), Ok("null"));
-        assert!(transport_or_null("x").unwrap_err().ends_with("or null, which calls nobody"));
+        assert!(
+            transport_or_null("x")
+                .unwrap_err()
+                .ends_with("or null, which calls nobody")
+        );
     }
 }

@@ -87,7 +87,9 @@ impl Report<'_> {
         ];
         let rate = one.rate().map(|rate| self.numbers.iops(Iops(rate)));
         items.extend(rate.map(|rate| RowItem::bare("rate", rate)));
-        let first = one.first.and_then(|first| first.rpc_ns.zip(first.connect_ns));
+        let first = one
+            .first
+            .and_then(|first| first.rpc_ns.zip(first.connect_ns));
         items.extend(first.map(|(rpc, connect)| {
             let (rpc, connect) = (self.numbers.time(rpc), self.numbers.time(connect));
             RowItem::keyed("first", format!("{rpc} after {connect} to connect"))

@@ -68,16 +68,24 @@ fn rows_have_as_many_fields_as_columns() {
 
 #[test]
 fn where_nothing_succeeded_the_json_has_no_figures_and_says_why() {
-    let failed = GOLDEN.replace(",1,2,0", ",1,2,-1006").replace(",0,2,0", ",0,2,-1011");
+    let failed = GOLDEN
+        .replace(",1,2,0", ",1,2,-1006")
+        .replace(",0,2,0", ",0,2,-1011");
     let failed = failed.replace("84000,1,2,-1006", "84000,1,2,-1011");
     let json = |text: &str| -> serde_json::Value {
         serde_json::from_str(&replayed(text, &["--output", "json-cart"]).1).unwrap()
     };
     let document = json(&failed);
     assert_eq!(document["status"], -1011, "{document}");
-    assert_eq!(document["error"], "all RPCs failed, most with -DER_TIMEDOUT (-1011)");
+    assert_eq!(
+        document["error"],
+        "all RPCs failed, most with -DER_TIMEDOUT (-1011)"
+    );
     let result = &document["response"]["results"][0];
-    for latency in [&result["master_latency"], &result["target_latencies"]["0:2"]] {
+    for latency in [
+        &result["master_latency"],
+        &result["target_latencies"]["0:2"],
+    ] {
         for figure in ["avg", "min", "max", "std_dev"] {
             assert!(latency[figure].is_null(), "{figure}: {latency}");
         }
@@ -85,7 +93,10 @@ fn where_nothing_succeeded_the_json_has_no_figures_and_says_why() {
     }
     // One endpoint without success spoils nothing of the other.
     let some = json(&GOLDEN.replace(",1,2,0", ",1,2,-1006"));
-    assert_eq!((&some["status"], &some["error"]), (&0.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&some["status"], &some["error"]),
+        (&0.into(), &serde_json::Value::Null)
+    );
     let targets = &some["response"]["results"][0]["target_latencies"];
     assert!(targets["1:2"]["min"].is_null(), "{targets}");
     assert_eq!(targets["0:2"]["min"], 10_500);
@@ -113,7 +124,9 @@ fn json_of_stored_samples_has_the_counts_of_the_samples() {
     assert!(configuration.get("master_endpoints").is_none());
     let latency = &document["response"]["results"][0]["master_latency"];
     let points = latency["percentiles"].as_array().unwrap();
-    let counts = points.iter().map(|point| point["cumulative_count"].as_u64().unwrap());
+    let counts = points
+        .iter()
+        .map(|point| point["cumulative_count"].as_u64().unwrap());
     // So many are not above 52.5, 73.5 and 84 µs.
     assert_eq!(counts.collect::<Vec<_>>(), [5, 7, 8, 8, 8]);
     let one = &document["response"]["results"][0]["target_latencies"]["0:2"];

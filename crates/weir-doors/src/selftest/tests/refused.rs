@@ -16,7 +16,10 @@ fn without_a_table_a_run_says_where_it_looked_and_a_dry_run_goes_on() {
         "Error: provider (D_PROVIDER) is not set\nExample: export D_PROVIDER='ofi+tcp'\n";
     // What weir needs is said first.
     assert!(alone.message.ends_with(provider), "{alone}");
-    assert!(alone.message.starts_with("error: no table of group"), "{alone}");
+    assert!(
+        alone.message.starts_with("error: no table of group"),
+        "{alone}"
+    );
     for remedy in ["`weir rpc serve", "--target tcp://HOST:PORT", "--loopback"] {
         assert!(alone.message.contains(remedy), "{alone}");
     }
@@ -191,10 +194,17 @@ fn the_examples_of_the_page_are_good_words() {
     let unwrapped = page.split_whitespace().collect::<Vec<_>>().join(" ");
     for flag in FLAGS.iter().filter(|flag| !flag.choices.is_empty()) {
         for choice in flag.choices {
-            assert!(unwrapped.contains(choice), "--{} {choice}\n{page}", flag.name);
+            assert!(
+                unwrapped.contains(choice),
+                "--{} {choice}\n{page}",
+                flag.name
+            );
         }
     }
-    for list in ["one of text, json, json-cart, csv, prom", "one of rr, least, random, per-endpoint"] {
+    for list in [
+        "one of text, json, json-cart, csv, prom",
+        "one of rr, least, random, per-endpoint",
+    ] {
         assert!(unwrapped.contains(list), "{page}");
     }
     let examples: Vec<&str> = page
@@ -228,5 +238,8 @@ fn exit_codes_of_the_older_program_are_asked_for_by_its_name() {
     assert!(of(Some("cart")).unwrap());
     let refusal = of(Some("foo")).unwrap_err();
     let says = "the variable WEIR_COMPAT_EXIT=foo: it takes cart";
-    assert!(refusal.message.contains(says) && refusal.code == 2, "{refusal}");
+    assert!(
+        refusal.message.contains(says) && refusal.code == 2,
+        "{refusal}"
+    );
 }

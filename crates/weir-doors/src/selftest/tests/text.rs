@@ -303,7 +303,10 @@ fn where_nothing_was_sent_the_block_says_what_happened_instead() {
     let line = "\tNo RPC for this message size was sent: the token is another\n\t+ Not sent: 10\n";
     assert!(text.contains(line), "{text}");
     let text = with(weir_schema::State::Stopped, None);
-    assert!(text.contains(" was sent: the run was interrupted before\n"), "{text}");
+    assert!(
+        text.contains(" was sent: the run was interrupted before\n"),
+        "{text}"
+    );
     assert!(!text.contains("failed"), "{text}");
 }
 
@@ -326,11 +329,17 @@ fn an_open_loop_and_threads_are_said_in_further_lines() {
     assert!(text.contains(line), "{text}");
     result.plan.groups[0].jobs[0].clones = 3;
     let run = run_of(&["-u", "-s", "0", "--rate", "5"]);
-    let (paced, Workload::Rpc(work)) = (works(&run).remove(0), &mut result.plan.groups[0].jobs[0].workload) else {
+    let (paced, Workload::Rpc(work)) = (
+        works(&run).remove(0),
+        &mut result.plan.groups[0].jobs[0].workload,
+    ) else {
         panic!("no RPCs");
     };
     work.load.pacing = paced.load.pacing;
     let text = output::text(&result, &options).unwrap();
     assert!(text.contains("\t+ Open loop: "), "{text}");
-    assert!(text.contains("\t+ Threads: 3, each pinned to a CPU\n"), "{text}");
+    assert!(
+        text.contains("\t+ Threads: 3, each pinned to a CPU\n"),
+        "{text}"
+    );
 }
