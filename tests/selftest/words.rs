@@ -270,4 +270,6 @@ fn a_form_that_is_not_the_doors_own_is_said_to_be_that_of_weirs_report() {
         .say(&["show", "r.json", "--bogus"])
         .code(2)
         .err("`selftest` takes --Mbits, --output");
+    let compared = stage.say(&["compare", "r.json", "r.json"]).code(0);
+    compared.err("note: the sides hold the same run, which does not differ from itself\n");
 }

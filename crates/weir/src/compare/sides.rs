@@ -85,14 +85,14 @@ pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     })
 }
 
-/// Whether a run is on more than one side.
-pub(super) fn share_runs(sides: &Sides) -> bool {
-    let of = |number: usize| sides.sides.iter().skip(number).flat_map(|side| &side.runs);
-    let mut all = (1..).zip(&sides.sides);
-    all.any(|(next, side)| {
-        let mut runs = side.runs.iter();
-        runs.any(|run| of(next).any(|other| is_same_run(run, other)))
-    })
+/// Whether a single run stands beside itself.
+pub(super) fn are_one_run(sides: &Sides) -> bool {
+    let mut single = sides.sides.iter().map(|side| match side.runs.as_slice() {
+        [run] => Some(run),
+        _ => None,
+    });
+    let first = single.next().flatten();
+    first.is_some() && single.any(|other| other == first)
 }
 
 /// Whether two results are copies of one: no two runs of a machine begin in the same nanosecond.
