@@ -22,6 +22,7 @@ mod serving;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod two_hosts;
+mod words;
 
 use std::os::unix::fs::symlink;
 use std::process::Command;

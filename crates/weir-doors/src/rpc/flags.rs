@@ -19,7 +19,7 @@ pub(super) const FLAGS: &[Flag] = &[
         GROUP,
         "Rank in the group; else the launcher's (mpirun, srun), else the next free one",
     ),
-    Flag::with_value("ranks", "N-M", GROUP, "Several ranks in this process"),
+    Flag::with_value("ranks", "N-M", GROUP, "These ranks, all in this process"),
     Flag::with_value(
         "tags",
         "T",

@@ -182,7 +182,7 @@ pub const FLAGS: &[Flag] = &[
         "transport",
         "WORD",
         SERVERS,
-        "How data moves: tcp, shm, ofi+tcp, null",
+        "How data moves: tcp, shm, ofi+PROVIDER; null calls nobody",
     )
     .long("Without it D_PROVIDER, else what the table of the group says."),
     Flag::with_value(
