@@ -305,11 +305,93 @@ fn f8_without_descriptors_the_next_are_refused_and_the_others_unharmed() {
     };
     assert!((10..64).contains(&there.len()), "{}", there.len());
     // At once, and not when its time is up.
-    assert_eq!(refused.code, DerCode::Unreachable, "{refused}");
+    assert_eq!(refused.code, DerCode::Busy, "{refused}");
+    assert!(refused.message.contains("ulimit -n"), "{refused}");
     there.iter_mut().for_each(answers);
     assert!(stage.read("log").contains("no descriptors left"));
     there.truncate(5);
     until("others find room", || connected(&server).is_ok());
     there.iter_mut().for_each(answers);
     assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn rpcs_of_the_warm_up_that_are_never_answered_have_failed() {
+    let stage = Stage::new();
+    // Its first RPC takes minutes, and the others wait for it.
+    let server = Server::start(&stage, "--rank 0 --service-time const:300000000");
+    let test = "selftest --path . -e 0:0 -s 0 -i 4 -r 4 --timeout";
+    let failed = stage.say(&split(&format!("{test} 1"))).code(1);
+    failed.out("\t\t\t4: -DER_TIMEDOUT (-1011)\n");
+    drop(server);
+    let server = Server::start(&stage, "--rank 0 --service-time const:300000000");
+    let client = Running::start(stage.weir(&split(&format!("{test} 60"))));
+    until("it has begun", || client.catches_signals());
+    server.works_for(5);
+    // Asks for the progress line.
+    client.signal(Signal::USR1);
+    client.signal(Signal::INT);
+    let said = client.end().code(130);
+    said.out("\t\t\t4: -DER_CANCELED (-1018)\n")
+        .err(": warm-up\n");
+}
+
+#[test]
+fn a_connection_that_is_lost_is_named_with_the_time_and_the_remedy() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    let words = "selftest -u --path . -e 0:0 -s 0 --duration 100s";
+    let client = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || client.catches_signals());
+    server.works_for(10);
+    server.signal(Signal::KILL);
+    drop(server);
+    let _again = Server::start(&stage, "--rank 0");
+    let said = client.end().code(1);
+    let said = said.out("\t+ Connection to 0:0 lost after ");
+    let said =
+        said.out(" failed with DER_UNREACH (--reconnect S looks for a server that comes back)\n");
+    said.out(" s of 100 s\n");
+}
+
+#[test]
+fn the_limit_that_sessions_or_connections_meet_is_named() {
+    let stage = Stage::new();
+    let storm = |sizes: &str| {
+        let words = format!("-e 0:0 -s '{sizes}' --connect-storm 40");
+        self_test(&stage, &words).code(1)
+    };
+    let server = Server::start(&stage, "--rank 0 --mem-limit 8m");
+    let said = storm("b1m 0").out("\t\t\t32: -DER_NOMEM (-1009)\n");
+    let said =
+        said.out("\t+ Refused: 32, the first of 0:0: buffers for a session take 1048576 bytes");
+    said.out("and 0 bytes are left").out("--mem-limit");
+    drop(server);
+    let server = Server::start(&stage, "--rank 0 --max-sessions 10");
+    let said = storm("i10 0").out("\t\t\t30: -DER_NOMEM (-1009)\n");
+    said.out("this server has 10, as many as it may")
+        .out("--max-sessions");
+    drop(server);
+    let _server = Server::start(&stage, "--rank 0 --max-conns 10");
+    let said = storm("0 0").out("\t\t\t30: -DER_BUSY (-1012)\n");
+    said.out("\t+ Connections: 10 of 40\n")
+        .out("as many connections as it may: 10")
+        .out("--max-conns");
+}
+
+#[test]
+fn memory_that_is_not_there_is_refused_before_any_of_it_is_touched() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    let refused = self_test(&stage, "-e 0:0 -s 'b2g 0' -r 100").code(3);
+    refused
+        .err("take 34359738368 bytes (16 of 2147483648 bytes)")
+        .err("--mem-limit");
+    drop(server);
+    // Requests in line need no memory of their server.
+    let _server = Server::start(&stage, "--rank 0 --max-msg 1g --mem-limit 1000g");
+    let own = self_test(&stage, "-e 0:0 -s 'i1000m 0' -i 1000000 -r 1000000").code(3);
+    own.err("1000000 RPCs at once, each with a buffer of 1048576000 bytes, take ");
+    let servers = self_test(&stage, "-e 0:0 -s 'b4000m 0' -i 200 -r 200").code(3);
+    servers.err("the server's buffers for a session take 838860800000 bytes");
 }

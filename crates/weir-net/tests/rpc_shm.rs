@@ -90,6 +90,42 @@ fn payloads_that_take_several_frames_arrive_whole_and_sums_are_as_good() {
 }
 
 #[test]
+fn in_line_payloads_around_powers_of_two_arrive_whole_both_ways() {
+    let mut setup = server_setup(1, ServiceTime::None);
+    let path = socket();
+    setup.limits.max_message = 32 << 20;
+    setup.ranks[0].addresses = vec![format!("shm://{}", path.display()).parse().unwrap()];
+    let server = RpcServer::start(setup).unwrap();
+    for power in 12..=24 {
+        let near = [-72, -64, -8, -1, 0, 1, 8].map(|off| (1_u32 << power).wrapping_add_signed(off));
+        for size in near {
+            for (send, reply) in [(size, 0), (0, size), (size, size)] {
+                let kind = |size| if size == 0 { Empty } else { Inline };
+                let both = payload((kind(send), send), (kind(reply), reply));
+                // Enough that slabs are full at another place of a message each time.
+                let slots = if power > 21 { 3 } else { 5 };
+                let setup = ClientSetup {
+                    slots,
+                    ..client_setup(endpoints(&server, 1), both)
+                };
+                let mut client = client(setup);
+                let outcome = run(&mut client, slots, 1, 9);
+                let ended = (outcome.good, outcome.failed);
+                assert_eq!(
+                    ended,
+                    (9, Vec::new()),
+                    "{send} {reply}: {:?}",
+                    client.last_error()
+                );
+                client.close().unwrap();
+            }
+        }
+    }
+    server.stop().unwrap();
+    let _ = std::fs::remove_file(path);
+}
+
+#[test]
 fn sides_that_sleep_wake_each_other() {
     for payload in every_pair(&[100]) {
         all_end_well(payload, 200, PollMode::Block, VerifyMode::Full);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_run::{LiveTarget, WorkerLive};
 use weir_schema::{
     CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcFirst, RpcMaster, RpcSample,
-    RpcServerUse, RpcWorkload, Schedule, rpc_error_name, rpc_histogram,
+    RpcServerUse, RpcTrouble, RpcWorkload, Schedule, rpc_error_name, rpc_histogram,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -17,7 +17,7 @@ use super::DerCode;
 use super::call_list::CallList;
 use super::calling::CallsMade;
 use super::sample_log::SampledCall;
-use super::transport::ServerUse;
+use super::transport::{ConnectionTrouble, ServerUse};
 
 /// A rate that is kept by less than this share is not kept.
 const KEPT: f64 = 0.99;
@@ -147,6 +147,7 @@ impl MasterParts<'_> {
         endpoint: RpcEndpoint,
     ) -> (RpcEndpointResult, Histogram) {
         let mut result = RpcEndpointResult::new(endpoint);
+        let place = u32::try_from(number).unwrap_or(u32::MAX);
         let mut service = rpc_histogram();
         let kinds = self.lives.iter().map(|live| &live.kinds[0]);
         for target in kinds.filter_map(|kind| kind.targets.get(number)) {
@@ -158,6 +159,11 @@ impl MasterParts<'_> {
             for (code, count) in target.failed() {
                 *result.failed.entry(error_code(code)).or_default() += count;
             }
+        }
+        let warm_ups = self.made.iter().flat_map(|thread| &thread.failed);
+        let targets = &self.list.targets;
+        for one in warm_ups.filter(|one| targets.get(one.entry as usize).copied() == Some(place)) {
+            *result.failed.entry(error_code(one.code)).or_default() += 1;
         }
         result.succeeded = result.latency.count();
         result.turn_ns = self.work.matrix.then(|| self.turn(number));
@@ -217,6 +223,34 @@ impl MasterParts<'_> {
             }
         }
         master.servers.sort_by_key(|one| one.endpoint);
+        let troubles = self.made.iter().flat_map(|thread| &thread.troubles);
+        for (one, before_end) in troubles {
+            self.add_trouble(master, one, *before_end);
+        }
+    }
+
+    /// What befell connections of one thread, to those of the others.
+    fn add_trouble(&self, master: &mut RpcMaster, one: &ConnectionTrouble, before_end: Duration) {
+        let code = error_code(one.why.code.number());
+        let before = Nanos(u64::try_from(before_end.as_nanos()).unwrap_or(u64::MAX));
+        let after = self.duration_ns.saturating_sub(before);
+        let mut known = master.troubles.iter_mut();
+        let is_same =
+            |known: &&mut RpcTrouble| known.code == code && known.after_ns.is_some() == one.is_loss;
+        if let Some(known) = known.find(is_same) {
+            known.count += one.count;
+            return;
+        }
+        master.troubles.push(RpcTrouble {
+            endpoint: RpcEndpoint {
+                rank: one.rank,
+                tag: one.tag,
+            },
+            after_ns: one.is_loss.then_some(after),
+            code,
+            cause: one.why.message.to_string(),
+            count: one.count,
+        });
     }
 }
 
