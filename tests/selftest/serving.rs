@@ -23,13 +23,13 @@ use crate::stage::{Running, Said, Stage, WEIR, each_launcher, launch, said, skip
 const TABLE: &str = "daos_server.attach_info_tmp";
 
 /// What a server says that ends by itself when nobody asks anything.
-fn serve(stage: &Stage, words: &str) -> Said {
+pub(crate) fn serve(stage: &Stage, words: &str) -> Said {
     let words = format!("rpc serve --path . --exit-after idle:0.1 {words}");
     stage.say(&split(&words))
 }
 
 /// The table as far as it is there.
-fn table(stage: &Stage) -> String {
+pub(crate) fn table(stage: &Stage) -> String {
     fs::read_to_string(stage.path(TABLE)).unwrap_or_default()
 }
 
@@ -77,49 +77,6 @@ fn a_rank_that_somebody_serves_is_not_taken_away() {
     // A rank of its own it gets.
     serve(&stage, "").code(0).out("READY ");
     assert_eq!(server.end(), Some(0));
-}
-
-#[test]
-fn a_server_without_room_for_connections_is_none_that_is_gone() {
-    let stage = Stage::new();
-    let server = Server::start(&stage, "--rank 0 --max-conns 1");
-    let before = table(&stage);
-    let only = connected(&server).unwrap();
-    serve(&stage, "--rank 0").code(3).err(&server.address);
-    assert_eq!(table(&stage), before);
-    let refused = self_test(&stage, "-e 0:0 -s 0 -r 10").code(3);
-    refused
-        .err("as many connections as it may: 1")
-        .err("--max-conns");
-    drop(only);
-    until("there is room again", || connected(&server).is_ok());
-    assert_eq!(server.end(), Some(0));
-}
-
-#[test]
-fn sockets_of_servers_that_were_killed_are_removed_and_that_is_said() {
-    let stage = Stage::new();
-    let sockets = || {
-        let names = fs::read_dir(stage.path(".")).unwrap().flatten();
-        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| name.ends_with(".sock")).count()
-    };
-    let server = Server::start(&stage, "--rank 0 --transport shm://");
-    server.signal(Signal::KILL);
-    assert_eq!(server.wait(), None);
-    assert_eq!(sockets(), 1);
-    let lives = Server::start(&stage, "--rank 1 --transport shm://");
-    assert_eq!(sockets(), 2);
-    let said = serve(&stage, "--rank 0").code(0);
-    said.err("note: removed ")
-        .err(".sock: who listened there is gone");
-    assert_eq!(sockets(), 1);
-    // One that somebody listens on stays, whoever names it.
-    let taken = serve(&stage, &format!("--rank 2 --transport {}", lives.address)).code(3);
-    taken.err("in use");
-    self_test(&stage, "-e 1:0 -s 0 -r 10").code(0);
-    assert_eq!(lives.end(), Some(0));
-    assert_eq!(sockets(), 0);
 }
 
 #[test]
