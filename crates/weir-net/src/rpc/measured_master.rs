@@ -48,7 +48,7 @@ pub struct MasterParts<'a> {
     pub cpu: CpuUse,
 }
 
-/// The code of a failed call.
+/// The code of a failed call, by its number without the sign.
 pub fn error_code(number: i32) -> ErrorCode {
     match rpc_error_name(-number) {
         Some(name) => name.into(),
@@ -163,7 +163,7 @@ impl MasterParts<'_> {
         let warm_ups = self.made.iter().flat_map(|thread| &thread.failed);
         let targets = &self.list.targets;
         for one in warm_ups.filter(|one| targets.get(one.entry as usize).copied() == Some(place)) {
-            *result.failed.entry(error_code(one.code)).or_default() += 1;
+            *result.failed.entry(error_code(-one.code)).or_default() += 1;
         }
         result.succeeded = result.latency.count();
         result.turn_ns = self.work.matrix.then(|| self.turn(number));
@@ -231,7 +231,7 @@ impl MasterParts<'_> {
 
     /// What befell connections of one thread, to those of the others.
     fn add_trouble(&self, master: &mut RpcMaster, one: &ConnectionTrouble, before_end: Duration) {
-        let code = error_code(one.why.code.number());
+        let code = error_code(-one.why.code.number());
         let before = Nanos(u64::try_from(before_end.as_nanos()).unwrap_or(u64::MAX));
         let after = self.duration_ns.saturating_sub(before);
         let mut known = master.troubles.iter_mut();
