@@ -181,8 +181,7 @@ impl MasterParts<'_> {
         }
         let waited: Option<Duration> = self.made.iter().map(|thread| thread.waited).sum();
         let used = self.cpu.user_ns.as_secs_f64() + self.cpu.system_ns.as_secs_f64();
-        let worked = (whole - waited?.as_secs_f64()).min(used);
-        Some((worked / whole).clamp(0.0, 1.0))
+        Some(share_of_work(whole, waited?.as_secs_f64(), used))
     }
 
     /// Calls per second that there were to be.
@@ -254,6 +253,11 @@ impl MasterParts<'_> {
     }
 }
 
+/// The share of a time that was work, of which so much was spent waiting, and so much on a CPU.
+fn share_of_work(whole: f64, waited: f64, used: f64) -> f64 {
+    ((whole - waited).min(used) / whole).clamp(0.0, 1.0)
+}
+
 /// Threads that asked the same server saw the same thread of it: the one that looked for longest counts.
 fn add_server(master: &mut RpcMaster, one: &ServerUse) {
     let used = RpcServerUse {
@@ -292,4 +296,22 @@ fn in_flight(service: &Histogram, duration: Nanos) -> Option<f64> {
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
 fn as_float(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_a_look_for_replies_nor_a_wait_for_a_cpu_is_work() {
+        for (whole, waited, used, share) in [
+            (10.0, 9.0, 10.0, 0.1),
+            (10.0, 1.0, 2.0, 0.2),
+            (10.0, 0.0, 10.0, 1.0),
+            (10.0, 11.0, 10.0, 0.0),
+        ] {
+            let found = share_of_work(whole, waited, used);
+            assert!((found - share).abs() < 1e-9, "{waited} {used}: {found}");
+        }
+    }
 }
