@@ -75,7 +75,7 @@ impl<L: Link> RpcClient<L> {
         let to = setup.dial.clone();
         let connect =
             |link: &mut L, endpoint: &ServerEndpoint| dial(&to, endpoint, link.greeting()?);
-        let mut client = Self::attach_with(link, setup, Box::new(time), connect)?;
+        let mut client = Self::attach_with(link, setup, Box::new(time), connect, is_over)?;
         client.state.take_memory(&mut client.link, is_over)?;
         Ok(client)
     }
@@ -90,6 +90,7 @@ impl<L: Link> RpcClient<L> {
         setup: ClientSetup,
         time: Box<Time>,
         mut connect: impl FnMut(&mut L, &ServerEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Self, RpcError> {
         let state = ClientState::new(setup);
         let sweep = (state.setup.timeout / 64).clamp(Duration::from_millis(1), 2 * SLEEP);
@@ -108,11 +109,13 @@ impl<L: Link> RpcClient<L> {
         let mut first_error = None;
         for connection in 0..client.state.table.connections.len() {
             let connection = u32::try_from(connection).unwrap_or(u32::MAX);
-            let endpoint = client.state.table.connections[connection as usize]
-                .endpoint
-                .clone();
+            let known = &client.state.table.connections[connection as usize];
+            let endpoint = known.endpoint.clone();
             let began = (client.time)();
-            let connected = connect(&mut client.link, &endpoint);
+            let connected = match is_over() {
+                true => Err(RpcError::new(DerCode::Canceled, "it was not to go on")),
+                false => connect(&mut client.link, &endpoint),
+            };
             let took = (client.time)().saturating_sub(began);
             let joined = connected.and_then(|(peer, reply)| client.join(connection, peer, &reply));
             match joined {
@@ -126,7 +129,7 @@ impl<L: Link> RpcClient<L> {
                 }
             }
         }
-        client.wait_for_sessions()?;
+        client.wait_for_sessions(is_over)?;
         if client.state.table.any_up() {
             return Ok(client);
         }
@@ -209,13 +212,13 @@ impl<L: Link> RpcClient<L> {
         self.link.send(peer, &header, &[&body]);
     }
 
-    fn wait_for_sessions(&mut self) -> Result<(), RpcError> {
+    fn wait_for_sessions(&mut self, is_over: &dyn Fn() -> bool) -> Result<(), RpcError> {
         let until = Instant::now() + self.state.setup.dial.within;
         let opening = |state: &ClientState| {
             let mut endpoints = state.table.endpoints.iter();
             endpoints.any(|endpoint| endpoint.stage == EndpointStage::Opening)
         };
-        while opening(&self.state) && Instant::now() < until {
+        while opening(&self.state) && Instant::now() < until && !is_over() {
             self.link.flush().map_err(RpcError::io("open a session"))?;
             let polled = self.link.poll(Some(SLEEP), &mut self.state);
             polled.map_err(RpcError::io("wait for a session"))?;
