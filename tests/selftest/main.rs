@@ -13,6 +13,7 @@ mod counts;
 mod end_to_end;
 mod faults;
 mod interfaces;
+mod limits;
 mod load;
 mod messages;
 mod refusals;

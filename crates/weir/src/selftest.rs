@@ -361,7 +361,7 @@ impl<'a> BlockObserver<'a> {
             mode => mode,
         };
         Self {
-            progress: ProgressObserver::new(mode, plan),
+            progress: ProgressObserver::new(mode, plan).with_beginning("warm-up"),
             stall: StallWatch::new(run.stall),
             plan: plan.clone(),
             options: &run.options,

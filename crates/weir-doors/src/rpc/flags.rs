@@ -103,7 +103,17 @@ pub(super) const FLAGS: &[Flag] = &[
         "Memory of all buffers; 1g or a quarter of the memory, the smaller",
     ),
     Flag::with_value("max-conns", "N", LIMITS, "Connections").default("16384"),
-    Flag::with_value("max-sessions", "N", LIMITS, "Sessions of all connections").default("65536"),
+    Flag::with_value(
+        "max-sessions",
+        "N",
+        LIMITS,
+        "Sessions at once, of all its ranks and connections together",
+    )
+    .default("65536")
+    .long(
+        "A client opens one for each thread and entry of its list of endpoints, none where both sizes are 0. \
+         More are refused with DER_NOMEM, as are more than 1024 on one connection.",
+    ),
     Flag::with_value(
         "half-frame-timeout",
         "T",

@@ -4,7 +4,7 @@
 //! the block itself (`output`).
 
 use weir_schema::{
-    Job, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcVerify, RpcWorkload,
+    Job, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcTrouble, RpcVerify, RpcWorkload,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -41,6 +41,9 @@ pub(super) fn lines(
     if let (Some(asked), Some(made)) = (work.connections, master.connections) {
         lines.push(format!("Connections: {made} of {asked}"));
     }
+    let troubles = master.troubles.iter();
+    lines.extend(troubles.map(|one| trouble_line(work, master, one)));
+    lines.extend(early_end(work, master));
     lines.extend(slow_endpoints(master, options));
     lines.extend(first_lines(master, options));
     if master.overload {
@@ -106,6 +109,51 @@ fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<Str
         format!("not pinned: they may move among {count} CPUs (taskset limits them)")
     };
     Some(format!("Threads: {threads}, {how}"))
+}
+
+/// What befell connections: which, when, why, and what helps.
+fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> String {
+    let RpcTrouble {
+        endpoint,
+        after_ns,
+        code,
+        cause,
+        count,
+    } = one;
+    let Some(after) = after_ns else {
+        return format!("Refused: {count}, the first of {endpoint}: {cause} ({code})");
+    };
+    let counts = master
+        .endpoints
+        .iter()
+        .filter_map(|one| one.failed.get(code));
+    let failed: u64 = counts.sum();
+    let others = match count {
+        1 => String::new(),
+        _ => format!(", the first of {count}"),
+    };
+    let remedy = match work.reconnect_ns {
+        Some(_) => "",
+        None => " (--reconnect S looks for a server that comes back)",
+    };
+    format!(
+        "Connection to {endpoint} lost after {:.3} s{others}: {cause}; {failed} RPCs failed with \
+         {code}{remedy}",
+        after.as_secs_f64()
+    )
+}
+
+/// A test whose time was not up when nobody was left to call.
+fn early_end(work: &RpcWorkload, master: &RpcMaster) -> Option<String> {
+    let asked = work.load.bounds.runtime_ns?;
+    let was_lost = master.troubles.iter().any(|one| one.after_ns.is_some());
+    let took = master.duration_ns;
+    // The last tenth may have been its last RPCs'.
+    let is_early = was_lost && took < Nanos(asked.0 / 10 * 9);
+    is_early.then(|| {
+        let (took, asked) = (took.as_secs_f64(), asked.as_secs_f64());
+        format!("Ended after {took:.3} s of {asked} s")
+    })
 }
 
 /// In an open loop an RPC may wait before it is sent: latency from when it was due, and that of the server.

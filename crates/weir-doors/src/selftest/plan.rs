@@ -336,7 +336,11 @@ fn set_depth(
     work.warmup = match value(given, "warmup", values::warmup)? {
         Some(warmup) => warmup,
         // As short as it can be without the set-up of connections in the maximum.
-        None if is_compat => RpcWarmup::Requests { count: 2 * depth },
+        None if is_compat => {
+            let most = work.load.bounds.operations.unwrap_or(u64::MAX);
+            let count = (2 * depth).min(most);
+            RpcWarmup::Requests { count }
+        }
         None => RpcWarmup::Automatic,
     };
     Ok(())

@@ -6,7 +6,7 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_run::{Engine, LoopPlan, LoopStop, Source, WorkerContext};
 use weir_schema::{RpcFirst, RpcSpread, RpcWorkload};
@@ -16,8 +16,8 @@ use super::engine::{EndSigns, RpcEngine};
 use super::first_calls::time_first_calls;
 use super::sample_log::SampledCall;
 use super::spread::{EntryStates, RpcSource, SpreadPlan};
-use super::transport::{RpcCounters, RpcTransport, ServerUse};
-use super::warm_up::WarmUp;
+use super::transport::{ConnectionTrouble, RpcCounters, RpcTransport, ServerUse};
+use super::warm_up::{FailedWarmUp, WarmUp};
 
 /// The part of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,10 @@ pub struct CallsMade {
     pub turns: Vec<Duration>,
     /// The first call to each entry, where those are timed.
     pub first: Vec<Option<RpcFirst>>,
+    /// Calls of the warm-up that failed.
+    pub failed: Vec<FailedWarmUp>,
+    /// What befell its connections, each with how long before the end of the loop that was.
+    pub troubles: Vec<(ConnectionTrouble, Duration)>,
     /// How long the thread had nothing to do but wait for answers, where that is known.
     pub waited: Option<Duration>,
     /// Every call, where they are kept.
@@ -121,18 +125,20 @@ impl Calling<'_> {
     ) -> io::Result<CallsMade> {
         let (slots, work) = (self.slots(), self.work);
         let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
-        let first = if work.first {
-            time_first_calls(&mut transport, self.list.len(), is_over)?
+        let calls_due = calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX);
+        let (mut first, mut failed) = (Vec::new(), Vec::new());
+        if work.first {
+            first = time_first_calls(&mut transport, self.list.len(), is_over)?;
         } else {
             let warm_up = WarmUp {
                 asked: work.warmup,
                 slots,
                 entries: self.list.len(),
                 threads: self.threads,
+                calls: calls_due,
             };
-            warm_up.run(&mut transport, is_over)?;
-            Vec::new()
-        };
+            failed = warm_up.run(&mut transport, is_over)?;
+        }
         let (servers, counted) = (transport.server_use()?, transport.counters());
         let limit = work.in_flight_per_endpoint;
         let counts = limit.is_some() || work.matrix || work.spread == RpcSpread::Least;
@@ -142,7 +148,8 @@ impl Calling<'_> {
         let spread = SpreadPlan {
             spread: work.spread,
             limit,
-            calls: calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX),
+            // Those of the warm-up that failed are among them.
+            calls: calls_due.saturating_sub(failed.len() as u64),
             first: self.list.len() / self.threads.max(1) * self.thread,
             seed: self.seed,
             bytes,
@@ -166,14 +173,22 @@ impl Calling<'_> {
             let mut source = RpcSource::<false>::new(entries, &spread);
             calls.run(&mut engine, &mut source, slots, change)
         };
+        let ended = Instant::now();
         let turns = states.turns();
         let (samples, waited) = (engine.take_samples(), engine.waited());
         let mut transport = engine.into_transport();
+        let before_end = |one: ConnectionTrouble| {
+            let before = ended.saturating_duration_since(one.when);
+            (one, before)
+        };
+        let troubles = transport.troubles().into_iter().map(before_end).collect();
         let servers = used_since(&servers, transport.server_use()?);
         Ok(CallsMade {
             stop,
             turns,
             first,
+            failed,
+            troubles,
             samples,
             waited,
             servers,

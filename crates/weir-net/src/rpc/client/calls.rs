@@ -14,7 +14,7 @@ use crate::rpc::assembly::{Assemblies, send_payload};
 use crate::rpc::link::{Link, MemoryRange, PeerId, RegionId, Sent};
 use crate::rpc::payload::{fill, payload_sum};
 use crate::rpc::self_test::CLIENT_FILL;
-use crate::rpc::transport::RpcCounters;
+use crate::rpc::transport::{ConnectionTrouble, RpcCounters};
 use crate::rpc::wire::{
     BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PayloadKind, PushHead, RpcId, flag,
 };
@@ -58,6 +58,8 @@ pub(super) struct ClientState {
     pub(super) refusals: Vec<RpcError>,
     /// Why the last connection was lost.
     pub(super) last_loss: Option<RpcError>,
+    /// What befell connections and sessions.
+    pub(super) troubles: Vec<ConnectionTrouble>,
     /// Sessions whose end is not confirmed yet.
     pub(super) closing: u32,
     /// The time of the present round, in nanoseconds since the client was made.
@@ -91,10 +93,40 @@ impl ClientState {
             counters: RpcCounters::default(),
             refusals: Vec::new(),
             last_loss: None,
+            troubles: Vec::new(),
             closing: 0,
             now_ns: 0,
             scratch: Vec::with_capacity(512),
         }
+    }
+
+    /// Notes what befell a connection, or a session on it.
+    pub(super) fn note_trouble(&mut self, connection: u32, is_loss: bool, why: &RpcError) {
+        let mut known = self.troubles.iter_mut();
+        if let Some(known) =
+            known.find(|known| known.is_loss == is_loss && known.why.code == why.code)
+        {
+            known.count += 1;
+            return;
+        }
+        let endpoint = &self.table.connections[connection as usize].endpoint;
+        self.troubles.push(ConnectionTrouble {
+            rank: endpoint.rank,
+            tag: endpoint.tag,
+            is_loss,
+            when: Instant::now(),
+            why: why.clone(),
+            count: 1,
+        });
+    }
+
+    /// An endpoint's session is not to be had.
+    pub(super) fn refuse(&mut self, endpoint: u32, why: RpcError) {
+        let entry = &mut self.table.endpoints[endpoint as usize];
+        (entry.stage, entry.why_down) = (EndpointStage::Down, why.code);
+        let connection = entry.connection;
+        self.note_trouble(connection, false, &why);
+        self.refusals.push(why);
     }
 
     /// A call begins. The endpoint is up and the slot is free.
@@ -399,6 +431,7 @@ impl ClientState {
 
     /// No call of an endpoint can end well any more: those that are out or wait end now.
     pub(super) fn fail_connection(&mut self, connection: u32, only_waiting: bool) {
+        self.table.set_why_down(connection, DerCode::Unreachable);
         for place in 0..self.table.connections[connection as usize].endpoints.len() {
             let endpoint = self.table.connections[connection as usize].endpoints[place];
             self.table.endpoints[endpoint as usize].stage = EndpointStage::Down;
