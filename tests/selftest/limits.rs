@@ -72,9 +72,10 @@ fn memory_that_is_not_there_is_refused_before_any_of_it_is_touched() {
 fn sockets_of_servers_that_were_killed_are_removed_and_that_is_said() {
     let stage = Stage::new();
     let sockets = || {
-        let names = fs::read_dir(stage.path(".")).unwrap().flatten();
-        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| name.ends_with(".sock")).count()
+        let entries = fs::read_dir(stage.path(".")).unwrap().flatten();
+        let is_socket =
+            |entry: &fs::DirEntry| entry.path().extension().is_some_and(|end| end == "sock");
+        entries.filter(is_socket).count()
     };
     let server = Server::start(&stage, "--rank 0 --transport shm://");
     server.signal(Signal::KILL);

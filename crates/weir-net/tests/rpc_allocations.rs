@@ -69,6 +69,39 @@ fn serves(server: &RpcServer) {
     calls.close().unwrap();
 }
 
+/// A session that asks for more than there is.
+fn asks_for_the_world(server: &RpcServer) {
+    let mut peer = greeted(server);
+    let world = OpenRequest {
+        send_size: u32::MAX,
+        reply_size: u32::MAX,
+        reply_kind: Bulk,
+        buffers: u32::MAX,
+        credits: u32::MAX,
+        ..bulk_session()
+    };
+    assert!(open(&mut peer, &world).is_err());
+}
+
+/// A stranger whose first frame has no end.
+fn announces_in_its_greeting(server: &RpcServer) {
+    let place = &server.addresses()[0].1.place;
+    let mut stranger = TcpStream::connect(place).unwrap();
+    stranger
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let preamble = Preamble {
+        major: 1,
+        minor: 0,
+        flags: 0,
+    };
+    let hello = beginning(FrameKind::Hello, 0, u32::MAX, &[]);
+    stranger
+        .write_all(&[&preamble.encode()[..], &hello].concat())
+        .unwrap();
+    let _ = stranger.read_to_end(&mut Vec::new());
+}
+
 #[test]
 fn f5_what_a_peer_announces_makes_nothing_above_64_kib_be_allocated() {
     let server = RpcServer::start(server_setup(1, ServiceTime::None)).unwrap();
@@ -110,33 +143,8 @@ fn f5_what_a_peer_announces_makes_nothing_above_64_kib_be_allocated() {
             peers.push(begin(kind, flag::MORE, length, &first));
         }
     }
-    // A session that asks for the world.
-    let mut peer = greeted(&server);
     LARGEST.store(0, Relaxed);
-    let world = OpenRequest {
-        send_size: u32::MAX,
-        reply_size: u32::MAX,
-        reply_kind: Bulk,
-        buffers: u32::MAX,
-        credits: u32::MAX,
-        ..bulk_session()
-    };
-    assert!(open(&mut peer, &world).is_err());
-    // A greeting.
-    let place = &server.addresses()[0].1.place;
-    let mut stranger = TcpStream::connect(place).unwrap();
-    stranger
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
-    let preamble = Preamble {
-        major: 1,
-        minor: 0,
-        flags: 0,
-    };
-    let hello = beginning(FrameKind::Hello, 0, u32::MAX, &[]);
-    stranger
-        .write_all(&[&preamble.encode()[..], &hello].concat())
-        .unwrap();
-    let _ = stranger.read_to_end(&mut Vec::new());
+    asks_for_the_world(&server);
+    announces_in_its_greeting(&server);
     assert!(LARGEST.load(Relaxed) <= MOST);
 }

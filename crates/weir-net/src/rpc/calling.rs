@@ -114,6 +114,27 @@ impl Calling<'_> {
         slots_of(self.work, self.thread, self.threads)
     }
 
+    /// What goes before the calls that count: the first ones, timed, or a warm-up, of which some may fail.
+    fn begin(
+        &self,
+        transport: &mut impl RpcTransport,
+        calls: u64,
+    ) -> io::Result<(Vec<Option<RpcFirst>>, Vec<FailedWarmUp>)> {
+        let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
+        if self.work.first {
+            let first = time_first_calls(transport, self.list.len(), is_over)?;
+            return Ok((first, Vec::new()));
+        }
+        let warm_up = WarmUp {
+            asked: self.work.warmup,
+            slots: self.slots(),
+            entries: self.list.len(),
+            threads: self.threads,
+            calls,
+        };
+        Ok((Vec::new(), warm_up.run(transport, is_over)?))
+    }
+
     /// Makes the calls.
     ///
     /// # Errors
@@ -124,21 +145,8 @@ impl Calling<'_> {
         calls: &mut impl CallLoop,
     ) -> io::Result<CallsMade> {
         let (slots, work) = (self.slots(), self.work);
-        let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
         let calls_due = calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX);
-        let (mut first, mut failed) = (Vec::new(), Vec::new());
-        if work.first {
-            first = time_first_calls(&mut transport, self.list.len(), is_over)?;
-        } else {
-            let warm_up = WarmUp {
-                asked: work.warmup,
-                slots,
-                entries: self.list.len(),
-                threads: self.threads,
-                calls: calls_due,
-            };
-            failed = warm_up.run(&mut transport, is_over)?;
-        }
+        let (first, failed) = self.begin(&mut transport, calls_due)?;
         let (servers, counted) = (transport.server_use()?, transport.counters());
         let limit = work.in_flight_per_endpoint;
         let counts = limit.is_some() || work.matrix || work.spread == RpcSpread::Least;
@@ -177,11 +185,7 @@ impl Calling<'_> {
         let turns = states.turns();
         let (samples, waited) = (engine.take_samples(), engine.waited());
         let mut transport = engine.into_transport();
-        let before_end = |one: ConnectionTrouble| {
-            let before = ended.saturating_duration_since(one.when);
-            (one, before)
-        };
-        let troubles = transport.troubles().into_iter().map(before_end).collect();
+        let troubles = before_end(transport.troubles(), ended);
         let servers = used_since(&servers, transport.server_use()?);
         Ok(CallsMade {
             stop,
@@ -195,6 +199,18 @@ impl Calling<'_> {
             counters: transport.close()?.since(counted),
         })
     }
+}
+
+/// How long before the end of a loop each was.
+fn before_end(
+    troubles: Vec<ConnectionTrouble>,
+    end: Instant,
+) -> Vec<(ConnectionTrouble, Duration)> {
+    let placed = troubles.into_iter().map(|one| {
+        let before = end.saturating_duration_since(one.when);
+        (one, before)
+    });
+    placed.collect()
 }
 
 /// What was used between two readings, of servers that answered both.

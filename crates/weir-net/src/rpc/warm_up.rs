@@ -105,8 +105,8 @@ impl WarmUp {
             while goes_on && made < bounds.most {
                 let Some(slot) = free.pop() else { break };
                 made += 1;
-                let up = entries.by_ref().take(self.entries as usize);
-                let up = up.skip_while(|entry| !transport.is_up(*entry)).next();
+                let mut all = entries.by_ref().take(self.entries as usize);
+                let up = all.find(|entry| transport.is_up(*entry));
                 let sent = up.map(|entry| (entry, transport.request(entry, slot)));
                 if let Some((entry, Requested::Queued)) = sent {
                     called[slot as usize] = entry;
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    fn warmed(asked: RpcWarmup, calls: u64, transport: &mut Answering) -> Vec<FailedWarmUp> {
+    fn warmed(asked: RpcWarmup, calls: u64, mut transport: &mut Answering) -> Vec<FailedWarmUp> {
         let warm_up = WarmUp {
             asked,
             slots: 4,
@@ -198,7 +198,7 @@ mod tests {
             threads: 1,
             calls,
         };
-        warm_up.run(&mut &mut *transport, || false).unwrap()
+        warm_up.run(&mut transport, || false).unwrap()
     }
 
     #[test]

@@ -7,6 +7,14 @@ use super::calls::ClientState;
 use crate::rpc::link::Link;
 use crate::rpc::{DerCode, RpcError, machine_memory};
 
+/// Goes on unless it is over.
+pub(super) fn unless_over(is_over: &dyn Fn() -> bool) -> Result<(), RpcError> {
+    if is_over() {
+        return Err(RpcError::new(DerCode::Canceled, "it was not to go on"));
+    }
+    Ok(())
+}
+
 impl ClientState {
     /// Takes the memory of all slots, one after another, unless `is_over`.
     pub(super) fn take_memory<L: Link>(
@@ -22,9 +30,7 @@ impl ClientState {
             format!("{slots} RPCs at once, each with a buffer of {each} bytes,")
         })?;
         for slot in 0..slots {
-            if is_over() {
-                return Err(RpcError::new(DerCode::Canceled, "it was not to go on"));
-            }
+            unless_over(is_over)?;
             let region = self.new_region(link)?;
             self.slots.get(slot).region = Some(region);
         }

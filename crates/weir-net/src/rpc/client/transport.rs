@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::calls::ClientState;
 use super::dial::{Dialled, dial, dial_aside};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
+use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
 use crate::rpc::link::{Link, NewPeer};
 use crate::rpc::payload::check_inline;
@@ -112,10 +113,8 @@ impl<L: Link> RpcClient<L> {
             let known = &client.state.table.connections[connection as usize];
             let endpoint = known.endpoint.clone();
             let began = (client.time)();
-            let connected = match is_over() {
-                true => Err(RpcError::new(DerCode::Canceled, "it was not to go on")),
-                false => connect(&mut client.link, &endpoint),
-            };
+            let goes_on = unless_over(is_over);
+            let connected = goes_on.and_then(|()| connect(&mut client.link, &endpoint));
             let took = (client.time)().saturating_sub(began);
             let joined = connected.and_then(|(peer, reply)| client.join(connection, peer, &reply));
             match joined {
