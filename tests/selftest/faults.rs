@@ -332,7 +332,7 @@ fn rpcs_of_the_warm_up_that_are_never_answered_have_failed() {
     let server = Server::start(&stage, "--rank 0 --service-time const:10000000");
     let test = "selftest --path . -e 0:0 -s 0 -i 4 -r 4 --timeout";
     let failed = stage.say(&split(&format!("{test} 1"))).code(1);
-    failed.out("\t\t\t4: -DER_TIMEDOUT (-1011)\n");
+    failed.out("\t+ Failures of 0:0: 4 -DER_TIMEDOUT (-1011)\n");
     drop(server);
     let server = Server::start(&stage, "--rank 0 --service-time const:10000000");
     let client = Running::start(stage.weir(&split(&format!("{test} 60"))));
@@ -342,7 +342,7 @@ fn rpcs_of_the_warm_up_that_are_never_answered_have_failed() {
     client.signal(Signal::USR1);
     client.signal(Signal::INT);
     let said = client.end().code(130);
-    said.out("\t\t\t4: -DER_CANCELED (-1018)\n")
+    said.out("\t+ Failures of 0:0: 4 -DER_CANCELED (-1018)\n")
         .err(": warm-up\n");
 }
 
