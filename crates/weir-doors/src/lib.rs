@@ -39,6 +39,7 @@ pub mod selftest;
 pub mod show;
 pub mod top;
 pub mod topo;
+pub mod tune;
 
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
@@ -61,6 +62,7 @@ pub const DOORS: &[Door] = &[
     compare::DOOR,
     import::DOOR,
     diagnose::DOOR,
+    tune::DOOR,
     doctor::DOOR,
     topo::DOOR,
     new::DOOR,

@@ -42,6 +42,7 @@ mod signals;
 mod stall;
 mod stored;
 mod topo;
+mod tune;
 mod turns;
 mod watch;
 mod web;
@@ -94,6 +95,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("compare", compare::run),
     ("import", import::run),
     ("diagnose", diagnose::run),
+    ("tune", tune::run),
     ("doctor", doctor::run),
     ("topo", topo::run),
     ("new", new::run),
@@ -118,6 +120,7 @@ const MEASURES_NOTHING: &[&str] = &[
 ];
 
 fn dispatch(arguments: &[String]) -> Outcome {
+    turns::end_with_parent()?;
     let call = top::call(arguments);
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
