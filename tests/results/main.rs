@@ -15,4 +15,5 @@ mod report;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod topo;
+mod tune;
 mod written;

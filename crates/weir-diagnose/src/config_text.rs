@@ -1,6 +1,6 @@
 //! A configuration of keys and values as text, in which single values can be replaced.
 //!
-//! In: lines `key : value` or `key = value`, comments with `#`. Out: the value of a key and its line; the
+//! In: lines `key : value` or `key = value`, comments with `#` or `;`, heads `[section]`. Out: the value of a key and its line; the
 //! same text with another value, every other character kept. Not here: what keys mean.
 
 use crate::inputs::InputError;
@@ -26,7 +26,7 @@ struct ConfigEntry {
     end: usize,
 }
 
-const HELP: &str = "a line is `key : value`, `key = value`, or a comment after `#`";
+const HELP: &str = "a line is `key : value`, `key = value`, `[section]`, or a comment after `#`";
 
 impl ConfigText {
     /// Reads a configuration.
@@ -104,7 +104,8 @@ impl ConfigText {
 
 fn entry(line: &str, number: usize) -> Result<Option<ConfigEntry>, InputError> {
     let content = line.split('#').next().unwrap_or_default();
-    if content.trim().is_empty() {
+    let is_head = content.trim().starts_with('[') && content.trim().ends_with(']');
+    if content.trim().is_empty() || is_head || content.trim_start().starts_with(';') {
         return Ok(None);
     }
     let separator = content.find([':', '=']);
@@ -152,6 +153,15 @@ mod tests {
             (twice.line, twice.message.as_str()),
             (5, "`workload` stands in line 4 already")
         );
+    }
+
+    #[test]
+    fn heads_of_sections_and_their_comments_are_kept() {
+        let text = "; rate = 1\n[a]\nrate=2\n [[workload]] # one\n";
+        let mut config = ConfigText::read(text).unwrap();
+        assert_eq!(config.keys().collect::<Vec<_>>(), ["rate"]);
+        config.set("rate", "7").unwrap();
+        assert_eq!(config.text(), text.replace("2", "7"));
     }
 
     #[test]

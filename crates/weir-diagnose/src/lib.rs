@@ -1,8 +1,8 @@
-//! What holds a packet path back.
+//! What holds a packet path back; the search for better settings of any command.
 //!
 //! In: the text of what was recorded of a packet path: the log with its tables ([`PathLog`]), the report
 //! of the host ([`HostReport`]), what pcm and perf print. Out: a [`Diagnosis`], as data and as text. Every
-//! figure is a value or says why there is none ([`Reading`]). Pure functions of the data. Not here:
+//! figure is a value or says why there is none ([`Reading`]). The search is in [`tune`]. Pure functions of the data. Not here:
 //! reading files, words of command lines.
 #![forbid(unsafe_code)]
 #![allow(
@@ -27,6 +27,7 @@ mod reference;
 mod rules;
 mod text;
 mod truth;
+pub mod tune;
 
 pub use config_text::ConfigText;
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, PathRecords, RuleState, diagnose};

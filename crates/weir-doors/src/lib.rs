@@ -40,6 +40,7 @@ pub mod selftest;
 pub mod show;
 pub mod top;
 pub mod topo;
+pub mod tune;
 
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
@@ -63,6 +64,7 @@ pub const DOORS: &[Door] = &[
     compare::DOOR,
     import::DOOR,
     diagnose::DOOR,
+    tune::DOOR,
     doctor::DOOR,
     topo::DOOR,
     new::DOOR,

@@ -43,6 +43,7 @@ mod signals;
 mod stall;
 mod stored;
 mod topo;
+mod tune;
 mod turns;
 mod watch;
 mod web;
@@ -96,6 +97,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("compare", compare::run),
     ("import", import::run),
     ("diagnose", diagnose::run),
+    ("tune", tune::run),
     ("doctor", doctor::run),
     ("topo", topo::run),
     ("new", new::run),
@@ -120,6 +122,7 @@ const MEASURES_NOTHING: &[&str] = &[
 ];
 
 fn dispatch(arguments: &[String]) -> Outcome {
+    turns::end_with_parent()?;
     let call = top::call(arguments);
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {

@@ -23,7 +23,7 @@ use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
     Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks,
-    turns, written_files,
+    written_files,
 };
 
 /// The words after `run`.
@@ -53,7 +53,6 @@ fn measure(run: &Run) -> Outcome {
     if let Some(repeat) = run.repeat {
         return repeat::run(run, repeat);
     }
-    turns::end_with_parent()?;
     // One process speaks for all, whoever started them.
     let is_first = started_rank().is_none() && speaks();
     let watch = Watch::default();
