@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use weir_diagnose::{
     ConfigText, Diagnosis, HostReport, InputError, PathLog, PathRecords, PcieCounts, PerfCounts,
-    diagnose, node_bandwidths, text,
+    node_bandwidths, text,
 };
 use weir_doors::diagnose::path_settings;
 
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     if records.log.tables.is_empty() {
         return;
     }
-    let diagnosis = diagnose(&records);
+    let diagnosis = Diagnosis::of(&records);
     let json = serde_json::to_string(&diagnosis).expect("a diagnosis has a form");
     let again: Diagnosis = serde_json::from_str(&json).expect("and it reads back");
     assert_eq!(again, diagnosis);

@@ -161,7 +161,7 @@ mod tests {
         let mut config = ConfigText::read(text).unwrap();
         assert_eq!(config.keys().collect::<Vec<_>>(), ["rate"]);
         config.set("rate", "7").unwrap();
-        assert_eq!(config.text(), text.replace("2", "7"));
+        assert_eq!(config.text(), text.replace('2', "7"));
     }
 
     #[test]

@@ -119,45 +119,47 @@ pub enum RuleState {
     },
 }
 
-/// Diagnoses what was recorded.
-pub fn diagnose(records: &PathRecords) -> Diagnosis {
-    let mut notes = records.log.notes.clone();
-    let at = table_that_counts(records, &mut notes);
-    let table = &records.log.tables[at];
-    let finding = ReferenceFinding::of(table);
-    notes.extend(finding.notes.iter().cloned());
-    notes.extend(records.perf.iter().flat_map(|perf| perf.notes.clone()));
-    let host = HostFigures {
-        report: records.report.as_ref(),
-        socket: records.socket,
-        perf: records.perf.as_ref(),
-        pcie: records.pcie.as_ref(),
-        memory: records.memory.as_ref(),
-        link_bits_per_s: records.link_bits_per_s,
-        frame_bytes: records.frame_bytes,
-        triad_mb_per_s: records.triad_mb_per_s,
-    };
-    let rules = judged(&evidence(&records.log, at, &finding, &host));
-    let verdict = rules
-        .iter()
-        .find(|rule| rule.explains && matches!(rule.state, RuleState::Holds { .. }));
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Diagnosis {
-        schema: DIAGNOSIS_SCHEMA.to_owned(),
-        table: count(at + 1),
-        tables: count(records.log.tables.len()),
-        throughput_mpps: table.throughput_mpps.clone(),
-        io_read_miss: host.io_read_miss(),
-        io_write_miss: host.io_write_miss(),
-        llc_load_miss: host.llc_load_miss(),
-        llc_store_miss: host.llc_store_miss(),
-        critical: finding.critical.map(|(stage, _)| stage.name().to_owned()),
-        class: finding.critical.map(|(_, class)| class),
-        completion_us: finding.completion_us,
-        stall_us: finding.stall_us,
-        verdict: verdict.map(|rule| rule.id.clone()),
-        rules,
-        notes,
+impl Diagnosis {
+    /// The diagnosis of what was recorded.
+    pub fn of(records: &PathRecords) -> Self {
+        let mut notes = records.log.notes.clone();
+        let at = table_that_counts(records, &mut notes);
+        let table = &records.log.tables[at];
+        let finding = ReferenceFinding::of(table);
+        notes.extend(finding.notes.iter().cloned());
+        notes.extend(records.perf.iter().flat_map(|perf| perf.notes.clone()));
+        let host = HostFigures {
+            report: records.report.as_ref(),
+            socket: records.socket,
+            perf: records.perf.as_ref(),
+            pcie: records.pcie.as_ref(),
+            memory: records.memory.as_ref(),
+            link_bits_per_s: records.link_bits_per_s,
+            frame_bytes: records.frame_bytes,
+            triad_mb_per_s: records.triad_mb_per_s,
+        };
+        let rules = judged(&evidence(&records.log, at, &finding, &host));
+        let verdict = rules
+            .iter()
+            .find(|rule| rule.explains && matches!(rule.state, RuleState::Holds { .. }));
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self {
+            schema: DIAGNOSIS_SCHEMA.to_owned(),
+            table: count(at + 1),
+            tables: count(records.log.tables.len()),
+            throughput_mpps: table.throughput_mpps.clone(),
+            io_read_miss: host.io_read_miss(),
+            io_write_miss: host.io_write_miss(),
+            llc_load_miss: host.llc_load_miss(),
+            llc_store_miss: host.llc_store_miss(),
+            critical: finding.critical.map(|(stage, _)| stage.name().to_owned()),
+            class: finding.critical.map(|(_, class)| class),
+            completion_us: finding.completion_us,
+            stall_us: finding.stall_us,
+            verdict: verdict.map(|rule| rule.id.clone()),
+            rules,
+            notes,
+        }
     }
 }
 

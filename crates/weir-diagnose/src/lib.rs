@@ -30,7 +30,7 @@ mod truth;
 pub mod tune;
 
 pub use config_text::ConfigText;
-pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, PathRecords, RuleState, diagnose};
+pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, PathRecords, RuleState};
 pub use evidence::PathEvidence;
 pub use inputs::{
     HostReport, InputError, IoRates, PathLog, PathStage, PcieCounts, PerfCounts, StageRow,

@@ -7,7 +7,7 @@ use crate::evidence::PathEvidence;
 use crate::inputs::{HostReport, PathLog, PathStage, PcieCounts, PerfCounts, node_bandwidths};
 use crate::reading::Reading;
 use crate::reference::PathClass;
-use crate::{Diagnosis, PathRecords, RuleState, diagnose, text};
+use crate::{Diagnosis, PathRecords, RuleState, text};
 
 const TABLE: &str = include_str!("../../../tests/results/diagnose/seed-table.txt");
 const WORKSPACES: &str = include_str!("../../../tests/results/diagnose/seed-workspaces.txt");
@@ -56,7 +56,7 @@ fn the_example_of_the_reference_gives_its_answer_and_what_could_not_be_asked() {
         seed_log(30),
         seed_log(30).replace("Perf Stat", "DPerf Stat"),
     ] {
-        let diagnosis = diagnose(&records(&log));
+        let diagnosis = Diagnosis::of(&records(&log));
         assert_eq!((diagnosis.table, diagnosis.tables), (15, 30));
         let printed = text(&diagnosis, true);
         let rest = printed
@@ -82,7 +82,7 @@ fn the_example_of_the_reference_gives_its_answer_and_what_could_not_be_asked() {
 #[test]
 fn half_of_the_iterations_is_the_table_that_counts() {
     let of = |tables: usize, iterations: Option<u32>, table: Option<u32>| {
-        let diagnosis = diagnose(&PathRecords {
+        let diagnosis = Diagnosis::of(&PathRecords {
             iterations,
             table,
             ..records(&seed_log(tables))
@@ -100,7 +100,7 @@ fn half_of_the_iterations_is_the_table_that_counts() {
 #[test]
 fn a_socket_has_its_own_rates_and_one_without_has_none() {
     let rate = |socket| {
-        diagnose(&PathRecords {
+        Diagnosis::of(&PathRecords {
             socket,
             ..records(TABLE)
         })
@@ -130,7 +130,7 @@ fn a_counter_that_there_is_not_is_unavailable_and_never_zero() {
         report.llc_store_miss.reason(),
         "EACCES: perf_event_paranoid=4"
     );
-    let diagnosis = diagnose(&PathRecords {
+    let diagnosis = Diagnosis::of(&PathRecords {
         report: Some(report),
         ..records(TABLE)
     });
@@ -151,7 +151,7 @@ fn with_stage(row: &str, cells: &str) -> String {
 
 #[test]
 fn the_sending_of_the_device_may_be_the_critical_stage() {
-    let diagnosis = diagnose(&records(&with_stage("nic_tx", "20.046 0.050")));
+    let diagnosis = Diagnosis::of(&records(&with_stage("nic_tx", "20.046 0.050")));
     assert_eq!(diagnosis.critical.as_deref(), Some("nic_tx"));
     assert_eq!(diagnosis.class, Some(PathClass::Working));
     assert!(
@@ -163,7 +163,7 @@ fn the_sending_of_the_device_may_be_the_critical_stage() {
 
 #[test]
 fn a_stage_that_waits_exactly_half_of_its_time_works() {
-    let diagnosis = diagnose(&records(&with_stage("disp_rx", "20.046 0.028 0.014")));
+    let diagnosis = Diagnosis::of(&records(&with_stage("disp_rx", "20.046 0.028 0.014")));
     assert_eq!(diagnosis.class, Some(PathClass::Working));
     let printed = text(&diagnosis, false);
     assert!(printed.contains("The completion time > stall time. Contention point is C2 or C4.\n"));
@@ -275,7 +275,7 @@ fn pcm_counts_are_summed_and_bandwidths_are_means() {
 
 #[test]
 fn counters_of_perf_and_pcm_go_before_the_report() {
-    let diagnosis = diagnose(&PathRecords {
+    let diagnosis = Diagnosis::of(&PathRecords {
         perf: Some(PerfCounts::read(PERF).unwrap()),
         memory: Some([(1, 8500.0)].into()),
         triad_mb_per_s: Some(10_000.0),
@@ -297,7 +297,7 @@ fn counters_of_perf_and_pcm_go_before_the_report() {
 fn drops_and_imbalance_come_from_the_lines_of_workspaces() {
     let log = seed_log(2).replace("Disp rx drop: 0", "Disp rx drop: 7");
     let log = log.replace("(App5.010", "(App3.010");
-    let diagnosis = diagnose(&records(&log));
+    let diagnosis = Diagnosis::of(&records(&log));
     for (id, says) in [("D11", "rings 28 > 0"), ("D16", "workspace 1.665 > 1.3")] {
         match state(&diagnosis, id) {
             RuleState::Holds { evidence, .. } => assert!(evidence.ends_with(says), "{evidence}"),
@@ -494,7 +494,7 @@ proptest! {
             ("nic_tx", 2), ("nic_rx", 2),
         ].map(|(name, cells)| row(name, cells)).concat();
         let log = format!("Perf Statistics\n-----\n{rows}-----\n");
-        let diagnosis = diagnose(&records(&log));
+        let diagnosis = Diagnosis::of(&records(&log));
         let json = serde_json::to_string(&diagnosis).unwrap();
         let again: Diagnosis = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&again, &diagnosis);

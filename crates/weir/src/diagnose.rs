@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use weir_diagnose::{
-    HostReport, InputError, PathLog, PathRecords, PcieCounts, PerfCounts, diagnose,
+    Diagnosis, HostReport, InputError, PathLog, PathRecords, PcieCounts, PerfCounts,
     node_bandwidths, text,
 };
 use weir_doors::Refusal;
@@ -41,7 +41,7 @@ fn carry_out(asked: &Diagnose) -> Outcome {
         frame_bytes: asked.frame_bytes,
         triad_mb_per_s: asked.triad_mb_per_s,
     };
-    let diagnosis = diagnose(&records);
+    let diagnosis = Diagnosis::of(&records);
     if !asked.as_json {
         return Ok(printed(&text(&diagnosis, asked.with_figures)));
     }

@@ -3,6 +3,8 @@
 //!
 //! In: words. Out: [`GivenFlags`], and what is left. Not here: what a value asks for.
 
+use std::path::Path;
+
 use super::flags::{FLAGS, REFERENCE};
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::given::GivenFlags;
@@ -167,7 +169,10 @@ impl Taken {
         let word: String = word.chars().map(clean).take(120).collect();
         let is_size = word.starts_with(|c: char| c.is_ascii_digit() || "(eibEIB".contains(c))
             && word.contains(|c: char| c.is_ascii_digit() || c == '(');
-        let help = if word.ends_with(".json") {
+        let is_plan = Path::new(&word)
+            .extension()
+            .is_some_and(|end| end == "json");
+        let help = if is_plan {
             format!("`weir run {word}` runs a stored plan, `weir show {word}` prints a result")
         } else if is_size && self.given.has("message-sizes") {
             "message sizes are one word, in quotes: -s \"(0 0) (b1m 0)\"".to_owned()

@@ -120,21 +120,18 @@ fn of_job(out: &mut String, job: &Job, result: &JobResult, options: &SelfTestOpt
         work.in_flight()
     );
     for master in &done.masters {
-        match &master.failure {
-            Some(failure) => {
-                let why = &failure.message;
-                push!(out, "Master Endpoint {} FAILED: {why}\n\n", master.endpoint);
-            }
-            None => {
-                of_master(out, work, (master, result), options);
-                let more = further::lines(job, work, master, options);
-                for line in &more {
-                    push!(out, "\t+ {line}\n");
-                }
-                if !more.is_empty() {
-                    out.push('\n');
-                }
-            }
+        if let Some(failure) = &master.failure {
+            let why = &failure.message;
+            push!(out, "Master Endpoint {} FAILED: {why}\n\n", master.endpoint);
+            continue;
+        }
+        of_master(out, work, (master, result), options);
+        let more = further::lines(job, work, master, options);
+        for line in &more {
+            push!(out, "\t+ {line}\n");
+        }
+        if !more.is_empty() {
+            out.push('\n');
         }
     }
     if work.matrix {

@@ -275,6 +275,15 @@ pub(crate) mod tests {
             ),
             (vec![HEAD, tuple, COLUMNS, "1,0,0,0,0"], "is no sample"),
             (vec![HEAD, tuple, COLUMNS, "-1,0,0,0"], "is no sample"),
+        ] {
+            refused(&lines, says);
+        }
+    }
+
+    #[test]
+    fn a_tuple_that_is_none_is_refused_with_its_word() {
+        let tuple = "# tuple send=0:EMPTY reply=5:IOV inflight=1 master=1:0 duration_ns=9";
+        for (lines, says) in [
             (
                 vec![HEAD, "# tuple send=0:EMPTY"],
                 "line 2: it has no master=",
@@ -306,9 +315,13 @@ pub(crate) mod tests {
                 "more than 64 bits",
             ),
         ] {
-            let refusal = read(&lines.join("\n")).unwrap_err();
-            assert!(refusal.contains(says), "{lines:?}: {refusal}");
+            refused(&lines, says);
         }
+    }
+
+    fn refused(lines: &[&str], says: &str) {
+        let refusal = read(&lines.join("\n")).unwrap_err();
+        assert!(refusal.contains(says), "{lines:?}: {refusal}");
     }
 
     pub(crate) fn any_master() -> impl Strategy<Value = SampledMaster> {

@@ -78,7 +78,10 @@ mod tests {
         }
         let _listens = UnixListener::bind(&lives).unwrap();
         std::fs::write(&file, "mine").unwrap();
-        assert_eq!(remove_dead_of(&directory, "g", 0), [dead.clone()]);
+        assert_eq!(
+            remove_dead_of(&directory, "g", 0),
+            std::slice::from_ref(&dead)
+        );
         assert!(!dead.exists());
         assert!(
             [&lives, &own, &other, &file]
