@@ -143,7 +143,7 @@ fn a_search_that_cannot_begin_says_why_and_writes_nothing() {
             &["--metric", "raet"][..],
             &good[..],
             2,
-            "did you mean `write rate`?",
+            "did you mean `rate`?",
         ),
         (&["--job", "b"], &good, 2, "--job: no job is called `b`"),
         (&[], &["run", VARIED, "none.fio"], 2, "none.fio"),

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 
 use crate::faults::connected;
-use crate::servers::{Server, self_test};
+use crate::servers::{Server, self_test, split};
 use crate::serving::{serve, table};
 use crate::stage::{Stage, until};
 
@@ -93,4 +93,13 @@ fn sockets_of_servers_that_were_killed_are_removed_and_that_is_said() {
     self_test(&stage, "-e 1:0 -s 0 -r 10").code(0);
     assert_eq!(lives.end(), Some(0));
     assert_eq!(sockets(), 0);
+}
+
+#[test]
+fn calls_that_wait_for_room_do_not_stop_those_that_are_out() {
+    let stage = Stage::new();
+    // More data than sockets and queues take, both ways: seconds, were payloads made again at each try.
+    let words = "selftest --loopback=1 --transport tcp -e 0:0 -s i15m -i 8 -r 24 --timeout 10";
+    let said = stage.say(&split(words)).code(0);
+    said.out("\tRPC Failures: 0\n");
 }
