@@ -120,7 +120,10 @@ const WRONG_LINES: &[(&str, &str)] = &[
         "rate : 1000",
         "there is no open loop yet; inflight bounds the load",
     ),
-    ("backend : dpdk", "c.conf:1: backend: `dpdk` (valid: ring)"),
+    (
+        "backend : dpdk",
+        "c.conf:1: backend: `dpdk` (valid: ring, or xdp:INTERFACE,peer=INTERFACE",
+    ),
     (
         "workload : 1 : TxApplication, RXNICC : 0 : 0 : 0",
         "no phase `RXNICC` (valid: TxApplication,",

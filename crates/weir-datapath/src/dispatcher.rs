@@ -158,7 +158,7 @@ impl<L: PacketLink> Dispatcher<L> {
             .link_timer
             .is_due(self.tx.len(), self.batch_tx, now, self.flush);
         let sent = if is_due {
-            self.link.send(&pool.memory, &mut self.tx)
+            self.link.send(pool, &mut self.tx)
         } else {
             0
         };
@@ -227,7 +227,8 @@ impl<L: PacketLink> Dispatcher<L> {
         } else {
             ARRAY
         };
-        let mut received = self.link.receive(&mut self.rx, self.batch_rx.min(room));
+        let most = self.batch_rx.min(room);
+        let mut received = self.link.receive(pool, &mut self.rx, most);
         if TIMED {
             self.left.0 = self
                 .left
@@ -331,7 +332,7 @@ impl<L: PacketLink> Dispatcher<L> {
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         let held = self.tx.drain(..).chain(self.rx.drain(..));
         held.for_each(|buffer| pool.free(buffer));
-        while self.link.receive(&mut self.rx, ARRAY) > 0 {
+        while self.link.receive(pool, &mut self.rx, ARRAY) > 0 {
             self.rx.drain(..).for_each(|buffer| pool.free(buffer));
         }
         let sources = self.sources.iter_mut().map(|source| &mut source.ring);

@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 mod application;
+mod copy_link;
 mod counts;
 mod dispatcher;
 mod flush;
@@ -24,5 +25,6 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod wiring;
+mod xdp_link;
 
 pub use runner::PacketPathRunner;

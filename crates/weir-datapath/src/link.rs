@@ -1,21 +1,22 @@
 //! The link between dispatchers of client and server, one queue each way.
 //!
 //! In: frames to be sent. Out: frames that came. A link takes as many as it has room for and never
-//! waits. What there is: [`RingLink`], rings in the memory of the process, by which buffers themselves
-//! travel; a packet goes to the dispatcher that its UDP port names.
+//! waits. What there is here: [`RingLink`], rings in the memory of the process, by which buffers themselves
+//! travel; a packet goes to the dispatcher that its UDP port names. Links that copy packets free what they
+//! have sent, and take buffers of the dispatcher's pool for what comes (`copy_link`).
 
 use std::collections::VecDeque;
 
 use crate::frame::target_port;
-use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, PacketMemory};
+use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 
 /// What dispatchers send and receive by.
 pub(crate) trait PacketLink: Send {
     /// Takes packets from the front, as many as there is room for; how many.
-    fn send(&mut self, memory: &PacketMemory, packets: &mut VecDeque<PacketBuffer>) -> usize;
+    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize;
 
     /// Appends packets that have come, at most so many; how many.
-    fn receive(&mut self, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
+    fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
 
     /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
@@ -83,10 +84,10 @@ impl RingLink {
 
 impl PacketLink for RingLink {
     #[inline]
-    fn send(&mut self, memory: &PacketMemory, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
         let mut sent = 0;
         while let Some(buffer) = packets.pop_front() {
-            let place = self.place(memory.frame(&buffer));
+            let place = self.place(pool.memory.frame(&buffer));
             if let Err(buffer) = self.to[place].push(buffer) {
                 packets.push_front(buffer);
                 break;
@@ -101,7 +102,7 @@ impl PacketLink for RingLink {
     }
 
     #[inline]
-    fn receive(&mut self, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
+    fn receive(&mut self, _: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
         let mut received = 0;
         for step in 0..self.from.len() {
             let at = (self.next + step) % self.from.len();

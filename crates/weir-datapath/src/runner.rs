@@ -20,9 +20,11 @@ use weir_sys::topology::Topology;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HandlerStart, MessageWork, packed_text, with_handler};
+use crate::link::PacketLink;
 use crate::path_thread::{PathThreadParts, Pipeline};
 use crate::shared::PathShared;
-use crate::wiring::{ThreadWiring, wire};
+use crate::wiring::{SideLinks, ThreadWiring, ring_links, wire};
+use crate::xdp_link::{self, XdpSettings};
 
 mod check;
 
@@ -31,7 +33,7 @@ mod check;
 pub struct PacketPathRunner;
 
 /// The links there are.
-pub(crate) const LINKS: [&str; 1] = ["ring"];
+pub(crate) const LINKS: [&str; 2] = ["ring", "xdp"];
 
 impl Runner for PacketPathRunner {
     fn handles(&self, workload: &Workload) -> bool {
@@ -60,18 +62,29 @@ impl Runner for PacketPathRunner {
         if let Some(failure) = check::job(context.job, work).into_iter().next() {
             return Err(failure);
         }
-        Ok(PreparedJob::Workers(Arc::new(PathJob::new(
-            work,
-            &context.job.placement,
-            context.seed,
-        )?)))
+        if context.job.engine.name == "xdp" {
+            let settings = XdpSettings::read(&context.job.engine.settings);
+            let settings = settings.map_err(|wrong| failure("plan", None, wrong.join("; ")))?;
+            return prepared(context, work, xdp_link::links(work, &settings)?);
+        }
+        prepared(context, work, ring_links(work))
     }
 }
 
+fn prepared<L: PacketLink + 'static>(
+    context: &JobContext<'_>,
+    work: &PacketPathWorkload,
+    links: [SideLinks<L>; 2],
+) -> Result<PreparedJob, Failure> {
+    let wired = wire(work, links, context.seed);
+    let job = PathJob::new(work, &context.job.placement, wired, context.seed)?;
+    Ok(PreparedJob::Workers(Arc::new(job)))
+}
+
 /// A job that is ready to run.
-struct PathJob {
+struct PathJob<L> {
     work: PacketPathWorkload,
-    threads: Vec<Mutex<Option<ThreadWiring>>>,
+    threads: Vec<Mutex<Option<ThreadWiring<L>>>>,
     shared: Arc<PathShared>,
     /// What requests hold, where a handler wants more than a filling.
     content: Vec<u8>,
@@ -82,10 +95,14 @@ struct PathJob {
     clock_read_ns: Mutex<f64>,
 }
 
-impl PathJob {
-    fn new(work: &PacketPathWorkload, placement: &Placement, seed: u64) -> Result<Self, Failure> {
-        let wired = wire(work, seed);
-        let is_client = |one: &&ThreadWiring| one.side == weir_schema::PathSide::Client;
+impl<L: PacketLink> PathJob<L> {
+    fn new(
+        work: &PacketPathWorkload,
+        placement: &Placement,
+        wired: Vec<ThreadWiring<L>>,
+        seed: u64,
+    ) -> Result<Self, Failure> {
+        let is_client = |one: &&ThreadWiring<L>| one.side == weir_schema::PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
         let content = if work.handler == MessageHandler::Inflate && !work.echo {
@@ -116,7 +133,7 @@ impl PathJob {
     /// The work of a thread with its handler.
     fn run<W: MessageWork>(
         &self,
-        wiring: ThreadWiring,
+        wiring: ThreadWiring<L>,
         worker: &mut WorkerContext<'_>,
     ) -> Result<LoopStop, Failure> {
         let scale = worker.scale.load();
@@ -180,7 +197,7 @@ impl CpuChoice {
     }
 }
 
-impl Prepared for PathJob {
+impl<L: PacketLink> Prepared for PathJob<L> {
     fn measured(&self, _job: &Job) -> [Option<Measured>; KINDS] {
         let mut kinds = [None; KINDS];
         kinds[0] = Some(Measured {
@@ -239,13 +256,13 @@ impl Prepared for PathJob {
 }
 
 /// A thread's part, before its handler is known.
-struct PathCall<'a> {
-    job: &'a PathJob,
-    wiring: ThreadWiring,
+struct PathCall<'a, L> {
+    job: &'a PathJob<L>,
+    wiring: ThreadWiring<L>,
 }
 
-fn call<W: MessageWork>(
-    run: PathCall<'_>,
+fn call<W: MessageWork, L: PacketLink>(
+    run: PathCall<'_, L>,
     worker: &mut WorkerContext<'_>,
 ) -> Result<LoopStop, Failure> {
     run.job.run::<W>(run.wiring, worker)

@@ -1,7 +1,7 @@
 //! Who is connected to whom: rings between threads and dispatchers, between dispatchers, over the link.
 //!
-//! In: the streams of a plan. Out: for each thread of both sides what it owns, clients first. Not here:
-//! whether the streams make sense (`runner`).
+//! In: the streams of a plan, links of dispatchers. Out: for each thread of both sides what it owns, clients
+//! first. Not here: whether the streams make sense (`runner`).
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring, pools};
 
 /// What a thread owns.
 #[derive(Debug)]
-pub(crate) struct ThreadWiring {
+pub(crate) struct ThreadWiring<L> {
     pub(crate) side: PathSide,
     pub(crate) thread: u8,
     pub(crate) pool: Pool,
     pub(crate) application: Option<ApplicationParts>,
-    pub(crate) dispatcher: Option<DispatcherParts<RingLink>>,
+    pub(crate) dispatcher: Option<DispatcherParts<L>>,
     pub(crate) stages: Vec<PathStage>,
 }
 
@@ -31,18 +31,21 @@ struct LinkEnds {
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
+/// The links of a side's dispatchers, by their numbers.
+pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
+
 /// What each thread owns, clients first, each side by number.
-pub(crate) fn wire(work: &PacketPathWorkload, seed: u64) -> Vec<ThreadWiring> {
+pub(crate) fn wire<L>(
+    work: &PacketPathWorkload,
+    links: [SideLinks<L>; 2],
+    seed: u64,
+) -> Vec<ThreadWiring<L>> {
     let threads = work.threads();
     let count = u32::try_from(threads.len() * 2).unwrap_or(u32::MAX);
     let mut pools = pools(count, work.pool_buffers).into_iter();
-    let mut links = links(work);
     let mut all = Vec::new();
-    for (side, ends) in [PathSide::Client, PathSide::Server]
-        .into_iter()
-        .zip(&mut links)
-    {
-        let mut wired = SideWiring::of(work, side, ends, seed);
+    for (side, links) in [PathSide::Client, PathSide::Server].into_iter().zip(links) {
+        let mut wired = SideWiring::of(work, side, links, seed);
         for &thread in &threads {
             let Some(pool) = pools.next() else {
                 continue;
@@ -60,7 +63,8 @@ pub(crate) fn wire(work: &PacketPathWorkload, seed: u64) -> Vec<ThreadWiring> {
     all
 }
 
-fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
+/// Links by rings, from each dispatcher of a side to each of the other.
+pub(crate) fn ring_links(work: &PacketPathWorkload) -> [SideLinks<RingLink>; 2] {
     let dispatchers = work.dispatchers();
     let mut ends = [LinkEnds::default(), LinkEnds::default()];
     for (own, other) in [(0, 1), (1, 0)] {
@@ -72,7 +76,19 @@ fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
             }
         }
     }
-    ends
+    ends.map(|mut ends| {
+        let link = |number: &u8| {
+            let link = RingLink::new(RingLinkParts {
+                to: ends.to.remove(number).unwrap_or_default(),
+                from: ends.from.remove(number).unwrap_or_default(),
+                first_port: work.first_port,
+                post_tx: work.batches.link_tx,
+                post_rx: work.batches.link_rx,
+            });
+            (*number, link)
+        };
+        dispatchers.iter().map(link).collect()
+    })
 }
 
 /// What a thread does in a pass: streams by number, their stages in order, each once.
@@ -101,9 +117,9 @@ fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
 }
 
 /// The parts of a side by thread.
-struct SideWiring {
+struct SideWiring<L> {
     applications: BTreeMap<u8, ApplicationParts>,
-    dispatchers: BTreeMap<u8, DispatcherParts<RingLink>>,
+    dispatchers: BTreeMap<u8, DispatcherParts<L>>,
 }
 
 /// The rings of a dispatcher to its threads, while they are made.
@@ -115,8 +131,8 @@ struct ServedRings {
     served: Vec<(u8, u8)>,
 }
 
-impl SideWiring {
-    fn of(work: &PacketPathWorkload, side: PathSide, ends: &mut LinkEnds, seed: u64) -> Self {
+impl<L> SideWiring<L> {
+    fn of(work: &PacketPathWorkload, side: PathSide, mut links: SideLinks<L>, seed: u64) -> Self {
         let mut applications = BTreeMap::new();
         let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
         for stream in &work.streams {
@@ -147,6 +163,9 @@ impl SideWiring {
         let (mut others, mut handed) = hand_overs(work, &numbers);
         let mut dispatchers = BTreeMap::new();
         for (number, rings) in served {
+            let Some(link) = links.remove(&number) else {
+                continue;
+            };
             let routes = routes(work, side, number, &rings.served);
             let parts = DispatcherParts {
                 sources: rings.sources,
@@ -154,13 +173,7 @@ impl SideWiring {
                 routes,
                 others: others.remove(&number).unwrap_or_default(),
                 handed: handed.remove(&number).unwrap_or_default(),
-                link: RingLink::new(RingLinkParts {
-                    to: ends.to.remove(&number).unwrap_or_default(),
-                    from: ends.from.remove(&number).unwrap_or_default(),
-                    first_port: work.first_port,
-                    post_tx: work.batches.link_tx,
-                    post_rx: work.batches.link_rx,
-                }),
+                link,
                 side,
                 seed: seed ^ u64::from(number),
             };

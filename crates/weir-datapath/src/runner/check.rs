@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 
 use weir_run::failure;
 use weir_schema::{
-    Failure, Job, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES, PacketPathWorkload,
-    PacketStream, PathStage, Placement,
+    EngineChoice, Failure, Job, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES,
+    PacketPathWorkload, PacketStream, PathStage, Placement,
 };
 use weir_sys::topology::Topology;
 use weir_units::{Bytes, Nanos};
 
 use super::LINKS;
 use crate::pool::BUFFER_BYTES;
+use crate::xdp_link::{self, XdpSettings};
 
 /// Largest batch.
 const MOST_BATCH: u32 = 512;
@@ -29,9 +30,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
             LINKS.join(", ")
         ));
     }
-    if let Some((name, _)) = job.engine.settings.iter().next() {
-        wrong.push(format!("the link has no setting `{name}`"));
-    }
+    wrong.extend(link(&job.engine, work));
     let threads = work.threads().len() * 2;
     if job.clones as usize != threads {
         wrong.push(format!(
@@ -45,6 +44,20 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(batches(work));
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
     wrong.chain(placement(&job.placement)).collect()
+}
+
+/// What is wrong with the settings of a link.
+fn link(engine: &EngineChoice, work: &PacketPathWorkload) -> Vec<String> {
+    if engine.name == "xdp" {
+        let settings = XdpSettings::read(&engine.settings).err();
+        let mut wrong = settings.unwrap_or_default();
+        wrong.extend(xdp_link::check(work));
+        return wrong;
+    }
+    let name = engine.settings.keys().next();
+    name.map(|name| format!("the link has no setting `{name}`"))
+        .into_iter()
+        .collect()
 }
 
 /// Numbers out of their range.

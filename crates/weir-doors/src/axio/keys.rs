@@ -108,7 +108,7 @@ pub const KEYS: &[Key] = &[
     key("device_pcie", "a PCIe address", "the device").idle(NO_DEVICE),
     key("device_name", "a name", "the verbs device").idle(NO_DEVICE),
     key("role", "loopback", "what this run is"),
-    key("backend", "ring", "what carries packets"),
+    key("backend", super::backend::TAKES, "what carries packets"),
     key(
         "msg_handler",
         "Empty, T_APP, L_APP, M_APP, FS_WRITE, FS_READ, KV, FileDecompress",

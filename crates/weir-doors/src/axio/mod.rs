@@ -4,6 +4,7 @@
 //! In: the words after `axio`, files by name ([`AxioEnvironment`]). Out: an [`Action`]; from a result the
 //! texts of [`output`]. Spec: packet datapath, 1 to 4. Not here: what is done with a plan.
 
+mod backend;
 mod config;
 mod flags;
 mod keys;
@@ -14,7 +15,7 @@ mod tests;
 mod verify;
 
 use clap::Command;
-use weir_schema::{PacketPathWorkload, Plan, Workload};
+use weir_schema::{EngineChoice, PacketPathWorkload, Placement, Plan, Workload};
 
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
 pub use flags::FLAGS;
@@ -141,7 +142,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
             .set(&format!("stage_timing={which}"))
             .map_err(Refusal::usage)?;
     }
-    let (mut work, placement) = plan::workload(&config).map_err(refused)?;
+    let (mut work, link, placement) = plan::workload(&config).map_err(refused)?;
     if only_looks {
         let verifies = verb == "verify" || given.has("verify");
         return Ok(look(&config, &given, verifies));
@@ -160,18 +161,19 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     }
     let mut notes = found.warnings;
     notes.extend(notes_of(&config));
-    run(&given, words, (name, work, placement), notes)
+    run(&given, words, &name, (work, link, placement), notes)
 }
 
 fn run(
     given: &GivenFlags,
     words: &[String],
-    (name, work, placement): (String, PacketPathWorkload, weir_schema::Placement),
+    name: &str,
+    job: (PacketPathWorkload, EngineChoice, Placement),
     notes: Vec<String>,
 ) -> Result<Action, Refusal> {
     let command = ["weir", "axio"].map(str::to_owned);
     let command = command.into_iter().chain(words.iter().cloned()).collect();
-    let plan = plan::plan(&name, work, placement, command);
+    let plan = plan::plan(name, job, command);
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
     if given.has("show-plan") {

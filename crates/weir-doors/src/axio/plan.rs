@@ -12,6 +12,7 @@ use weir_schema::{
 };
 use weir_units::{Bytes, Nanos};
 
+use super::backend::backend;
 use super::config::AxioConfig;
 use super::keys::{KEYS, TUNABLE};
 
@@ -175,13 +176,13 @@ pub(super) fn tunable_lines(numbers: &BTreeMap<&'static str, u32>) -> String {
     out
 }
 
-/// The packet path of a configuration.
+/// The packet path of a configuration, and what carries its packets.
 ///
 /// # Errors
 /// Everything that is wrong with it, a line for each.
 pub(super) fn workload(
     config: &AxioConfig,
-) -> Result<(PacketPathWorkload, Placement), Vec<String>> {
+) -> Result<(PacketPathWorkload, EngineChoice, Placement), Vec<String>> {
     let mut values = Values {
         config,
         wrong: Vec::new(),
@@ -195,14 +196,15 @@ pub(super) fn workload(
     messages(&mut values, &mut work);
     limits(&mut values, &mut work);
     addresses(&mut values, &mut work);
-    values.read("backend", |text| (text == "ring").then_some(()));
+    let link = values.read("backend", backend);
+    let link = link.unwrap_or_else(|| EngineChoice::new("ring"));
     if config.workloads.is_empty() {
         values.wrong.push("there is no workload line".to_owned());
     }
     let mut wrong = values.wrong;
     wrong.extend(batches_that_never_fit(config, &work));
     if wrong.is_empty() {
-        Ok((work, placement))
+        Ok((work, link, placement))
     } else {
         Err(wrong)
     }
@@ -375,12 +377,11 @@ pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
 /// The plan of a packet path, of a configuration of this name.
 pub(super) fn plan(
     name: &str,
-    work: PacketPathWorkload,
-    placement: Placement,
+    (work, link, placement): (PacketPathWorkload, EngineChoice, Placement),
     command: Vec<String>,
 ) -> Plan {
     let threads = work.threads().len() * 2;
-    let mut job = Job::alone("packets", EngineChoice::new("ring"), work);
+    let mut job = Job::alone("packets", link, work);
     job.clones = u32::try_from(threads).unwrap_or(u32::MAX);
     job.placement = placement;
     Plan {

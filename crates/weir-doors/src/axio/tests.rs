@@ -31,7 +31,7 @@ fn every_way_to_write_a_value_is_read() {
     assert_eq!(line.apps, [vec![0, 1, 3], vec![5]]);
     assert_eq!(line.dispatchers, [vec![0], vec![2]]);
     assert_eq!(line.stages[1], PathStage::DispatchTx);
-    let (work, _) = workload(&config).unwrap();
+    let (work, ..) = workload(&config).unwrap();
     assert_eq!(
         work.hardware_addresses[0],
         [0x10, 0x70, 0xfd, 0x86, 0xcf, 0x0e]
@@ -45,7 +45,7 @@ fn every_way_to_write_a_value_is_read() {
     assert_eq!(work.region_bytes.0, 1 << 20);
     config.set("msg_handler=FS_READ").unwrap();
     config.set("duration=0.1").unwrap();
-    let (work, _) = workload(&config).unwrap();
+    let (work, ..) = workload(&config).unwrap();
     assert_eq!(
         (work.response_bytes.0, work.duration_ns.0),
         (102_400, 100_000_000)
