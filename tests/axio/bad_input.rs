@@ -122,7 +122,7 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
     (
         "backend : dpdk",
-        "c.conf:1: backend: `dpdk` (valid: ring, or xdp:INTERFACE,peer=INTERFACE",
+        "c.conf:1: backend: `dpdk` (valid: ring, xdp:INTERFACE,peer=INTERFACE",
     ),
     (
         "workload : 1 : TxApplication, RXNICC : 0 : 0 : 0",

@@ -7,6 +7,7 @@
 )]
 
 mod bad_input;
+mod dpdk;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod xdp;

@@ -11,6 +11,8 @@ mod application;
 mod copy_link;
 mod counts;
 mod dispatcher;
+mod dpdk_library;
+mod dpdk_link;
 mod flush;
 mod frame;
 mod handler;

@@ -19,6 +19,7 @@ use weir_sys::topology::Topology;
 
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
+use crate::dpdk_link::{self, DpdkSettings};
 use crate::handler::{HandlerStart, MessageWork, packed_text, with_handler};
 use crate::link::PacketLink;
 use crate::path_thread::{PathThreadParts, Pipeline};
@@ -33,7 +34,7 @@ mod check;
 pub struct PacketPathRunner;
 
 /// The links there are.
-pub(crate) const LINKS: [&str; 2] = ["ring", "xdp"];
+pub(crate) const LINKS: [&str; 3] = ["ring", "xdp", "dpdk"];
 
 impl Runner for PacketPathRunner {
     fn handles(&self, workload: &Workload) -> bool {
@@ -66,6 +67,11 @@ impl Runner for PacketPathRunner {
             let settings = XdpSettings::read(&context.job.engine.settings);
             let settings = settings.map_err(|wrong| failure("plan", None, wrong.join("; ")))?;
             return prepared(context, work, xdp_link::links(work, &settings)?);
+        }
+        if context.job.engine.name == "dpdk" {
+            let settings = DpdkSettings::read(&context.job.engine.settings);
+            let settings = settings.map_err(|wrong| failure("plan", None, wrong.join("; ")))?;
+            return prepared(context, work, dpdk_link::links(work, &settings)?);
         }
         prepared(context, work, ring_links(work))
     }

@@ -12,6 +12,7 @@ use weir_sys::topology::Topology;
 use weir_units::{Bytes, Nanos};
 
 use super::LINKS;
+use crate::dpdk_link::{self, DpdkSettings};
 use crate::pool::BUFFER_BYTES;
 use crate::xdp_link::{self, XdpSettings};
 
@@ -52,6 +53,12 @@ fn link(engine: &EngineChoice, work: &PacketPathWorkload) -> Vec<String> {
         let settings = XdpSettings::read(&engine.settings).err();
         let mut wrong = settings.unwrap_or_default();
         wrong.extend(xdp_link::check(work));
+        return wrong;
+    }
+    if engine.name == "dpdk" {
+        let settings = DpdkSettings::read(&engine.settings).err();
+        let mut wrong = settings.unwrap_or_default();
+        wrong.extend(dpdk_link::check(work));
         return wrong;
     }
     let name = engine.settings.keys().next();

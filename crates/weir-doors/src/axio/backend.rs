@@ -1,17 +1,33 @@
 //! The words of `backend`: what carries packets.
 //!
-//! In: `ring`, `xdp:IF,peer=IF[,mode=MODE][,queue=N]`. Out: the link of a job with its settings; nothing for
+//! In: `ring`, `xdp:IF,peer=IF[,mode=MODE][,queue=N]`, `dpdk:rings`, `dpdk:DEVICE+DEVICE`. Out: the link of a job with its settings; nothing for
 //! words that are none. Not here: whether the machine has the interfaces (`weir-datapath`).
 
 use weir_schema::{EngineChoice, Setting};
 
 /// What the words may be.
-pub(super) const TAKES: &str = "ring, or xdp:INTERFACE,peer=INTERFACE[,mode=skb|drv|zc][,queue=N]";
+pub(super) const TAKES: &str = "ring, xdp:INTERFACE,peer=INTERFACE[,mode=skb|drv|zc][,queue=N], dpdk:rings or dpdk:DEVICE+DEVICE";
 
 /// The link that the words name.
 pub(super) fn backend(text: &str) -> Option<EngineChoice> {
     if text == "ring" {
         return Some(EngineChoice::new("ring"));
+    }
+    if let Some(devices) = text.strip_prefix("dpdk:") {
+        let devices: Vec<&str> = devices.split('+').map(str::trim).collect();
+        let mut choice = EngineChoice::new("dpdk");
+        let names = match devices[..] {
+            ["rings"] => &["device"][..],
+            [one, other] if one != other && !one.is_empty() && !other.is_empty() => {
+                &["device", "peer_device"]
+            }
+            _ => return None,
+        };
+        let settings = names.iter().zip(devices);
+        let of =
+            |(name, device): (&&str, &str)| ((*name).to_owned(), Setting::Text(device.to_owned()));
+        choice.settings = settings.map(of).collect();
+        return Some(choice);
     }
     let mut parts = text.strip_prefix("xdp:")?.split(',').map(str::trim);
     let mut choice = EngineChoice::new("xdp");
@@ -56,6 +72,11 @@ mod tests {
         assert_eq!(text("peer_interface"), "eth2");
         assert_eq!(text("mode"), "skb");
         assert_eq!(xdp.settings["queue"], Setting::Number(3));
+        let dpdk = backend("dpdk:net_af_packet0,iface=eth1+0000:98:00.0").unwrap();
+        assert_eq!(dpdk.name, "dpdk");
+        let second = Setting::Text("0000:98:00.0".to_owned());
+        assert_eq!(dpdk.settings["peer_device"], second);
+        assert_eq!(backend("dpdk:rings").unwrap().settings.len(), 1);
         assert_eq!(backend("xdp:eth1, peer=eth2").unwrap().settings.len(), 2);
     }
 
@@ -64,6 +85,10 @@ mod tests {
         for text in [
             "",
             "dpdk",
+            "dpdk:",
+            "dpdk:net_null0",
+            "dpdk:net_null0+net_null0",
+            "dpdk:a+b+c",
             "xdp",
             "xdp:",
             "xdp:eth1",

@@ -110,12 +110,12 @@ impl XdpSocket {
             refused("open an AF_XDP socket".to_owned(), error, Some(remedy))
         })?;
         let memory = frames_of(&socket, slots)?;
-        let (rings, fail) = (|| rings(&socket, slots), sizes_refused);
+        let fail = sizes_refused;
         set_xdp_umem_fill_ring_size(&socket, slots).map_err(fail)?;
         set_xdp_umem_completion_ring_size(&socket, slots).map_err(fail)?;
         set_xdp_rx_ring_size(&socket, slots).map_err(fail)?;
         set_xdp_tx_ring_size(&socket, slots).map_err(fail)?;
-        let (rx, mut fill, tx, completion) = rings()?;
+        let (rx, mut fill, tx, completion) = rings(&socket, slots)?;
         // The second half of the memory is for what comes.
         for chunk in slots..2 * slots {
             if let Some(slot) = fill.next() {

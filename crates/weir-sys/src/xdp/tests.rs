@@ -99,10 +99,10 @@ fn exchange(
     let (mut sent, mut came) = (0, Vec::new());
     let mut buffer = [0; 4096];
     let end = Instant::now() + Duration::from_secs(20);
-    while (came.len() as u32) < frames && Instant::now() < end {
+    while came.len() < frames as usize && Instant::now() < end {
         // No more on the wire than the receiver has room for.
         while sent < frames
-            && sent - (came.len() as u32) < 32
+            && (sent as usize) < came.len() + 32
             && sender.push(&frame(port, sent, length(sent)))
         {
             sent += 1;
