@@ -74,7 +74,7 @@ fn every_message_comes_back_over_rings_of_dpdk() {
     for sets in [
         "--set msg_handler=L_APP --set req_size=86 --set resp_size=86",
         "--set msg_handler=FS_WRITE --set req_size=16384 --set inflight=128",
-        "--set pkt_handler=Echo",
+        "--set pkt_handler=Echo --set nic_ring=64",
     ] {
         let words = format!("--example scan --set backend=dpdk:rings {sets}");
         let said = over_dpdk(&stage, &[], &words).code(0);
