@@ -15,6 +15,7 @@ use crate::frame::{PAYLOAD_AT, PacketHeader, payload, stamp_of, ticks_since, wri
 use crate::handler::{MessageWork, Request, Verdict};
 use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
+use crate::pace::Pace;
 use crate::partial::{Added, Packets, Partials};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 
@@ -29,6 +30,8 @@ pub(crate) struct ApplicationParts {
     pub(crate) thread: u8,
     /// Dispatchers of the other side.
     pub(crate) peers: Vec<u8>,
+    /// Which of all threads with messages it is, and how many these are.
+    pub(crate) turn: (usize, usize),
     pub(crate) tx: BufferSender,
     pub(crate) rx: BufferReceiver,
 }
@@ -49,6 +52,8 @@ pub(crate) struct Application<W> {
     /// Packets of what it takes.
     taken_packets: u32,
     pub(crate) outstanding: Outstanding,
+    /// When messages are to begin, where a rate says so.
+    pace: Option<Pace>,
     partials: Partials,
     /// Messages that are whole and were not taken yet; their lists of packets, to be used again.
     whole: VecDeque<Packets>,
@@ -94,6 +99,8 @@ impl<W: MessageWork> Application<W> {
             form: MessageForm::of(work, sent),
             taken_packets: work.packets(taken),
             outstanding: Outstanding::new(work.in_flight, parts.thread),
+            pace: (work.messages_per_s > 0 && parts.side == PathSide::Client)
+                .then(|| Pace::new(work.messages_per_s, parts.turn, scale)),
             partials: Partials::default(),
             whole: VecDeque::new(),
             spare: Vec::new(),
@@ -135,9 +142,14 @@ impl<W: MessageWork> Application<W> {
             // A server's messages are answers, which are made where messages are taken.
             return 0;
         }
-        let room = self.outstanding.room();
-        if !self.tx_timer.is_due(room, self.batch_tx, now, self.flush) {
-            counts.rounds_without_credit += 1;
+        let credit = self.outstanding.room();
+        // Of a rate nothing waits for a batch.
+        let (room, batch) = match &self.pace {
+            Some(pace) => (credit.min(pace.due(now)), 1),
+            None => (credit, self.batch_tx),
+        };
+        if !self.tx_timer.is_due(room, batch, now, self.flush) {
+            counts.rounds_without_credit += u64::from(credit < batch);
             counts.application_tx.empty();
             counts.idle += steps.step();
             return 0;
@@ -186,7 +198,7 @@ impl<W: MessageWork> Application<W> {
             };
             let header = PacketHeader {
                 stream: self.stream,
-                stamp: stamp_of(now),
+                stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
                 packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
                 segment: 0,
                 message,
@@ -471,8 +483,24 @@ impl<W: MessageWork> Application<W> {
         }
     }
 
+    /// The common beginning is at this tick.
+    pub(crate) fn begin(&mut self, began: u64) {
+        if let Some(pace) = &mut self.pace {
+            pace.begin(began);
+        }
+    }
+
+    /// Messages that a rate asked for up to a tick.
+    pub(crate) fn intended(&self, now: u64) -> u64 {
+        self.pace.as_ref().map_or(0, |pace| pace.intended(now))
+    }
+
     /// Frees whatever it holds and what has come to it: nobody sends any more.
     pub(crate) fn close(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) {
+        let lost = self.outstanding.give_up();
+        if self.is_answered {
+            counts.lost += lost;
+        }
         self.partials.close();
         counts.incomplete += std::mem::take(&mut self.partials.incomplete);
         let whole = self.whole.drain(..).flatten();
