@@ -89,61 +89,68 @@ fn the_tunable_numbers_are_printed_in_the_order_of_their_names_before_the_verdic
     none.err("[ERROR] Please specify the configuration file via -c");
 }
 
+/// Lines of a configuration, and what is said of them.
+const WRONG_LINES: &[(&str, &str)] = &[
+    (
+        "kAppCoreNumm : 4",
+        "c.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?",
+    ),
+    (
+        "kAppCoreNum 4",
+        "c.conf:1: `kAppCoreNum 4`: expected `key : value`",
+    ),
+    ("numa :", "c.conf:1: numa: a value is missing"),
+    (
+        "kDispTxBatchSize : 513",
+        "c.conf:1: kDispTxBatchSize: Dispatcher TX batch size is too large: 513",
+    ),
+    (
+        "kNICTxPostSize : 0",
+        "c.conf:1: kNICTxPostSize: `0` (valid: 1 to 512)",
+    ),
+    (
+        "iteration : 300\niteration : 3",
+        "c.conf:2: iteration: it is there already, in line 1",
+    ),
+    (
+        "local_mac : 1.2.3",
+        "c.conf:1: local_mac: `1.2.3` (valid: six bytes)",
+    ),
+    (
+        "rate : 1000",
+        "there is no open loop yet; inflight bounds the load",
+    ),
+    ("backend : dpdk", "c.conf:1: backend: `dpdk` (valid: ring)"),
+    (
+        "workload : 1 : TxApplication, RXNICC : 0 : 0 : 0",
+        "no phase `RXNICC` (valid: TxApplication,",
+    ),
+    (
+        "workload : 1 : TxNIC : 0 : 3-1 : 0",
+        "`3-1`: expected numbers from 0 to 15",
+    ),
+    (
+        "workload : 16 : TxNIC : 0 : 0 : 0",
+        "its number is not from 0 to 15",
+    ),
+    (
+        "workload : 1 : TxNIC : 0 : 0 : 0\nworkload : 1 : TxNIC : 0 : 1 : 1",
+        "c.conf:2: workload: 1 is there already, in line 1",
+    ),
+];
+
 #[test]
-fn bad_input_is_refused_by_name_before_anything_runs() {
+fn bad_lines_are_refused_by_name_and_number_before_anything_runs() {
     let stage = Stage::new();
-    let wrong = [
-        (
-            "kAppCoreNumm : 4",
-            "c.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?",
-        ),
-        (
-            "kAppCoreNum 4",
-            "c.conf:1: `kAppCoreNum 4`: expected `key : value`",
-        ),
-        ("numa :", "c.conf:1: numa: a value is missing"),
-        (
-            "kDispTxBatchSize : 513",
-            "c.conf:1: kDispTxBatchSize: Dispatcher TX batch size is too large: 513",
-        ),
-        (
-            "kNICTxPostSize : 0",
-            "c.conf:1: kNICTxPostSize: `0` (valid: 1 to 512)",
-        ),
-        (
-            "iteration : 300\niteration : 3",
-            "c.conf:2: iteration: it is there already, in line 1",
-        ),
-        (
-            "local_mac : 1.2.3",
-            "c.conf:1: local_mac: `1.2.3` (valid: six bytes)",
-        ),
-        (
-            "rate : 1000",
-            "there is no open loop yet; inflight bounds the load",
-        ),
-        ("backend : dpdk", "c.conf:1: backend: `dpdk` (valid: ring)"),
-        (
-            "workload : 1 : TxApplication, RXNICC : 0 : 0 : 0",
-            "no phase `RXNICC` (valid: TxApplication,",
-        ),
-        (
-            "workload : 1 : TxNIC : 0 : 3-1 : 0",
-            "`3-1`: expected numbers from 0 to 15",
-        ),
-        (
-            "workload : 16 : TxNIC : 0 : 0 : 0",
-            "its number is not from 0 to 15",
-        ),
-        (
-            "workload : 1 : TxNIC : 0 : 0 : 0\nworkload : 1 : TxNIC : 0 : 1 : 1",
-            "c.conf:2: workload: 1 is there already, in line 1",
-        ),
-    ];
-    for (text, why) in wrong {
+    for (text, why) in WRONG_LINES {
         stage.file("c.conf", text);
         stage.say(&["axio", "-c", "c.conf"]).code(2).err(why);
     }
+}
+
+#[test]
+fn bad_words_are_refused_by_name_before_anything_runs() {
+    let stage = Stage::new();
     for (words, why) in [
         (
             &["axio", "-c", "absent.conf"][..],

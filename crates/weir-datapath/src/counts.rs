@@ -50,7 +50,7 @@ impl StageCount {
         self.polls += 1;
         self.packets += packets;
         if packets > 0 {
-            let class = (63 - packets.leading_zeros()).min(8);
+            let class = packets.ilog2().min(8);
             self.batches[class as usize] += 1;
         }
     }

@@ -33,7 +33,7 @@ pub(crate) struct StreamRoute {
 #[derive(Clone, Debug)]
 pub(crate) enum Routes {
     /// To the thread that made the message.
-    Origin([Route; 16]),
+    Origin(Box<[Route; 16]>),
     /// To the threads of its stream in turn.
     Stream(Vec<StreamRoute>),
 }

@@ -3,8 +3,8 @@
 //!
 //! In: a job of the plan. Out: what each stage of each thread did, per stretch of time. A thread owns
 //! everything it touches: its stages, its counters, its pool; packets travel as numbers of buffers
-//! through rings with one producer and one consumer. A link is one file with a [`link::PacketLink`], a
-//! message handler one with a [`handler::MessageWork`] and its line of `handler/mod.rs`.
+//! through rings with one producer and one consumer. A link is one file with a `link::PacketLink`, a
+//! message handler one with a `handler::MessageWork` and its line of `handler/mod.rs`.
 #![deny(unsafe_code)]
 
 mod application;

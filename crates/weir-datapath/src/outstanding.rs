@@ -109,7 +109,9 @@ impl Outstanding {
         let is_old = |sent: &Option<u64>| sent.is_some_and(|at| now.saturating_sub(at) >= patience);
         let old = slots.sent.iter().zip(0..).filter(|(sent, _)| is_old(sent));
         let old: Vec<u16> = old.map(|(_, slot)| slot).collect();
-        old.iter().for_each(|slot| slots.release(*slot));
+        for slot in &old {
+            slots.release(*slot);
+        }
         old.len() as u64
     }
 }

@@ -154,7 +154,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         loop {
             let pass_began = now;
             let moved = self.pass(&mut now);
-            if self.counts.passes % PASSES_PER_LOOK == 0 {
+            if self.counts.passes.is_multiple_of(PASSES_PER_LOOK) {
                 self.show(worker);
                 self.watch_progress(now);
                 self.hear_other_side(now);
@@ -198,7 +198,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let number = self.counts.passes;
         self.counts.passes += 1;
         let every = u64::from(self.work.timed_pass);
-        let moved = if every > 0 && number % every == 0 {
+        let moved = if every > 0 && number.is_multiple_of(every) {
             if every > 1 {
                 *now = self.clock.now().0;
             }
@@ -214,7 +214,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             self.counts.timed += now.saturating_sub(start);
             moved
         } else {
-            if number % PASSES_PER_READ == 0 || self.times.interval > 0 {
+            if number.is_multiple_of(PASSES_PER_READ) || self.times.interval > 0 {
                 *now = self.clock.now().0;
             }
             let mut steps = StepClock::<false>::new(self.clock, *now);

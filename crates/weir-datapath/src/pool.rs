@@ -56,10 +56,6 @@ impl PacketMemory {
         unsafe { &*cell }
     }
 
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "the token, which is borrowed, is unique"
-    )]
     fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut Slot {
         let cell = self.slots[buffer.0 as usize].get();
         // SAFETY: the token is the only one of this slot and is borrowed exclusively, so nobody else reads

@@ -236,18 +236,18 @@ fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, 
         for (at, (_, thread)) in served.iter().enumerate() {
             threads[usize::from(thread & 15)] = Route::Own(at);
         }
-        return Routes::Origin(threads);
+        return Routes::Origin(Box::new(threads));
     }
     let of_stream = |stream: &PacketStream| {
         let own = served
             .iter()
             .enumerate()
             .filter(|(_, (id, _))| *id == stream.id);
-        let dispatchers = stream.groups.iter().map(|group| group.dispatcher);
+        let mut dispatchers = stream.groups.iter().map(|group| group.dispatcher);
         StreamRoute {
             stream: stream.id,
             own: own.map(|(at, _)| at).collect(),
-            other: dispatchers.filter_map(place).next(),
+            other: dispatchers.find_map(place),
         }
     };
     Routes::Stream(work.streams.iter().map(of_stream).collect())

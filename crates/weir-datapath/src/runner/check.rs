@@ -43,43 +43,24 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
 /// Numbers out of their range.
 fn numbers(work: &PacketPathWorkload) -> Vec<String> {
     let batches = &work.batches;
+    let most = u64::from(MOST_BATCH);
     let ranges: [(&str, u64, u64, u64); 17] = [
         (
             "batches.application_tx",
             batches.application_tx.into(),
             1,
-            MOST_BATCH.into(),
+            most,
         ),
         (
             "batches.application_rx",
             batches.application_rx.into(),
             1,
-            MOST_BATCH.into(),
+            most,
         ),
-        (
-            "batches.dispatch_tx",
-            batches.dispatch_tx.into(),
-            1,
-            MOST_BATCH.into(),
-        ),
-        (
-            "batches.dispatch_rx",
-            batches.dispatch_rx.into(),
-            1,
-            MOST_BATCH.into(),
-        ),
-        (
-            "batches.link_tx",
-            batches.link_tx.into(),
-            1,
-            MOST_BATCH.into(),
-        ),
-        (
-            "batches.link_rx",
-            batches.link_rx.into(),
-            1,
-            MOST_BATCH.into(),
-        ),
+        ("batches.dispatch_tx", batches.dispatch_tx.into(), 1, most),
+        ("batches.dispatch_rx", batches.dispatch_rx.into(), 1, most),
+        ("batches.link_tx", batches.link_tx.into(), 1, most),
+        ("batches.link_rx", batches.link_rx.into(), 1, most),
         ("in_flight", work.in_flight.into(), 0, 65535),
         ("packet_bytes", work.packet_bytes.into(), 64, 2048),
         ("pool_buffers", work.pool_buffers.into(), 64, 1 << 20),

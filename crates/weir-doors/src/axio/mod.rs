@@ -288,12 +288,11 @@ fn look(config: &AxioConfig, given: &GivenFlags, verifies: bool) -> Action {
             push!(err, "warning: {warning}\n");
             code = code.max(u8::from(given.has("strict")));
         }
-        match found.broken {
-            Some(why) => {
-                push!(err, "{why}\n");
-                code = 1;
-            }
-            None => push!(out, "{}\n", verify::PASSED),
+        if let Some(why) = found.broken {
+            push!(err, "{why}\n");
+            code = 1;
+        } else {
+            push!(out, "{}\n", verify::PASSED);
         }
     }
     Action::Print { out, err, code }
