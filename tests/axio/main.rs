@@ -9,6 +9,7 @@
 mod bad_input;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod two_sides;
 
 use rustix::process::Signal;
 use serde_json::Value as Json;

@@ -339,7 +339,12 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             let intended = part.intended(now);
             self.counts.intended = intended - std::mem::replace(&mut self.intended, intended);
         }
-        if let Some(drops) = self.parts.dispatcher.as_ref().and_then(Dispatcher::link_drops) {
+        if let Some(drops) = self
+            .parts
+            .dispatcher
+            .as_ref()
+            .and_then(Dispatcher::link_drops)
+        {
             let before = std::mem::replace(&mut self.link_drops, drops);
             self.counts.link_drops = Some(drops.saturating_sub(before));
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use weir_run::failure;
 use weir_schema::{Failure, PacketPathWorkload, PathIteration, PathSide};
-use weir_sys::signals::Signals;
+use weir_sys::Signals;
 
 /// The form of frames and lines.
 const VERSION: u32 = 1;
@@ -92,8 +92,20 @@ impl Peer {
         })))?;
         let hello = match peer.wait(ANSWER, &|| signals.interrupted())? {
             Some(PeerLine::Hello(hello)) => *hello,
-            Some(_) => return Err(failure("peer", None, format!("{}: speaks otherwise", peer.name))),
-            None => return Err(failure("peer", None, format!("{}: says nothing", peer.name))),
+            Some(_) => {
+                return Err(failure(
+                    "peer",
+                    None,
+                    format!("{}: speaks otherwise", peer.name),
+                ));
+            }
+            None => {
+                return Err(failure(
+                    "peer",
+                    None,
+                    format!("{}: says nothing", peer.name),
+                ));
+            }
         };
         if let Some(why) = disagreement(&own, &hello) {
             // The other side finds the same; whether it hears of this does not matter.
@@ -154,7 +166,11 @@ impl Peer {
                 let line: Vec<u8> = self.begun.drain(..=end).collect();
                 let line = serde_json::from_slice(&line);
                 return line.map(Some).map_err(|why| {
-                    failure("peer", None, format!("{}: speaks otherwise: {why}", self.name))
+                    failure(
+                        "peer",
+                        None,
+                        format!("{}: speaks otherwise: {why}", self.name),
+                    )
                 });
             }
             if self.begun.len() > LONGEST {
@@ -209,7 +225,11 @@ fn lost(name: &str, why: &io::Error) -> Failure {
 
 /// What ends waiting for the other side.
 fn interrupted() -> Failure {
-    failure("interrupted", None, "interrupted while waiting for the other side")
+    failure(
+        "interrupted",
+        None,
+        "interrupted while waiting for the other side",
+    )
 }
 
 fn call(at: SocketAddr, signals: &Signals) -> Result<TcpStream, Failure> {
@@ -257,14 +277,38 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
         return Some("it is the same side as this one".to_owned());
     };
     let numbers: [(&str, u64, u64); 9] = [
-        ("request_bytes", mine.request_bytes.0, theirs.request_bytes.0),
-        ("response_bytes", mine.whole_response().0, theirs.whole_response().0),
-        ("packet_bytes", mine.packet_bytes.into(), theirs.packet_bytes.into()),
-        ("first_port", mine.first_port.into(), theirs.first_port.into()),
-        ("iterations", mine.iterations.into(), theirs.iterations.into()),
+        (
+            "request_bytes",
+            mine.request_bytes.0,
+            theirs.request_bytes.0,
+        ),
+        (
+            "response_bytes",
+            mine.whole_response().0,
+            theirs.whole_response().0,
+        ),
+        (
+            "packet_bytes",
+            mine.packet_bytes.into(),
+            theirs.packet_bytes.into(),
+        ),
+        (
+            "first_port",
+            mine.first_port.into(),
+            theirs.first_port.into(),
+        ),
+        (
+            "iterations",
+            mine.iterations.into(),
+            theirs.iterations.into(),
+        ),
         ("duration_ns", mine.duration_ns.0, theirs.duration_ns.0),
         ("messages_per_s", mine.messages_per_s, theirs.messages_per_s),
-        ("is_answered", mine.is_answered().into(), theirs.is_answered().into()),
+        (
+            "is_answered",
+            mine.is_answered().into(),
+            theirs.is_answered().into(),
+        ),
         ("echo", mine.echo.into(), theirs.echo.into()),
     ];
     let other = numbers.iter().find(|(_, mine, theirs)| mine != theirs);
@@ -272,7 +316,10 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
         return Some(format!("`{name}` is {theirs} there and {mine} here"));
     }
     if hello.link != own.link {
-        return Some(format!("its link is `{}`, that here `{}`", hello.link, own.link));
+        return Some(format!(
+            "its link is `{}`, that here `{}`",
+            hello.link, own.link
+        ));
     }
     let ids = |work: &PacketPathWorkload| {
         let mut all: Vec<u8> = work.streams.iter().map(|one| one.id).collect();
@@ -293,13 +340,19 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
     let peers = mine.streams.iter().flat_map(|stream| &stream.peers);
     let absent = peers.into_iter().find(|peer| !there.contains(peer));
     if let Some(absent) = absent {
-        return Some(format!("there is no dispatcher {absent} there, to which packets go"));
+        return Some(format!(
+            "there is no dispatcher {absent} there, to which packets go"
+        ));
     }
     let wanted = mine.hardware_addresses[usize::from(side == PathSide::Server)];
     let is = hello.hardware_address;
     is.filter(|is| wanted != [0; 6] && *is != wanted).map(|is| {
         let text = |one: [u8; 6]| one.map(|byte| format!("{byte:02x}")).join(":");
-        format!("its interface has {}, and {} is asked for here", text(is), text(wanted))
+        format!(
+            "its interface has {}, and {} is asked for here",
+            text(is),
+            text(wanted)
+        )
     })
 }
 
@@ -340,7 +393,11 @@ mod tests {
             request_bytes: Bytes(100),
             ..server.clone()
         };
-        assert!(said(&client, other).unwrap().contains("`request_bytes` is 100 there"));
+        assert!(
+            said(&client, other)
+                .unwrap()
+                .contains("`request_bytes` is 100 there")
+        );
         let mut other = server.clone();
         other.streams[0].id = 3;
         assert!(said(&client, other).unwrap().contains("streams [3]"));
@@ -368,8 +425,18 @@ mod tests {
         raw.write_all(b"nd\"\n{\"counted\":3}\n").unwrap();
         let heard = peer.wait(ANSWER, &never).unwrap();
         assert!(matches!(heard, Some(PeerLine::End)), "{heard:?}");
-        assert!(peer.wait(ANSWER, &never).unwrap_err().message.contains("speaks otherwise"));
+        assert!(
+            peer.wait(ANSWER, &never)
+                .unwrap_err()
+                .message
+                .contains("speaks otherwise")
+        );
         drop(raw);
-        assert!(peer.wait(ANSWER, &never).unwrap_err().message.contains("is lost"));
+        assert!(
+            peer.wait(ANSWER, &never)
+                .unwrap_err()
+                .message
+                .contains("is lost")
+        );
     }
 }

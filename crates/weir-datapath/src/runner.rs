@@ -99,7 +99,11 @@ impl PathJob {
         let cpus = CpuChoice::of(&context.job.placement, work.side, wired.len())?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         // A lone server waits for one word of the client.
-        let waited_for = if work.side == Some(PathSide::Server) { 1 } else { count(clients) };
+        let waited_for = if work.side == Some(PathSide::Server) {
+            1
+        } else {
+            count(clients)
+        };
         let shared = PathShared::new(count(wired.len()), waited_for, peer.is_none());
         Ok(Self {
             shared: Arc::new(shared),
@@ -141,7 +145,11 @@ impl PathJob {
                 .dispatcher
                 .map(|parts| Dispatcher::new(&self.work, parts, scale)),
             stages: wiring.stages,
-            peer: if worker.clone == 0 { locked(&self.peer).take() } else { None },
+            peer: if worker.clone == 0 {
+                locked(&self.peer).take()
+            } else {
+                None
+            },
         };
         if worker.clone == 0 {
             let cost = worker.clock.read_cost_ns();
@@ -181,7 +189,10 @@ fn meet(
         PathSide::Client => [0, 1],
         PathSide::Server => [1, 0],
     };
-    for (at, is) in [(mine, choice.hardware_address()), (theirs, hello.hardware_address)] {
+    for (at, is) in [
+        (mine, choice.hardware_address()),
+        (theirs, hello.hardware_address),
+    ] {
         let asked = &mut work.hardware_addresses[at];
         if *asked == [0; 6] {
             *asked = is.unwrap_or_default();

@@ -167,36 +167,36 @@ fn applications(
     work: &PacketPathWorkload,
     side: PathSide,
 ) -> (BTreeMap<u8, ApplicationParts>, BTreeMap<u8, ServedRings>) {
-        let makers = work.streams.iter().flat_map(|stream| &stream.groups);
-        let makers = makers.map(|group| group.threads.len()).sum();
-        let mut applications = BTreeMap::new();
-        let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
-        for stream in &work.streams {
-            for group in &stream.groups {
-                let rings = served.entry(group.dispatcher).or_default();
-                for &thread in &group.threads {
-                    let (tx, source) = buffer_ring(work.ring_slots);
-                    let (target, rx) = buffer_ring(work.ring_slots);
-                    rings.sources.push(ThreadSource {
-                        ring: source,
-                        timer: FlushTimer::default(),
-                    });
-                    rings.targets.push(target);
-                    rings.served.push((stream.id, thread));
-                    let parts = ApplicationParts {
-                        side,
-                        stream: stream.id,
-                        thread,
-                        peers: stream.peers.clone(),
-                        turn: (applications.len(), makers),
-                        tx,
-                        rx,
-                    };
-                    applications.insert(thread, parts);
-                }
+    let makers = work.streams.iter().flat_map(|stream| &stream.groups);
+    let makers = makers.map(|group| group.threads.len()).sum();
+    let mut applications = BTreeMap::new();
+    let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
+    for stream in &work.streams {
+        for group in &stream.groups {
+            let rings = served.entry(group.dispatcher).or_default();
+            for &thread in &group.threads {
+                let (tx, source) = buffer_ring(work.ring_slots);
+                let (target, rx) = buffer_ring(work.ring_slots);
+                rings.sources.push(ThreadSource {
+                    ring: source,
+                    timer: FlushTimer::default(),
+                });
+                rings.targets.push(target);
+                rings.served.push((stream.id, thread));
+                let parts = ApplicationParts {
+                    side,
+                    stream: stream.id,
+                    thread,
+                    peers: stream.peers.clone(),
+                    turn: (applications.len(), makers),
+                    tx,
+                    rx,
+                };
+                applications.insert(thread, parts);
             }
         }
-        (applications, served)
+    }
+    (applications, served)
 }
 
 type Senders = BTreeMap<u8, Vec<BufferSender>>;

@@ -94,7 +94,7 @@ pub struct PacketPathWorkload {
     /// TCP port of the server at which two runs agree on what they do.
     #[serde(default = "first_management_port")]
     pub management_port: u16,
-    /// Messages that each client thread begins per second, whatever comes back; 0: as many as may be in
+    /// Messages that all clients together begin per second, whatever comes back; 0: as many as may be in
     /// flight.
     #[serde(default)]
     pub messages_per_s: u64,

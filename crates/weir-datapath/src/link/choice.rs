@@ -65,9 +65,9 @@ impl LinkChoice {
             (Self::Ring, Some(_)) => {
                 refused("the link `ring` is in memory of one run, which has to be both sides")
             }
-            (Self::Packet(_), None) => {
-                refused("the link `packet` has one interface: client and server are runs of their own")
-            }
+            (Self::Packet(_), None) => refused(
+                "the link `packet` has one interface: client and server are runs of their own",
+            ),
             (Self::Packet(name), Some(_)) => check_interface(name, work),
             _ => None,
         }
@@ -128,13 +128,21 @@ fn unusable(what: &str, why: &io::Error) -> Failure {
         io::ErrorKind::AddrNotAvailable => ": this machine has no such address",
         _ => "",
     };
-    failure("missing", why.raw_os_error(), format!("cannot open {what}: {why}{remedy}"))
+    failure(
+        "missing",
+        why.raw_os_error(),
+        format!("cannot open {what}: {why}{remedy}"),
+    )
 }
 
 fn interface(name: &str) -> Result<InterfaceFacts, Failure> {
     let facts = interface_facts(name);
     facts.map_err(|why| {
-        failure("missing", why.raw_os_error(), format!("there is no interface {name}: {why}"))
+        failure(
+            "missing",
+            why.raw_os_error(),
+            format!("there is no interface {name}: {why}"),
+        )
     })
 }
 
@@ -164,5 +172,7 @@ fn check_interface(name: &str, work: &PacketPathWorkload) -> Option<Failure> {
     }
     // Whether it is allowed is known before anything is prepared.
     let trial = frame_socket(facts.index, work.first_port);
-    trial.err().map(|why| unusable(&format!("frames of {name}"), &why))
+    trial
+        .err()
+        .map(|why| unusable(&format!("frames of {name}"), &why))
 }

@@ -42,7 +42,10 @@ fn checked(result: libc::c_int) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-fn empty_headers() -> ([libc::mmsghdr; MOST_DATAGRAMS], [libc::iovec; MOST_DATAGRAMS]) {
+fn empty_headers() -> (
+    [libc::mmsghdr; MOST_DATAGRAMS],
+    [libc::iovec; MOST_DATAGRAMS],
+) {
     // SAFETY: zero bytes are a header without anything.
     let headers = unsafe { zeroed() };
     let nothing = libc::iovec {
@@ -134,7 +137,11 @@ pub(crate) fn receive_many<'a>(
             && address.sin_family == family;
         *one = Datagram {
             length: usize::try_from(header.msg_len).unwrap_or(0),
-            port: if is_internet { u16::from_be(address.sin_port) } else { 0 },
+            port: if is_internet {
+                u16::from_be(address.sin_port)
+            } else {
+                0
+            },
         };
     }
     Ok(came)
@@ -312,14 +319,20 @@ mod tests {
             panic!("not of IPv4");
         };
         let all: [&[u8]; 3] = [b"one", b"two and more", b""];
-        let sent = send_many(from.as_fd(), all.into_iter().map(|one| (one, Some(address))));
+        let sent = send_many(
+            from.as_fd(),
+            all.into_iter().map(|one| (one, Some(address))),
+        );
         assert_eq!(sent.unwrap(), 3);
         let mut rooms = [[0_u8; 8]; 5];
         let mut got = [Datagram::default(); MOST_DATAGRAMS];
         let each = rooms.iter_mut().map(|room| &mut room[..]);
         let came = receive_many(to.as_fd(), each, &mut got).unwrap();
         assert_eq!(came, 3);
-        assert_eq!(got[..3].iter().map(|one| one.length).collect::<Vec<_>>(), [3, 8, 0]);
+        assert_eq!(
+            got[..3].iter().map(|one| one.length).collect::<Vec<_>>(),
+            [3, 8, 0]
+        );
         assert_eq!(got[0].port, from.local_addr().unwrap().port());
         assert_eq!((&rooms[0][..3], &rooms[1]), (&b"one"[..], b"two and "));
         let each = rooms.iter_mut().map(|room| &mut room[..]);

@@ -54,13 +54,11 @@ impl SocketLink {
 
     /// An error that does not pass by itself ends the run; the others are as a link without room.
     fn note(&mut self, why: io::Error) {
-        let passes = [
-            libc::EAGAIN,
-            libc::EINTR,
-            libc::ENOBUFS,
-            libc::ECONNREFUSED,
-        ];
-        if !why.raw_os_error().is_some_and(|code| passes.contains(&code)) {
+        let passes = [libc::EAGAIN, libc::EINTR, libc::ENOBUFS, libc::ECONNREFUSED];
+        if !why
+            .raw_os_error()
+            .is_some_and(|code| passes.contains(&code))
+        {
             self.trouble.get_or_insert(why);
         }
     }
@@ -81,7 +79,9 @@ impl SocketLink {
         });
         match send_many(self.socket.as_fd(), datagrams) {
             Ok(taken) => {
-                packets.drain(..taken.min(packets.len())).for_each(|packet| pool.free(packet));
+                packets
+                    .drain(..taken.min(packets.len()))
+                    .for_each(|packet| pool.free(packet));
                 taken
             }
             Err(why) => {
@@ -92,7 +92,12 @@ impl SocketLink {
     }
 
     /// Receives once; how many came.
-    fn receive_some(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
+    fn receive_some(
+        &mut self,
+        pool: &mut Pool,
+        into: &mut Vec<PacketBuffer>,
+        most: usize,
+    ) -> usize {
         while self.empty.len() < most {
             let Some(buffer) = pool.take() else { break };
             self.empty.push(buffer);
@@ -162,7 +167,9 @@ impl PacketLink for SocketLink {
     }
 
     fn trouble(&mut self) -> Option<String> {
-        self.trouble.take().map(|why| format!("the link failed: {why}"))
+        self.trouble
+            .take()
+            .map(|why| format!("the link failed: {why}"))
     }
 
     fn close(&mut self, pool: &mut Pool) {

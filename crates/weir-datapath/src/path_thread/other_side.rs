@@ -45,7 +45,12 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
 
     /// Looks now and then whether the other side says something.
     pub(super) fn hear_other_side(&mut self, now: u64) {
-        let Some(peer) = self.parts.peer.as_mut().filter(|_| now >= self.next_hearing) else {
+        let Some(peer) = self
+            .parts
+            .peer
+            .as_mut()
+            .filter(|_| now >= self.next_hearing)
+        else {
             return;
         };
         self.next_hearing = now.saturating_add(self.times.hearing);

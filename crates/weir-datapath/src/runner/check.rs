@@ -37,7 +37,10 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(streams(work));
     wrong.extend(batches(work));
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
-    wrong.chain(unfit).chain(placement(&job.placement)).collect()
+    wrong
+        .chain(unfit)
+        .chain(placement(&job.placement))
+        .collect()
 }
 
 /// Numbers out of their range.
@@ -204,7 +207,10 @@ fn missing_stage(stream: &PacketStream, side: Option<PathSide>) -> Option<String
     let count = if side == Some(PathSide::Server) { 3 } else { 4 };
     let mut needed = needed.iter().take(count);
     let missing = needed.find(|(_, stage)| !stream.stages.contains(stage))?;
-    Some(format!("stream {} has no stage `{}`, without which nothing flows", stream.id, missing.0))
+    Some(format!(
+        "stream {} has no stage `{}`, without which nothing flows",
+        stream.id, missing.0
+    ))
 }
 
 /// Batches that never fill, or for which there are never enough buffers.

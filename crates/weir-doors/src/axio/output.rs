@@ -48,11 +48,7 @@ pub fn head(plan: &Plan) -> String {
     ];
     let mut out = format!("Load config file: {}\n", plan.name);
     out += &tunable_lines(&counts.into());
-    push!(
-        out,
-        "Total launched {} threads!\n",
-        work.thread_count()
-    );
+    push!(out, "Total launched {} threads!\n", work.thread_count());
     for stream in &work.streams {
         for group in &stream.groups {
             for thread in &group.threads {

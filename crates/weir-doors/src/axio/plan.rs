@@ -13,8 +13,8 @@ use weir_schema::{
 use weir_units::{Bytes, Nanos};
 
 use super::config::AxioConfig;
-use super::role::AxioRole;
 use super::keys::{KEYS, TUNABLE};
+use super::role::AxioRole;
 
 /// Handlers by their words, with the sizes that requests and responses have unless something is said.
 pub(super) const HANDLERS: [(&str, MessageHandler, u64, u64); 8] = [
@@ -192,17 +192,16 @@ fn backend(text: &str) -> Option<EngineChoice> {
         engine.settings.insert("interface".to_owned(), name);
         return Some(engine);
     }
-    ["ring", "udp"].contains(&text).then(|| EngineChoice::new(text))
+    ["ring", "udp"]
+        .contains(&text)
+        .then(|| EngineChoice::new(text))
 }
 
 /// The packet path of a configuration.
 ///
 /// # Errors
 /// Everything that is wrong with it, a line for each.
-pub(super) fn workload(
-    config: &AxioConfig,
-    role: AxioRole,
-) -> Result<AxioWork, Vec<String>> {
+pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, Vec<String>> {
     let mut values = Values {
         config,
         wrong: Vec::new(),
@@ -415,11 +414,7 @@ pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
 }
 
 /// The plan of a packet path, of a configuration of this name.
-pub(super) fn plan(
-    name: &str,
-    asked: AxioWork,
-    command: Vec<String>,
-) -> Plan {
+pub(super) fn plan(name: &str, asked: AxioWork, command: Vec<String>) -> Plan {
     let threads = asked.work.thread_count();
     let mut job = Job::alone("packets", asked.engine, asked.work);
     job.clones = threads;
