@@ -145,7 +145,7 @@ fn what_the_wire_cannot_do_is_refused_with_a_remedy() {
         (
             "--set backend=xdp:weirA",
             2,
-            "(valid: ring, xdp:INTERFACE,peer=INTERFACE",
+            "where client and server are in one run, and there alone",
         ),
     ] {
         let Some(said) = on_a_wire(&stage, &format!("--example scan {words}")) else {

@@ -31,6 +31,11 @@ pub(crate) trait FrameQueue: fmt::Debug + Send {
 
     /// Frames that came and were not taken, where the device can say, and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
+
+    /// Frames that came and found no room, where the device knows.
+    fn dropped(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The link of a dispatcher.
@@ -107,6 +112,10 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
 
     fn waiting(&mut self) -> Option<(u32, u32)> {
         self.queue.waiting()
+    }
+
+    fn dropped(&self) -> Option<u64> {
+        self.queue.dropped()
     }
 }
 

@@ -227,8 +227,9 @@ impl<L: PacketLink> Dispatcher<L> {
         } else {
             ARRAY
         };
-        let most = self.batch_rx.min(room);
-        let mut received = self.link.receive(pool, &mut self.rx, most);
+        let mut received = self
+            .link
+            .receive(pool, &mut self.rx, self.batch_rx.min(room));
         if TIMED {
             self.left.0 = self
                 .left
@@ -328,6 +329,16 @@ impl<L: PacketLink> Dispatcher<L> {
         handed
     }
 
+    /// Packets that the link had no room for, since the beginning.
+    pub(crate) fn link_drops(&self) -> Option<u64> {
+        self.link.dropped()
+    }
+
+    /// Why the link carries nothing any more, said once.
+    pub(crate) fn trouble(&mut self) -> Option<String> {
+        self.link.trouble()
+    }
+
     /// Frees whatever it holds and what has come to it: nobody sends any more.
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         let held = self.tx.drain(..).chain(self.rx.drain(..));
@@ -335,6 +346,7 @@ impl<L: PacketLink> Dispatcher<L> {
         while self.link.receive(pool, &mut self.rx, ARRAY) > 0 {
             self.rx.drain(..).for_each(|buffer| pool.free(buffer));
         }
+        self.link.close(pool);
         let sources = self.sources.iter_mut().map(|source| &mut source.ring);
         for ring in sources.chain(&mut self.handed) {
             while let Some(buffer) = ring.pop() {

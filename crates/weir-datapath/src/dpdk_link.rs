@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_run::failure;
-use weir_schema::{Failure, PacketPathWorkload, Setting};
+use weir_schema::{Failure, PacketPathWorkload, PathSide, Setting};
 
 use crate::copy_link::{CopyLink, FrameQueue};
 use crate::dpdk_library::{DpdkLibrary, DpdkPort, DpdkQueue};
@@ -26,8 +26,8 @@ const ETHERNET_BYTES: u32 = 14;
 pub(crate) enum DpdkSettings {
     /// Rings of DPDK in memory.
     Rings,
-    /// Devices of client and server.
-    Devices([String; 2]),
+    /// Devices: of this side, or of client and server.
+    Devices(Vec<String>),
 }
 
 impl DpdkSettings {
@@ -52,12 +52,13 @@ impl DpdkSettings {
         let read = match (text("device"), text("peer_device")) {
             (Some(rings), None) if rings == RINGS => Some(Self::Rings),
             (Some(client), Some(server)) if client != server => {
-                Some(Self::Devices([client, server]))
+                Some(Self::Devices(vec![client, server]))
             }
+            (Some(own), None) => Some(Self::Devices(vec![own])),
             _ => {
                 wrong.push(
-                    "`device` and `peer_device` of the link are two devices, of client and server; or \
-                     `device` alone is `rings`"
+                    "`device` of the link is that of this side; with `peer_device` they are two devices, of \
+                     client and server; or it is `rings`"
                         .to_owned(),
                 );
                 None
@@ -80,7 +81,17 @@ impl DpdkSettings {
 }
 
 /// What of a packet path the link cannot do.
-pub(crate) fn check(work: &PacketPathWorkload) -> Option<String> {
+pub(crate) fn check(work: &PacketPathWorkload, settings: &DpdkSettings) -> Option<String> {
+    let has_both = match settings {
+        DpdkSettings::Rings => true,
+        DpdkSettings::Devices(devices) => devices.len() == 2,
+    };
+    if has_both == work.side.is_some() {
+        return Some(
+            "a link dpdk has two devices, or rings, where client and server are in one run, and there alone"
+                .to_owned(),
+        );
+    }
     let slots = work.queue_slots;
     (!slots.is_power_of_two() || slots > 1 << 15).then(|| {
         format!(
@@ -98,7 +109,7 @@ pub(crate) struct DpdkFrames {
     unsent: u32,
 }
 
-/// The links of a job's dispatchers: of the client, of the server.
+/// The links of the run's dispatchers: of the client, of the server.
 ///
 /// # Errors
 /// What the machine lacks.
@@ -114,15 +125,17 @@ pub(crate) fn links(
             library
                 .cross(RING_PORTS, queues, work.queue_slots)
                 .map_err(missing)?;
-            RING_PORTS.map(|name| format!("net_ring_{name}"))
+            RING_PORTS.map(|name| format!("net_ring_{name}")).to_vec()
         }
         DpdkSettings::Devices(devices) => devices.clone(),
     };
-    let [client, server] = names;
-    Ok([
-        side(work, &library, &client).map_err(missing)?,
-        side(work, &library, &server).map_err(missing)?,
-    ])
+    let open = |device: &String| side(work, &library, device).map_err(missing);
+    Ok(match (names.as_slice(), work.side) {
+        ([client, server], _) => [open(client)?, open(server)?],
+        ([own], Some(PathSide::Server)) => [SideLinks::new(), open(own)?],
+        ([own], _) => [open(own)?, SideLinks::new()],
+        _ => [SideLinks::new(), SideLinks::new()],
+    })
 }
 
 fn side(
@@ -198,13 +211,12 @@ mod tests {
         ];
         assert_eq!(read(&two).unwrap().cards(), ["0000:98:00.1"]);
         for wrong in [
-            &[("device", "net_null0")][..],
-            &[("device", "net_null0"), ("peer_device", "net_null0")],
+            &[("device", "net_null0"), ("peer_device", "net_null0")][..],
             &[("peer_device", "net_null0")],
             &[],
         ] {
             let why = read(wrong).unwrap_err().join("\n");
-            assert!(why.contains("two devices, of client and server"), "{why}");
+            assert!(why.contains("two devices, of"), "{why}");
         }
         let why = read(&[("device", "rings"), ("devise", "a")]).unwrap_err();
         assert!(why[0].contains("no setting `devise`"), "{why:?}");

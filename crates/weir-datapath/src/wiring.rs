@@ -1,26 +1,29 @@
 //! Who is connected to whom: rings between threads and dispatchers, between dispatchers, over the link.
 //!
-//! In: the streams of a plan, links of dispatchers. Out: for each thread of both sides what it owns, clients
-//! first. Not here: whether the streams make sense (`runner`).
+//! In: the streams of a plan. Out: for each thread of both sides what it owns, clients first. Not here:
+//! whether the streams make sense (`runner`).
 
 use std::collections::BTreeMap;
 
-use weir_schema::{PacketPathWorkload, PacketStream, PathSide, PathStage};
+use weir_schema::{Failure, PacketPathWorkload, PacketStream, PathSide, PathStage};
 
 use crate::application::ApplicationParts;
 use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
 use crate::flush::FlushTimer;
-use crate::link::{RingLink, RingLinkParts};
+use crate::link::{AnyLink, LinkChoice, RingLink, RingLinkParts};
 use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring, pools};
+
+/// The links of a side's dispatchers, by their numbers.
+pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
 
 /// What a thread owns.
 #[derive(Debug)]
-pub(crate) struct ThreadWiring<L> {
+pub(crate) struct ThreadWiring {
     pub(crate) side: PathSide,
     pub(crate) thread: u8,
     pub(crate) pool: Pool,
     pub(crate) application: Option<ApplicationParts>,
-    pub(crate) dispatcher: Option<DispatcherParts<L>>,
+    pub(crate) dispatcher: Option<DispatcherParts<AnyLink>>,
     pub(crate) stages: Vec<PathStage>,
 }
 
@@ -31,21 +34,24 @@ struct LinkEnds {
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
-/// The links of a side's dispatchers, by their numbers.
-pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
-
-/// What each thread owns, clients first, each side by number.
-pub(crate) fn wire<L>(
+/// What each thread of the run's sides owns, clients first, each side by number.
+///
+/// # Errors
+/// Sockets that cannot be had.
+pub(crate) fn wire(
     work: &PacketPathWorkload,
-    links: [SideLinks<L>; 2],
+    choice: &LinkChoice,
     seed: u64,
-) -> Vec<ThreadWiring<L>> {
+) -> Result<Vec<ThreadWiring>, Failure> {
     let threads = work.threads();
-    let count = u32::try_from(threads.len() * 2).unwrap_or(u32::MAX);
-    let mut pools = pools(count, work.pool_buffers).into_iter();
+    let mut pools = pools(work.thread_count(), work.pool_buffers).into_iter();
+    let mut links = links(work);
+    let mut copied = choice.copied(work)?;
     let mut all = Vec::new();
-    for (side, links) in [PathSide::Client, PathSide::Server].into_iter().zip(links) {
-        let mut wired = SideWiring::of(work, side, links, seed);
+    for &side in work.sides() {
+        let at = usize::from(side == PathSide::Server);
+        let ends = (choice, &mut links[at], &mut copied[at]);
+        let mut wired = SideWiring::of(work, side, ends, seed)?;
         for &thread in &threads {
             let Some(pool) = pools.next() else {
                 continue;
@@ -60,11 +66,10 @@ pub(crate) fn wire<L>(
             });
         }
     }
-    all
+    Ok(all)
 }
 
-/// Links by rings, from each dispatcher of a side to each of the other.
-pub(crate) fn ring_links(work: &PacketPathWorkload) -> [SideLinks<RingLink>; 2] {
+fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
     let dispatchers = work.dispatchers();
     let mut ends = [LinkEnds::default(), LinkEnds::default()];
     for (own, other) in [(0, 1), (1, 0)] {
@@ -76,19 +81,7 @@ pub(crate) fn ring_links(work: &PacketPathWorkload) -> [SideLinks<RingLink>; 2] 
             }
         }
     }
-    ends.map(|mut ends| {
-        let link = |number: &u8| {
-            let link = RingLink::new(RingLinkParts {
-                to: ends.to.remove(number).unwrap_or_default(),
-                from: ends.from.remove(number).unwrap_or_default(),
-                first_port: work.first_port,
-                post_tx: work.batches.link_tx,
-                post_rx: work.batches.link_rx,
-            });
-            (*number, link)
-        };
-        dispatchers.iter().map(link).collect()
-    })
+    ends
 }
 
 /// What a thread does in a pass: streams by number, their stages in order, each once.
@@ -117,9 +110,9 @@ fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
 }
 
 /// The parts of a side by thread.
-struct SideWiring<L> {
+struct SideWiring {
     applications: BTreeMap<u8, ApplicationParts>,
-    dispatchers: BTreeMap<u8, DispatcherParts<L>>,
+    dispatchers: BTreeMap<u8, DispatcherParts<AnyLink>>,
 }
 
 /// The rings of a dispatcher to its threads, while they are made.
@@ -131,42 +124,31 @@ struct ServedRings {
     served: Vec<(u8, u8)>,
 }
 
-impl<L> SideWiring<L> {
-    fn of(work: &PacketPathWorkload, side: PathSide, mut links: SideLinks<L>, seed: u64) -> Self {
-        let mut applications = BTreeMap::new();
-        let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
-        for stream in &work.streams {
-            for group in &stream.groups {
-                let rings = served.entry(group.dispatcher).or_default();
-                for &thread in &group.threads {
-                    let (tx, source) = buffer_ring(work.ring_slots);
-                    let (target, rx) = buffer_ring(work.ring_slots);
-                    rings.sources.push(ThreadSource {
-                        ring: source,
-                        timer: FlushTimer::default(),
-                    });
-                    rings.targets.push(target);
-                    rings.served.push((stream.id, thread));
-                    let parts = ApplicationParts {
-                        side,
-                        stream: stream.id,
-                        thread,
-                        peers: stream.peers.clone(),
-                        tx,
-                        rx,
-                    };
-                    applications.insert(thread, parts);
-                }
-            }
-        }
+impl SideWiring {
+    fn of(
+        work: &PacketPathWorkload,
+        side: PathSide,
+        (choice, ends, copied): (&LinkChoice, &mut LinkEnds, &mut SideLinks<AnyLink>),
+        seed: u64,
+    ) -> Result<Self, Failure> {
+        let (applications, served) = applications(work, side);
         let numbers = work.dispatchers();
         let (mut others, mut handed) = hand_overs(work, &numbers);
         let mut dispatchers = BTreeMap::new();
         for (number, rings) in served {
-            let Some(link) = links.remove(&number) else {
-                continue;
-            };
             let routes = routes(work, side, number, &rings.served);
+            let ring = RingLinkParts {
+                to: ends.to.remove(&number).unwrap_or_default(),
+                from: ends.from.remove(&number).unwrap_or_default(),
+                first_port: work.first_port,
+                post_tx: work.batches.link_tx,
+                post_rx: work.batches.link_rx,
+            };
+            let link = match (copied.remove(&number), choice.socket(work, side, number)?) {
+                (Some(link), _) => link,
+                (None, Some(socket)) => AnyLink::Socket(socket),
+                (None, None) => AnyLink::Ring(RingLink::new(ring)),
+            };
             let parts = DispatcherParts {
                 sources: rings.sources,
                 targets: rings.targets,
@@ -179,11 +161,48 @@ impl<L> SideWiring<L> {
             };
             dispatchers.insert(number, parts);
         }
-        Self {
+        Ok(Self {
             applications,
             dispatchers,
+        })
+    }
+}
+
+/// The parts that make and take messages, and what their dispatchers have of them.
+fn applications(
+    work: &PacketPathWorkload,
+    side: PathSide,
+) -> (BTreeMap<u8, ApplicationParts>, BTreeMap<u8, ServedRings>) {
+    let makers = work.streams.iter().flat_map(|stream| &stream.groups);
+    let makers = makers.map(|group| group.threads.len()).sum();
+    let mut applications = BTreeMap::new();
+    let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
+    for stream in &work.streams {
+        for group in &stream.groups {
+            let rings = served.entry(group.dispatcher).or_default();
+            for &thread in &group.threads {
+                let (tx, source) = buffer_ring(work.ring_slots);
+                let (target, rx) = buffer_ring(work.ring_slots);
+                rings.sources.push(ThreadSource {
+                    ring: source,
+                    timer: FlushTimer::default(),
+                });
+                rings.targets.push(target);
+                rings.served.push((stream.id, thread));
+                let parts = ApplicationParts {
+                    side,
+                    stream: stream.id,
+                    thread,
+                    peers: stream.peers.clone(),
+                    turn: (applications.len(), makers),
+                    tx,
+                    rx,
+                };
+                applications.insert(thread, parts);
+            }
         }
     }
+    (applications, served)
 }
 
 type Senders = BTreeMap<u8, Vec<BufferSender>>;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_run::failure;
-use weir_schema::{Failure, MOST_PATH_THREADS, PacketPathWorkload, Setting};
+use weir_schema::{Failure, MOST_PATH_THREADS, PacketPathWorkload, PathSide, Setting};
 use weir_sys::xdp::{XdpMode, XdpProgram, XdpSocket, XdpSocketSpec};
 use weir_sys::{SysError, interface};
 
@@ -31,8 +31,10 @@ const MODES: [(&str, XdpMode); 4] = [
 /// What the link of a job is asked to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XdpSettings {
-    /// Of client and server.
-    interfaces: [String; 2],
+    /// Of this side; of both, the client's.
+    interface: String,
+    /// Of the server, where it is in the same run.
+    peer: Option<String>,
     mode: XdpMode,
     first_queue: u32,
 }
@@ -44,19 +46,15 @@ impl XdpSettings {
     /// Everything that is wrong with them.
     pub(crate) fn read(settings: &BTreeMap<String, Setting>) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();
-        let mut interface = |name: &str, side: &str| match settings.get(name) {
-            Some(Setting::Text(text)) if !text.is_empty() => text.clone(),
-            _ => {
-                wrong.push(format!(
-                    "`{name}` of the link is the interface of the {side}"
-                ));
-                String::new()
-            }
+        let text = |name: &str| match settings.get(name) {
+            Some(Setting::Text(text)) if !text.is_empty() => Some(text.clone()),
+            _ => None,
         };
-        let interfaces = [
-            interface("interface", "client"),
-            interface("peer_interface", "server"),
-        ];
+        let interface = text("interface").unwrap_or_default();
+        if interface.is_empty() {
+            wrong.push("`interface` of the link is that of this side, or of the client".to_owned());
+        }
+        let peer = text("peer_interface");
         let mode = match settings.get("mode") {
             None => Some(XdpMode::Default),
             Some(Setting::Text(text)) => MODES
@@ -82,15 +80,15 @@ impl XdpSettings {
             let known = known.join(", ");
             format!("the link xdp has no setting `{name}` (it has {known})")
         }));
-        if wrong.is_empty() && interfaces[0] == interfaces[1] {
+        if wrong.is_empty() && peer.as_ref() == Some(&interface) {
             wrong.push(format!(
-                "client and server have an interface each, not both {}",
-                interfaces[0]
+                "client and server have an interface each, not both {interface}"
             ));
         }
         match (mode, queue) {
             (Some(mode), Some(first_queue)) if wrong.is_empty() => Ok(Self {
-                interfaces,
+                interface,
+                peer,
                 mode,
                 first_queue,
             }),
@@ -100,7 +98,13 @@ impl XdpSettings {
 }
 
 /// What of a packet path the link cannot do.
-pub(crate) fn check(work: &PacketPathWorkload) -> Option<String> {
+pub(crate) fn check(work: &PacketPathWorkload, settings: &XdpSettings) -> Option<String> {
+    if work.side.is_some() == settings.peer.is_some() {
+        return Some(
+            "a link xdp has `peer_interface` where client and server are in one run, and there alone"
+                .to_owned(),
+        );
+    }
     (!work.queue_slots.is_power_of_two()).then(|| {
         format!(
             "`queue_slots` is {}: queues of the link xdp have a power of two",
@@ -120,7 +124,7 @@ pub(crate) struct XdpQueue {
 /// The link of a dispatcher.
 pub(crate) type XdpLink = CopyLink<XdpQueue>;
 
-/// The links of a job's dispatchers: of the client, of the server.
+/// The links of the run's dispatchers: of the client, of the server.
 ///
 /// # Errors
 /// What the machine lacks, or does not let one have.
@@ -128,8 +132,19 @@ pub(crate) fn links(
     work: &PacketPathWorkload,
     settings: &XdpSettings,
 ) -> Result<[SideLinks<XdpLink>; 2], Failure> {
-    let [client, server] = &settings.interfaces;
-    Ok([side(work, settings, client)?, side(work, settings, server)?])
+    let own = side(work, settings, &settings.interface)?;
+    Ok(match (&settings.peer, work.side) {
+        (Some(peer), _) => [own, side(work, settings, peer)?],
+        (None, Some(PathSide::Server)) => [SideLinks::new(), own],
+        (None, _) => [own, SideLinks::new()],
+    })
+}
+
+impl XdpSettings {
+    /// The interface of this side.
+    pub(crate) fn interface(&self) -> &str {
+        &self.interface
+    }
 }
 
 fn side(
@@ -215,6 +230,10 @@ impl FrameQueue for XdpQueue {
     fn waiting(&mut self) -> Option<(u32, u32)> {
         Some((self.socket.waiting(), self.socket.slots()))
     }
+
+    fn dropped(&self) -> Option<u64> {
+        Some(self.socket.drops())
+    }
 }
 
 #[cfg(test)]
@@ -252,10 +271,11 @@ mod tests {
             let wrong = with(name, value).unwrap_err().join("\n");
             assert!(wrong.contains(word), "{wrong}");
         }
-        let wrong = read(&both[..1]).unwrap_err();
+        assert_eq!(read(&both[..1]).unwrap().peer, None);
+        let wrong = read(&both[1..]).unwrap_err();
         assert_eq!(
             wrong,
-            ["`peer_interface` of the link is the interface of the server"]
+            ["`interface` of the link is that of this side, or of the client"]
         );
     }
 }

@@ -1,17 +1,24 @@
 //! The words of `backend`: what carries packets.
 //!
-//! In: `ring`, `xdp:IF,peer=IF[,mode=MODE][,queue=N]`, `dpdk:rings`, `dpdk:DEVICE+DEVICE`. Out: the link of a job with its settings; nothing for
+//! In: `ring`, `udp`, `packet:IF`, `xdp:IF,peer=IF[,mode=MODE][,queue=N]`, `dpdk:rings`, `dpdk:DEVICE+DEVICE`. Out: the link of a job with its settings; nothing for
 //! words that are none. Not here: whether the machine has the interfaces (`weir-datapath`).
 
 use weir_schema::{EngineChoice, Setting};
 
 /// What the words may be.
-pub(super) const TAKES: &str = "ring, xdp:INTERFACE,peer=INTERFACE[,mode=skb|drv|zc][,queue=N], dpdk:rings or dpdk:DEVICE+DEVICE";
+pub(super) const TAKES: &str = "ring, udp, packet:INTERFACE, xdp:INTERFACE[,peer=INTERFACE][,mode=skb|drv|zc][,queue=N], \
+     dpdk:rings, dpdk:DEVICE[+DEVICE]";
 
 /// The link that the words name.
 pub(super) fn backend(text: &str) -> Option<EngineChoice> {
-    if text == "ring" {
-        return Some(EngineChoice::new("ring"));
+    if ["ring", "udp"].contains(&text) {
+        return Some(EngineChoice::new(text));
+    }
+    if let Some(interface) = text.strip_prefix("packet:").filter(|name| !name.is_empty()) {
+        let mut choice = EngineChoice::new("packet");
+        let name = Setting::Text(interface.to_owned());
+        choice.settings.insert("interface".to_owned(), name);
+        return Some(choice);
     }
     if let Some(devices) = text.strip_prefix("dpdk:") {
         let devices: Vec<&str> = devices.split('+').map(str::trim).collect();
@@ -21,6 +28,7 @@ pub(super) fn backend(text: &str) -> Option<EngineChoice> {
             [one, other] if one != other && !one.is_empty() && !other.is_empty() => {
                 &["device", "peer_device"]
             }
+            [own] if !own.is_empty() => &["device"],
             _ => return None,
         };
         let settings = names.iter().zip(devices);
@@ -49,10 +57,7 @@ pub(super) fn backend(text: &str) -> Option<EngineChoice> {
             _ => return None,
         }
     }
-    choice
-        .settings
-        .contains_key("peer_interface")
-        .then_some(choice)
+    Some(choice)
 }
 
 #[cfg(test)]
@@ -86,12 +91,10 @@ mod tests {
             "",
             "dpdk",
             "dpdk:",
-            "dpdk:net_null0",
             "dpdk:net_null0+net_null0",
             "dpdk:a+b+c",
             "xdp",
             "xdp:",
-            "xdp:eth1",
             "xdp:eth1,peer=",
             "xdp:eth1,peer=eth2,mode=fast",
             "xdp:eth1,peer=eth2,queue=128",
