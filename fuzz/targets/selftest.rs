@@ -22,6 +22,7 @@ fuzz_target!(|data: &[u8]| {
         variable: &|name| (name == "CRT_TIMEOUT").then(|| "5".to_owned()),
         is_directory: &|path| !path.contains('x'),
         has_file: &|path| !path.contains('y'),
+        is_taken: &|path| !path.contains('z'),
         members: &|_| Ok(vec![RankTags { rank: 0, tags: 3 }, RankTags { rank: 7, tags: 1 }]),
         seed: 1,
         most_files: Some(1024),

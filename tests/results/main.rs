@@ -6,6 +6,7 @@ mod compare;
 mod compare_history;
 mod compare_limits;
 mod compare_shown;
+mod diagnose;
 mod doctor;
 mod history;
 mod import;
@@ -14,4 +15,5 @@ mod report;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod topo;
+mod tune;
 mod written;

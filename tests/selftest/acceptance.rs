@@ -75,7 +75,11 @@ fn a14_a_servers_time_is_in_each_latency_and_nothing_else_is() {
         };
         let median = |master: &Value| number(&master["figures"]["median_ns"]);
         let is_as_long_as_it_should = || {
-            let base = median(&of("", &["-i 1 -r 2000"])[0]);
+            let base = if crate::servers::is_long() {
+                median(&of("", &["-i 1 -r 2000"])[0])
+            } else {
+                0.0
+            };
             let busy = of(
                 "--service-time const:100",
                 &["-i 1 -r 1000", "-i 8 -r 4000"],

@@ -51,7 +51,8 @@ fn bulk_data_move_as_they_are_asked_to_or_the_nearest_way_is_named() {
             ));
         }
     }
-    let null = over("null", "--bulk-mode rma").code(2);
+    let words = "selftest --transport null -e 0:0 -s b70000 --bulk-mode rma";
+    let null = Stage::new().say(&split(words)).code(2);
     null.err("bulk mode rma: transport null does not have it");
 }
 

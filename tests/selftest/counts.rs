@@ -16,12 +16,13 @@ fn master(stage: &Stage, words: &str) -> Value {
 fn a_result_has_the_bytes_on_the_wire_and_what_servers_used() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);
-    let master = master(&stage, "-e 0:0,2 -s 'i1000 i3000' -r 250");
+    // Long enough for the kernel to count time: it does so at its ticks.
+    let master = master(&stage, "-e 0:0,2 -s 'i1000 i3000' -r 20000");
     let bytes = master["bytes_on_wire"].as_u64().unwrap();
     // With a header each way, and little else.
-    let payloads = 500 * 4000;
+    let payloads = 40_000 * 4000;
     assert!(
-        (payloads + 500 * 48..payloads + 500 * 200).contains(&bytes),
+        (payloads + 40_000 * 48..payloads + 40_000 * 200).contains(&bytes),
         "{bytes}"
     );
     assert_eq!(master["interface"]["name"], "lo");

@@ -33,6 +33,16 @@ pub(crate) fn count(of: &Value, what: &str) -> u64 {
         .unwrap_or_else(|| panic!("{what} of {of}"))
 }
 
+/// Does it over both at the same time: most of it is waiting.
+fn over_both(test: impl Fn(&'static str) + Sync) {
+    let test = &test;
+    std::thread::scope(|scope| {
+        for transport in ["tcp", "shm"] {
+            scope.spawn(move || test(transport));
+        }
+    });
+}
+
 /// Every RPC has succeeded, failed or was not sent.
 pub(crate) fn adds_up(master: &Value) {
     let parts = ["succeeded", "failed", "not_sent"].map(|part| count(master, part));
@@ -96,7 +106,7 @@ fn a_client_survives_all_kills_of_its_server() {
 
 #[test]
 fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
-    for transport in ["tcp", "shm"] {
+    over_both(|transport| {
         let stage = Stage::new();
         let serve = |rank| {
             let words = format!("--rank {rank} --transport tcp://127.0.0.1:0,shm://");
@@ -125,12 +135,12 @@ fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
         servers[0].signal(Signal::CONT);
         let words = format!("-e 0-1:0 -s 0 -r 50 --transport {transport}");
         self_test(&stage, &words).code(0);
-    }
+    });
 }
 
 #[test]
 fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
-    for transport in ["tcp", "shm"] {
+    over_both(|transport| {
         let stage = Stage::new();
         let server = Server::start(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://");
         let alone = server.descriptors();
@@ -143,7 +153,7 @@ fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
         self_test(&stage, &format!("{words} -r 50")).code(0);
         client.signal(Signal::CONT);
         client.end().code(0).out("RPC Failures: 0\n");
-    }
+    });
 }
 
 /// Bytes that mean nothing, of a seed; some begin as a client does.
@@ -305,11 +315,51 @@ fn f8_without_descriptors_the_next_are_refused_and_the_others_unharmed() {
     };
     assert!((10..64).contains(&there.len()), "{}", there.len());
     // At once, and not when its time is up.
-    assert_eq!(refused.code, DerCode::Unreachable, "{refused}");
+    assert_eq!(refused.code, DerCode::Busy, "{refused}");
+    assert!(refused.message.contains("ulimit -n"), "{refused}");
     there.iter_mut().for_each(answers);
     assert!(stage.read("log").contains("no descriptors left"));
     there.truncate(5);
     until("others find room", || connected(&server).is_ok());
     there.iter_mut().for_each(answers);
     assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn rpcs_of_the_warm_up_that_are_never_answered_have_failed() {
+    let stage = Stage::new();
+    // Its first RPC takes ten seconds, and the others wait for it.
+    let server = Server::start(&stage, "--rank 0 --service-time const:10000000");
+    let test = "selftest --path . -e 0:0 -s 0 -i 4 -r 4 --timeout";
+    let failed = stage.say(&split(&format!("{test} 1"))).code(1);
+    failed.out("\t+ Failures of 0:0: 4 -DER_TIMEDOUT (-1011)\n");
+    drop(server);
+    let server = Server::start(&stage, "--rank 0 --service-time const:10000000");
+    let client = Running::start(stage.weir(&split(&format!("{test} 60"))));
+    until("it has begun", || client.catches_signals());
+    server.works_for(5);
+    // Asks for the progress line.
+    client.signal(Signal::USR1);
+    client.signal(Signal::INT);
+    let said = client.end().code(130);
+    said.out("\t+ Failures of 0:0: 4 -DER_CANCELED (-1018)\n")
+        .err(": warm-up\n");
+}
+
+#[test]
+fn a_connection_that_is_lost_is_named_with_the_time_and_the_remedy() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    let words = "selftest -u --path . -e 0:0 -s 0 --duration 100s";
+    let client = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || client.catches_signals());
+    server.works_for(10);
+    server.signal(Signal::KILL);
+    drop(server);
+    let _again = Server::start(&stage, "--rank 0");
+    let said = client.end().code(1);
+    let said = said.out("\t+ Connection to 0:0 lost after ");
+    let said =
+        said.out(" failed with DER_UNREACH (--reconnect S looks for a server that comes back)\n");
+    said.out(" s of 100 s\n");
 }

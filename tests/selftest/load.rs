@@ -42,6 +42,27 @@ fn in_a_matrix_an_endpoint_is_called_while_no_other_is() {
 }
 
 #[test]
+fn a_plan_of_a_matrix_is_reported_pair_by_pair() {
+    let stage = Stage::new();
+    let words = "selftest --transport null -e 0:0-1 -s 0 -r 100 --matrix --show-plan";
+    stage.file("plan.json", stage.say(&split(words)).code(0).out);
+    let said = stage.say(&split("run plan.json --history off")).code(0);
+    let said = said.out("  pair by pair ");
+    let rows = said
+        .out
+        .lines()
+        .filter(|line| line.trim_start().starts_with("to 0:"));
+    let rows: Vec<&str> = rows.collect();
+    // Each with its own rate.
+    assert_eq!(rows.len(), 2, "{said}");
+    assert!(rows.iter().all(|row| row.contains("ops/s")), "{said}");
+    let words = "selftest --loopback -e 0:0 -s 0 -r 10 --first --show-plan";
+    stage.file("first.json", stage.say(&split(words)).code(0).out);
+    let said = stage.say(&split("run first.json --history off")).code(0);
+    said.out("first ").out(" to connect");
+}
+
+#[test]
 fn in_a_matrix_masters_on_servers_call_one_after_another() {
     let stage = Stage::new();
     let _servers = fast_and_slow(&stage);

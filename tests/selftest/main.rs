@@ -13,6 +13,7 @@ mod counts;
 mod end_to_end;
 mod faults;
 mod interfaces;
+mod limits;
 mod load;
 mod messages;
 mod refusals;
@@ -22,6 +23,7 @@ mod serving;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod two_hosts;
+mod words;
 
 use std::os::unix::fs::symlink;
 use std::process::Command;

@@ -156,20 +156,28 @@ fn refuse_unknown(sides: &[Counted<'_>], rule: &Rule) -> Result<(), CompareError
     let is_known = |name: &str| jobs().any(|job| !figures(job, &[name.to_owned()]).is_empty());
     let odd = rule.metrics.iter().find(|name| !is_known(name));
     odd.map_or(Ok(()), |name| {
-        let mut known: Vec<String> = names_of_loops()
-            .filter(|name| is_known(name))
-            .map(str::to_owned)
-            .collect();
-        for name in jobs().flat_map(names) {
-            if !known.contains(&name) {
-                known.push(name);
-            }
-        }
         Err(CompareError::UnknownMetric {
             name: name.clone(),
-            known,
+            known: known_figures(jobs()),
         })
     })
+}
+
+/// The names of all figures of jobs, those of loops first.
+pub(crate) fn known_figures<'a>(jobs: impl Iterator<Item = &'a JobResult>) -> Vec<String> {
+    let jobs: Vec<&JobResult> = jobs.collect();
+    let has = |name: &str| {
+        let mut jobs = jobs.iter();
+        jobs.any(|job| !figures(job, &[name.to_owned()]).is_empty())
+    };
+    let of_loops = names_of_loops().filter(|name| has(name));
+    let mut known: Vec<String> = of_loops.map(str::to_owned).collect();
+    for name in jobs.iter().flat_map(|job| names(job)) {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    known
 }
 
 fn summary(counted: &Counted<'_>) -> SideSummary {

@@ -44,6 +44,14 @@ impl Figure {
         }
     }
 
+    /// `read rate`.
+    pub(crate) fn full_name(&self) -> String {
+        match &self.kind {
+            Some(kind) => format!("{kind} {}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// Whether it is the same figure of another run.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name == other.name
@@ -69,7 +77,18 @@ fn within(metric: &Metric) -> Option<MeanOfLogarithms> {
 /// them, all that it has.
 pub(crate) fn figures(job: &JobResult, names: &[String]) -> Vec<Figure> {
     let latencies = latencies(job);
-    let of_name = |name: &str| named(job, name, &latencies);
+    let of_name = |name: &str| {
+        let found = named(job, name, &latencies);
+        match name.split_once(' ') {
+            // That of one kind, which is no headline figure.
+            Some((kind, general)) if found.is_empty() => {
+                let mut found = named(job, general, &latencies);
+                found.retain(|figure| figure.kind.as_deref() == Some(kind));
+                found
+            }
+            _ => found,
+        }
+    };
     if !names.is_empty() {
         return names.iter().flat_map(|name| of_name(name)).collect();
     }
@@ -232,6 +251,9 @@ mod tests {
         let job = job();
         let p995 = found(&job, &["p99.5"]);
         assert_eq!(p995.len(), 2);
+        let of_one = found(&job, &["write p99.5"]);
+        assert_eq!((of_one.len(), of_one[0].0.as_str()), (1, "write p99.5"));
+        assert_eq!(found(&job, &["trim p99.5"]), []);
         assert!((p995[0].1 / 9e-6 - 1.0).abs() < 0.01, "{p995:?}");
         let usual = figures(&job, &[]);
         // Two kinds of four, and the CPU time.

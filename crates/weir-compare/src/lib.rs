@@ -19,6 +19,7 @@ mod figures;
 mod job;
 mod judge;
 mod machine;
+mod one_figure;
 mod page;
 mod pair;
 mod remarks;
@@ -36,6 +37,7 @@ pub use comparison::{
 };
 pub use condition::{Condition, ConditionError, held};
 pub use machine::{csv, json, junit, markdown};
+pub use one_figure::{FigureError, one_figure};
 pub use page::page_section;
 pub use rule::{Rule, USUAL_ALPHA, USUAL_METRICS, is_of_loops, least_rounds, names_of_loops};
 pub use text::text;

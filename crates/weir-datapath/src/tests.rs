@@ -15,7 +15,9 @@ fn a_buffer_that_another_thread_frees_comes_home() {
     assert!(home.take().is_none());
     assert_eq!(home.in_use(), 64);
     let there = std::thread::spawn(move || {
-        buffers.into_iter().for_each(|buffer| other.free(buffer));
+        for buffer in buffers {
+            other.free(buffer);
+        }
         other.publish();
         other
     });

@@ -206,6 +206,13 @@ impl Flag {
         }
     }
 
+    /// The words that it takes, where its line does not name all of them.
+    fn unnamed_choices(&self) -> Option<String> {
+        let text = [self.short, self.value.unwrap_or_default()].concat();
+        let is_named = self.choices.iter().all(|choice| text.contains(choice));
+        (!is_named).then(|| format!("one of {}", self.choices.join(", ")))
+    }
+
     /// `--name=VALUE` as help texts show it.
     pub fn usage(&self) -> String {
         let name = match self.letter {
@@ -261,6 +268,8 @@ impl Flag {
             _ => ValueHint::Unknown,
         };
         let mut arg = arg.value_name(value).value_hint(hint).action(action);
+        // What is wrong with a negative number is said by whoever reads it.
+        arg = arg.allow_negative_numbers(true);
         if !self.choices.is_empty() {
             arg = arg.value_parser(PossibleValuesParser::new(self.choices));
         }
@@ -328,8 +337,9 @@ pub(crate) fn listing(flags: &[Flag]) -> String {
                 push!(out, "  {usage:COLUMN$}");
             }
             push!(out, "{}{default}\n", flag.short);
-            if let Some(need) = flag.needs {
-                for line in wrapped(&format!("acts only {}", need.when), WIDTH - COLUMN - 2) {
+            let need = flag.needs.map(|need| format!("acts only {}", need.when));
+            for remark in flag.unnamed_choices().into_iter().chain(need) {
+                for line in wrapped(&remark, WIDTH - COLUMN - 2) {
                     push!(out, "  {:COLUMN$}{line}\n", "");
                 }
             }

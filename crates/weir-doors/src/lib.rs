@@ -17,6 +17,7 @@ pub mod axio;
 pub mod beff;
 pub mod compare;
 mod date;
+pub mod diagnose;
 pub mod doctor;
 mod door;
 pub mod fio;
@@ -39,6 +40,7 @@ pub mod selftest;
 pub mod show;
 pub mod top;
 pub mod topo;
+pub mod tune;
 
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
@@ -61,6 +63,8 @@ pub const DOORS: &[Door] = &[
     report::DOOR,
     compare::DOOR,
     import::DOOR,
+    diagnose::DOOR,
+    tune::DOOR,
     doctor::DOOR,
     topo::DOOR,
     new::DOOR,

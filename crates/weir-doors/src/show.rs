@@ -172,11 +172,12 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
         let Some(flag) = flags.find(|flag| name.starts_with('-') && flag.name == bare) else {
             let near = nearest(bare, printing_flags(door).map(|flag| flag.name));
             let help = near.map_or_else(
-                || "`weir show --help` lists the words that have".to_owned(),
+                || help_with(door, name, bare),
                 |near| format!("did you mean `--{near}`?"),
             );
+            let verb = door.verb;
             return Err(Refusal::usage(format!(
-                "`{name}` has no meaning for a stored result\n  help: {help}"
+                "`{name}` has no meaning for a stored result that `{verb}` prints\n  help: {help}"
             )));
         };
         if flag.value.is_some() && !flag.optional && value.is_none() {
@@ -184,6 +185,19 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// What to do instead of a word that a door does not print by.
+fn help_with(door: &Door, name: &str, bare: &str) -> String {
+    let has = |door: &Door| printing_flags(door).any(|flag| flag.name == bare);
+    if DOORS.iter().any(|other| other.verb == "run" && has(other)) {
+        return format!("`--as run {name}` is a word of weir's own report");
+    }
+    let names: Vec<String> = printing_flags(door).map(Flag::spelling).collect();
+    match names.as_slice() {
+        [] => "`weir show --help` lists the words that have".to_owned(),
+        names => format!("`{}` takes {}", door.verb, names.join(", ")),
+    }
 }
 
 fn printing_flags(door: &Door) -> impl Iterator<Item = &'static Flag> {

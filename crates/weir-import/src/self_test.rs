@@ -51,7 +51,8 @@ fn read(text: &str) -> Result<ForeignRun, ImportError> {
             });
             is_whole = why.is_some();
         } else if let Some(job) = jobs.last_mut() {
-            is_whole |= text.starts_with("All RPCs") || is_endpoint(line);
+            let has_none = ["All RPCs for this", "No RPC for this"];
+            is_whole |= has_none.iter().any(|none| text.starts_with(none)) || is_endpoint(line);
             figure(job, line)?;
         }
     }
@@ -141,10 +142,11 @@ struct OfSize {
 
 #[derive(Debug, Deserialize)]
 struct Latency {
-    avg: f64,
-    std_dev: f64,
-    min: f64,
-    max: f64,
+    // Nothing where no RPC succeeded, as weir writes it.
+    avg: Option<f64>,
+    std_dev: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
     #[serde(default)]
     percentiles: Vec<Point>,
     #[serde(default)]
@@ -174,7 +176,7 @@ fn of_size(result: &OfSize) -> ForeignJob {
     let seconds = |name: String, ns: f64| Metric::low(name, Metric::SECONDS, ns / 1e9);
     let mut add = |before: &str, latency: &Latency| {
         let points = latency.percentiles.iter();
-        let points = points.map(|point| (format!("p{}", point.label), point.upper_bound));
+        let points = points.map(|point| (format!("p{}", point.label), Some(point.upper_bound)));
         let figures = [
             ("min".to_owned(), latency.min),
             ("max".to_owned(), latency.max),
@@ -182,7 +184,8 @@ fn of_size(result: &OfSize) -> ForeignJob {
             ("deviation".to_owned(), latency.std_dev),
         ];
         let all = points.chain(figures);
-        metrics.extend(all.map(|(name, ns)| seconds(format!("{before}{name}"), ns)));
+        let all = all.filter_map(|(name, ns)| Some(seconds(format!("{before}{name}"), ns?)));
+        metrics.extend(all);
     };
     if let Some(latency) = &result.master_latency {
         add("", latency);

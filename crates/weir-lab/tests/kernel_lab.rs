@@ -576,9 +576,11 @@ fn the_shell_answers_on_the_line_of_the_script() -> Result<()> {
         return Ok(());
     }
     // A terminal of its own.
-    let command = format!("timeout 120 {PROGRAM} shell --dev ram:8M");
+    // A `timeout` of its own group could not read from it, and whether it makes one depends on the shell.
+    let command = format!("timeout --foreground 120 {PROGRAM} shell --dev ram:8M");
     let mut child = Command::new("script")
         .args(["-qefc", &command, "/dev/null"])
+        .env("SHELL", "/bin/sh")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;

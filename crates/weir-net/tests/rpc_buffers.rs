@@ -9,10 +9,11 @@
 
 mod rpc;
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rpc::{client, client_setup, endpoints, payload, run, server_setup, skip};
-use weir_net::rpc::RpcError;
 use weir_net::rpc::client::{ClientSetup, RpcClient};
 use weir_net::rpc::link::{Link, LinkSide};
 use weir_net::rpc::ofi::{FabricChoice, OfiLink, OfiSettings};
@@ -23,6 +24,7 @@ use weir_net::rpc::shm::ShmLink;
 use weir_net::rpc::stream::StreamLink;
 use weir_net::rpc::transport::RpcTransport;
 use weir_net::rpc::wire::{OpenRequest, PayloadKind};
+use weir_net::rpc::{DerCode, RpcError};
 
 /// Low bytes of the addresses of buffers.
 type LowBytes = Arc<Mutex<Vec<usize>>>;
@@ -137,6 +139,26 @@ fn a_server_that_allows_fewer_rpcs_at_once_is_noticed() {
         assert_eq!(run(&mut client, 16, 1, 200).good, 200);
         assert_eq!(client.counters().fewer_credits, fewer);
         client.close().unwrap();
+    }
+    server.stop().unwrap();
+}
+
+#[test]
+fn taking_memory_is_given_up_when_it_is_to_end_and_the_servers_is_given_back() {
+    let server = RpcServer::start(server_setup(1, ServiceTime::None)).unwrap();
+    let memory = server.memory_left();
+    let bulk = payload((PayloadKind::Bulk, 4096), (PayloadKind::Bulk, 4096));
+    let setup = client_setup(endpoints(&server, 1), bulk);
+    let looks = Cell::new(0);
+    // The first looks are before its session is there.
+    let is_over = || looks.replace(looks.get() + 1) == 14;
+    let given_up = RpcClient::attach_unless(StreamLink::new().unwrap(), setup, &is_over);
+    let why = given_up.map(|_| ()).unwrap_err();
+    assert_eq!((why.code, looks.get()), (DerCode::Canceled, 15), "{why}");
+    let until = Instant::now() + Duration::from_secs(10);
+    while server.memory_left() != memory {
+        assert!(Instant::now() < until, "the server keeps its buffers");
+        std::thread::yield_now();
     }
     server.stop().unwrap();
 }

@@ -131,7 +131,7 @@ pub use rpc_endpoints::{
 pub use rpc_error::{UNKNOWN_RPC_ERROR, rpc_error_code, rpc_error_name};
 pub use rpc_result::{
     LatencyFigures, RPC_HISTOGRAM_BITS, RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster,
-    RpcOutcome, RpcSample, RpcServerUse, rpc_histogram, value_at,
+    RpcOutcome, RpcSample, RpcServerUse, RpcTrouble, rpc_histogram, value_at,
 };
 pub use rpc_together::{RpcProgress, RpcTogether};
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};

@@ -294,7 +294,7 @@ pub enum RpcPoll {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RpcWarmup {
-    /// 1000 RPCs, and half a second.
+    /// 1000 RPCs and half a second, no more RPCs than the job has, and none that begins after a second.
     #[default]
     Automatic,
     /// So many RPCs.

@@ -123,6 +123,9 @@ pub struct RpcMaster {
     /// Connections that were made, where a number of them was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
+    /// What befell its connections.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<RpcTrouble>,
     /// How many had succeeded by when, of a master that others were at work beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<RpcProgress>,
@@ -188,6 +191,21 @@ pub struct RpcServerUse {
     pub endpoint: RpcEndpoint,
     /// Of the thread that it runs on, which others may run on as well.
     pub cpu: CpuUse,
+}
+
+/// Connections or sessions that were lost or not to be had, those of one code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RpcTrouble {
+    /// Whose the first was.
+    pub endpoint: RpcEndpoint,
+    /// When the first was lost, from the first RPC that counts; nothing where they were not to be had.
+    pub after_ns: Option<Nanos>,
+    /// Why.
+    pub code: ErrorCode,
+    /// What the first said of itself.
+    pub cause: String,
+    /// How many there were.
+    pub count: u64,
 }
 
 /// A network interface and who used it.
@@ -312,6 +330,7 @@ impl RpcMaster {
             servers: Vec::new(),
             interface: None,
             connections: None,
+            troubles: Vec::new(),
             progress: Vec::new(),
             samples: Vec::new(),
         }

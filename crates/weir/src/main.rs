@@ -9,6 +9,7 @@ mod beff;
 mod command_turn;
 mod compare;
 mod destination;
+mod diagnose;
 mod doctor;
 mod engines;
 mod environment;
@@ -42,6 +43,7 @@ mod signals;
 mod stall;
 mod stored;
 mod topo;
+mod tune;
 mod turns;
 mod watch;
 mod web;
@@ -94,6 +96,8 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("history", history::run),
     ("compare", compare::run),
     ("import", import::run),
+    ("diagnose", diagnose::run),
+    ("tune", tune::run),
     ("doctor", doctor::run),
     ("topo", topo::run),
     ("new", new::run),
@@ -110,6 +114,7 @@ const MEASURES_NOTHING: &[&str] = &[
     "report",
     "history",
     "import",
+    "diagnose",
     "doctor",
     "topo",
     "man",
@@ -117,6 +122,7 @@ const MEASURES_NOTHING: &[&str] = &[
 ];
 
 fn dispatch(arguments: &[String]) -> Outcome {
+    turns::end_with_parent()?;
     let call = top::call(arguments);
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {

@@ -43,6 +43,28 @@ pub(crate) struct MeasureRequest<'a> {
     pub(crate) report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
 }
 
+impl<'a> MeasureRequest<'a> {
+    /// Of a plan in this process, whose result is neither stored nor kept.
+    pub(crate) const fn of(
+        plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
+        observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
+        report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
+    ) -> Self {
+        Self {
+            plan,
+            ranks: None,
+            targets: TargetsPerRank::Own,
+            timeout: None,
+            store: None,
+            keep: Keep::Never,
+            other_files: &[],
+            warnings: &[],
+            observer,
+            report,
+        }
+    }
+}
+
 /// What a door says while its plan runs.
 pub(crate) trait RunObserver {
     /// What is done before and during the run.
@@ -92,6 +114,7 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
 /// Carries it out in this process, whoever started it; the exit code.
 pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
     check_store(request.store, request.other_files)?;
+    request.keep.check()?;
     carry_out(request, Party::Threads(1), Some(request.plan))
 }
 
@@ -99,6 +122,7 @@ pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
 fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
     let mut plan = (request.plan)()?;
     check_store(request.store, request.other_files)?;
+    request.keep.check()?;
     let is_odd = |ranks: &Ranks| {
         ranks.count == 0 || (ranks.spawn != Spawn::Launcher && ranks.count > MOST_RANKS)
     };

@@ -158,8 +158,13 @@ pub(crate) const NO_TEXT: &str = "it is no text: there are bytes in it that are 
 
 /// Reads a file of at most this many bytes; why it cannot.
 pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
-    let mut text = String::new();
     let file = File::open(path).map_err(|e| e.to_string())?;
+    read_text_of(file, longest)
+}
+
+/// The same of what is open.
+pub(crate) fn read_text_of(file: impl Read, longest: u64) -> Result<String, String> {
+    let mut text = String::new();
     file.take(longest + 1)
         .read_to_string(&mut text)
         .map_err(|e| match e.kind() {

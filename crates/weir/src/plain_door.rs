@@ -4,7 +4,7 @@
 //! speaks for all.
 
 use weir_doors::{Door, DoorPath, DoorRequest, Refusal};
-use weir_schema::{Plan, RunResult, TargetsPerRank};
+use weir_schema::{Plan, RunResult};
 use weir_world::Launcher;
 
 use crate::history::Keep;
@@ -49,16 +49,14 @@ fn measure(
     keep: Keep<'_>,
 ) -> Outcome {
     measure::measure(&MeasureRequest {
-        plan: &|| Ok(plan.clone()),
-        ranks: None,
-        targets: TargetsPerRank::Own,
         timeout: timeout_of(plan),
         store,
         keep,
-        other_files: &[],
-        warnings: &[],
-        observer: &|_| Box::new(ProgressObserver::of_one_job(ProgressMode::of_terminal())),
-        report: &|result| print(path, words, result),
+        ..MeasureRequest::of(
+            &|| Ok(plan.clone()),
+            &|_| Box::new(ProgressObserver::of_one_job(ProgressMode::of_terminal())),
+            &|result| print(path, words, result),
+        )
     })
 }
 

@@ -220,6 +220,12 @@ impl ProgressObserver {
         }
     }
 
+    /// The same for jobs that say in one word what they do before they measure.
+    pub(crate) fn with_beginning(self, word: &'static str) -> Self {
+        self.shown.borrow_mut().beginning = Some(word);
+        self
+    }
+
     /// Takes the line away, for something else to be printed.
     pub(crate) fn erase(&self) {
         self.shown.borrow_mut().erase();
@@ -267,6 +273,8 @@ pub(crate) struct Shown {
     sums: VecDeque<Sum>,
     running: Vec<usize>,
     last_change: Nanos,
+    /// What jobs do before they measure.
+    beginning: Option<&'static str>,
 }
 
 impl Shown {
@@ -279,16 +287,28 @@ impl Shown {
             sums: VecDeque::new(),
             running: Vec::new(),
             last_change: Nanos(0),
+            beginning: None,
         }
     }
 
     /// Shows a view.
     pub(crate) fn show(&mut self, view: &LiveView<'_>) {
         // The run comes by at every round, and what its jobs show is dear where there are many.
-        if view.measured_ns == Nanos(0) || !self.place.is_due(view.elapsed_ns) {
+        let begins = view.measured_ns == Nanos(0);
+        if (begins && self.beginning.is_none()) || !self.place.is_due(view.elapsed_ns) {
             return;
         }
         let mut jobs = view.jobs();
+        if let Some(beginning) = self.beginning
+            && !jobs.iter().any(|job| job.released)
+            && !jobs.is_empty()
+        {
+            return self.place.show(&Snapshot {
+                t_ns: view.elapsed_ns,
+                job: format!("{}: {beginning}", self.name(&jobs)),
+                ..Snapshot::default()
+            });
+        }
         // One that gets ready has nothing to show, and does not stall.
         jobs.retain(|job| job.released);
         if !jobs.is_empty() {

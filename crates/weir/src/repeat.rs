@@ -30,6 +30,7 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
         });
     }
     measure::check_store(run.store.as_deref(), &run_door::other_files(run))?;
+    Keep::Always(run.history.as_deref()).check()?;
     signals::claim()?;
     let caught = signals::catch(None, None)?;
     let turns = Turns::new(FLAG, run.command(), &caught)?;

@@ -49,11 +49,13 @@ fn serve(settings: &ServeSettings) -> Outcome {
     }
     let ready = settings.ready_descriptor.map(open_descriptor).transpose()?;
     let hosting = hosting(settings)?;
-    if let Some(note) = exposed(&hosting) {
-        output::error(&note);
-    }
+    let exposed = exposed(&hosting);
     let host = hosting.start(Box::new(|line| output::error(&format!("note: {line}\n"))));
     let host = host.map_err(|why| lacks(&why))?;
+    // What is warned of is a server that there is.
+    if let Some(note) = exposed {
+        output::error(&note);
+    }
     for note in host.notes() {
         output::error(&format!("warning: {note}\n"));
     }

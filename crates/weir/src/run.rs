@@ -10,7 +10,7 @@ use weir_doors::run::{
 use weir_doors::{Door, Refusal, USAGE, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, LabelledResult, Style};
-use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, Word};
+use weir_schema::{Plan, RunResult, Runs, SchemaError, Warning, Word};
 use weir_units::Percent;
 use weir_world::started_rank;
 
@@ -23,7 +23,7 @@ use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
     Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks,
-    turns, written_files,
+    written_files,
 };
 
 /// The words after `run`.
@@ -53,7 +53,6 @@ fn measure(run: &Run) -> Outcome {
     if let Some(repeat) = run.repeat {
         return repeat::run(run, repeat);
     }
-    turns::end_with_parent()?;
     // One process speaks for all, whoever started them.
     let is_first = started_rank().is_none() && speaks();
     let watch = Watch::default();
@@ -65,32 +64,33 @@ fn measure(run: &Run) -> Outcome {
         (None, None)
     };
     measure::measure(&MeasureRequest {
-        plan: &|| plan_to_run(run, &run.input),
         ranks: run.ranks,
         targets: run.targets,
         timeout: run.timeout,
         store: run.store.as_deref(),
         keep: Keep::Always(run.history.as_deref()),
         other_files: &other_files(run),
-        warnings: &[],
-        observer: &|plan| {
-            let mode = progress_mode(run.options.progress);
-            let mut shown: Box<dyn RunObserver> = Box::new(ProgressObserver::new(mode, plan));
-            if let Some(live) = &live {
-                shown = live.observer(plan, shown);
-            }
-            if live.is_some() || window.is_some() {
-                shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
-            }
-            shown
-        },
-        report: &|result| {
-            let code = report(result, &run.options);
-            if let Some(window) = &window {
-                window.finish(result);
-            }
-            Ok(code)
-        },
+        ..MeasureRequest::of(
+            &|| plan_to_run(run, &run.input),
+            &|plan| {
+                let mode = progress_mode(run.options.progress);
+                let mut shown: Box<dyn RunObserver> = Box::new(ProgressObserver::new(mode, plan));
+                if let Some(live) = &live {
+                    shown = live.observer(plan, shown);
+                }
+                if live.is_some() || window.is_some() {
+                    shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
+                }
+                shown
+            },
+            &|result| {
+                let code = report(result, &run.options);
+                if let Some(window) = &window {
+                    window.finish(result);
+                }
+                Ok(code)
+            },
+        )
     })
 }
 
@@ -382,17 +382,10 @@ fn calibrate() -> Outcome {
         door: "run".to_owned(),
         ..Plan::default()
     };
-    measure::measure(&MeasureRequest {
-        plan: &|| Ok(plan.clone()),
-        ranks: None,
-        targets: TargetsPerRank::Own,
-        timeout: None,
-        store: None,
-        keep: Keep::Never,
-        other_files: &[],
-        warnings: &[],
-        observer: &|_| Box::new(Silent),
-        report: &|result| {
+    measure::measure(&MeasureRequest::of(
+        &|| Ok(plan.clone()),
+        &|_| Box::new(Silent),
+        &|result| {
             let clock = &result.clock;
             let loop_cost = result.instrument.ns_per_op.unwrap_or(f64::NAN);
             let text = format!(
@@ -403,7 +396,7 @@ fn calibrate() -> Outcome {
             );
             Ok(printed(&text))
         },
-    })
+    ))
 }
 
 fn source_name(result: &RunResult) -> &'static str {

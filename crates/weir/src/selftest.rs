@@ -4,21 +4,26 @@
 //! group has ended, the rest with the result. Not here: what the words mean (`weir-doors`), RPCs
 //! (`weir-net`).
 
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::run::{RunFormat, RunOptions, read_options as run_options};
 use weir_doors::selftest::{
     Action, DOOR, RateSearch, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun,
-    exit_code, in_style_of, log_settings, output as blocks, read, read_options, samples,
+    exit_code, has_cart_codes, in_style_of, log_settings, output as blocks, read, read_options,
+    samples,
 };
-use weir_doors::{Printed, Refusal};
+use weir_doors::{Printed, Refusal, USAGE};
 use weir_net::rpc::group::RpcGroup;
 use weir_run::execute::LiveView;
 use weir_schema::{
-    Announcement, Gravity, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank, Warning,
+    Announcement, Failure, Gravity, Plan, RankTags, RpcWorkload, RunResult, Warning,
 };
 use weir_sys::limits::most_open_files;
 
@@ -29,12 +34,12 @@ use crate::stall::StallWatch;
 use crate::turns::refuse_launcher;
 use crate::{Outcome, output, printed, repeat, run as run_door, session, signals};
 
-/// The longest file of samples that is read.
-const LONGEST_SAMPLES: u64 = 4 << 30;
+/// The longest text of samples that is read.
+const LONGEST_SAMPLES: u64 = 1 << 30;
 
 /// The words after `selftest`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    let is_cart = std::env::var("WEIR_COMPAT_EXIT").is_ok_and(|style| style == "cart");
+    let is_cart = has_cart_codes(&|name| std::env::var(name).ok())?;
     let is_logged = start_log();
     let outcome = is_logged.and_then(|()| run_words(words, is_cart));
     outcome.map_err(|refusal| Refusal {
@@ -59,6 +64,7 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
         variable: &|name| std::env::var(name).ok(),
         is_directory: &|path| Path::new(path).is_dir(),
         has_file: &|path| Path::new(path).is_file(),
+        is_taken: &|path| Path::new(path).symlink_metadata().is_ok(),
         members: &members,
         is_linked: is_linked(),
         seed,
@@ -107,10 +113,32 @@ fn members(work: &RpcWorkload) -> Result<Vec<RankTags>, String> {
 
 fn replay(file: &str, options: &SelfTestOptions, is_cart: bool) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("--replay {file}: {why}"));
-    let text = output::read_text(file, LONGEST_SAMPLES).map_err(refuse)?;
+    let text = samples_text(file).map_err(refuse)?;
     let result = samples::result(&samples::read(&text).map_err(refuse)?);
     let code = printed(&text_of(&result, options)).max(exit_code(&result, options));
     Ok(in_style_of(code, Some(&result), is_cart))
+}
+
+/// What is no text of samples is refused by its first line, so that nothing endless is read.
+fn samples_text(path: &str) -> Result<String, String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let kind = file.metadata().map_err(|e| e.to_string())?.file_type();
+    if kind.is_dir() {
+        return Err("it is a directory".to_owned());
+    }
+    if kind.is_char_device() || kind.is_block_device() {
+        return Err("it is a device; samples are in a file, or come through a pipe".to_owned());
+    }
+    let mut reader = BufReader::new(file);
+    let mut head = Vec::new();
+    let longest = samples::HEAD.len() as u64 + 64;
+    let is_read = (&mut reader).take(longest).read_until(b'\n', &mut head);
+    is_read.map_err(|e| e.to_string())?;
+    let head = String::from_utf8_lossy(&head).into_owned();
+    if head.trim_end() != samples::HEAD {
+        return Err(samples::no_head());
+    }
+    Ok(head + &output::read_text_of(reader, LONGEST_SAMPLES)?)
 }
 
 fn text_of(result: &RunResult, options: &SelfTestOptions) -> String {
@@ -133,27 +161,21 @@ pub(crate) fn printed_again(result: &RunResult, words: &[String]) -> Result<Prin
 }
 
 fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
-    let shown = AtomicUsize::new(0);
+    let shown = ShownText::new(run, 0);
     let other_files = other_files(run);
     check_samples(run)?;
     measure::measure(&MeasureRequest {
-        plan: &|| Ok(run.plan.clone()),
-        ranks: None,
-        targets: TargetsPerRank::Own,
-        timeout: None,
         store: run.store.as_deref(),
         keep: Keep::Always(run.history.as_deref()),
         other_files: &other_files,
-        warnings: &[],
-        observer: &|_| {
-            // Failures of it are told with the result.
-            let _ = output::print(&blocks::head(&run.plan, &run.options));
-            Box::new(BlockObserver::new(run, &run.plan, &shown))
-        },
-        report: &|result| {
-            let code = report(result, &run.options, &shown).max(store_samples(run, result));
-            Ok(in_style_of(code, Some(result), is_cart))
-        },
+        ..MeasureRequest::of(
+            &|| Ok(run.plan.clone()),
+            &|_| Box::new(BlockObserver::new(run, &run.plan, &shown)),
+            &|result| {
+                let code = report(result, &run.options, &shown).max(store_samples(run, result));
+                Ok(in_style_of(code, Some(result), is_cart))
+            },
+        )
     })
 }
 
@@ -170,7 +192,7 @@ fn check_samples(run: &SelfTestRun) -> Result<(), Refusal> {
         return Ok(());
     };
     output::check_writable(file)
-        .map_err(|why| Refusal::usage(why.replacen("error: ", "error: --samples: ", 1)))
+        .map_err(|why| Refusal::new(USAGE, why.replacen("error: ", "error: --samples: ", 1)))
 }
 
 /// 1 where they cannot be stored.
@@ -191,31 +213,25 @@ fn store_samples(run: &SelfTestRun, result: &RunResult) -> u8 {
 /// One step after another, until the rate is known.
 fn search(run: &SelfTestRun, is_cart: bool) -> Outcome {
     refuse_launcher("--find-max")?;
+    let keep = Keep::Always(run.history.as_deref());
     measure::check_store(run.store.as_deref(), &[])?;
-    let _ = output::print(&blocks::head(&run.plan, &run.options));
+    keep.check()?;
     let mut search = run
         .options
         .goal
         .map(|goal| RateSearch::new(run.plan.clone(), goal));
     // Blocks come with the table.
-    let shown = AtomicUsize::new(usize::MAX);
+    let shown = ShownText::new(run, usize::MAX);
     while let Some(plan) = search.as_ref().and_then(RateSearch::next_plan) {
         let found = Mutex::new(None);
-        measure::measure_alone(&MeasureRequest {
-            plan: &|| Ok(plan.clone()),
-            ranks: None,
-            targets: TargetsPerRank::Own,
-            timeout: None,
-            store: None,
-            keep: Keep::Never,
-            other_files: &[],
-            warnings: &[],
-            observer: &|plan| Box::new(BlockObserver::new(run, plan, &shown)),
-            report: &|result| {
+        measure::measure_alone(&MeasureRequest::of(
+            &|| Ok(plan.clone()),
+            &|plan| Box::new(BlockObserver::new(run, plan, &shown)),
+            &|result| {
                 *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.clone());
                 Ok(0)
             },
-        })?;
+        ))?;
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (Some(search), Some(result)) = (&mut search, found) else {
             break;
@@ -225,30 +241,45 @@ fn search(run: &SelfTestRun, is_cart: bool) -> Outcome {
     let Some(result) = search.and_then(RateSearch::into_result) else {
         return Err(Refusal::usage("--find-max: there is nothing to measure"));
     };
-    let keep = Keep::Always(run.history.as_deref());
+    shown.blocks.store(0, Ordering::Relaxed);
     measure::conclude(result, keep, run.store.as_deref(), &|result| {
-        let code = report(result, &run.options, &AtomicUsize::new(0));
+        let code = report(result, &run.options, &shown);
         Ok(in_style_of(code, Some(result), is_cart))
     })
 }
 
 /// Prints what is not printed yet; the exit code.
-fn report(result: &RunResult, options: &SelfTestOptions, shown: &AtomicUsize) -> u8 {
+fn report(result: &RunResult, options: &SelfTestOptions, shown: &ShownText) -> u8 {
     signals::release();
-    let shown = shown.load(Ordering::Relaxed);
-    let text = if shown == 0 {
+    shown.begin();
+    let first = shown.blocks.load(Ordering::Relaxed);
+    let text = if first == 0 {
         text_of(result, options)
     } else {
-        let rest = shown..result.groups.len();
+        let rest = first..result.groups.len();
         let rest = rest.map(|group| blocks::block(result, group, options));
         rest.collect::<String>() + &blocks::ending(result, options)
     };
-    let is_good = output::print(&text);
+    let is_good = output::print(&text) && !shown.is_lost.load(Ordering::Relaxed);
     for warning in disturbing(result) {
         output::error(&format!("warning: {}\n", sentence(warning)));
     }
-    session::tell_failures(result);
+    tell_failures(result);
     exit_code(result, options).max(u8::from(!is_good))
+}
+
+/// Why jobs failed; once where all pairs of sizes failed alike.
+fn tell_failures(result: &RunResult) {
+    let mut all = result.jobs().map(|job| job.failure.as_ref());
+    let first = all.next().flatten();
+    let is_alike = first.is_some_and(|first| {
+        let has_same = |other: Option<&Failure>| other.is_some_and(|f| f.message == first.message);
+        all.all(has_same)
+    });
+    match first.filter(|_| is_alike) {
+        Some(first) => output::error(&format!("error: {}\n", first.message)),
+        None => session::tell_failures(result),
+    }
 }
 
 /// Warnings of what took part in the figures beside what was measured, and of the way to the servers,
@@ -280,34 +311,68 @@ fn sentence(warning: &Warning) -> String {
     }
 }
 
+/// What is printed while a run goes on.
+struct ShownText {
+    /// What stands before the results, until it is printed.
+    head: Mutex<Option<String>>,
+    /// Groups whose blocks are printed.
+    blocks: AtomicUsize,
+    /// Something could not be printed.
+    is_lost: AtomicBool,
+}
+
+impl ShownText {
+    fn new(run: &SelfTestRun, blocks: usize) -> Self {
+        Self {
+            head: Mutex::new(Some(blocks::head(&run.plan, &run.options))),
+            blocks: AtomicUsize::new(blocks),
+            is_lost: AtomicBool::new(false),
+        }
+    }
+
+    /// The run has begun, or is over: it was not refused.
+    fn begin(&self) {
+        let head = self
+            .head
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if head.is_some_and(|head| !output::print(&head)) {
+            self.is_lost.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Prints the block of each group when it has ended, and shows how far the others are.
 struct BlockObserver<'a> {
     progress: ProgressObserver,
     stall: StallWatch,
     plan: Plan,
     options: &'a SelfTestOptions,
-    /// Groups that are printed.
-    shown: &'a AtomicUsize,
+    shown: &'a ShownText,
+    /// Why jobs were refused: pairs of sizes are often refused alike.
+    refused: RefCell<Vec<String>>,
 }
 
 impl<'a> BlockObserver<'a> {
-    fn new(run: &'a SelfTestRun, plan: &Plan, shown: &'a AtomicUsize) -> Self {
+    fn new(run: &'a SelfTestRun, plan: &Plan, shown: &'a ShownText) -> Self {
         let mode = match ProgressMode::of_terminal() {
             ProgressMode::None if run.options.has_progress => ProgressMode::Plain,
             mode => mode,
         };
         Self {
-            progress: ProgressObserver::new(mode, plan),
+            progress: ProgressObserver::new(mode, plan).with_beginning("warm-up"),
             stall: StallWatch::new(run.stall),
             plan: plan.clone(),
             options: &run.options,
             shown,
+            refused: RefCell::default(),
         }
     }
 
     /// Groups from the first that is not printed to the last that has ended.
     fn next_groups(&self, view: &LiveView<'_>) -> usize {
-        let first = self.shown.load(Ordering::Relaxed);
+        let first = self.shown.blocks.load(Ordering::Relaxed);
         let ended = view.ended();
         let has_ended = |index| ended.iter().any(|job| job.index == index);
         let groups = first..self.plan.groups.len();
@@ -318,16 +383,18 @@ impl<'a> BlockObserver<'a> {
 
 impl RunObserver for BlockObserver<'_> {
     fn announce(&self, announcement: &Announcement) {
+        self.shown.begin();
         self.progress.announce(announcement);
     }
 
     fn observe(&self, view: &LiveView<'_>) {
+        self.shown.begin();
         self.progress.observe(view);
         if let Some(note) = self.stall.look(view, &self.plan) {
             self.progress.erase();
             output::error(&note);
         }
-        let first = self.shown.load(Ordering::Relaxed);
+        let first = self.shown.blocks.load(Ordering::Relaxed);
         let next = self.next_groups(view);
         if next == first || !blocks::has_blocks(self.options) {
             return;
@@ -337,7 +404,7 @@ impl RunObserver for BlockObserver<'_> {
         let text: String = text.collect();
         self.progress.erase();
         if output::print(&text) {
-            self.shown.store(next, Ordering::Relaxed);
+            self.shown.blocks.store(next, Ordering::Relaxed);
         }
     }
 
@@ -345,7 +412,12 @@ impl RunObserver for BlockObserver<'_> {
         self.progress.done(result);
     }
 
-    fn refusal(&self, job: &str, why: &str) -> String {
-        self.progress.refusal(job, why)
+    fn refusal(&self, _job: &str, why: &str) -> String {
+        let mut refused = self.refused.borrow_mut();
+        if refused.iter().any(|known| known == why) {
+            return String::new();
+        }
+        refused.push(why.to_owned());
+        format!("error: {why}\n")
     }
 }

@@ -59,15 +59,17 @@ impl StallWatch {
 
 fn note(job: &LiveJob, plan: &Plan, limit: Nanos) -> String {
     let name = &job.name;
-    if !job.released {
-        return format!("note: {name}: still getting ready after {limit}\n");
-    }
     let planned = plan.jobs().nth(job.index);
     let timeout = planned.and_then(|(_, job)| match &job.workload {
         Workload::Rpc(work) => Some(work.timeout_ns),
         _ => None,
     });
-    let timeout = timeout.map_or_else(String::new, |time| format!(", and fail after {time}"));
+    let timeout = timeout.map_or_else(String::new, |time| format!(", and RPCs fail after {time}"));
+    if !job.released {
+        return format!(
+            "note: {name}: still connecting, or in its warm-up, after {limit}{timeout}\n"
+        );
+    }
     let out = job.in_flight;
     format!("note: {name}: no RPC has ended for {limit}; {out} are out{timeout}\n")
 }

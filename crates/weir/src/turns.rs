@@ -34,7 +34,7 @@ use crate::scratch::Scratch;
 /// The environment variable by which a process knows which run it is.
 pub(crate) const WHICH_RUN: &str = "WEIR_WHICH_RUN";
 /// The process that started it.
-const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
+pub(crate) const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
 /// While a run goes on, signals are looked for this often.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -244,7 +244,11 @@ pub(crate) fn end_with_parent() -> Result<(), Refusal> {
 }
 
 /// Waits for a run and passes signals on to it; how it ended.
-fn wait(mut child: Child, caught: &Signals, mut look: impl FnMut()) -> io::Result<ExitStatus> {
+pub(crate) fn wait(
+    mut child: Child,
+    caught: &Signals,
+    mut look: impl FnMut(),
+) -> io::Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     let mut passed_on = PassedOn::default();
     loop {

@@ -19,7 +19,7 @@ pub(super) const FLAGS: &[Flag] = &[
         GROUP,
         "Rank in the group; else the launcher's (mpirun, srun), else the next free one",
     ),
-    Flag::with_value("ranks", "N-M", GROUP, "Several ranks in this process"),
+    Flag::with_value("ranks", "N-M", GROUP, "These ranks, all in this process"),
     Flag::with_value(
         "tags",
         "T",
@@ -103,7 +103,17 @@ pub(super) const FLAGS: &[Flag] = &[
         "Memory of all buffers; 1g or a quarter of the memory, the smaller",
     ),
     Flag::with_value("max-conns", "N", LIMITS, "Connections").default("16384"),
-    Flag::with_value("max-sessions", "N", LIMITS, "Sessions of all connections").default("65536"),
+    Flag::with_value(
+        "max-sessions",
+        "N",
+        LIMITS,
+        "Sessions at once, of all its ranks and connections together",
+    )
+    .default("65536")
+    .long(
+        "A client opens one for each thread and entry of its list of endpoints, none where both sizes are 0. \
+         More are refused with DER_NOMEM, as are more than 1024 on one connection.",
+    ),
     Flag::with_value(
         "half-frame-timeout",
         "T",

@@ -9,7 +9,7 @@ use weir_units::{Bytes, Nanos};
 use crate::beff::values::{cpus, seconds};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::selftest::values::{group_name, poll, size, time, uris, whole};
+use crate::selftest::values::{group_name, listen_uris, poll, size, time, whole};
 use crate::selftest::{TableDirectory, UsedVariables};
 
 /// Most ranks of one process, and most tags of a rank.
@@ -128,7 +128,7 @@ pub(super) fn of(
         is_public: given.has("public"),
         is_cart_table: given.is("table-format", "cart"),
         transports: if given.has("transport") {
-            read.value("transport", uris)?.unwrap_or_default()
+            read.value("transport", listen_uris)?.unwrap_or_default()
         } else {
             vec![transport(interface.as_deref(), variables)?]
         },
@@ -216,8 +216,8 @@ fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
     read.refuse_both("rank", "ranks")?;
     let one = read.value("rank", |text| small(text, (0, LARGEST)))?;
     let several = read.value("ranks", |text| {
-        let wrong = || format!("it takes FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
-        let (first, last) = text.split_once('-').ok_or_else(wrong)?;
+        let wrong = || format!("it takes N or FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (first, last) = (small(first, (0, LARGEST))?, small(last, (0, LARGEST))?);
         let count = u64::from(last.checked_sub(first).ok_or_else(wrong)?) + 1;
         (count <= MOST_RANKS)

@@ -1,7 +1,9 @@
 //! The words of the command line, by the rules of `getopt_long`: names of the older program may be cut
-//! short where that is clear, letters stand together, what is no option may stand anywhere.
+//! short where that is clear, letters stand together.
 //!
 //! In: words. Out: [`GivenFlags`], and what is left. Not here: what a value asks for.
+
+use std::path::Path;
 
 use super::flags::{FLAGS, REFERENCE};
 use crate::flags::{Flag, Standing, find, nearest};
@@ -29,8 +31,8 @@ pub(super) fn parse(words: &[String]) -> Result<Taken, Refusal> {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if word == "--" {
-            for stray in rest.by_ref() {
-                taken.stray(stray);
+            if let Some(stray) = rest.next() {
+                return Err(taken.stray(stray));
             }
         } else if let Some(long) = word.strip_prefix("--") {
             let (name, inline) = match long.split_once('=') {
@@ -48,7 +50,7 @@ pub(super) fn parse(words: &[String]) -> Result<Taken, Refusal> {
         } else if let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
             taken.letters(letters, &mut rest)?;
         } else {
-            taken.stray(word);
+            return Err(taken.stray(word));
         }
     }
     Ok(taken)
@@ -161,8 +163,23 @@ impl Taken {
         Ok(())
     }
 
-    fn stray(&mut self, word: &str) {
-        self.note(format!("`{word}` is no option, and does nothing"));
+    /// A word that is no option, nor the value of one.
+    fn stray(&self, word: &str) -> Refusal {
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        let word: String = word.chars().map(clean).take(120).collect();
+        let is_size = word.starts_with(|c: char| c.is_ascii_digit() || "(eibEIB".contains(c))
+            && word.contains(|c: char| c.is_ascii_digit() || c == '(');
+        let is_plan = Path::new(&word)
+            .extension()
+            .is_some_and(|end| end == "json");
+        let help = if is_plan {
+            format!("`weir run {word}` runs a stored plan, `weir show {word}` prints a result")
+        } else if is_size && self.given.has("message-sizes") {
+            "message sizes are one word, in quotes: -s \"(0 0) (b1m 0)\"".to_owned()
+        } else {
+            "`weir selftest --help` lists the options".to_owned()
+        };
+        Refusal::usage(format!("`{word}` is no option; {help}"))
     }
 
     fn note(&mut self, note: String) {
@@ -189,7 +206,7 @@ mod tests {
         for words in [
             &["--endpoint", "0:2", "-u", "--repetitions", "5"] as &[&str],
             &["-ue0:2", "--rep=5"],
-            &["stray", "-ue", "0:2", "-r5"],
+            &["-ue", "0:2", "-r5", "--"],
             &["--end=0:2", "--use", "--repetitions-per-size=5"],
         ] {
             let given = of(words);
@@ -228,6 +245,23 @@ mod tests {
                 "--net-test: this build does not have that form",
             ),
             (&["--=3"], "no option `--`"),
+            (
+                &["-s", "0", "0", "b1m", "0"],
+                "`0` is no option; message sizes are one word, in quotes: -s \"(0 0) (b1m 0)\"",
+            ),
+            (
+                &["-s", "0", "--", "(b1m"],
+                "`(b1m` is no option; message sizes are one word",
+            ),
+            (
+                &["p.json"],
+                "`p.json` is no option; `weir run p.json` runs a stored plan",
+            ),
+            (
+                &["x", "-u"],
+                "`x` is no option; `weir selftest --help` lists",
+            ),
+            (&["-"], "`-` is no option"),
         ] {
             let refusal = parse(&list(words)).unwrap_err();
             assert_eq!(refusal.code, 2);
@@ -238,13 +272,12 @@ mod tests {
 
     #[test]
     fn options_of_older_versions_are_noted_and_do_nothing() {
-        let taken = parse(&list(&["-t", "-n", "--nopmix", "--singleton", "x"])).unwrap();
+        let taken = parse(&list(&["-t", "-n", "--nopmix", "--singleton"])).unwrap();
         assert_eq!(
             taken.notes,
             [
                 "--singleton: ignored, has no meaning",
-                "--nopmix: ignored, has no meaning",
-                "`x` is no option, and does nothing"
+                "--nopmix: ignored, has no meaning"
             ]
         );
     }

@@ -1,17 +1,19 @@
 //! The JSON of `daos health net-test -j` (spec: RPC self-test, 5).
 //!
 //! In: a result. Out: one document. Percentile p of n sorted latencies is the one at n·p/100, counted from
-//! 0; the deviation is that of a sample. Only RPCs that succeeded count.
+//! 0; the deviation is that of a sample. Only RPCs that succeeded count: where none did, figures are `null`.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use weir_schema::{
-    RpcEndpoint, RpcMaster, RpcWorkload, RunResult, expand_endpoints, expand_masters, value_at,
+    Failure, RpcEndpoint, RpcMaster, RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, expand_endpoints,
+    expand_masters, rpc_error_name,
 };
 use weir_stats::Histogram;
 
-use super::output::{first_work, work_of};
+use super::exit::{MISCELLANEOUS, UNREACHABLE, most_frequent};
+use super::output::{first_work, why_nothing, work_of};
 
 const PERCENTILES: [u64; 5] = [50, 75, 90, 95, 99];
 
@@ -28,12 +30,35 @@ pub(super) fn json(result: &RunResult) -> String {
         }
     }
     let configuration = first_work(&result.plan).map_or(Value::Null, |w| configuration(w, result));
+    let failure = failure(result);
     let document = json!({
         "response": {"configuration": configuration, "results": results},
-        "error": null,
-        "status": 0,
+        "error": failure.as_ref().map(|(why, _)| why),
+        "status": failure.as_ref().map_or(0, |(_, status)| *status),
     });
     weir_schema::json::indented(&document.to_string()) + "\n"
+}
+
+/// Why nothing at all succeeded, with the number of it.
+fn failure(result: &RunResult) -> Option<(String, i32)> {
+    let outcomes = || result.jobs().filter_map(|job| Some((job, job.rpc()?)));
+    let masters = || outcomes().flat_map(|(_, done)| &done.masters);
+    if masters().any(|master| master.succeeded > 0) {
+        return None;
+    }
+    if let Some(code) = most_frequent(result) {
+        let name = rpc_error_name(code).unwrap_or(UNKNOWN_RPC_ERROR);
+        return Some((format!("all RPCs failed, most with -{name} ({code})"), code));
+    }
+    let of_masters = masters().find_map(|master| master.failure.as_ref());
+    let of_jobs = result.jobs().find_map(|job| job.failure.as_ref());
+    let why = of_masters.or(of_jobs);
+    let lacks = |why: &&Failure| ["missing", "authentication"].contains(&why.cause.as_str());
+    let code = why.filter(lacks).map_or(MISCELLANEOUS, |_| UNREACHABLE);
+    let stopped = || result.jobs().map(why_nothing).next();
+    let why = why.map(|why| why.message.clone()).or_else(stopped);
+    let why = why.unwrap_or_else(|| "there was nothing to measure".to_owned());
+    Some((format!("no RPC was sent: {why}"), code))
 }
 
 fn configuration(work: &RpcWorkload, result: &RunResult) -> Value {
@@ -113,22 +138,35 @@ fn latency(latency: &Histogram, total: u64, failed: u64) -> Value {
     let percentile = |percent: u64| {
         let at = u128::from(n) * u128::from(percent) / 100;
         let at = u64::try_from(at).unwrap_or(n);
-        json!({
+        let (bound, count) = bound(latency, at)?;
+        Some(json!({
             "label": percent.to_string(),
-            "cumulative_count": at,
-            "upper_bound": value_at(latency, at).unwrap_or(0),
-        })
+            "cumulative_count": count,
+            "upper_bound": bound,
+        }))
     };
-    let percentiles: Vec<Value> = PERCENTILES.into_iter().map(percentile).collect();
+    let percentiles: Vec<Value> = PERCENTILES.into_iter().filter_map(percentile).collect();
+    let spread = latency.spread().map_or(0.0, |spread| spread.deviation);
     json!({
-        "avg": rounded(latency.mean().unwrap_or(0.0)),
-        "std_dev": rounded(latency.spread().map_or(0.0, |spread| spread.deviation)),
+        "avg": latency.mean().map(rounded),
+        "std_dev": latency.mean().map(|_| rounded(spread)),
         "percentiles": percentiles,
         "total_rpcs": total,
-        "min": latency.min().unwrap_or(0),
-        "max": latency.max().unwrap_or(0),
+        "min": latency.min(),
+        "max": latency.max(),
         "fail_count": failed,
     })
+}
+
+/// The latency at a place of the sorted ones, and how many are no longer.
+fn bound(latency: &Histogram, at: u64) -> Option<(u64, u64)> {
+    let (min, max) = (latency.min()?, latency.max()?);
+    let mut count = 0;
+    let bucket = latency.buckets().find(|bucket| {
+        count += bucket.count;
+        count > at
+    })?;
+    Some((bucket.middle.clamp(min, max), count))
 }
 
 /// Four decimals.

@@ -3,15 +3,15 @@
 use weir_schema::{ErrorCode, JobResult, RpcMaster, RunResult, rpc_error_code};
 
 use super::{SelfTestOptions, rate_search};
-use crate::refusal::{LACKS, USAGE};
+use crate::refusal::{LACKS, Refusal, USAGE};
 use crate::run::{self, Strict};
 
 /// An error of weir itself.
 const INTERNAL: u8 = 4;
 /// What stands for words that cannot be used, servers that cannot be reached, everything else.
 const INVALID: i32 = -1003;
-const UNREACHABLE: i32 = -1006;
-const MISCELLANEOUS: i32 = -1025;
+pub(super) const UNREACHABLE: i32 = -1006;
+pub(super) const MISCELLANEOUS: i32 = -1025;
 
 /// 0 good; 1 failures; 2 a plan that cannot be carried out; 3 servers that cannot be reached or let nobody
 /// in; 4 an error of weir itself; 128 + signal.
@@ -50,6 +50,20 @@ fn masters(result: &RunResult) -> impl Iterator<Item = &RpcMaster> {
         .flat_map(|done| &done.masters)
 }
 
+/// Whether exit codes are those of the older program.
+///
+/// # Errors
+/// The variable says something else.
+pub fn has_cart_codes(variable: &dyn Fn(&str) -> Option<String>) -> Result<bool, Refusal> {
+    match variable("WEIR_COMPAT_EXIT").as_deref() {
+        None | Some("") => Ok(false),
+        Some("cart") => Ok(true),
+        Some(other) => Err(Refusal::usage(format!(
+            "the variable WEIR_COMPAT_EXIT={other}: it takes cart; without it exit codes are weir's"
+        ))),
+    }
+}
+
 /// The same code as the older program has it, where that is asked for: the low byte of the error's
 /// number. Of a run with failures the one that came most often counts.
 pub fn in_style_of(code: u8, result: Option<&RunResult>, is_cart: bool) -> u8 {
@@ -65,7 +79,8 @@ pub fn in_style_of(code: u8, result: Option<&RunResult>, is_cart: bool) -> u8 {
     number.to_le_bytes()[0]
 }
 
-fn most_frequent(result: &RunResult) -> Option<i32> {
+/// The code that most RPCs failed with.
+pub(super) fn most_frequent(result: &RunResult) -> Option<i32> {
     let codes = masters(result).flat_map(|master| &master.endpoints);
     let codes = codes.flat_map(|one| &one.failed);
     let (code, _) = codes.max_by_key(|(_, count)| **count)?;

@@ -117,7 +117,12 @@ pub const FLAGS: &[Flag] = &[
         "warmup",
         "T|N",
         LOAD,
-        "RPCs before anything counts: a number, or a time such as 1s",
+        "RPCs before anything counts: a number, or a time such as 1s; 0 for none",
+    )
+    .long(
+        "Without it 1000, for half a second at least; no more than --repetitions-per-size asks for, and none \
+         begins after a second. With -u, and by the name self_test, two for each of --max-inflight-rpcs. One \
+         that fails counts as a failure and ends it.",
     ),
     Flag::with_value(
         "sweep-inflight",
@@ -182,7 +187,7 @@ pub const FLAGS: &[Flag] = &[
         "transport",
         "WORD",
         SERVERS,
-        "How data moves: tcp, shm, ofi+tcp, null",
+        "How data moves: tcp, shm, ofi+PROVIDER; null calls nobody",
     )
     .long("Without it D_PROVIDER, else what the table of the group says."),
     Flag::with_value(

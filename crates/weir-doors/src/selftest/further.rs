@@ -3,12 +3,15 @@
 //! In: what a master measured, how it is shown. Out: lines. Spec: RPC self-test, 4, 7 and 12. Not here:
 //! the block itself (`output`).
 
-use weir_schema::{RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcVerify, RpcWorkload};
+use weir_schema::{
+    Job, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcTrouble, RpcVerify, RpcWorkload,
+};
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
-use super::output::{Scale, bandwidth};
+use super::output::{Scale, bandwidth, ordinal, percentile, percentile_of};
 use super::{SelfTestOptions, TimeUnit};
+use crate::beff::values::cpus;
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
@@ -19,6 +22,7 @@ const MOST_SERVERS: usize = 16;
 
 /// Every line below the block of a master.
 pub(super) fn lines(
+    job: &Job,
     work: &RpcWorkload,
     master: &RpcMaster,
     options: &SelfTestOptions,
@@ -37,11 +41,15 @@ pub(super) fn lines(
     if let (Some(asked), Some(made)) = (work.connections, master.connections) {
         lines.push(format!("Connections: {made} of {asked}"));
     }
+    let troubles = master.troubles.iter();
+    lines.extend(troubles.map(|one| trouble_line(work, master, one)));
+    lines.extend(early_end(work, master));
     lines.extend(slow_endpoints(master, options));
     lines.extend(first_lines(master, options));
     if master.overload {
         lines.push("The rate was not kept".to_owned());
     }
+    lines.extend(loop_line(work, options));
     lines.extend(both_latencies(master, options));
     lines.extend(client_line(master, options));
     lines.extend(
@@ -71,8 +79,81 @@ pub(super) fn lines(
     }
     if options.is_verbose {
         lines.extend(verbose(master));
+        lines.extend(threads_line(job, work, master));
     }
     lines
+}
+
+/// What latencies begin with, where more is said of them than the older program does.
+fn loop_line(work: &RpcWorkload, options: &SelfTestOptions) -> Option<String> {
+    let is_asked = options.is_verbose || !options.percentiles.is_empty();
+    let line = if work.load.pacing.schedule.is_some() {
+        "Open loop: latencies count from when an RPC was due"
+    } else {
+        "Closed loop: an RPC is sent when another has ended, and its latency counts from then"
+    };
+    is_asked.then(|| line.to_owned())
+}
+
+/// Whether the threads of this command are pinned: they are where each has one of its CPUs.
+fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<String> {
+    let own = master
+        .interface
+        .as_ref()
+        .filter(|_| work.masters.is_empty())?;
+    let threads = job.clones.max(1);
+    let count = cpus(&own.client_cpus).ok()?.len();
+    let how = if count == threads as usize {
+        "each pinned to a CPU".to_owned()
+    } else {
+        format!("not pinned: they may move among {count} CPUs (taskset limits them)")
+    };
+    Some(format!("Threads: {threads}, {how}"))
+}
+
+/// What befell connections: which, when, why, and what helps.
+fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> String {
+    let RpcTrouble {
+        endpoint,
+        after_ns,
+        code,
+        cause,
+        count,
+    } = one;
+    let Some(after) = after_ns else {
+        return format!("Refused: {count}, the first of {endpoint}: {cause} ({code})");
+    };
+    let counts = master
+        .endpoints
+        .iter()
+        .filter_map(|one| one.failed.get(code));
+    let failed: u64 = counts.sum();
+    let others = match count {
+        1 => String::new(),
+        _ => format!(", the first of {count}"),
+    };
+    let remedy = match work.reconnect_ns {
+        Some(_) => "",
+        None => " (--reconnect S looks for a server that comes back)",
+    };
+    format!(
+        "Connection to {endpoint} lost after {:.3} s{others}: {cause}; {failed} RPCs failed with \
+         {code}{remedy}",
+        after.as_secs_f64()
+    )
+}
+
+/// A test whose time was not up when nobody was left to call.
+fn early_end(work: &RpcWorkload, master: &RpcMaster) -> Option<String> {
+    let asked = work.load.bounds.runtime_ns?;
+    let was_lost = master.troubles.iter().any(|one| one.after_ns.is_some());
+    let took = master.duration_ns;
+    // The last tenth may have been its last RPCs'.
+    let is_early = was_lost && took < Nanos(asked.0 / 10 * 9);
+    is_early.then(|| {
+        let (took, asked) = (took.as_secs_f64(), asked.as_secs_f64());
+        format!("Ended after {took:.3} s of {asked} s")
+    })
 }
 
 /// In an open loop an RPC may wait before it is sent: latency from when it was due, and that of the server.
@@ -87,8 +168,8 @@ fn both_latencies(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> 
     };
     let line = |what: &str, of: &Histogram| {
         let at = |percent: &f64| {
-            let time = of.percentile(*percent)?;
-            Some(format!("{percent}th {}", scale.text(Nanos(time))))
+            let time = percentile_of(of, *percent)?;
+            Some(format!("{} {}", ordinal(*percent), scale.text(time)))
         };
         let longest = of
             .max()
@@ -166,14 +247,13 @@ fn percentile_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String
         return Vec::new();
     };
     let scale = Scale::of(options.unit, figures);
+    // As wide as `25th  %` of the block, and a blank before each sign.
+    let longest = list.iter().map(|percent| ordinal(*percent).len()).max();
+    let width = longest.map_or(0, |longest| longest + 1).max(6);
     let one = |percent: &f64| {
-        let time = Nanos(master.latency.percentile(*percent)?);
-        let label = format!("{percent}th");
-        Some(format!(
-            "{label:<6}%: {} {}",
-            scale.text(time),
-            scale.unit()
-        ))
+        let time = scale.text(percentile(master, *percent)?);
+        let label = ordinal(*percent);
+        Some(format!("{label:<width$}%: {time} {}", scale.unit()))
     };
     list.iter().filter_map(one).collect()
 }

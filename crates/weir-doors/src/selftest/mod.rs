@@ -7,6 +7,7 @@
 
 mod argv;
 mod cart;
+mod contradictions;
 mod endpoints;
 mod exit;
 mod flags;
@@ -16,7 +17,9 @@ mod head;
 pub mod output;
 mod plan;
 mod rate_search;
+mod rate_table;
 mod rows;
+mod sampled_result;
 pub mod samples;
 mod sizes;
 mod surroundings;
@@ -29,7 +32,7 @@ use clap::Command;
 use weir_schema::{EndpointSet, Plan, RankTags, RpcWorkload};
 use weir_units::Nanos;
 
-pub use exit::{exit_code, in_style_of};
+pub use exit::{exit_code, has_cart_codes, in_style_of};
 pub use flags::FLAGS;
 pub use rate_search::{RateGoal, RateSearch};
 pub use sizes::MessagePair;
@@ -72,6 +75,8 @@ pub struct SelfTestEnvironment<'a> {
     pub is_directory: &'a dyn Fn(&str) -> bool,
     /// Whether a path is that of a file.
     pub has_file: &'a dyn Fn(&str) -> bool,
+    /// Whether there is anything at a path, a file or something else.
+    pub is_taken: &'a dyn Fn(&str) -> bool,
     /// The members of the group that a workload names, where an endpoint says `all`.
     pub members: &'a dyn Fn(&RpcWorkload) -> Result<Vec<RankTags>, String>,
     /// The words were given to a link with the older program's name.
@@ -361,10 +366,6 @@ fn refuse_absent_table(
     let Some(table) = &work.table else {
         return Ok(());
     };
-    if work.transport.as_deref() == Some("null") {
-        // There is nobody to be found.
-        return Ok(());
-    }
     if (environment.has_file)(&table_file(table, &work.group)) {
         return Ok(());
     }
@@ -376,17 +377,23 @@ fn refuse_absent_table(
         let files = places.iter().map(|one| table_file(&one.path, &work.group));
         files.collect()
     };
+    let named = looked.iter().map(|path| {
+        if (environment.is_taken)(path) {
+            format!("{path}, which is no regular file")
+        } else {
+            path.clone()
+        }
+    });
+    let (group, named) = (&work.group, named.collect::<Vec<_>>().join(", "));
     let mut refusal = Refusal::lacks(format!(
-        "no table of group `{}` (looked for {})\n  help: start a server with `weir rpc serve --group \
-         {}`, or name servers with --target",
-        work.group,
-        looked.join(", "),
-        work.group
+        "no table of group `{group}` (looked for {named})\n  help: start a server with `weir rpc serve \
+         --group {group}`, name servers with --target tcp://HOST:PORT, or let --loopback start one for \
+         this run"
     ));
     if !given.has("use-daos-agent-env") && work.transport.is_none() {
         let provider = "Error: provider (D_PROVIDER) is not set\nExample: export \
                         D_PROVIDER='ofi+tcp'\n";
-        refusal.message.insert_str(0, provider);
+        refusal.message.push_str(provider);
     }
     Err(refusal)
 }

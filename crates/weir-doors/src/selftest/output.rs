@@ -4,14 +4,16 @@
 //! (`rows`), weir's own JSON (`weir-report`), the exit code.
 
 use weir_schema::{
-    ErrorCode, Job, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult, RpcMaster,
-    RpcOutcome, RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    ErrorCode, Job, JobResult, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult,
+    RpcMaster, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    value_at,
 };
+use weir_stats::Histogram;
 use weir_units::Nanos;
 
 use super::sizes::MessagePair;
 use super::{
-    SelfTestFormat, SelfTestOptions, TimeUnit, cart, further, head, rate_search, rows, sweep,
+    SelfTestFormat, SelfTestOptions, TimeUnit, cart, further, head, rate_table, rows, sweep,
 };
 use crate::pair_table;
 
@@ -63,9 +65,7 @@ pub fn block(result: &RunResult, group: usize, options: &SelfTestOptions) -> Str
     let done = result.groups.get(group);
     if let (SelfTestFormat::Text, Some(planned), Some(done)) = (options.format, planned, done) {
         for (job, done) in planned.jobs.iter().zip(&done.jobs) {
-            if let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) {
-                of_job(&mut out, work, outcome, options);
-            }
+            of_job(&mut out, job, done, options);
         }
     }
     out
@@ -83,7 +83,7 @@ pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
         return String::new();
     }
     let mut out = match &options.goal {
-        Some(goal) => rate_search::text(result, goal, options),
+        Some(goal) => rate_table::text(result, goal, options),
         None => sweep::tables(result),
     };
     if let Some(load) = result.host.load_average.filter(|_| options.is_verbose) {
@@ -104,7 +104,10 @@ pub fn has_blocks(options: &SelfTestOptions) -> bool {
     options.format == SelfTestFormat::Text
 }
 
-fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &SelfTestOptions) {
+fn of_job(out: &mut String, job: &Job, result: &JobResult, options: &SelfTestOptions) {
+    let (Some(work), Some(done)) = (work_of(job), result.rpc()) else {
+        return;
+    };
     let pair = MessagePair {
         request: work.request,
         reply: work.reply,
@@ -117,12 +120,18 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
         work.in_flight()
     );
     for master in &done.masters {
-        match &master.failure {
-            Some(failure) => {
-                let why = &failure.message;
-                push!(out, "Master Endpoint {} FAILED: {why}\n\n", master.endpoint);
-            }
-            None => of_master(out, work, master, options),
+        if let Some(failure) = &master.failure {
+            let why = &failure.message;
+            push!(out, "Master Endpoint {} FAILED: {why}\n\n", master.endpoint);
+            continue;
+        }
+        of_master(out, work, (master, result), options);
+        let more = further::lines(job, work, master, options);
+        for line in &more {
+            push!(out, "\t+ {line}\n");
+        }
+        if !more.is_empty() {
+            out.push('\n');
         }
     }
     if work.matrix {
@@ -139,26 +148,60 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
     }
 }
 
-fn of_master(out: &mut String, work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) {
+fn of_master(
+    out: &mut String,
+    work: &RpcWorkload,
+    (master, job): (&RpcMaster, &JobResult),
+    options: &SelfTestOptions,
+) {
     let title = format!("Master Endpoint {}", master.endpoint);
     push!(out, "{title}\n{}\n", "-".repeat(title.len()));
     let (label, bandwidth) = bandwidth(work, master.rate(), options);
     push!(out, "\tRPC Bandwidth ({label}): {bandwidth:.2}\n");
     push!(out, "\tRPC Throughput (RPCs/sec): {:.0}\n", master.rate());
     match &master.figures {
-        None => out.push_str("\tAll RPCs for this message size failed\n"),
+        None if master.failed > 0 => {
+            out.push_str("\tAll RPCs for this message size failed\n");
+            for line in failed_endpoints(master) {
+                push!(out, "\t+ {line}\n");
+            }
+        }
+        None => {
+            let why = why_nothing(job);
+            push!(out, "\tNo RPC for this message size was sent: {why}\n");
+        }
         Some(figures) => {
             let scale = Scale::of(options.unit, figures);
             latencies(out, master, figures, scale);
             endpoints(out, master, scale);
         }
     }
-    let more = further::lines(work, master, options);
-    for line in &more {
-        push!(out, "\t+ {line}\n");
-    }
-    if !more.is_empty() {
-        out.push('\n');
+}
+
+/// Endpoints that are named where every RPC has failed; the result has them all.
+const MOST_FAILED: usize = 16;
+
+/// Which codes came from which endpoints.
+fn failed_endpoints(master: &RpcMaster) -> Vec<String> {
+    let failed = || master.endpoints.iter().filter(|one| one.failures() > 0);
+    let line = |one: &RpcEndpointResult| {
+        let codes = by_code(one).into_iter();
+        let codes = codes.map(|(number, name, count)| format!("{count} -{name} ({number})"));
+        let codes: Vec<String> = codes.collect();
+        format!("Failures of {}: {}", one.endpoint, codes.join(", "))
+    };
+    let more = failed().count().saturating_sub(MOST_FAILED);
+    let more = (more > 0).then(|| format!("Failures of {more} more endpoints"));
+    failed().take(MOST_FAILED).map(line).chain(more).collect()
+}
+
+/// Why a job has sent nothing.
+pub(super) fn why_nothing(job: &JobResult) -> String {
+    match (&job.failure, job.state) {
+        (Some(failure), _) => failure.message.clone(),
+        (None, State::Stopped) => "the run was interrupted before".to_owned(),
+        (None, State::NotStarted) => "the run ended before".to_owned(),
+        (None, _) => "its time was over before".to_owned(),
     }
 }
 
@@ -185,6 +228,46 @@ pub(super) fn bandwidth(
     } else {
         ("MB/sec", rate * bytes / MIB)
     }
+}
+
+/// A percentile of the latencies of a master, by the rule of its median: of n sorted ones that at n·p/100,
+/// counted from 0.
+pub(super) fn percentile(master: &RpcMaster, percent: f64) -> Option<Nanos> {
+    let is = |quarter: f64| (percent - quarter).abs() < f64::EPSILON;
+    match &master.figures {
+        // They may be known more exactly than the histogram has them.
+        Some(figures) if is(25.0) => Some(figures.p25_ns),
+        Some(figures) if is(50.0) => Some(figures.median_ns),
+        Some(figures) if is(75.0) => Some(figures.p75_ns),
+        _ => percentile_of(&master.latency, percent),
+    }
+}
+
+/// The same of any latencies.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts far below 2^53, and no percentile is negative"
+)]
+pub(super) fn percentile_of(latency: &Histogram, percent: f64) -> Option<Nanos> {
+    let last = latency.count().checked_sub(1)?;
+    // 1000 · 99.9 / 100 is 999.
+    let at = (latency.count() as f64 * percent / 100.0 + 1e-6) as u64;
+    value_at(latency, at.min(last)).map(Nanos)
+}
+
+/// `90th`, `99.9th`, `91st`.
+pub(super) fn ordinal(percent: f64) -> String {
+    let text = percent.to_string();
+    let is_odd = text.contains('.') || ["11", "12", "13"].contains(&text.as_str());
+    let ending = match text.chars().last().filter(|_| !is_odd) {
+        Some('1') => "st",
+        Some('2') => "nd",
+        Some('3') => "rd",
+        _ => "th",
+    };
+    text + ending
 }
 
 /// How latencies are written.

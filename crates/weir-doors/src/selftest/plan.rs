@@ -11,6 +11,7 @@ use weir_schema::{
 use weir_units::{Iops, Nanos, QueueDepth};
 
 use super::argv::refuse_named;
+use super::contradictions::refuse_contradictions;
 use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
@@ -24,72 +25,6 @@ use crate::refusal::Refusal;
 const MOST_THREADS: u64 = 1024;
 /// Tags of a server of the run's own, where nothing says how many: enough for those of the defaults.
 const LOOPBACK_TAGS: u32 = 3;
-
-/// Options that other options leave nothing to do for, and why.
-const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
-    (
-        "matrix",
-        &[
-            "threads",
-            "rate",
-            "duration",
-            "spread",
-            "inflight-per-endpoint",
-        ],
-        "one thread has its RPCs in flight to one endpoint after another, a number to each",
-    ),
-    (
-        "first",
-        &["warmup"],
-        "the first RPC is that of a new connection",
-    ),
-    (
-        "connect-storm",
-        &[
-            "repetitions-per-size",
-            "duration",
-            "matrix",
-            "master-endpoint",
-            "threads",
-            "warmup",
-        ],
-        "this command has one RPC on each connection",
-    ),
-    (
-        "find-max",
-        &[
-            "rate",
-            "sweep-inflight",
-            "matrix",
-            "connect-storm",
-            "first",
-            "show-plan",
-        ],
-        "each step has a rate that follows from the one before",
-    ),
-    (
-        "samples",
-        &["rate", "find-max"],
-        "the latencies of samples are from when RPCs were sent, not from when they were due",
-    ),
-    (
-        "repeat",
-        &[
-            "find-max",
-            "samples",
-            "dry-run",
-            "show-plan",
-            "stall-timeout",
-            "Mbits",
-            "time-unit",
-            "percentiles",
-            "verbose",
-            "strict-rate",
-            "progress",
-        ],
-        "the report is that of several runs",
-    ),
-];
 
 /// A plan and what is said about how it came about.
 pub(super) struct Made {
@@ -196,8 +131,25 @@ pub(super) fn of(
         groups,
         ..Plan::new("selftest", "selftest", Vec::new())
     };
+    notes.extend(cut_depth(given, &common));
     notes.extend(used.notes());
     Ok(Made { plan, notes })
+}
+
+/// That so many at once as were asked for there never are.
+fn cut_depth(given: &GivenFlags, work: &RpcWorkload) -> Option<String> {
+    let asked = given
+        .text("max-inflight-rpcs")
+        .filter(|_| given.has("max-inflight-rpcs"))?;
+    let all = work
+        .load
+        .bounds
+        .operations
+        .filter(|_| work.connections.is_none())?;
+    let is_cut = asked.parse::<u64>().is_ok_and(|asked| asked > all);
+    is_cut.then(|| {
+        format!("--max-inflight-rpcs {asked}: there are {all} RPCs in all, and no more at once")
+    })
 }
 
 /// Files that are open for other reasons.
@@ -219,30 +171,6 @@ fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Optio
         .filter(|_| count < asked)
         .map(|most| format!("a process may have {most} files open here: {count} connections"));
     (u32::try_from(count).unwrap_or(u32::MAX), note)
-}
-
-fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
-    let places: Vec<&str> = ["loopback", "target", "path"]
-        .into_iter()
-        .filter(|name| given.has(name))
-        .collect();
-    if let [one, other, ..] = places.as_slice() {
-        return Err(refuse_named(
-            one,
-            given.text(one).unwrap_or_default(),
-            &format!("--{other} says elsewhere where the servers are; leave one out"),
-        ));
-    }
-    for (one, others, why) in EXCLUSIVE {
-        let other = others.iter().find(|other| given.has(other));
-        if let Some(other) = other.filter(|_| given.has(one)) {
-            let why = format!("{why}; leave out --{other} or this");
-            return Err(refuse_named(one, given.text(one).unwrap_or_default(), &why));
-        }
-    }
-    given
-        .refusal()
-        .map_or(Ok(()), |why| Err(Refusal::usage(why)))
 }
 
 /// Threads of the own master, where that is the one that asks.
@@ -276,9 +204,9 @@ fn workload(
             values::group_name(text).map_err(|why| format!("{wrong}: {why}"))
         })?
         .unwrap_or_default(),
-        targets: value(given, "target", values::uris)?.unwrap_or_default(),
+        targets: value(given, "target", values::server_uris)?.unwrap_or_default(),
         loopback: loopback(given)?,
-        transport: value(given, "transport", values::transport)?,
+        transport: value(given, "transport", values::transport_or_null)?,
         endpoints,
         masters: sets(given, "master-endpoint")?,
         buffer_low_byte: low_byte(given)?.and_then(Result::ok),
@@ -408,7 +336,11 @@ fn set_depth(
     work.warmup = match value(given, "warmup", values::warmup)? {
         Some(warmup) => warmup,
         // As short as it can be without the set-up of connections in the maximum.
-        None if is_compat => RpcWarmup::Requests { count: 2 * depth },
+        None if is_compat => {
+            let most = work.load.bounds.operations.unwrap_or(u64::MAX);
+            let count = (2 * depth).min(most);
+            RpcWarmup::Requests { count }
+        }
         None => RpcWarmup::Automatic,
     };
     Ok(())

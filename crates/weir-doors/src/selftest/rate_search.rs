@@ -1,25 +1,28 @@
 //! `--find-max`: the highest rate at which a percentile of the latency stays below a limit.
 //!
 //! In: a plan, and what each of its steps measured. Out: the plan of the next step, until the rate is
-//! known; the result of all steps, and its text. A pair of sizes first has as many RPCs as go with those
-//! in flight; then the rate is halved in between, in at most twelve steps. Not here: running a step.
+//! known; the result of all steps. A pair of sizes first has as many RPCs as go with those in flight; then the
+//! rate is halved in between, in at most twelve steps. Not here: running a step, the text (`rate_table`).
 
 use std::cmp::Ordering;
 
 use weir_schema::{
     Group, Job, KindName, Plan, RPC_KINDS, RpcMaster, RpcOutcome, RpcWorkload, RunResult, Schedule,
+    State,
 };
 use weir_units::{Iops, Nanos};
 
-use super::output::{self, work_of};
+use super::output::{percentile, work_of};
 use super::plan::rate_sharers;
 use super::sizes::MessagePair;
-use super::{SelfTestOptions, values};
+use super::values;
 
 /// Steps with a rate, of each pair of sizes.
 const STEPS: u32 = 12;
 /// A rate is known where what is kept and what is not differ by no more than this share.
 const FINE: f64 = 0.01;
+/// A rate of which less than this share was reached is not kept.
+const REACHED: f64 = 0.99;
 /// So long a step takes where nothing bounds it.
 pub(super) const STEP: Nanos = Nanos::SECOND;
 
@@ -58,15 +61,77 @@ pub(super) fn goal(text: &str, is_poisson: bool) -> Result<RateGoal, String> {
     })
 }
 
+/// Why a rate is not kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RateMiss {
+    /// It was ended early.
+    Interrupted,
+    /// So many RPCs failed, or had wrong payloads.
+    Failed(u64),
+    /// So many were not sent.
+    NotSent(u64),
+    /// A master measured nothing.
+    NoMaster,
+    /// This share of it was reached.
+    Rate(f64),
+    /// The percentile is not below the limit.
+    Latency,
+}
+
 impl RateGoal {
-    /// Whether every master has kept it, and its rate.
-    fn is_kept_by(&self, done: &RpcOutcome) -> bool {
-        let is_kept = |master: &RpcMaster| {
-            let latency = master.latency.percentile(self.percent);
-            let is_below = latency.is_some_and(|ns| ns < self.below.0);
-            is_below && !master.overload && !master.has_failed()
+    /// Why a rate is not kept by every master; nothing where it is.
+    pub(super) fn misses(&self, step: &DoneStep<'_>) -> Vec<RateMiss> {
+        let masters = || step.outcome.masters.iter();
+        let sum = |of: fn(&RpcMaster) -> u64| masters().map(of).sum::<u64>();
+        let mut misses = Vec::new();
+        if step.is_cut {
+            misses.push(RateMiss::Interrupted);
+        }
+        if step.outcome.masters.is_empty() || masters().any(|one| one.failure.is_some()) {
+            misses.push(RateMiss::NoMaster);
+        }
+        let failed = sum(|one| one.failed + one.mismatches);
+        if failed > 0 {
+            misses.push(RateMiss::Failed(failed));
+        }
+        let not_sent = sum(|one| one.not_sent);
+        if not_sent > 0 && !step.is_cut {
+            misses.push(RateMiss::NotSent(not_sent));
+        }
+        let rate = step.rate.unwrap_or_default();
+        if masters().any(|one| one.overload || !self.reaches(one, rate)) {
+            let lowest = masters().map(RpcMaster::rate).min_by(f64::total_cmp);
+            misses.push(RateMiss::Rate(lowest.unwrap_or_default() / rate));
+        }
+        let is_below =
+            |one: &RpcMaster| percentile(one, self.percent).is_some_and(|t| t < self.below);
+        if !masters().all(is_below) {
+            misses.push(RateMiss::Latency);
+        }
+        misses
+    }
+
+    /// Whether a master had 99 % of the RPCs that the rate comes to in its time, but for one that is not due
+    /// any more, or as many as chance leaves out.
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+    fn reaches(&self, master: &RpcMaster, rate: f64) -> bool {
+        let due = rate * master.duration_ns.as_secs_f64();
+        let chance = if self.is_poisson {
+            3.0 * due.sqrt()
+        } else {
+            0.0
         };
-        !done.masters.is_empty() && done.masters.iter().all(is_kept)
+        master.succeeded as f64 + chance.max(1.0) >= REACHED * due
+    }
+
+    /// Of fewer RPCs the percentile is the longest of them.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a percentile is above 0 and below 100, with few digits"
+    )]
+    pub(super) fn least_rpcs(&self) -> u64 {
+        (100.0 / (100.0 - self.percent) - 1e-6).ceil() as u64
     }
 }
 
@@ -134,10 +199,11 @@ impl RateSearch {
 
     /// What the step has measured.
     pub fn take(&mut self, result: RunResult) {
-        let outcome = result.jobs().find_map(|job| job.rpc());
-        let rates = outcome.map(|done| done.masters.iter().map(RpcMaster::rate));
+        let pairs = steps(&result);
+        let step = pairs.first().and_then(|(_, steps)| steps.first());
+        let rates = step.map(|step| step.outcome.masters.iter().map(RpcMaster::rate));
         let rate = rates.and_then(|all| all.min_by(f64::total_cmp));
-        let is_kept = outcome.is_some_and(|done| self.goal.is_kept_by(done));
+        let is_kept = step.is_some_and(|step| self.goal.misses(step).is_empty());
         self.is_over = result.ended_by.is_some() || rate.is_none();
         self.step = match self.step {
             None => rate.filter(|rate| *rate > 0.0).map(|rate| RateStep {
@@ -207,16 +273,18 @@ fn append(done: &mut RunResult, mut later: RunResult) {
 }
 
 /// A step of a result: its group, what was asked for and what came of it.
-struct DoneStep<'a> {
-    group: usize,
-    work: &'a RpcWorkload,
+pub(super) struct DoneStep<'a> {
+    pub(super) group: usize,
+    pub(super) work: &'a RpcWorkload,
     /// Of each master; none where as many went as could.
-    rate: Option<f64>,
-    outcome: &'a RpcOutcome,
+    pub(super) rate: Option<f64>,
+    pub(super) outcome: &'a RpcOutcome,
+    /// It was ended early.
+    pub(super) is_cut: bool,
 }
 
 /// The steps of each pair of sizes.
-fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)> {
+pub(super) fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)> {
     let mut pairs: Vec<(MessagePair, Vec<DoneStep<'_>>)> = Vec::new();
     for ((group, job), done) in result.plan.jobs().zip(result.jobs()) {
         let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
@@ -231,6 +299,7 @@ fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)> {
             work,
             rate: rate_of(job, work),
             outcome,
+            is_cut: done.state == State::Stopped,
         };
         match pairs
             .last_mut()
@@ -252,10 +321,9 @@ fn rate_of(job: &Job, work: &RpcWorkload) -> Option<f64> {
 }
 
 /// The step with the highest rate that keeps it.
-fn best<'r, 'a>(goal: &RateGoal, steps: &'r [DoneStep<'a>]) -> Option<&'r DoneStep<'a>> {
-    let kept = steps
-        .iter()
-        .filter(|step| step.rate.is_some() && goal.is_kept_by(step.outcome));
+pub(super) fn best<'r, 'a>(goal: &RateGoal, steps: &'r [DoneStep<'a>]) -> Option<&'r DoneStep<'a>> {
+    let paced = steps.iter().filter(|step| step.rate.is_some());
+    let kept = paced.filter(|step| goal.misses(step).is_empty());
     kept.max_by(|one, other| one.rate.partial_cmp(&other.rate).unwrap_or(Ordering::Equal))
 }
 
@@ -265,61 +333,12 @@ pub(super) fn has_all(result: &RunResult, goal: &RateGoal) -> bool {
     !pairs.is_empty() && pairs.iter().all(|(_, steps)| best(goal, steps).is_some())
 }
 
-/// For each pair of sizes the block of the highest rate that keeps the limit, and a table of the steps.
-pub(super) fn text(result: &RunResult, goal: &RateGoal, options: &SelfTestOptions) -> String {
-    let mut out = String::new();
-    for (pair, steps) in steps(result) {
-        let best = best(goal, &steps);
-        if let Some(best) = best {
-            out += &output::block(result, best.group, options);
-        }
-        push!(
-            out,
-            "+ Highest rate of {} with {}th % below {}\n",
-            pair.words(),
-            goal.percent,
-            goal.below
-        );
-        let name = format!("{}th % (us)", goal.percent);
-        push!(out, "+ {:>14} {:>14} {name:>14}\n", "asked/sec", "RPCs/sec");
-        for step in &steps {
-            row(&mut out, goal, step);
-        }
-        match best.and_then(|best| Some((best.rate?, best.work.masters.len()))) {
-            Some((rate, 0)) => push!(out, "+ Found: {rate:.0} RPCs/sec\n\n"),
-            Some((rate, _)) => push!(out, "+ Found: {rate:.0} RPCs/sec of each master\n\n"),
-            None => push!(out, "+ None of these rates keeps it\n\n"),
-        }
-    }
-    out
-}
-
-fn row(out: &mut String, goal: &RateGoal, step: &DoneStep<'_>) {
-    let asked = match step.rate {
-        Some(rate) => format!("{rate:.0}"),
-        None => "any".to_owned(),
-    };
-    let masters = || step.outcome.masters.iter();
-    let latency = masters().filter_map(|master| master.latency.percentile(goal.percent));
-    let latency = match latency.max() {
-        Some(ns) => format!("{}.{:03}", ns / 1000, ns % 1000),
-        None => "NA".to_owned(),
-    };
-    let lowest = masters().map(RpcMaster::rate).min_by(f64::total_cmp);
-    let is_kept = step.rate.is_some() && goal.is_kept_by(step.outcome);
-    let verdict = if is_kept { " kept" } else { "" };
-    push!(
-        out,
-        "+ {asked:>14} {:>14.0} {latency:>14}{verdict}\n",
-        lowest.unwrap_or(0.0)
-    );
-}
-
 #[cfg(test)]
 mod tests {
     use weir_schema::{RpcEndpoint, RpcEndpointResult, sample};
 
     use super::*;
+    use crate::selftest::rate_table::text;
     use crate::selftest::read_options;
 
     const CAPACITY: f64 = 100_000.0;
@@ -394,6 +413,100 @@ mod tests {
         let options = read_options(&[]).unwrap();
         let text = text(&result, &goal, &options);
         assert!(text.contains("+ None of these rates keeps it\n"), "{text}");
+    }
+
+    /// The result of a step at 1000 a second, for a second, with a change.
+    fn step(change: impl FnOnce(&mut RunResult)) -> (String, bool) {
+        let goal = goal("p99<40", false).unwrap();
+        let job = Job::of_rpcs("0", RpcWorkload::default());
+        let mut search = RateSearch::new(Plan::new("p", "selftest", vec![job]), goal);
+        search.take(measured(search.next_plan().unwrap()));
+        search.step.as_mut().unwrap().rate = 1000.0;
+        let mut result = measured(search.next_plan().unwrap());
+        change(&mut result);
+        search.take(result);
+        let result = search.into_result().unwrap();
+        let text = text(&result, &goal, &read_options(&[]).unwrap());
+        let row = text.lines().find(|line| line.contains(" 1000 "));
+        let row = row.unwrap_or_else(|| panic!("{text}")).to_owned();
+        (row, has_all(&result, &goal))
+    }
+
+    fn master(result: &mut RunResult) -> &mut RpcMaster {
+        match &mut result.groups[0].jobs[0].outcome {
+            weir_schema::Outcome::Rpc(done) => &mut done.masters[0],
+            _ => panic!("no RPCs"),
+        }
+    }
+
+    #[test]
+    fn a_step_that_is_not_kept_says_why() {
+        let (row, is_kept) = step(|_| {});
+        assert!(row.ends_with(" kept") && is_kept, "{row}");
+        for (count, says) in [(930, "93.0 % of the rate"), (988, "98.8 % of the rate")] {
+            let (row, is_kept) = step(|result| {
+                let master = master(result);
+                (master.succeeded, master.duration_ns) = (count, Nanos::SECOND);
+            });
+            assert!(row.ends_with(says) && !is_kept, "{row}");
+        }
+        let (row, is_kept) = step(|result| {
+            let master = master(result);
+            (master.succeeded, master.duration_ns) = (990, Nanos::SECOND);
+        });
+        assert!(row.ends_with(" kept") && is_kept, "{row}");
+        let (row, _) = step(|result| master(result).failed = 2);
+        assert!(row.ends_with(" 2 RPCs failed"), "{row}");
+        let (row, _) = step(|result| {
+            let master = master(result);
+            master.latency.record_n(50_000, 10);
+        });
+        assert!(row.ends_with(" not below the limit"), "{row}");
+        let (row, is_kept) = step(|result| result.groups[0].jobs[0].state = State::Stopped);
+        assert!(row.ends_with(" interrupted") && !is_kept, "{row}");
+    }
+
+    #[test]
+    fn a_percentile_of_few_rpcs_is_warned_of() {
+        let (row, _) = step(|result| {
+            let master = master(result);
+            (master.succeeded, master.duration_ns) = (4, Nanos::from_millis(4));
+        });
+        assert!(row.ends_with(" kept, of 4 RPCs alone"), "{row}");
+        let least = |text| goal(text, false).unwrap().least_rpcs();
+        assert_eq!(
+            (least("p99<1"), least("p50<1"), least("p99.9<1")),
+            (100, 2, 1000)
+        );
+    }
+
+    #[test]
+    fn a_search_that_is_interrupted_says_so() {
+        let goal = goal("p99<40", false).unwrap();
+        let job = Job::of_rpcs("0", RpcWorkload::default());
+        let options = read_options(&[]).unwrap();
+        let interrupted = |steps: usize| {
+            let mut search = RateSearch::new(Plan::new("p", "selftest", vec![job.clone()]), goal);
+            for _ in 1..steps {
+                search.take(measured(search.next_plan().unwrap()));
+            }
+            let mut last = measured(search.next_plan().unwrap());
+            last.ended_by = Some(weir_schema::EndedBy { signal: 2 });
+            last.groups[0].jobs[0].state = State::Stopped;
+            search.take(last);
+            assert!(search.next_plan().is_none());
+            text(&search.into_result().unwrap(), &goal, &options)
+        };
+        let early = interrupted(2);
+        assert!(
+            early.contains("+ Interrupted before a rate was found that keeps it\n"),
+            "{early}"
+        );
+        let late = interrupted(6);
+        assert!(
+            late.contains("+ Found so far, until it was interrupted: "),
+            "{late}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use weir_schema::{RpcEndpointResult, RpcMaster, RpcWorkload, RunResult};
 
-use super::output::work_of;
+use super::output::{percentile, work_of};
 use super::sizes::{reply_word, request_word};
 
 const COLUMNS: &str = "send_bytes,send_kind,reply_bytes,reply_kind,in_flight,master,endpoint,\
@@ -166,9 +166,9 @@ pub(super) fn prometheus(result: &RunResult) -> String {
             ("0.99", 99.0),
             ("0.999", 99.9),
         ] {
-            if let Some(ns) = master.latency.percentile(percent) {
+            if let Some(time) = percentile(master, percent) {
                 let labels = labels(work, master);
-                let seconds = count(ns) / 1e9;
+                let seconds = count(time.0) / 1e9;
                 push!(
                     out,
                     "weir_selftest_latency_seconds{{{labels},quantile=\"{quantile}\"}} {seconds}\n"

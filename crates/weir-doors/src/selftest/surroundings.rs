@@ -161,7 +161,8 @@ impl<'a> UsedVariables<'a> {
         work.credits_per_rank = self.credits()?;
         let quota = self.number("D_QUOTA_RPCS", (0, u32::MAX.into()))?;
         work.quota = quota.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        if work.loopback.is_none() && work.targets.is_empty() {
+        let is_null = work.transport.as_deref() == Some("null");
+        if work.loopback.is_none() && work.targets.is_empty() && !is_null {
             work.table = Some(self.table(given, environment, &work.group)?);
         }
         Ok(())

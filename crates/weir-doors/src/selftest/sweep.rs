@@ -6,7 +6,7 @@
 use weir_schema::RunResult;
 use weir_stats::Histogram;
 
-use super::output::work_of;
+use super::output::{percentile_of, work_of};
 use super::sizes::MessagePair;
 use super::values::{MOST, whole};
 
@@ -83,8 +83,8 @@ fn table(out: &mut String, pair: MessagePair, points: &[SweepPoint]) {
         "99th % (us)"
     );
     for point in points {
-        let micros = |percent| match point.latency.percentile(percent) {
-            Some(ns) => (ns / 1000).to_string(),
+        let micros = |percent| match percentile_of(&point.latency, percent) {
+            Some(time) => (time.0 / 1000).to_string(),
             None => "NA".to_owned(),
         };
         push!(

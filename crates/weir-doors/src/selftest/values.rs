@@ -126,42 +126,73 @@ pub(crate) fn size(text: &str, most: u64) -> Result<Bytes, String> {
     bytes.map(Bytes).ok_or_else(wrong)
 }
 
-/// URIs with commas between them.
-pub(crate) fn uris(text: &str) -> Result<Vec<String>, String> {
-    text.split(',').map(uri).collect()
+/// URIs of servers, with commas between them.
+pub(crate) fn server_uris(text: &str) -> Result<Vec<String>, String> {
+    text.split(',').map(|text| uri(text, true)).collect()
+}
+
+/// URIs to listen at, which need no port, with commas between them.
+pub(crate) fn listen_uris(text: &str) -> Result<Vec<String>, String> {
+    text.split(',').map(|text| uri(text, false)).collect()
 }
 
 /// `tcp://host:port`, `shm://`: a scheme, and no blanks.
-fn uri(text: &str) -> Result<String, String> {
+fn uri(text: &str, needs_port: bool) -> Result<String, String> {
     let text = text.trim();
-    let wrong = |why: &str| Err(format!("`{text}` is no URI: {why}, as in tcp://host:7000"));
+    let wrong = |why: &str| Err(format!("`{text}`: {why}, as in tcp://host:7000"));
     let Some((scheme, rest)) = text.split_once("://") else {
-        return wrong("it needs a scheme before ://");
+        return wrong("it needs a transport before ://");
     };
-    if let Err(why) = transport(scheme) {
-        return wrong(&why);
-    }
+    transport(scheme).map_err(|why| format!("`{text}`: {why}"))?;
     if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return wrong("it has blanks");
     }
-    Ok(text.to_owned())
-}
-
-/// The scheme of a URI: `tcp`, `tcp+uring`, `shm`, `null`, `ofi+PROVIDER`, `ucx+WORD`.
-pub(crate) fn transport(text: &str) -> Result<String, String> {
-    let text = text.strip_suffix("://").unwrap_or(text);
-    let is_word = |word: &str| {
-        let known = |c: char| c.is_ascii_alphanumeric() || ";_+-".contains(c);
-        !word.is_empty() && word.chars().all(known)
-    };
-    let is_known = ["tcp", "tcp+uring", "shm", "null"].contains(&text)
-        || ["ofi+", "ucx+"]
-            .iter()
-            .any(|family| text.strip_prefix(family).is_some_and(is_word));
-    if is_known {
+    if scheme == "shm" {
         return Ok(text.to_owned());
     }
-    Err("it takes tcp, tcp+uring, shm, null, ofi+PROVIDER or ucx+WORD".to_owned())
+    // `[::1]` has none.
+    let port = rest.rsplit_once(':').filter(|_| !rest.ends_with(']'));
+    match port {
+        None if needs_port => wrong("it needs a port"),
+        Some((_, port)) if port.parse::<u16>().is_err() || port.starts_with('+') => {
+            let port = if port.is_empty() { "nothing" } else { port };
+            wrong(&format!(
+                "a port is a number up to {}, not {port}",
+                u16::MAX
+            ))
+        }
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Transports that reach a server, for messages.
+const TRANSPORTS: &str = "tcp, shm or ofi+PROVIDER";
+
+/// The beginning of a URI: `tcp`, `shm`, `ofi+PROVIDER`.
+pub(crate) fn transport(text: &str) -> Result<String, String> {
+    let text = text.strip_suffix("://").unwrap_or(text);
+    let known = |c: char| c.is_ascii_alphanumeric() || ";_+-".contains(c);
+    let is_provider = |word: &str| !word.is_empty() && word.chars().all(known);
+    let provider = text.strip_prefix("ofi+");
+    if ["tcp", "shm"].contains(&text) || provider.is_some_and(is_provider) {
+        return Ok(text.to_owned());
+    }
+    Err(match text {
+        "null" => format!("null reaches nobody; it takes {TRANSPORTS}"),
+        "tcp+uring" => "this build has no tcp+uring; tcp is the nearest".to_owned(),
+        ucx if ucx.starts_with("ucx+") => {
+            "this build has no UCX; ofi+PROVIDER is the nearest, as ofi+verbs;ofi_rxm".to_owned()
+        }
+        _ => format!("it takes {TRANSPORTS}"),
+    })
+}
+
+/// The same, or `null`, which calls nobody.
+pub(super) fn transport_or_null(text: &str) -> Result<String, String> {
+    match text.strip_suffix("://").unwrap_or(text) {
+        "null" => Ok("null".to_owned()),
+        text => transport(text).map_err(|why| format!("{why}; or null, which calls nobody")),
+    }
 }
 
 /// The name of a group, which becomes part of a file's name.
@@ -244,18 +275,41 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_has_a_scheme_that_there_may_be() {
-        let list = "tcp://h1:7000, ofi+verbs;ofi_rxm://ib0,shm://";
-        assert_eq!(uris(list).map(|all| all.len()), Ok(3));
-        for text in [
-            "",
-            "h1:7000",
-            "udp://h",
-            "tcp://a b",
-            "ofi+://x",
-            "tcp://h,",
+    fn a_uri_has_a_transport_that_there_is_and_a_port_that_can_be() {
+        let list = "tcp://h1:7000, ofi+verbs;ofi_rxm://ib0,shm://,tcp://[::1]";
+        assert_eq!(listen_uris(list).map(|all| all.len()), Ok(4));
+        let servers = "tcp://[::1]:7,shm:///run/0.sock";
+        assert_eq!(server_uris(servers).map(|all| all.len()), Ok(2));
+        for (text, why) in [
+            ("", "a transport before ://"),
+            ("h1:7000", "a transport before ://"),
+            ("udp://h:1", "it takes tcp, shm or ofi+PROVIDER"),
+            ("tcp+uring://h:1", "tcp is the nearest"),
+            ("ucx+dc://h:1", "ofi+PROVIDER is the nearest"),
+            ("null://h:1", "null reaches nobody"),
+            ("tcp://a b:1", "it has blanks"),
+            ("ofi+://x:1", "it takes tcp, shm or"),
+            ("tcp://h:1,", "a transport before ://"),
+            ("tcp://h:99999", "up to 65535, not 99999"),
+            ("tcp://h:", "up to 65535, not nothing"),
+            ("tcp://h:x", "up to 65535, not x"),
         ] {
-            assert!(uris(text).is_err(), "{text}");
+            for refused in [server_uris(text), listen_uris(text)] {
+                let refused = refused.unwrap_err();
+                assert!(refused.contains(why), "{text}: {refused}");
+            }
         }
+        assert!(
+            server_uris("tcp://h")
+                .unwrap_err()
+                .contains("it needs a port")
+        );
+        assert!(server_uris("tcp://[::1]").is_err());
+        assert_eq!(transport_or_null("null://").as_deref(), Ok("null"));
+        assert!(
+            transport_or_null("x")
+                .unwrap_err()
+                .ends_with("or null, which calls nobody")
+        );
     }
 }

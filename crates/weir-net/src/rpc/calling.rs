@@ -6,7 +6,7 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_run::{Engine, LoopPlan, LoopStop, Source, WorkerContext};
 use weir_schema::{RpcFirst, RpcSpread, RpcWorkload};
@@ -16,8 +16,8 @@ use super::engine::{EndSigns, RpcEngine};
 use super::first_calls::time_first_calls;
 use super::sample_log::SampledCall;
 use super::spread::{EntryStates, RpcSource, SpreadPlan};
-use super::transport::{RpcCounters, RpcTransport, ServerUse};
-use super::warm_up::WarmUp;
+use super::transport::{ConnectionTrouble, RpcCounters, RpcTransport, ServerUse};
+use super::warm_up::{FailedWarmUp, WarmUp};
 
 /// The part of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,10 @@ pub struct CallsMade {
     pub turns: Vec<Duration>,
     /// The first call to each entry, where those are timed.
     pub first: Vec<Option<RpcFirst>>,
+    /// Calls of the warm-up that failed.
+    pub failed: Vec<FailedWarmUp>,
+    /// What befell its connections, each with how long before the end of the loop that was.
+    pub troubles: Vec<(ConnectionTrouble, Duration)>,
     /// How long the thread had nothing to do but wait for answers, where that is known.
     pub waited: Option<Duration>,
     /// Every call, where they are kept.
@@ -110,6 +114,27 @@ impl Calling<'_> {
         slots_of(self.work, self.thread, self.threads)
     }
 
+    /// What goes before the calls that count: the first ones, timed, or a warm-up, of which some may fail.
+    fn begin(
+        &self,
+        transport: &mut impl RpcTransport,
+        calls: u64,
+    ) -> io::Result<(Vec<Option<RpcFirst>>, Vec<FailedWarmUp>)> {
+        let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
+        if self.work.first {
+            let first = time_first_calls(transport, self.list.len(), is_over)?;
+            return Ok((first, Vec::new()));
+        }
+        let warm_up = WarmUp {
+            asked: self.work.warmup,
+            slots: self.slots(),
+            entries: self.list.len(),
+            threads: self.threads,
+            calls,
+        };
+        Ok((Vec::new(), warm_up.run(transport, is_over)?))
+    }
+
     /// Makes the calls.
     ///
     /// # Errors
@@ -120,19 +145,8 @@ impl Calling<'_> {
         calls: &mut impl CallLoop,
     ) -> io::Result<CallsMade> {
         let (slots, work) = (self.slots(), self.work);
-        let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
-        let first = if work.first {
-            time_first_calls(&mut transport, self.list.len(), is_over)?
-        } else {
-            let warm_up = WarmUp {
-                asked: work.warmup,
-                slots,
-                entries: self.list.len(),
-                threads: self.threads,
-            };
-            warm_up.run(&mut transport, is_over)?;
-            Vec::new()
-        };
+        let calls_due = calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX);
+        let (first, failed) = self.begin(&mut transport, calls_due)?;
         let (servers, counted) = (transport.server_use()?, transport.counters());
         let limit = work.in_flight_per_endpoint;
         let counts = limit.is_some() || work.matrix || work.spread == RpcSpread::Least;
@@ -142,7 +156,8 @@ impl Calling<'_> {
         let spread = SpreadPlan {
             spread: work.spread,
             limit,
-            calls: calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX),
+            // Those of the warm-up that failed are among them.
+            calls: calls_due.saturating_sub(failed.len() as u64),
             first: self.list.len() / self.threads.max(1) * self.thread,
             seed: self.seed,
             bytes,
@@ -166,20 +181,36 @@ impl Calling<'_> {
             let mut source = RpcSource::<false>::new(entries, &spread);
             calls.run(&mut engine, &mut source, slots, change)
         };
+        let ended = Instant::now();
         let turns = states.turns();
         let (samples, waited) = (engine.take_samples(), engine.waited());
         let mut transport = engine.into_transport();
+        let troubles = before_end(transport.troubles(), ended);
         let servers = used_since(&servers, transport.server_use()?);
         Ok(CallsMade {
             stop,
             turns,
             first,
+            failed,
+            troubles,
             samples,
             waited,
             servers,
             counters: transport.close()?.since(counted),
         })
     }
+}
+
+/// How long before the end of a loop each was.
+fn before_end(
+    troubles: Vec<ConnectionTrouble>,
+    end: Instant,
+) -> Vec<(ConnectionTrouble, Duration)> {
+    let placed = troubles.into_iter().map(|one| {
+        let before = end.saturating_duration_since(one.when);
+        (one, before)
+    });
+    placed.collect()
 }
 
 /// What was used between two readings, of servers that answered both.

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use weir_run::{Completed, Engine, Findings, Submit, Wait};
 
-use super::DerCode;
 use super::sample_log::{SampleLog, SampledCall};
 use super::spread::{EntryStates, RpcOp};
 use super::transport::{Requested, RpcTransport};
@@ -19,7 +18,7 @@ use super::transport::{Requested, RpcTransport};
 /// However long it waits for an answer, it looks up so often whether it is to end.
 const LOOK_NS: u64 = 10_000_000;
 /// For so long it waits for answers once somebody has asked it to end.
-const DRAIN_ASKED: Duration = Duration::from_secs(1);
+pub(super) const DRAIN_ASKED: Duration = Duration::from_secs(1);
 /// And for so long once its time is up.
 const DRAIN_IN_TIME: Duration = Duration::from_secs(3);
 /// One of so many waits for answers is timed: what is looked for is a share, and two looks at the clock for
@@ -123,7 +122,7 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
     fn not_sent(&mut self, slot: u32, entry: u32) -> Submit {
         self.entries.set_up(entry, false);
         if !self.transport.may_return() {
-            let result = DerCode::Unreachable.result();
+            let result = self.transport.why_down(entry).result();
             if let Some(log) = &mut self.samples {
                 log.end(slot, entry, result);
             }

@@ -14,6 +14,7 @@ use weir_sys::device::NetworkInterface;
 
 use super::address::RpcAddress;
 use super::auth::Token;
+use super::dead_sockets::{remove_dead_of, socket_name};
 use super::group::nonce_text;
 use super::group_table::{GroupMember, GroupTable, TablePlace};
 use super::held_rank::refuse_held;
@@ -159,6 +160,7 @@ impl Hosting {
         servers_here: usize,
         log: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<RpcServer, RpcError> {
+        self.remove_dead_sockets(ranks, &*log);
         let time = self.service_time;
         let (pollers, cpus) = self.pollers(ranks.len() * self.tags as usize);
         let directory = self.table.as_ref().map(|place| place.directory.clone());
@@ -225,15 +227,32 @@ impl Hosting {
         if !address.place.is_empty() {
             return Ok(address.clone());
         }
-        let directory = self.table.as_ref().map(|place| place.directory.clone());
-        let directory = directory.unwrap_or_else(std::env::temp_dir);
-        let directory = std::path::absolute(&directory).unwrap_or(directory);
-        let process = std::process::id();
-        let name = format!("{}-{rank}-{process}.sock", self.group);
+        let name = socket_name(&self.group, rank, std::process::id());
+        let directory = self.socket_directory();
         Ok(RpcAddress {
             scheme: address.scheme.clone(),
             place: directory.join(name).display().to_string(),
         })
+    }
+
+    /// Where sockets of the file system lie.
+    fn socket_directory(&self) -> PathBuf {
+        let directory = self.table.as_ref().map(|place| place.directory.clone());
+        let directory = directory.unwrap_or_else(std::env::temp_dir);
+        std::path::absolute(&directory).unwrap_or(directory)
+    }
+
+    /// Nobody is left who would remove the sockets of servers that were killed.
+    fn remove_dead_sockets(&self, ranks: &[u32], log: &dyn Fn(&str)) {
+        let directory = self.socket_directory();
+        for rank in ranks {
+            for path in remove_dead_of(&directory, &self.group, *rank) {
+                log(&format!(
+                    "removed {}: who listened there is gone",
+                    path.display()
+                ));
+            }
+        }
     }
 
     /// An address whose host is the name of an interface, with that one's address.

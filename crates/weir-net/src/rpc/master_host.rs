@@ -366,7 +366,10 @@ impl OrderedTest {
             test: self,
             live,
         };
-        match self.way.connect(&self.work, &self.list, (0, 1), calls) {
+        match self
+            .way
+            .connect(&self.work, &self.list, (0, 1), stop, calls)
+        {
             Ok(Ok(master)) => master,
             Ok(Err(error)) => self.failed(Failure::new("engine", error.to_string())),
             Err(why) => self.failed(why),

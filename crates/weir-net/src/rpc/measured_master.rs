@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_run::{LiveTarget, WorkerLive};
 use weir_schema::{
     CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcFirst, RpcMaster, RpcSample,
-    RpcServerUse, RpcWorkload, Schedule, rpc_error_name, rpc_histogram,
+    RpcServerUse, RpcTrouble, RpcWorkload, Schedule, rpc_error_name, rpc_histogram,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -17,7 +17,7 @@ use super::DerCode;
 use super::call_list::CallList;
 use super::calling::CallsMade;
 use super::sample_log::SampledCall;
-use super::transport::ServerUse;
+use super::transport::{ConnectionTrouble, ServerUse};
 
 /// A rate that is kept by less than this share is not kept.
 const KEPT: f64 = 0.99;
@@ -48,7 +48,7 @@ pub struct MasterParts<'a> {
     pub cpu: CpuUse,
 }
 
-/// The code of a failed call.
+/// The code of a failed call, by its number without the sign.
 pub fn error_code(number: i32) -> ErrorCode {
     match rpc_error_name(-number) {
         Some(name) => name.into(),
@@ -147,6 +147,7 @@ impl MasterParts<'_> {
         endpoint: RpcEndpoint,
     ) -> (RpcEndpointResult, Histogram) {
         let mut result = RpcEndpointResult::new(endpoint);
+        let place = u32::try_from(number).unwrap_or(u32::MAX);
         let mut service = rpc_histogram();
         let kinds = self.lives.iter().map(|live| &live.kinds[0]);
         for target in kinds.filter_map(|kind| kind.targets.get(number)) {
@@ -158,6 +159,11 @@ impl MasterParts<'_> {
             for (code, count) in target.failed() {
                 *result.failed.entry(error_code(code)).or_default() += count;
             }
+        }
+        let warm_ups = self.made.iter().flat_map(|thread| &thread.failed);
+        let targets = &self.list.targets;
+        for one in warm_ups.filter(|one| targets.get(one.entry as usize).copied() == Some(place)) {
+            *result.failed.entry(error_code(-one.code)).or_default() += 1;
         }
         result.succeeded = result.latency.count();
         result.turn_ns = self.work.matrix.then(|| self.turn(number));
@@ -175,8 +181,7 @@ impl MasterParts<'_> {
         }
         let waited: Option<Duration> = self.made.iter().map(|thread| thread.waited).sum();
         let used = self.cpu.user_ns.as_secs_f64() + self.cpu.system_ns.as_secs_f64();
-        let worked = (whole - waited?.as_secs_f64()).min(used);
-        Some((worked / whole).clamp(0.0, 1.0))
+        Some(share_of_work(whole, waited?.as_secs_f64(), used))
     }
 
     /// Calls per second that there were to be.
@@ -217,7 +222,40 @@ impl MasterParts<'_> {
             }
         }
         master.servers.sort_by_key(|one| one.endpoint);
+        let troubles = self.made.iter().flat_map(|thread| &thread.troubles);
+        for (one, before_end) in troubles {
+            self.add_trouble(master, one, *before_end);
+        }
     }
+
+    /// What befell connections of one thread, to those of the others.
+    fn add_trouble(&self, master: &mut RpcMaster, one: &ConnectionTrouble, before_end: Duration) {
+        let code = error_code(-one.why.code.number());
+        let before = Nanos(u64::try_from(before_end.as_nanos()).unwrap_or(u64::MAX));
+        let after = self.duration_ns.saturating_sub(before);
+        let mut known = master.troubles.iter_mut();
+        let is_same =
+            |known: &&mut RpcTrouble| known.code == code && known.after_ns.is_some() == one.is_loss;
+        if let Some(known) = known.find(is_same) {
+            known.count += one.count;
+            return;
+        }
+        master.troubles.push(RpcTrouble {
+            endpoint: RpcEndpoint {
+                rank: one.rank,
+                tag: one.tag,
+            },
+            after_ns: one.is_loss.then_some(after),
+            code,
+            cause: one.why.message.to_string(),
+            count: one.count,
+        });
+    }
+}
+
+/// The share of a time that was work, of which so much was spent waiting, and so much on a CPU.
+fn share_of_work(whole: f64, waited: f64, used: f64) -> f64 {
+    ((whole - waited).min(used) / whole).clamp(0.0, 1.0)
 }
 
 /// Threads that asked the same server saw the same thread of it: the one that looked for longest counts.
@@ -258,4 +296,22 @@ fn in_flight(service: &Histogram, duration: Nanos) -> Option<f64> {
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
 fn as_float(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_a_look_for_replies_nor_a_wait_for_a_cpu_is_work() {
+        for (whole, waited, used, share) in [
+            (10.0, 9.0, 10.0, 0.1),
+            (10.0, 1.0, 2.0, 0.2),
+            (10.0, 0.0, 10.0, 1.0),
+            (10.0, 11.0, 10.0, 0.0),
+        ] {
+            let found = share_of_work(whole, waited, used);
+            assert!((found - share).abs() < 1e-9, "{waited} {used}: {found}");
+        }
+    }
 }

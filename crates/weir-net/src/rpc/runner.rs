@@ -386,9 +386,13 @@ impl Prepared for RpcJob {
             worker.wait_for_release();
             return Ok(LoopStop::WorkDone);
         }
+        let (stop, parts) = (worker.stop, (thread, self.threads));
         let calls = ThreadCalls { calling, worker };
-        let parts = (thread, self.threads);
-        let ended = self.way.connect(&self.work, &self.list, parts, calls)?;
+        let ended = match self.way.connect(&self.work, &self.list, parts, stop, calls) {
+            // What is given up has not failed.
+            Err(_) if stop.load(Ordering::Relaxed) != 0 => return Ok(LoopStop::Asked),
+            ended => ended?,
+        };
         let made = ended.map_err(|error| broken(&error))?;
         let stop = made.stop.clone();
         lock(&self.made).push(made);

@@ -4,8 +4,10 @@
 //! the transport was made. Not here: which endpoint is next, and when (the engine and the loop).
 
 use std::io;
+use std::time::Instant;
 
 use super::wire::PollerUse;
+use super::{DerCode, RpcError};
 
 /// The answer to [`RpcTransport::request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,23 @@ pub struct ServerUse {
     pub used: PollerUse,
 }
 
+/// What befell connections and sessions of a client, those of one kind and code together.
+#[derive(Clone, Debug)]
+pub struct ConnectionTrouble {
+    /// The rank of the first.
+    pub rank: u32,
+    /// The tag of the first.
+    pub tag: u32,
+    /// They were there before; others were never to be had.
+    pub is_loss: bool,
+    /// When that befell the first.
+    pub when: Instant,
+    /// Why the first.
+    pub why: RpcError,
+    /// How many they are.
+    pub count: u64,
+}
+
 /// Calls to endpoints, by one thread.
 pub trait RpcTransport: Sized {
     /// Sends the request of a free slot to an endpoint, a number below that of the endpoints.
@@ -105,6 +124,16 @@ pub trait RpcTransport: Sized {
     /// Whether an endpoint can be called. One that is lost may come back where reconnecting was
     /// asked for.
     fn is_up(&self, endpoint: u32) -> bool;
+
+    /// Why an endpoint cannot be called.
+    fn why_down(&self, _endpoint: u32) -> DerCode {
+        DerCode::Unreachable
+    }
+
+    /// What befell connections and sessions so far.
+    fn troubles(&self) -> Vec<ConnectionTrouble> {
+        Vec::new()
+    }
 
     /// Whether a lost endpoint may still come back.
     fn may_return(&self) -> bool {

@@ -4,6 +4,7 @@
 //! kind has a loop of its own, so that no call goes through a pointer. Not here: the transports.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use weir_run::failure;
@@ -255,15 +256,16 @@ impl Way {
     }
 
     /// Connects the calling thread, and has the transport used. It has a CPU of its own from then on, where
-    /// the process has as many as threads.
+    /// the process has as many as threads. `stop` gives it up once it is not 0.
     ///
     /// # Errors
-    /// No server could be reached.
+    /// No server could be reached, there is not enough memory, it was given up.
     pub fn connect<U: TransportUser>(
         &self,
         work: &RpcWorkload,
         list: &CallList,
         (thread, threads): (u32, u32),
+        stop: &AtomicU32,
         user: U,
     ) -> Result<U::Output, Failure> {
         let cpu = cpu_for_each(threads as usize).get(thread as usize);
@@ -306,17 +308,17 @@ impl Way {
         };
         match self.kind {
             WayKind::Null => Ok(user.with(NullTransport::new(slots, work.bytes().0))),
-            WayKind::Tcp => self.attach(StreamLink::new(), setup, user),
-            WayKind::Shm => self.attach(ShmLink::new(LinkSide::Client), setup, user),
+            WayKind::Tcp => self.attach(StreamLink::new(), setup, stop, user),
+            WayKind::Shm => self.attach(ShmLink::new(LinkSide::Client), setup, stop, user),
             WayKind::Ofi { has_remote_memory } => {
                 let settings = OfiSettings::of(self.poll);
                 let offer = offer(&self.group, &self.scheme, &self.local);
                 if has_remote_memory {
                     let link = offer.and_then(|offer| OfiLink::<true>::open(offer, settings));
-                    self.attach(link, setup, user)
+                    self.attach(link, setup, stop, user)
                 } else {
                     let link = offer.and_then(|offer| OfiLink::<false>::open(offer, settings));
-                    self.attach(link, setup, user)
+                    self.attach(link, setup, stop, user)
                 }
             }
         }
@@ -326,9 +328,11 @@ impl Way {
         &self,
         link: Result<L, RpcError>,
         setup: ClientSetup,
+        stop: &AtomicU32,
         user: U,
     ) -> Result<U::Output, Failure> {
-        let client = link.and_then(|link| RpcClient::attach(link, setup));
+        let is_over = || stop.load(Ordering::Relaxed) != 0;
+        let client = link.and_then(|link| RpcClient::attach_unless(link, setup, &is_over));
         let mut client = client.map_err(|why| refused(&why))?;
         if let Some(directory) = self.group.directory.clone() {
             let name = self.group.name.clone();

@@ -54,10 +54,14 @@ impl Report<'_> {
     }
 
     fn master_row(&self, label: String, master: &RpcMaster) -> Row {
-        let mut items = vec![RowItem::bare(
-            "rate",
-            self.numbers.iops(Iops(master.rate())),
-        )];
+        // Where pairs had turns, each has a rate of its own, and all of them together have none.
+        let has_turns = master.endpoints.iter().any(|one| one.turn_ns.is_some());
+        let rate = if has_turns {
+            "pair by pair".to_owned()
+        } else {
+            self.numbers.iops(Iops(master.rate()))
+        };
+        let mut items = vec![RowItem::bare("rate", rate)];
         let figures = master.figures.as_ref();
         let median = figures.map_or_else(|| "none".to_owned(), |f| self.numbers.time(f.median_ns));
         items.push(RowItem::keyed("median", median));
@@ -81,6 +85,15 @@ impl Report<'_> {
             RowItem::bare("RPCs", format!("{} RPCs", self.numbers.count(one.sent()))),
             RowItem::keyed("median", median),
         ];
+        let rate = one.rate().map(|rate| self.numbers.iops(Iops(rate)));
+        items.extend(rate.map(|rate| RowItem::bare("rate", rate)));
+        let first = one
+            .first
+            .and_then(|first| first.rpc_ns.zip(first.connect_ns));
+        items.extend(first.map(|(rpc, connect)| {
+            let (rpc, connect) = (self.numbers.time(rpc), self.numbers.time(connect));
+            RowItem::keyed("first", format!("{rpc} after {connect} to connect"))
+        }));
         for (code, count) in &one.failed {
             items.extend(self.spoilt(&code.to_string(), *count));
         }

@@ -70,14 +70,24 @@ fn of_series(series: &RunSeries, asked: u32, style: &Style) -> String {
     report.layout.finish()
 }
 
-/// The warnings of all runs, each kind once per job, and those about the runs together.
+/// The warnings of all runs, each kind once per job and with how many runs it is of, and those about the runs
+/// together.
 fn warnings(series: &RunSeries) -> Vec<Warning> {
     let mut found: Vec<Warning> = series.warnings.clone();
+    let all = series.runs.len();
     for warning in series.runs.iter().flat_map(|run| &run.warnings) {
         let same = |w: &Warning| w.id == warning.id && w.job == warning.job;
-        if !found.iter().any(same) {
-            found.push(warning.clone());
+        if found.iter().any(same) {
+            continue;
         }
+        let has_same = |run: &&RunResult| run.warnings.iter().any(same);
+        let count = series.runs.iter().filter(has_same).count();
+        let mut warning = warning.clone();
+        if count < all {
+            let cause = warning.cause.trim_end_matches('.');
+            warning.cause = format!("{cause}: {count} of {all} runs.");
+        }
+        found.push(warning);
     }
     found
 }

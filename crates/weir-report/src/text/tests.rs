@@ -291,6 +291,20 @@ fn several_runs_say_how_much_they_differ() {
         "{page}"
     );
     assert!(page.contains("  ! runs-differ  "), "{page}");
+    // A warning of some of the runs says of how many.
+    let short = |job: &str| Warning::new("short-run", Some(job), "It was too short.");
+    let job = runs.series[0].runs[0].groups[0].jobs[0].name.clone();
+    for (count, says) in [
+        (1, "It was too short: 1 of 3 runs."),
+        (3, "It was too short. "),
+    ] {
+        let mut warned = runs.clone();
+        for run in warned.series[0].runs.iter_mut().take(count) {
+            run.warnings.push(short(&job));
+        }
+        let page = runs_text(&warned, &style(100));
+        assert!(page.contains(says), "{page}");
+    }
     runs.asked = 5;
     let cut = runs_text(&runs, &style(100));
     assert!(cut.contains("  INCOMPLETE (3 of 5 runs)"), "{cut}");

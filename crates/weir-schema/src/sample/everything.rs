@@ -20,7 +20,7 @@ use crate::result::{
 };
 use crate::rpc_endpoints::RpcEndpoint;
 use crate::rpc_result::{
-    RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster, RpcOutcome, RpcServerUse,
+    RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster, RpcOutcome, RpcServerUse, RpcTrouble,
 };
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
@@ -153,6 +153,13 @@ fn broken_master(time: Span) -> RpcMaster {
             client_node: Some(1),
         }),
         connections: Some(1),
+        troubles: vec![RpcTrouble {
+            endpoint: own,
+            after_ns: Some(Nanos::from_millis(1)),
+            code: "DER_UNREACH".into(),
+            cause: "the other side closed the connection".to_owned(),
+            count: 1,
+        }],
         ..RpcMaster::new(own, "tcp")
     };
     master.conclude();

@@ -9,9 +9,8 @@ use std::sync::OnceLock;
 
 use weir_doors::beff::output::stdout;
 use weir_doors::beff::{Action, BeffRun, read};
-use weir_schema::{ExchangeResult, RunResult, TargetsPerRank};
+use weir_schema::{ExchangeResult, RunResult};
 
-use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::{output, printed, runners};
 
@@ -84,21 +83,14 @@ fn measured(words: &str) -> Result<(RunResult, BeffRun), String> {
     match read(&words, &super::environment(None)) {
         Ok(Action::Run(run)) => {
             let measured = OnceLock::new();
-            let code = measure::measure(&MeasureRequest {
-                plan: &|| Ok(run.plan.clone()),
-                ranks: None,
-                targets: TargetsPerRank::Own,
-                timeout: None,
-                store: None,
-                keep: Keep::Never,
-                other_files: &[],
-                warnings: &[],
-                observer: &|_| Box::new(Silent),
-                report: &|result| {
+            let code = measure::measure(&MeasureRequest::of(
+                &|| Ok(run.plan.clone()),
+                &|_| Box::new(Silent),
+                &|result| {
                     measured.get_or_init(|| result.clone());
                     Ok(0)
                 },
-            });
+            ));
             code.map_err(|refusal| refusal.message)?;
             let result = measured.into_inner().ok_or("no result")?;
             Ok((result, *run))

@@ -47,6 +47,9 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     let operands: Vec<&str> = operands.map(String::as_str).collect();
     show::check(&asked.show, &operands)?;
     let sides = sides::of_operands(stored)?;
+    if sides::are_one_run(&sides) {
+        output::error("note: the sides hold the same run, which does not differ from itself\n");
+    }
     let runs = || sides.sides.iter().flat_map(|side| &side.runs);
     let jobs: Vec<String> = runs()
         .flat_map(RunResult::jobs)

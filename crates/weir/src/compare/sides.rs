@@ -85,6 +85,16 @@ pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     })
 }
 
+/// Whether a single run stands beside itself.
+pub(super) fn are_one_run(sides: &Sides) -> bool {
+    let mut single = sides.sides.iter().map(|side| match side.runs.as_slice() {
+        [run] => Some(run),
+        _ => None,
+    });
+    let first = single.next().flatten();
+    first.is_some() && single.any(|other| other == first)
+}
+
 /// Whether two results are copies of one: no two runs of a machine begin in the same nanosecond.
 fn is_same_run(one: &RunResult, other: &RunResult) -> bool {
     one.started_unix_ns > 0

@@ -133,6 +133,22 @@ pub(crate) fn check_save() -> Result<(), Refusal> {
 }
 
 impl Keep<'_> {
+    /// Finds out before the run whether the flag names a file in a directory that there is: weir makes none
+    /// but that of the user's own history.
+    pub(crate) fn check(self) -> Result<(), Refusal> {
+        let Self::Always(Some(flag)) = self else {
+            return Ok(());
+        };
+        let folder = place::file(Some(flag)).and_then(|path| path.parent().map(Path::to_owned));
+        let missing = folder.filter(|folder| folder != Path::new("") && !folder.is_dir());
+        missing.map_or(Ok(()), |folder| {
+            let folder = folder.display();
+            Err(Refusal::usage(format!(
+                "--history {flag}: there is no directory {folder}\n  help: make it, or name another file"
+            )))
+        })
+    }
+
     fn file(self) -> Option<PathBuf> {
         match self {
             Self::Always(flag) => place::file(flag),

@@ -14,7 +14,7 @@ use crate::rpc::assembly::{Assemblies, send_payload};
 use crate::rpc::link::{Link, MemoryRange, PeerId, RegionId, Sent};
 use crate::rpc::payload::{fill, payload_sum};
 use crate::rpc::self_test::CLIENT_FILL;
-use crate::rpc::transport::RpcCounters;
+use crate::rpc::transport::{ConnectionTrouble, RpcCounters};
 use crate::rpc::wire::{
     BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PayloadKind, PushHead, RpcId, flag,
 };
@@ -58,6 +58,8 @@ pub(super) struct ClientState {
     pub(super) refusals: Vec<RpcError>,
     /// Why the last connection was lost.
     pub(super) last_loss: Option<RpcError>,
+    /// What befell connections and sessions.
+    pub(super) troubles: Vec<ConnectionTrouble>,
     /// Sessions whose end is not confirmed yet.
     pub(super) closing: u32,
     /// The time of the present round, in nanoseconds since the client was made.
@@ -91,10 +93,40 @@ impl ClientState {
             counters: RpcCounters::default(),
             refusals: Vec::new(),
             last_loss: None,
+            troubles: Vec::new(),
             closing: 0,
             now_ns: 0,
             scratch: Vec::with_capacity(512),
         }
+    }
+
+    /// Notes what befell a connection, or a session on it.
+    pub(super) fn note_trouble(&mut self, connection: u32, is_loss: bool, why: &RpcError) {
+        let mut known = self.troubles.iter_mut();
+        if let Some(known) =
+            known.find(|known| known.is_loss == is_loss && known.why.code == why.code)
+        {
+            known.count += 1;
+            return;
+        }
+        let endpoint = &self.table.connections[connection as usize].endpoint;
+        self.troubles.push(ConnectionTrouble {
+            rank: endpoint.rank,
+            tag: endpoint.tag,
+            is_loss,
+            when: Instant::now(),
+            why: why.clone(),
+            count: 1,
+        });
+    }
+
+    /// An endpoint's session is not to be had.
+    pub(super) fn refuse(&mut self, endpoint: u32, why: RpcError) {
+        let entry = &mut self.table.endpoints[endpoint as usize];
+        (entry.stage, entry.why_down) = (EndpointStage::Down, why.code);
+        let connection = entry.connection;
+        self.note_trouble(connection, false, &why);
+        self.refusals.push(why);
     }
 
     /// A call begins. The endpoint is up and the slot is free.
@@ -105,6 +137,7 @@ impl ClientState {
         entry.stage = SlotStage::Waiting;
         entry.generation = entry.generation.wrapping_add(1).max(1);
         entry.endpoint = endpoint;
+        entry.check = None;
         entry.pushed = 0;
         entry.since_ns = self.now_ns;
         entry.flags = match self.setup.verify {
@@ -212,17 +245,24 @@ impl ClientState {
         sent
     }
 
-    /// What the server checks a payload by.
+    /// What the server checks a payload by: made once, however often the call finds no room.
     fn prepare_check(&mut self, payload: &mut [u8], header: &FrameHeader) {
-        let began = Instant::now();
-        if header.flags & flag::PATTERN != 0 {
-            fill(payload, header.rpc);
-        }
+        let slot = header.rpc.slot;
+        let made = self.slots.get(slot).check;
+        let sum = made.unwrap_or_else(|| {
+            let began = Instant::now();
+            if header.flags & flag::PATTERN != 0 {
+                fill(payload, header.rpc);
+            }
+            let is_summed = header.flags & flag::CHECKSUM != 0;
+            let sum = if is_summed { payload_sum(payload) } else { 0 };
+            self.counters.verify_ns += nanos(began);
+            sum
+        });
+        self.slots.get(slot).check = Some(sum);
         if header.flags & flag::CHECKSUM != 0 {
-            let sum = payload_sum(payload);
             self.scratch.extend_from_slice(&sum.to_le_bytes());
         }
-        self.counters.verify_ns += nanos(began);
     }
 
     /// The memory of a slot. A call that has timed out leaves its own behind.
@@ -399,6 +439,7 @@ impl ClientState {
 
     /// No call of an endpoint can end well any more: those that are out or wait end now.
     pub(super) fn fail_connection(&mut self, connection: u32, only_waiting: bool) {
+        self.table.set_why_down(connection, DerCode::Unreachable);
         for place in 0..self.table.connections[connection as usize].endpoints.len() {
             let endpoint = self.table.connections[connection as usize].endpoints[place];
             self.table.endpoints[endpoint as usize].stage = EndpointStage::Down;

@@ -4,11 +4,13 @@
 //! none. It waits, at most for the time given, so that it belongs before or beside a measurement.
 
 use std::net::IpAddr;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::control::ControlStream;
 use crate::rpc::address::RpcAddress;
 use crate::rpc::auth::{Token, nonce, same};
+use crate::rpc::boot::boot;
 use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
 use crate::rpc::wire::{
     Auth, FrameHeader, FrameKind, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, Preamble, features,
@@ -67,6 +69,25 @@ pub fn dial(
     Ok((peer, reply))
 }
 
+/// What came of a connection that was tried on a thread of its own, by its number.
+pub(super) type Dialled = (u32, Result<(NewPeer, HelloReply), RpcError>);
+
+/// The same on a thread of its own; none where it cannot be started.
+pub(super) fn dial_aside(
+    setup: DialSetup,
+    connection: u32,
+    endpoint: ServerEndpoint,
+    greeting: LinkGreeting,
+) -> Option<Receiver<Dialled>> {
+    let (sender, receiver) = channel();
+    let thread = std::thread::Builder::new().name("weir-reconnect".to_owned());
+    let run = move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send((connection, dial(&setup, &endpoint, greeting)));
+    };
+    thread.spawn(run).ok().map(|_| receiver)
+}
+
 /// Connects and makes the handshake, for a stream that is used by waiting.
 ///
 /// # Errors
@@ -103,7 +124,7 @@ fn shake_hands(
         features: features::ALL,
         max_frame: MAX_FRAME,
         process: std::process::id(),
-        boot: 0,
+        boot: boot(),
         address: greeting.address,
     };
     let preamble = Preamble {
@@ -117,8 +138,10 @@ fn shake_hands(
     let mut first = preamble.encode().to_vec();
     first.extend_from_slice(&FrameHeader::plain(FrameKind::Hello).encode(length, true));
     first.extend_from_slice(&body);
-    control.write(&first, &greeting.passed)?;
+    let written = control.write(&first, &greeting.passed);
+    // Whoever has no room says so, and does not listen before.
     let body = expect(&mut control, FrameKind::HelloAck, until)?;
+    written?;
     let reply = HelloReply::decode(&body)?;
     if endpoint.nonce.is_some_and(|known| known != reply.nonce) {
         return Err(RpcError::new(

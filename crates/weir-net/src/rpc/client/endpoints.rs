@@ -4,6 +4,7 @@
 //! may go out. Not here: sending it.
 
 use super::ServerEndpoint;
+use crate::rpc::DerCode;
 use crate::rpc::link::PeerId;
 use crate::rpc::wire::PollerUse;
 
@@ -60,6 +61,8 @@ pub(super) enum EndpointStage {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientEndpoint {
     pub(super) stage: EndpointStage,
+    /// Why it cannot be called, where that is so.
+    pub(super) why_down: DerCode,
     pub(super) connection: u32,
     /// The place of its rank among those that have a limit.
     pub(super) rank: u32,
@@ -142,6 +145,7 @@ impl EndpointTable {
             table.connections[connection as usize].endpoints.push(place);
             table.endpoints.push(ClientEndpoint {
                 stage: EndpointStage::Down,
+                why_down: DerCode::Unreachable,
                 connection,
                 rank,
                 session: 0,
@@ -160,6 +164,13 @@ impl EndpointTable {
         }
         self.by_peer[index] = connection;
         self.connections[connection as usize].peer = peer;
+    }
+
+    /// Why none of a connection's endpoints can be called.
+    pub(super) fn set_why_down(&mut self, connection: u32, code: DerCode) {
+        for &place in &self.connections[connection as usize].endpoints {
+            self.endpoints[place as usize].why_down = code;
+        }
     }
 
     /// The connection of a peer.

@@ -266,10 +266,9 @@ impl ClientState {
             }
             endpoint.stage = EndpointStage::Up;
         } else {
-            endpoint.stage = EndpointStage::Down;
             let words = String::from_utf8_lossy(body).into_owned();
-            self.refusals
-                .push(RpcError::new(DerCode::from_status(header.word), words));
+            let why = RpcError::new(DerCode::from_status(header.word), words);
+            self.refuse(place, why);
         }
         Ok(())
     }
@@ -326,6 +325,7 @@ impl ClientState {
         known.pause_ns = 0;
         known.retry_ns = self.now_ns;
         self.counters.lost_connections += 1;
+        self.note_trouble(connection, true, &why);
         self.last_loss = Some(why);
         self.assemblies.forget(peer);
         self.held.retain(|data| data.peer != peer);

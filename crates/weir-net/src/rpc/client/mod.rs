@@ -9,6 +9,7 @@ mod control;
 mod dial;
 mod endpoints;
 mod events;
+mod memory;
 mod setup;
 mod slots;
 mod transport;

@@ -29,6 +29,8 @@ pub(super) struct CallSlot {
     /// When the call began, in nanoseconds of the client's clock.
     pub(super) since_ns: u64,
     pub(super) region: Option<RegionId>,
+    /// What the server checks the payload by, once it is made.
+    pub(super) check: Option<u32>,
     /// Bytes of the reply that have been pushed.
     pub(super) pushed: u64,
 }
@@ -59,6 +61,7 @@ impl SlotTable {
             flags: 0,
             since_ns: 0,
             region: None,
+            check: None,
             pushed: 0,
         };
         Self {

@@ -4,18 +4,19 @@
 //! unless it is asked to.
 
 use std::io;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::calls::ClientState;
-use super::dial::dial;
+use super::dial::{Dialled, dial, dial_aside};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
+use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
-use crate::rpc::link::{Link, LinkGreeting, NewPeer};
+use crate::rpc::link::{Link, NewPeer};
 use crate::rpc::payload::check_inline;
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
-use crate::rpc::transport::{Requested, RpcCounters, RpcTransport, ServerUse};
+use crate::rpc::transport::{ConnectionTrouble, Requested, RpcCounters, RpcTransport, ServerUse};
 use crate::rpc::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
 use crate::rpc::{DerCode, RpcError};
 
@@ -29,8 +30,6 @@ const ASK: Duration = Duration::from_millis(200);
 const CLOSE: Duration = Duration::from_secs(2);
 /// First and longest pause between two tries to reconnect.
 const PAUSE_NS: (u64, u64) = (10_000_000, 1_000_000_000);
-
-type Dialled = (u32, Result<(NewPeer, HelloReply), RpcError>);
 
 /// Nanoseconds since some moment.
 pub(in crate::rpc) type Time = dyn Fn() -> u64;
@@ -54,37 +53,47 @@ pub struct RpcClient<L> {
 }
 
 impl<L: Link> RpcClient<L> {
-    /// Connects to all endpoints and opens their sessions.
+    /// Connects to all endpoints, opens their sessions, then takes the memory of its slots.
     ///
     /// # Errors
     /// No endpoint could be had: why the first one failed. Single ones that fail are down from the
-    /// beginning.
+    /// beginning. There is not enough memory.
     pub fn attach(link: L, setup: ClientSetup) -> Result<Self, RpcError> {
+        Self::attach_unless(link, setup, &|| false)
+    }
+
+    /// The same, given up once `is_over`: memory takes its time.
+    ///
+    /// # Errors
+    /// As [`RpcClient::attach`]; [`DerCode::Canceled`] where it was given up.
+    pub fn attach_unless(
+        link: L,
+        setup: ClientSetup,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Self, RpcError> {
         let began = Instant::now();
         let time = move || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let to = setup.dial.clone();
-        Self::attach_with(link, setup, Box::new(time), |link, endpoint| {
-            dial(&to, endpoint, link.greeting()?)
-        })
+        let connect =
+            |link: &mut L, endpoint: &ServerEndpoint| dial(&to, endpoint, link.greeting()?);
+        let mut client = Self::attach_with(link, setup, Box::new(time), connect, is_over)?;
+        client.state.take_memory(&mut client.link, is_over)?;
+        Ok(client)
     }
 
-    /// The same by another clock, which counts nanoseconds, and another way to connect.
+    /// The same by another clock, which counts nanoseconds, and another way to connect. Slots have their memory
+    /// when they first need it.
     ///
     /// # Errors
     /// As [`RpcClient::attach`].
     pub(in crate::rpc) fn attach_with(
-        mut link: L,
+        link: L,
         setup: ClientSetup,
         time: Box<Time>,
         mut connect: impl FnMut(&mut L, &ServerEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Self, RpcError> {
-        let mut state = ClientState::new(setup);
-        if state.setup.payload.buffer() > 0 {
-            for slot in 0..state.setup.slots {
-                let region = state.new_region(&mut link)?;
-                state.slots.get(slot).region = Some(region);
-            }
-        }
+        let state = ClientState::new(setup);
         let sweep = (state.setup.timeout / 64).clamp(Duration::from_millis(1), 2 * SLEEP);
         let sweep_ns = u64::try_from(sweep.as_nanos()).unwrap_or(u64::MAX);
         let mut client = Self {
@@ -101,11 +110,11 @@ impl<L: Link> RpcClient<L> {
         let mut first_error = None;
         for connection in 0..client.state.table.connections.len() {
             let connection = u32::try_from(connection).unwrap_or(u32::MAX);
-            let endpoint = client.state.table.connections[connection as usize]
-                .endpoint
-                .clone();
+            let known = &client.state.table.connections[connection as usize];
+            let endpoint = known.endpoint.clone();
             let began = (client.time)();
-            let connected = connect(&mut client.link, &endpoint);
+            let goes_on = unless_over(is_over);
+            let connected = goes_on.and_then(|()| connect(&mut client.link, &endpoint));
             let took = (client.time)().saturating_sub(began);
             let joined = connected.and_then(|(peer, reply)| client.join(connection, peer, &reply));
             match joined {
@@ -113,11 +122,13 @@ impl<L: Link> RpcClient<L> {
                     client.state.table.connections[connection as usize].connect_ns = Some(took);
                 }
                 Err(error) => {
+                    client.state.note_trouble(connection, false, &error);
+                    client.state.table.set_why_down(connection, error.code);
                     first_error.get_or_insert(error);
                 }
             }
         }
-        client.wait_for_sessions()?;
+        client.wait_for_sessions(is_over)?;
         if client.state.table.any_up() {
             return Ok(client);
         }
@@ -125,9 +136,7 @@ impl<L: Link> RpcClient<L> {
         Err(refused
             .or(first_error)
             .or(client.state.last_loss.take())
-            .unwrap_or_else(|| {
-                RpcError::new(DerCode::TimedOut, "no server opened a session in time")
-            }))
+            .unwrap_or_else(|| RpcError::new(DerCode::NotThere, "there is nobody to call")))
     }
 
     /// Asks `lookup` where a server listens before it is tried again.
@@ -185,11 +194,10 @@ impl<L: Link> RpcClient<L> {
             verify: setup.verify as u8,
         };
         if let Err(why) = check_inline(&asked, longest) {
-            entry.stage = EndpointStage::Down;
-            self.state.refusals.push(why);
+            self.state.refuse(endpoint, why);
             return;
         }
-        entry.stage = EndpointStage::Opening;
+        self.state.table.endpoints[endpoint as usize].stage = EndpointStage::Opening;
         let mut body = Vec::new();
         asked.encode(&mut body);
         let rpc = RpcId {
@@ -203,20 +211,22 @@ impl<L: Link> RpcClient<L> {
         self.link.send(peer, &header, &[&body]);
     }
 
-    fn wait_for_sessions(&mut self) -> Result<(), RpcError> {
+    fn wait_for_sessions(&mut self, is_over: &dyn Fn() -> bool) -> Result<(), RpcError> {
         let until = Instant::now() + self.state.setup.dial.within;
         let opening = |state: &ClientState| {
             let mut endpoints = state.table.endpoints.iter();
             endpoints.any(|endpoint| endpoint.stage == EndpointStage::Opening)
         };
-        while opening(&self.state) && Instant::now() < until {
+        while opening(&self.state) && Instant::now() < until && !is_over() {
             self.link.flush().map_err(RpcError::io("open a session"))?;
             let polled = self.link.poll(Some(SLEEP), &mut self.state);
             polled.map_err(RpcError::io("wait for a session"))?;
         }
-        for endpoint in &mut self.state.table.endpoints {
-            if endpoint.stage == EndpointStage::Opening {
-                endpoint.stage = EndpointStage::Down;
+        for endpoint in 0..u32::try_from(self.state.table.endpoints.len()).unwrap_or(u32::MAX) {
+            if self.state.table.endpoints[endpoint as usize].stage == EndpointStage::Opening {
+                let why = "the server opened no session in time";
+                self.state
+                    .refuse(endpoint, RpcError::new(DerCode::TimedOut, why));
             }
         }
         Ok(())
@@ -276,23 +286,8 @@ impl<L: Link> RpcClient<L> {
         let endpoint = self.state.table.connections[connection as usize]
             .endpoint
             .clone();
-        self.dialling = self.dial_aside(connection, endpoint, greeting);
-    }
-
-    fn dial_aside(
-        &self,
-        connection: u32,
-        endpoint: ServerEndpoint,
-        greeting: LinkGreeting,
-    ) -> Option<Receiver<Dialled>> {
         let setup = self.state.setup.dial.clone();
-        let (sender, receiver) = channel();
-        let thread = std::thread::Builder::new().name("weir-reconnect".to_owned());
-        let run = move || {
-            // Nobody may be waiting any more.
-            let _ = sender.send((connection, dial(&setup, &endpoint, greeting)));
-        };
-        thread.spawn(run).ok().map(|_| receiver)
+        self.dialling = dial_aside(setup, connection, endpoint, greeting);
     }
 
     fn dialled(&mut self, connection: u32, result: Result<(NewPeer, HelloReply), RpcError>) {
@@ -402,6 +397,15 @@ impl<L: Link> RpcTransport for RpcClient<L> {
     fn is_up(&self, endpoint: u32) -> bool {
         let entry = self.state.table.endpoints.get(endpoint as usize);
         entry.is_some_and(|entry| entry.stage == EndpointStage::Up)
+    }
+
+    fn why_down(&self, endpoint: u32) -> DerCode {
+        let entry = self.state.table.endpoints.get(endpoint as usize);
+        entry.map_or(DerCode::Unreachable, |entry| entry.why_down)
+    }
+
+    fn troubles(&self) -> Vec<ConnectionTrouble> {
+        self.state.troubles.clone()
     }
 
     fn may_return(&self) -> bool {

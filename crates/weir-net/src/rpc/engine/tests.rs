@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::*;
+use crate::rpc::DerCode;
 use crate::rpc::transport::RpcCounters;
 
 /// Answers by a script: what the next polls bring.

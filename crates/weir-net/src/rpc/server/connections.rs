@@ -16,6 +16,17 @@ const WATCH: Duration = Duration::from_secs(1);
 /// Addresses without connections that are remembered for their wrong proofs.
 const REMEMBERED: usize = 4096;
 
+/// Why there is no room for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoRoom {
+    #[error(
+        "this server has as many connections as it may: {0} (`weir rpc serve --max-conns` says how many)"
+    )]
+    All(u32),
+    #[error("this address has as many connections as one may: {0}")]
+    Address(u32),
+}
+
 /// Where a connection comes from; `None` for this machine.
 pub(super) type Source = Option<IpAddr>;
 
@@ -71,23 +82,23 @@ pub(super) struct Connections {
 
 impl Connections {
     /// Whether one more may be; it counts from now on.
-    pub(super) fn enter(&self, source: Source, limits: &ServerLimits) -> bool {
+    pub(super) fn enter(&self, source: Source, limits: &ServerLimits) -> Result<(), NoRoom> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.open >= limits.connections {
-            return false;
+            return Err(NoRoom::All(limits.connections));
         }
         if let Some(address) = source {
             let is_remembered = all.each.contains_key(&address);
             let count = all.each.entry(address).or_default();
             if count.open >= limits.per_address {
-                return false;
+                return Err(NoRoom::Address(limits.per_address));
             }
             count.open += 1;
             let returns = is_remembered && count.open == 1;
             all.remembered -= usize::from(returns);
         }
         all.open += 1;
-        true
+        Ok(())
     }
 
     /// One has left.
@@ -141,12 +152,13 @@ mod tests {
         };
         let connections = Connections::default();
         let other = Some(IpAddr::from([192, 0, 2, 1]));
-        assert!(connections.enter(other, &limits));
-        assert!(!connections.enter(other, &limits));
-        assert!((0..3).all(|_| connections.enter(None, &limits)));
-        assert!(!connections.enter(None, &limits));
+        let enter = |source| connections.enter(source, &limits);
+        assert_eq!(enter(other), Ok(()));
+        assert_eq!(enter(other), Err(NoRoom::Address(1)));
+        assert!((0..3).all(|_| enter(None).is_ok()));
+        assert_eq!(enter(None), Err(NoRoom::All(4)));
         connections.leave(other);
-        assert!(connections.enter(other, &limits));
+        assert_eq!(enter(other), Ok(()));
     }
 
     #[test]
@@ -156,12 +168,12 @@ mod tests {
         let other = Some(IpAddr::from([192, 0, 2, 1]));
         for _ in 0..TRIES {
             // With a connection for each.
-            assert!(connections.enter(other, &limits));
+            connections.enter(other, &limits).unwrap();
             assert!(connections.may_prove(other));
             connections.wrong_proof(other);
             connections.leave(other);
         }
-        assert!(connections.enter(other, &limits));
+        connections.enter(other, &limits).unwrap();
         assert!(!connections.may_prove(other));
         assert!(connections.may_prove(None));
     }
@@ -172,7 +184,7 @@ mod tests {
         let limits = ServerLimits::default();
         let guess = |number: u32| {
             let source = Some(IpAddr::from(number.to_be_bytes()));
-            assert!(connections.enter(source, &limits));
+            connections.enter(source, &limits).unwrap();
             connections.wrong_proof(source);
             connections.leave(source);
         };

@@ -17,10 +17,11 @@ use rustix::io::Errno;
 
 use super::connections::Source;
 use super::inbox::{Inbox, PollerOrder};
-use super::pending::{PendingClient, Progressed};
+use super::pending::{PendingClient, Progressed, write_error};
 use super::start::ServerShared;
-use crate::rpc::RpcError;
 use crate::rpc::address::{RpcAddress, StreamAddress};
+use crate::rpc::dead_sockets::remove_dead;
+use crate::rpc::{DerCode, RpcError};
 
 /// Longest sleep, so that the end is seen.
 const LOOK: Timespec = Timespec {
@@ -66,8 +67,8 @@ impl BoundListener {
                 Listening::Tcp(listener)
             }
             StreamAddress::Unix(path) => {
-                // What a server left that has crashed.
-                let _ = std::fs::remove_file(&path);
+                // What a server left that was killed; where one listens, the name is taken.
+                remove_dead(&path);
                 let listener = UnixListener::bind(&path).map_err(fail())?;
                 listener.set_nonblocking(true).map_err(fail())?;
                 Listening::Unix(listener, path)
@@ -202,9 +203,8 @@ impl ListenerState<'_> {
     }
 
     fn enter(&mut self, at: usize, stream: OwnedFd, source: Source) {
-        if !self.shared.connections.enter(source, &self.shared.limits) {
-            self.shared.counters.refused.fetch_add(1, Relaxed);
-            return;
+        if let Err(why) = self.shared.connections.enter(source, &self.shared.limits) {
+            return self.turn_away(&stream, &why.to_string());
         }
         let link = self.bound[at].link;
         let rank = self.bound[at].rank;
@@ -219,11 +219,19 @@ impl ListenerState<'_> {
     /// that.
     fn refuse_one(&mut self, at: usize) {
         self.spare = None;
-        drop(self.bound[at].accept());
+        if let Ok((stream, _)) = self.bound[at].accept() {
+            let why = "this server has no descriptors left for connections (see its `ulimit -n`)";
+            self.turn_away(&stream, why);
+        }
         self.spare = spare();
-        self.shared.counters.refused.fetch_add(1, Relaxed);
         self.paused_until = Some(Instant::now() + PAUSE);
-        self.log("no descriptors left: connections are refused (see `ulimit -n`)");
+    }
+
+    /// Tells whoever has connected why it cannot stay: a server without room is not one that is gone.
+    fn turn_away(&mut self, stream: &OwnedFd, why: &str) {
+        self.shared.counters.refused.fetch_add(1, Relaxed);
+        write_error(stream, &RpcError::new(DerCode::Busy, why.to_owned()));
+        self.log(&format!("a client was turned away: {why}"));
     }
 
     fn go_on(&mut self) {

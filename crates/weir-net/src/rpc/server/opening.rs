@@ -48,15 +48,41 @@ impl PollerState {
         let served = self
             .peer(peer)
             .ok_or_else(|| RpcError::protocol("no such connection"))?;
-        let too_many = |what| RpcError::new(DerCode::NoMemory, what);
-        if served.sessions.len() >= shared.limits.sessions_each as usize {
-            return Err(too_many("too many sessions on this connection"));
+        let (limits, too_many) = (&shared.limits, |why| RpcError::new(DerCode::NoMemory, why));
+        let each = limits.sessions_each;
+        if served.sessions.len() >= each as usize {
+            let why = format!("too many sessions: this connection has {each}, the most of one");
+            return Err(too_many(why));
         }
-        if shared.counters.sessions.load(Relaxed) >= shared.limits.sessions {
-            return Err(too_many("too many sessions"));
-        }
-        check_inline(asked, shared.limits.max_message)?;
+        check_inline(asked, limits.max_message)?;
         let tag = served.tag;
+        // Pollers open sessions at the same time.
+        let one_more = |open: u32| (open < limits.sessions).then_some(open + 1);
+        let counter = &shared.counters.sessions;
+        let counted = counter.fetch_update(Relaxed, Relaxed, one_more);
+        counted.map_err(|open| {
+            let why = format!(
+                "too many sessions: this server has {open}, as many as it may (`weir rpc serve \
+                 --max-sessions` says how many)"
+            );
+            too_many(why)
+        })?;
+        let opened = self.open_counted(link, peer, tag, asked);
+        if opened.is_err() {
+            counter.fetch_sub(1, Relaxed);
+        }
+        opened
+    }
+
+    /// Opens a session that counts already.
+    fn open_counted<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        tag: usize,
+        asked: &OpenRequest,
+    ) -> Result<OpenReply, RpcError> {
+        let shared = Arc::clone(&self.shared);
         let place = self.free_sessions.pop().unwrap_or_else(|| {
             self.sessions.push(None);
             u32::try_from(self.sessions.len() - 1).unwrap_or(u32::MAX)
@@ -75,7 +101,6 @@ impl PollerState {
             buffers: u32::try_from(session.buffers.len()).unwrap_or(u32::MAX),
             credits: session.credits,
         };
-        shared.counters.sessions.fetch_add(1, Relaxed);
         self.sessions[place as usize] = Some(session);
         if let Some(served) = self.peer(peer) {
             served.sessions.push(number);

@@ -14,6 +14,7 @@ use super::connections::Source;
 use super::inbox::Arrival;
 use super::start::ServerShared;
 use crate::rpc::auth::same;
+use crate::rpc::boot::boot;
 use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
 use crate::rpc::socket;
 use crate::rpc::wire::{
@@ -143,7 +144,7 @@ impl PendingClient {
                 minor: MINOR,
                 reason: 1,
             };
-            self.write(&reply.encode());
+            write(&self.stream, &reply.encode());
             return Progressed::Refused("a client had another version");
         }
         self.input.drain(..PREAMBLE);
@@ -220,6 +221,9 @@ impl PendingClient {
         if !hello.transports.split(',').any(|name| name == self.scheme) {
             return missing(format!("this address is one of {}", self.scheme));
         }
+        if self.scheme == "shm" && hello.boot != boot() {
+            return missing("shared memory does not reach another machine".to_owned());
+        }
         let reply = HelloReply {
             nonce: shared.nonce,
             rank: hello.rank,
@@ -242,7 +246,7 @@ impl PendingClient {
         }
         let mut body = Vec::new();
         accepted.reply.encode(&mut body);
-        self.write_frame(FrameKind::HelloAck, 0, &body);
+        write_frame(&self.stream, FrameKind::HelloAck, 0, &body);
         if accepted.reply.authenticate {
             self.stage = Stage::Proof(accepted);
             return Progressed::Waiting;
@@ -256,7 +260,7 @@ impl PendingClient {
             let proof = token.proof(&accepted.hello.nonce, &shared.nonce, LinkSide::Server);
             let mut body = Vec::new();
             Auth { proof }.encode(&mut body);
-            self.write_frame(FrameKind::Auth, 0, &body);
+            write_frame(&self.stream, FrameKind::Auth, 0, &body);
         }
     }
 
@@ -285,30 +289,32 @@ impl PendingClient {
 
     fn refuse(&self, shared: &ServerShared, error: &RpcError, why: &'static str) -> Progressed {
         shared.counters.refused.fetch_add(1, Relaxed);
-        self.write_frame(
-            FrameKind::Error,
-            error.code.to_status(),
-            error.message.as_bytes(),
-        );
+        write_error(&self.stream, error);
         Progressed::Refused(why)
     }
+}
 
-    fn write_frame(&self, kind: FrameKind, word: u16, body: &[u8]) {
-        let header = FrameHeader {
-            word,
-            ..FrameHeader::plain(kind)
-        };
-        let length = u32::try_from(body.len()).unwrap_or(0);
-        let mut frame = header.encode(length, true).to_vec();
-        frame.extend_from_slice(body);
-        self.write(&frame);
-    }
+/// Tells a client why it cannot stay.
+pub(super) fn write_error(stream: &OwnedFd, error: &RpcError) {
+    let body = error.message.as_bytes();
+    write_frame(stream, FrameKind::Error, error.code.to_status(), body);
+}
 
-    /// An empty socket takes the few bytes of a handshake; where it does not, the client is lost.
-    fn write(&self, bytes: &[u8]) {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let _ = send(self.fd(), bytes, flags);
-    }
+fn write_frame(stream: &OwnedFd, kind: FrameKind, word: u16, body: &[u8]) {
+    let header = FrameHeader {
+        word,
+        ..FrameHeader::plain(kind)
+    };
+    let length = u32::try_from(body.len()).unwrap_or(0);
+    let mut frame = header.encode(length, true).to_vec();
+    frame.extend_from_slice(body);
+    write(stream, &frame);
+}
+
+/// An empty socket takes the few bytes of a handshake; where it does not, the client is lost.
+fn write(stream: &OwnedFd, bytes: &[u8]) {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let _ = send(stream, bytes, flags);
 }
 
 fn is_proof(shared: &ServerShared, accepted: &Accepted, body: &[u8]) -> bool {

@@ -9,7 +9,7 @@ use super::limits::Quota;
 use crate::rpc::link::{Link, PeerId, RegionId};
 use crate::rpc::service::SessionShape;
 use crate::rpc::wire::OpenRequest;
-use crate::rpc::{DerCode, RpcError};
+use crate::rpc::{DerCode, RpcError, machine_memory};
 
 /// A client's session.
 #[derive(Debug)]
@@ -44,7 +44,9 @@ fn memory_needed(asked: &OpenRequest, shape: &SessionShape) -> Option<(u32, u64)
     } else {
         asked.buffers.max(1)
     };
-    let each = shape.buffer_bytes.checked_add(256)?;
+    // What an address may be moved by.
+    let spare = if asked.low_byte.is_some() { 256 } else { 0 };
+    let each = shape.buffer_bytes.checked_add(spare)?;
     Some((buffers, each.checked_mul(u64::from(buffers))?))
 }
 
@@ -60,21 +62,24 @@ impl ServerSession {
         limits: (&Quota, u32),
     ) -> Result<Self, RpcError> {
         let (quota, most_credits) = limits;
+        let needed = memory_needed(asked, shape);
         let no_memory = || {
-            RpcError::new(
-                DerCode::NoMemory,
-                format!(
-                    "{} buffers of {} bytes are more than the {} bytes that are left of the memory limit",
-                    asked.buffers,
-                    shape.buffer_bytes,
-                    quota.left()
-                ),
-            )
+            let (buffers, all) = needed.unwrap_or((asked.buffers, u64::MAX));
+            let why = format!(
+                "buffers for a session take {all} bytes ({buffers} of {} bytes), and {} bytes are left of \
+                 the server's memory limit (`weir rpc serve --mem-limit` says how many there are)",
+                shape.buffer_bytes,
+                quota.left()
+            );
+            RpcError::new(DerCode::NoMemory, why)
         };
-        let (buffers, memory) = memory_needed(asked, shape).ok_or_else(no_memory)?;
+        let (buffers, memory) = needed.ok_or_else(no_memory)?;
         if !quota.take(memory) {
             return Err(no_memory());
         }
+        // The limit may be more than there is.
+        let what = || "the server's buffers for a session".to_owned();
+        machine_memory::check(memory, what).inspect_err(|_| quota.give(memory))?;
         let mut session = Self {
             peer,
             tag: places.0,

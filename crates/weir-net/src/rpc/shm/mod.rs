@@ -145,12 +145,12 @@ impl ShmLink {
         }
     }
 
-    /// New calls are refused; everything else belongs to a call that the other side waits for, so
-    /// that there are no more of it than calls.
+    /// New calls are refused; everything else belongs to a call that the other side waits for, or
+    /// knows the beginning of, so that there are no more of it than calls.
     #[cold]
     fn without_room(&mut self, id: PeerId, header: &FrameHeader, body: &[&[u8]]) -> Sent {
         self.lacks_room = true;
-        if header.kind == FrameKind::Request {
+        if header.waits_for_room() {
             return Sent::Full;
         }
         let Some(peer) = self.peers.get(id) else {

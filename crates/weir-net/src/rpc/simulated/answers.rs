@@ -84,6 +84,7 @@ impl Answered {
                 }
                 Ok((dummy(), reply()))
             },
+            &|| false,
         );
         Self {
             client: attached.unwrap(),

@@ -19,7 +19,7 @@ use super::link::{
     Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
 };
 use super::stream::RegionTable;
-use super::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind};
+use super::wire::{BulkAccess, Descriptor, FrameHeader};
 use super::{DerCode, RpcError};
 
 /// Longest time on the way without a fault, in nanoseconds.
@@ -231,7 +231,7 @@ impl Link for SimulatedLink {
         head: &[u8],
         from: MemoryRange,
     ) -> Sent {
-        let full = header.kind != FrameKind::Response && self.net.borrow_mut().random.below(4) == 0;
+        let full = header.waits_for_room() && self.net.borrow_mut().random.below(4) == 0;
         if full {
             return Sent::Full;
         }

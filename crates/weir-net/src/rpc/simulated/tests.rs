@@ -230,6 +230,7 @@ fn holds(case: &Case) {
             joining.borrow_mut().join(dummy(), endpoint.tag);
             Ok((dummy(), reply()))
         },
+        &|| false,
     );
     if let Ok(mut client) = attached {
         let (good, failed, not_sent) = drive(&mut client, &net, case.calls);

@@ -302,7 +302,8 @@ fn left() -> RpcError {
 /// The rest of a gathered body, in steps, so that a header alone takes no memory. The buffer may
 /// be longer than the body, and hold an old one behind what has come.
 fn room_for_more(long: &mut LongBody) -> &mut [u8] {
-    let step = (long.got + SHARED).max(2 * long.got).min(long.length);
+    let step = SHARED.max(2 * long.got).max(long.got + STEP);
+    let step = step.min(long.length);
     if long.gathered.len() < step {
         long.gathered.resize(step, 0);
     }

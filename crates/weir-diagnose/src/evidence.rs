@@ -1,0 +1,229 @@
+//! The figures that the rules ask for, from all that was recorded.
+//!
+//! In: the log, the table that counts, what was recorded of the host. Out: [`PathEvidence`], where every
+//! figure that nothing says has its reason. Not here: the rules.
+
+use crate::inputs::{HostReport, PathLog, PathStage, PcieCounts, PerfCounts, StageTable};
+use crate::reading::Reading;
+use crate::reference::{PathClass, ReferenceFinding};
+
+/// What the rules are about. Shares are 0 to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathEvidence {
+    /// The critical stage and what it does.
+    pub critical: Option<(PathStage, PathClass)>,
+    /// Millions of packets a second from end to end.
+    pub throughput_mpps: Reading,
+    /// The same in the table before it, or behind it.
+    pub other_throughput_mpps: Reading,
+    /// Packets that were sent, of those that an open loop meant to send.
+    pub sent_share: Reading,
+    /// What the link is used, of what it can carry.
+    pub link_share: Reading,
+    /// Rounds of the generator without a credit.
+    pub share_without_credit: Reading,
+    /// How busy the busiest stage is.
+    pub busiest_share: Reading,
+    /// How busy all stages of a core are together.
+    pub total_busy_share: Reading,
+    /// The part of its time that each of the first four stages waits.
+    pub stall_shares: Vec<Reading>,
+    /// Buffers in use.
+    pub pool_use: Reading,
+    /// Times that the device's ring was full on sending.
+    pub tx_full_retries: Reading,
+    /// Packets a flush.
+    pub packets_per_flush: Reading,
+    /// Packets a burst received, of the most that it may have.
+    pub burst_share: Reading,
+    /// Packets that the device missed or had no buffer for.
+    pub missed_packets: Reading,
+    /// How full the device's ring is on receiving.
+    pub receive_ring_use: Reading,
+    /// Packets dropped at full rings between dispatchers and workers.
+    pub ring_drops: Reading,
+    /// Loads that missed the last cache.
+    pub llc_miss: Reading,
+    /// Instructions a cycle.
+    pub instructions_per_cycle: Reading,
+    /// The device's writes that missed the cache.
+    pub io_write_miss: Reading,
+    /// Memory bandwidth, of the most that was measured.
+    pub memory_share: Reading,
+    /// The most packets of a workspace over the fewest.
+    pub workspace_spread: Reading,
+    /// Time in which workers did not get their CPU.
+    pub lost_cpu_share: Reading,
+}
+
+/// Figures beside the log.
+pub(crate) struct HostFigures<'a> {
+    pub(crate) report: Option<&'a HostReport>,
+    pub(crate) socket: Option<u32>,
+    pub(crate) perf: Option<&'a PerfCounts>,
+    pub(crate) pcie: Option<&'a PcieCounts>,
+    /// Megabytes a second by memory node.
+    pub(crate) memory: Option<&'a std::collections::BTreeMap<u32, f64>>,
+    /// Bits a second.
+    pub(crate) link_bits_per_s: Option<f64>,
+    /// Bytes of a frame without its check sum.
+    pub(crate) frame_bytes: Option<u32>,
+    /// Megabytes a second.
+    pub(crate) triad_mb_per_s: Option<f64>,
+}
+
+const NO_REPORT: &str = "no host report was given";
+/// Preamble, check sum and gap between two frames.
+const BYTES_BETWEEN_FRAMES: f64 = 24.0;
+
+impl HostFigures<'_> {
+    fn socket(&self) -> Result<u32, Reading> {
+        let missing = || Reading::missing("nothing says which socket counts");
+        self.socket.ok_or_else(missing)
+    }
+
+    fn io(&self, pick: impl Fn(crate::inputs::IoRates) -> Reading) -> Reading {
+        let socket = match self.socket() {
+            Ok(socket) => socket,
+            Err(reason) => return reason,
+        };
+        let counted = self.pcie.map(|pcie| pick(pcie.rates(socket)));
+        let report = self.report.map(|report| pick(report.socket(socket)));
+        first([counted, report])
+    }
+
+    pub(crate) fn io_read_miss(&self) -> Reading {
+        self.io(|rates| rates.read_miss)
+    }
+
+    pub(crate) fn io_write_miss(&self) -> Reading {
+        self.io(|rates| rates.write_miss)
+    }
+
+    pub(crate) fn llc_load_miss(&self) -> Reading {
+        let counted = self.perf.map(|p| p.ratio("LLC-load-misses", "LLC-loads"));
+        first([counted, self.report.map(|r| r.llc_load_miss.clone())])
+    }
+
+    pub(crate) fn llc_store_miss(&self) -> Reading {
+        let counted = self.perf.map(|p| p.ratio("LLC-store-misses", "LLC-stores"));
+        first([counted, self.report.map(|r| r.llc_store_miss.clone())])
+    }
+
+    fn memory_mb_per_s(&self) -> Reading {
+        let socket = match self.socket() {
+            Ok(socket) => socket,
+            Err(reason) => return reason,
+        };
+        let none = || Reading::missing(format!("nothing says how much memory node {socket} moves"));
+        let counted = self.memory.map(|nodes| {
+            let known = nodes.get(&socket).copied().map(Reading::known);
+            known.unwrap_or_else(none)
+        });
+        let report = self.report.map(|report| {
+            let known = report.nodes_mb_per_s.get(&socket).cloned();
+            known.unwrap_or_else(none)
+        });
+        first([counted, report])
+    }
+
+    fn memory_share(&self) -> Reading {
+        let triad = self.triad_mb_per_s.map_or_else(
+            || Reading::missing("no bandwidth of the memory itself was given"),
+            Reading::known,
+        );
+        self.memory_mb_per_s()
+            .with(&triad, |used, most| used / most)
+    }
+
+    fn link_share(&self, throughput_mpps: &Reading) -> Reading {
+        let (Some(link), Some(frame)) = (self.link_bits_per_s, self.frame_bytes) else {
+            return Reading::missing("the speed of the link or the size of frames was not given");
+        };
+        let bits = (f64::from(frame) + BYTES_BETWEEN_FRAMES) * 8.0;
+        throughput_mpps.with(&Reading::known(bits), |mpps, bits| mpps * 1e6 * bits / link)
+    }
+}
+
+/// The first that has a figure; else why not.
+fn first(sources: [Option<Reading>; 2]) -> Reading {
+    let given = sources.into_iter().flatten();
+    given
+        .reduce(Reading::or)
+        .unwrap_or_else(|| Reading::missing(NO_REPORT))
+}
+
+/// All that was recorded, for the rules.
+pub(crate) fn evidence(
+    log: &PathLog,
+    at: usize,
+    finding: &ReferenceFinding,
+    host: &HostFigures<'_>,
+) -> PathEvidence {
+    let table = &log.tables[at];
+    let other = if at > 0 { at - 1 } else { at + 1 };
+    let one_table = || Reading::missing("the log has one table");
+    let not_in_log = |what: &str| Reading::missing(format!("no {what} in the log"));
+    let shares = finding.completion_us.iter().zip(&finding.stall_us);
+    let instructions = host.perf.map_or_else(
+        || Reading::missing("no counters of perf were given"),
+        |perf| perf.ratio("instructions", "cycles"),
+    );
+    PathEvidence {
+        critical: finding.critical,
+        throughput_mpps: table.throughput_mpps.clone(),
+        other_throughput_mpps: log
+            .tables
+            .get(other)
+            .map_or_else(one_table, |table| table.throughput_mpps.clone()),
+        sent_share: not_in_log("intended rate"),
+        link_share: host.link_share(&table.throughput_mpps),
+        share_without_credit: not_in_log("rounds without credit"),
+        busiest_share: not_in_log("busy shares"),
+        total_busy_share: not_in_log("busy shares"),
+        stall_shares: shares
+            .map(|(time, stall)| time.with(stall, share))
+            .collect(),
+        pool_use: table.pool_use.clone(),
+        tx_full_retries: not_in_log("retries at a full ring"),
+        packets_per_flush: not_in_log("flush sizes"),
+        burst_share: not_in_log("burst sizes"),
+        missed_packets: not_in_log("counts of missed packets"),
+        receive_ring_use: not_in_log("fill of the receive ring"),
+        ring_drops: drops(table),
+        llc_miss: host.llc_load_miss(),
+        instructions_per_cycle: instructions,
+        io_write_miss: host.io_write_miss(),
+        memory_share: host.memory_share(),
+        workspace_spread: spread(table),
+        lost_cpu_share: not_in_log("run delay or steal"),
+    }
+}
+
+/// What a stage waits of its time; one that does nothing waits for nothing.
+fn share(time: f64, stall: f64) -> f64 {
+    if time > 0.0 { stall / time } else { 0.0 }
+}
+
+fn drops(table: &StageTable) -> Reading {
+    let mut all = table
+        .workspaces
+        .iter()
+        .flat_map(|w| [&w.app_tx_drops, &w.disp_rx_drops]);
+    let first = all.next().cloned();
+    let sum = |sum: Reading, next: &Reading| sum.with(next, |a, b| a + b);
+    let none = || Reading::missing("no drops of workspaces in the log");
+    first.map_or_else(none, |first| all.fold(first, sum))
+}
+
+/// The most packets of a worker over the fewest; a workspace without any is no worker.
+fn spread(table: &StageTable) -> Reading {
+    let handled = table.workspaces.iter().filter_map(|w| w.handled_mpps.value);
+    let workers: Vec<f64> = handled.filter(|mpps| *mpps > 0.0).collect();
+    if workers.len() < 2 {
+        return Reading::missing("fewer than two workers with packets in the log");
+    }
+    let most = workers.iter().copied().fold(0.0, f64::max);
+    let fewest = workers.iter().copied().fold(f64::INFINITY, f64::min);
+    Reading::known(most / fewest)
+}

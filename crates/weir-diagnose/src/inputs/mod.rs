@@ -1,0 +1,43 @@
+//! What was recorded of a packet path, from the text that programs print.
+//!
+//! In: text. Out: typed figures, or the line that cannot be read and what to do. Not here: files.
+
+mod host_report;
+mod path_log;
+mod pcm;
+mod perf_counts;
+mod row;
+mod workspace_lines;
+
+use thiserror::Error;
+
+pub use host_report::{HostReport, IoRates};
+pub use path_log::{PathLog, PathStage, StageRow, StageTable};
+pub use pcm::{PcieCounts, node_bandwidths};
+pub use perf_counts::PerfCounts;
+pub use workspace_lines::WorkspaceFigures;
+
+/// What to do about a log that cannot be read.
+const LOG_HELP: &str = "the log is what the packet path printed, with its tables unchanged";
+
+/// A text that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{line}: {message}\n  help: {help}")]
+pub struct InputError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl InputError {
+    pub(crate) fn new(line: usize, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            line,
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}

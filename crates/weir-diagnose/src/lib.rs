@@ -1,0 +1,44 @@
+//! What holds a packet path back; the search for better settings of any command.
+//!
+//! In: the text of what was recorded of a packet path: the log with its tables ([`PathLog`]), the report
+//! of the host ([`HostReport`]), what pcm and perf print. Out: a [`Diagnosis`], as data and as text. Every
+//! figure is a value or says why there is none ([`Reading`]). The search is in [`tune`]. Pure functions of the data. Not here:
+//! reading files, words of command lines.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "counts become floating point where their error is far below noise"
+)]
+
+/// Appends formatted text to a string, which cannot fail.
+macro_rules! push {
+    ($out:expr, $($text:tt)+) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($text)+);
+    }};
+}
+
+mod config_text;
+mod diagnosis;
+mod evidence;
+mod inputs;
+mod reading;
+mod reference;
+mod rules;
+mod text;
+mod truth;
+pub mod tune;
+
+pub use config_text::ConfigText;
+pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, PathRecords, RuleState};
+pub use evidence::PathEvidence;
+pub use inputs::{
+    HostReport, InputError, IoRates, PathLog, PathStage, PcieCounts, PerfCounts, StageRow,
+    StageTable, WorkspaceFigures, node_bandwidths,
+};
+pub use reading::Reading;
+pub use reference::{PathClass, ReferenceFinding};
+pub use text::text;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! The result that samples make, with exact figures.
+//!
+//! In: samples. Out: a [`RunResult`] of a plan as far as they say what was to be done. Not here: their text
+//! (`samples`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_schema::{
+    EndpointSet, ErrorCode, Group, GroupResult, Job, JobResult, KindResult, LatencyFigures,
+    LoopOutcome, Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcOutcome,
+    RpcSample, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State, WorkerResult,
+    rpc_error_name,
+};
+use weir_units::{Bytes, Nanos, QueueDepth};
+
+use super::samples::SampledMaster;
+
+/// The result that these samples make.
+pub fn result(masters: &[SampledMaster]) -> RunResult {
+    let mut plan = Plan::new("selftest", "selftest", Vec::new());
+    plan.groups.clear();
+    let mut groups: Vec<GroupResult> = Vec::new();
+    for tuple in tuples(masters) {
+        let Some(first) = tuple.first() else {
+            continue;
+        };
+        let work = work(first, tuple);
+        let mut job = Job::of_rpcs(first.pair.words().trim_matches(['(', ')']), work);
+        job.start = Start {
+            barrier: !groups.is_empty(),
+            ..Start::default()
+        };
+        groups.push(GroupResult {
+            jobs: vec![job_result(&job, tuple)],
+            ..GroupResult::default()
+        });
+        plan.groups.push(Group { jobs: vec![job] });
+    }
+    for group in &mut groups {
+        group.conclude();
+    }
+    let durations = masters.iter().map(|one| one.duration_ns);
+    RunResult {
+        groups,
+        duration_ns: durations.fold(Nanos::ZERO, Nanos::saturating_add),
+        complete: true,
+        ..RunResult::of(plan)
+    }
+}
+
+/// What was to be done, as far as the samples say.
+fn work(first: &SampledMaster, tuple: &[SampledMaster]) -> RpcWorkload {
+    let sent = |one: &RpcSample| match one {
+        RpcSample::Sent { endpoint, .. } => Some(*endpoint),
+        RpcSample::Unsent => None,
+    };
+    let samples = tuple.iter().flat_map(|master| &master.samples);
+    let endpoints: BTreeSet<RpcEndpoint> = samples.filter_map(sent).collect();
+    let all = first.samples.len() as u64;
+    let masters = tuple.iter().map(|one| EndpointSet::one(one.master));
+    let mut work = RpcWorkload {
+        request: first.pair.request,
+        reply: first.pair.reply,
+        repetitions: all.div_ceil((endpoints.len() as u64).max(1)),
+        endpoints: endpoints.into_iter().map(EndpointSet::one).collect(),
+        // Of one alone they do not say whether it was another than the command.
+        masters: masters.filter(|_| tuple.len() > 1).collect(),
+        ..RpcWorkload::default()
+    };
+    work.load.depth.queue_depth = QueueDepth(first.in_flight);
+    work.load.bounds.operations = Some(all);
+    work
+}
+
+/// Masters with the same sizes, one after another, until one of them comes again.
+pub(super) fn tuples(masters: &[SampledMaster]) -> impl Iterator<Item = &[SampledMaster]> {
+    let mut rest = masters;
+    std::iter::from_fn(move || {
+        let first = rest.first()?;
+        let is_next = |at: usize, one: &SampledMaster| {
+            (one.pair, one.in_flight) != (first.pair, first.in_flight)
+                || rest
+                    .iter()
+                    .take(at)
+                    .any(|before| before.master == one.master)
+        };
+        let end = rest
+            .iter()
+            .enumerate()
+            .skip(1)
+            .find(|(at, one)| is_next(*at, one));
+        let (tuple, behind) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
+        rest = behind;
+        Some(tuple)
+    })
+}
+
+fn job_result(job: &Job, tuple: &[SampledMaster]) -> JobResult {
+    let bytes = tuple.first().map_or(0, |one| {
+        u64::from(one.pair.request.bytes) + u64::from(one.pair.reply.bytes)
+    });
+    let masters: Vec<RpcMaster> = tuple.iter().map(of_master).collect();
+    let workers = (0..)
+        .zip(&masters)
+        .map(|(number, master)| worker(number, master, bytes));
+    let workers: Vec<WorkerResult> = workers.collect();
+    let span = workers.iter().filter_map(|w| w.span).reduce(Span::hull);
+    let done = LoopOutcome {
+        workers,
+        ..LoopOutcome::default()
+    };
+    let mut result = JobResult {
+        state: State::Done,
+        span,
+        outcome: Outcome::Rpc(Box::new(RpcOutcome {
+            workers: done,
+            masters,
+        })),
+        ..JobResult::not_started(&job.name)
+    };
+    result.conclude();
+    result
+}
+
+/// The same as the work of a loop.
+fn worker(number: u32, master: &RpcMaster, bytes: u64) -> WorkerResult {
+    let mut errors: BTreeMap<ErrorCode, u64> = BTreeMap::new();
+    for (code, count) in master.endpoints.iter().flat_map(|one| &one.failed) {
+        *errors.entry(code.clone()).or_default() += count;
+    }
+    let rpcs = KindResult {
+        issued: master.succeeded + master.failed,
+        operations: master.succeeded,
+        bytes: Bytes(bytes.saturating_mul(master.succeeded)),
+        errors,
+        runtime_ns: master.duration_ns,
+        stages: vec![StageHistogram {
+            stage: Stage::Lat,
+            histogram: master.latency.clone(),
+        }],
+        ..KindResult::new(&RPC_KINDS[0])
+    };
+    WorkerResult {
+        clone: number,
+        number,
+        span: Some(Span {
+            start_ns: Nanos::ZERO,
+            end_ns: master.duration_ns,
+        }),
+        state: State::Done,
+        kinds: vec![rpcs],
+        ..WorkerResult::default()
+    }
+}
+
+fn of_master(one: &SampledMaster) -> RpcMaster {
+    let mut exact: Vec<u64> = Vec::new();
+    let mut endpoints: BTreeMap<RpcEndpoint, (RpcEndpointResult, Vec<u64>)> = BTreeMap::new();
+    let mut master = RpcMaster::new(one.master, "");
+    master.duration_ns = one.duration_ns;
+    // Masters begin at the same time.
+    master.span = Some(Span {
+        start_ns: Nanos::ZERO,
+        end_ns: one.duration_ns,
+    });
+    for sample in &one.samples {
+        master.requested += 1;
+        let RpcSample::Sent {
+            latency_ns,
+            endpoint,
+            code,
+        } = *sample
+        else {
+            continue;
+        };
+        let empty = || (RpcEndpointResult::new(endpoint), Vec::new());
+        let (result, latencies) = endpoints.entry(endpoint).or_insert_with(empty);
+        if code == 0 {
+            result.succeeded += 1;
+            result.latency.record(latency_ns.0);
+            master.latency.record(latency_ns.0);
+            latencies.push(latency_ns.0);
+            exact.push(latency_ns.0);
+        } else {
+            *result.failed.entry(code_of(code)).or_default() += 1;
+        }
+    }
+    let mut medians: BTreeMap<RpcEndpoint, Nanos> = BTreeMap::new();
+    for (endpoint, (result, mut latencies)) in endpoints {
+        latencies.sort_unstable();
+        let middle = latencies.len().saturating_sub(1) / 2;
+        medians.extend(latencies.get(middle).map(|ns| (endpoint, Nanos(*ns))));
+        master.endpoints.push(result);
+    }
+    master.conclude();
+    // What buckets know nearly is known exactly here.
+    exact.sort_unstable();
+    master.figures = LatencyFigures::of_sorted(&exact);
+    for result in &mut master.endpoints {
+        result.median_ns = medians.get(&result.endpoint).copied();
+    }
+    master
+}
+
+/// A code without a name stays a number.
+fn code_of(code: i32) -> ErrorCode {
+    rpc_error_name(code).map_or(ErrorCode::Errno(code), ErrorCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weir_schema::{RpcPayload, RpcPayloadKind};
+
+    use super::*;
+    use crate::selftest::MessagePair;
+    use crate::selftest::samples::tests::any_master;
+
+    #[test]
+    fn a_tuple_ends_where_its_sizes_or_its_masters_come_again() {
+        let of = |bytes, rank| SampledMaster {
+            pair: MessagePair {
+                request: RpcPayload::of(RpcPayloadKind::Inline, bytes),
+                reply: RpcPayload::default(),
+            },
+            in_flight: 1,
+            master: RpcEndpoint { rank, tag: 0 },
+            duration_ns: Nanos(1000),
+            samples: vec![RpcSample::Unsent],
+        };
+        let all = [of(1, 0), of(1, 1), of(1, 0), of(2, 0), of(2, 1)];
+        let sizes: Vec<usize> = tuples(&all).map(<[_]>::len).collect();
+        assert_eq!(sizes, [2, 1, 2]);
+        assert_eq!(result(&all).groups.len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn every_repetition_succeeded_failed_or_was_not_sent(one in any_master()) {
+            let result = result(std::slice::from_ref(&one));
+            let master = &result.groups[0].jobs[0].rpc().unwrap().masters[0];
+            let count = one.samples.len() as u64;
+            prop_assert_eq!(master.succeeded + master.failed + master.not_sent, count);
+            let unsent = one.samples.iter().filter(|s| **s == RpcSample::Unsent).count();
+            prop_assert_eq!(master.not_sent, unsent as u64);
+            prop_assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Words that are refused, with what to do; the page of help.
+
+use super::*;
+
+#[test]
+fn without_a_table_a_run_says_where_it_looked_and_a_dry_run_goes_on() {
+    let refusal = read_with(&["-u"], &[("XDG_RUNTIME_DIR", "/r")]).unwrap_err();
+    assert_eq!(refusal.code, 3);
+    for place in ["/r/weir/", "/run/weir/", "/tmp/"] {
+        let file = format!("{place}daos_server.attach_info_tmp");
+        assert!(refusal.message.contains(&file), "{refusal}");
+    }
+    assert!(!refusal.message.contains("D_PROVIDER"), "{refusal}");
+    let alone = read_with(&[], &[]).unwrap_err();
+    let provider =
+        "Error: provider (D_PROVIDER) is not set\nExample: export D_PROVIDER='ofi+tcp'\n";
+    // What weir needs is said first.
+    assert!(alone.message.ends_with(provider), "{alone}");
+    assert!(
+        alone.message.starts_with("error: no table of group"),
+        "{alone}"
+    );
+    for remedy in ["`weir rpc serve", "--target tcp://HOST:PORT", "--loopback"] {
+        assert!(alone.message.contains(remedy), "{alone}");
+    }
+    let other = read_with(&["-g", "b", "-u"], &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
+    let odd = "/g/b.attach_info_tmp, which is no regular file, ";
+    assert!(other.message.contains(odd), "{other}");
+    let run = run_with(&["-u", "--dry-run"], &[]);
+    assert_eq!(run.mode, SelfTestMode::DryRun);
+    let own = run_with(&["--loopback"], &[]);
+    assert_eq!(
+        (works(&own)[0].loopback, works(&own)[0].table.clone()),
+        (Some(3), None)
+    );
+    let named = run_with(&["--target", "tcp://a:1,tcp://b:2"], &[]);
+    assert_eq!(works(&named)[0].targets.len(), 2);
+}
+
+/// Words that are refused, and why.
+const REFUSED: &[(&[&str], &str)] = &[
+    (&["-s", "10.5"], "--message-sizes 10.5: expected a size"),
+    (
+        &["-s", "1 2 3"],
+        "--message-sizes 1 2 3: a message has two sizes, and there is more (at character 5: `3`)",
+    ),
+    (
+        &["-s", "4294967296"],
+        "--message-sizes 4294967296: a size goes up to",
+    ),
+    (&["-s", "100b"], "--message-sizes 100b: expected a size"),
+    (
+        &["-e", "0"],
+        "--endpoint 0: endpoint must contain non-empty rank:tag",
+    ),
+    (
+        &["-e", "a:0"],
+        "--endpoint a:0: endpoint rank contains invalid characters (at character 1: `a:0`)",
+    ),
+    (&["-e", "1-:0"], "--endpoint 1-:0: "),
+    (&["-e", "0:2:5"], "--endpoint 0:2:5: there is a third part"),
+    (&["-m", "x"], "--master-endpoint x: "),
+    (
+        &["-r", "0"],
+        "--repetitions-per-size 0: Invalid --repetitions-per-size argument: Expected value in range (0:1073741824], got 0",
+    ),
+    (
+        &["-r", "4x"],
+        "--repetitions-per-size 4x: it takes a whole number",
+    ),
+    (
+        &["-r", "1073741824", "-e", "0-1:2"],
+        "got 2147483648 (1073741824 × 2 endpoints)",
+    ),
+    (
+        &["-i", "0"],
+        "--max-inflight-rpcs 0: Invalid --max-inflight-rpcs argument",
+    ),
+    (&["-i", ""], "--max-inflight-rpcs: it takes a whole number"),
+    (&["-a", "x"], "--align x: it takes a whole number"),
+    (
+        &["-g", "a/b"],
+        "--group-name a/b: --group-name argument not specified or is invalid",
+    ),
+    (&["-p", "/nowhere"], "--path /nowhere: it is no directory"),
+    (&["--bogus"], "no option `--bogus`"),
+    (&["--m", "1"], "--m: it is short for several options"),
+    (
+        &["-e", "0-2000:0-2000"],
+        "--endpoint: more than 1048576 endpoints",
+    ),
+    (&["-e", "0,!0:0"], "--endpoint: there is no such endpoint"),
+    (
+        &["--loopback", "--target", "shm://"],
+        "--loopback: --target says elsewhere",
+    ),
+    (
+        &["--arrival", "const"],
+        "--arrival acts only with `--rate` or `--find-max`; leave it out",
+    ),
+    (
+        &["--sweep-inflight", "1", "-i", "2"],
+        "--sweep-inflight 1: --max-inflight-rpcs says how many at once; leave one out",
+    ),
+    (
+        &["--samples", "f", "--rate", "5"],
+        "--samples f: the latencies of samples are from when RPCs were sent, not from when they were due; \
+         leave out --rate or this",
+    ),
+    (
+        &["--matrix", "--duration", "5"],
+        "--matrix: one thread has its RPCs in flight to one endpoint after another",
+    ),
+    (
+        &["--connect-storm", "5", "-r", "5"],
+        "--connect-storm 5: this command has one RPC on each connection; leave out --repetitions-per-size",
+    ),
+    (
+        &["--loopback", "--transport", "null"],
+        "--transport null: null calls nobody; leave out --loopback",
+    ),
+    (
+        &["--samples", "f", "--show-plan"],
+        "--show-plan: a plan has no place for the file, and `weir run` writes none; leave out --samples",
+    ),
+    (
+        &["--transport", "tcp+uring"],
+        "--transport tcp+uring: this build has no tcp+uring; tcp is the nearest",
+    ),
+    (
+        &["--target", "tcp://h:99999"],
+        "--target tcp://h:99999: `tcp://h:99999`: a port is a number up to 65535, not 99999",
+    ),
+    (
+        &["-s", "0", "0", "b1m", "0"],
+        "`0` is no option; message sizes are one word, in quotes: -s \"(0 0) (b1m 0)\"",
+    ),
+    (
+        &["--find-max", "200"],
+        "--find-max 200: it takes a percentile and a time",
+    ),
+    (
+        &["--find-max", "p99<5", "--rate", "5"],
+        "--find-max p99<5: each step has a rate",
+    ),
+    (
+        &["--repeat", "3", "--verbose"],
+        "--repeat 3: the report is that of several runs; leave out --verbose or this",
+    ),
+    (
+        &["--repeat", "1"],
+        "--repeat 1: it takes a whole number from 2 to 1000",
+    ),
+    (
+        &["--repeat", "2", "--output", "prom"],
+        "--output prom: several runs are printed as text, json or csv",
+    ),
+    (
+        &["--first", "--warmup", "5"],
+        "--first: the first RPC is that of a new connection",
+    ),
+    (
+        &["--stall-timeout", "0"],
+        "--stall-timeout 0: it takes seconds above 0",
+    ),
+    (
+        &["--replay", "f", "-r", "5"],
+        "--repetitions-per-size 5: with --replay nothing is measured",
+    ),
+    (
+        &["--dry-run", "--store-result", "f"],
+        "--store-result f: nothing is measured",
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
+    for (words, says) in REFUSED {
+        let refusal = read_with(words, &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
+        assert_eq!(refusal.code, 2, "{words:?}: {refusal}");
+        assert!(refusal.message.contains(says), "{words:?}: {refusal}");
+        assert_eq!(refusal.message.matches('\n').count(), 1, "{refusal}");
+    }
+    assert_eq!(MOST_ENDPOINTS, 1_048_576);
+}
+
+#[test]
+fn the_examples_of_the_page_are_good_words() {
+    let Ok(Action::Print(page)) = read_with(&["--help"], &[]) else {
+        panic!("no page");
+    };
+    assert!(!page.contains("--net-test"), "{page}");
+    // Words that options take.
+    let unwrapped = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for flag in FLAGS.iter().filter(|flag| !flag.choices.is_empty()) {
+        for choice in flag.choices {
+            assert!(
+                unwrapped.contains(choice),
+                "--{} {choice}\n{page}",
+                flag.name
+            );
+        }
+    }
+    for list in [
+        "one of text, json, json-cart, csv, prom",
+        "one of rr, least, random, per-endpoint",
+    ] {
+        assert!(unwrapped.contains(list), "{page}");
+    }
+    let examples: Vec<&str> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("    weir selftest "))
+        .collect();
+    assert!((3..=5).contains(&examples.len()), "{page}");
+    for example in examples {
+        let mut words: Vec<String> = Vec::new();
+        for (at, part) in example.split('"').enumerate() {
+            if at % 2 == 1 {
+                words.push(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let read = read_with(&words, &[("WEIR_GROUP_DIR", "/g")]);
+        assert!(
+            matches!(read, Ok(Action::Run(_) | Action::Replay { .. })),
+            "{example}: {read:?}"
+        );
+    }
+}
+
+#[test]
+fn exit_codes_of_the_older_program_are_asked_for_by_its_name() {
+    let of = |value: Option<&str>| has_cart_codes(&|_| value.map(str::to_owned));
+    assert!(!of(None).unwrap());
+    assert!(!of(Some("")).unwrap());
+    assert!(of(Some("cart")).unwrap());
+    let refusal = of(Some("foo")).unwrap_err();
+    let says = "the variable WEIR_COMPAT_EXIT=foo: it takes cart";
+    assert!(
+        refusal.message.contains(says) && refusal.code == 2,
+        "{refusal}"
+    );
+}

@@ -1,0 +1,384 @@
+//! `weir tune --metric NAME -- COMMAND`: the search for better settings of any command of weir.
+//!
+//! In: the words after `tune`. Out: a [`Tune`]: the command with its placeholders, the keys of a
+//! configuration that vary, what ends the search. Not here: the search, running commands.
+
+use clap::{Arg, Command};
+use weir_diagnose::tune::{TuneDimension, TuneTemplate};
+use weir_units::Nanos;
+
+use crate::DOORS;
+use crate::door::Door;
+use crate::flags::{Flag, command, nearest};
+use crate::given::{FlagNeed, GivenFlags};
+use crate::house_words::{Parsed, parse};
+use crate::refusal::Refusal;
+
+/// The door.
+pub const DOOR: Door = Door {
+    words: Some(builder),
+    ..Door::new(
+        "tune",
+        "--metric NAME -- COMMAND",
+        "search for better settings of a command of weir",
+    )
+};
+
+/// The end of the help text: placeholders, what counts, examples, exit codes.
+pub const HELP: &str = include_str!("tune.md");
+
+/// The placeholder of the trial's configuration in the command.
+pub const CONFIG: &str = "config";
+
+const SEARCH: &str = "Search";
+const SETTINGS: &str = "Settings";
+const OUTPUT: &str = "Output";
+
+const WITH_CONFIG: FlagNeed = FlagNeed::new("with `--config`", |given| given.has("config"));
+
+const FLAGS: &[Flag] = &[
+    Flag::with_value(
+        "metric",
+        "NAME",
+        SEARCH,
+        "The figure to improve: rate, `read p99`, b_eff",
+    ),
+    Flag::with_value(
+        "job",
+        "NAME",
+        SEARCH,
+        "The job whose figure it is, where several have it",
+    ),
+    Flag::with_value("trials", "N", SEARCH, "The most trials of the search")
+        .letter('t')
+        .range(3, 100_000)
+        .default("200"),
+    Flag::with_value(
+        "budget",
+        "SECONDS",
+        SEARCH,
+        "No trial of the search begins later than this",
+    ),
+    Flag::with_value(
+        "seed",
+        "N",
+        SEARCH,
+        "Decides in which order settings are tried",
+    )
+    .range(0, i64::MAX)
+    .default("1"),
+    Flag::with_value(
+        "rounds",
+        "N",
+        SEARCH,
+        "Runs of the start and of the best settings, in turns, at the end",
+    )
+    .range(6, 1000)
+    .default("6"),
+    Flag::with_value(
+        "trail",
+        "FILE",
+        SEARCH,
+        "Keep every trial here; the same search continues from it",
+    ),
+    Flag::with_value(
+        "config",
+        "FILE",
+        SETTINGS,
+        "A configuration of lines `key : value` or `key = value`",
+    )
+    .letter('c'),
+    Flag::with_value(
+        "vary",
+        "KEY=VALUES",
+        SETTINGS,
+        "A key of the configuration and its values: depth=1..64*2",
+    )
+    .repeats()
+    .needs(WITH_CONFIG),
+    Flag::with_value(
+        "output",
+        "FILE",
+        OUTPUT,
+        "The settings that won; with --config the configuration with them (FILE.out)",
+    )
+    .letter('o'),
+    Flag::with_value("format", "FORMAT", OUTPUT, "Text, or the search as JSON")
+        .choices(&["text", "json"])
+        .default("text"),
+];
+
+/// What the words ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Search.
+    Tune(Box<Tune>),
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tune {
+    /// The command, its verb first, with placeholders.
+    pub template: TuneTemplate,
+    /// The same as it was typed.
+    pub command: Vec<String>,
+    /// The figure.
+    pub metric: String,
+    /// The job whose figure it is, where that is said.
+    pub job: Option<String>,
+    /// The configuration.
+    pub config: Option<String>,
+    /// Its keys that vary. The search begins with the values that it has.
+    pub vary: Vec<TuneDimension>,
+    /// The most trials.
+    pub trials: usize,
+    /// No trial of the search begins later.
+    pub budget: Option<Nanos>,
+    /// Decides in which order settings are tried.
+    pub seed: u64,
+    /// Runs of the start and of the best at the end.
+    pub rounds: usize,
+    /// The file of every trial.
+    pub trail: Option<String>,
+    /// The file of the settings that won.
+    pub output: Option<String>,
+    /// JSON instead of text.
+    pub as_json: bool,
+}
+
+fn builder() -> Command {
+    command("weir tune", FLAGS)
+        .about("Search for better settings of a command of weir")
+        .after_help(HELP)
+        .override_usage("weir tune --metric NAME [OPTIONS] -- COMMAND")
+        .no_binary_name(true)
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .num_args(1..)
+                .last(true)
+                .required(true)
+                .help("A command of weir that measures, with settings in braces"),
+        )
+}
+
+/// The words after `tune`.
+///
+/// # Errors
+/// Words that are not understood, or that cannot act: exit 2.
+pub fn read(words: &[String]) -> Result<Action, Refusal> {
+    let matches = match parse(builder(), words)? {
+        Parsed::Given(matches) => matches,
+        Parsed::Print(page) => return Ok(Action::Print(page)),
+    };
+    let given = GivenFlags::of_matches(FLAGS, &matches);
+    if let Some(refusal) = given.refusal() {
+        return Err(Refusal::usage(refusal));
+    }
+    let command: Vec<String> = matches
+        .get_many::<String>("command")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    let command = command_of_weir(command)?;
+    let config = given.text("config").map(str::to_owned);
+    let known = config.as_ref().map(|_| CONFIG);
+    let template = TuneTemplate::read(&command, known.as_slice())
+        .map_err(|why| Refusal::usage(format!("COMMAND: {why}")))?;
+    let vary = varied(&given, &template)?;
+    if config.is_some() && !template.has(CONFIG) {
+        return Err(Refusal::usage(
+            "--config acts only where {config} stands in the command",
+        ));
+    }
+    if template.dimensions.is_empty() && vary.is_empty() {
+        return Err(Refusal::usage(
+            "COMMAND: nothing in it varies\n  help: put values in braces: --set=iodepth={d=1..64*2}",
+        ));
+    }
+    let text = |name: &str| given.text(name).map(str::to_owned);
+    let metric = text("metric").ok_or_else(|| {
+        Refusal::usage(
+            "--metric is missing\n  help: --metric rate; `weir compare --help` lists figures",
+        )
+    })?;
+    let output = text("output").or_else(|| config.as_ref().map(|file| format!("{file}.out")));
+    Ok(Action::Tune(Box::new(Tune {
+        template,
+        command,
+        metric,
+        job: text("job"),
+        vary,
+        trials: whole(&given, "trials")?,
+        budget: given.text("budget").map(seconds).transpose()?,
+        seed: whole(&given, "seed")?,
+        rounds: whole(&given, "rounds")?,
+        trail: text("trail"),
+        output,
+        config,
+        as_json: given.is("format", "json"),
+    })))
+}
+
+/// The keys of the configuration that vary; none has the name of a placeholder of the command.
+fn varied(given: &GivenFlags, template: &TuneTemplate) -> Result<Vec<TuneDimension>, Refusal> {
+    let mut vary: Vec<TuneDimension> = Vec::new();
+    for text in given.all("vary") {
+        let Some((key, values)) = text
+            .split_once('=')
+            .filter(|(key, _)| !key.trim().is_empty())
+        else {
+            return Err(Refusal::usage(format!(
+                "--vary {text}: expected KEY=VALUES, as depth=1..64*2"
+            )));
+        };
+        let key = key.trim();
+        if vary
+            .iter()
+            .chain(&template.dimensions)
+            .any(|d| d.name == key)
+        {
+            return Err(Refusal::usage(format!("--vary {key}: it varies already")));
+        }
+        let dimension = TuneDimension::read(key, values);
+        vary.push(dimension.map_err(|why| Refusal::usage(format!("--vary {why}")))?);
+    }
+    Ok(vary)
+}
+
+/// The words of a command of weir that stores a result.
+fn command_of_weir(mut command: Vec<String>) -> Result<Vec<String>, Refusal> {
+    if command.first().is_some_and(|word| word == "weir") {
+        command.remove(0);
+    }
+    let verb = command.first().map_or("", String::as_str);
+    let measures = Door::printing();
+    if !measures.contains(&verb) {
+        let near = nearest(verb, measures.iter().copied());
+        let help = near.map_or_else(
+            || format!("these do: {}", measures.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let what = if DOORS.iter().any(|door| door.verb == verb) {
+            "measures nothing"
+        } else {
+            "is no verb of weir"
+        };
+        return Err(Refusal::usage(format!(
+            "COMMAND: `{verb}` {what}\n  help: {help}"
+        )));
+    }
+    let taken = ["--store-result", "--history", "--repeat"];
+    let is_taken = |word: &&String| {
+        let mut flags = taken.iter();
+        flags.any(|flag| word.split('=').next() == Some(flag))
+    };
+    match command.iter().find(is_taken) {
+        Some(word) => Err(Refusal::usage(format!(
+            "COMMAND: `{word}`: each trial is one run, whose result tune keeps; leave it out"
+        ))),
+        None => Ok(command),
+    }
+}
+
+/// A whole number within the range of its flag.
+fn whole<N: TryFrom<i64>>(given: &GivenFlags, name: &str) -> Result<N, Refusal> {
+    let text = given.text(name).unwrap_or_default();
+    let range = crate::flags::find(FLAGS, name).and_then(|flag| flag.range);
+    let (least, most) = range.unwrap_or((0, i64::MAX));
+    let number = text.parse::<i64>().ok();
+    let number = number.filter(|n| (least..=most).contains(n));
+    number.and_then(|n| N::try_from(n).ok()).ok_or_else(|| {
+        Refusal::usage(format!(
+            "--{name} {text}: it takes a whole number from {least} to {most}"
+        ))
+    })
+}
+
+fn seconds(text: &str) -> Result<Nanos, Refusal> {
+    let time = text.parse().ok().and_then(Nanos::from_secs_f64);
+    time.filter(|time| time.0 > 0)
+        .ok_or_else(|| Refusal::usage(format!("--budget {text}: it takes seconds, above 0")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Action, Refusal> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        read(&words)
+    }
+
+    fn asked(text: &str) -> Tune {
+        match of(text) {
+            Ok(Action::Tune(asked)) => *asked,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn placeholders_and_keys_are_the_settings() {
+        let tune = asked("--metric rate -t 9 --budget 1.5 -- weir run --set=bs={bs=4k,8k} a.fio");
+        assert_eq!(tune.command, ["run", "--set=bs={bs=4k,8k}", "a.fio"]);
+        assert_eq!((tune.trials, tune.seed, tune.rounds), (9, 1, 6));
+        assert_eq!(tune.budget, Some(Nanos(1_500_000_000)));
+        assert_eq!((tune.output, tune.config), (None, None));
+        let tune = asked("--metric x -c a.conf --vary k=1..8*2 --vary m=a,b -- run {config}");
+        let names: Vec<&str> = tune.vary.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["k", "m"]);
+        assert_eq!(tune.output.as_deref(), Some("a.conf.out"));
+    }
+
+    #[test]
+    fn words_that_cannot_be_a_search_are_refused_by_name() {
+        for (text, says) in [
+            ("--metric rate", "COMMAND"),
+            ("-- run {a=1,2}", "--metric is missing"),
+            ("--metric x -- run a.fio", "nothing in it varies"),
+            ("--metric x -- run {a}", "{a} stands for nothing"),
+            ("--metric x -- run {a=1}", "two values"),
+            ("--metric x -- rnu {a=1,2}", "did you mean `run`?"),
+            ("--metric x -- doctor {a=1,2}", "`doctor` measures nothing"),
+            ("--metric x -- run {a=1,2} --store-result=r", "leave it out"),
+            ("--metric x -- run {a=1,2} --repeat 3", "leave it out"),
+            ("--metric x -t 2 -- run {a=1,2}", "from 3 to 100000"),
+            ("--metric x --rounds 5 -- run {a=1,2}", "from 6 to 1000"),
+            ("--metric x --budget 0 -- run {a=1,2}", "seconds, above 0"),
+            (
+                "--metric x --vary a=1,2 -- run x",
+                "--vary acts only with `--config`",
+            ),
+            (
+                "--metric x -c f --vary a=1,2 -- run x",
+                "where {config} stands",
+            ),
+            ("--metric x -c f --vary a -- run {config}", "KEY=VALUES"),
+            (
+                "--metric x -c f --vary a=1,2 -- run {config} {a=1,2}",
+                "varies already",
+            ),
+            ("--metric x -c f --vary a=1,1 -- run {config}", "twice"),
+        ] {
+            let refusal = of(text).unwrap_err();
+            assert_eq!(refusal.code, crate::USAGE, "{text}");
+            assert!(refusal.message.contains(says), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn help_ends_with_examples_that_are_good_words() {
+        let Ok(Action::Print(page)) = of("--help") else {
+            panic!("help is printed")
+        };
+        assert!(page.ends_with(HELP), "wrapped: {page}");
+        let examples = page
+            .lines()
+            .filter_map(|l| l.strip_prefix("    weir tune "));
+        let good = examples.filter(|example| of(&example.replace("'read rate'", "rate")).is_ok());
+        assert_eq!(good.count(), 4);
+    }
+}

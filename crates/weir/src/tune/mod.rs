@@ -1,0 +1,325 @@
+//! `weir tune`: searches for better settings of a command of weir.
+//!
+//! In: the words after `tune`. Out: the report on standard output, the settings that won in a file, every
+//! trial in the trail. Not here: which trial comes next (`weir-diagnose`), one trial (`trial`), the trail's
+//! file (`trail_file`), the text of the report (`report`).
+
+mod report;
+mod trail_file;
+mod trial;
+
+use std::time::Instant;
+
+use weir_compare::{Comparison, Rule, Side, Sides, Verdict, compare};
+use weir_diagnose::ConfigText;
+use weir_diagnose::tune::{
+    TrailTrial, TuneEnd, TuneGoal, TunePoint, TuneSpace, TuneStep, best_so_far, next_step,
+};
+use weir_doors::flags::nearest;
+use weir_doors::tune::{Action, Tune, read};
+use weir_doors::{Refusal, USAGE};
+use weir_run::execute::Signals;
+use weir_schema::Better;
+use weir_units::Nanos;
+
+use crate::progress::{ProgressMode, TurnProgress};
+use crate::turns::{Turns, code_of_signal, order, refuse_launcher};
+use crate::{Outcome, output, printed, signals};
+
+use report::{SearchEnd, TuneReport};
+use trail_file::TrailFile;
+use trial::{Measured, Trials};
+
+const VERB: &str = "tune";
+/// The longest configuration or trail that is read.
+const LONGEST: u64 = 1 << 28;
+
+/// The words after `tune`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words)? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Tune(asked) => tune(&asked, words),
+    }
+}
+
+fn tune(asked: &Tune, words: &[String]) -> Outcome {
+    refuse_launcher(VERB)?;
+    let mut space = TuneSpace {
+        dimensions: asked.template.dimensions.clone(),
+    };
+    let config = asked.config.as_deref().map(read_config).transpose()?;
+    space
+        .dimensions
+        .extend(varied_keys(asked, config.as_ref())?);
+    check_files(asked)?;
+    let trail = TrailFile::open(asked, &space)?;
+    signals::claim()?;
+    let caught = signals::catch(None, None)?;
+    let command: Vec<String> = ["weir", VERB].map(str::to_owned).to_vec();
+    let command = [command, words.to_vec()].concat();
+    let turns = Turns::new(VERB, &command, &caught)?;
+    let mut search = Search {
+        asked,
+        space: &space,
+        trials: Trials::new(asked, &space, config.as_ref(), &turns),
+        caught: &caught,
+        trail,
+        progress: TurnProgress::new(ProgressMode::detect(), asked.trials),
+    };
+    let (end, found) = search.until_settled()?;
+    let comparison = search.beside_start(end, &found)?;
+    search.progress.erase();
+    signals::release();
+    let is_better = comparison
+        .as_ref()
+        .is_some_and(|c| has_gained(c, asked.job.as_deref()));
+    let report = TuneReport {
+        asked,
+        space: &space,
+        trail: &search.trail,
+        end,
+        found: &found,
+        is_better,
+        comparison: comparison.as_ref(),
+    };
+    let point = if is_better {
+        found.best.clone()
+    } else {
+        space.start()
+    };
+    let written = search.is_written(&point, end);
+    let shown = if asked.as_json {
+        report.json().map_err(|e| turns.lacks(e))?
+    } else {
+        report.text()
+    };
+    let code = printed(&shown).max(u8::from(!written));
+    Ok(code_of_signal(&caught).unwrap_or(code))
+}
+
+/// A search and what it works with.
+struct Search<'a> {
+    asked: &'a Tune,
+    space: &'a TuneSpace,
+    trials: Trials<'a>,
+    caught: &'a Signals,
+    trail: TrailFile,
+    progress: TurnProgress,
+}
+
+impl Search<'_> {
+    fn goal(&self) -> TuneGoal {
+        TuneGoal {
+            is_higher: self.trail.better() == Better::Higher,
+            seed: self.asked.seed,
+        }
+    }
+
+    /// Tries what the search asks for until it is over, or trials, time or patience are.
+    fn until_settled(&mut self) -> Result<(SearchEnd, TuneEnd), Refusal> {
+        let begin = Instant::now();
+        let is_over = |budget: Nanos| begin.elapsed().as_nanos() >= u128::from(budget.0);
+        let mut results = self.trail.results();
+        let end = loop {
+            let next = match next_step(self.space, self.goal(), &results) {
+                TuneStep::End(found) => return Ok((SearchEnd::Settled, found)),
+                TuneStep::Trial(point) => point,
+            };
+            if self.caught.interrupted() {
+                break SearchEnd::Interrupted;
+            }
+            if results.len() >= self.asked.trials {
+                break SearchEnd::Trials;
+            }
+            if self.asked.budget.is_some_and(is_over) {
+                break SearchEnd::Budget;
+            }
+            let label = format!(
+                "trial {} of at most {}",
+                results.len() + 1,
+                self.asked.trials
+            );
+            let measured = self.trials.measured(&next, &label, &mut self.progress)?;
+            self.progress.next();
+            // A trial that a signal has cut says nothing of its settings.
+            if self.caught.interrupted() {
+                break SearchEnd::Interrupted;
+            }
+            if results.is_empty()
+                && let Measured::Failed { why, code } = &measured
+            {
+                return Err(Refusal::new(
+                    (*code).max(1),
+                    format!("error: {VERB}: the settings that it starts with fail: {why}\n"),
+                ));
+            }
+            results.push(self.kept(next, measured)?);
+        };
+        Ok((end, best_so_far(self.space, self.goal(), &results)))
+    }
+
+    /// Adds a trial to the trail; its value.
+    fn kept(&mut self, point: TunePoint, measured: Measured) -> Result<Option<f64>, Refusal> {
+        let trial = match measured {
+            Measured::Figure { metric, .. } => {
+                self.trail.name_figure(&metric);
+                TrailTrial {
+                    point,
+                    value: Some(metric.value),
+                    failure: None,
+                }
+            }
+            Measured::Failed { why, .. } => TrailTrial {
+                point,
+                value: None,
+                failure: Some(why),
+            },
+        };
+        let value = trial.value;
+        self.trail.add(trial)?;
+        Ok(value)
+    }
+
+    /// The start and the best settings in turns, where these are others and the search came to its end.
+    fn beside_start(
+        &mut self,
+        end: SearchEnd,
+        found: &TuneEnd,
+    ) -> Result<Option<Comparison>, Refusal> {
+        let start = self.space.start();
+        if found.best == start || end == SearchEnd::Interrupted {
+            return Ok(None);
+        }
+        let points = [("start", start), ("best", found.best.clone())];
+        let mut sides = points.clone().map(|(name, _)| Side {
+            name: name.to_owned(),
+            runs: Vec::new(),
+            spreads: Vec::new(),
+        });
+        self.progress.erase();
+        self.progress = TurnProgress::new(ProgressMode::detect(), 2 * self.asked.rounds);
+        for round in 0..self.asked.rounds {
+            for which in order(2, round) {
+                let label = format!(
+                    "{}, round {} of {}",
+                    points[which].0,
+                    round + 1,
+                    self.asked.rounds
+                );
+                let measured =
+                    self.trials
+                        .measured(&points[which].1, &label, &mut self.progress)?;
+                self.progress.next();
+                if self.caught.interrupted() {
+                    return Ok(None);
+                }
+                match measured {
+                    Measured::Figure { result, .. } => sides[which].runs.push(*result),
+                    Measured::Failed { why, .. } => {
+                        output::error(&format!("warning: {VERB}: {label}: {why}\n"));
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        let rule = Rule {
+            metrics: vec![self.asked.metric.clone()],
+            ..Rule::default()
+        };
+        let sides = Sides {
+            sides: sides.to_vec(),
+            in_turns: true,
+            is_varied: true,
+        };
+        let comparison = compare(&sides, &rule);
+        comparison
+            .map(Some)
+            .map_err(|e| Refusal::usage(e.to_string()))
+    }
+
+    /// Writes the settings of a point where they are wanted; whether that is done. What a signal has cut
+    /// has found nothing yet.
+    fn is_written(&self, point: &TunePoint, end: SearchEnd) -> bool {
+        let Some(path) = self
+            .asked
+            .output
+            .as_ref()
+            .filter(|_| end != SearchEnd::Interrupted)
+        else {
+            return true;
+        };
+        let written = self
+            .trials
+            .settings_text(point)
+            .and_then(|text| output::write_file(path, text));
+        written.map_err(|message| output::error(&message)).is_ok()
+    }
+}
+
+/// Whether a figure of the other side is better for sure, and none is worse.
+fn has_gained(comparison: &Comparison, job: Option<&str>) -> bool {
+    let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
+    let verdicts: Vec<&Verdict> = jobs
+        .filter(|of| job.is_none_or(|job| of.name == job))
+        .flat_map(|job| &job.metrics)
+        .map(|metric| &metric.verdict)
+        .collect();
+    verdicts.contains(&&Verdict::Better) && !verdicts.contains(&&Verdict::Worse)
+}
+
+fn read_config(path: &str) -> Result<ConfigText, Refusal> {
+    let text = output::read_text(path, LONGEST);
+    let text = text.map_err(|why| Refusal::usage(format!("{path}: {why}")))?;
+    ConfigText::read(&text).map_err(|why| Refusal::usage(format!("{path}:{why}")))
+}
+
+/// The keys of the configuration that vary, beginning with what it says of them.
+fn varied_keys(
+    asked: &Tune,
+    config: Option<&ConfigText>,
+) -> Result<Vec<weir_diagnose::tune::TuneDimension>, Refusal> {
+    let (Some(config), Some(path)) = (config, &asked.config) else {
+        return Ok(Vec::new());
+    };
+    let mut dimensions = asked.vary.clone();
+    for dimension in &mut dimensions {
+        let key = &dimension.name;
+        let value = config
+            .value(key)
+            .map_err(|why| Refusal::usage(format!("{path}:{why}")))?;
+        let Some((value, _)) = value else {
+            let near = nearest(key, config.keys());
+            let help = near.map_or_else(
+                || "add it with the value that the search begins with".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(Refusal::usage(format!(
+                "--vary {key}: {path} has no such key\n  help: {help}"
+            )));
+        };
+        let value = value.to_owned();
+        dimension.begin_with(&value);
+    }
+    Ok(dimensions)
+}
+
+/// Files that are written replace nothing that is read.
+fn check_files(asked: &Tune) -> Result<(), Refusal> {
+    let written = [("--output", &asked.output), ("--trail", &asked.trail)];
+    let mut known: Vec<(&str, &String)> = asked.config.iter().map(|c| ("--config", c)).collect();
+    for (flag, file) in written {
+        let Some(file) = file else {
+            continue;
+        };
+        if let Some((other, _)) = known.iter().find(|(_, path)| output::are_same(path, file)) {
+            return Err(Refusal::usage(format!(
+                "{flag} {file}: that is the file of {other}\n  help: name another file"
+            )));
+        }
+        if flag == "--output" {
+            output::check_writable(file).map_err(|message| Refusal::new(USAGE, message))?;
+        }
+        known.push((flag, file));
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! One trial: the command with the settings of a point, in a process of its own.
+//!
+//! In: the command's template, a configuration of which single keys vary, a point. Out: the figure with the
+//! whole result, or why there is none. The configuration that the user named is never changed: the command
+//! gets a copy. Not here: which point.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use weir_compare::{FigureError, one_figure};
+use weir_diagnose::ConfigText;
+use weir_diagnose::tune::TuneSpace;
+use weir_doors::Refusal;
+use weir_doors::flags::nearest;
+use weir_doors::tune::{CONFIG, Tune};
+use weir_schema::{Metric, RunResult};
+
+use crate::progress::TurnProgress;
+use crate::turns::{STARTED_BY, Turns, wait};
+
+/// Only the end of what a failed command printed is shown, of at most so many characters.
+const MOST_SHOWN: usize = 300;
+
+/// What a trial came to.
+pub(super) enum Measured {
+    /// The figure, and the result that it is from.
+    Figure {
+        metric: Metric,
+        result: Box<RunResult>,
+    },
+    /// The settings do not work.
+    Failed { why: String, code: u8 },
+}
+
+/// How trials of a search are made.
+pub(super) struct Trials<'a> {
+    asked: &'a Tune,
+    space: &'a TuneSpace,
+    config: Option<&'a ConfigText>,
+    turns: &'a Turns<'a>,
+}
+
+impl<'a> Trials<'a> {
+    pub(super) fn new(
+        asked: &'a Tune,
+        space: &'a TuneSpace,
+        config: Option<&'a ConfigText>,
+        turns: &'a Turns<'a>,
+    ) -> Self {
+        Self {
+            asked,
+            space,
+            config,
+            turns,
+        }
+    }
+
+    /// Makes a trial of a point.
+    ///
+    /// # Errors
+    /// This machine lacks something, or the figure is none of the command's.
+    pub(super) fn measured(
+        &self,
+        point: &[usize],
+        label: &str,
+        progress: &mut TurnProgress,
+    ) -> Result<Measured, Refusal> {
+        let config = self.turns.scratch_file("config");
+        if self.config.is_some() {
+            let text = self
+                .config_text(point)
+                .map_err(|why| self.turns.lacks(why))?;
+            fs::write(&config, text).map_err(|e| self.turns.lacks(e))?;
+        }
+        let (stored, errors) = (
+            self.turns.scratch_file("result.json"),
+            self.turns.scratch_file("stderr"),
+        );
+        // That of the trial before.
+        let _ = fs::remove_file(&stored);
+        let mut command = self.command(&self.words(point, &config), &stored)?;
+        let file = File::create(&errors).map_err(|e| self.turns.lacks(e))?;
+        let child = command
+            .stderr(file)
+            .spawn()
+            .map_err(|e| self.turns.lacks(e))?;
+        let look = || progress.look(label);
+        let status = wait(child, self.turns.caught, look).map_err(|e| self.turns.lacks(e))?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        let text = fs::read_to_string(&stored).ok();
+        let result = text.and_then(|text| RunResult::from_json(&text).ok());
+        match result {
+            Some(result) if status.success() && result.complete => self.figure(result),
+            _ => Ok(Measured::Failed {
+                why: format!("{status}{}", shown_of(&errors)),
+                code: code.unwrap_or(1),
+            }),
+        }
+    }
+
+    /// The program with the words of a trial, which stores its result.
+    fn command(&self, words: &[String], stored: &Path) -> Result<Command, Refusal> {
+        let program = std::env::current_exe().map_err(|e| self.turns.lacks(e))?;
+        let (verb, others) = words.split_at(1);
+        let mut command = Command::new(program);
+        command
+            .args(verb)
+            .arg(format!("--store-result={}", stored.display()))
+            .args(others)
+            .env("WEIR_HISTORY", "off")
+            .env(STARTED_BY, std::process::id().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        Ok(command)
+    }
+
+    fn figure(&self, result: RunResult) -> Result<Measured, Refusal> {
+        match one_figure(&result, self.asked.job.as_deref(), &self.asked.metric) {
+            Ok(metric) if metric.value.is_finite() => Ok(Measured::Figure {
+                metric,
+                result: Box::new(result),
+            }),
+            Ok(metric) => Ok(Measured::Failed {
+                why: format!("{} is {}", metric.name, metric.value),
+                code: 1,
+            }),
+            Err(why) => Err(refused_figure(&why)),
+        }
+    }
+
+    /// The words of a point; a configuration that varies is this file.
+    fn words(&self, point: &[usize], config: &Path) -> Vec<String> {
+        let values = self.space.values(point);
+        self.asked.template.words(|name| {
+            let value = values.iter().find(|(of, _)| *of == name);
+            match value {
+                Some((_, value)) => (*value).to_owned(),
+                None if name == CONFIG => config.display().to_string(),
+                None => String::new(),
+            }
+        })
+    }
+
+    /// The configuration with the values of a point.
+    fn config_text(&self, point: &[usize]) -> Result<String, String> {
+        let Some(config) = self.config else {
+            return Ok(String::new());
+        };
+        let mut config = config.clone();
+        let values = self.space.values(point);
+        for dimension in &self.asked.vary {
+            let value = values.iter().find(|(name, _)| *name == dimension.name);
+            if let Some((name, value)) = value {
+                config.set(name, value).map_err(|e| e.to_string())?;
+            }
+        }
+        Ok(config.text())
+    }
+
+    /// What is written of the settings of a point: the configuration with them, else the command.
+    ///
+    /// # Errors
+    /// The configuration has a key twice.
+    pub(super) fn settings_text(&self, point: &[usize]) -> Result<String, String> {
+        if self.config.is_some() {
+            return self.config_text(point);
+        }
+        Ok(format!(
+            "weir {}\n",
+            self.command_line(point, Path::new(""))
+        ))
+    }
+
+    fn command_line(&self, point: &[usize], config: &Path) -> String {
+        let words = self.words(point, config);
+        let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        quoted.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn refused_figure(why: &FigureError) -> Refusal {
+    let near = |name: &str, known: &[String]| {
+        let near = nearest(name, known.iter().map(String::as_str));
+        near.map_or_else(
+            || format!("there are {}", known.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        )
+    };
+    let (flag, help) = match why {
+        FigureError::Unknown { name, known } => ("--metric", near(name, known)),
+        FigureError::UnknownJob { name, known } => ("--job", near(name, known)),
+        FigureError::Kinds { .. } => ("--metric", "name one of them".to_owned()),
+        FigureError::Jobs { jobs, .. } => {
+            let first = jobs.first().map_or("", String::as_str);
+            ("--metric", format!("name one job, as --job={first}"))
+        }
+    };
+    Refusal::usage(format!("{flag}: {why}\n  help: {help}"))
+}
+
+/// The end of what a command printed on standard error.
+fn shown_of(file: &Path) -> String {
+    let bytes = fs::read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    // The first line of an error says what is wrong.
+    let error = lines.iter().rposition(|line| line.starts_with("error"));
+    let from = error.unwrap_or(lines.len().saturating_sub(1));
+    let shown = lines.get(from..).unwrap_or_default().join("; ");
+    let shown: String = shown.chars().take(MOST_SHOWN).collect();
+    if shown.is_empty() {
+        shown
+    } else {
+        format!(": {shown}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(quoted("--set=bs=4k"), "--set=bs=4k");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

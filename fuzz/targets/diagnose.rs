@@ -1,0 +1,62 @@
+//! What was recorded of a packet path: every reader reads or refuses, and what is read is diagnosed.
+//!
+//! The input is one text, which each reader gets whole; parts between lines `====` are one for each of
+//! log, report, perf, pcm-pcie and pcm-memory.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_diagnose::{
+    ConfigText, Diagnosis, HostReport, InputError, PathLog, PathRecords, PcieCounts, PerfCounts,
+    node_bandwidths, text,
+};
+use weir_doors::diagnose::path_settings;
+
+fuzz_target!(|data: &[u8]| {
+    let whole = String::from_utf8_lossy(data);
+    let mut parts = whole.split("====\n");
+    let mut part = || parts.next().unwrap_or_default();
+    let log = read(part(), PathLog::read);
+    let records = PathRecords {
+        report: read(part(), HostReport::read),
+        perf: read(part(), PerfCounts::read),
+        pcie: read(part(), PcieCounts::read),
+        memory: read(part(), node_bandwidths),
+        log: log
+            .or_else(|| read(&whole, PathLog::read))
+            .unwrap_or(PathLog {
+                tables: Vec::new(),
+                notes: Vec::new(),
+            }),
+        iterations: Some(data.len() as u32 % 40),
+        table: None,
+        socket: Some(data.len() as u32 % 2),
+        link_bits_per_s: Some(1e11),
+        frame_bytes: Some(64),
+        triad_mb_per_s: Some(9e4),
+    };
+    if let Some(config) = read(&whole, ConfigText::read) {
+        assert_eq!(config.text(), whole);
+        let _ = read(&whole, path_settings);
+    }
+    if records.log.tables.is_empty() {
+        return;
+    }
+    let diagnosis = Diagnosis::of(&records);
+    let json = serde_json::to_string(&diagnosis).expect("a diagnosis has a form");
+    let again: Diagnosis = serde_json::from_str(&json).expect("and it reads back");
+    assert_eq!(again, diagnosis);
+    assert!(text(&diagnosis, true).ends_with('\n'));
+});
+
+fn read<T>(text: &str, read: impl Fn(&str) -> Result<T, InputError>) -> Option<T> {
+    match read(text) {
+        Ok(read) => Some(read),
+        Err(error) => {
+            let lines = text.lines().count().max(1);
+            assert!((1..=lines).contains(&error.line), "{error}");
+            assert!(!error.message.is_empty() && !error.help.is_empty());
+            None
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `weir diagnose`, from files to lines and exit codes.
+
+use crate::stage::Stage;
+
+const TABLE: &str = include_str!("diagnose/seed-table.txt");
+const WORKSPACES: &str = include_str!("diagnose/seed-workspaces.txt");
+const REPORT: &str = include_str!("diagnose/seed-report.rpt");
+const CONFIG: &str = include_str!("diagnose/seed.config");
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.file("axio.log", format!("{WORKSPACES}{TABLE}").repeat(30));
+    stage.file("report.rpt", REPORT);
+    stage.file("recv_config", CONFIG);
+    stage
+}
+
+#[test]
+fn the_example_of_the_reference_is_diagnosed_and_nothing_is_written() {
+    let stage = stage();
+    let before = stage.list();
+    let said = stage
+        .say(&[
+            "diagnose",
+            "axio.log",
+            "report.rpt",
+            "-c",
+            "recv_config",
+            "-p",
+        ])
+        .code(0);
+    let begin = "[INFO] Diagnosing the contention point for local......\n\
+                 ==========Performance Statistics==========\n\
+                 [DEBUG] End-to-end Throughput: 20.188\n\
+                 [DEBUG] Completion time: [0.0, 0.021, 0.015, 0.027, 0.008, 0]\n\
+                 [DEBUG] Stall time: [0.0, 0.0, 0.008, 0.014]\n\
+                 [DEBUG] IO Read Miss Rate: 0.0\n\
+                 [DEBUG] IO Write Miss Rate: 0.89\n\
+                 [DEBUG] LLC Read Miss Rate: 0.11\n\
+                 [DEBUG] LLC Write Miss Rate: 0.1\n\
+                 [INFO] The most critical pipe phase is: disp_rx\n\
+                 [INFO] The completion time < stall time. Contention point is C1.\n\
+                 [WEIR] verdict: C1, cause not found";
+    assert!(said.out.starts_with(begin), "{}", said.out);
+    assert_eq!(stage.list(), before);
+}
+
+#[test]
+fn json_has_every_rule_and_null_with_a_reason_for_what_is_not_there() {
+    let stage = stage();
+    let said = stage
+        .say(&["diagnose", "axio.log", "--table", "3", "--format", "json"])
+        .code(0);
+    let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(json["schema"], "weir.diagnosis.v1");
+    assert_eq!((&json["table"], &json["tables"]), (&3.into(), &30.into()));
+    assert_eq!(json["critical"], "disp_rx");
+    assert_eq!(json["io_write_miss"]["value"], serde_json::Value::Null);
+    let reason = &json["io_write_miss"]["unavailable"];
+    assert_eq!(reason, "nothing says which socket counts");
+    assert_eq!(json["rules"].as_array().unwrap().len(), 18);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_refused_with_its_line_and_a_remedy() {
+    let stage = stage();
+    stage.file("odd.rpt", REPORT.replace("0.89", "much"));
+    stage.file("empty.log", "");
+    stage.file("odd_config", CONFIG.replace("numa : 1", "numa :"));
+    for (words, says) in [
+        (
+            &["axio.log", "odd.rpt"][..],
+            "odd.rpt:20: IO Write Miss Rate: `much` is no number",
+        ),
+        (&["empty.log"], "empty.log:1: no whole table"),
+        (&["none.log"], "none.log: No such file"),
+        (&["report.rpt"], "report.rpt:39: no whole table"),
+        (&["axio.log", "axio.log"], "axio.log:1: `[Workspace 0]"),
+        (
+            &["axio.log", "-c", "odd_config"],
+            "odd_config:13: numa: a value is missing",
+        ),
+        (
+            &["axio.log", "--perf", "report.rpt"],
+            "no counter of perf stat",
+        ),
+        (
+            &["axio.log", "--pcie", "report.rpt"],
+            "no counts of pcm-pcie",
+        ),
+        (
+            &["axio.log", "--memory", "report.rpt"],
+            "no memory node of pcm-memory",
+        ),
+    ] {
+        let words: Vec<&str> = ["diagnose"]
+            .into_iter()
+            .chain(words.iter().copied())
+            .collect();
+        let said = stage.say(&words).code(2).err(says);
+        assert!(said.out.is_empty(), "{words:?}");
+    }
+}

@@ -1,0 +1,198 @@
+//! `weir tune`, from a command to the settings that are kept.
+
+use crate::stage::{Said, Stage};
+
+/// A job whose rate is what its limit says: the limits lie far apart, so that a busy machine changes no
+/// order.
+const JOB: &str = "[a]\nioengine=null\nsize=64m\nrw=write\nbs=4k\nnumber_ios=20\n";
+/// The same as a configuration of which a key varies.
+const CONFIG: &str = "; a job\n[a]\nioengine=null\nsize=64m\nrw=write\n\
+                      rate_iops=100\nnumber_ios=20\n";
+const VARIED: &str = "--set=rate_iops={limit=100..1600*4}";
+
+fn stage() -> Stage {
+    let stage = Stage::in_memory();
+    stage.file("a.fio", JOB);
+    stage
+}
+
+fn tune(stage: &Stage, flags: &[&str], command: &[&str]) -> Said {
+    let has_metric = flags.contains(&"--metric");
+    let metric: &[&str] = if has_metric {
+        &[]
+    } else {
+        &["--metric", "rate"]
+    };
+    let words = [&["tune"], metric, flags, &["--"], command].concat();
+    stage.say(&words)
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_better_value_is_found_and_kept_and_every_trial_is_listed() {
+    let stage = stage();
+    let flags = ["-o", "best", "--trail", "t.jsonl", "--format", "json"];
+    let said = tune(&stage, &flags, &["run", VARIED, "a.fio"]).code(0);
+    let report = json(&said.out);
+    assert_eq!(report["schema"], "weir.tune-report.v1");
+    assert_eq!(report["best"], serde_json::json!([["limit", "1600"]]));
+    assert_eq!(
+        (&report["kept"], &report["end"]),
+        (&"best".into(), &"settled".into())
+    );
+    let metric = &report["comparison"]["pairs"][0]["jobs"][0]["metrics"][0];
+    assert_eq!(metric["verdict"]["name"], "better");
+    assert_eq!(metric["a_runs"].as_array().unwrap().len(), 6);
+    let best = stage.read("best");
+    assert_eq!(best, "weir run --set=rate_iops=1600 a.fio\n");
+    let trail = stage.read("t.jsonl");
+    let trials: Vec<serde_json::Value> = trail.lines().skip(1).map(json).collect();
+    assert_eq!(report["trials"].as_array().unwrap(), &trials);
+    // The start has its three trials, and 1600 of its own.
+    assert!(trials.len() >= 6, "{trail}");
+    assert_eq!(json(trail.lines().next().unwrap())["unit"], "ops/s");
+}
+
+#[test]
+fn a_search_that_was_ended_continues_from_its_trail() {
+    let stage = stage();
+    let command = ["run", VARIED, "a.fio"];
+    let flags = ["--trail", "t.jsonl", "--trials"];
+    let first = tune(&stage, &[&flags[..], &["4"]].concat(), &command).code(0);
+    first.out("4 trials of").out("ended by --trials");
+    let before = stage.read("t.jsonl");
+    // The last line was being written when the search ended.
+    stage.file("t.jsonl", format!("{before}{{\"point\":[1],\"val"));
+    let second = tune(&stage, &[&flags[..], &["50"]].concat(), &command).code(0);
+    second.out("kept: limit=1600");
+    let after = stage.read("t.jsonl");
+    assert!(
+        after.starts_with(&before) && after.len() > before.len(),
+        "{after}"
+    );
+    // All is known: nothing is tried again but the start and the best in turns.
+    tune(&stage, &["--trail", "t.jsonl"], &command)
+        .code(0)
+        .out("kept: limit=1600");
+    assert_eq!(stage.read("t.jsonl"), after);
+    let other = tune(&stage, &["--trail", "t.jsonl", "--seed", "2"], &command);
+    other
+        .code(2)
+        .err("--trail t.jsonl: it is the trail of another search: its seed differs");
+    let odd = tune(&stage, &["--trail", "a.fio"], &command);
+    odd.code(2).err("--trail a.fio:1: no line of a trail");
+}
+
+#[test]
+fn keys_of_a_configuration_vary_and_the_file_that_wins_keeps_all_else() {
+    let stage = stage();
+    stage.file("job.fio", CONFIG);
+    let flags = ["-c", "job.fio", "--vary", "rate_iops=400..1600*4"];
+    let said = tune(&stage, &flags, &["run", "{config}"]).code(0);
+    said.out("kept: rate_iops=1600").out("written: job.fio.out");
+    let kept = CONFIG.replace("rate_iops=100", "rate_iops=1600");
+    assert_eq!(
+        (stage.read("job.fio.out"), stage.read("job.fio")),
+        (kept, CONFIG.to_owned())
+    );
+}
+
+#[test]
+fn settings_that_change_nothing_leave_the_start() {
+    let stage = stage();
+    stage.file("job.fio", CONFIG);
+    let said = tune(
+        &stage,
+        &["-o", "kept"],
+        &["run", "--set=description={d=x,y}", "job.fio"],
+    );
+    said.code(0).out("kept: the settings it started with");
+    assert_eq!(stage.read("kept"), "weir run --set=description=x job.fio\n");
+}
+
+#[test]
+fn values_that_do_not_work_are_listed_with_the_reason_and_the_search_goes_on() {
+    let stage = stage();
+    let command = ["run", "--set=rate_iops={limit=100,1600,-1,400}", "a.fio"];
+    let said = tune(&stage, &["--format", "json"], &command).code(0);
+    let report = json(&said.out);
+    assert_eq!(report["best"][0][1], "1600");
+    let trials = report["trials"].as_array().unwrap();
+    let failed = trials
+        .iter()
+        .find(|trial| trial["value"].is_null())
+        .unwrap();
+    assert_eq!(failed["point"], serde_json::json!([2]));
+    assert!(
+        failed["failure"].as_str().unwrap().contains("rate_iops"),
+        "{failed}"
+    );
+}
+
+#[test]
+fn a_search_that_cannot_begin_says_why_and_writes_nothing() {
+    let stage = stage();
+    stage.file("job.fio", CONFIG);
+    let before = stage.list();
+    let good = ["run", VARIED, "a.fio"];
+    for (flags, command, code, says) in [
+        (
+            &["--metric", "raet"][..],
+            &good[..],
+            2,
+            "did you mean `rate`?",
+        ),
+        (&["--job", "b"], &good, 2, "--job: no job is called `b`"),
+        (&[], &["run", VARIED, "none.fio"], 2, "none.fio"),
+        (
+            &["-c", "job.fio", "--vary", "rate_iop=1,2"],
+            &["run", "{config}"],
+            2,
+            "did you mean `rate_iops`?",
+        ),
+        (
+            &["-c", "none", "--vary", "a=1,2"],
+            &["run", "{config}"],
+            2,
+            "none: No such file",
+        ),
+        (
+            &["-o", "t", "--trail", "t"],
+            &good,
+            2,
+            "--trail t: that is the file of --output",
+        ),
+        (&["-o", "no/such/folder"], &good, 2, "cannot be written"),
+    ] {
+        let said = tune(&stage, flags, command).silent();
+        assert_eq!(said.code, Some(code), "{said}");
+        said.err(says);
+    }
+    assert_eq!(stage.list(), before);
+}
+
+#[test]
+fn a_signal_ends_the_search_and_the_trail_has_every_trial() {
+    let stage = stage();
+    let words = [
+        &[
+            "tune", "--metric", "rate", "--trail", "t.jsonl", "-o", "best", "--",
+        ][..],
+        &["run", "--set=rate_iops={limit=20..90+1}", "a.fio"],
+    ]
+    .concat();
+    let running = crate::stage::Running::start(stage.weir(&words));
+    let is_there = || stage.list().contains(&"t.jsonl".to_owned());
+    while !(is_there() && stage.read("t.jsonl").lines().count() > 1) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running.signal(rustix::process::Signal::INT);
+    let said = running.end().code(130).out("interrupted");
+    said.out("nothing is kept");
+    let trail = stage.read("t.jsonl");
+    assert!(trail.ends_with('\n') && trail.lines().all(|line| json(line).is_object()));
+    assert!(!stage.list().contains(&"best".to_owned()));
+}
