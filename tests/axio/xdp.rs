@@ -1,4 +1,4 @@
-//! Packets over AF_XDP: client and server at the two ends of a wire, in a network of the test's own.
+//! Packets over `AF_XDP`: client and server at the two ends of a wire, in a network of the test's own.
 
 use crate::stage::{Said, Stage, WEIR, has, is_root, said, skip};
 use crate::{SEND, stored, sum};

@@ -152,8 +152,10 @@ impl DpdkLibrary {
 
     /// Its release.
     fn release(&self) -> String {
-        // SAFETY: takes nothing and answers with text that stays.
-        let text = unsafe { CStr::from_ptr((self.calls.release)()) };
+        // SAFETY: takes nothing and answers with an address.
+        let text = unsafe { (self.calls.release)() };
+        // SAFETY: text of the library, which ends with NUL and stays.
+        let text = unsafe { CStr::from_ptr(text) };
         text.to_string_lossy().replace("DPDK ", "")
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the settings of a link. Out: a link for each dispatcher of both sides. Client and server have a
 //! device each, with a wire between them: a device that DPDK makes (`net_af_packet0,iface=eth1`), or a card
-//! by its address; or both have rings in memory, `rings`. The device does not steer, as with AF_XDP. Not
+//! by its address; or both have rings in memory, `rings`. The device does not steer, as with `AF_XDP`. Not
 //! here: DPDK itself (`dpdk_library`).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The link over AF_XDP: a socket of its own for each dispatcher, at a queue of an interface.
+//! The link over `AF_XDP`: a socket of its own for each dispatcher, at a queue of an interface.
 //!
 //! In: the settings of a link, packets. Out: a link for each dispatcher of both sides. Client and server
 //! have an interface each, with a wire between them; dispatcher after dispatcher has queue after queue,

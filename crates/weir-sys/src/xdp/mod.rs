@@ -1,4 +1,4 @@
-//! Packets of an interface by AF_XDP: a socket for each queue, and a program that hands packets to them.
+//! Packets of an interface by `AF_XDP`: a socket for each queue, and a program that hands packets to them.
 //!
 //! In: an interface, a queue, ports. Out: an [`XdpSocket`] that takes and gives whole frames, an
 //! [`XdpProgram`] that brings it packets. No library is needed: rings and calls are the kernel's own. Not

@@ -1,4 +1,4 @@
-//! A socket of AF_XDP at a queue of an interface, with its own memory for frames.
+//! A socket of `AF_XDP` at a queue of an interface, with its own memory for frames.
 //!
 //! In: frames to be sent. Out: frames that came. Frames are copied between the caller's buffers and
 //! chunks of the socket's memory, which is half for sending and half for receiving: a chunk is the
