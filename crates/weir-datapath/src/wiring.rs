@@ -141,7 +141,7 @@ impl SideWiring {
             };
             let link = match choice.socket(work, side, number)? {
                 Some(socket) => AnyLink::Socket(socket),
-                None => AnyLink::Ring(RingLink::new(ring)),
+                None => AnyLink::Ring(Box::new(RingLink::new(ring))),
             };
             let parts = DispatcherParts {
                 sources: rings.sources,
