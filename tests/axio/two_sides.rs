@@ -115,10 +115,10 @@ fn sides_that_want_different_things_both_say_so_and_run_nothing() {
     let stage = Stage::new();
     stage.file("c.conf", CONFIG);
     let server = Running::start(side(&stage, "--server", 3, &["req_size=200"]));
-    let client = said(side(&stage, "--client", 3, &[])).code(1);
-    client.err("`request_bytes` is 200 B there and 86 B here");
-    let server = server.end().code(1);
-    server.err("`request_bytes` is 86 B there and 200 B here");
+    let client = said(side(&stage, "--client", 3, &[])).code(2);
+    client.err("`request_bytes` is 200 there and 86 here");
+    let server = server.end().code(2);
+    server.err("`request_bytes` is 86 there and 200 here");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn links_that_cannot_be_had_are_refused_by_name() {
     refused(
         "--loopback",
         "local_ip=203.0.113.1",
-        1,
+        3,
         "this machine has no such address",
     );
     let both = ["axio", "--client", "--server", "-c", "c.conf"];

@@ -48,7 +48,7 @@ pub(crate) trait PacketLink: Send {
 /// One of the links: chosen once per burst, which costs less than a loop of its own for each would.
 #[derive(Debug)]
 pub(crate) enum AnyLink {
-    Ring(RingLink),
+    Ring(Box<RingLink>),
     Socket(SocketLink),
     Xdp(XdpLink),
     Dpdk(CopyLink<DpdkFrames>),

@@ -266,54 +266,14 @@ fn answer(at: SocketAddr, signals: &Signals) -> Result<TcpStream, Failure> {
 
 /// What does not go together: the first difference, as this side says it.
 fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
-    let (mine, theirs) = (own.work, &hello.work);
     if hello.version != VERSION {
         return Some(format!(
             "its packets have form {}, those here {VERSION}",
             hello.version
         ));
     }
-    let Some(side) = theirs.side.filter(|side| *side != own.side) else {
+    if hello.work.side.is_none_or(|side| side == own.side) {
         return Some("it is the same side as this one".to_owned());
-    };
-    let numbers: [(&str, u64, u64); 9] = [
-        (
-            "request_bytes",
-            mine.request_bytes.0,
-            theirs.request_bytes.0,
-        ),
-        (
-            "response_bytes",
-            mine.whole_response().0,
-            theirs.whole_response().0,
-        ),
-        (
-            "packet_bytes",
-            mine.packet_bytes.into(),
-            theirs.packet_bytes.into(),
-        ),
-        (
-            "first_port",
-            mine.first_port.into(),
-            theirs.first_port.into(),
-        ),
-        (
-            "iterations",
-            mine.iterations.into(),
-            theirs.iterations.into(),
-        ),
-        ("duration_ns", mine.duration_ns.0, theirs.duration_ns.0),
-        ("messages_per_s", mine.messages_per_s, theirs.messages_per_s),
-        (
-            "is_answered",
-            mine.is_answered().into(),
-            theirs.is_answered().into(),
-        ),
-        ("echo", mine.echo.into(), theirs.echo.into()),
-    ];
-    let other = numbers.iter().find(|(_, mine, theirs)| mine != theirs);
-    if let Some((name, mine, theirs)) = other {
-        return Some(format!("`{name}` is {theirs} there and {mine} here"));
     }
     if hello.link != own.link {
         return Some(format!(
@@ -321,6 +281,31 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
             hello.link, own.link
         ));
     }
+    other_number(own.work, &hello.work)
+        .or_else(|| other_stream(own.work, &hello.work))
+        .or_else(|| other_address(own, hello))
+}
+
+/// A number that both have to have, and have not.
+fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<String> {
+    type Number = (&'static str, fn(&PacketPathWorkload) -> u64);
+    const NUMBERS: [Number; 9] = [
+        ("request_bytes", |work| work.request_bytes.0),
+        ("response_bytes", |work| work.whole_response().0),
+        ("packet_bytes", |work| work.packet_bytes.into()),
+        ("first_port", |work| work.first_port.into()),
+        ("iterations", |work| work.iterations.into()),
+        ("duration_ns", |work| work.duration_ns.0),
+        ("messages_per_s", |work| work.messages_per_s),
+        ("is_answered", |work| work.is_answered().into()),
+        ("echo", |work| work.echo.into()),
+    ];
+    let other = NUMBERS.iter().find(|(_, of)| of(mine) != of(theirs));
+    other.map(|(name, of)| format!("`{name}` is {} there and {} here", of(theirs), of(mine)))
+}
+
+/// Streams that only one side has, or that lead nowhere.
+fn other_stream(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<String> {
     let ids = |work: &PacketPathWorkload| {
         let mut all: Vec<u8> = work.streams.iter().map(|one| one.id).collect();
         all.sort_unstable();
@@ -333,21 +318,23 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
             ids(mine)
         ));
     }
-    if mine.addresses != theirs.addresses {
+    let there = theirs.dispatchers();
+    let mut peers = mine.streams.iter().flat_map(|stream| &stream.peers);
+    let absent = peers.find(|peer| !there.contains(peer))?;
+    Some(format!(
+        "there is no dispatcher {absent} there, to which packets go"
+    ))
+}
+
+/// Addresses that are not those of the other side.
+fn other_address(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
+    if own.work.addresses != hello.work.addresses {
         return Some("its addresses of client and server are not those of this side".to_owned());
     }
-    let there = theirs.dispatchers();
-    let peers = mine.streams.iter().flat_map(|stream| &stream.peers);
-    let absent = peers.into_iter().find(|peer| !there.contains(peer));
-    if let Some(absent) = absent {
-        return Some(format!(
-            "there is no dispatcher {absent} there, to which packets go"
-        ));
-    }
-    let wanted = mine.hardware_addresses[usize::from(side == PathSide::Server)];
-    let is = hello.hardware_address;
-    is.filter(|is| wanted != [0; 6] && *is != wanted).map(|is| {
-        let text = |one: [u8; 6]| one.map(|byte| format!("{byte:02x}")).join(":");
+    let wanted = own.work.hardware_addresses[usize::from(own.side == PathSide::Client)];
+    let is = hello.hardware_address?;
+    let text = |one: [u8; 6]| one.map(|byte| format!("{byte:02x}")).join(":");
+    (wanted != [0; 6] && is != wanted).then(|| {
         format!(
             "its interface has {}, and {} is asked for here",
             text(is),

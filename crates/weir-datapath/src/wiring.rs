@@ -147,7 +147,7 @@ impl SideWiring {
             let link = match (copied.remove(&number), choice.socket(work, side, number)?) {
                 (Some(link), _) => link,
                 (None, Some(socket)) => AnyLink::Socket(socket),
-                (None, None) => AnyLink::Ring(RingLink::new(ring)),
+                (None, None) => AnyLink::Ring(Box::new(RingLink::new(ring))),
             };
             let parts = DispatcherParts {
                 sources: rings.sources,

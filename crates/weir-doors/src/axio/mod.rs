@@ -146,11 +146,14 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     }
     let role = if only_looks {
         // What is only looked at needs none.
-        AxioRole::Loopback
+        Ok(AxioRole::Loopback)
     } else {
-        AxioRole::of(&config, &given, environment)?
+        AxioRole::of(&config, &given, environment)
     };
-    let mut asked = plan::workload(&config, role).map_err(refused)?;
+    // What is wrong with a value is said before that the role is missing.
+    let supposed = role.as_ref().map_or(AxioRole::Loopback, |role| *role);
+    let mut asked = plan::workload(&config, supposed).map_err(refused)?;
+    role?;
     if only_looks {
         let verifies = verb == "verify" || given.has("verify");
         return Ok(look(&config, &given, verifies));
