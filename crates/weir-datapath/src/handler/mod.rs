@@ -132,14 +132,14 @@ fn region(work: &PacketPathWorkload, least: usize) -> Vec<u8> {
 macro_rules! with_handler {
     ($handler:expr, $call:ident($($argument:expr),*)) => {
         match $handler {
-            weir_schema::MessageHandler::Discard => $call::<$crate::handler::Discard, _>($($argument),*),
-            weir_schema::MessageHandler::Fill => $call::<$crate::handler::Fill, _>($($argument),*),
-            weir_schema::MessageHandler::Same => $call::<$crate::handler::Same, _>($($argument),*),
-            weir_schema::MessageHandler::Touch => $call::<$crate::handler::Touch, _>($($argument),*),
-            weir_schema::MessageHandler::FileWrite => $call::<$crate::handler::FileWrite, _>($($argument),*),
-            weir_schema::MessageHandler::FileRead => $call::<$crate::handler::FileRead, _>($($argument),*),
-            weir_schema::MessageHandler::KeyValue => $call::<$crate::handler::KeyValue, _>($($argument),*),
-            weir_schema::MessageHandler::Inflate => $call::<$crate::handler::Inflate, _>($($argument),*),
+            weir_schema::MessageHandler::Discard => $call::<$crate::handler::Discard>($($argument),*),
+            weir_schema::MessageHandler::Fill => $call::<$crate::handler::Fill>($($argument),*),
+            weir_schema::MessageHandler::Same => $call::<$crate::handler::Same>($($argument),*),
+            weir_schema::MessageHandler::Touch => $call::<$crate::handler::Touch>($($argument),*),
+            weir_schema::MessageHandler::FileWrite => $call::<$crate::handler::FileWrite>($($argument),*),
+            weir_schema::MessageHandler::FileRead => $call::<$crate::handler::FileRead>($($argument),*),
+            weir_schema::MessageHandler::KeyValue => $call::<$crate::handler::KeyValue>($($argument),*),
+            weir_schema::MessageHandler::Inflate => $call::<$crate::handler::Inflate>($($argument),*),
         }
     };
 }
