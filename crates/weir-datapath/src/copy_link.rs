@@ -9,6 +9,7 @@ use std::fmt;
 
 use weir_schema::StageBatches;
 
+use crate::frame::is_udp;
 use crate::link::PacketLink;
 use crate::pool::{BUFFER_BYTES, PacketBuffer, Pool};
 
@@ -91,7 +92,9 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
                 pool.free(buffer);
                 break;
             };
-            pool.memory.resize(&mut buffer, length);
+            // What others send to the device has no header of a message: a stray, as what is too short.
+            let kept = if is_udp(&room[..length]) { length } else { 0 };
+            pool.memory.resize(&mut buffer, kept);
             into.push(buffer);
             received += 1;
             self.taken += 1;
@@ -167,6 +170,31 @@ mod tests {
         }
     }
 
+    /// A frame with what tells a packet of UDP.
+    fn udp(frame: &mut [u8]) {
+        frame.fill(7);
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[23] = 17;
+    }
+
+    #[test]
+    fn frames_of_others_come_without_what_might_be_a_message() {
+        let mut pool = pools(1, 8).remove(0);
+        let mut link = CopyLink::new(Echo::default(), &StageBatches::default());
+        let mut good = vec![0; 60];
+        udp(&mut good);
+        let (mut address_question, mut other_protocol) = (good.clone(), good.clone());
+        address_question[13] = 6;
+        other_protocol[23] = 6;
+        let foreign = [address_question, other_protocol, vec![8; 20]];
+        link.queue.came.extend(foreign.into_iter().chain([good]));
+        let mut came = Vec::new();
+        assert_eq!(link.receive(&mut pool, &mut came, 32), 4);
+        let lengths: Vec<_> = came.iter().map(|b| pool.memory.frame(b).len()).collect();
+        assert_eq!(lengths, [0, 0, 0, 60]);
+        came.drain(..).for_each(|buffer| pool.free(buffer));
+    }
+
     #[test]
     fn what_was_sent_is_free_again_and_what_finds_no_room_or_no_buffer_stays() {
         let mut pool = pools(1, 8).remove(0);
@@ -179,7 +207,7 @@ mod tests {
         let mut packets = VecDeque::new();
         for number in 0..6 {
             let mut buffer = pool.take().unwrap();
-            pool.memory.resize(&mut buffer, 60 + number).fill(7);
+            udp(pool.memory.resize(&mut buffer, 60 + number));
             packets.push_back(buffer);
         }
         // Flushed after the second and the fourth; the fifth finds no room.
@@ -195,7 +223,7 @@ mod tests {
         assert_eq!(lengths, [60, 61, 62]);
         assert!(
             came.iter()
-                .all(|b| pool.memory.frame(b).iter().all(|byte| *byte == 7))
+                .all(|b| pool.memory.frame(b)[24..].iter().all(|byte| *byte == 7))
         );
         let all = held.into_iter().chain(came.drain(..)).chain(packets);
         all.for_each(|buffer| pool.free(buffer));
