@@ -7,8 +7,11 @@
 )]
 
 mod bad_input;
+mod dpdk;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod two_sides;
+mod xdp;
 
 use rustix::process::Signal;
 use serde_json::Value as Json;

@@ -11,12 +11,15 @@ use weir_units::Nanos;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{PAYLOAD_AT, PacketHeader, payload, stamp_of, ticks_since, write_ports};
-use crate::handler::{MessageWork, Request, Verdict};
+use crate::frame::{PAYLOAD_AT, PacketHeader, stamp_of, ticks_since, write_ports};
+use crate::handler::MessageWork;
 use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
+use crate::pace::Pace;
 use crate::partial::{Added, Packets, Partials};
-use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+use crate::pool::{BufferReceiver, BufferSender, Pool};
+
+mod answering;
 
 /// Rounds of a stall for buffers, with a look at each, before other stages have their turn.
 const LOOKS_FOR_BUFFERS: u32 = 64;
@@ -29,6 +32,8 @@ pub(crate) struct ApplicationParts {
     pub(crate) thread: u8,
     /// Dispatchers of the other side.
     pub(crate) peers: Vec<u8>,
+    /// Which of all threads with messages it is, and how many these are.
+    pub(crate) turn: (usize, usize),
     pub(crate) tx: BufferSender,
     pub(crate) rx: BufferReceiver,
 }
@@ -49,6 +54,8 @@ pub(crate) struct Application<W> {
     /// Packets of what it takes.
     taken_packets: u32,
     pub(crate) outstanding: Outstanding,
+    /// When messages are to begin, where a rate says so.
+    pace: Option<Pace>,
     partials: Partials,
     /// Messages that are whole and were not taken yet; their lists of packets, to be used again.
     whole: VecDeque<Packets>,
@@ -94,6 +101,8 @@ impl<W: MessageWork> Application<W> {
             form: MessageForm::of(work, sent),
             taken_packets: work.packets(taken),
             outstanding: Outstanding::new(work.in_flight, parts.thread),
+            pace: (work.messages_per_s > 0 && parts.side == PathSide::Client)
+                .then(|| Pace::new(work.messages_per_s, parts.turn, scale)),
             partials: Partials::default(),
             whole: VecDeque::new(),
             spare: Vec::new(),
@@ -135,9 +144,14 @@ impl<W: MessageWork> Application<W> {
             // A server's messages are answers, which are made where messages are taken.
             return 0;
         }
-        let room = self.outstanding.room();
-        if !self.tx_timer.is_due(room, self.batch_tx, now, self.flush) {
-            counts.rounds_without_credit += 1;
+        let credit = self.outstanding.room();
+        // Of a rate nothing waits for a batch.
+        let (room, batch) = match &self.pace {
+            Some(pace) => (credit.min(pace.due(now)), 1),
+            None => (credit, self.batch_tx),
+        };
+        if !self.tx_timer.is_due(room, batch, now, self.flush) {
+            counts.rounds_without_credit += u64::from(credit < batch);
             counts.application_tx.empty();
             counts.idle += steps.step();
             return 0;
@@ -186,7 +200,7 @@ impl<W: MessageWork> Application<W> {
             };
             let header = PacketHeader {
                 stream: self.stream,
-                stamp: stamp_of(now),
+                stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
                 packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
                 segment: 0,
                 message,
@@ -362,107 +376,6 @@ impl<W: MessageWork> Application<W> {
         (messages, count)
     }
 
-    /// A server answers its messages: how many, and their packets. What there are no buffers for is
-    /// left for the next pass.
-    fn answer_messages(
-        &mut self,
-        messages: usize,
-        pool: &mut Pool,
-        counts: &mut ThreadCounts,
-    ) -> (usize, usize) {
-        let ports = self.ports();
-        let (mut taken, mut count) = (0, 0);
-        for _ in 0..messages {
-            let needs_new = self.needs_new_buffers();
-            if needs_new && !pool.has(self.form.packets as usize) {
-                counts.rounds_without_buffers += 1;
-                break;
-            }
-            let Some(mut packets) = self.next_message() else {
-                break;
-            };
-            count += packets.len();
-            taken += 1;
-            let verdict = self.handler.take(&pool.memory, &packets);
-            counts.wrong += u64::from(verdict == Verdict::Wrong);
-            if verdict != Verdict::Silence {
-                self.answer(&mut packets, needs_new, ports, pool, counts);
-            }
-            packets.drain(..).for_each(|buffer| pool.free(buffer));
-            self.spare.push(packets);
-        }
-        self.rx.release();
-        self.tx.publish();
-        (taken, count)
-    }
-
-    /// Answers of several packets are always new: their requests have fewer.
-    fn needs_new_buffers(&self) -> bool {
-        self.new_buffers || self.form.packets > 1
-    }
-
-    /// Writes an answer and hands it on.
-    fn answer(
-        &mut self,
-        request: &mut Packets,
-        needs_new: bool,
-        ports: (u16, u16),
-        pool: &mut Pool,
-        counts: &mut ThreadCounts,
-    ) {
-        let first = request.first();
-        let Some(header) = first.and_then(|first| PacketHeader::read(pool.memory.frame(first)))
-        else {
-            return;
-        };
-        if !needs_new {
-            let buffer = request.swap_remove(0);
-            self.write_answer(&header, 0, (buffer, None), ports, pool, counts);
-            return;
-        }
-        for segment in 0..self.form.packets {
-            let Some(buffer) = pool.take() else {
-                break;
-            };
-            let from = request.get(segment as usize);
-            self.write_answer(&header, segment, (buffer, from), ports, pool, counts);
-        }
-    }
-
-    fn write_answer(
-        &mut self,
-        header: &PacketHeader,
-        segment: u32,
-        (mut buffer, request): (PacketBuffer, Option<&PacketBuffer>),
-        (source, target): (u16, u16),
-        pool: &mut Pool,
-        counts: &mut ThreadCounts,
-    ) {
-        let is_in_place = !self.needs_new_buffers();
-        let length = self.form.frames[segment as usize];
-        let frame = pool.memory.resize(&mut buffer, length);
-        write_ports(frame, source, target);
-        let header = PacketHeader {
-            packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
-            segment: u16::try_from(segment).unwrap_or(u16::MAX),
-            ..*header
-        };
-        header.write(frame);
-        let room = &mut frame[PAYLOAD_AT..];
-        match request {
-            _ if is_in_place => self.handler.answer(segment, Request::InPlace, room),
-            Some(from) => {
-                let from = payload(pool.memory.frame(from));
-                self.handler.answer(segment, Request::Payload(from), room);
-            }
-            None => self.handler.answer(segment, Request::Payload(&[]), room),
-        }
-        if let Err(buffer) = self.tx.push(buffer) {
-            counts.application_drops += 1;
-            pool.free(buffer);
-        }
-    }
-
     /// Messages whose answer does not come any more.
     fn look_for_lost(&mut self, now: u64, counts: &mut ThreadCounts) {
         self.next_look = now + self.timeout / 8 + 1;
@@ -471,8 +384,24 @@ impl<W: MessageWork> Application<W> {
         }
     }
 
+    /// The common beginning is at this tick.
+    pub(crate) fn begin(&mut self, began: u64) {
+        if let Some(pace) = &mut self.pace {
+            pace.begin(began);
+        }
+    }
+
+    /// Messages that a rate asked for up to a tick.
+    pub(crate) fn intended(&self, now: u64) -> u64 {
+        self.pace.as_ref().map_or(0, |pace| pace.intended(now))
+    }
+
     /// Frees whatever it holds and what has come to it: nobody sends any more.
     pub(crate) fn close(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) {
+        let lost = self.outstanding.give_up();
+        if self.is_answered {
+            counts.lost += lost;
+        }
         self.partials.close();
         counts.incomplete += std::mem::take(&mut self.partials.incomplete);
         let whole = self.whole.drain(..).flatten();

@@ -158,7 +158,7 @@ impl<L: PacketLink> Dispatcher<L> {
             .link_timer
             .is_due(self.tx.len(), self.batch_tx, now, self.flush);
         let sent = if is_due {
-            self.link.send(&pool.memory, &mut self.tx)
+            self.link.send(pool, &mut self.tx)
         } else {
             0
         };
@@ -227,7 +227,9 @@ impl<L: PacketLink> Dispatcher<L> {
         } else {
             ARRAY
         };
-        let mut received = self.link.receive(&mut self.rx, self.batch_rx.min(room));
+        let mut received = self
+            .link
+            .receive(pool, &mut self.rx, self.batch_rx.min(room));
         if TIMED {
             self.left.0 = self
                 .left
@@ -327,13 +329,24 @@ impl<L: PacketLink> Dispatcher<L> {
         handed
     }
 
+    /// Packets that the link had no room for, since the beginning.
+    pub(crate) fn link_drops(&self) -> Option<u64> {
+        self.link.dropped()
+    }
+
+    /// Why the link carries nothing any more, said once.
+    pub(crate) fn trouble(&mut self) -> Option<String> {
+        self.link.trouble()
+    }
+
     /// Frees whatever it holds and what has come to it: nobody sends any more.
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         let held = self.tx.drain(..).chain(self.rx.drain(..));
         held.for_each(|buffer| pool.free(buffer));
-        while self.link.receive(&mut self.rx, ARRAY) > 0 {
+        while self.link.receive(pool, &mut self.rx, ARRAY) > 0 {
             self.rx.drain(..).for_each(|buffer| pool.free(buffer));
         }
+        self.link.close(pool);
         let sources = self.sources.iter_mut().map(|source| &mut source.ring);
         for ring in sources.chain(&mut self.handed) {
             while let Some(buffer) = ring.pop() {

@@ -78,6 +78,12 @@ impl PacketHeader {
     }
 }
 
+/// Whether a frame is a packet of UDP over IPv4.
+#[inline]
+pub(crate) fn is_udp(frame: &[u8]) -> bool {
+    matches!(frame.get(12..24), Some([8, 0, .., 17]))
+}
+
 #[inline]
 fn low8(word: u64) -> u8 {
     u8::try_from(word & 0xff).unwrap_or(0)

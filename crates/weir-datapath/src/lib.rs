@@ -8,21 +8,27 @@
 #![deny(unsafe_code)]
 
 mod application;
+mod copy_link;
 mod counts;
 mod dispatcher;
+mod dpdk_library;
+mod dpdk_link;
 mod flush;
 mod frame;
 mod handler;
 mod link;
 mod message_form;
 mod outstanding;
+mod pace;
 mod partial;
 mod path_thread;
+mod peer;
 mod pool;
 mod runner;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod wiring;
+mod xdp_link;
 
 pub use runner::PacketPathRunner;

@@ -2,23 +2,115 @@
 //!
 //! In: frames to be sent. Out: frames that came. A link takes as many as it has room for and never
 //! waits. What there is: [`RingLink`], rings in the memory of the process, by which buffers themselves
-//! travel; a packet goes to the dispatcher that its UDP port names.
+//! travel; [`SocketLink`], sockets of the kernel, which copies. A packet goes to the dispatcher that its
+//! UDP port names.
 
 use std::collections::VecDeque;
 
+use crate::copy_link::CopyLink;
+use crate::dpdk_link::DpdkFrames;
 use crate::frame::target_port;
-use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, PacketMemory};
+use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+use crate::xdp_link::XdpLink;
+
+mod choice;
+mod datagrams;
+mod socket_link;
+
+pub(crate) use choice::LinkChoice;
+pub(crate) use socket_link::{SocketKind, SocketLink};
 
 /// What dispatchers send and receive by.
 pub(crate) trait PacketLink: Send {
     /// Takes packets from the front, as many as there is room for; how many.
-    fn send(&mut self, memory: &PacketMemory, packets: &mut VecDeque<PacketBuffer>) -> usize;
+    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize;
 
     /// Appends packets that have come, at most so many; how many.
-    fn receive(&mut self, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
+    fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
 
     /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
+
+    /// Packets that came and found no room, where the link knows.
+    fn dropped(&self) -> Option<u64> {
+        None
+    }
+
+    /// Why it carries nothing any more, said once.
+    fn trouble(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Frees buffers of its own.
+    fn close(&mut self, _pool: &mut Pool) {}
+}
+
+/// One of the links: chosen once per burst, which costs less than a loop of its own for each would.
+#[derive(Debug)]
+pub(crate) enum AnyLink {
+    Ring(Box<RingLink>),
+    Socket(SocketLink),
+    Xdp(XdpLink),
+    Dpdk(CopyLink<DpdkFrames>),
+}
+
+impl PacketLink for AnyLink {
+    #[inline]
+    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+        match self {
+            Self::Ring(link) => link.send(pool, packets),
+            Self::Socket(link) => link.send(pool, packets),
+            Self::Xdp(link) => link.send(pool, packets),
+            Self::Dpdk(link) => link.send(pool, packets),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
+        match self {
+            Self::Ring(link) => link.receive(pool, into, most),
+            Self::Socket(link) => link.receive(pool, into, most),
+            Self::Xdp(link) => link.receive(pool, into, most),
+            Self::Dpdk(link) => link.receive(pool, into, most),
+        }
+    }
+
+    #[inline]
+    fn waiting(&mut self) -> Option<(u32, u32)> {
+        match self {
+            Self::Ring(link) => link.waiting(),
+            Self::Socket(link) => link.waiting(),
+            Self::Xdp(link) => link.waiting(),
+            Self::Dpdk(link) => link.waiting(),
+        }
+    }
+
+    fn dropped(&self) -> Option<u64> {
+        match self {
+            Self::Ring(link) => link.dropped(),
+            Self::Socket(link) => link.dropped(),
+            Self::Xdp(link) => link.dropped(),
+            Self::Dpdk(link) => link.dropped(),
+        }
+    }
+
+    fn trouble(&mut self) -> Option<String> {
+        match self {
+            Self::Ring(link) => link.trouble(),
+            Self::Socket(link) => link.trouble(),
+            Self::Xdp(link) => link.trouble(),
+            Self::Dpdk(link) => link.trouble(),
+        }
+    }
+
+    fn close(&mut self, pool: &mut Pool) {
+        match self {
+            Self::Ring(link) => link.close(pool),
+            Self::Socket(link) => link.close(pool),
+            Self::Xdp(link) => link.close(pool),
+            Self::Dpdk(link) => link.close(pool),
+        }
+    }
 }
 
 /// Rings in memory.
@@ -83,10 +175,10 @@ impl RingLink {
 
 impl PacketLink for RingLink {
     #[inline]
-    fn send(&mut self, memory: &PacketMemory, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
         let mut sent = 0;
         while let Some(buffer) = packets.pop_front() {
-            let place = self.place(memory.frame(&buffer));
+            let place = self.place(pool.memory.frame(&buffer));
             if let Err(buffer) = self.to[place].push(buffer) {
                 packets.push_front(buffer);
                 break;
@@ -101,7 +193,7 @@ impl PacketLink for RingLink {
     }
 
     #[inline]
-    fn receive(&mut self, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
+    fn receive(&mut self, _: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
         let mut received = 0;
         for step in 0..self.from.len() {
             let at = (self.next + step) % self.from.len();

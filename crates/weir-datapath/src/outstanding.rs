@@ -3,7 +3,7 @@
 //!
 //! A message in flight has a slot, and its number says which, in which use of it. A message that is
 //! given up frees its slot for another use, so that an answer that comes later is known as late. Where
-//! any number may be in flight nothing is kept, and nothing is known to be lost.
+//! any number may be in flight they are counted alone: what is lost is known at the end.
 
 use std::collections::VecDeque;
 
@@ -17,6 +17,8 @@ pub(crate) struct Outstanding {
     slots: Option<Slots>,
     /// Number of the next message where there are no slots.
     next: u32,
+    /// How many these have in flight.
+    open: usize,
     origin: u32,
 }
 
@@ -40,6 +42,7 @@ impl Outstanding {
         Self {
             slots,
             next: 0,
+            open: 0,
             origin: u32::from(thread & 15) << 28,
         }
     }
@@ -55,7 +58,7 @@ impl Outstanding {
     /// Messages without an answer, as far as they are known.
     pub(crate) fn count(&self) -> usize {
         let known = |slots: &Slots| slots.sent.len() - slots.free.len();
-        self.slots.as_ref().map_or(0, known)
+        self.slots.as_ref().map_or(self.open, known)
     }
 
     /// The number of a message that is sent now.
@@ -63,6 +66,7 @@ impl Outstanding {
     pub(crate) fn begin(&mut self, now: u64) -> Option<u32> {
         let Some(slots) = &mut self.slots else {
             self.next = self.next.wrapping_add(1) & 0x0fff_ffff;
+            self.open += 1;
             return Some(self.origin | self.next);
         };
         let slot = slots.free.pop_front()?;
@@ -75,7 +79,9 @@ impl Outstanding {
     #[inline]
     pub(crate) fn end(&mut self, message: u32) -> bool {
         let Some(slots) = &mut self.slots else {
-            return true;
+            let is_expected = self.open > 0;
+            self.open -= usize::from(is_expected);
+            return is_expected;
         };
         let slot = u16::try_from(message & 0xffff).unwrap_or(u16::MAX);
         let at = usize::from(slot);
@@ -85,6 +91,14 @@ impl Outstanding {
             slots.release(slot);
         }
         is_expected
+    }
+
+    /// Gives all up, at the end; how many.
+    pub(crate) fn give_up(&mut self) -> u64 {
+        match &mut self.slots {
+            Some(_) => self.expire(u64::MAX, 0),
+            None => std::mem::take(&mut self.open) as u64,
+        }
     }
 
     /// Gives up those that were sent so many ticks ago or earlier; how many.
@@ -139,6 +153,8 @@ mod tests {
         let messages: Vec<u32> = (0..70_000).filter_map(|now| all.begin(now)).collect();
         assert_eq!(messages.len(), 70_000);
         assert!(all.end(messages[0]));
-        assert_eq!((all.count(), all.expire(u64::MAX, 0)), (0, 0));
+        assert_eq!((all.count(), all.expire(u64::MAX, 0)), (69_999, 0));
+        assert_eq!((all.give_up(), all.count()), (69_999, 0));
+        assert!(!all.end(messages[1]), "it was given up");
     }
 }

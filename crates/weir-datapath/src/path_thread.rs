@@ -17,8 +17,11 @@ use crate::counts::{StepClock, ThreadCounts};
 use crate::dispatcher::Dispatcher;
 use crate::handler::MessageWork;
 use crate::link::PacketLink;
+use crate::peer::Peer;
 use crate::pool::Pool;
 use crate::shared::PathShared;
+
+mod other_side;
 
 /// Passes for nothing before a thread lets others have the CPU.
 const PATIENCE: u32 = 64;
@@ -39,6 +42,8 @@ pub(crate) struct PathThreadParts<W, L> {
     pub(crate) dispatcher: Option<Dispatcher<L>>,
     /// What it does in a pass, in this order.
     pub(crate) stages: Vec<PathStage>,
+    /// The other side, where it is a run of its own and this thread speaks for its side.
+    pub(crate) peer: Option<Peer>,
 }
 
 /// Ticks of the plan.
@@ -48,6 +53,8 @@ struct PathTimes {
     stall: u64,
     drain: u64,
     interval: u64,
+    /// Between looks at the other side.
+    hearing: u64,
 }
 
 /// A thread at work.
@@ -63,6 +70,11 @@ pub(crate) struct Pipeline<'a, W, L> {
     counts: ThreadCounts,
     /// Messages that came back in earlier iterations.
     answered: u64,
+    /// Messages that the rate asked for, and packets that the link dropped, in these.
+    intended: u64,
+    link_drops: u64,
+    /// The tick of the next look at the other side.
+    next_hearing: u64,
     /// The iteration under way, and when it began.
     iteration: u32,
     since: u64,
@@ -94,11 +106,15 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 stall: ticks(work.stall_timeout_ns),
                 drain: ticks(work.message_timeout_ns).saturating_mul(2),
                 interval: ticks(work.pass_interval_ns),
+                hearing: ticks(Nanos(5_000_000)),
             },
             idle,
             work,
             counts: ThreadCounts::default(),
             answered: 0,
+            intended: 0,
+            link_drops: 0,
+            next_hearing: 0,
             iteration: 0,
             since: 0,
             is_making: true,
@@ -109,14 +125,18 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
 
     /// Runs to the end of the last iteration, or until it is asked to end.
     pub(crate) fn run(mut self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+        let can_begin = self.wait_for_other_side(worker);
         let began = self.shared.begin(self.clock.now().0);
         worker.begin_elsewhere(Tick(began));
         self.since = began;
         self.progress = (0, began);
-        let is_whole = self.measure(began, worker);
+        if let Some(part) = &mut self.parts.application {
+            part.begin(began);
+        }
+        let is_whole = can_begin && self.measure(began, worker);
         worker.end_now();
-        self.drain();
-        self.close();
+        self.drain(worker);
+        self.close(worker);
         if let Some(failure) = self.shared.take_failure() {
             return Err(failure);
         }
@@ -137,6 +157,11 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             if self.counts.passes.is_multiple_of(PASSES_PER_LOOK) {
                 self.show(worker);
                 self.watch_progress(now);
+                self.hear_other_side(now);
+            }
+            if self.shared.other_ended.load(Ordering::Relaxed) {
+                self.conclude(now, worker, true);
+                return true;
             }
             if worker.stop.load(Ordering::Relaxed) != 0 || self.shared.ends.load(Ordering::Relaxed)
             {
@@ -251,6 +276,10 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let (sum, looks) = &mut self.counts.pool_use;
         *sum += self.parts.pool.in_use();
         *looks += 1;
+        let dispatcher = self.parts.dispatcher.as_mut();
+        if let Some(why) = dispatcher.and_then(Dispatcher::trouble) {
+            self.shared.fail(failure("link", None, why));
+        }
         let messages = &worker.live.kinds[0];
         let done = self.answered + self.counts.answered;
         messages.completed.set(done);
@@ -264,7 +293,9 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     fn watch_progress(&mut self, now: u64) {
         let done = self.answered + self.counts.answered;
         let (before, at) = self.progress;
-        let waits = self.parts.side == PathSide::Client && self.parts.application.is_some();
+        let part = self.parts.application.as_ref();
+        let waits = self.parts.side == PathSide::Client
+            && part.is_some_and(|part| part.outstanding.count() > 0);
         if done != before || !waits || !self.work.is_answered() {
             self.progress = (done, now);
         } else if now.saturating_sub(at) >= self.times.stall {
@@ -282,6 +313,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     /// Ends an iteration and begins the next; the last waits for what becomes known after it.
     fn conclude(&mut self, now: u64, worker: &WorkerContext<'_>, is_last: bool) {
         self.show(worker);
+        self.count_up(now);
         let counts = std::mem::take(&mut self.counts);
         worker.live.kinds[0].lat.add(&counts.latency);
         self.answered += counts.answered;
@@ -301,8 +333,32 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         self.iteration += 1;
     }
 
+    /// What is counted from the beginning becomes that of an iteration.
+    fn count_up(&mut self, now: u64) {
+        if let Some(part) = &self.parts.application {
+            let intended = part.intended(now);
+            self.counts.intended = intended - std::mem::replace(&mut self.intended, intended);
+        }
+        if let Some(drops) = self
+            .parts
+            .dispatcher
+            .as_ref()
+            .and_then(Dispatcher::link_drops)
+        {
+            let before = std::mem::replace(&mut self.link_drops, drops);
+            self.counts.link_drops = Some(drops.saturating_sub(before));
+        }
+    }
+
     /// Goes on without new messages until no client waits for an answer.
-    fn drain(&mut self) {
+    fn drain(&mut self, worker: &WorkerContext<'_>) {
+        let is_lone_server = self.work.side == Some(PathSide::Server);
+        let patience = if is_lone_server {
+            // Its client has to have given up before.
+            self.times.drain.saturating_mul(2)
+        } else {
+            self.times.drain
+        };
         self.is_making = false;
         let start = self.clock.now();
         let mut has_all = self.parts.side == PathSide::Server || self.parts.application.is_none();
@@ -312,6 +368,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 std::thread::yield_now();
                 now = self.clock.now().0;
             }
+            self.hear_other_side(now);
             let waits = self.parts.application.as_ref();
             let waits = waits.is_some_and(|part| part.outstanding.count() > 0);
             if !has_all && !waits {
@@ -319,16 +376,18 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 self.shared.waiting_clients.fetch_sub(1, Ordering::Relaxed);
             }
             let is_over = self.shared.waiting_clients.load(Ordering::Relaxed) == 0;
-            if is_over || self.clock.now().since(start) > self.times.drain {
+            let is_asked = is_lone_server && worker.stop.load(Ordering::Relaxed) != 0;
+            if is_over || is_asked || self.clock.now().since(start) > patience {
                 break;
             }
         }
     }
 
     /// Frees everything, once all threads have stopped, and says what never came home.
-    fn close(&mut self) {
+    fn close(&mut self, worker: &WorkerContext<'_>) {
         let patience = self.times.drain;
         self.shared.meet(0, &self.clock, patience);
+        self.end_for_other_side(worker);
         if let Some(part) = &mut self.parts.application {
             part.close(&mut self.parts.pool, &mut self.counts);
         }
@@ -347,6 +406,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         if self.shared.meet(1, &self.clock, patience) {
             self.parts.pool.collect();
             self.shared.add_in_use(self.parts.pool.in_use());
+            self.exchange_counts();
         }
     }
 }

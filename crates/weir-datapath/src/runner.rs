@@ -3,7 +3,7 @@
 //! In: a job of the plan. Out: refusals before anything is touched; threads at work; what each counted.
 //! Not here: what a thread does (`path_thread`), who is connected to whom (`wiring`).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_run::{
     JobContext, KINDS, LoopStop, Measured, Prepared, PreparedJob, RankPart, Runner, WorkerContext,
@@ -11,27 +11,27 @@ use weir_run::{
 };
 use weir_schema::{
     Failure, IdlePolicy, Job, LoopOutcome, MessageHandler, Outcome, PacketPathOutcome,
-    PacketPathWorkload, Placement, Warning, Workload,
+    PacketPathWorkload, PathSide, Warning, Workload,
 };
 use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
-use weir_sys::topology::Topology;
 
+use self::cpu_choice::CpuChoice;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HandlerStart, MessageWork, packed_text, with_handler};
+use crate::link::LinkChoice;
 use crate::path_thread::{PathThreadParts, Pipeline};
+use crate::peer::{OwnSide, Peer};
 use crate::shared::PathShared;
 use crate::wiring::{ThreadWiring, wire};
 
 mod check;
+mod cpu_choice;
 
 /// Carries packet paths out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketPathRunner;
-
-/// The links there are.
-pub(crate) const LINKS: [&str; 1] = ["ring"];
 
 impl Runner for PacketPathRunner {
     fn handles(&self, workload: &Workload) -> bool {
@@ -60,11 +60,7 @@ impl Runner for PacketPathRunner {
         if let Some(failure) = check::job(context.job, work).into_iter().next() {
             return Err(failure);
         }
-        Ok(PreparedJob::Workers(Arc::new(PathJob::new(
-            work,
-            &context.job.placement,
-            context.seed,
-        )?)))
+        Ok(PreparedJob::Workers(Arc::new(PathJob::new(work, context)?)))
     }
 }
 
@@ -72,6 +68,8 @@ impl Runner for PacketPathRunner {
 struct PathJob {
     work: PacketPathWorkload,
     threads: Vec<Mutex<Option<ThreadWiring>>>,
+    /// The other side, where that is a run of its own: for the first thread.
+    peer: Mutex<Option<Peer>>,
     shared: Arc<PathShared>,
     /// What requests hold, where a handler wants more than a filling.
     content: Vec<u8>,
@@ -83,9 +81,12 @@ struct PathJob {
 }
 
 impl PathJob {
-    fn new(work: &PacketPathWorkload, placement: &Placement, seed: u64) -> Result<Self, Failure> {
-        let wired = wire(work, seed);
-        let is_client = |one: &&ThreadWiring| one.side == weir_schema::PathSide::Client;
+    fn new(work: &PacketPathWorkload, context: &JobContext<'_>) -> Result<Self, Failure> {
+        let choice = LinkChoice::of(&context.job.engine);
+        let choice = choice.map_err(|why| failure("plan", None, why))?;
+        let (work, peer) = meet(work, &choice, context)?;
+        let wired = wire(&work, &choice, context.seed)?;
+        let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
         let content = if work.handler == MessageHandler::Inflate && !work.echo {
@@ -95,20 +96,28 @@ impl PathJob {
         } else {
             Vec::new()
         };
-        let cpus = CpuChoice::of(placement, wired.len())?;
+        let cpus = CpuChoice::of(&context.job.placement, work.side, wired.len())?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        // A lone server waits for one word of the client.
+        let waited_for = if work.side == Some(PathSide::Server) {
+            1
+        } else {
+            count(clients)
+        };
+        let shared = PathShared::new(count(wired.len()), waited_for, peer.is_none());
         Ok(Self {
-            shared: Arc::new(PathShared::new(count(wired.len()), count(clients))),
+            shared: Arc::new(shared),
             threads: wired.into_iter().map(|one| Mutex::new(Some(one))).collect(),
-            work: work.clone(),
+            peer: Mutex::new(peer),
             content,
             idle: match work.idle {
                 IdlePolicy::Auto if cpus.has_more => IdlePolicy::Spin,
                 IdlePolicy::Auto => IdlePolicy::Yield,
                 asked => asked,
             },
+            work,
             cpus: cpus.own,
-            seed,
+            seed: context.seed,
             clock_read_ns: Mutex::new(0.0),
         })
     }
@@ -136,13 +145,15 @@ impl PathJob {
                 .dispatcher
                 .map(|parts| Dispatcher::new(&self.work, parts, scale)),
             stages: wiring.stages,
+            peer: if worker.clone == 0 {
+                locked(&self.peer).take()
+            } else {
+                None
+            },
         };
         if worker.clone == 0 {
             let cost = worker.clock.read_cost_ns();
-            *self
-                .clock_read_ns
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = cost;
+            *locked(&self.clock_read_ns) = cost;
         }
         if !worker.wait_for_release() {
             return Ok(LoopStop::Asked);
@@ -153,31 +164,41 @@ impl PathJob {
     }
 }
 
-/// The CPUs of threads.
-struct CpuChoice {
-    /// One for each thread, of the nodes that the plan names; none where they are too few.
-    own: Option<Vec<u32>>,
-    /// Others are left: for who watches the run, and everybody else.
-    has_more: bool,
+fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl CpuChoice {
-    fn of(placement: &Placement, threads: usize) -> Result<Self, Failure> {
-        let allowed = pin::affinity().map_err(|why| failure("placement", None, why.to_string()))?;
-        let topology = Topology::of_this_machine();
-        let is_on_node = |cpu: u32| match &placement.nodes {
-            None => true,
-            // A kernel that knows no nodes has all of its CPUs on node 0.
-            Some(nodes) => nodes.contains(&topology.node_of(cpu).unwrap_or(0)),
-        };
-        let allowed = allowed.as_slice();
-        let on_node = allowed.iter().copied().filter(|cpu| is_on_node(*cpu));
-        let own: Vec<u32> = on_node.take(threads).collect();
-        Ok(Self {
-            has_more: own.len() == threads && allowed.len() > threads,
-            own: (own.len() == threads).then_some(own),
-        })
+/// Meets the other side, where it is a run of its own; the work, with what that says of itself.
+fn meet(
+    work: &PacketPathWorkload,
+    choice: &LinkChoice,
+    context: &JobContext<'_>,
+) -> Result<(PacketPathWorkload, Option<Peer>), Failure> {
+    let mut work = work.clone();
+    let Some(side) = work.side else {
+        return Ok((work, None));
+    };
+    let own = OwnSide {
+        work: &work,
+        side,
+        link: &context.job.engine.name,
+        hardware_address: choice.hardware_address(),
+    };
+    let (peer, hello) = Peer::meet(own, context.signals)?;
+    let [mine, theirs] = match side {
+        PathSide::Client => [0, 1],
+        PathSide::Server => [1, 0],
+    };
+    for (at, is) in [
+        (mine, choice.hardware_address()),
+        (theirs, hello.hardware_address),
+    ] {
+        let asked = &mut work.hardware_addresses[at];
+        if *asked == [0; 6] {
+            *asked = is.unwrap_or_default();
+        }
     }
+    Ok((work, Some(peer)))
 }
 
 impl Prepared for PathJob {
@@ -204,10 +225,7 @@ impl Prepared for PathJob {
             let only: CpuList = [*cpu].into_iter().collect();
             pin::set_affinity(&only).map_err(|why| failure("placement", None, why.to_string()))?;
         }
-        let wiring = self.threads.get(index).and_then(|one| {
-            let mut one = one.lock().unwrap_or_else(PoisonError::into_inner);
-            one.take()
-        });
+        let wiring = self.threads.get(index).and_then(|one| locked(one).take());
         let Some(wiring) = wiring else {
             return Err(failure(
                 "plan",
@@ -220,10 +238,7 @@ impl Prepared for PathJob {
     }
 
     fn outcome(&self, done: LoopOutcome, _: &[&WorkerLive]) -> Outcome {
-        let clock_read_ns = *self
-            .clock_read_ns
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let clock_read_ns = *locked(&self.clock_read_ns);
         Outcome::PacketPath(Box::new(PacketPathOutcome {
             workers: done,
             iterations: self.shared.iterations(),

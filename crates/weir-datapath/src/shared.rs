@@ -13,6 +13,10 @@ use weir_sys::clock::Clock;
 pub(crate) struct PathShared {
     /// The tick at which the first iteration began; 0 before.
     began: AtomicU64,
+    /// Threads may begin: the other side, where it is a run of its own, is ready too.
+    pub(crate) is_open: AtomicBool,
+    /// That side has ended.
+    pub(crate) other_ended: AtomicBool,
     /// All threads are to end at once.
     pub(crate) ends: AtomicBool,
     /// Clients that still wait for answers, or have not begun.
@@ -32,9 +36,12 @@ struct Counted {
 }
 
 impl PathShared {
-    pub(crate) fn new(threads: u32, clients: u32) -> Self {
+    /// For so many threads, which go on at the end until so many clients wait no more.
+    pub(crate) fn new(threads: u32, clients: u32, is_open: bool) -> Self {
         Self {
             began: AtomicU64::new(0),
+            is_open: AtomicBool::new(is_open),
+            other_ended: AtomicBool::new(false),
             ends: AtomicBool::new(false),
             waiting_clients: AtomicU32::new(clients),
             steps: Default::default(),
@@ -70,7 +77,7 @@ impl PathShared {
     pub(crate) fn iterations(&self) -> Vec<PathIteration> {
         let counted = self.lock();
         let is_over = self.have_all_come(1);
-        let is_whole = |one: &&PathIteration| is_over || one.threads.len() == self.threads as usize;
+        let is_whole = |one: &&PathIteration| is_over || one.threads.len() >= self.threads as usize;
         counted
             .iterations
             .iter()

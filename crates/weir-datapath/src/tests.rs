@@ -3,6 +3,7 @@
 
 use weir_schema::{PacketPathWorkload, PacketStream, PathGroup, PathSide};
 
+use crate::link::LinkChoice;
 use crate::pool::pools;
 use crate::wiring::wire;
 
@@ -58,7 +59,7 @@ fn threads_of_a_group_share_a_dispatcher_and_do_each_stage_once() {
         pool_buffers: 64,
         ..PacketPathWorkload::default()
     };
-    let all = wire(&work, 1);
+    let all = wire(&work, &LinkChoice::Ring, 1).unwrap();
     let of = |side| all.iter().filter(move |one| one.side == side);
     for side in [PathSide::Client, PathSide::Server] {
         let numbers: Vec<u8> = of(side).map(|one| one.thread).collect();

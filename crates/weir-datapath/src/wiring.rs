@@ -5,13 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use weir_schema::{PacketPathWorkload, PacketStream, PathSide, PathStage};
+use weir_schema::{Failure, PacketPathWorkload, PacketStream, PathSide, PathStage};
 
 use crate::application::ApplicationParts;
 use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
 use crate::flush::FlushTimer;
-use crate::link::{RingLink, RingLinkParts};
+use crate::link::{AnyLink, LinkChoice, RingLink, RingLinkParts};
 use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring, pools};
+
+/// The links of a side's dispatchers, by their numbers.
+pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
 
 /// What a thread owns.
 #[derive(Debug)]
@@ -20,7 +23,7 @@ pub(crate) struct ThreadWiring {
     pub(crate) thread: u8,
     pub(crate) pool: Pool,
     pub(crate) application: Option<ApplicationParts>,
-    pub(crate) dispatcher: Option<DispatcherParts<RingLink>>,
+    pub(crate) dispatcher: Option<DispatcherParts<AnyLink>>,
     pub(crate) stages: Vec<PathStage>,
 }
 
@@ -31,18 +34,24 @@ struct LinkEnds {
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
-/// What each thread owns, clients first, each side by number.
-pub(crate) fn wire(work: &PacketPathWorkload, seed: u64) -> Vec<ThreadWiring> {
+/// What each thread of the run's sides owns, clients first, each side by number.
+///
+/// # Errors
+/// Sockets that cannot be had.
+pub(crate) fn wire(
+    work: &PacketPathWorkload,
+    choice: &LinkChoice,
+    seed: u64,
+) -> Result<Vec<ThreadWiring>, Failure> {
     let threads = work.threads();
-    let count = u32::try_from(threads.len() * 2).unwrap_or(u32::MAX);
-    let mut pools = pools(count, work.pool_buffers).into_iter();
+    let mut pools = pools(work.thread_count(), work.pool_buffers).into_iter();
     let mut links = links(work);
+    let mut copied = choice.copied(work)?;
     let mut all = Vec::new();
-    for (side, ends) in [PathSide::Client, PathSide::Server]
-        .into_iter()
-        .zip(&mut links)
-    {
-        let mut wired = SideWiring::of(work, side, ends, seed);
+    for &side in work.sides() {
+        let at = usize::from(side == PathSide::Server);
+        let ends = (choice, &mut links[at], &mut copied[at]);
+        let mut wired = SideWiring::of(work, side, ends, seed)?;
         for &thread in &threads {
             let Some(pool) = pools.next() else {
                 continue;
@@ -57,7 +66,7 @@ pub(crate) fn wire(work: &PacketPathWorkload, seed: u64) -> Vec<ThreadWiring> {
             });
         }
     }
-    all
+    Ok(all)
 }
 
 fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
@@ -103,7 +112,7 @@ fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
 /// The parts of a side by thread.
 struct SideWiring {
     applications: BTreeMap<u8, ApplicationParts>,
-    dispatchers: BTreeMap<u8, DispatcherParts<RingLink>>,
+    dispatchers: BTreeMap<u8, DispatcherParts<AnyLink>>,
 }
 
 /// The rings of a dispatcher to its threads, while they are made.
@@ -116,61 +125,84 @@ struct ServedRings {
 }
 
 impl SideWiring {
-    fn of(work: &PacketPathWorkload, side: PathSide, ends: &mut LinkEnds, seed: u64) -> Self {
-        let mut applications = BTreeMap::new();
-        let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
-        for stream in &work.streams {
-            for group in &stream.groups {
-                let rings = served.entry(group.dispatcher).or_default();
-                for &thread in &group.threads {
-                    let (tx, source) = buffer_ring(work.ring_slots);
-                    let (target, rx) = buffer_ring(work.ring_slots);
-                    rings.sources.push(ThreadSource {
-                        ring: source,
-                        timer: FlushTimer::default(),
-                    });
-                    rings.targets.push(target);
-                    rings.served.push((stream.id, thread));
-                    let parts = ApplicationParts {
-                        side,
-                        stream: stream.id,
-                        thread,
-                        peers: stream.peers.clone(),
-                        tx,
-                        rx,
-                    };
-                    applications.insert(thread, parts);
-                }
-            }
-        }
+    fn of(
+        work: &PacketPathWorkload,
+        side: PathSide,
+        (choice, ends, copied): (&LinkChoice, &mut LinkEnds, &mut SideLinks<AnyLink>),
+        seed: u64,
+    ) -> Result<Self, Failure> {
+        let (applications, served) = applications(work, side);
         let numbers = work.dispatchers();
         let (mut others, mut handed) = hand_overs(work, &numbers);
         let mut dispatchers = BTreeMap::new();
         for (number, rings) in served {
             let routes = routes(work, side, number, &rings.served);
+            let ring = RingLinkParts {
+                to: ends.to.remove(&number).unwrap_or_default(),
+                from: ends.from.remove(&number).unwrap_or_default(),
+                first_port: work.first_port,
+                post_tx: work.batches.link_tx,
+                post_rx: work.batches.link_rx,
+            };
+            let link = match (copied.remove(&number), choice.socket(work, side, number)?) {
+                (Some(link), _) => link,
+                (None, Some(socket)) => AnyLink::Socket(socket),
+                (None, None) => AnyLink::Ring(Box::new(RingLink::new(ring))),
+            };
             let parts = DispatcherParts {
                 sources: rings.sources,
                 targets: rings.targets,
                 routes,
                 others: others.remove(&number).unwrap_or_default(),
                 handed: handed.remove(&number).unwrap_or_default(),
-                link: RingLink::new(RingLinkParts {
-                    to: ends.to.remove(&number).unwrap_or_default(),
-                    from: ends.from.remove(&number).unwrap_or_default(),
-                    first_port: work.first_port,
-                    post_tx: work.batches.link_tx,
-                    post_rx: work.batches.link_rx,
-                }),
+                link,
                 side,
                 seed: seed ^ u64::from(number),
             };
             dispatchers.insert(number, parts);
         }
-        Self {
+        Ok(Self {
             applications,
             dispatchers,
+        })
+    }
+}
+
+/// The parts that make and take messages, and what their dispatchers have of them.
+fn applications(
+    work: &PacketPathWorkload,
+    side: PathSide,
+) -> (BTreeMap<u8, ApplicationParts>, BTreeMap<u8, ServedRings>) {
+    let makers = work.streams.iter().flat_map(|stream| &stream.groups);
+    let makers = makers.map(|group| group.threads.len()).sum();
+    let mut applications = BTreeMap::new();
+    let mut served: BTreeMap<u8, ServedRings> = BTreeMap::new();
+    for stream in &work.streams {
+        for group in &stream.groups {
+            let rings = served.entry(group.dispatcher).or_default();
+            for &thread in &group.threads {
+                let (tx, source) = buffer_ring(work.ring_slots);
+                let (target, rx) = buffer_ring(work.ring_slots);
+                rings.sources.push(ThreadSource {
+                    ring: source,
+                    timer: FlushTimer::default(),
+                });
+                rings.targets.push(target);
+                rings.served.push((stream.id, thread));
+                let parts = ApplicationParts {
+                    side,
+                    stream: stream.id,
+                    thread,
+                    peers: stream.peers.clone(),
+                    turn: (applications.len(), makers),
+                    tx,
+                    rx,
+                };
+                applications.insert(thread, parts);
+            }
         }
     }
+    (applications, served)
 }
 
 type Senders = BTreeMap<u8, Vec<BufferSender>>;

@@ -1,14 +1,15 @@
 //! Packet path: clients send messages in packets through stages to servers, which answer them
 //! (spec: packet datapath). What shall be done.
 //!
-//! Both sides are threads of one run, wired alike: a stream names the threads that make and take its
-//! messages and the dispatchers between them and the link, which is the job's engine. Not here: what
-//! was measured (`packet_path_result`).
+//! Both sides are threads of one run, wired alike, or each is a run of its own: a stream names the threads
+//! that make and take its messages and the dispatchers between them and the link, which is the job's
+//! engine. Not here: what was measured (`packet_path_result`).
 
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::kind::{KindInfo, Moves};
+use crate::packet_path_result::PathSide;
 use crate::workload::WorkloadFacts;
 
 /// The kinds of a packet path: messages that were answered.
@@ -27,6 +28,9 @@ pub const MESSAGE_HEADER_BYTES: u32 = 16;
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct PacketPathWorkload {
+    /// Which side this run is; without it, both.
+    #[serde(default)]
+    pub side: Option<PathSide>,
     /// Streams of messages; every thread of a side is in one of them.
     pub streams: Vec<PacketStream>,
     /// What a server does with a message.
@@ -85,10 +89,21 @@ pub struct PacketPathWorkload {
     pub first_port: u16,
     /// IPv4 addresses of client and server.
     pub addresses: [[u8; 4]; 2],
-    /// Ethernet addresses of client and server.
+    /// Ethernet addresses of client and server; zeros: those of their interfaces.
     pub hardware_addresses: [[u8; 6]; 2],
+    /// TCP port of the server at which two runs agree on what they do.
+    #[serde(default = "first_management_port")]
+    pub management_port: u16,
+    /// Messages that all clients together begin per second, whatever comes back; 0: as many as may be in
+    /// flight.
+    #[serde(default)]
+    pub messages_per_s: u64,
     /// Of what handlers draw; 0 asks for another one at each run.
     pub seed: u64,
+}
+
+fn first_management_port() -> u16 {
+    20086
 }
 
 impl WorkloadFacts for PacketPathWorkload {
@@ -109,6 +124,7 @@ impl Default for PacketPathWorkload {
     /// One thread on each side; requests and answers of 64 bytes on the wire.
     fn default() -> Self {
         Self {
+            side: None,
             streams: vec![PacketStream::default()],
             handler: MessageHandler::Same,
             echo: false,
@@ -139,6 +155,8 @@ impl Default for PacketPathWorkload {
             first_port: 10010,
             addresses: [[10, 77, 0, 1], [10, 77, 0, 2]],
             hardware_addresses: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
+            management_port: first_management_port(),
+            messages_per_s: 0,
             seed: 0,
         }
     }
@@ -179,6 +197,20 @@ impl PacketPathWorkload {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    /// The sides that this run is.
+    pub fn sides(&self) -> &'static [PathSide] {
+        match self.side {
+            None => &[PathSide::Client, PathSide::Server],
+            Some(PathSide::Client) => &[PathSide::Client],
+            Some(PathSide::Server) => &[PathSide::Server],
+        }
+    }
+
+    /// Threads of this run.
+    pub fn thread_count(&self) -> u32 {
+        u32::try_from(self.threads().len() * self.sides().len()).unwrap_or(u32::MAX)
     }
 
     /// Numbers of the dispatchers, each once, in ascending order.

@@ -83,6 +83,12 @@ pub struct PathThread {
     pub misrouted: u64,
     /// Packets that nobody here takes.
     pub strays: u64,
+    /// Packets that came to the link and found no room, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_drops: Option<u64>,
+    /// Messages that a rate asked for.
+    #[serde(default)]
+    pub intended: u64,
     /// Packets that were dropped on purpose.
     pub dropped_on_purpose: u64,
     /// Rounds without room for another batch of messages in flight.

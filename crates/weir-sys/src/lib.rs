@@ -20,6 +20,7 @@ pub mod error;
 pub mod frequency;
 pub mod guard;
 pub mod host;
+pub mod interface;
 pub mod library;
 pub mod limits;
 pub mod local_time;
@@ -37,6 +38,8 @@ pub mod tcp_info;
 pub mod topology;
 pub mod tree;
 pub mod usage;
+#[cfg(not(loom))]
+pub mod xdp;
 
 pub use cpulist::CpuList;
 pub use error::SysError;

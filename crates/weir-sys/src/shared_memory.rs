@@ -115,8 +115,9 @@ impl SharedMemory {
         Self::map(file, 0, len)
     }
 
-    /// Its pages come from where they are first touched.
-    fn map(file: impl AsFd, offset: u64, len: usize) -> Result<Self, SysError> {
+    /// A part of what a descriptor that is trusted gives: a file, or rings of the kernel. Its pages come
+    /// from where they are first touched.
+    pub(crate) fn map(file: impl AsFd, offset: u64, len: usize) -> Result<Self, SysError> {
         if len == 0 {
             return Err(SysError::Invalid(
                 "shared memory needs a length above 0".to_owned(),
@@ -157,6 +158,11 @@ impl SharedMemory {
     #[inline]
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Where it begins, for calls that take addresses.
+    pub(crate) fn address(&self) -> usize {
+        self.base.as_ptr().expose_provenance()
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use weir_doors::axio::{
 use weir_doors::run::{RunFormat, Strict, exit_code, read_options as run_options};
 use weir_doors::{Printed, Refusal};
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, RunResult, TargetsPerRank};
+use weir_schema::{Announcement, PathSide, RunResult, TargetsPerRank};
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, RunObserver};
@@ -129,6 +129,11 @@ impl RunObserver for TableObserver<'_> {
         let Some((work, done)) = work_of(&self.run.plan).zip(tables::measured(&result)) else {
             return;
         };
+        // The server's figures come when all is over.
+        let waits = work.side == Some(PathSide::Client) && self.run.options.has_server;
+        if waits {
+            return;
+        }
         let first = self.shown.load(Ordering::Relaxed);
         let ended = done.iterations.iter().skip(first);
         let text = ended.map(|one| tables::table(one, work, self.run.options));

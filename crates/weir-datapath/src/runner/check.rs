@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use weir_run::failure;
 use weir_schema::{
     Failure, Job, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES, PacketPathWorkload,
-    PacketStream, PathStage, Placement,
+    PacketStream, PathSide, PathStage, Placement,
 };
 use weir_sys::topology::Topology;
 use weir_units::{Bytes, Nanos};
 
-use super::LINKS;
+use crate::link::LinkChoice;
 use crate::pool::BUFFER_BYTES;
 
 /// Largest batch.
@@ -22,20 +22,13 @@ const KEY_VALUE_BYTES: u64 = 97;
 /// Everything that is wrong with a job.
 pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     let mut wrong: Vec<String> = Vec::new();
-    if !LINKS.contains(&job.engine.name.as_str()) {
+    let choice = LinkChoice::of(&job.engine);
+    let unfit = choice.as_ref().ok().and_then(|choice| choice.check(work));
+    wrong.extend(choice.err());
+    let threads = work.thread_count();
+    if job.clones != threads {
         wrong.push(format!(
-            "there is no link `{}` between dispatchers (there is {})",
-            job.engine.name,
-            LINKS.join(", ")
-        ));
-    }
-    if let Some((name, _)) = job.engine.settings.iter().next() {
-        wrong.push(format!("the link has no setting `{name}`"));
-    }
-    let threads = work.threads().len() * 2;
-    if job.clones as usize != threads {
-        wrong.push(format!(
-            "`clones` is {}; client and server have {threads} threads together",
+            "`clones` is {}; this run has {threads} threads",
             job.clones
         ));
     }
@@ -44,14 +37,17 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(streams(work));
     wrong.extend(batches(work));
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
-    wrong.chain(placement(&job.placement)).collect()
+    wrong
+        .chain(unfit)
+        .chain(placement(&job.placement))
+        .collect()
 }
 
 /// Numbers out of their range.
 fn numbers(work: &PacketPathWorkload) -> Vec<String> {
     let batches = &work.batches;
     let most = u64::from(MOST_BATCH);
-    let ranges: [(&str, u64, u64, u64); 16] = [
+    let ranges: [(&str, u64, u64, u64); 17] = [
         (
             "batches.application_tx",
             batches.application_tx.into(),
@@ -83,6 +79,7 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
         ),
         ("region_bytes", work.region_bytes.0, 4096, 1 << 32),
         ("touch_bytes", work.touch_bytes.0, 8, 1 << 32),
+        ("messages_per_s", work.messages_per_s, 0, 1_000_000_000),
     ];
     let mut wrong: Vec<String> = Vec::new();
     for (name, value, low, high) in ranges {
@@ -173,14 +170,14 @@ fn streams(work: &PacketPathWorkload) -> Vec<String> {
                 }
             }
         }
-        wrong.extend(missing_stages(stream));
+        wrong.extend(missing_stage(stream, work.side));
         if stream.peers.is_empty() {
             wrong.push(format!("stream {id} has nobody to send to"));
         }
         for peer in stream
             .peers
             .iter()
-            .filter(|peer| !dispatchers.contains(peer))
+            .filter(|peer| work.side.is_none() && !dispatchers.contains(peer))
         {
             wrong.push(format!(
                 "stream {id} sends to {peer}, which is no dispatcher of the other side"
@@ -199,19 +196,19 @@ fn streams(work: &PacketPathWorkload) -> Vec<String> {
     wrong
 }
 
-/// Without one of these a side that is client and server waits for ever.
-fn missing_stages(stream: &PacketStream) -> Option<String> {
+/// Without one of these a side waits for ever; a lone server makes no messages.
+fn missing_stage(stream: &PacketStream, side: Option<PathSide>) -> Option<String> {
     let needed = [
-        ("application_tx", PathStage::ApplicationTx),
         ("dispatch_tx", PathStage::DispatchTx),
         ("dispatch_rx", PathStage::DispatchRx),
         ("application_rx", PathStage::ApplicationRx),
+        ("application_tx", PathStage::ApplicationTx),
     ];
-    let missing = needed
-        .iter()
-        .find(|(_, stage)| !stream.stages.contains(stage))?;
+    let count = if side == Some(PathSide::Server) { 3 } else { 4 };
+    let mut needed = needed.iter().take(count);
+    let missing = needed.find(|(_, stage)| !stream.stages.contains(stage))?;
     Some(format!(
-        "stream {} has no stage `{}`: where both sides are in one run it has all four",
+        "stream {} has no stage `{}`, without which nothing flows",
         stream.id, missing.0
     ))
 }

@@ -8,8 +8,6 @@ const LOOK: &str = "Instead of a run";
 const MEASURE: &str = "Measuring";
 const OUTPUT: &str = "Output";
 
-const NO_PEER: &str = "both sides are in this process yet: use --loopback";
-
 const NO_DIAGNOSIS: &str = "here configurations are run, verified (-v) and printed (-p)";
 
 /// All of them, in the order of the help text.
@@ -34,8 +32,16 @@ pub const FLAGS: &[Flag] = &[
         SIDES,
         "Client and server as threads of this process (role : loopback)",
     ),
-    Flag::switch("server", SIDES, "The server alone").refused(NO_PEER),
-    Flag::switch("client", SIDES, "The client alone").refused(NO_PEER),
+    Flag::switch(
+        "server",
+        SIDES,
+        "The server alone, which waits for its client (role : server)",
+    ),
+    Flag::switch(
+        "client",
+        SIDES,
+        "The client alone, which calls its server for half a minute (role : client)",
+    ),
     Flag::switch(
         "verify",
         LOOK,

@@ -18,7 +18,7 @@ pub struct Key {
 pub enum KeyState {
     /// It does.
     Works,
-    /// Read and checked; over rings in memory it has nothing to act on, for this reason.
+    /// Read and checked; it has nothing to act on, for this reason.
     WithoutEffect(&'static str),
     /// Refused, for this reason.
     Refused(&'static str),
@@ -49,7 +49,7 @@ impl Key {
     }
 }
 
-const NO_DEVICE: &str = "rings in memory have no device";
+const NO_DEVICE: &str = "no backend of this build opens it";
 
 /// The keys whose values `-p` prints, in that order.
 pub(super) const TUNABLE: [&str; 8] = [
@@ -101,14 +101,22 @@ pub const KEYS: &[Key] = &[
     key("phy_port", "0 or 1", "the port of the device").idle(NO_DEVICE),
     key("iteration", "1 to 1000000", "tables"),
     key("duration", "seconds, from 0.001", "of each iteration"),
-    key("local_ip", "an IPv4 address", "of the client"),
-    key("remote_ip", "an IPv4 address", "of the server"),
-    key("local_mac", "six bytes", "of the client"),
-    key("remote_mac", "six bytes", "of the server"),
+    key(
+        "local_ip",
+        "an IPv4 address",
+        "of this side; of both, the client",
+    ),
+    key("remote_ip", "an IPv4 address", "of the other side"),
+    key(
+        "local_mac",
+        "six bytes",
+        "of this side; of both, the client",
+    ),
+    key("remote_mac", "six bytes", "of the other side"),
     key("device_pcie", "a PCIe address", "the device").idle(NO_DEVICE),
     key("device_name", "a name", "the verbs device").idle(NO_DEVICE),
-    key("role", "loopback", "what this run is"),
-    key("backend", "ring", "what carries packets"),
+    key("role", "loopback, server, client", "what this run is"),
+    key("backend", super::backend::TAKES, "what carries packets"),
     key(
         "msg_handler",
         "Empty, T_APP, L_APP, M_APP, FS_WRITE, FS_READ, KV, FileDecompress",
@@ -151,8 +159,11 @@ pub const KEYS: &[Key] = &[
         "0 to 65535",
         "messages without a response per workspace; 0: any number",
     ),
-    key("rate", "messages per second", "of all clients")
-        .refused("there is no open loop yet; inflight bounds the load"),
+    key(
+        "rate",
+        "messages per second, 1 to 1000000000",
+        "that all clients together begin, whatever comes back",
+    ),
     key("mtu", "64 to 2048", "the largest IPv4 packet"),
     key("pool", "64 to 1048576", "buffers of a workspace"),
     key(
@@ -200,8 +211,11 @@ pub const KEYS: &[Key] = &[
     key("hugepages", "auto, 2M, 1G, off", "pages of the pools")
         .refused("pools are made of plain pages yet; leave it out"),
     key("udp_port_base", "1 to 65000", "UDP port of workspace 0"),
-    key("mgmt_port", "a TCP port", "of the management connection")
-        .refused("role loopback has both sides in one process, and no connection between them"),
+    key(
+        "mgmt_port",
+        "1 to 65535",
+        "TCP port at which client and server agree; of role loopback without effect",
+    ),
     key("gid_index", "a number or auto", "of the verbs device")
         .refused("there is no verbs backend in this build (backend : ring is)"),
 ];

@@ -4,23 +4,26 @@
 //! In: the words after `axio`, files by name ([`AxioEnvironment`]). Out: an [`Action`]; from a result the
 //! texts of [`output`]. Spec: packet datapath, 1 to 4. Not here: what is done with a plan.
 
+mod backend;
 mod config;
 mod flags;
 mod keys;
 pub mod output;
 mod plan;
+mod role;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 use clap::Command;
-use weir_schema::{PacketPathWorkload, Plan, Workload};
+use weir_schema::{PacketPathWorkload, PathSide, Plan, Workload};
 
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
 pub use flags::FLAGS;
 pub use keys::{KEYS, Key, KeyState};
 pub use verify::Findings;
 
+use self::role::AxioRole;
 use crate::door::{Door, DoorLink};
 use crate::flags::{Standing, command, nearest, refuse_result_files};
 use crate::given::GivenFlags;
@@ -141,37 +144,56 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
             .set(&format!("stage_timing={which}"))
             .map_err(Refusal::usage)?;
     }
-    let (mut work, placement) = plan::workload(&config).map_err(refused)?;
+    let role = if only_looks {
+        // What is only looked at needs none.
+        Ok(AxioRole::Loopback)
+    } else {
+        AxioRole::of(&config, &given, environment)
+    };
+    // What is wrong with a value is said before that the role is missing.
+    let supposed = role.as_ref().map_or(AxioRole::Loopback, |role| *role);
+    let mut asked = plan::workload(&config, supposed).map_err(refused)?;
+    role?;
     if only_looks {
         let verifies = verb == "verify" || given.has("verify");
         return Ok(look(&config, &given, verifies));
     }
-    is_loopback(&config, &given, environment)?;
     if let Some(percent) = given.text("inject-loss") {
-        work.dropped_per_million = per_million(percent)?;
+        asked.work.dropped_per_million = per_million(percent)?;
     }
     let found = verify::verify(&config, &plan::tunable(&config));
     if let Some(why) = found.broken {
         return Err(Refusal::usage(format!("{name}: {why}")));
     }
-    if let Some(why) = plan::window_too_small(&work).filter(|_| !given.has("force")) {
+    if let Some(why) = plan::window_too_small(&asked.work).filter(|_| !given.has("force")) {
         let more = "\n  help: a larger inflight, smaller batches, or --force";
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
     let mut notes = found.warnings;
     notes.extend(notes_of(&config));
-    run(&given, words, (name, work, placement), notes)
+    notes.extend(waiting_note(&asked.work));
+    run(&given, words, (name, asked), notes)
+}
+
+/// What is waited for before anything is seen.
+fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
+    let server = std::net::Ipv4Addr::from(work.addresses[1]);
+    let at = format!("{server}:{}", work.management_port);
+    work.side.map(|side| match side {
+        PathSide::Server => format!("the server waits for its client at {at}"),
+        PathSide::Client => format!("the client calls its server at {at}"),
+    })
 }
 
 fn run(
     given: &GivenFlags,
     words: &[String],
-    (name, work, placement): (String, PacketPathWorkload, weir_schema::Placement),
+    (name, asked): (String, plan::AxioWork),
     notes: Vec<String>,
 ) -> Result<Action, Refusal> {
     let command = ["weir", "axio"].map(str::to_owned);
     let command = command.into_iter().chain(words.iter().cloned()).collect();
-    let plan = plan::plan(&name, work, placement, command);
+    let plan = plan::plan(&name, asked, command);
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
     if given.has("show-plan") {
@@ -311,36 +333,6 @@ fn notes_of(config: &AxioConfig) -> Vec<String> {
         _ => None,
     });
     config.notes.iter().cloned().chain(idle).collect()
-}
-
-/// The role has to be said, and there is one.
-fn is_loopback(
-    config: &AxioConfig,
-    given: &GivenFlags,
-    environment: &AxioEnvironment<'_>,
-) -> Result<(), Refusal> {
-    if given.has("loopback") {
-        return Ok(());
-    }
-    let variable = (environment.variable)("AXIO_NODE");
-    let (from, role) = match (config.text("role"), &variable) {
-        (Some(role), _) => (config.place_of("role"), role.to_owned()),
-        (None, Some(role)) => ("AXIO_NODE".to_owned(), role.clone()),
-        (None, None) => {
-            return Err(Refusal::usage(
-                "the role is missing: --loopback, or `role : loopback` in the configuration",
-            ));
-        }
-    };
-    match role.as_str() {
-        "loopback" => Ok(()),
-        "server" | "client" => Err(Refusal::usage(format!(
-            "{from}: {role}: both sides are in one process yet (valid: loopback)"
-        ))),
-        other => Err(Refusal::usage(format!(
-            "{from}: `{other}` (valid: loopback)"
-        ))),
-    }
 }
 
 /// A share of a hundred as one of a million.

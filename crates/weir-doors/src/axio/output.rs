@@ -48,11 +48,7 @@ pub fn head(plan: &Plan) -> String {
     ];
     let mut out = format!("Load config file: {}\n", plan.name);
     out += &tunable_lines(&counts.into());
-    push!(
-        out,
-        "Total launched {} threads!\n",
-        work.threads().len() * 2
-    );
+    push!(out, "Total launched {} threads!\n", work.thread_count());
     for stream in &work.streams {
         for group in &stream.groups {
             for thread in &group.threads {
@@ -88,6 +84,9 @@ pub fn measured(result: &RunResult) -> Option<&PacketPathOutcome> {
 
 /// The table of an iteration, with the lines before it; that of the server too where it is asked for.
 pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, options: AxioOptions) -> String {
+    if work.side == Some(PathSide::Server) {
+        return side(iteration, work, PathSide::Server);
+    }
     let mut out = side(iteration, work, PathSide::Client);
     if options.has_server {
         out += "Server\n";
@@ -343,6 +342,11 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
         .iter()
         .flat_map(|one| &one.threads)
         .collect();
+    let link_drops = threads.iter().filter_map(|one| one.link_drops);
+    if let Some(drops) = link_drops.reduce(|sum, one| sum + one) {
+        push!(out, "packets that the kernel had no room for: {drops}\n");
+    }
+    out += &rate_line(done, work);
     out += &latency_line(&threads, work);
     if let Some(in_use) = done.buffers_in_use {
         push!(out, "pool in use {in_use}\n");
@@ -361,6 +365,22 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     out
 }
 
+/// Whether the clients kept to the rate that they were asked for.
+fn rate_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
+    let intended = done.sum(PathSide::Client, |one| one.intended);
+    if intended == 0 {
+        return String::new();
+    }
+    let packets = u64::from(work.packets(work.request_bytes).max(1));
+    let begun = done.sum(PathSide::Client, |one| one.application_tx.packets) / packets;
+    let late = if begun < intended / 100 * 99 {
+        ": generator-limited"
+    } else {
+        ""
+    };
+    format!("rate: {begun} of {intended} messages were begun{late}\n")
+}
+
 fn latency_line(threads: &[&PathThread], work: &PacketPathWorkload) -> String {
     let all = latency(threads);
     if all.is_empty() {
@@ -368,12 +388,13 @@ fn latency_line(threads: &[&PathThread], work: &PacketPathWorkload) -> String {
     }
     let at = |percent: f64| percentile_us(&all, percent);
     let longest = all.max().map_or(0.0, |max| quotient(max, 1000));
-    let load = match work.in_flight {
-        0 => "any number in flight".to_owned(),
-        n => format!("{n} in flight per workspace"),
+    let load = match (work.messages_per_s, work.in_flight) {
+        (0, 0) => "closed-loop (any number in flight)".to_owned(),
+        (0, n) => format!("closed-loop ({n} in flight per workspace)"),
+        (rate, _) => format!("open-loop ({rate} messages/s, from their intended times)"),
     };
     format!(
-        "latency, closed-loop ({load}), us: p50 {:.2}, p90 {:.2}, p99 {:.2}, p99.9 {:.2}, p99.99 {:.2}, max {longest:.2}\n",
+        "latency, {load}, us: p50 {:.2}, p90 {:.2}, p99 {:.2}, p99.9 {:.2}, p99.99 {:.2}, max {longest:.2}\n",
         at(50.0),
         at(90.0),
         at(99.0),

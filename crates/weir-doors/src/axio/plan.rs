@@ -8,12 +8,14 @@ use std::net::Ipv4Addr;
 
 use weir_schema::{
     EngineChoice, IdlePolicy, Job, MessageHandler, PacketPathWorkload, PacketStream, PathGroup,
-    Placement, Plan, StageBatches,
+    PathSide, Placement, Plan, StageBatches,
 };
 use weir_units::{Bytes, Nanos};
 
+use super::backend::backend;
 use super::config::AxioConfig;
 use super::keys::{KEYS, TUNABLE};
+use super::role::AxioRole;
 
 /// Handlers by their words, with the sizes that requests and responses have unless something is said.
 pub(super) const HANDLERS: [(&str, MessageHandler, u64, u64); 8] = [
@@ -175,34 +177,46 @@ pub(super) fn tunable_lines(numbers: &BTreeMap<&'static str, u32>) -> String {
     out
 }
 
+/// What a configuration asks for.
+#[derive(Clone, Debug)]
+pub(super) struct AxioWork {
+    pub(super) work: PacketPathWorkload,
+    pub(super) engine: EngineChoice,
+    pub(super) placement: Placement,
+}
+
 /// The packet path of a configuration.
 ///
 /// # Errors
 /// Everything that is wrong with it, a line for each.
-pub(super) fn workload(
-    config: &AxioConfig,
-) -> Result<(PacketPathWorkload, Placement), Vec<String>> {
+pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, Vec<String>> {
     let mut values = Values {
         config,
         wrong: Vec::new(),
     };
     let placement = placement(&mut values);
     let mut work = PacketPathWorkload {
+        side: role.side(),
         streams: streams(config),
         batches: batches(&mut values),
         ..PacketPathWorkload::default()
     };
     messages(&mut values, &mut work);
     limits(&mut values, &mut work);
-    addresses(&mut values, &mut work);
-    values.read("backend", |text| (text == "ring").then_some(()));
+    let engine = values.read("backend", backend);
+    let engine = engine.unwrap_or_else(|| EngineChoice::new("ring"));
+    addresses(&mut values, &engine, &mut work);
     if config.workloads.is_empty() {
         values.wrong.push("there is no workload line".to_owned());
     }
     let mut wrong = values.wrong;
     wrong.extend(batches_that_never_fit(config, &work));
     if wrong.is_empty() {
-        Ok((work, placement))
+        Ok(AxioWork {
+            work,
+            engine,
+            placement,
+        })
     } else {
         Err(wrong)
     }
@@ -271,6 +285,7 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     work.iterations = values.number("iteration", 1, 1_000_000, 10);
     work.duration_ns = values.time("duration", 1e9, 0.001, times.duration_ns);
     work.in_flight = values.number("inflight", 0, 65535, 1024);
+    work.messages_per_s = values.number("rate", 1, 1_000_000_000, 0).into();
     work.packet_bytes = values.number("mtu", 64, 2048, 2048);
     work.pool_buffers = values.number("pool", 64, 1 << 20, 8192);
     work.ring_slots = values.number("ring", 64, 1 << 20, 4096);
@@ -293,20 +308,30 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     work.idle = values.read("idle", idle).unwrap_or_default();
 }
 
-fn addresses(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
-    for (at, key) in ["local_ip", "remote_ip"].into_iter().enumerate() {
+fn addresses(values: &mut Values<'_>, engine: &EngineChoice, work: &mut PacketPathWorkload) {
+    if engine.name == "udp" && work.side.is_none() {
+        work.addresses = [[127, 0, 0, 1], [127, 0, 0, 2]];
+    }
+    if engine.name == "packet" || engine.name == "xdp" && work.side.is_some() {
+        work.hardware_addresses = [[0; 6]; 2];
+    }
+    // The first is the client's.
+    let own = usize::from(work.side == Some(PathSide::Server));
+    for (at, key) in [(own, "local_ip"), (1 - own, "remote_ip")] {
         let of = |text: &str| text.parse::<Ipv4Addr>().ok().map(|ip| ip.octets());
         if let Some(address) = values.read(key, of) {
             work.addresses[at] = address;
         }
     }
-    for (at, key) in ["local_mac", "remote_mac"].into_iter().enumerate() {
+    for (at, key) in [(own, "local_mac"), (1 - own, "remote_mac")] {
         if let Some(address) = values.read(key, hardware_address) {
             work.hardware_addresses[at] = address;
         }
     }
     let port = values.number("udp_port_base", 1, 65000, 10010);
     work.first_port = u16::try_from(port).unwrap_or(10010);
+    let port = values.number("mgmt_port", 1, 65535, work.management_port.into());
+    work.management_port = u16::try_from(port).unwrap_or(work.management_port);
     values.number("phy_port", 0, 1, 0);
 }
 
@@ -353,6 +378,10 @@ fn batches_that_never_fit(config: &AxioConfig, work: &PacketPathWorkload) -> Vec
 
 /// Thresholds that a window never reaches: the pipeline would wait for the flush each time.
 pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
+    if work.messages_per_s > 0 {
+        // Nothing waits for a batch to begin, and less than one moves on when it has waited.
+        return None;
+    }
     let batches = &work.batches;
     let thresholds = [
         ("kAppTxMsgBatchSize", batches.application_tx, "client"),
@@ -373,16 +402,11 @@ pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
 }
 
 /// The plan of a packet path, of a configuration of this name.
-pub(super) fn plan(
-    name: &str,
-    work: PacketPathWorkload,
-    placement: Placement,
-    command: Vec<String>,
-) -> Plan {
-    let threads = work.threads().len() * 2;
-    let mut job = Job::alone("packets", EngineChoice::new("ring"), work);
-    job.clones = u32::try_from(threads).unwrap_or(u32::MAX);
-    job.placement = placement;
+pub(super) fn plan(name: &str, asked: AxioWork, command: Vec<String>) -> Plan {
+    let threads = asked.work.thread_count();
+    let mut job = Job::alone("packets", asked.engine, asked.work);
+    job.clones = threads;
+    job.placement = asked.placement;
     Plan {
         command,
         ..Plan::new(name, "axio", vec![job])

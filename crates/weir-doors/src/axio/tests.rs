@@ -4,6 +4,7 @@
 use weir_schema::{MessageHandler, PathStage};
 
 use super::plan::{tunable, workload};
+use super::role::AxioRole;
 use super::*;
 
 const LINES: &str = "\
@@ -31,7 +32,7 @@ fn every_way_to_write_a_value_is_read() {
     assert_eq!(line.apps, [vec![0, 1, 3], vec![5]]);
     assert_eq!(line.dispatchers, [vec![0], vec![2]]);
     assert_eq!(line.stages[1], PathStage::DispatchTx);
-    let (work, _) = workload(&config).unwrap();
+    let work = workload(&config, AxioRole::Loopback).unwrap().work;
     assert_eq!(
         work.hardware_addresses[0],
         [0x10, 0x70, 0xfd, 0x86, 0xcf, 0x0e]
@@ -45,7 +46,7 @@ fn every_way_to_write_a_value_is_read() {
     assert_eq!(work.region_bytes.0, 1 << 20);
     config.set("msg_handler=FS_READ").unwrap();
     config.set("duration=0.1").unwrap();
-    let (work, _) = workload(&config).unwrap();
+    let work = workload(&config, AxioRole::Loopback).unwrap().work;
     assert_eq!(
         (work.response_bytes.0, work.duration_ns.0),
         (102_400, 100_000_000)
@@ -63,7 +64,7 @@ fn everything_that_is_wrong_is_said_at_once_with_its_line() {
     let lines: Vec<&str> = wrong.iter().map(|why| &why[..4]).collect();
     assert_eq!(lines, ["c:1:", "c:2:", "c:4:"]);
     let config = AxioConfig::read("c", "inflight : x\nduration : 0\nidle : run").unwrap();
-    let wrong = workload(&config).unwrap_err();
+    let wrong = workload(&config, AxioRole::Loopback).unwrap_err();
     for line in ["c:1: inflight", "c:2: duration", "c:3: idle"] {
         assert!(wrong.iter().any(|why| why.starts_with(line)), "{wrong:?}");
     }
@@ -73,7 +74,7 @@ fn everything_that_is_wrong_is_said_at_once_with_its_line() {
 fn no_beginning_of_a_configuration_is_more_than_refused() {
     for at in 0..LINES.len() {
         if let Ok(config) = AxioConfig::read("c", &LINES[..at]) {
-            let _ = workload(&config);
+            let _ = workload(&config, AxioRole::Loopback);
         }
     }
 }

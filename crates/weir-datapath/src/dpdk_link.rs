@@ -1,0 +1,224 @@
+//! The link over DPDK: a queue of a port for each dispatcher.
+//!
+//! In: the settings of a link. Out: a link for each dispatcher of both sides. Client and server have a
+//! device each, with a wire between them: a device that DPDK makes (`net_af_packet0,iface=eth1`), or a card
+//! by its address; or both have rings in memory, `rings`. The device does not steer, as with `AF_XDP`. Not
+//! here: DPDK itself (`dpdk_library`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_run::failure;
+use weir_schema::{Failure, PacketPathWorkload, PathSide, Setting};
+
+use crate::copy_link::{CopyLink, FrameQueue};
+use crate::dpdk_library::{DpdkLibrary, DpdkPort, DpdkQueue};
+use crate::wiring::SideLinks;
+
+/// The word for rings in memory, and the ports at their ends.
+const RINGS: &str = "rings";
+const RING_PORTS: [&str; 2] = ["weir_client", "weir_server"];
+/// Of a frame, what no MTU counts.
+const ETHERNET_BYTES: u32 = 14;
+
+/// What the link of a job is asked to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DpdkSettings {
+    /// Rings of DPDK in memory.
+    Rings,
+    /// Devices: of this side, or of client and server.
+    Devices(Vec<String>),
+}
+
+impl DpdkSettings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn read(settings: &BTreeMap<String, Setting>) -> Result<Self, Vec<String>> {
+        let text = |name: &str| match settings.get(name) {
+            Some(Setting::Text(text)) if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        };
+        let known = ["device", "peer_device"];
+        let unknown = settings
+            .keys()
+            .filter(|name| !known.contains(&name.as_str()));
+        let mut wrong: Vec<String> = unknown
+            .map(|name| {
+                format!("the link dpdk has no setting `{name}` (it has device, peer_device)")
+            })
+            .collect();
+        let read = match (text("device"), text("peer_device")) {
+            (Some(rings), None) if rings == RINGS => Some(Self::Rings),
+            (Some(client), Some(server)) if client != server => {
+                Some(Self::Devices(vec![client, server]))
+            }
+            (Some(own), None) => Some(Self::Devices(vec![own])),
+            _ => {
+                wrong.push(
+                    "`device` of the link is that of this side; with `peer_device` they are two devices, of \
+                     client and server; or it is `rings`"
+                        .to_owned(),
+                );
+                None
+            }
+        };
+        read.filter(|_| wrong.is_empty()).ok_or(wrong)
+    }
+
+    /// Addresses of cards, which DPDK has to be told of as it starts.
+    fn cards(&self) -> Vec<String> {
+        let is_card = |name: &&String| {
+            let mut parts = name.split([':', '.']);
+            name.contains(':') && parts.all(|part| u32::from_str_radix(part, 16).is_ok())
+        };
+        match self {
+            Self::Rings => Vec::new(),
+            Self::Devices(devices) => devices.iter().filter(is_card).cloned().collect(),
+        }
+    }
+}
+
+/// What of a packet path the link cannot do.
+pub(crate) fn check(work: &PacketPathWorkload, settings: &DpdkSettings) -> Option<String> {
+    let has_both = match settings {
+        DpdkSettings::Rings => true,
+        DpdkSettings::Devices(devices) => devices.len() == 2,
+    };
+    if has_both == work.side.is_some() {
+        return Some(
+            "a link dpdk has two devices, or rings, where client and server are in one run, and there alone"
+                .to_owned(),
+        );
+    }
+    let slots = work.queue_slots;
+    (!slots.is_power_of_two() || slots > 1 << 15).then(|| {
+        format!(
+            "`queue_slots` is {slots}: queues of the link dpdk have a power of two, up to 32768"
+        )
+    })
+}
+
+/// A dispatcher's queue.
+#[derive(Debug)]
+pub(crate) struct DpdkFrames {
+    queue: DpdkQueue,
+    slots: u32,
+    /// Frames that the device did not take at the last flush.
+    unsent: u32,
+}
+
+/// The links of the run's dispatchers: of the client, of the server.
+///
+/// # Errors
+/// What the machine lacks.
+pub(crate) fn links(
+    work: &PacketPathWorkload,
+    settings: &DpdkSettings,
+) -> Result<[SideLinks<CopyLink<DpdkFrames>>; 2], Failure> {
+    let missing = |why: String| failure("missing", None, why);
+    let library = DpdkLibrary::open(&settings.cards()).map_err(missing)?;
+    let queues = u16::try_from(work.dispatchers().len()).unwrap_or(u16::MAX);
+    let names = match settings {
+        DpdkSettings::Rings => {
+            library
+                .cross(RING_PORTS, queues, work.queue_slots)
+                .map_err(missing)?;
+            RING_PORTS.map(|name| format!("net_ring_{name}")).to_vec()
+        }
+        DpdkSettings::Devices(devices) => devices.clone(),
+    };
+    let open = |device: &String| side(work, &library, device).map_err(missing);
+    Ok(match (names.as_slice(), work.side) {
+        ([client, server], _) => [open(client)?, open(server)?],
+        ([own], Some(PathSide::Server)) => [SideLinks::new(), open(own)?],
+        ([own], _) => [open(own)?, SideLinks::new()],
+        _ => [SideLinks::new(), SideLinks::new()],
+    })
+}
+
+fn side(
+    work: &PacketPathWorkload,
+    library: &Arc<DpdkLibrary>,
+    device: &str,
+) -> Result<SideLinks<CopyLink<DpdkFrames>>, String> {
+    let dispatchers = work.dispatchers();
+    let queues = u16::try_from(dispatchers.len()).unwrap_or(u16::MAX);
+    let longest = [work.request_bytes, work.whole_response()]
+        .map(|message| work.frame_bytes(message).saturating_sub(ETHERNET_BYTES));
+    let longest = longest[0].max(longest[1]);
+    let port = DpdkPort::open(library, device, (queues, work.queue_slots), longest)?;
+    let port = Arc::new(port);
+    let link = |(queue, number): (u16, u8)| {
+        let queue = DpdkFrames {
+            queue: DpdkQueue::new(&port, queue)?,
+            slots: work.queue_slots,
+            unsent: 0,
+        };
+        Ok((number, CopyLink::new(queue, &work.batches)))
+    };
+    (0..).zip(dispatchers).map(link).collect()
+}
+
+impl FrameQueue for DpdkFrames {
+    #[inline]
+    fn push(&mut self, frame: &[u8]) -> bool {
+        self.queue.push(frame)
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.unsent = self.queue.flush();
+    }
+
+    #[inline]
+    fn has_unsent(&mut self) -> bool {
+        self.unsent > 0
+    }
+
+    #[inline]
+    fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
+        self.queue.pop(into)
+    }
+
+    /// The device takes buffers of its own.
+    #[inline]
+    fn release(&mut self) {}
+
+    #[inline]
+    fn waiting(&mut self) -> Option<(u32, u32)> {
+        Some((self.queue.waiting()?, self.slots))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(settings: &[(&str, &str)]) -> Result<DpdkSettings, Vec<String>> {
+        let of =
+            |(name, text): &(&str, &str)| ((*name).to_owned(), Setting::Text((*text).to_owned()));
+        DpdkSettings::read(&settings.iter().map(of).collect())
+    }
+
+    #[test]
+    fn settings_are_read_and_cards_are_known_by_their_addresses() {
+        assert_eq!(read(&[("device", "rings")]), Ok(DpdkSettings::Rings));
+        let two = [
+            ("device", "net_af_packet0,iface=a:b"),
+            ("peer_device", "0000:98:00.1"),
+        ];
+        assert_eq!(read(&two).unwrap().cards(), ["0000:98:00.1"]);
+        for wrong in [
+            &[("device", "net_null0"), ("peer_device", "net_null0")][..],
+            &[("peer_device", "net_null0")],
+            &[],
+        ] {
+            let why = read(wrong).unwrap_err().join("\n");
+            assert!(why.contains("two devices, of"), "{why}");
+        }
+        let why = read(&[("device", "rings"), ("devise", "a")]).unwrap_err();
+        assert!(why[0].contains("no setting `devise`"), "{why:?}");
+    }
+}

@@ -1,0 +1,229 @@
+//! Which link a job asks for, by the name of its engine, and what it needs of the machine.
+//!
+//! In: an engine's name and settings. Out: refusals; sockets of dispatchers. Not here: how they are used.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::OwnedFd;
+
+use weir_run::failure;
+use weir_schema::{
+    EngineChoice, Failure, PACKET_HEADER_BYTES, PacketPathWorkload, PathSide, Setting,
+};
+
+use super::datagrams::{InterfaceFacts, frame_socket, interface_facts, make_room};
+use super::{AnyLink, SocketKind, SocketLink};
+use crate::dpdk_link::{self, DpdkSettings};
+use crate::pool::BUFFER_BYTES;
+use crate::wiring::SideLinks;
+use crate::xdp_link::{self, XdpSettings};
+
+/// The links there are.
+const LINKS: [&str; 5] = ["ring", "udp", "packet", "xdp", "dpdk"];
+const ETHERNET: u32 = 14;
+
+/// A link that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LinkChoice {
+    /// Rings in memory.
+    Ring,
+    /// Sockets of UDP.
+    Udp,
+    /// Frames of the interface of this name.
+    Packet(String),
+    /// Queues of an interface by AF_XDP.
+    Xdp(XdpSettings),
+    /// Queues of a device by DPDK.
+    Dpdk(DpdkSettings),
+}
+
+impl LinkChoice {
+    /// What an engine's name and settings say.
+    ///
+    /// # Errors
+    /// What they say that there is not.
+    pub(crate) fn of(engine: &EngineChoice) -> Result<Self, String> {
+        let mut settings = engine.settings.iter();
+        let choice = match engine.name.as_str() {
+            "xdp" => {
+                let settings = XdpSettings::read(&engine.settings);
+                return settings.map(Self::Xdp).map_err(|wrong| wrong.join("; "));
+            }
+            "dpdk" => {
+                let settings = DpdkSettings::read(&engine.settings);
+                return settings.map(Self::Dpdk).map_err(|wrong| wrong.join("; "));
+            }
+            "ring" => Self::Ring,
+            "udp" => Self::Udp,
+            "packet" => match engine.settings.get("interface") {
+                Some(Setting::Text(name)) => Self::Packet(name.clone()),
+                _ => return Err("the link `packet` needs the setting `interface`".to_owned()),
+            },
+            other => {
+                let all = LINKS.join(", ");
+                return Err(format!(
+                    "there is no link `{other}` between dispatchers (there are {all})"
+                ));
+            }
+        };
+        let known = |name: &str| name == "interface" && engine.name == "packet";
+        match settings.find(|(name, _)| !known(name)) {
+            Some((name, _)) => Err(format!("the link has no setting `{name}`")),
+            None => Ok(choice),
+        }
+    }
+
+    /// What of a job it cannot carry; touches nothing but what tells of the machine.
+    pub(crate) fn check(&self, work: &PacketPathWorkload) -> Option<Failure> {
+        let refused = |why: &str| Some(failure("plan", None, why));
+        match (self, work.side) {
+            (Self::Ring, Some(_)) => {
+                refused("the link `ring` is in memory of one run, which has to be both sides")
+            }
+            (Self::Packet(_), None) => refused(
+                "the link `packet` has one interface: client and server are runs of their own",
+            ),
+            (Self::Packet(name), Some(_)) => check_interface(name, work),
+            (Self::Xdp(settings), _) => {
+                xdp_link::check(work, settings).and_then(|why| refused(&why))
+            }
+            (Self::Dpdk(settings), _) => {
+                dpdk_link::check(work, settings).and_then(|why| refused(&why))
+            }
+            _ => None,
+        }
+    }
+
+    /// The Ethernet address of this side, where the link has one.
+    pub(crate) fn hardware_address(&self) -> Option<[u8; 6]> {
+        match self {
+            Self::Packet(name) => interface_facts(name).ok().map(|facts| facts.address),
+            Self::Xdp(settings) => {
+                let facts = interface_facts(settings.interface()).ok();
+                facts.map(|facts| facts.address)
+            }
+            _ => None,
+        }
+    }
+
+    /// Links with queues and memory of their own: of the client, of the server; none where the link is
+    /// another.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    pub(crate) fn copied(
+        &self,
+        work: &PacketPathWorkload,
+    ) -> Result<[SideLinks<AnyLink>; 2], Failure> {
+        fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
+            links
+                .into_iter()
+                .map(|(number, link)| (number, of(link)))
+                .collect()
+        }
+        Ok(match self {
+            Self::Xdp(settings) => {
+                xdp_link::links(work, settings)?.map(|side| any(side, AnyLink::Xdp))
+            }
+            Self::Dpdk(settings) => {
+                dpdk_link::links(work, settings)?.map(|side| any(side, AnyLink::Dpdk))
+            }
+            _ => [SideLinks::new(), SideLinks::new()],
+        })
+    }
+
+    /// The socket of a dispatcher; none where the link has none.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub(crate) fn socket(
+        &self,
+        work: &PacketPathWorkload,
+        side: PathSide,
+        number: u8,
+    ) -> Result<Option<SocketLink>, Failure> {
+        let port = work.first_port.wrapping_add(u16::from(number));
+        let [own, other] = match side {
+            PathSide::Client => [0, 1],
+            PathSide::Server => [1, 0],
+        }
+        .map(|at| Ipv4Addr::from(work.addresses[at]));
+        let (socket, kind): (OwnedFd, _) = match self {
+            Self::Ring | Self::Xdp(_) | Self::Dpdk(_) => return Ok(None),
+            Self::Udp => {
+                let at = SocketAddrV4::new(own, port);
+                let socket = UdpSocket::bind(at).and_then(|socket| {
+                    socket.set_nonblocking(true)?;
+                    Ok(socket)
+                });
+                let socket = socket.map_err(|why| unusable(&format!("UDP at {at}"), &why))?;
+                (socket.into(), SocketKind::Udp(other))
+            }
+            Self::Packet(name) => {
+                let facts = interface(name)?;
+                let socket = frame_socket(facts.index, port);
+                let socket = socket.map_err(|why| unusable(&format!("frames of {name}"), &why))?;
+                (socket, SocketKind::Frames)
+            }
+        };
+        // What the kernel counts for a packet is more than its bytes.
+        make_room(&socket, work.queue_slots as usize * 2 * BUFFER_BYTES);
+        let posts = (work.batches.link_tx, work.batches.link_rx);
+        Ok(Some(SocketLink::new(socket, kind, port, posts)))
+    }
+}
+
+fn unusable(what: &str, why: &io::Error) -> Failure {
+    let remedy = match why.kind() {
+        io::ErrorKind::PermissionDenied => ": that needs CAP_NET_RAW, as root has it",
+        io::ErrorKind::AddrNotAvailable => ": this machine has no such address",
+        _ => "",
+    };
+    failure(
+        "missing",
+        why.raw_os_error(),
+        format!("cannot open {what}: {why}{remedy}"),
+    )
+}
+
+fn interface(name: &str) -> Result<InterfaceFacts, Failure> {
+    let facts = interface_facts(name);
+    facts.map_err(|why| {
+        failure(
+            "missing",
+            why.raw_os_error(),
+            format!("there is no interface {name}: {why}"),
+        )
+    })
+}
+
+/// The interface is there, up, and takes the longest packet.
+fn check_interface(name: &str, work: &PacketPathWorkload) -> Option<Failure> {
+    let facts = match interface(name) {
+        Ok(facts) => facts,
+        Err(why) => return Some(why),
+    };
+    if !facts.is_up {
+        let why = format!("the interface {name} is down (`ip link set {name} up`)");
+        return Some(failure("missing", None, why));
+    }
+    let sizes = [work.request_bytes, work.whole_response()];
+    let frames = sizes.map(|bytes| work.frame_bytes(bytes));
+    let longest = frames.into_iter().max().unwrap_or(PACKET_HEADER_BYTES) - ETHERNET;
+    if longest > facts.mtu {
+        return Some(failure(
+            "plan",
+            None,
+            format!(
+                "messages make packets of {longest} bytes (`packet_bytes` is {}), the interface {name} takes {} \
+                 (its MTU)",
+                work.packet_bytes, facts.mtu
+            ),
+        ));
+    }
+    // Whether it is allowed is known before anything is prepared.
+    let trial = frame_socket(facts.index, work.first_port);
+    trial
+        .err()
+        .map(|why| unusable(&format!("frames of {name}"), &why))
+}

@@ -1,0 +1,85 @@
+//! When messages of an open loop are to begin: the k-th at k periods after the beginning, whatever comes
+//! back.
+//!
+//! In: a rate and a tick. Out: how many are due, and the intended tick of each. What is late is made up for,
+//! and its latency counts from when it was intended.
+
+use weir_sys::clock::Scale;
+use weir_units::Nanos;
+
+/// Bits behind the point.
+const FRACTION: u32 = 32;
+
+/// The messages of one thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Of the common beginning.
+    began: u64,
+    /// Between messages of this thread, and when its next is due after the beginning; in parts of ticks.
+    period: u128,
+    next: u128,
+    /// How many were taken.
+    taken: u64,
+}
+
+impl Pace {
+    /// Of a rate of all clients together, the share of the `turn`-th of `clients`.
+    pub(crate) fn new(per_s: u64, (turn, clients): (usize, usize), scale: Scale) -> Self {
+        let hour = u128::from(scale.to_ticks(Nanos::from_secs(3600)));
+        let of_all = (hour << FRACTION) / (u128::from(per_s.max(1)) * 3600);
+        Self {
+            began: 0,
+            period: (of_all * clients.max(1) as u128).max(1),
+            next: of_all * turn as u128,
+            taken: 0,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, began: u64) {
+        self.began = began;
+    }
+
+    /// How many are due at a tick and were not taken.
+    #[inline]
+    pub(crate) fn due(&self, now: u64) -> usize {
+        let since = u128::from(now.saturating_sub(self.began)) << FRACTION;
+        if since < self.next {
+            return 0;
+        }
+        usize::try_from((since - self.next) / self.period + 1).unwrap_or(usize::MAX)
+    }
+
+    /// The tick at which the next was intended.
+    #[inline]
+    pub(crate) fn take(&mut self) -> u64 {
+        let after = u64::try_from(self.next >> FRACTION).unwrap_or(u64::MAX);
+        self.next += self.period;
+        self.taken += 1;
+        self.began.saturating_add(after)
+    }
+
+    /// How many were intended up to a tick.
+    pub(crate) fn intended(&self, now: u64) -> u64 {
+        self.taken + self.due(now) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_take_turns_and_what_is_late_keeps_its_intended_tick() {
+        let scale = Scale::from_slope(1, Nanos(1)).unwrap();
+        let mut paces = [0, 1].map(|turn| Pace::new(3, (turn, 2), scale));
+        paces.iter_mut().for_each(|pace| pace.begin(1000));
+        let third = 1_000_000_000 / 3;
+        assert_eq!(paces.map(|pace| pace.due(1000)), [1, 0]);
+        assert_eq!(paces.map(|pace| pace.due(1001 + third)), [1, 1]);
+        // A second and a bit: 4 of both together.
+        assert_eq!(paces.map(|pace| pace.due(1_000_000_100 + 1000)), [2, 2]);
+        let ticks = [0, 1, 0, 1].map(|turn: usize| paces[turn].take() - 1000);
+        assert_eq!(ticks, [0, third, 2 * third, 3 * third]);
+        assert_eq!(paces[0].intended(1_000_000_100), 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! How a thread keeps step with the other side, where that is a run of its own: the beginning, the end, and
+//! what the server counted. One thread of a side has the connection; the others see what it came to.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use weir_run::{WorkerContext, failure};
+use weir_schema::PathSide;
+
+use super::Pipeline;
+use crate::handler::MessageWork;
+use crate::link::PacketLink;
+use crate::peer::PeerLine;
+
+/// How long the other side may take to come to the same point.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between looks of threads that wait for the beginning.
+const PAUSE: Duration = Duration::from_micros(50);
+
+impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
+    /// Waits until both sides may begin; whether they may.
+    pub(super) fn wait_for_other_side(&mut self, worker: &WorkerContext<'_>) -> bool {
+        let is_asked = || worker.stop.load(Ordering::Relaxed) != 0;
+        if let Some(peer) = &mut self.parts.peer {
+            let said = peer.say(&PeerLine::Ready);
+            match said.and_then(|()| peer.wait(PATIENCE, &is_asked)) {
+                Ok(Some(PeerLine::Ready)) => self.shared.is_open.store(true, Ordering::Relaxed),
+                Ok(None) if is_asked() => {}
+                Ok(_) => {
+                    let why = format!("{} does not become ready", peer.name());
+                    self.shared.fail(failure("peer", None, why));
+                }
+                Err(why) => self.shared.fail(why),
+            }
+        }
+        while !self.shared.is_open.load(Ordering::Relaxed) {
+            if is_asked() || self.shared.ends.load(Ordering::Relaxed) {
+                self.shared.ends.store(true, Ordering::Relaxed);
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        true
+    }
+
+    /// Looks now and then whether the other side says something.
+    pub(super) fn hear_other_side(&mut self, now: u64) {
+        let Some(peer) = self
+            .parts
+            .peer
+            .as_mut()
+            .filter(|_| now >= self.next_hearing)
+        else {
+            return;
+        };
+        self.next_hearing = now.saturating_add(self.times.hearing);
+        if self.shared.other_ended.load(Ordering::Relaxed) {
+            return;
+        }
+        match (peer.hear(), self.parts.side) {
+            (Ok(None), _) => {}
+            (Ok(Some(PeerLine::End)), PathSide::Server) => {
+                self.shared.other_ended.store(true, Ordering::Relaxed);
+                self.shared.waiting_clients.store(0, Ordering::Relaxed);
+            }
+            (Ok(Some(_)), _) => {
+                let why = format!("the server {} ended before its client", peer.name());
+                self.shared.fail(failure("peer", None, why));
+            }
+            (Err(why), _) => self.shared.fail(why),
+        }
+    }
+
+    /// Tells the other side that nothing comes any more: a client when it has all its answers, a server only
+    /// where it ends early.
+    pub(super) fn end_for_other_side(&mut self, worker: &WorkerContext<'_>) {
+        let Some(peer) = &mut self.parts.peer else {
+            return;
+        };
+        let is_early = worker.stop.load(Ordering::Relaxed) != 0;
+        let tells = self.parts.side == PathSide::Client || is_early;
+        if tells && !self.shared.ends.load(Ordering::Relaxed) {
+            // One that is gone is found out when its counts are waited for.
+            let _ = peer.say(&PeerLine::End);
+        }
+    }
+
+    /// A server says what it counted, a client takes that.
+    pub(super) fn exchange_counts(&mut self) {
+        let Some(mut peer) = self.parts.peer.take() else {
+            return;
+        };
+        if self.shared.ends.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.parts.side == PathSide::Server {
+            if let Err(why) = peer.say(&PeerLine::Counted(self.shared.iterations())) {
+                self.shared.fail(why);
+            }
+            return;
+        }
+        let never = || false;
+        let counted = match peer.wait(PATIENCE, &never) {
+            Ok(Some(PeerLine::Counted(counted))) => counted,
+            Ok(_) => {
+                let why = format!("the server {} does not say what it counted", peer.name());
+                return self.shared.fail(failure("peer", None, why));
+            }
+            Err(why) => return self.shared.fail(why),
+        };
+        let most = self.work.iterations as usize;
+        for (at, iteration) in counted.into_iter().take(most).enumerate() {
+            let threads = iteration.threads.into_iter();
+            let servers = threads.filter(|thread| thread.side == PathSide::Server);
+            servers.for_each(|thread| self.shared.count(at, thread));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Which side of the packet path a run is.
+
+use weir_schema::PathSide;
+
+use super::AxioEnvironment;
+use super::config::AxioConfig;
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// Which side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AxioRole {
+    /// Both, as threads of one process.
+    Loopback,
+    /// One of them.
+    Alone(PathSide),
+}
+
+impl AxioRole {
+    /// What flags, the configuration or the variable say, in this order.
+    pub(super) fn of(
+        config: &AxioConfig,
+        given: &GivenFlags,
+        environment: &AxioEnvironment<'_>,
+    ) -> Result<Self, Refusal> {
+        let words = ["loopback", "server", "client"];
+        let flags: Vec<&str> = words.into_iter().filter(|word| given.has(word)).collect();
+        if let [first, second, ..] = flags.as_slice() {
+            let why = format!("--{second}: --{first} says another role; leave one of them out");
+            return Err(Refusal::usage(why));
+        }
+        let variable = (environment.variable)("AXIO_NODE");
+        let (from, role) = match (flags.first(), config.text("role"), variable) {
+            (Some(flag), ..) => (format!("--{flag}"), (*flag).to_owned()),
+            (None, Some(role), _) => (config.place_of("role"), role.to_owned()),
+            (None, None, Some(role)) => ("AXIO_NODE".to_owned(), role),
+            (None, None, None) => {
+                return Err(Refusal::usage(
+                    "the role is missing: --loopback, --server or --client, or `role` in the configuration",
+                ));
+            }
+        };
+        match role.as_str() {
+            "loopback" => Ok(Self::Loopback),
+            "server" => Ok(Self::Alone(PathSide::Server)),
+            "client" => Ok(Self::Alone(PathSide::Client)),
+            other => {
+                let all = words.join(", ");
+                Err(Refusal::usage(format!("{from}: `{other}` (valid: {all})")))
+            }
+        }
+    }
+
+    pub(super) fn side(self) -> Option<PathSide> {
+        match self {
+            Self::Loopback => None,
+            Self::Alone(side) => Some(side),
+        }
+    }
+}

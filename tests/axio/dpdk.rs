@@ -1,0 +1,116 @@
+//! Packets over DPDK: its rings in memory, and its sockets at the two ends of a wire.
+
+use std::process::Command;
+
+use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
+use crate::{stored, sum};
+
+/// A wire on which the kernel says nothing of its own, then the words.
+const NETWORK: &str = "\
+ip link add weirA type veth peer name weirB
+ip link set weirA mtu 2048 addrgenmode none
+ip link set weirB mtu 2048 addrgenmode none
+ip link set weirA up
+ip link set weirB up
+exec \"$@\"
+";
+
+/// Builds the library in the stage's folder; false where DPDK is not there to build it with.
+fn has_library(stage: &Stage) -> bool {
+    let finds = |words: &[&str]| {
+        let answer = Command::new("pkg-config").args(words).output();
+        answer.is_ok_and(|answer| answer.status.success())
+    };
+    if !finds(&["--atleast-version=22.11", "libdpdk"]) || !has("make") || !has("cc") {
+        skip(
+            "weir axio over DPDK",
+            "no libdpdk 22.11 with its headers, or no make or cc",
+        );
+        return false;
+    }
+    let mut make = stage.command("sh");
+    make.args(["-ec", "cp \"$0\"/* . && make -s libweir_dpdk.so"]);
+    make.arg(root().join("native/dpdk"));
+    said(make).code(0);
+    true
+}
+
+/// The words, with the library of the stage.
+fn over_dpdk(stage: &Stage, before: &[&str], words: &str) -> Said {
+    let all: Vec<&str> = before.iter().copied().chain([WEIR, "axio"]).collect();
+    let mut command = stage.command(all[0]);
+    command.args(&all[1..]);
+    for set in [
+        "iteration=1",
+        "duration=0.2",
+        "msg_timeout_ms=20000",
+        "stall_timeout=30",
+    ] {
+        command.args(["--set", set]);
+    }
+    command.args(words.split_whitespace());
+    command.args(["--store-result", "r.json"]);
+    command.env("WEIR_DPDK", "./libweir_dpdk.so");
+    said(command)
+}
+
+fn has_all_back(stage: &Stage, said: &Said) {
+    let outcome = stored(stage);
+    let both = |path: &str| sum(&outcome, "client", path) + sum(&outcome, "server", path);
+    for none in ["lost", "incomplete", "wrong", "strays", "dispatch_drops"] {
+        assert_eq!(both(none), 0, "{none}\n{said}");
+    }
+    assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+    assert!(sum(&outcome, "client", "link_tx.packets") > 0, "{said}");
+    assert!(sum(&outcome, "server", "dispatch_rx.packets") > 0, "{said}");
+}
+
+#[test]
+fn every_message_comes_back_over_rings_of_dpdk() {
+    let stage = Stage::new();
+    if !has_library(&stage) {
+        return;
+    }
+    for sets in [
+        "--set msg_handler=L_APP --set req_size=86 --set resp_size=86",
+        "--set msg_handler=FS_WRITE --set req_size=16384 --set inflight=128",
+        "--set pkt_handler=Echo --set nic_ring=64",
+    ] {
+        let words = format!("--example scan --set backend=dpdk:rings {sets}");
+        let said = over_dpdk(&stage, &[], &words).code(0);
+        has_all_back(&stage, &said);
+    }
+}
+
+#[test]
+fn every_message_crosses_a_wire_by_sockets_of_dpdk() {
+    let stage = Stage::new();
+    let no = |reason: &str| skip("weir axio over DPDK and a wire", reason);
+    if !is_root() || !has("unshare") || !has("ip") {
+        return no("network namespaces need root, unshare and ip");
+    }
+    if !has_library(&stage) {
+        return;
+    }
+    let devices = "net_af_packet0,iface=weirA+net_af_packet1,iface=weirB";
+    let words = format!("--example scan --set backend=dpdk:{devices} --set inflight=64");
+    let network = ["unshare", "--net", "sh", "-ec", NETWORK, "sh"];
+    let said = over_dpdk(&stage, &network, &words).code(0);
+    has_all_back(&stage, &said);
+    let absent = "--example scan --set backend=dpdk:net_af_packet0,iface=weirX+net_null0";
+    over_dpdk(&stage, &network, absent)
+        .code(3)
+        .err("DPDK has no device net_af_packet0,iface=weirX");
+}
+
+#[test]
+fn without_the_library_the_message_says_how_it_is_built() {
+    let stage = Stage::new();
+    let words = "--example scan --set backend=dpdk:rings";
+    over_dpdk(&stage, &[], words)
+        .code(3)
+        .err("cannot open ./libweir_dpdk.so")
+        .err("make -C native/dpdk");
+    let words = format!("{words} --set nic_ring=1000");
+    over_dpdk(&stage, &[], &words).code(2).err("a power of two");
+}

@@ -1,0 +1,343 @@
+//! Client and server as programs of their own: over UDP on this host, over frames between two.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use super::stage::{Running, Said, Stage, WEIR, has, is_root, root, said, skip, until};
+use super::{stored, sum};
+
+/// A stream of one workspace on each side.
+const CONFIG: &str = "\
+backend : udp
+msg_handler : L_APP
+kAppCoreNum : 1
+kDispQueueNum : 1
+workload : 1 : TxApplication,TxDispatcher,TxNIC,RXNIC,RXDispatcher,RxApplication : 0 : 0 : 0
+inflight : 64
+iteration : 2
+duration : 0.2
+msg_timeout_ms : 5000
+stall_timeout : 30
+";
+
+/// Addresses of this host that no other test has, of client and server.
+fn addresses(test: u32) -> [String; 2] {
+    let process = std::process::id();
+    let address = |last| {
+        let (high, low) = (1 + process % 200, process / 200 % 250);
+        format!("127.{high}.{low}.{last}")
+    };
+    [address(2 * test + 1), address(2 * test + 2)]
+}
+
+/// A side, with its own address first.
+fn side(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Command {
+    let [client, server] = addresses(test);
+    let (own, other) = if role == "--client" {
+        (client, server)
+    } else {
+        (server, client)
+    };
+    let words = [format!("local_ip={own}"), format!("remote_ip={other}")];
+    let mut command = stage.weir(&["axio", role, "-c", "c.conf"]);
+    for set in words.iter().map(String::as_str).chain(sets.iter().copied()) {
+        command.args(["--set", set]);
+    }
+    command
+}
+
+#[test]
+fn a_client_that_was_first_gets_its_answers_and_the_figures_of_its_server() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let mut client = side(&stage, "--client", 0, &[]);
+    client.args(["--both", "--store-result", "r.json"]);
+    let client = Running::start(client);
+    until("it catches signals", || client.catches_signals());
+    let server = Running::start(side(&stage, "--server", 0, &[])).end();
+    let client = client.end();
+    let server = server.code(0);
+    let client = client.code(0);
+    assert_eq!(client.out.matches("Perf Statistics").count(), 4, "{client}");
+    assert_eq!(server.out.matches("Perf Statistics").count(), 2, "{server}");
+    server.err("note: the server waits for its client at ");
+    let outcome = stored(&stage);
+    let taken = sum(&outcome, "server", "application_rx.packets");
+    let answered = sum(&outcome, "client", "application_rx.packets");
+    assert!(answered > 0 && taken >= answered, "{client}");
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{client}");
+    assert_eq!(outcome["buffers_in_use"], 0, "{client}");
+    // A socket does not tell how fast packets come.
+    client
+        .out("n/a")
+        .out("packets that the kernel had no room for: 0");
+}
+
+#[test]
+fn both_sides_in_one_process_reach_each_other_over_udp() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let mut command = side(&stage, "--loopback", 1, &[]);
+    command.args(["--store-result", "r.json"]);
+    let said = said(command).code(0);
+    let outcome = stored(&stage);
+    assert!(
+        sum(&outcome, "client", "application_rx.packets") > 0,
+        "{said}"
+    );
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
+    assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+}
+
+#[test]
+fn answers_of_many_packets_arrive_whole_over_udp() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let sets = [
+        "msg_handler=FS_READ",
+        "inflight=2",
+        "kAppTxMsgBatchSize=1",
+        "kAppRxMsgBatchSize=1",
+        "kDispTxBatchSize=1",
+    ];
+    let mut command = side(&stage, "--loopback", 2, &sets);
+    command.args(["--store-result", "r.json"]);
+    let said = said(command).code(0);
+    let outcome = stored(&stage);
+    let packets = sum(&outcome, "client", "application_rx.packets");
+    assert!(packets > 0 && packets.is_multiple_of(51), "{said}");
+    assert_eq!(sum(&outcome, "client", "incomplete"), 0, "{said}");
+}
+
+#[test]
+fn sides_that_want_different_things_both_say_so_and_run_nothing() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let server = Running::start(side(&stage, "--server", 3, &["req_size=200"]));
+    let client = said(side(&stage, "--client", 3, &[])).code(2);
+    client.err("`request_bytes` is 200 there and 86 here");
+    let server = server.end().code(2);
+    server.err("`request_bytes` is 86 there and 200 here");
+}
+
+#[test]
+fn a_side_whose_other_side_is_killed_ends_with_what_it_has() {
+    for (killed, test) in [("--client", 4), ("--server", 5)] {
+        let stage = Stage::new();
+        stage.file("c.conf", CONFIG);
+        let long = ["duration=0.2", "iteration=1000"];
+        let both = ["--client", "--server"]
+            .map(|role| (role, Running::start(side(&stage, role, test, &long))));
+        let [(_, gone), (_, left)] = if killed == "--client" {
+            both
+        } else {
+            let [client, server] = both;
+            [server, client]
+        };
+        let stat = format!("/proc/{}/stat", gone.process().as_raw_nonzero());
+        until("it has used 200 ms", || {
+            let stat = std::fs::read_to_string(&stat).unwrap();
+            let fields: Vec<&str> = stat.split_whitespace().collect();
+            let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
+            ticks(13) + ticks(14) >= 20
+        });
+        gone.signal(Signal::KILL);
+        let _ = gone.end();
+        let left = left.end().code(1);
+        left.err("is lost").out("End-to-end");
+    }
+}
+
+#[test]
+fn a_rate_begins_as_many_messages_as_it_says_whatever_comes_back() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let sets = [
+        "backend=ring",
+        "rate=20000",
+        "inflight=0",
+        "iteration=1",
+        "duration=0.5",
+    ];
+    let mut command = side(&stage, "--loopback", 6, &sets);
+    command.args(["--store-result", "r.json"]);
+    let said = said(command).code(0);
+    let outcome = stored(&stage);
+    let begun = sum(&outcome, "client", "application_tx.packets");
+    let intended = sum(&outcome, "client", "intended");
+    assert!(intended.abs_diff(10_000) <= 10, "{said}");
+    assert!(begun <= intended, "{said}");
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
+    let said = said.out("latency, open-loop (20000 messages/s, from their intended times)");
+    said.out(&format!("rate: {begun} of {intended} messages were begun"));
+}
+
+#[test]
+fn a_rate_that_the_window_does_not_allow_is_called_generator_limited() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let sets = [
+        "backend=ring",
+        "rate=1000000",
+        "inflight=1",
+        "work_ns=20000",
+        "iteration=1",
+    ];
+    said(side(&stage, "--loopback", 7, &sets))
+        .code(0)
+        .out("messages were begun: generator-limited");
+}
+
+#[test]
+fn links_that_cannot_be_had_are_refused_by_name() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let refused = |role: &str, set: &str, code: i32, why: &str| {
+        said(side(&stage, role, 8, &[set])).code(code).err(why);
+    };
+    refused(
+        "--client",
+        "backend=ring",
+        2,
+        "the link `ring` is in memory of one run",
+    );
+    refused(
+        "--loopback",
+        "backend=packet:lo",
+        2,
+        "client and server are runs of their own",
+    );
+    refused(
+        "--server",
+        "backend=packet:weirabsent",
+        3,
+        "there is no interface weirabsent",
+    );
+    refused(
+        "--server",
+        "backend=packet:",
+        2,
+        "(valid: ring, udp, packet:INTERFACE, xdp:INTERFACE",
+    );
+    refused(
+        "--server",
+        "backend=xdp:lo,peer=weirB",
+        2,
+        "where client and server are in one run, and there alone",
+    );
+    refused(
+        "--loopback",
+        "local_ip=203.0.113.1",
+        3,
+        "this machine has no such address",
+    );
+    let both = ["axio", "--client", "--server", "-c", "c.conf"];
+    stage
+        .say(&both)
+        .code(2)
+        .err("--client: --server says another role");
+}
+
+/// A server on the first host and its client on the second.
+const HOSTS: &str = r#"
+lab=$1
+shift
+side() {
+    role=$1 own=$2 other=$3
+    shift 3
+    "$lab" rank "$0" axio "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
+}
+export PMI_RANK=0
+side server 1 2 "$@" >server 2>&1 &
+server=$!
+code=0
+PMI_RANK=1 side client 2 1 "$@" --store-result r.json || code=$?
+wait "$server" || code=8
+exit $code
+"#;
+
+/// What comes of that over a wire; nothing where this machine cannot have two hosts.
+fn between_hosts(stage: &Stage, wire: &str, sets: &[&str]) -> Option<Said> {
+    let no = |reason: &str| {
+        skip(&format!("axio between two hosts, wire `{wire}`"), reason);
+        None
+    };
+    if !is_root() {
+        return no("network namespaces need root");
+    }
+    if let Some(missing) = ["ip", "cc"].iter().find(|program| !has(program)) {
+        return no(&format!("no {missing}"));
+    }
+    let lab = root().join("lab/net");
+    let lab = lab.to_str()?;
+    let wired = |words: &[&str]| -> Command {
+        let mut command = stage.command(lab);
+        command.arg("run").args(wire.split_whitespace()).args(words);
+        command
+    };
+    let trial = said(wired(&["true"]));
+    // What the machine lacks; anything else is a failure.
+    if trial.code == Some(3) {
+        return no(trial.err.trim());
+    }
+    trial.code(0);
+    stage.file("c.conf", CONFIG);
+    let mut command = wired(&["sh", "-c", HOSTS, WEIR, lab]);
+    for set in sets {
+        command.args(["--set", set]);
+    }
+    Some(said(command))
+}
+
+#[test]
+fn frames_between_two_hosts_are_answered() {
+    let stage = Stage::new();
+    let Some(said) = between_hosts(&stage, "", &["backend=packet:weir0"]) else {
+        return;
+    };
+    let said = said.code(0);
+    let outcome = stored(&stage);
+    assert!(
+        sum(&outcome, "client", "application_rx.packets") > 0,
+        "{said}"
+    );
+    assert!(
+        sum(&outcome, "server", "application_rx.packets") > 0,
+        "{said}"
+    );
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
+    assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+}
+
+#[test]
+fn a_message_that_is_longer_than_the_wire_takes_is_refused_with_both_lengths() {
+    let stage = Stage::new();
+    let sets = [
+        "backend=packet:weir0",
+        "msg_handler=FS_WRITE",
+        "kDispTxBatchSize=1",
+    ];
+    let Some(said) = between_hosts(&stage, "", &sets) else {
+        return;
+    };
+    assert_eq!(said.code, Some(8), "the server refuses it too: {said}");
+    said.err("packets of 2048 bytes")
+        .err("takes 1500 (its MTU)");
+}
+
+#[test]
+fn a_wire_that_loses_frames_loses_messages_and_the_run_goes_on() {
+    let stage = Stage::new();
+    let sets = ["backend=packet:weir0", "msg_timeout_ms=100", "duration=0.5"];
+    let Some(said) = between_hosts(&stage, "--loss 5", &sets) else {
+        return;
+    };
+    let said = said.code(0);
+    let outcome = stored(&stage);
+    assert!(sum(&outcome, "client", "lost") > 0, "{said}");
+    assert!(
+        sum(&outcome, "client", "application_rx.packets") > 0,
+        "{said}"
+    );
+}
