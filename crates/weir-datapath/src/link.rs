@@ -50,7 +50,7 @@ pub(crate) trait PacketLink: Send {
 pub(crate) enum AnyLink {
     Ring(Box<RingLink>),
     Socket(SocketLink),
-    Xdp(XdpLink),
+    Xdp(Box<XdpLink>),
     Dpdk(CopyLink<DpdkFrames>),
 }
 

@@ -72,7 +72,9 @@ mod tests {
     fn threads_take_turns_and_what_is_late_keeps_its_intended_tick() {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
         let mut paces = [0, 1].map(|turn| Pace::new(3, (turn, 2), scale));
-        paces.iter_mut().for_each(|pace| pace.begin(1000));
+        for pace in &mut paces {
+            pace.begin(1000);
+        }
         let third = 1_000_000_000 / 3;
         assert_eq!(paces.map(|pace| pace.due(1000)), [1, 0]);
         assert_eq!(paces.map(|pace| pace.due(1001 + third)), [1, 1]);

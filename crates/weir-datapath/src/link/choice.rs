@@ -31,7 +31,7 @@ pub(crate) enum LinkChoice {
     Udp,
     /// Frames of the interface of this name.
     Packet(String),
-    /// Queues of an interface by AF_XDP.
+    /// Queues of an interface by `AF_XDP`.
     Xdp(XdpSettings),
     /// Queues of a device by DPDK.
     Dpdk(DpdkSettings),
@@ -122,9 +122,8 @@ impl LinkChoice {
                 .collect()
         }
         Ok(match self {
-            Self::Xdp(settings) => {
-                xdp_link::links(work, settings)?.map(|side| any(side, AnyLink::Xdp))
-            }
+            Self::Xdp(settings) => xdp_link::links(work, settings)?
+                .map(|side| any(side, |link| AnyLink::Xdp(Box::new(link)))),
             Self::Dpdk(settings) => {
                 dpdk_link::links(work, settings)?.map(|side| any(side, AnyLink::Dpdk))
             }

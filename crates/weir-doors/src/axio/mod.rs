@@ -119,17 +119,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let is_tool = verb == "tools";
     let only_looks = is_tool || verb == "verify" || given.has("verify") || given.has("print");
     let Some((name, text)) = source(&given, environment)? else {
-        let why = "Please specify the configuration file via -c";
-        return if only_looks {
-            Ok(Action::Print {
-                out: String::new(),
-                err: format!("[ERROR] {why}\n"),
-                code: 1,
-            })
-        } else {
-            let more = "\n  help: `weir axio --example echo` needs none";
-            Err(Refusal::usage(format!("{}{more}", lower_first(why))))
-        };
+        return no_file(only_looks);
     };
     let refused = |wrong: Vec<String>| {
         let lines = wrong.iter().map(|why| format!("error: {why}\n"));
@@ -173,6 +163,20 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     notes.extend(notes_of(&config));
     notes.extend(waiting_note(&asked.work));
     run(&given, words, (name, asked), notes)
+}
+
+/// What is said where no file is named: by a verb that only looks, as the older tools do.
+fn no_file(only_looks: bool) -> Result<Action, Refusal> {
+    let why = "Please specify the configuration file via -c";
+    if only_looks {
+        return Ok(Action::Print {
+            out: String::new(),
+            err: format!("[ERROR] {why}\n"),
+            code: 1,
+        });
+    }
+    let more = "\n  help: `weir axio --example echo` needs none";
+    Err(Refusal::usage(format!("{}{more}", lower_first(why))))
 }
 
 /// What is waited for before anything is seen.
