@@ -11,6 +11,7 @@ mod doctor;
 mod history;
 mod import;
 mod manual;
+mod monitor;
 mod report;
 #[path = "../stage/mod.rs"]
 mod stage;

@@ -188,7 +188,10 @@ pub(crate) fn evidence(
         tx_full_retries: not_in_log("retries at a full ring"),
         packets_per_flush: not_in_log("flush sizes"),
         burst_share: not_in_log("burst sizes"),
-        missed_packets: not_in_log("counts of missed packets"),
+        missed_packets: first([
+            host.report.map(|report| report.interface_drops.clone()),
+            Some(not_in_log("counts of missed packets")),
+        ]),
         receive_ring_use: not_in_log("fill of the receive ring"),
         ring_drops: drops(table),
         llc_miss: host.llc_load_miss(),
@@ -196,7 +199,10 @@ pub(crate) fn evidence(
         io_write_miss: host.io_write_miss(),
         memory_share: host.memory_share(),
         workspace_spread: spread(table),
-        lost_cpu_share: not_in_log("run delay or steal"),
+        lost_cpu_share: first([
+            host.report.map(|report| report.lost_cpu_share.clone()),
+            Some(not_in_log("run delay or steal")),
+        ]),
     }
 }
 

@@ -21,6 +21,7 @@ macro_rules! push {
 mod config_text;
 mod diagnosis;
 mod evidence;
+mod host_text;
 mod inputs;
 mod reading;
 mod reference;
@@ -32,6 +33,7 @@ pub mod tune;
 pub use config_text::ConfigText;
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, PathRecords, RuleState};
 pub use evidence::PathEvidence;
+pub use host_text::{HOST_SCHEMA, HostFigure, HostMeasurement, INTERFACE_DROPS, RUN_DELAY, STEAL};
 pub use inputs::{
     HostReport, InputError, IoRates, PathLog, PathStage, PcieCounts, PerfCounts, StageRow,
     StageTable, WorkspaceFigures, node_bandwidths,

@@ -28,6 +28,7 @@ mod house_words;
 pub mod import;
 pub mod kio;
 pub mod manual;
+pub mod monitor;
 mod mpi;
 pub mod net;
 pub mod new;
@@ -63,6 +64,7 @@ pub const DOORS: &[Door] = &[
     report::DOOR,
     compare::DOOR,
     import::DOOR,
+    monitor::DOOR,
     diagnose::DOOR,
     tune::DOOR,
     doctor::DOOR,

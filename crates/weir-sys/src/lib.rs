@@ -19,6 +19,7 @@ pub mod device;
 pub mod error;
 pub mod frequency;
 pub mod guard;
+pub mod hardware_counter;
 pub mod host;
 pub mod interface;
 pub mod library;

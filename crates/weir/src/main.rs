@@ -21,6 +21,7 @@ mod kio;
 mod live;
 mod manual;
 mod measure;
+mod monitor;
 mod mpi;
 mod new;
 mod no_result;
@@ -96,6 +97,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("history", history::run),
     ("compare", compare::run),
     ("import", import::run),
+    ("monitor", monitor::run),
     ("diagnose", diagnose::run),
     ("tune", tune::run),
     ("doctor", doctor::run),

@@ -131,14 +131,19 @@ impl<'a> Turns<'a> {
 
     /// Waits between two runs, unless a signal comes.
     pub(crate) fn pause(&self, time: Nanos) {
-        let end = Instant::now() + Duration::from_nanos(time.0);
-        while !self.caught.interrupted() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            thread::sleep(left.min(LOOK));
+        pause(time, self.caught);
+    }
+}
+
+/// Waits, unless a signal comes.
+pub(crate) fn pause(time: Nanos, caught: &Signals) {
+    let end = Instant::now() + Duration::from_nanos(time.0);
+    while !caught.interrupted() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
         }
+        thread::sleep(left.min(LOOK));
     }
 }
 

@@ -6,13 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
+use crate::host_text::{INTERFACE_DROPS, RUN_DELAY, STEAL};
 use crate::inputs::InputError;
 use crate::reading::Reading;
 
 const HELP: &str = "the report is what the host monitor wrote, with its sections unchanged";
 
 /// How often the device's accesses missed the cache, on a socket.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IoRates {
     /// Share of its reads, 0 to 1.
     pub read_miss: Reading,
@@ -31,6 +34,10 @@ pub struct HostReport {
     pub llc_load_miss: Reading,
     /// The same of stores.
     pub llc_store_miss: Reading,
+    /// Share of the time in which who was ready had no CPU, or the hypervisor had it.
+    pub lost_cpu_share: Reading,
+    /// Packets that interfaces dropped or had no room for.
+    pub interface_drops: Reading,
 }
 
 impl HostReport {
@@ -41,6 +48,8 @@ impl HostReport {
             nodes_mb_per_s: BTreeMap::new(),
             llc_load_miss: Reading::missing(reason),
             llc_store_miss: Reading::missing(reason),
+            lost_cpu_share: Reading::missing(reason),
+            interface_drops: Reading::missing(reason),
         }
     }
 
@@ -184,7 +193,13 @@ impl ReportReader {
                 None => Reading::missing(format!("the report has no {rate}")),
             }
         };
+        let figure = |label: &str| {
+            let missing = || Reading::missing(format!("the report has no {label}"));
+            self.others.get(label).cloned().unwrap_or_else(missing)
+        };
         HostReport {
+            lost_cpu_share: figure(RUN_DELAY).with(&figure(STEAL), |delay, steal| delay + steal),
+            interface_drops: figure(INTERFACE_DROPS),
             llc_load_miss: rate("LLC-load-misses-rate", "LLC-loads"),
             llc_store_miss: rate("LLC-store-misses-rate", "LLC-stores"),
             sockets: self.sockets,

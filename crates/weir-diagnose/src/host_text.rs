@@ -1,0 +1,204 @@
+//! A report of the host as text: the form that the reference's script writes, with weir's figures in it.
+//!
+//! In: [`HostMeasurement`]. Out: lines that [`crate::HostReport`] reads. A figure that there is none of is
+//! `unavailable (reason)`, never 0. Not here: measuring.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::inputs::IoRates;
+use crate::reading::Reading;
+
+/// The version of a measurement as JSON.
+pub const HOST_SCHEMA: &str = "weir.host.v1";
+
+/// What a monitor measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostMeasurement {
+    /// [`HOST_SCHEMA`].
+    pub schema: &'static str,
+    /// How long it was measured, in seconds.
+    pub seconds: f64,
+    /// How busy each CPU was, 0 to 1, by its number.
+    pub cpus: BTreeMap<u32, f64>,
+    /// Figures of the processes and of the whole host, by label.
+    pub figures: Vec<HostFigure>,
+    /// How often devices' accesses missed the cache, by socket.
+    pub sockets: BTreeMap<u32, IoRates>,
+    /// Megabytes (10^6) a second of each memory node.
+    pub nodes_mb_per_s: BTreeMap<u32, Reading>,
+    /// Counts of events, as perf calls them.
+    pub events: Vec<HostFigure>,
+}
+
+/// A figure with its label.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostFigure {
+    /// What it is of.
+    pub name: String,
+    /// The figure, or why there is none.
+    #[serde(flatten)]
+    pub reading: Reading,
+}
+
+impl HostFigure {
+    /// A figure with its label.
+    pub fn new(name: impl Into<String>, reading: Reading) -> Self {
+        Self {
+            name: name.into(),
+            reading,
+        }
+    }
+}
+
+/// Label of the share of the time that the process waited for a CPU.
+pub const RUN_DELAY: &str = "run_delay_share";
+/// Label of the share of the CPUs' time that the hypervisor took.
+pub const STEAL: &str = "steal_share";
+/// Label of the packets that interfaces dropped or had no room for.
+pub const INTERFACE_DROPS: &str = "interface_drops";
+
+/// Rates behind the events that they are of: label, event, of which event.
+const RATES: [(&str, &str, &str); 3] = [
+    (
+        "L1-dcache-load-misses-rate",
+        "L1-dcache-load-misses",
+        "L1-dcache-loads",
+    ),
+    ("LLC-load-misses-rate", "LLC-load-misses", "LLC-loads"),
+    ("LLC-store-misses-rate", "LLC-store-misses", "LLC-stores"),
+];
+
+impl HostMeasurement {
+    /// Its lines.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        title(&mut out, 20, "begin all measurement");
+        title(&mut out, 20, "cpu performance");
+        for (cpu, busy) in &self.cpus {
+            push!(out, "core {cpu} : {:.2}%\n", busy * 100.0);
+        }
+        let busy: f64 = self.cpus.values().sum();
+        if !self.cpus.is_empty() {
+            push!(
+                out,
+                "avg_cpu_util: {:.2}%\n",
+                busy / self.cpus.len() as f64 * 100.0
+            );
+        }
+        for figure in &self.figures {
+            push!(out, "{}: {}\n", figure.name, figure.reading.printed());
+        }
+        title(&mut out, 18, "pcie performance");
+        for (socket, rates) in &self.sockets {
+            title(&mut out, 6, &format!("Socket {socket}"));
+            for (what, rate) in [("Read", &rates.read_miss), ("Write", &rates.write_miss)] {
+                push!(out, "IO {what} Miss Rate: {}\n", fixed(rate, 2));
+            }
+        }
+        title(&mut out, 20, "mem performance");
+        push!(out, "metric       bandwidth(MB/s)\n");
+        for (node, reading) in &self.nodes_mb_per_s {
+            push!(out, "Node{node}_total_bw:  {}\n", fixed(reading, 6));
+        }
+        title(&mut out, 20, "llc performance");
+        self.events(&mut out);
+        out
+    }
+
+    fn events(&self, out: &mut String) {
+        let count = |event: &str| {
+            let known = self.events.iter().find(|known| known.name == event);
+            known.map_or_else(|| Reading::missing("not counted"), |e| e.reading.clone())
+        };
+        for HostFigure { name, reading } in &self.events {
+            push!(out, "{name}: {}\n", fixed(reading, 0));
+        }
+        for (label, misses, all) in RATES {
+            let (misses, all) = (count(misses), count(all));
+            let rate = if all.value == Some(0.0) {
+                Reading::missing("0 were counted")
+            } else {
+                misses.with(&all, |misses, all| misses / all)
+            };
+            push!(out, "{label}: {}\n", fixed(&rate, 2));
+        }
+    }
+}
+
+/// With so many decimals, or why there is none.
+fn fixed(reading: &Reading, decimals: usize) -> String {
+    let printed = || reading.printed();
+    reading
+        .value
+        .map_or_else(printed, |value| format!("{value:.decimals$}"))
+}
+
+fn title(out: &mut String, dashes: usize, text: &str) {
+    let dashes = "-".repeat(dashes);
+    push!(out, "{dashes}{text}{dashes}\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::HostReport;
+
+    #[test]
+    fn the_report_reads_back_and_has_a_reason_for_all_that_is_missing() {
+        let none = || Reading::missing("perf_event_open LLC-loads: ENOENT");
+        let measured = HostMeasurement {
+            schema: HOST_SCHEMA,
+            seconds: 3.0,
+            cpus: BTreeMap::from([(0, 0.25), (1, 0.75)]),
+            figures: vec![
+                HostFigure::new(RUN_DELAY, Reading::known(0.02)),
+                HostFigure::new(STEAL, Reading::known(0.01)),
+                HostFigure::new(INTERFACE_DROPS, Reading::known(7.0)),
+            ],
+            sockets: BTreeMap::from([(
+                0,
+                IoRates {
+                    read_miss: Reading::known(0.0),
+                    write_miss: Reading::missing("no uncore_iio"),
+                },
+            )]),
+            nodes_mb_per_s: BTreeMap::from([(0, Reading::missing("no resctrl"))]),
+            events: vec![
+                HostFigure::new("L1-dcache-loads", Reading::known(200.0)),
+                HostFigure::new("L1-dcache-load-misses", Reading::known(50.0)),
+                HostFigure::new("LLC-loads", none()),
+            ],
+        };
+        let text = measured.text();
+        assert!(
+            text.contains("core 1 : 75.00%\navg_cpu_util: 50.00%\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("L1-dcache-load-misses-rate: 0.25\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("LLC-load-misses-rate: unavailable (not counted)\n"),
+            "{text}"
+        );
+        let report = HostReport::read(&text).unwrap();
+        assert_eq!(report.lost_cpu_share.value, Some(0.03));
+        assert_eq!(report.interface_drops.value, Some(7.0));
+        assert_eq!(
+            report.llc_load_miss.reason(),
+            "LLC-loads: perf_event_open LLC-loads: ENOENT"
+        );
+        assert_eq!(report.nodes_mb_per_s[&0].reason(), "no resctrl");
+        assert_eq!(report.sockets[&0].read_miss.value, Some(0.0));
+        assert_eq!(report.sockets[&0].write_miss.reason(), "no uncore_iio");
+        let json = serde_json::to_value(&measured).unwrap();
+        assert_eq!(json["events"][2]["value"], serde_json::Value::Null);
+        assert_eq!(
+            json["events"][2]["unavailable"],
+            "perf_event_open LLC-loads: ENOENT"
+        );
+    }
+}

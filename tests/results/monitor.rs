@@ -1,0 +1,171 @@
+//! `weir monitor`: figures of the host, from what the kernel counts to lines and exit codes.
+
+use std::process::{Child, Command};
+
+use serde_json::Value;
+
+use crate::stage::{Stage, WEIR, has, is_root, said, skip};
+
+/// A process that is ended with the test.
+struct Other(Child);
+
+impl Other {
+    fn start(script: &str) -> Self {
+        Self(Command::new("sh").args(["-c", script]).spawn().unwrap())
+    }
+
+    /// What weir says of it after a while.
+    fn figures(&self, stage: &Stage) -> Value {
+        let id = self.0.id().to_string();
+        let words = ["monitor", "-d", "0.2", "--pid", &id, "--format", "json"];
+        serde_json::from_str(&stage.say(&words).code(0).out).unwrap()
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn figure<'a>(of: &'a Value, name: &str) -> &'a Value {
+    let all = of["figures"].as_array().unwrap();
+    let found = all.iter().find(|figure| figure["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {of}"))
+}
+
+#[test]
+fn a_process_that_works_has_used_a_cpu_and_one_that_sleeps_has_not() {
+    let stage = Stage::new();
+    let busy = Other::start("while :; do :; done").figures(&stage);
+    let idle = Other::start("exec sleep 60").figures(&stage);
+    let used = |of: &Value| figure(of, "cpus_used")["value"].as_f64().unwrap();
+    assert!(used(&busy) > used(&idle), "{busy}");
+    assert!(used(&idle) < 0.01, "{idle}");
+    assert!(figure(&busy, "run_delay_share")["value"].is_f64(), "{busy}");
+    assert!(busy["seconds"].as_f64().unwrap() >= 0.2, "{busy}");
+}
+
+#[test]
+fn what_is_not_counted_is_null_with_a_reason_and_never_0_and_the_report_reads_back() {
+    let stage = Stage::new();
+    let said = stage
+        .say(&["monitor", "-d", "0.05", "--format", "json"])
+        .code(0);
+    let json: Value = serde_json::from_str(&said.out).unwrap();
+    let nodes = json["nodes_mb_per_s"].as_object().unwrap().values();
+    let events = json["events"].as_array().unwrap().iter();
+    let sockets = json["sockets"].as_object().unwrap().values();
+    let rates = sockets.flat_map(|rates| [&rates["read_miss"], &rates["write_miss"]]);
+    let mut missing = Vec::new();
+    for reading in nodes.chain(events).chain(rates) {
+        let reason = reading["unavailable"].as_str();
+        assert_eq!(reading["value"].is_null(), reason.is_some(), "{reading}");
+        assert!(reason.is_none_or(|reason| reason.len() > 5), "{reading}");
+        missing.extend(reading["name"].as_str().filter(|_| reason.is_some()));
+    }
+    stage
+        .say(&["monitor", "-d", "0.05", "-o", "report.rpt"])
+        .code(0);
+    let report = stage.read("report.rpt");
+    for event in missing {
+        let line = report
+            .lines()
+            .find(|line| line.starts_with(&format!("{event}: ")));
+        assert!(
+            line.unwrap().contains("unavailable (perf_event_open"),
+            "{report}"
+        );
+    }
+    stage.file("axio.log", include_str!("diagnose/seed-table.txt"));
+    let said = stage
+        .say(&["diagnose", "axio.log", "report.rpt", "--socket", "0"])
+        .code(0);
+    assert!(
+        !said.out.contains("D17 preempted: not evaluated"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn what_pcm_recorded_stands_in_the_report() {
+    let stage = Stage::new();
+    stage.file(
+        "pcie.csv",
+        "Skt,PCIRdCur,ItoM\n0,1000,2000,(Total)\n0,100,500,(Miss)\n0,900,1500,(Hit)\n",
+    );
+    stage.file(
+        "memory.txt",
+        "|-- NODE 0 Mem Read (MB/s) :   100.00 --|\n\
+         |-- NODE 0 Mem Write(MB/s) :    50.00 --|\n\
+         |-- NODE 0 Memory (MB/s):   150.00 --|\n",
+    );
+    let words = "monitor -d 0.05 --pcie pcie.csv --memory memory.txt";
+    let words: Vec<&str> = words.split(' ').collect();
+    let out = stage.say(&words).code(0).out;
+    for line in [
+        "IO Read Miss Rate: 0.10\n",
+        "IO Write Miss Rate: 0.25\n",
+        "Node0_total_bw:  150.000000\n",
+    ] {
+        assert!(out.contains(line), "{line}{out}");
+    }
+    stage.file("pcie.csv", "nothing\n");
+    let said = stage.say(&words).code(2);
+    assert!(
+        said.err.contains("pcie.csv:") && said.out.is_empty(),
+        "{}",
+        said.err
+    );
+}
+
+/// A wire whose other end takes only short packets; then a monitor, while one long packet is sent.
+const NETWORK: &str = "\
+ip link add weirA type veth peer name weirB
+ip addr add 10.77.0.1/24 dev weirA
+ip link set weirA up
+ip link set weirB mtu 500 up
+ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev weirA
+(sleep 0.3; head -c 1000 /dev/zero > /dev/udp/10.77.0.2/9) &
+\"$@\"
+";
+
+#[test]
+fn packets_that_an_interface_dropped_are_counted_with_its_name() {
+    let why = "packets that an interface drops";
+    if !is_root() {
+        return skip(why, "network namespaces need root");
+    }
+    if let Some(missing) = ["unshare", "ip", "bash"].iter().find(|name| !has(name)) {
+        return skip(why, &format!("no {missing}"));
+    }
+    let stage = Stage::new();
+    let mut command = stage.command("unshare");
+    command.args([
+        "--net", "bash", "-ec", NETWORK, "bash", WEIR, "monitor", "-d", "1.5",
+    ]);
+    let said = said(command).code(0);
+    // The end that sends counts it too, on some kernels.
+    let line = "interface_drops weirB: 1.0\n";
+    assert!(said.out.contains(line), "{}{}", said.out, said.err);
+    assert!(!said.out.contains("interface_drops: 0.0"), "{}", said.out);
+}
+
+#[test]
+fn a_process_that_is_not_there_and_a_file_that_cannot_be_written_are_named() {
+    let stage = Stage::new();
+    let said = stage.say(&["monitor", "--pid", "4194304"]).code(3);
+    assert!(said.err.contains("--pid 4194304: there is no such process"));
+    let said = stage.say(&["monitor", "-o", "no/where.rpt"]).code(2);
+    assert!(said.err.contains("no/where.rpt"), "{}", said.err);
+    let said = stage
+        .say(&["monitor", "-d", "0.01", "-o", "/dev/full"])
+        .code(1);
+    assert!(
+        said.err.contains("/dev/full: No space left"),
+        "{}",
+        said.err
+    );
+}
