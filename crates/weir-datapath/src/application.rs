@@ -17,7 +17,7 @@ use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
 use crate::pace::Pace;
 use crate::partial::{Added, Packets, Partials};
-use crate::pool::{BufferReceiver, BufferSender, Pool};
+use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 
 mod answering;
 
@@ -57,9 +57,10 @@ pub(crate) struct Application<W> {
     /// When messages are to begin, where a rate says so.
     pace: Option<Pace>,
     partials: Partials,
-    /// Messages that are whole and were not taken yet; their lists of packets, to be used again.
+    /// Messages that are whole and were not taken yet.
     whole: VecDeque<Packets>,
-    spare: Vec<Packets>,
+    /// The packets of the message that a server answers, kept for its room.
+    answered: Packets,
     batch_tx: usize,
     batch_rx: usize,
     tx_timer: FlushTimer,
@@ -74,6 +75,35 @@ pub(crate) struct Application<W> {
     new_buffers: bool,
     first_port: u16,
     scale: Scale,
+}
+
+/// How long answers took that were seen together: messages that were made together have one time.
+#[derive(Clone, Copy, Debug)]
+struct AnswerTimes {
+    seen: u64,
+    stamp: u64,
+    messages: u64,
+}
+
+impl AnswerTimes {
+    fn new(seen: u64) -> Self {
+        Self {
+            seen,
+            stamp: 0,
+            messages: 0,
+        }
+    }
+
+    /// Records those of a stamp.
+    fn record(&mut self, scale: Scale, counts: &mut ThreadCounts) {
+        if self.messages > 0 {
+            let ticks = ticks_since(self.stamp, self.seen);
+            counts
+                .latency
+                .record_n(scale.to_nanos(ticks), self.messages);
+            self.messages = 0;
+        }
+    }
 }
 
 impl<W: MessageWork> Application<W> {
@@ -105,7 +135,7 @@ impl<W: MessageWork> Application<W> {
                 .then(|| Pace::new(work.messages_per_s, parts.turn, scale)),
             partials: Partials::default(),
             whole: VecDeque::new(),
-            spare: Vec::new(),
+            answered: Packets::new(),
             batch_tx: work.batches.application_tx as usize,
             batch_rx: work.batches.application_rx as usize,
             tx_timer: FlushTimer::default(),
@@ -333,18 +363,20 @@ impl<W: MessageWork> Application<W> {
         self.whole.len()
     }
 
-    /// The packets of the next message.
-    fn next_message(&mut self) -> Option<Packets> {
+    /// Puts the packets of the next message into an empty list; whether there is one.
+    #[inline]
+    fn next_message(&mut self, into: &mut Packets) -> bool {
         if let Some(packets) = self.whole.pop_front() {
-            return Some(packets);
+            *into = packets;
+            return true;
         }
         if self.taken_packets > 1 {
-            return None;
+            return false;
         }
-        let buffer = self.rx.pop()?;
-        let mut packets = self.spare.pop().unwrap_or_default();
-        packets.push(buffer);
-        Some(packets)
+        let buffer = self.rx.pop();
+        let has_one = buffer.is_some();
+        into.extend(buffer);
+        has_one
     }
 
     /// A client hears of its messages again: how many, and their packets.
@@ -355,25 +387,51 @@ impl<W: MessageWork> Application<W> {
         counts: &mut ThreadCounts,
     ) -> (usize, usize) {
         let (mut messages, mut count) = (0, 0);
-        while let Some(mut packets) = self.next_message() {
-            let header = packets.first();
-            let header = header.and_then(|first| PacketHeader::read(pool.memory.frame(first)));
-            if let Some(header) = header {
-                if self.outstanding.end(header.message) {
-                    counts.answered += 1;
-                    let ticks = ticks_since(header.stamp, seen);
-                    counts.latency.record(self.scale.to_nanos(ticks));
-                } else {
-                    counts.late += 1;
-                }
+        let mut times = AnswerTimes::new(seen);
+        while let Some(mut packets) = self.whole.pop_front() {
+            if let Some(first) = packets.first() {
+                self.hear(first, pool, counts, &mut times);
             }
             messages += 1;
             count += packets.len();
             packets.drain(..).for_each(|buffer| pool.free(buffer));
-            self.spare.push(packets);
         }
+        // A message of one packet needs no list of them.
+        while self.taken_packets == 1
+            && let Some(buffer) = self.rx.pop()
+        {
+            self.hear(&buffer, pool, counts, &mut times);
+            pool.free(buffer);
+            messages += 1;
+            count += 1;
+        }
+        times.record(self.scale, counts);
         self.rx.release();
         (messages, count)
+    }
+
+    /// An answer by its first packet.
+    #[inline]
+    fn hear(
+        &mut self,
+        first: &PacketBuffer,
+        pool: &Pool,
+        counts: &mut ThreadCounts,
+        times: &mut AnswerTimes,
+    ) {
+        let Some(header) = PacketHeader::read(pool.memory.frame(first)) else {
+            return;
+        };
+        if self.outstanding.end(header.message) {
+            counts.answered += 1;
+            if times.stamp != header.stamp {
+                times.record(self.scale, counts);
+                times.stamp = header.stamp;
+            }
+            times.messages += 1;
+        } else {
+            counts.late += 1;
+        }
     }
 
     /// Messages whose answer does not come any more.
@@ -384,10 +442,10 @@ impl<W: MessageWork> Application<W> {
         }
     }
 
-    /// The common beginning is at this tick.
-    pub(crate) fn begin(&mut self, began: u64) {
+    /// The common beginning and end are at these ticks.
+    pub(crate) fn begin(&mut self, began: u64, until: u64) {
         if let Some(pace) = &mut self.pace {
-            pace.begin(began);
+            pace.begin(began, until);
         }
     }
 

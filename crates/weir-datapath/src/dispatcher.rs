@@ -237,6 +237,9 @@ impl<L: PacketLink> Dispatcher<L> {
                 .saturating_sub(u32::try_from(received).unwrap_or(0));
         }
         received += self.take_handed();
+        for buffer in &self.rx {
+            pool.memory.prefetch(buffer);
+        }
         let burst = steps.step();
         if received == 0 {
             counts.dispatch_rx.empty();

@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 /// Uses of a slot that are told apart.
 const USES: u16 = 1 << 12;
 
+/// No clock comes so far.
+const FREE: u64 = u64::MAX;
+
 /// Messages in flight.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
@@ -25,9 +28,16 @@ pub(crate) struct Outstanding {
 #[derive(Debug)]
 struct Slots {
     free: VecDeque<u16>,
-    /// Per slot: when its message was sent, and which use that is; none where it is free.
-    sent: Vec<Option<u64>>,
-    uses: Vec<u16>,
+    all: Vec<Slot>,
+}
+
+/// A place of a message: beside each other what is looked at together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// When its message was sent; [`FREE`] where it has none.
+    sent: u64,
+    /// Which use of it that is.
+    uses: u16,
 }
 
 impl Outstanding {
@@ -36,8 +46,13 @@ impl Outstanding {
         let most = u16::try_from(most).unwrap_or(u16::MAX);
         let slots = (most > 0).then(|| Slots {
             free: (0..most).collect(),
-            sent: vec![None; usize::from(most)],
-            uses: vec![0; usize::from(most)],
+            all: vec![
+                Slot {
+                    sent: FREE,
+                    uses: 0
+                };
+                usize::from(most)
+            ],
         });
         Self {
             slots,
@@ -57,7 +72,7 @@ impl Outstanding {
 
     /// Messages without an answer, as far as they are known.
     pub(crate) fn count(&self) -> usize {
-        let known = |slots: &Slots| slots.sent.len() - slots.free.len();
+        let known = |slots: &Slots| slots.all.len() - slots.free.len();
         self.slots.as_ref().map_or(self.open, known)
     }
 
@@ -70,9 +85,9 @@ impl Outstanding {
             return Some(self.origin | self.next);
         };
         let slot = slots.free.pop_front()?;
-        let at = usize::from(slot);
-        slots.sent[at] = Some(now);
-        Some(self.origin | u32::from(slots.uses[at]) << 16 | u32::from(slot))
+        let place = slots.all.get_mut(usize::from(slot))?;
+        place.sent = now;
+        Some(self.origin | u32::from(place.uses) << 16 | u32::from(slot))
     }
 
     /// An answer has come; whether it was expected.
@@ -84,9 +99,10 @@ impl Outstanding {
             return is_expected;
         };
         let slot = u16::try_from(message & 0xffff).unwrap_or(u16::MAX);
-        let at = usize::from(slot);
-        let is_expected = slots.sent.get(at).is_some_and(Option::is_some)
-            && u32::from(slots.uses[at]) == message >> 16 & 0xfff;
+        let place = slots.all.get(usize::from(slot));
+        let is_expected = place.is_some_and(|place| {
+            place.sent != FREE && u32::from(place.uses) == message >> 16 & 0xfff
+        });
         if is_expected {
             slots.release(slot);
         }
@@ -106,8 +122,8 @@ impl Outstanding {
         let Some(slots) = &mut self.slots else {
             return 0;
         };
-        let is_old = |sent: &Option<u64>| sent.is_some_and(|at| now.saturating_sub(at) >= patience);
-        let old = slots.sent.iter().zip(0..).filter(|(sent, _)| is_old(sent));
+        let is_old = |slot: &Slot| slot.sent != FREE && now.saturating_sub(slot.sent) >= patience;
+        let old = slots.all.iter().zip(0..).filter(|(slot, _)| is_old(slot));
         let old: Vec<u16> = old.map(|(_, slot)| slot).collect();
         for slot in &old {
             slots.release(*slot);
@@ -118,10 +134,11 @@ impl Outstanding {
 
 impl Slots {
     fn release(&mut self, slot: u16) {
-        let at = usize::from(slot);
-        self.sent[at] = None;
-        self.uses[at] = (self.uses[at] + 1) % USES;
-        self.free.push_back(slot);
+        if let Some(place) = self.all.get_mut(usize::from(slot)) {
+            place.sent = FREE;
+            place.uses = (place.uses + 1) % USES;
+            self.free.push_back(slot);
+        }
     }
 }
 

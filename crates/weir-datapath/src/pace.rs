@@ -13,8 +13,10 @@ const FRACTION: u32 = 32;
 /// The messages of one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Of the common beginning.
+    /// Of the common beginning, and of the end: a thread that comes late to it begins nothing that was due
+    /// behind it.
     began: u64,
+    until: u64,
     /// Between messages of this thread, and when its next is due after the beginning; in parts of ticks.
     period: u128,
     next: u128,
@@ -29,20 +31,22 @@ impl Pace {
         let of_all = (hour << FRACTION) / (u128::from(per_s.max(1)) * 3600);
         Self {
             began: 0,
+            until: u64::MAX,
             period: (of_all * clients.max(1) as u128).max(1),
             next: of_all * turn as u128,
             taken: 0,
         }
     }
 
-    pub(crate) fn begin(&mut self, began: u64) {
+    pub(crate) fn begin(&mut self, began: u64, until: u64) {
         self.began = began;
+        self.until = until;
     }
 
     /// How many are due at a tick and were not taken.
     #[inline]
     pub(crate) fn due(&self, now: u64) -> usize {
-        let since = u128::from(now.saturating_sub(self.began)) << FRACTION;
+        let since = u128::from(now.min(self.until).saturating_sub(self.began)) << FRACTION;
         if since < self.next {
             return 0;
         }
@@ -73,7 +77,7 @@ mod tests {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
         let mut paces = [0, 1].map(|turn| Pace::new(3, (turn, 2), scale));
         for pace in &mut paces {
-            pace.begin(1000);
+            pace.begin(1000, u64::MAX);
         }
         let third = 1_000_000_000 / 3;
         assert_eq!(paces.map(|pace| pace.due(1000)), [1, 0]);
@@ -83,5 +87,16 @@ mod tests {
         let ticks = [0, 1, 0, 1].map(|turn: usize| paces[turn].take() - 1000);
         assert_eq!(ticks, [0, third, 2 * third, 3 * third]);
         assert_eq!(paces[0].intended(1_000_000_100), 2);
+    }
+
+    #[test]
+    fn nothing_is_due_behind_the_end_however_late_it_is_looked_at() {
+        let scale = Scale::from_slope(1, Nanos(1)).unwrap();
+        let mut pace = Pace::new(3, (0, 1), scale);
+        pace.begin(1000, 1_000_001_000 - 1);
+        assert_eq!(
+            (pace.due(9_000_000_000), pace.intended(9_000_000_000)),
+            (3, 3)
+        );
     }
 }

@@ -131,7 +131,11 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         self.since = began;
         self.progress = (0, began);
         if let Some(part) = &mut self.parts.application {
-            part.begin(began);
+            let whole = self
+                .times
+                .duration
+                .saturating_mul(u64::from(self.work.iterations));
+            part.begin(began, began.saturating_add(whole));
         }
         let is_whole = can_begin && self.measure(began, worker);
         worker.end_now();

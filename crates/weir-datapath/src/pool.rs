@@ -15,19 +15,50 @@ use std::sync::Arc;
 use weir_sys::ring::{Consumer, HeapRing, Producer, heap_ring};
 
 /// Bytes of a buffer: the largest frame, and room to the next whole line.
-pub(crate) const BUFFER_BYTES: usize = 2300;
+pub(crate) const BUFFER_BYTES: usize = 2304;
 
-/// The right to a buffer. There is one for each, and it cannot be copied.
+/// The right to a buffer. There is one for each, and it cannot be copied. How much of the buffer is a frame
+/// travels with it, so that nobody needs a cache line of the memory to know it.
 #[derive(Debug)]
 #[must_use = "a buffer that nobody frees is lost to its pool"]
-pub(crate) struct PacketBuffer(u32);
+pub(crate) struct PacketBuffer(u64);
 
-/// A buffer: how much of it is a frame, and its bytes.
-#[repr(align(128))]
-struct Slot {
-    length: u16,
-    bytes: [u8; BUFFER_BYTES],
+/// A token is one word, as it stands in rings, so that it moves by whole loads and stores: its buffer, then
+/// the pool that this comes from, then bytes of its frame.
+#[expect(clippy::cast_possible_truncation, reason = "each takes its own bits")]
+impl PacketBuffer {
+    const HOME_AT: u32 = 32;
+    const LENGTH_AT: u32 = 48;
+
+    fn new(place: u32, home: u16) -> Self {
+        Self(u64::from(place) | u64::from(home) << Self::HOME_AT)
+    }
+
+    #[inline]
+    fn place(&self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[inline]
+    fn home(&self) -> u16 {
+        (self.0 >> Self::HOME_AT) as u16
+    }
+
+    #[inline]
+    fn length(&self) -> usize {
+        usize::from((self.0 >> Self::LENGTH_AT) as u16).min(BUFFER_BYTES)
+    }
+
+    #[inline]
+    fn set_length(&mut self, length: usize) {
+        let rest = self.0 & ((1 << Self::LENGTH_AT) - 1);
+        self.0 = rest | (length as u64) << Self::LENGTH_AT;
+    }
 }
+
+/// The bytes of a buffer.
+#[repr(align(128))]
+struct Slot([u8; BUFFER_BYTES]);
 
 /// The memory of all pools of a run.
 pub(crate) struct PacketMemory {
@@ -51,13 +82,13 @@ impl fmt::Debug for PacketMemory {
 
 impl PacketMemory {
     fn slot(&self, buffer: &PacketBuffer) -> &Slot {
-        let cell = self.slots[buffer.0 as usize].get();
+        let cell = self.slots[buffer.place()].get();
         // SAFETY: the borrowed token is the only one of this slot, so nobody else writes meanwhile.
         unsafe { &*cell }
     }
 
     fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut Slot {
-        let cell = self.slots[buffer.0 as usize].get();
+        let cell = self.slots[buffer.place()].get();
         // SAFETY: the token is the only one of this slot and is borrowed exclusively, so nobody else reads
         // or writes meanwhile.
         unsafe { &mut *cell }
@@ -66,15 +97,14 @@ impl PacketMemory {
     /// The frame in a buffer.
     #[inline]
     pub(crate) fn frame<'a>(&'a self, buffer: &'a PacketBuffer) -> &'a [u8] {
-        let slot = self.slot(buffer);
-        &slot.bytes[..usize::from(slot.length).min(BUFFER_BYTES)]
+        &self.slot(buffer).0[..buffer.length()]
     }
 
     /// The same, to write.
     #[inline]
     pub(crate) fn frame_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut [u8] {
-        let slot = self.slot_mut(buffer);
-        &mut slot.bytes[..usize::from(slot.length).min(BUFFER_BYTES)]
+        let length = buffer.length();
+        &mut self.slot_mut(buffer).0[..length]
     }
 
     /// Makes the frame so long, and gives it to be written; what is in it stays.
@@ -84,24 +114,40 @@ impl PacketMemory {
         buffer: &'a mut PacketBuffer,
         length: usize,
     ) -> &'a mut [u8] {
-        let slot = self.slot_mut(buffer);
         let length = length.min(BUFFER_BYTES);
-        slot.length = u16::try_from(length).unwrap_or(u16::MAX);
-        &mut slot.bytes[..length]
+        buffer.set_length(length);
+        &mut self.slot_mut(buffer).0[..length]
+    }
+
+    /// Asks for the first line of a buffer, to be written: its packet was written by another core and is soon
+    /// changed by this one.
+    #[inline]
+    pub(crate) fn prefetch(&self, buffer: &PacketBuffer) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let address = self.slots[buffer.place()].get();
+            // SAFETY: a prefetch reads and writes nothing that the program can see and never faults; a
+            // processor without it takes it for no instruction.
+            unsafe {
+                core::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags));
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = buffer;
     }
 }
 
 /// The end of a ring that buffers go into.
 #[derive(Debug)]
-pub(crate) struct BufferSender(Producer<Arc<HeapRing<u32>>>);
+pub(crate) struct BufferSender(Producer<Arc<HeapRing<u64>>>);
 
 /// The end of a ring that buffers come out of.
 #[derive(Debug)]
-pub(crate) struct BufferReceiver(Consumer<Arc<HeapRing<u32>>>);
+pub(crate) struct BufferReceiver(Consumer<Arc<HeapRing<u64>>>);
 
 /// Both ends of a ring of buffers.
 pub(crate) fn buffer_ring(slots: u32) -> (BufferSender, BufferReceiver) {
-    let (producer, consumer) = heap_ring::<u32>(slots);
+    let (producer, consumer) = heap_ring::<u64>(slots);
     (BufferSender(producer), BufferReceiver(consumer))
 }
 
@@ -152,7 +198,7 @@ impl BufferReceiver {
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) memory: Arc<PacketMemory>,
-    home: u32,
+    home: u16,
     free: Vec<PacketBuffer>,
     /// Own buffers that others freed.
     returns: Vec<BufferReceiver>,
@@ -164,29 +210,31 @@ pub(crate) struct Pool {
 
 /// The pools of so many threads, and the memory behind them.
 pub(crate) fn pools(threads: u32, per_pool: u32) -> Vec<Pool> {
-    let slot = |_| {
-        UnsafeCell::new(Slot {
-            length: 0,
-            bytes: [0; BUFFER_BYTES],
-        })
-    };
+    let slot = |_| UnsafeCell::new(Slot([0; BUFFER_BYTES]));
     let all = threads.saturating_mul(per_pool);
     let memory = Arc::new(PacketMemory {
         slots: (0..all).map(slot).collect(),
         per_pool,
     });
-    let mut tokens = (0..all).map(PacketBuffer);
+    let tokens = |home: u16| {
+        let first = u32::from(home).saturating_mul(per_pool);
+        let token = move |place| PacketBuffer::new(place, home);
+        (first..first.saturating_add(per_pool).min(all))
+            .map(token)
+            .collect()
+    };
     let of = |home| Pool {
         memory: Arc::clone(&memory),
         home,
-        free: tokens.by_ref().take(per_pool as usize).collect(),
+        free: tokens(home),
         returns: Vec::new(),
         others: Vec::new(),
         has_freed: false,
     };
-    let mut pools: Vec<Pool> = (0..threads).map(of).collect();
-    for from in 0..threads as usize {
-        for to in 0..threads as usize {
+    let homes = 0..u16::try_from(threads).unwrap_or(u16::MAX);
+    let mut pools: Vec<Pool> = homes.map(of).collect();
+    for from in 0..pools.len() {
+        for to in 0..pools.len() {
             if from == to {
                 pools[from].others.push(None);
                 continue;
@@ -222,12 +270,12 @@ impl Pool {
     /// Frees a buffer of any pool.
     #[inline]
     pub(crate) fn free(&mut self, buffer: PacketBuffer) {
-        let home = buffer.0 / self.memory.per_pool.max(1);
+        let home = buffer.home();
         if home == self.home {
             self.free.push(buffer);
             return;
         }
-        if let Some(Some(way)) = self.others.get_mut(home as usize)
+        if let Some(Some(way)) = self.others.get_mut(usize::from(home))
             && way.push(buffer).is_ok()
         {
             self.has_freed = true;

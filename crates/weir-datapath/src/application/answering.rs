@@ -19,15 +19,16 @@ impl<W: MessageWork> Application<W> {
     ) -> (usize, usize) {
         let ports = self.ports();
         let (mut taken, mut count) = (0, 0);
+        let mut packets = std::mem::take(&mut self.answered);
         for _ in 0..messages {
             let needs_new = self.needs_new_buffers();
             if needs_new && !pool.has(self.form.packets as usize) {
                 counts.rounds_without_buffers += 1;
                 break;
             }
-            let Some(mut packets) = self.next_message() else {
+            if !self.next_message(&mut packets) {
                 break;
-            };
+            }
             count += packets.len();
             taken += 1;
             let verdict = self.handler.take(&pool.memory, &packets);
@@ -36,8 +37,8 @@ impl<W: MessageWork> Application<W> {
                 self.answer(&mut packets, needs_new, ports, pool, counts);
             }
             packets.drain(..).for_each(|buffer| pool.free(buffer));
-            self.spare.push(packets);
         }
+        self.answered = packets;
         self.rx.release();
         self.tx.publish();
         (taken, count)
