@@ -37,6 +37,7 @@ fuzz_target!(|data: &[u8]| {
             output::ending(&PacketPathOutcome::default(), work);
         }
         Ok(Action::Print { code, .. }) => assert!(code < 2),
+        Ok(Action::Elsewhere { words, .. }) => assert!(!words.is_empty()),
         Err(refusal) => assert!([LACKS, USAGE].contains(&refusal.code), "{refusal}"),
     }
 });

@@ -166,8 +166,8 @@ fn bad_words_are_refused_by_name_before_anything_runs() {
         ),
         (&["axio", "verfy"], "did you mean `weir axio verify`?"),
         (
-            &["axio", "tools", "-d", "log"],
-            "here configurations are run, verified (-v) and printed (-p)",
+            &["axio", "-d", "log"],
+            "--diagnose acts only with `weir axio tools`",
         ),
     ] {
         stage.say(words).code(2).err(why);

@@ -10,6 +10,7 @@ mod bad_input;
 mod dpdk;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod tools;
 mod two_sides;
 mod xdp;
 

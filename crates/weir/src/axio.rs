@@ -16,7 +16,7 @@ use weir_schema::{Announcement, PathSide, RunResult, TargetsPerRank};
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::progress::{ProgressMode, ProgressObserver};
-use crate::{Outcome, output, run as run_door, session, signals};
+use crate::{Outcome, diagnose, output, run as run_door, session, signals, tune};
 
 /// The longest configuration that is read.
 const LONGEST_CONFIG: u64 = 16 << 20;
@@ -35,6 +35,22 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             } else {
                 code.max(1)
             })
+        }
+        Action::Elsewhere {
+            out,
+            err,
+            verb,
+            words,
+        } => {
+            output::error(&err);
+            if !output::print(&out) {
+                return Ok(1);
+            }
+            if verb == "tune" {
+                tune::run(&words)
+            } else {
+                diagnose::run(&words)
+            }
         }
         Action::Run(run) => {
             for note in &run.notes {

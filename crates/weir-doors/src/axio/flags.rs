@@ -8,8 +8,6 @@ const LOOK: &str = "Instead of a run";
 const MEASURE: &str = "Measuring";
 const OUTPUT: &str = "Output";
 
-const NO_DIAGNOSIS: &str = "here configurations are run, verified (-v) and printed (-p)";
-
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
     Flag::with_value("config", "FILE", CONFIG, "The configuration file").letter('c'),
@@ -50,15 +48,33 @@ pub const FLAGS: &[Flag] = &[
     .letter('v'),
     Flag::switch("print", LOOK, "Print the tunable numbers").letter('p'),
     Flag::switch("show-plan", LOOK, "Print the plan as JSON and run nothing"),
-    Flag::with_value("diagnose", "LOG", LOOK, "Say where the pipeline waits")
-        .letter('d')
-        .refused(NO_DIAGNOSIS),
-    Flag::with_value("metric", "REPORT", LOOK, "What the host's counters said")
-        .letter('m')
-        .refused(NO_DIAGNOSIS),
-    Flag::with_value("tune", "N", LOOK, "Look for better numbers")
-        .letter('t')
-        .refused(NO_DIAGNOSIS),
+    Flag::with_value(
+        "diagnose",
+        "LOG",
+        LOOK,
+        "As `tools`: say what holds the path back, as weir diagnose",
+    )
+    .letter('d'),
+    Flag::with_value(
+        "metric",
+        "REPORT",
+        LOOK,
+        "As `tools`: the report of the host, as of weir monitor",
+    )
+    .letter('m'),
+    Flag::with_value(
+        "tune",
+        "N",
+        LOOK,
+        "As `tools`: search for better batches in so many trials, as weir tune",
+    )
+    .letter('t'),
+    Flag::switch(
+        "list-packages",
+        LOOK,
+        "As `tools`: print what to install for links that are not part of weir",
+    )
+    .letter('i'),
     Flag::with_value(
         "stage-timing",
         "WHICH",

@@ -13,6 +13,7 @@ mod plan;
 mod role;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod verify;
 
 use clap::Command;
@@ -76,6 +77,17 @@ pub enum Action {
         /// The exit code.
         code: u8,
     },
+    /// Print this, then what another door does with its words.
+    Elsewhere {
+        /// On standard output.
+        out: String,
+        /// On standard error.
+        err: String,
+        /// The other door.
+        verb: &'static str,
+        /// Its words.
+        words: Vec<String>,
+    },
     /// A run.
     Run(Box<AxioRun>),
 }
@@ -117,6 +129,9 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let given = GivenFlags::of_matches(FLAGS, &matches);
     refuse_unavailable(&given)?;
     let is_tool = verb == "tools";
+    if tools::has_own(&given, is_tool)? && given.has("list-packages") {
+        return Ok(tools::packages());
+    }
     let only_looks = is_tool || verb == "verify" || given.has("verify") || given.has("print");
     let Some((name, text)) = source(&given, environment)? else {
         return no_file(only_looks);
@@ -144,9 +159,11 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let supposed = role.as_ref().map_or(AxioRole::Loopback, |role| *role);
     let mut asked = plan::workload(&config, supposed).map_err(refused)?;
     role?;
+    if tools::has_own(&given, is_tool)? {
+        return Ok(tools::carry_out(&given, &name, &config));
+    }
     if only_looks {
-        let verifies = verb == "verify" || given.has("verify");
-        return Ok(look(&config, &given, verifies));
+        return Ok(look(&config, given.has("print"), verb == "verify", &given));
     }
     if let Some(percent) = given.text("inject-loss") {
         asked.work.dropped_per_million = per_million(percent)?;
@@ -167,16 +184,12 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
 
 /// What is said where no file is named: by a verb that only looks, as the older tools do.
 fn no_file(only_looks: bool) -> Result<Action, Refusal> {
-    let why = "Please specify the configuration file via -c";
     if only_looks {
-        return Ok(Action::Print {
-            out: String::new(),
-            err: format!("[ERROR] {why}\n"),
-            code: 1,
-        });
+        return Ok(tools::error(tools::NO_CONFIG));
     }
     let more = "\n  help: `weir axio --example echo` needs none";
-    Err(Refusal::usage(format!("{}{more}", lower_first(why))))
+    let why = lower_first(tools::NO_CONFIG);
+    Err(Refusal::usage(format!("{why}{more}")))
 }
 
 /// What is waited for before anything is seen.
@@ -298,17 +311,17 @@ fn source(
 }
 
 /// `-v` and `-p`.
-fn look(config: &AxioConfig, given: &GivenFlags, verifies: bool) -> Action {
+fn look(config: &AxioConfig, prints: bool, verifies: bool, given: &GivenFlags) -> Action {
     let numbers = plan::tunable(config);
     let mut out = String::new();
-    if given.has("print") {
+    if prints {
         out += &plan::tunable_lines(&numbers);
     }
     let (mut err, mut code) = (String::new(), 0);
     for note in notes_of(config) {
         push!(err, "note: {note}\n");
     }
-    if verifies {
+    if verifies || given.has("verify") {
         let found = verify::verify(config, &numbers);
         for warning in &found.warnings {
             push!(err, "warning: {warning}\n");

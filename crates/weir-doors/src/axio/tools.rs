@@ -1,0 +1,125 @@
+//! `weir axio tools`: the words of the Axio emulator's own tools, carried out by the doors that do the same.
+//!
+//! In: given flags. Out: what is printed, or the words of `weir diagnose` or `weir tune`. Not here: `-v` and
+//! `-p` alone, which every verb takes.
+
+use super::{Action, AxioConfig, look};
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// Flags that only the tools have.
+const OWN: [&str; 4] = ["diagnose", "metric", "tune", "list-packages"];
+
+const DIAGNOSE: &str = "diagnose";
+
+/// Keys that `-t` varies, all by the same values.
+const VARIED: [&str; 6] = [
+    "kAppTxMsgBatchSize",
+    "kAppRxMsgBatchSize",
+    "kDispTxBatchSize",
+    "kDispRxBatchSize",
+    "kNICTxPostSize",
+    "kNICRxPostSize",
+];
+
+/// What a machine needs for links that are not part of weir: Debian's packages.
+const PACKAGES: &str = "\
+dpdk libdpdk-dev   links by DPDK: make -C native/dpdk
+linux-perf         counters of the processor for weir diagnose --perf
+";
+
+/// What is said where no configuration is named.
+pub(super) const NO_CONFIG: &str = "Please specify the configuration file via -c";
+
+/// A mistake, in the words and with the exit code of the older tools.
+pub(super) fn error(why: &str) -> Action {
+    Action::Print {
+        out: String::new(),
+        err: format!("[ERROR] {why}\n"),
+        code: 1,
+    }
+}
+
+/// Looks whether the words ask for what only the tools do.
+///
+/// # Errors
+/// Such a flag at another verb.
+pub(super) fn has_own(given: &GivenFlags, is_tool: bool) -> Result<bool, Refusal> {
+    let flag = OWN.into_iter().find(|flag| given.has(flag));
+    match flag {
+        Some(flag) if !is_tool => Err(Refusal::usage(format!(
+            "--{flag} acts only with `weir axio tools`"
+        ))),
+        flag => Ok(flag.is_some()),
+    }
+}
+
+/// What the tools alone do with a configuration. `-v`, and `-p` of a search, come first.
+pub(super) fn carry_out(given: &GivenFlags, file: &str, config: &AxioConfig) -> Action {
+    let elsewhere = if let Some(trials) = given.text("tune") {
+        tune(given, config, (file, trials))
+    } else {
+        diagnose(given, file)
+    };
+    let (verb, words) = match elsewhere {
+        Ok(elsewhere) => elsewhere,
+        Err(why) => return error(why),
+    };
+    let is_figure = verb == DIAGNOSE;
+    match look(config, given.has("print") && !is_figure, false, given) {
+        Action::Print { out, err, code: 0 } => Action::Elsewhere {
+            out,
+            err,
+            verb,
+            words,
+        },
+        other => other,
+    }
+}
+
+/// What `-i` prints.
+pub(super) fn packages() -> Action {
+    Action::Print {
+        out: PACKAGES.to_owned(),
+        err: String::new(),
+        code: 0,
+    }
+}
+
+type Elsewhere = (&'static str, Vec<String>);
+
+/// The words of `weir diagnose`.
+fn diagnose(given: &GivenFlags, file: &str) -> Result<Elsewhere, &'static str> {
+    let log = given.text("diagnose");
+    let log = log.ok_or("Please specify the log file via -d")?;
+    let report = given.text("metric");
+    let report = report.ok_or("Please specify the metric file via -m")?;
+    let words = [log, report, "-c", file].map(str::to_owned);
+    let figures = given.has("print").then(|| "-p".to_owned());
+    Ok((DIAGNOSE, words.into_iter().chain(figures).collect()))
+}
+
+/// The words of `weir tune`.
+fn tune(
+    given: &GivenFlags,
+    config: &AxioConfig,
+    (file, trials): (&str, &str),
+) -> Result<Elsewhere, &'static str> {
+    if given.has("diagnose") || given.has("metric") {
+        return Err("-t measures and diagnoses itself: leave out -d and -m");
+    }
+    let mut words = ["--metric", "packet rate", "--trials", trials, "-c", file]
+        .map(str::to_owned)
+        .to_vec();
+    for key in VARIED {
+        let values = format!("{key}=1,4,8,16,32,64,128,256,512");
+        words.extend(["--vary".to_owned(), values]);
+    }
+    words.extend(["--", "axio", "-c", "{config}"].map(str::to_owned));
+    let sides = ["server", "client", "loopback"];
+    let side = sides.into_iter().find(|side| given.has(side));
+    let has_role = config.values.contains_key("role");
+    let side = side.or_else(|| (!has_role).then_some("loopback"));
+    words.extend(side.map(|side| format!("--{side}")));
+    Ok(("tune", words))
+}

@@ -1,0 +1,143 @@
+//! The tools of the older emulator, by their own commands and words.
+
+use std::process::Command;
+
+use crate::stage::{Said, Stage, WEIR, has, root, said, skip};
+
+const TABLE: &str = include_str!("../results/diagnose/seed-table.txt");
+const WORKSPACES: &str = include_str!("../results/diagnose/seed-workspaces.txt");
+const REPORT: &str = include_str!("../results/diagnose/seed-report.rpt");
+
+const BATCHES: [&str; 6] = [
+    "kAppTxMsgBatchSize",
+    "kAppRxMsgBatchSize",
+    "kDispTxBatchSize",
+    "kDispRxBatchSize",
+    "kNICTxPostSize",
+    "kNICRxPostSize",
+];
+
+/// A core with everything in batches of one, and the name of a device.
+fn config() -> String {
+    let batches = BATCHES.map(|key| format!("{key} : 1\n")).concat();
+    format!(
+        "# one core\n{batches}device_name : mlx5_0\nkAppCoreNum : 1\nkDispQueueNum : 1\n\
+         numa : 1\niteration : 30\nduration : 0.1\n\
+         workload : 0 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n"
+    )
+}
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.file("axio.log", format!("{WORKSPACES}{TABLE}").repeat(30));
+    stage.file("report.rpt", REPORT);
+    stage.file("c", config());
+    stage
+}
+
+/// A script of those that stand for the older tools, with this build.
+fn script(stage: &Stage, name: &str, words: &[&str]) -> Said {
+    let mut command = Command::new(root().join("share/axio").join(name));
+    command.args(words).env("WEIR", WEIR);
+    command.current_dir(stage.path("."));
+    said(command)
+}
+
+#[test]
+fn the_script_of_the_tools_verifies_prints_and_diagnoses() {
+    if !has("python3") {
+        return skip("share/axio/toolchain/main.py", "no python3");
+    }
+    let stage = stage();
+    let before = stage.list();
+    let name = "toolchain/main.py";
+    let words = ["-c", "c", "-p", "-v", "-d", "axio.log", "-m", "report.rpt"];
+    let all = script(&stage, name, &words).code(0).out;
+    let begin = "==========Tunable Parameter Verification Passed==========\n\
+                 [INFO] Diagnosing the contention point for local......\n\
+                 ==========Performance Statistics==========\n\
+                 [DEBUG] End-to-end Throughput: 20.188\n";
+    assert!(all.starts_with(begin), "{all}");
+    let end = "[INFO] The most critical pipe phase is: disp_rx\n\
+               [INFO] The completion time < stall time. Contention point is C1.\n";
+    assert!(all.contains(end), "{all}");
+    let none = script(&stage, name, &["-d", "axio.log"]).code(1);
+    assert!(
+        none.err
+            .contains("[ERROR] Please specify the configuration file via -c")
+    );
+    let none = script(&stage, name, &["-c", "c", "-d", "axio.log"]).code(1);
+    assert!(
+        none.err
+            .contains("[ERROR] Please specify the metric file via -m")
+    );
+    let packages = script(&stage, name, &["-i"]).code(0);
+    assert!(packages.out.contains("libdpdk-dev"), "{}", packages.out);
+    assert_eq!(stage.list(), before);
+}
+
+#[test]
+fn the_script_of_the_monitor_writes_its_report_and_refuses_what_has_no_effect() {
+    let stage = Stage::new();
+    let copy = stage.path("record-host-metrics.sh");
+    let original = root().join("share/axio/scripts/host-metric/record-host-metrics.sh");
+    std::fs::copy(original, &copy).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = stage.command(&copy);
+        command.args(words).env("WEIR", WEIR).env("dur", "0.05");
+        said(command)
+    };
+    run(&[]).code(0);
+    let report = stage.read("reports/report.rpt");
+    for section in ["begin all measurement", "Socket 0", "llc performance"] {
+        assert!(report.contains(&format!("-{section}-")), "{report}");
+    }
+    let refused = run(&["-P"]).code(2);
+    assert!(refused.err.contains("no option -P"), "{}", refused.err);
+    assert!(
+        run(&["--dur", "none"])
+            .code(2)
+            .err
+            .contains("--duration none")
+    );
+}
+
+#[test]
+fn a_search_from_batches_of_one_finds_more_and_its_file_is_accepted() {
+    let stage = stage();
+    let one = config().replace("iteration : 30", "iteration : 1");
+    stage.file("c", one.replace("numa : 1\n", ""));
+    let said = stage.say(&["axio", "tools", "-c", "c", "-t", "20"]).code(0);
+    assert!(said.out.contains("written: c.out"), "{}", said.out);
+    let found = stage.read("c.out");
+    assert!(found.contains("device_name : mlx5_0\n"), "{found}");
+    // Where others use the machine too, noise may hide what larger batches gain.
+    let is_kept = said.out.contains("kept: the settings it started with");
+    let is_same = BATCHES
+        .iter()
+        .all(|key| found.contains(&format!("{key} : 1\n")));
+    assert_eq!(is_kept, is_same, "{}{found}", said.out);
+    stage.say(&["axio", "tools", "-c", "c.out", "-v"]).code(0);
+    stage.say(&["axio", "-c", "c.out", "--loopback"]).code(0);
+}
+
+#[test]
+fn words_of_the_tools_are_refused_elsewhere() {
+    let stage = stage();
+    let said = stage
+        .say(&["axio", "-c", "c", "--loopback", "-t", "5"])
+        .code(2);
+    assert!(
+        said.err.contains("--tune acts only with `weir axio tools`"),
+        "{}",
+        said.err
+    );
+    let words = ["axio", "tools", "-c", "c", "-t", "5", "-m", "report.rpt"];
+    assert!(
+        stage
+            .say(&words)
+            .code(1)
+            .err
+            .contains("leave out -d and -m")
+    );
+}
