@@ -17,6 +17,7 @@ mod bare;
 mod callgrind;
 mod card;
 mod child;
+mod datapath;
 mod fio;
 mod image;
 mod kio;
@@ -88,6 +89,14 @@ const BENCHES: &[Bench] = &[
             "idle_connections",
         ],
         cases: rpc::cases,
+    },
+    Bench {
+        name: "datapath",
+        what: "packets through stages beside bare rings and sockets in C, and beside DPDK's forwarder",
+        peer: datapath::peer,
+        rounds: 8,
+        examples: &[],
+        cases: datapath::cases,
     },
     Bench {
         name: "results",

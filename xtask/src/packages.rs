@@ -95,9 +95,21 @@ const PACKAGES: &[Package] = &[
         why: "the peer of the benches of fabrics",
     },
     Package {
+        name: "libdpdk-dev",
+        sign: "/usr/include/dpdk/rte_eal.h",
+        verbs: &["test", "bench"],
+        why: "DPDK, for which native/dpdk is built",
+    },
+    Package {
+        name: "dpdk-dev",
+        sign: "dpdk-testpmd",
+        verbs: &["bench"],
+        why: "DPDK's forwarder, a peer of the benches of packet paths",
+    },
+    Package {
         name: "iproute2",
         sign: "ip",
-        verbs: &["test"],
+        verbs: &["test", "bench"],
         why: "network namespaces for the tests between hosts",
     },
     Package {
@@ -316,10 +328,10 @@ mod tests {
                 .map(|package| package.name)
                 .collect()
         };
-        let headers = ["libopenmpi-dev", "libmpich-dev"];
+        let headers = ["libopenmpi-dev", "libmpich-dev", "libdpdk-dev", "dpdk-dev"];
         let without = names(
             "bench",
-            &["fio", "mpirun.openmpi", "mpirun.mpich", "fi_pingpong"],
+            &["fio", "mpirun.openmpi", "mpirun.mpich", "fi_pingpong", "ip"],
         );
         assert_eq!(without, [&["valgrind"][..], &headers].concat());
         assert!(names("test", &["fio"]).contains(&"mount"));
