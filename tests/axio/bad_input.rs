@@ -118,7 +118,7 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
     (
         "rate : 0",
-        "c.conf:1: rate: `0` (valid: messages per second, 1 to 1000000000)",
+        "c.conf:1: rate: `0` (valid: messages per second, 1 to 1000000000, as 250000",
     ),
     (
         "backend : dpdk",

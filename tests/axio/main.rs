@@ -8,9 +8,11 @@
 
 mod bad_input;
 mod dpdk;
+mod searches;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod tools;
+mod traffic;
 mod two_sides;
 mod xdp;
 

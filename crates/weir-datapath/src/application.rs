@@ -18,6 +18,7 @@ use crate::outstanding::Outstanding;
 use crate::pace::Pace;
 use crate::partial::{Added, Packets, Partials};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+use crate::request_supply::RequestSupply;
 
 mod answering;
 
@@ -56,6 +57,8 @@ pub(crate) struct Application<W> {
     pub(crate) outstanding: Outstanding,
     /// When messages are to begin, where a rate says so.
     pace: Option<Pace>,
+    /// Messages that it may begin, and their sizes.
+    pub(crate) supply: RequestSupply,
     partials: Partials,
     /// Messages that are whole and were not taken yet.
     whole: VecDeque<Packets>,
@@ -133,6 +136,7 @@ impl<W: MessageWork> Application<W> {
             outstanding: Outstanding::new(work.in_flight, parts.thread),
             pace: (work.messages_per_s > 0 && parts.side == PathSide::Client)
                 .then(|| Pace::new(work.messages_per_s, parts.turn, scale)),
+            supply: RequestSupply::of(work, parts.turn),
             partials: Partials::default(),
             whole: VecDeque::new(),
             answered: Packets::new(),
@@ -174,7 +178,7 @@ impl<W: MessageWork> Application<W> {
             // A server's messages are answers, which are made where messages are taken.
             return 0;
         }
-        let credit = self.outstanding.room();
+        let credit = self.outstanding.room().min(self.supply.room());
         // Of a rate nothing waits for a batch.
         let (room, batch) = match &self.pace {
             Some(pace) => (credit.min(pace.due(now)), 1),
@@ -235,6 +239,9 @@ impl<W: MessageWork> Application<W> {
                 segment: 0,
                 message,
             };
+            if let Some(length) = self.supply.begin() {
+                self.form.frames[0] = length;
+            }
             sent += self.write_request(&header, ports, pool, counts);
             if !self.is_answered {
                 // Nothing will come back: what was sent is done.
@@ -451,7 +458,13 @@ impl<W: MessageWork> Application<W> {
 
     /// Messages that a rate asked for up to a tick.
     pub(crate) fn intended(&self, now: u64) -> u64 {
-        self.pace.as_ref().map_or(0, |pace| pace.intended(now))
+        let intended = self.pace.as_ref().map_or(0, |pace| pace.intended(now));
+        intended.min(self.supply.most())
+    }
+
+    /// Whether messages are due that a rate asked for and that may be begun.
+    pub(crate) fn is_behind(&self, now: u64) -> bool {
+        self.supply.room() > 0 && self.pace.as_ref().is_some_and(|pace| pace.due(now) > 0)
     }
 
     /// Frees whatever it holds and what has come to it: nobody sends any more.

@@ -2,7 +2,7 @@
 //!
 //! In: packets, and chained reads of the clock. Out: figures in nanoseconds ([`ThreadCounts::figures`]).
 
-use weir_schema::{PathThread, StageFigures};
+use weir_schema::{PathThread, RequestSizeCount, StageFigures};
 use weir_stats::Histogram;
 use weir_sys::clock::Scale;
 use weir_units::Nanos;
@@ -127,6 +127,8 @@ pub(crate) struct ThreadCounts {
     pub(crate) intended: u64,
     pub(crate) link_drops: Option<u64>,
     pub(crate) dropped_on_purpose: u64,
+    pub(crate) sink_drops: u64,
+    pub(crate) request_sizes: Vec<RequestSizeCount>,
     pub(crate) rounds_without_credit: u64,
     pub(crate) rounds_without_buffers: u64,
     /// Sum and number of looks at the pool.
@@ -166,6 +168,8 @@ impl ThreadCounts {
             intended: self.intended,
             link_drops: self.link_drops,
             dropped_on_purpose: self.dropped_on_purpose,
+            sink_drops: self.sink_drops,
+            request_sizes: self.request_sizes.clone(),
             rounds_without_credit: self.rounds_without_credit,
             rounds_without_buffers: self.rounds_without_buffers,
             pool_use: (looks > 0).then(|| mean(sum, looks)),

@@ -15,6 +15,7 @@ use crate::flush::FlushTimer;
 use crate::frame::{LowerHeaders, PacketHeader, turn_round};
 use crate::link::PacketLink;
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+use crate::sink::Sink;
 
 /// Packets that a dispatcher holds each way.
 const ARRAY: usize = 2048;
@@ -99,6 +100,8 @@ pub(crate) struct Dispatcher<L> {
     /// Of a million.
     drops: u64,
     rng: Rng,
+    /// What limits a server.
+    sink: Option<Sink>,
     /// What waited in the link after the last look, and when that was.
     left: (u32, u64),
 }
@@ -139,6 +142,9 @@ impl<L: PacketLink> Dispatcher<L> {
                 PathSide::Server => 0,
             },
             rng: Rng::new(parts.seed),
+            sink: (side == PathSide::Server)
+                .then(|| Sink::new(work.sink_packets_per_s, work.dispatchers().len(), scale))
+                .flatten(),
             left: (0, 0),
         }
     }
@@ -236,6 +242,9 @@ impl<L: PacketLink> Dispatcher<L> {
                 .0
                 .saturating_sub(u32::try_from(received).unwrap_or(0));
         }
+        if self.sink.is_some() {
+            self.drop_at_sink(pool, counts);
+        }
         received += self.take_handed();
         for buffer in &self.rx {
             pool.memory.prefetch(buffer);
@@ -258,6 +267,22 @@ impl<L: PacketLink> Dispatcher<L> {
             counts.dispatch_rx.stall(burst);
         }
         received
+    }
+
+    /// Frees what came faster than the sink takes it.
+    fn drop_at_sink(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) {
+        let Some(sink) = &mut self.sink else {
+            return;
+        };
+        for buffer in std::mem::take(&mut self.rx) {
+            let header = PacketHeader::read(pool.memory.frame(&buffer));
+            if header.is_none_or(|header| sink.takes(header.stamp)) {
+                self.rx.push(buffer);
+            } else {
+                counts.sink_drops += 1;
+                pool.free(buffer);
+            }
+        }
     }
 
     /// How fast packets come: each time more of them wait than were left, over the time since the last

@@ -24,8 +24,10 @@ mod partial;
 mod path_thread;
 mod peer;
 mod pool;
+mod request_supply;
 mod runner;
 mod shared;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod wiring;

@@ -71,6 +71,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_stats::Histogram;
 
     #[test]
     fn threads_take_turns_and_what_is_late_keeps_its_intended_tick() {
@@ -98,5 +99,39 @@ mod tests {
             (pace.due(9_000_000_000), pace.intended(9_000_000_000)),
             (3, 3)
         );
+    }
+
+    /// Latencies of clients that look each microsecond, of a server that answers at once but for a pause.
+    fn latencies(mut pace: Pace, [begins, ends]: [u64; 2], until: u64) -> Histogram {
+        let mut all = Histogram::default();
+        pace.begin(0, until - 1);
+        for now in (0..until).step_by(1000) {
+            for _ in 0..pace.due(now) {
+                let intended = pace.take();
+                let answered = if (begins..ends).contains(&now) {
+                    ends
+                } else {
+                    now
+                };
+                all.record(answered - intended);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn ten_milliseconds_without_answers_are_seen_by_a_thousand_messages() {
+        let scale = Scale::from_slope(1, Nanos(1)).unwrap();
+        let (second, pause) = (1_000_000_000, 10_000_000);
+        let pace = Pace::new(100_000, (0, 1), scale);
+        let all = latencies(pace, [second, second + pause], 2 * second);
+        let hit = all.buckets().filter(|one| one.low > 1000);
+        let hit: u64 = hit.map(|one| one.count).sum();
+        assert_eq!(all.count(), 200_000);
+        assert!((990..=1000).contains(&hit), "{hit}");
+        assert!(all.max().unwrap() >= 9_500_000);
+        let at = |percent| all.percentile(percent).unwrap();
+        assert!((7_500_000..9_000_000).contains(&at(99.9)), "{}", at(99.9));
+        assert!(at(99.0) < 1_000_000, "{}", at(99.0));
     }
 }

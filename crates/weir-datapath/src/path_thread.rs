@@ -27,6 +27,8 @@ mod other_side;
 const PATIENCE: u32 = 64;
 /// How long a thread then sleeps, where it does.
 const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+/// What a client that kept a rate may be late at the end, where a hundredth of the run is less.
+const SHORT_DELAY: Nanos = Nanos(50_000_000);
 /// Passes between reads of the clock where none is timed.
 const PASSES_PER_READ: u64 = 8;
 /// Passes between looks at the pool, and between what others see.
@@ -49,12 +51,39 @@ pub(crate) struct PathThreadParts<W, L> {
 /// Ticks of the plan.
 #[derive(Clone, Copy, Debug)]
 struct PathTimes {
+    /// Of an iteration, and of all.
     duration: u64,
+    whole: u64,
     stall: u64,
     drain: u64,
     interval: u64,
+    /// What a server pauses yet.
+    pause: u64,
+    /// How long after the end a client may begin what was due before it.
+    catch_up: u64,
     /// Between looks at the other side.
     hearing: u64,
+}
+
+impl PathTimes {
+    fn of(work: &PacketPathWorkload, side: PathSide, scale: Scale) -> Self {
+        let ticks = |span: Nanos| scale.to_ticks(span);
+        let duration = ticks(work.duration_ns).max(1);
+        let whole = duration.saturating_mul(work.iterations.into());
+        Self {
+            duration,
+            whole,
+            stall: ticks(work.stall_timeout_ns),
+            drain: ticks(work.message_timeout_ns).saturating_mul(2),
+            interval: ticks(work.pass_interval_ns),
+            pause: match side {
+                PathSide::Server => ticks(work.pause_ns),
+                PathSide::Client => 0,
+            },
+            catch_up: (whole / 100).max(ticks(SHORT_DELAY)),
+            hearing: ticks(Nanos(5_000_000)),
+        }
+    }
 }
 
 /// A thread at work.
@@ -95,19 +124,13 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         worker: &WorkerContext<'_>,
     ) -> Self {
         let scale = worker.scale.load();
-        let ticks = |span: Nanos| scale.to_ticks(span);
+        let times = PathTimes::of(work, parts.side, scale);
         Self {
             parts,
             shared,
             clock: worker.clock,
             scale,
-            times: PathTimes {
-                duration: ticks(work.duration_ns).max(1),
-                stall: ticks(work.stall_timeout_ns),
-                drain: ticks(work.message_timeout_ns).saturating_mul(2),
-                interval: ticks(work.pass_interval_ns),
-                hearing: ticks(Nanos(5_000_000)),
-            },
+            times,
             idle,
             work,
             counts: ThreadCounts::default(),
@@ -131,11 +154,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         self.since = began;
         self.progress = (0, began);
         if let Some(part) = &mut self.parts.application {
-            let whole = self
-                .times
-                .duration
-                .saturating_mul(u64::from(self.work.iterations));
-            part.begin(began, began.saturating_add(whole));
+            // What is due at the end itself is due too late.
+            part.begin(began, began.saturating_add(self.times.whole) - 1);
         }
         let is_whole = can_begin && self.measure(began, worker);
         worker.end_now();
@@ -173,8 +193,10 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 return false;
             }
             let ended = u64::from(self.iteration) + 1;
-            if now >= began.saturating_add(self.times.duration.saturating_mul(ended)) {
-                let is_last = self.iteration + 1 == self.work.iterations;
+            self.pause_once(began, now);
+            let end = began.saturating_add(self.times.duration.saturating_mul(ended));
+            let is_last = self.iteration + 1 == self.work.iterations;
+            if now >= end && !(is_last && self.may_catch_up(end, now)) {
                 self.conclude(now, worker, is_last);
                 if is_last {
                     return true;
@@ -194,6 +216,23 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 now = self.clock.now().0;
             }
         }
+    }
+
+    /// A server stands still for as long as the plan says, once, in the middle of the run.
+    fn pause_once(&mut self, began: u64, now: u64) {
+        if self.times.pause > 0 && now >= began.saturating_add(self.times.whole / 2) {
+            let until = now.saturating_add(std::mem::take(&mut self.times.pause));
+            while self.clock.now().0 < until {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// A client that kept a rate and was not given the CPU at the end may begin what was due before it.
+    fn may_catch_up(&self, end: u64, now: u64) -> bool {
+        let is_behind = |part: &Application<W>| part.is_behind(now);
+        now < end.saturating_add(self.times.catch_up)
+            && self.parts.application.as_ref().is_some_and(is_behind)
     }
 
     /// One pass over the stages, timed or not as the plan has it; packets that moved.
@@ -299,7 +338,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let (before, at) = self.progress;
         let part = self.parts.application.as_ref();
         let waits = self.parts.side == PathSide::Client
-            && part.is_some_and(|part| part.outstanding.count() > 0);
+            && part.is_some_and(|part| part.outstanding.count() > 0 && !part.supply.is_empty());
         if done != before || !waits || !self.work.is_answered() {
             self.progress = (done, now);
         } else if now.saturating_sub(at) >= self.times.stall {
@@ -339,7 +378,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
 
     /// What is counted from the beginning becomes that of an iteration.
     fn count_up(&mut self, now: u64) {
-        if let Some(part) = &self.parts.application {
+        if let Some(part) = &mut self.parts.application {
+            self.counts.request_sizes = part.supply.take_counts();
             let intended = part.intended(now);
             self.counts.intended = intended - std::mem::replace(&mut self.intended, intended);
         }
@@ -405,6 +445,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             last.late += self.counts.late;
             last.incomplete += self.counts.incomplete;
             last.wrong += self.counts.wrong;
+            last.sink_drops += self.counts.sink_drops;
             self.shared.count(self.iteration as usize, last);
         }
         if self.shared.meet(1, &self.clock, patience) {

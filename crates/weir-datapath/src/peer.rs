@@ -300,6 +300,9 @@ fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Optio
         ("is_answered", |work| work.is_answered().into()),
         ("echo", |work| work.echo.into()),
     ];
+    if mine.request_cycle != theirs.request_cycle {
+        return Some("`request_cycle` there is not that here".to_owned());
+    }
     let other = NUMBERS.iter().find(|(_, of)| of(mine) != of(theirs));
     other.map(|(name, of)| format!("`{name}` is {} there and {} here", of(theirs), of(mine)))
 }

@@ -33,6 +33,7 @@ mod mpi;
 pub mod net;
 pub mod new;
 mod pair_table;
+mod rate_bracket;
 mod refusal;
 pub mod report;
 pub mod rpc;

@@ -105,7 +105,7 @@ pub use packet_path::{
     PACKET_PATH_KINDS, PacketPathWorkload, PacketStream, PathGroup, PathStage, StageBatches,
 };
 pub use packet_path_result::{
-    PacketPathOutcome, PathIteration, PathSide, PathThread, StageFigures,
+    PacketPathOutcome, PathIteration, PathSide, PathThread, RequestSizeCount, StageFigures,
 };
 pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
 pub use plan::{

@@ -98,6 +98,19 @@ pub struct PacketPathWorkload {
     /// flight.
     #[serde(default)]
     pub messages_per_s: u64,
+    /// Messages that all clients together begin; 0: as many as there is time for.
+    #[serde(default)]
+    pub most_messages: u64,
+    /// Sizes of requests, which each client sends in turn; none: all have `request_bytes`, which is the
+    /// largest of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub request_cycle: Vec<Bytes>,
+    /// Packets that the server takes per second, by the times that they bear; it drops the others; 0: all.
+    #[serde(default)]
+    pub sink_packets_per_s: u64,
+    /// How long the server pauses, once, in the middle of the run.
+    #[serde(default)]
+    pub pause_ns: Nanos,
     /// Of what handlers draw; 0 asks for another one at each run.
     pub seed: u64,
 }
@@ -157,6 +170,10 @@ impl Default for PacketPathWorkload {
             hardware_addresses: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
             management_port: first_management_port(),
             messages_per_s: 0,
+            most_messages: 0,
+            request_cycle: Vec::new(),
+            sink_packets_per_s: 0,
+            pause_ns: Nanos::ZERO,
             seed: 0,
         }
     }
@@ -178,6 +195,23 @@ impl PacketPathWorkload {
     pub fn frame_bytes(&self, message: Bytes) -> u32 {
         let part = message.0.min(u64::from(self.part_bytes()));
         PACKET_HEADER_BYTES + u32::try_from(part).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the server can do with requests of any size.
+    pub fn takes_any_size(&self) -> bool {
+        use MessageHandler::{Discard, Fill, Same, Touch};
+        self.echo || matches!(self.handler, Discard | Fill | Same | Touch)
+    }
+
+    /// Sizes that requests have, each once, in the order in which they first come.
+    pub fn request_sizes(&self) -> Vec<Bytes> {
+        let mut sizes = Vec::new();
+        for size in &self.request_cycle {
+            if !sizes.contains(size) {
+                sizes.push(*size);
+            }
+        }
+        sizes
     }
 
     /// Of an answer, with what the older program adds where that is asked for.

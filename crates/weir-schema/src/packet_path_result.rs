@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use weir_stats::Histogram;
-use weir_units::{JsonSchema, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::outcome::LoopOutcome;
 
@@ -91,6 +91,12 @@ pub struct PathThread {
     pub intended: u64,
     /// Packets that were dropped on purpose.
     pub dropped_on_purpose: u64,
+    /// Packets that came faster than the server's sink takes them.
+    #[serde(default)]
+    pub sink_drops: u64,
+    /// Messages of each size that were begun, where requests have several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub request_sizes: Vec<RequestSizeCount>,
     /// Rounds without room for another batch of messages in flight.
     pub rounds_without_credit: u64,
     /// Rounds that found too few buffers.
@@ -100,6 +106,15 @@ pub struct PathThread {
     /// From sending a message to its answer, in nanoseconds; of clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Histogram>,
+}
+
+/// How many messages of a size were begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestSizeCount {
+    /// Of a request, its header included.
+    pub request_bytes: Bytes,
+    /// How many.
+    pub messages: u64,
 }
 
 /// Which side of the link.

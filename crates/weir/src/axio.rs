@@ -4,18 +4,21 @@
 //! the rest with the result. Not here: what the words mean (`weir-doors`), packets (`weir-datapath`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use weir_doors::axio::{
-    Action, AxioEnvironment, AxioOptions, AxioRun, output as tables, read, read_options, work_of,
+    Action, AxioEnvironment, AxioOptions, AxioRun, TrafficSearch, output as tables, read,
+    read_options, read_search, work_of,
 };
 use weir_doors::run::{RunFormat, Strict, exit_code, read_options as run_options};
 use weir_doors::{Printed, Refusal};
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, PathSide, RunResult, TargetsPerRank};
+use weir_schema::{Announcement, EndedBy, PathSide, Plan, RunResult, TargetsPerRank};
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::turns::{pause, refuse_launcher};
 use crate::{Outcome, diagnose, output, run as run_door, session, signals, tune};
 
 /// The longest configuration that is read.
@@ -56,7 +59,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             for note in &run.notes {
                 output::error(&format!("note: {note}\n"));
             }
-            measure(&run)
+            match &run.search {
+                Some(wanted) => search(&run, wanted),
+                None => measure(&run),
+            }
         }
     }
 }
@@ -64,6 +70,12 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// What is printed of a stored result.
 pub(crate) fn printed_again(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     let options = read_options(words)?;
+    if let Some(search) = read_search(words)?.filter(|_| !options.is_json) {
+        return Ok(Printed {
+            out: search.text(result),
+            ..Printed::default()
+        });
+    }
     let head = if options.is_json {
         String::new()
     } else {
@@ -112,6 +124,62 @@ fn measure(run: &AxioRun) -> Outcome {
             })
         },
         report: &|result| report(result, run.options, shown.load(Ordering::Relaxed)),
+    })
+}
+
+/// One trial after the other, until what is searched is known.
+fn search(run: &AxioRun, search: &TrafficSearch) -> Outcome {
+    refuse_launcher("a search of `weir axio`")?;
+    let keep = Keep::Always(run.history.as_deref());
+    measure::check_store(run.store.as_deref(), &[])?;
+    keep.check()?;
+    signals::claim()?;
+    let caught = signals::catch(None, None)?;
+    let mut refusal = None;
+    let mut trials = 0_u32;
+    let mut carry_out = |plan: Plan| {
+        if trials > 0 {
+            pause(search.rest, &caught);
+        }
+        trials += 1;
+        if caught.interrupted() && trials > 1 {
+            return None;
+        }
+        let found = Mutex::new(None);
+        let outcome = measure::measure_alone(&MeasureRequest::of(
+            &|| Ok(plan.clone()),
+            &|plan| Box::new(ProgressObserver::new(ProgressMode::of_terminal(), plan)),
+            &|result| {
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.clone());
+                Ok(0)
+            },
+        ));
+        refusal = outcome.err();
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    };
+    let result = search.run(&run.plan, &mut carry_out);
+    if let Some(refusal) = refusal {
+        return Err(refusal);
+    }
+    let Some(mut result) = result else {
+        return Err(Refusal::usage("there is nothing to search"));
+    };
+    if caught.interrupted() && result.ended_by.is_none() {
+        // Between two trials.
+        let signal = caught.number.load(Ordering::Relaxed);
+        result.ended_by = Some(EndedBy { signal });
+        result.complete = false;
+    }
+    measure::conclude(result, keep, run.store.as_deref(), &|result| {
+        signals::release();
+        let text = if run.options.is_json {
+            text_of(result, run.options, 0)?
+        } else {
+            search.text(result)
+        };
+        let is_good = output::print(&text) && search.has_found_all(result);
+        session::tell_failures(result);
+        Ok(exit_code(result, &Strict::No).max(u8::from(!is_good)))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,9 @@ fn is_ignored(number: i32) -> bool {
 
 /// Whether signals still do what they do to every program, where [`claim`] has taken them.
 static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// What is caught for runs of this process alone.
+static ALONE: Mutex<Option<Arc<Signals>>> = Mutex::new(None);
 
 /// Whether all is measured, see [`release`].
 static RELEASED: AtomicBool = AtomicBool::new(false);
@@ -85,6 +88,20 @@ fn uncaught(error: &io::Error) -> Refusal {
 /// # Errors
 /// This machine lacks something.
 pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
+    if crew.is_some() || first.is_some() {
+        return listen(crew, first);
+    }
+    // Of many runs one after the other each would have a thread, and not know what came before it.
+    let mut alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(signals) = alone.as_ref() {
+        return Ok(Arc::clone(signals));
+    }
+    let signals = listen(None, None)?;
+    *alone = Some(Arc::clone(&signals));
+    Ok(signals)
+}
+
+fn listen(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
     let crew = crew.cloned();
     let told: &[i32] = match &crew {
         Some(crew) if crew.is_started() => &TOLD,

@@ -16,6 +16,8 @@ use crate::pool::BUFFER_BYTES;
 
 /// Largest batch.
 const MOST_BATCH: u32 = 512;
+/// Sizes in turn, with their repetitions.
+const MOST_SIZES_IN_TURN: usize = 4096;
 /// Bytes of a payload of keys and values.
 const KEY_VALUE_BYTES: u64 = 97;
 
@@ -34,6 +36,8 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     }
     wrong.extend(numbers(work));
     wrong.extend(sizes(work));
+    wrong.extend(size_cycle(work));
+    wrong.extend(server_only(work));
     wrong.extend(streams(work));
     wrong.extend(batches(work));
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
@@ -47,7 +51,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
 fn numbers(work: &PacketPathWorkload) -> Vec<String> {
     let batches = &work.batches;
     let most = u64::from(MOST_BATCH);
-    let ranges: [(&str, u64, u64, u64); 17] = [
+    let ranges: [(&str, u64, u64, u64); 19] = [
         (
             "batches.application_tx",
             batches.application_tx.into(),
@@ -80,6 +84,13 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
         ("region_bytes", work.region_bytes.0, 4096, 1 << 32),
         ("touch_bytes", work.touch_bytes.0, 8, 1 << 32),
         ("messages_per_s", work.messages_per_s, 0, 1_000_000_000),
+        ("most_messages", work.most_messages, 0, u64::MAX >> 1),
+        (
+            "sink_packets_per_s",
+            work.sink_packets_per_s,
+            0,
+            1_000_000_000,
+        ),
     ];
     let mut wrong: Vec<String> = Vec::new();
     for (name, value, low, high) in ranges {
@@ -139,6 +150,55 @@ fn sizes(work: &PacketPathWorkload) -> Vec<String> {
         ));
     }
     wrong
+}
+
+/// Sizes in turn that cannot be.
+fn size_cycle(work: &PacketPathWorkload) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let sizes = work.request_sizes();
+    let Some(largest) = sizes.iter().max() else {
+        return wrong;
+    };
+    if *largest != work.request_bytes {
+        wrong.push(format!(
+            "`request_cycle`: its largest size is {largest}, `request_bytes` is {}",
+            work.request_bytes
+        ));
+    }
+    if work.request_cycle.len() > MOST_SIZES_IN_TURN {
+        wrong.push(format!(
+            "`request_cycle` has {} sizes; it takes up to {MOST_SIZES_IN_TURN}",
+            work.request_cycle.len()
+        ));
+    }
+    if sizes
+        .iter()
+        .any(|size| size.0 < 16 || work.packets(*size) > 1)
+    {
+        wrong.push(format!(
+            "`request_cycle`: each size is of one packet, 16 to {} bytes",
+            work.part_bytes()
+        ));
+    }
+    if !work.takes_any_size() {
+        wrong.push("`request_cycle`: the messages of this handler have one size".to_owned());
+    }
+    wrong
+}
+
+/// What acts on a server that another run is.
+fn server_only(work: &PacketPathWorkload) -> Vec<String> {
+    let is_client = work.side == Some(PathSide::Client);
+    let given = [
+        ("sink_packets_per_s", work.sink_packets_per_s > 0),
+        ("pause_ns", work.pause_ns > Nanos::ZERO),
+    ];
+    let given = given
+        .into_iter()
+        .filter(|(_, is_given)| *is_given && is_client);
+    given
+        .map(|(name, _)| format!("`{name}` acts on the server, which is a run of its own"))
+        .collect()
 }
 
 fn streams(work: &PacketPathWorkload) -> Vec<String> {

@@ -6,6 +6,7 @@ const CONFIG: &str = "Configuration";
 const SIDES: &str = "Role";
 const LOOK: &str = "Instead of a run";
 const MEASURE: &str = "Measuring";
+const SEARCH: &str = "Searches (ndr, rfc2544)";
 const OUTPUT: &str = "Output";
 
 /// All of them, in the order of the help text.
@@ -89,6 +90,23 @@ pub const FLAGS: &[Flag] = &[
         "Drop so many of the client's packets",
     )
     .long("Of a hundred, at its dispatchers: 1%, 0.01%."),
+    Flag::with_value(
+        "inject-pause",
+        "TIME",
+        MEASURE,
+        "The server stands still for so long, once, in the middle of the run",
+    )
+    .long("With its unit: 10ms, 500us. Messages that a rate begins meanwhile wait for its end."),
+    Flag::with_value(
+        "sink-rate",
+        "RATE",
+        MEASURE,
+        "The server takes so many packets per second and drops the others",
+    )
+    .long(
+        "As 300k. A bucket of 64 packets fills by the times at which packets were made or intended, and not by \
+         when they come: what a busy machine delays does not change what is dropped.",
+    ),
     Flag::switch(
         "force",
         MEASURE,
@@ -100,6 +118,58 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "What the verifier warns of ends the command with 1",
     ),
+    Flag::with_value("search", "WAY", SEARCH, "How rates are chosen: binary, mlr")
+        .choices(&["binary", "mlr"])
+        .default("binary")
+        .long(
+            "binary halves what lies between nothing and the maximum. mlr begins with what arrives of the maximum, in \
+             trials of a tenth of the time, and ends in whole ones.",
+        ),
+    Flag::with_value(
+        "precision",
+        "PERCENT",
+        SEARCH,
+        "Rates that differ by less are not told apart",
+    )
+    .long("0.5% without it."),
+    Flag::with_value(
+        "loss",
+        "PERCENT",
+        SEARCH,
+        "What may be lost at the higher of the two rates of ndr",
+    )
+    .long("0.5% without it."),
+    Flag::with_value("trial-time", "SECONDS", SEARCH, "How long a trial is")
+        .long("1 without it, of rfc2544 60; the other times of rfc2544 go with it."),
+    Flag::with_value(
+        "residual",
+        "SECONDS",
+        SEARCH,
+        "How long the last answers of a trial are waited for",
+    )
+    .long("A thirtieth of a trial without it, from 0.1 to 2."),
+    Flag::with_value("rest", "SECONDS", SEARCH, "Between two trials")
+        .long("None without it, of rfc2544 a twelfth of a trial, up to 5."),
+    Flag::with_value(
+        "frames",
+        "LIST",
+        SEARCH,
+        "Sizes of frames of rfc2544, with the frame check",
+    )
+    .long("64,128,256,512,1024,1280,1518 without it."),
+    Flag::with_value(
+        "tests",
+        "LIST",
+        SEARCH,
+        "Tests of rfc2544: throughput, latency, frame-loss, back-to-back",
+    ),
+    Flag::with_value(
+        "repeats",
+        "N",
+        SEARCH,
+        "Repetitions of latency and back-to-back of rfc2544",
+    )
+    .long("20 and 50 without it."),
     Flag::switch("both", OUTPUT, "Print the tables of the server too").prints(),
     Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
         .choices(&["text", "json"])

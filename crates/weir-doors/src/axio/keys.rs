@@ -161,8 +161,23 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "rate",
-        "messages per second, 1 to 1000000000",
+        super::traffic::RATE_TAKES,
         "that all clients together begin, whatever comes back",
+    ),
+    key(
+        "line_rate",
+        super::traffic::LINE_TAKES,
+        "of the line, of which a rate is a share and which a search begins with",
+    ),
+    key(
+        "messages",
+        "a number, from 1",
+        "that all clients together begin at most",
+    ),
+    key(
+        "imix",
+        super::traffic::IMIX_TAKES,
+        "frames of requests, with the frame check, in turn",
     ),
     key("mtu", "64 to 2048", "the largest IPv4 packet"),
     key("pool", "64 to 1048576", "buffers of a workspace"),

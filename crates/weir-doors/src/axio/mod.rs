@@ -8,20 +8,25 @@ mod backend;
 mod config;
 mod flags;
 mod keys;
+mod line_rate_table;
 pub mod output;
 mod plan;
 mod role;
+mod search;
+mod server;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod traffic;
 mod verify;
 
 use clap::Command;
-use weir_schema::{PacketPathWorkload, PathSide, Plan, Workload};
+use weir_schema::{Job, PacketPathWorkload, PathSide, Plan, Workload};
 
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
 pub use flags::FLAGS;
 pub use keys::{KEYS, Key, KeyState};
+pub use search::{NetworkTest, SearchGoal, SearchWay, TrafficSearch};
 pub use verify::Findings;
 
 use self::role::AxioRole;
@@ -47,7 +52,15 @@ pub const DOOR: Door = Door {
 pub const HELP: &str = include_str!("help.md");
 
 /// Words that may stand first.
-const VERBS: [&str; 3] = ["run", "verify", "tools"];
+const VERBS: [&str; 6] = [
+    "run",
+    "verify",
+    "tools",
+    search::LOSS_RATES,
+    search::NETWORK_TESTS,
+    LINE_RATE,
+];
+const LINE_RATE: &str = "linerate";
 
 /// Configurations of weir's own.
 const EXAMPLES: [(&str, &str); 2] = [
@@ -97,6 +110,8 @@ pub enum Action {
 pub struct AxioRun {
     /// One job.
     pub plan: Plan,
+    /// The search whose trials are made of the plan, where there is one.
+    pub search: Option<TrafficSearch>,
     /// How it is shown.
     pub options: AxioOptions,
     /// For standard error, before anything else.
@@ -122,12 +137,16 @@ pub struct AxioOptions {
 /// Words or a configuration that cannot be used: exit 2.
 pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Action, Refusal> {
     let (verb, rest) = verb(words)?;
+    if verb == LINE_RATE {
+        return line_rate_table::read(rest);
+    }
     let matches = match parse(builder(), rest)? {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(print(page)),
     };
     let given = GivenFlags::of_matches(FLAGS, &matches);
     refuse_unavailable(&given)?;
+    let search = search::of_words(verb, &given)?;
     let is_tool = verb == "tools";
     if tools::has_own(&given, is_tool)? && given.has("list-packages") {
         return Ok(tools::packages());
@@ -168,18 +187,28 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if let Some(percent) = given.text("inject-loss") {
         asked.work.dropped_per_million = per_million(percent)?;
     }
+    server::limit(&given, &mut asked.work)?;
     let found = verify::verify(&config, &plan::tunable(&config));
     if let Some(why) = found.broken {
         return Err(Refusal::usage(format!("{name}: {why}")));
     }
-    if let Some(why) = plan::window_too_small(&asked.work).filter(|_| !given.has("force")) {
+    let search = search
+        .map(|search| search.over(&asked.work, asked.line))
+        .transpose()?;
+    let is_forced = given.has("force") || search.is_some();
+    if let Some(why) = plan::window_too_small(&asked.work).filter(|_| !is_forced) {
         let more = "\n  help: a larger inflight, smaller batches, or --force";
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
     let mut notes = found.warnings;
     notes.extend(notes_of(&config));
+    match &search {
+        Some(search) => notes.extend(search.notes(&config)),
+        None => notes.extend(idle_line_rate(&config)),
+    }
     notes.extend(waiting_note(&asked.work));
-    run(&given, words, (name, asked), notes)
+    let plan = plan::plan(&name, asked, command_of(words));
+    run(&given, (plan, search), notes)
 }
 
 /// What is said where no file is named: by a verb that only looks, as the older tools do.
@@ -192,6 +221,14 @@ fn no_file(only_looks: bool) -> Result<Action, Refusal> {
     Err(Refusal::usage(format!("{why}{more}")))
 }
 
+/// A rate of the line of which nothing is a share.
+fn idle_line_rate(config: &AxioConfig) -> Option<String> {
+    let is_share = config.text("rate").is_some_and(|rate| rate.ends_with('%'));
+    let is_idle = !is_share && config.text("line_rate").is_some();
+    let place = config.place_of("line_rate");
+    is_idle.then(|| format!("{place}: without effect: `rate` is no percentage"))
+}
+
 /// What is waited for before anything is seen.
 fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
     let server = std::net::Ipv4Addr::from(work.addresses[1]);
@@ -202,23 +239,28 @@ fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
     })
 }
 
+/// The words of the program that they are of.
+fn command_of(words: &[String]) -> Vec<String> {
+    let command = ["weir", "axio"].map(str::to_owned);
+    command.into_iter().chain(words.iter().cloned()).collect()
+}
+
 fn run(
     given: &GivenFlags,
-    words: &[String],
-    (name, asked): (String, plan::AxioWork),
+    (plan, search): (Plan, Option<TrafficSearch>),
     notes: Vec<String>,
 ) -> Result<Action, Refusal> {
-    let command = ["weir", "axio"].map(str::to_owned);
-    let command = command.into_iter().chain(words.iter().cloned()).collect();
-    let plan = plan::plan(&name, asked, command);
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
     if given.has("show-plan") {
         refuse_result_files(store.as_deref(), history.as_deref())?;
-        return Ok(print(plan.to_json().map_err(Refusal::usage)? + "\n"));
+        let first = search.as_ref().map(|search| search.first_plan(&plan));
+        let text = first.unwrap_or(plan).to_json().map_err(Refusal::usage)?;
+        return Ok(print(text + "\n"));
     }
     Ok(Action::Run(Box::new(AxioRun {
         plan,
+        search,
         options: options(given),
         notes,
         store,
@@ -236,6 +278,18 @@ pub fn read_options(words: &[String]) -> Result<AxioOptions, Refusal> {
         Parsed::Given(matches) => options(&GivenFlags::of_matches(FLAGS, &matches)),
         Parsed::Print(_) => AxioOptions::default(),
     })
+}
+
+/// The search that these words ask for, where they do.
+///
+/// # Errors
+/// Words that are not understood.
+pub fn read_search(words: &[String]) -> Result<Option<TrafficSearch>, Refusal> {
+    let (verb, rest) = verb(words)?;
+    match parse(builder(), rest)? {
+        Parsed::Given(matches) => search::of_words(verb, &GivenFlags::of_matches(FLAGS, &matches)),
+        Parsed::Print(_) => Ok(None),
+    }
 }
 
 fn options(given: &GivenFlags) -> AxioOptions {
@@ -374,10 +428,14 @@ fn lower_first(text: &str) -> String {
 
 /// The packet path of a plan, where it has one.
 pub fn work_of(plan: &Plan) -> Option<&PacketPathWorkload> {
-    plan.jobs().find_map(|(_, job)| match &job.workload {
+    plan.jobs().find_map(|(_, job)| work_of_job(job))
+}
+
+fn work_of_job(job: &Job) -> Option<&PacketPathWorkload> {
+    match &job.workload {
         Workload::PacketPath(work) => Some(work.as_ref()),
         _ => None,
-    })
+    }
 }
 
 /// The command that parses the words.
@@ -385,6 +443,6 @@ fn builder() -> Command {
     command("weir axio", FLAGS)
         .about("Messages in packets through stages of threads, as the Axio emulator")
         .after_help(HELP)
-        .override_usage("weir axio [run|verify|tools] [OPTIONS]")
+        .override_usage("weir axio [run|verify|tools|ndr|rfc2544|linerate] [OPTIONS]")
         .no_binary_name(true)
 }

@@ -5,12 +5,13 @@
 
 use weir_schema::{
     JobResult, PacketPathOutcome, PacketPathWorkload, PathIteration, PathSide, PathThread, Plan,
-    RunResult, StageFigures,
+    RequestSizeCount, RunResult, StageFigures,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
 use super::plan::tunable_lines;
+use super::traffic::frame_of_request;
 use super::{AxioOptions, work_of};
 
 const DASHES: usize = 207;
@@ -346,6 +347,11 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     if let Some(drops) = link_drops.reduce(|sum, one| sum + one) {
         push!(out, "packets that the kernel had no room for: {drops}\n");
     }
+    let sink_drops = both(|one| one.sink_drops);
+    if work.sink_packets_per_s > 0 {
+        push!(out, "packets that the sink did not take: {sink_drops}\n");
+    }
+    out += &size_lines(&threads);
     out += &rate_line(done, work);
     out += &latency_line(&threads, work);
     if let Some(in_use) = done.buffers_in_use {
@@ -363,6 +369,35 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
         done.clock_read_ns
     );
     out
+}
+
+/// How many messages of each size were begun, where there are several.
+fn size_lines(threads: &[&PathThread]) -> String {
+    let mut sizes: Vec<RequestSizeCount> = Vec::new();
+    for count in threads.iter().flat_map(|thread| &thread.request_sizes) {
+        match sizes
+            .iter_mut()
+            .find(|one| one.request_bytes == count.request_bytes)
+        {
+            Some(one) => one.messages += count.messages,
+            None => sizes.push(*count),
+        }
+    }
+    let size = |one: &RequestSizeCount| {
+        format!(
+            "{} of {}",
+            one.messages,
+            frame_of_request(one.request_bytes)
+        )
+    };
+    let sizes: Vec<String> = sizes.iter().map(size).collect();
+    if sizes.is_empty() {
+        return String::new();
+    }
+    format!(
+        "frames of requests, with the frame check: {}\n",
+        sizes.join(", ")
+    )
 }
 
 /// Whether the clients kept to the rate that they were asked for.

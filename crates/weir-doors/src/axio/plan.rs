@@ -16,6 +16,7 @@ use super::backend::backend;
 use super::config::AxioConfig;
 use super::keys::{KEYS, TUNABLE};
 use super::role::AxioRole;
+use super::traffic::{self, LineRate};
 
 /// Handlers by their words, with the sizes that requests and responses have unless something is said.
 pub(super) const HANDLERS: [(&str, MessageHandler, u64, u64); 8] = [
@@ -79,6 +80,13 @@ impl Values<'_> {
             self.wrong.push(format!("{place}: {what} (valid: {takes})"));
         }
         value
+    }
+
+    /// What is wrong with a value that was read.
+    fn refuse(&mut self, key: &str, why: &str) {
+        let place = self.config.place_of(key);
+        let text = self.config.text(key).unwrap_or_default();
+        self.wrong.push(format!("{place}: `{text}`: {why}"));
     }
 
     fn number(&mut self, key: &str, low: u32, high: u32, default: u32) -> u32 {
@@ -183,6 +191,8 @@ pub(super) struct AxioWork {
     pub(super) work: PacketPathWorkload,
     pub(super) engine: EngineChoice,
     pub(super) placement: Placement,
+    /// Of the line, where the configuration says it.
+    pub(super) line: Option<LineRate>,
 }
 
 /// The packet path of a configuration.
@@ -203,6 +213,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     };
     messages(&mut values, &mut work);
     limits(&mut values, &mut work);
+    let line = traffic(&mut values, &mut work);
     let engine = values.read("backend", backend);
     let engine = engine.unwrap_or_else(|| EngineChoice::new("ring"));
     addresses(&mut values, &engine, &mut work);
@@ -216,6 +227,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
             work,
             engine,
             placement,
+            line,
         })
     } else {
         Err(wrong)
@@ -285,7 +297,6 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     work.iterations = values.number("iteration", 1, 1_000_000, 10);
     work.duration_ns = values.time("duration", 1e9, 0.001, times.duration_ns);
     work.in_flight = values.number("inflight", 0, 65535, 1024);
-    work.messages_per_s = values.number("rate", 1, 1_000_000_000, 0).into();
     work.packet_bytes = values.number("mtu", 64, 2048, 2048);
     work.pool_buffers = values.number("pool", 64, 1 << 20, 8192);
     work.ring_slots = values.number("ring", 64, 1 << 20, 4096);
@@ -306,6 +317,53 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
         })
     };
     work.idle = values.read("idle", idle).unwrap_or_default();
+}
+
+/// How many messages, of which sizes, how fast; the rate of the line.
+fn traffic(values: &mut Values<'_>, work: &mut PacketPathWorkload) -> Option<LineRate> {
+    let most = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|n| (1..=u64::MAX >> 1).contains(n))
+    };
+    work.most_messages = values.read("messages", most).unwrap_or(0);
+    if let Some(frames) = values.read("imix", traffic::imix) {
+        mix(values, &frames, work);
+    }
+    let line = values.read("line_rate", traffic::line_rate);
+    let line = line.map(|bits_per_s| LineRate { bits_per_s });
+    if let Some(rate) = values.read("rate", traffic::rate) {
+        match traffic::messages_per_s(rate, work, line) {
+            Ok(per_s) => work.messages_per_s = per_s,
+            Err(why) => values.refuse("rate", &why),
+        }
+    }
+    line
+}
+
+/// Requests whose frames have these sizes.
+fn mix(values: &mut Values<'_>, frames: &[u64], work: &mut PacketPathWorkload) {
+    let most = traffic::largest_frame(work);
+    if let Some(frame) = frames.iter().find(|frame| **frame > most) {
+        let why = format!(
+            "frames of {frame} bytes do not fit: mtu {} takes up to {most}",
+            work.packet_bytes
+        );
+        values.refuse("imix", &why);
+    } else if values.config.values.contains_key("req_size") {
+        values.refuse("imix", "req_size says another size; leave one of them out");
+    } else if work.takes_any_size() {
+        work.request_cycle = frames
+            .iter()
+            .map(|f| traffic::request_of_frame(*f))
+            .collect();
+        let largest = work.request_cycle.iter().max().copied();
+        work.request_bytes = largest.unwrap_or(work.request_bytes);
+    } else {
+        let why = "the messages of this msg_handler have one size (valid: Empty, T_APP, L_APP, M_APP, or \
+                   pkt_handler : Echo)";
+        values.refuse("imix", why);
+    }
 }
 
 fn addresses(values: &mut Values<'_>, engine: &EngineChoice, work: &mut PacketPathWorkload) {

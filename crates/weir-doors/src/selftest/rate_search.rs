@@ -16,6 +16,7 @@ use super::output::{percentile, work_of};
 use super::plan::rate_sharers;
 use super::sizes::MessagePair;
 use super::values;
+use crate::rate_bracket::{RateBracket, append};
 
 /// Steps with a rate, of each pair of sizes.
 const STEPS: u32 = 12;
@@ -154,8 +155,7 @@ pub struct RateSearch {
 struct RateStep {
     number: u32,
     rate: f64,
-    kept: f64,
-    missed: f64,
+    bracket: RateBracket,
 }
 
 impl RateSearch {
@@ -209,8 +209,10 @@ impl RateSearch {
             None => rate.filter(|rate| *rate > 0.0).map(|rate| RateStep {
                 number: 1,
                 rate,
-                kept: 0.0,
-                missed: rate,
+                bracket: RateBracket {
+                    kept: 0.0,
+                    missed: rate,
+                },
             }),
             Some(step) => step.after(is_kept),
         };
@@ -235,40 +237,13 @@ impl RateStep {
         if is_kept && self.number == 1 {
             return None;
         }
-        let (kept, missed) = if is_kept {
-            (self.rate, self.missed)
-        } else {
-            (self.kept, self.rate)
-        };
-        let goes_on = self.number < STEPS && missed - kept > FINE * missed;
-        goes_on.then_some(Self {
+        let bracket = self.bracket.with(self.rate, is_kept);
+        let rate = bracket.middle(FINE).filter(|_| self.number < STEPS)?;
+        Some(Self {
             number: self.number + 1,
-            rate: f64::midpoint(kept, missed),
-            kept,
-            missed,
+            rate,
+            bracket,
         })
-    }
-}
-
-/// Adds the groups of a later result.
-fn append(done: &mut RunResult, mut later: RunResult) {
-    for job in later
-        .plan
-        .groups
-        .iter_mut()
-        .flat_map(|group| &mut group.jobs)
-    {
-        job.start.barrier = true;
-    }
-    done.plan.groups.append(&mut later.plan.groups);
-    done.groups.append(&mut later.groups);
-    done.complete &= later.complete;
-    done.ended_by = done.ended_by.or(later.ended_by);
-    done.duration_ns = done.duration_ns.saturating_add(later.duration_ns);
-    for warning in later.warnings {
-        if !done.warnings.iter().any(|known| known.id == warning.id) {
-            done.warnings.push(warning);
-        }
     }
 }
 

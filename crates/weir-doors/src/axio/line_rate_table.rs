@@ -1,0 +1,141 @@
+//! `weir axio linerate`: how many frames a line carries per second.
+//!
+//! In: a rate of the line, sizes of frames with their check. Out: a number, or a table of the usual sizes.
+
+use serde_json::json;
+
+use super::traffic::{LINE_TAKES, LineRate, SMALLEST_FRAME, line_rate, real, whole};
+use super::{Action, print};
+use crate::refusal::Refusal;
+
+/// Sizes of frames that tests of network gear take.
+pub(super) const USUAL_FRAMES: [u64; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+/// The largest frame that is looked up.
+const LARGEST_FRAME: u64 = 65_536;
+
+const HELP: &str = "\
+How many frames a line carries per second
+
+Usage: weir axio linerate RATE [FRAME...] [--format text|json]
+
+RATE is bits per second (10G, 25Gbps), FRAME bytes of a frame with its check; without one, the usual sizes.
+
+Examples:
+    weir axio linerate 10G 64
+    weir axio linerate 100G --format json
+";
+
+/// The words after `linerate`.
+pub(super) fn read(words: &[String]) -> Result<Action, Refusal> {
+    let mut plain: Vec<&str> = Vec::new();
+    let mut is_json = false;
+    let mut rest = words.iter().map(String::as_str);
+    while let Some(word) = rest.next() {
+        match word {
+            "-h" | "--help" => return Ok(print(HELP.to_owned())),
+            "--format" | "--format=json" | "--format=text" => {
+                let format = word.strip_prefix("--format=").or_else(|| rest.next());
+                is_json = match format {
+                    Some("json") => true,
+                    Some("text") => false,
+                    other => {
+                        let other = other.unwrap_or("");
+                        let why = format!("--format {other}: expected text or json");
+                        return Err(Refusal::usage(why));
+                    }
+                };
+            }
+            word if word.starts_with('-') => {
+                let more = "\n  help: `weir axio linerate --help` says more";
+                return Err(Refusal::usage(format!("there is no flag {word}{more}")));
+            }
+            word => plain.push(word),
+        }
+    }
+    let Some((rate, frames)) = plain.split_first() else {
+        let more = "\n  help: as in `weir axio linerate 10G 64`";
+        return Err(Refusal::usage(format!(
+            "linerate: the rate of the line is missing{more}"
+        )));
+    };
+    let bits_per_s = line_rate(rate)
+        .ok_or_else(|| Refusal::usage(format!("linerate {rate}: expected {LINE_TAKES}")))?;
+    let line = LineRate { bits_per_s };
+    let frame = |text: &&str| {
+        let frame = text.parse().ok();
+        let frame = frame.filter(|n| (SMALLEST_FRAME..=LARGEST_FRAME).contains(n));
+        frame.ok_or_else(|| {
+            Refusal::usage(format!(
+                "linerate: frame {text}: expected bytes with the frame check, {SMALLEST_FRAME} to {LARGEST_FRAME}"
+            ))
+        })
+    };
+    let frames: Vec<u64> = frames.iter().map(frame).collect::<Result<_, _>>()?;
+    Ok(print(text(line, &frames, is_json)))
+}
+
+fn text(line: LineRate, frames: &[u64], is_json: bool) -> String {
+    let per_s = |frame: u64| whole(line.frames_per_s(real(frame)));
+    let all = if frames.is_empty() {
+        &USUAL_FRAMES[..]
+    } else {
+        frames
+    };
+    if is_json {
+        let row = |frame: &u64| json!({ "frame_bytes": frame, "frames_per_s": per_s(*frame) });
+        let rows: Vec<_> = all.iter().map(row).collect();
+        return format!(
+            "{}\n",
+            json!({ "line_bits_per_s": line.bits_per_s, "frames": rows })
+        );
+    }
+    if let [frame] = frames {
+        return format!("{}\n", per_s(*frame));
+    }
+    let mut out = format!("{:>6} {:>15}\n", "frame", "frames/s");
+    for frame in all {
+        push!(out, "{frame:>6} {:>15}\n", per_s(*frame));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(words: &str) -> Result<String, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        match read(&words) {
+            Ok(Action::Print { out, .. }) => Ok(out),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(refusal) => Err(refusal.message),
+        }
+    }
+
+    #[test]
+    fn frames_per_second_of_ten_gigabits_are_those_of_every_table() {
+        let known = [
+            14_880_952, 8_445_946, 4_528_986, 2_349_624, 1_197_318, 961_538, 812_744,
+        ];
+        for (frame, per_s) in USUAL_FRAMES.into_iter().zip(known) {
+            assert_eq!(said(&format!("10G {frame}")), Ok(format!("{per_s}\n")));
+        }
+        let table = said("10Gbps").unwrap();
+        assert_eq!(table.lines().count(), 8, "{table}");
+        let json = said("100G 64 --format json").unwrap();
+        assert!(json.contains("\"frames_per_s\":148809524"), "{json}");
+    }
+
+    #[test]
+    fn what_is_no_line_or_no_frame_is_refused_by_name() {
+        for (words, why) in [
+            ("", "the rate of the line is missing"),
+            ("fast", "linerate fast: expected bits per second"),
+            ("10G 63", "frame 63: expected bytes"),
+            ("10G 64 --formt json", "there is no flag --formt"),
+            ("10G --format yaml", "--format yaml: expected text or json"),
+        ] {
+            assert!(said(words).unwrap_err().contains(why), "{words}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Searches over rates: `weir axio ndr` and `weir axio rfc2544`.
+//!
+//! In: flags, the plan of a packet path, what carries a plan out. Out: one result with a group for each trial;
+//! from such a result, by going through its trials again, the text. A stored result prints the same for that
+//! reason. Not here: running a trial, resting between two.
+
+mod finder;
+mod loss_rates;
+mod network_test;
+mod request;
+#[cfg(test)]
+mod simulated;
+mod trial;
+
+use weir_schema::{Metric, Plan, RunResult};
+use weir_units::Nanos;
+
+pub use self::finder::SearchWay;
+use self::finder::{CarryOut, FoundRate};
+use self::loss_rates::LossRates;
+pub use self::network_test::NetworkTest;
+pub(super) use self::request::{LOSS_RATES, NETWORK_TESTS, of_words};
+use self::trial::{Trial, TrialRate, TrialRequest};
+use super::line_rate_table::USUAL_FRAMES;
+use super::traffic::LineRate;
+use crate::rate_bracket::append;
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchGoal {
+    /// The highest rates without loss and with a share of it.
+    LossRates,
+    /// The figures of RFC 2544.
+    NetworkTests,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficSearch {
+    /// What is searched for.
+    pub goal: SearchGoal,
+    /// How rates are chosen.
+    pub way: SearchWay,
+    /// Two rates that differ by no more than this share are not told apart.
+    pub precision: f64,
+    /// The share of messages that may be lost, where some may.
+    pub loss: f64,
+    /// How long messages are begun.
+    pub trial: Nanos,
+    /// How long the last answers are waited for.
+    pub residual: Nanos,
+    /// Between two trials.
+    pub rest: Nanos,
+    /// Sizes of frames, where they are part of the search.
+    pub frames: Vec<u64>,
+    /// Tests of each.
+    pub tests: Vec<NetworkTest>,
+    /// Repetitions, where fewer or more are asked for than the tests have.
+    pub repeats: Option<u32>,
+    line: Option<LineRate>,
+}
+
+impl Default for TrafficSearch {
+    /// Rates without loss and with little.
+    fn default() -> Self {
+        let trial = Nanos::SECOND;
+        Self {
+            goal: SearchGoal::LossRates,
+            way: SearchWay::Binary,
+            precision: 0.005,
+            loss: 0.005,
+            trial,
+            residual: request::residual_of(trial),
+            rest: Nanos::ZERO,
+            frames: Vec::new(),
+            tests: Vec::new(),
+            repeats: None,
+            line: None,
+        }
+    }
+}
+
+impl TrafficSearch {
+    /// As RFC 2544 has it.
+    fn network_tests() -> Self {
+        let trial = network_test::TRIAL;
+        Self {
+            goal: SearchGoal::NetworkTests,
+            trial,
+            residual: request::residual_of(trial),
+            rest: request::rest_of(trial),
+            frames: USUAL_FRAMES.to_vec(),
+            tests: NetworkTest::WORDS.iter().map(|(_, test)| *test).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The plan of its first trial.
+    pub fn first_plan(&self, base: &Plan) -> Plan {
+        let request = TrialRequest {
+            purpose: "maximum",
+            frame: self.frames.first().copied(),
+            rate: TrialRate::Most,
+            messages: 0,
+            duration: self.trial,
+        };
+        request.plan(base, self.line, self.residual)
+    }
+
+    /// Searches, each trial with a plan made of this one, until all is known or a plan gives no result. The result
+    /// of all trials; nothing where there was none.
+    pub fn run(
+        &self,
+        base: &Plan,
+        measure: &mut dyn FnMut(Plan) -> Option<RunResult>,
+    ) -> Option<RunResult> {
+        let mut done: Option<RunResult> = None;
+        let mut carry_out = |request: &TrialRequest| {
+            let result = measure(request.plan(base, self.line, self.residual))?;
+            let trial = Trial::of_group(&result, 0);
+            match &mut done {
+                None => done = Some(result),
+                Some(done) => append(done, result),
+            }
+            trial
+        };
+        let report = self.search(&mut carry_out);
+        let mut result = done?;
+        for (group, metric) in report.headlines() {
+            let jobs = result.groups.get_mut(group).map(|group| &mut group.jobs);
+            if let Some(job) = jobs.and_then(|jobs| jobs.first_mut()) {
+                job.metrics.push(metric);
+            }
+        }
+        Some(result)
+    }
+
+    fn search(&self, carry_out: &mut CarryOut<'_>) -> SearchReport {
+        match self.goal {
+            SearchGoal::LossRates => SearchReport::LossRates(LossRates::search(self, carry_out)),
+            SearchGoal::NetworkTests => {
+                SearchReport::NetworkTests(network_test::test(self, carry_out))
+            }
+        }
+    }
+
+    /// What the trials of a result came to.
+    fn report(&self, result: &RunResult) -> SearchReport {
+        let mut group = 0;
+        self.search(&mut |_| {
+            let trial = Trial::of_group(result, group);
+            group += 1;
+            trial
+        })
+    }
+
+    /// The text of a result.
+    pub fn text(&self, result: &RunResult) -> String {
+        match self.report(result) {
+            SearchReport::LossRates(found) => found.text(self),
+            SearchReport::NetworkTests(all) => network_test::text(&all, self),
+        }
+    }
+
+    /// Whether a result has a rate for everything that was searched.
+    pub fn has_found_all(&self, result: &RunResult) -> bool {
+        let is_rate = |found: Option<FoundRate>| found.is_some_and(|found| found.rate >= 1.0);
+        match self.report(result) {
+            SearchReport::LossRates(found) => is_rate(found.none) && is_rate(found.some),
+            SearchReport::NetworkTests(all) => {
+                let rates = [NetworkTest::Throughput, NetworkTest::Latency];
+                let has_rate = self.tests.iter().any(|test| rates.contains(test));
+                let known = |one: &network_test::FrameReport| !has_rate || is_rate(one.throughput);
+                all.len() == self.frames.len() && all.iter().all(known)
+            }
+        }
+    }
+}
+
+/// What trials came to.
+enum SearchReport {
+    LossRates(LossRates),
+    NetworkTests(Vec<network_test::FrameReport>),
+}
+
+impl SearchReport {
+    /// Headline figures, each with the group of the trial that it comes from.
+    fn headlines(&self) -> Vec<(usize, Metric)> {
+        let metric = |name: &str, found: &FoundRate| Metric::high(name, "messages/s", found.rate);
+        match self {
+            Self::LossRates(found) => {
+                let rates = [("NDR", found.none), ("PDR", found.some)];
+                let rates = rates
+                    .iter()
+                    .filter_map(|(name, rate)| Some((name, rate.as_ref()?)));
+                let placed = rates
+                    .filter_map(|(name, rate)| Some((found.place_of(rate)?, metric(name, rate))));
+                placed.collect()
+            }
+            Self::NetworkTests(all) => {
+                let mut before = 0;
+                let mut metrics = Vec::new();
+                for one in all {
+                    if let Some((place, found)) = one.place_of_throughput().zip(one.throughput) {
+                        let name = format!("throughput of frames of {}", one.frame);
+                        metrics.push((before + place, metric(&name, &found)));
+                    }
+                    before += one.trials.len();
+                }
+                metrics
+            }
+        }
+    }
+}

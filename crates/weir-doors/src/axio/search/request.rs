@@ -1,0 +1,221 @@
+//! What words ask of a search.
+//!
+//! In: the verb and its flags, the packet path that is searched. Out: a [`TrafficSearch`]; refusals.
+
+use weir_schema::PacketPathWorkload;
+use weir_units::Nanos;
+
+use super::{NetworkTest, SearchWay, TrafficSearch};
+use crate::axio::config::AxioConfig;
+use crate::axio::traffic::{LineRate, SMALLEST_FRAME, largest_frame, plain_number};
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// The verbs that search.
+pub(in crate::axio) const LOSS_RATES: &str = "ndr";
+pub(in crate::axio) const NETWORK_TESTS: &str = "rfc2544";
+
+/// Flags of searches, and the verbs that take them.
+const OWN: [(&str, &[&str]); 9] = [
+    ("search", &[LOSS_RATES, NETWORK_TESTS]),
+    ("precision", &[LOSS_RATES, NETWORK_TESTS]),
+    ("trial-time", &[LOSS_RATES, NETWORK_TESTS]),
+    ("residual", &[LOSS_RATES, NETWORK_TESTS]),
+    ("rest", &[LOSS_RATES, NETWORK_TESTS]),
+    ("loss", &[LOSS_RATES]),
+    ("frames", &[NETWORK_TESTS]),
+    ("tests", &[NETWORK_TESTS]),
+    ("repeats", &[NETWORK_TESTS]),
+];
+/// Flags that no search takes, and why.
+const OF_RUNS: [(&str, &str); 5] = [
+    ("both", "a search prints no tables"),
+    ("inject-pause", "the trials of a search are alike"),
+    ("force", "a search has no window"),
+    ("verify", "this is what `weir axio verify` does"),
+    ("print", "this is what `weir axio verify -p` does"),
+];
+/// Keys that a search chooses itself.
+const CHOSEN: [&str; 3] = ["rate", "messages", "inflight"];
+
+/// Most repetitions.
+const MOST_REPEATS: u32 = 1000;
+/// The longest trial, in seconds.
+const LONGEST: f64 = 86_400.0;
+
+/// How long answers are waited for after a trial, unless it is said: 2 s after 60.
+pub(super) fn residual_of(trial: Nanos) -> Nanos {
+    Nanos((trial.0 / 30).clamp(100_000_000, 2_000_000_000))
+}
+
+/// The time between trials, unless it is said: 5 s after 60.
+pub(super) fn rest_of(trial: Nanos) -> Nanos {
+    Nanos((trial.0 / 12).min(5_000_000_000))
+}
+
+/// What a verb and its flags ask for; nothing where the verb does not search. Of the packet path nothing is known
+/// here.
+///
+/// # Errors
+/// Values that they do not take; flags that act with another verb alone.
+pub(in crate::axio) fn of_words(
+    verb: &str,
+    given: &GivenFlags,
+) -> Result<Option<TrafficSearch>, Refusal> {
+    for (flag, verbs) in OWN {
+        if given.has(flag) && !verbs.contains(&verb) {
+            let verbs: Vec<String> = verbs.iter().map(|v| format!("`weir axio {v}`")).collect();
+            let why = format!("--{flag} acts only with {}", verbs.join(" and "));
+            return Err(Refusal::usage(why));
+        }
+    }
+    let mut search = match verb {
+        LOSS_RATES => TrafficSearch::default(),
+        NETWORK_TESTS => TrafficSearch::network_tests(),
+        _ => return Ok(None),
+    };
+    if let Some((flag, why)) = OF_RUNS.iter().find(|(flag, _)| given.has(flag)) {
+        return Err(Refusal::usage(format!("--{flag}: {why}; leave it out")));
+    }
+    if given.is("search", "mlr") {
+        search.way = SearchWay::Mlr;
+    }
+    search.precision = percent(given, "precision", (0.01, 50.0))?.unwrap_or(search.precision);
+    search.loss = percent(given, "loss", (0.0001, 50.0))?.unwrap_or(search.loss);
+    if let Some(trial) = seconds(given, "trial-time", 0.001)? {
+        search.trial = trial;
+        search.residual = residual_of(trial);
+        if verb == NETWORK_TESTS {
+            search.rest = rest_of(trial);
+        }
+    }
+    search.residual = seconds(given, "residual", 0.002)?.unwrap_or(search.residual);
+    search.rest = seconds(given, "rest", 0.0)?.unwrap_or(search.rest);
+    if let Some(text) = given.text("frames") {
+        search.frames = list(text, |one| one.parse().ok().filter(|n| *n >= SMALLEST_FRAME))
+            .map_err(|one| {
+                Refusal::usage(format!(
+                    "--frames {text}: `{one}`: expected bytes with the frame check, from {SMALLEST_FRAME}"
+                ))
+            })?;
+    }
+    if let Some(text) = given.text("tests") {
+        let known = NetworkTest::WORDS;
+        let of = |one: &str| {
+            known
+                .iter()
+                .find(|(word, _)| *word == one)
+                .map(|(_, test)| *test)
+        };
+        search.tests = list(text, of).map_err(|one| {
+            let all = known.map(|(word, _)| word).join(", ");
+            Refusal::usage(format!("--tests {text}: `{one}`: expected {all}"))
+        })?;
+    }
+    if let Some(text) = given.text("repeats") {
+        let repeats = text.parse().ok().filter(|n| (1..=MOST_REPEATS).contains(n));
+        search.repeats = Some(repeats.ok_or_else(|| {
+            Refusal::usage(format!(
+                "--repeats {text}: expected a number, from 1 to {MOST_REPEATS}"
+            ))
+        })?);
+    }
+    Ok(Some(search))
+}
+
+impl TrafficSearch {
+    /// The same for a packet path, on a line where one is known.
+    ///
+    /// # Errors
+    /// What of the path cannot be searched.
+    pub(in crate::axio) fn over(
+        mut self,
+        work: &PacketPathWorkload,
+        line: Option<LineRate>,
+    ) -> Result<Self, Refusal> {
+        self.line = line;
+        if work.side.is_some() {
+            return Err(Refusal::usage(
+                "a search begins its trials anew, which needs both sides in this program (role : loopback)",
+            ));
+        }
+        if !work.is_answered() {
+            return Err(Refusal::usage(
+                "a search counts what does not come back: msg_handler Empty answers nothing (pkt_handler : Echo does)",
+            ));
+        }
+        let most = largest_frame(work);
+        if let Some(frame) = self.frames.iter().find(|frame| **frame > most) {
+            return Err(Refusal::usage(format!(
+                "--frames: {frame} bytes do not fit: mtu {} takes up to {most}",
+                work.packet_bytes
+            )));
+        }
+        if !self.frames.is_empty() && !work.takes_any_size() {
+            return Err(Refusal::usage(
+                "the messages of this msg_handler have one size (valid: T_APP, L_APP, M_APP, or pkt_handler : Echo)",
+            ));
+        }
+        Ok(self)
+    }
+
+    /// What a configuration says that the search chooses itself.
+    pub(in crate::axio) fn notes(&self, config: &AxioConfig) -> Vec<String> {
+        // Those of a file may be there for its runs.
+        let is_word = |key: &str| config.values.get(key).is_some_and(|v| v.place.line == 0);
+        let sizes = ["imix", "req_size"].into_iter();
+        let sizes = sizes.filter(|key| !self.frames.is_empty() && is_word(key));
+        let rates = CHOSEN.into_iter().filter(|key| config.text(key).is_some());
+        let note = |key| {
+            let place = config.place_of(key);
+            format!("{place}: without effect: the search chooses it")
+        };
+        rates.chain(sizes).map(note).collect()
+    }
+
+    pub(super) fn way_word(&self) -> &'static str {
+        match self.way {
+            SearchWay::Binary => "binary",
+            SearchWay::Mlr => "mlr",
+        }
+    }
+}
+
+/// Each part of a list, or the part that is none.
+fn list<T>(text: &str, of: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+    text.split(',')
+        .map(str::trim)
+        .map(|one| of(one).ok_or_else(|| one.to_owned()))
+        .collect()
+}
+
+/// A percentage as a share.
+fn percent(
+    given: &GivenFlags,
+    flag: &str,
+    (low, high): (f64, f64),
+) -> Result<Option<f64>, Refusal> {
+    let Some(text) = given.text(flag) else {
+        return Ok(None);
+    };
+    let number = plain_number(text.strip_suffix('%').unwrap_or(text));
+    let number = number.filter(|n| (low..=high).contains(n));
+    let number = number.ok_or_else(|| {
+        Refusal::usage(format!(
+            "--{flag} {text}: expected percent, from {low} to {high}"
+        ))
+    })?;
+    Ok(Some(number / 100.0))
+}
+
+/// A time in seconds.
+fn seconds(given: &GivenFlags, flag: &str, low: f64) -> Result<Option<Nanos>, Refusal> {
+    let Some(text) = given.text(flag) else {
+        return Ok(None);
+    };
+    let number = plain_number(text.strip_suffix('s').unwrap_or(text));
+    let number = number.filter(|n| (low..=LONGEST).contains(n));
+    let time = number.and_then(Nanos::from_secs_f64);
+    let why = || format!("--{flag} {text}: expected seconds, from {low} to {LONGEST}");
+    time.map(Some).ok_or_else(|| Refusal::usage(why()))
+}

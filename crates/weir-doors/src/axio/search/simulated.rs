@@ -1,0 +1,83 @@
+//! A device of tests: trials are reckoned, not run.
+
+use weir_stats::Histogram;
+use weir_units::Nanos;
+
+use super::trial::{Trial, TrialRate, TrialRequest};
+use crate::axio::traffic::{real, whole};
+
+/// A sink with a bucket of 64 behind a generator.
+pub(super) struct Device {
+    /// Per second.
+    sink: f64,
+    /// What the generator makes as fast as it can, and at a rate.
+    most: f64,
+    pub(super) generator: f64,
+    /// So many rates are missed when they are tried again.
+    pub(super) misses_repeats: u32,
+    /// At every so manieth trial the generator falls behind; 0: never.
+    pub(super) hiccup_every: usize,
+    pub(super) requests: Vec<TrialRequest>,
+    /// Trials that are carried out before it is interrupted.
+    pub(super) left: usize,
+}
+
+impl Device {
+    pub(super) fn sink(sink: f64, most: f64) -> Self {
+        Self {
+            sink,
+            most,
+            generator: most,
+            misses_repeats: 0,
+            hiccup_every: 0,
+            requests: Vec::new(),
+            left: usize::MAX,
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, request: &TrialRequest) -> Option<Trial> {
+        self.left = self.left.checked_sub(1)?;
+        let is_known = self.requests.contains(request);
+        self.requests.push(request.clone());
+        let seconds = request.duration.as_secs_f64();
+        let asked = match request.rate {
+            TrialRate::Most => None,
+            TrialRate::PerSecond(rate) => Some(rate),
+        };
+        let may = if request.messages > 0 {
+            real(request.messages)
+        } else {
+            f64::INFINITY
+        };
+        let intended = asked.map_or(0.0, |rate| (rate * seconds).min(may));
+        let mut begun = asked.map_or(self.most, |rate| rate.min(self.generator)) * seconds;
+        let number = self.requests.len();
+        if self.hiccup_every > 0 && number.is_multiple_of(self.hiccup_every) {
+            begun *= 0.9;
+        }
+        let begun = begun.min(may);
+        // A burst takes as long as it takes to make.
+        let lasts = begun / asked.unwrap_or(self.most);
+        let takes = if self.sink > 0.0 {
+            self.sink * lasts + 64.0
+        } else {
+            0.0
+        };
+        let mut lost = (begun - takes).max(0.0);
+        if is_known && self.misses_repeats > 0 && asked.is_some() {
+            self.misses_repeats -= 1;
+            lost += 10.0;
+        }
+        let mut latency = Histogram::default();
+        latency.record_n(20_000, 100);
+        Some(Trial {
+            asked,
+            duration: request.duration,
+            intended: whole(intended),
+            begun: whole(begun),
+            lost: whole(lost),
+            span: Nanos::from_secs_f64(seconds).unwrap_or_default(),
+            latency,
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! A trial of a search: a run of the packet path at a rate, what is asked of it and what it came to.
+//!
+//! In: a plan's packet path, a job of a result. Out: the plan of a trial; its losses and latencies. Not here:
+//! which trials there are.
+
+use weir_schema::{Job, JobResult, PathSide, PathThread, Plan, RunResult, State, Workload};
+use weir_stats::Histogram;
+use weir_units::Nanos;
+
+use crate::axio::traffic::{self, LineRate, MessageFrames, real, whole};
+use crate::axio::work_of_job;
+
+/// Of what was intended, a generator begins so much at least, else it and not the path is what ended.
+const KEEPS_UP: f64 = 0.99;
+/// What a trial waits for on top of its own time before it calls itself stalled.
+const STALL: Nanos = Nanos::from_secs(5);
+
+/// At which rate a trial is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum TrialRate {
+    /// At that of the line, or, without one, as fast as messages can be made.
+    Most,
+    /// So many messages per second.
+    PerSecond(f64),
+}
+
+/// What is asked of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TrialRequest {
+    /// What it is for, in the name of its job.
+    pub(super) purpose: &'static str,
+    /// The size of frames, where the search says it.
+    pub(super) frame: Option<u64>,
+    pub(super) rate: TrialRate,
+    /// Messages at most; 0: as many as there is time for.
+    pub(super) messages: u64,
+    pub(super) duration: Nanos,
+}
+
+/// What a trial came to.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// Messages per second that were asked for; nothing where as many were sent as could be.
+    pub(super) asked: Option<f64>,
+    pub(super) duration: Nanos,
+    /// Messages that were to be begun, where a rate says how many; that were begun; that did not come back.
+    pub(super) intended: u64,
+    pub(super) begun: u64,
+    pub(super) lost: u64,
+    /// How long they were begun.
+    pub(super) span: Nanos,
+    pub(super) latency: Histogram,
+}
+
+impl TrialRequest {
+    /// The plan of the trial, made of that of the search.
+    pub(super) fn plan(&self, base: &Plan, line: Option<LineRate>, residual: Nanos) -> Plan {
+        let mut plan = base.clone();
+        for job in plan.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+            let Workload::PacketPath(work) = &mut job.workload else {
+                continue;
+            };
+            if let Some(frame) = self.frame {
+                work.request_bytes = traffic::request_of_frame(frame);
+                work.request_cycle.clear();
+            }
+            work.messages_per_s = match (self.rate, line) {
+                (TrialRate::PerSecond(rate), _) => whole(rate).max(1),
+                (TrialRate::Most, Some(line)) => {
+                    whole(MessageFrames::of(work).messages_on(line)).clamp(1, 1_000_000_000)
+                }
+                (TrialRate::Most, None) => 0,
+            };
+            work.most_messages = self.messages;
+            work.in_flight = 0;
+            work.iterations = 1;
+            work.duration_ns = self.duration;
+            // Answers are waited for twice as long as a message may take.
+            work.message_timeout_ns = Nanos((residual.0 / 2).max(1_000_000));
+            let whole = self.duration.saturating_add(residual);
+            work.stall_timeout_ns = whole.saturating_add(STALL);
+            let rate = match work.messages_per_s {
+                0 => "as fast as possible".to_owned(),
+                rate => format!("{rate} per second"),
+            };
+            let frame = self.frame.map(|frame| format!("frames of {frame}, "));
+            let frame = frame.unwrap_or_default();
+            job.name = format!("{}, {frame}{rate}", self.purpose);
+        }
+        plan
+    }
+}
+
+impl Trial {
+    /// Of a job and what it did; nothing where it did not come to its end.
+    pub(super) fn of(job: &Job, done: &JobResult) -> Option<Self> {
+        let work = work_of_job(job)?;
+        let path = done.packet_path().filter(|_| done.state == State::Done)?;
+        let packets = u64::from(work.packets(work.request_bytes).max(1));
+        let sum = |of: fn(&PathThread) -> u64| path.sum(PathSide::Client, of);
+        // What the generator itself had no room for it never sent, which is no loss of the path.
+        let unsent = match packets {
+            1 => sum(|one| one.application_drops),
+            _ => 0,
+        };
+        let begun = sum(|one| one.application_tx.packets) / packets;
+        let lost = sum(|one| one.lost).saturating_sub(unsent);
+        let clients = path.iterations.iter().flat_map(|one| &one.threads);
+        let clients = clients.filter(|one| one.side == PathSide::Client);
+        let mut latency = Histogram::default();
+        for one in clients.clone().filter_map(|one| one.latency.as_ref()) {
+            // All are made alike.
+            let _ = latency.merge(one);
+        }
+        Some(Self {
+            asked: (work.messages_per_s > 0).then(|| real(work.messages_per_s)),
+            duration: work.duration_ns,
+            intended: sum(|one| one.intended),
+            begun,
+            lost: lost.min(begun),
+            span: clients.map(|one| one.span_ns).max().unwrap_or_default(),
+            latency,
+        })
+    }
+
+    /// Of a group of a result.
+    pub(super) fn of_group(result: &RunResult, group: usize) -> Option<Self> {
+        let job = result.plan.groups.get(group)?.jobs.first()?;
+        Self::of(job, result.groups.get(group)?.jobs.first()?)
+    }
+
+    /// Of all that were begun, the share that did not come back.
+    pub(super) fn loss(&self) -> f64 {
+        real(self.lost) / real(self.begun.max(1))
+    }
+
+    /// Messages per second that were begun.
+    pub(super) fn sent_per_s(&self) -> f64 {
+        per_s(self.begun, self.span)
+    }
+
+    /// Messages per second that came back.
+    pub(super) fn received_per_s(&self) -> f64 {
+        per_s(self.begun - self.lost, self.span)
+    }
+
+    /// Its rate: what was asked for, or what could be begun.
+    pub(super) fn rate(&self) -> f64 {
+        self.asked.unwrap_or_else(|| self.sent_per_s())
+    }
+
+    /// Whether it and not the path was too slow.
+    pub(super) fn is_behind(&self) -> bool {
+        real(self.begun) < KEEPS_UP * real(self.intended)
+    }
+
+    /// Whether the rate was kept with no more loss than this share.
+    pub(super) fn is_kept(&self, loss: f64) -> bool {
+        self.begun > 0 && !self.is_behind() && self.loss() <= loss
+    }
+
+    /// In microseconds.
+    pub(super) fn latency_us(&self, percent: f64) -> Option<f64> {
+        self.latency.percentile(percent).map(|ns| real(ns) / 1e3)
+    }
+}
+
+fn per_s(messages: u64, span: Nanos) -> f64 {
+    if span == Nanos::ZERO {
+        return 0.0;
+    }
+    real(messages) / span.as_secs_f64()
+}

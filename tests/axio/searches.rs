@@ -1,0 +1,274 @@
+//! Searches over rates on a sink whose rate is known: what they find, what they say, what they refuse.
+
+use rustix::process::Signal;
+use serde_json::Value as Json;
+
+use super::stage::{Running, Said, Stage, until};
+
+/// Short trials.
+const SHORT: [&str; 2] = ["--trial-time", "0.2"];
+/// Long enough for answers on a machine that does other things.
+const PATIENT: [&str; 2] = ["--residual", "0.3"];
+
+/// A search over the example that sends everything back, into a sink. Its rate is one that a machine with other
+/// things to do can keep, with few buffers to lay out for each trial.
+fn search(stage: &Stage, verb: &str, words: &[&str]) -> Said {
+    let all = [
+        verb,
+        "--example",
+        "echo",
+        "--set",
+        "pool=2048",
+        "--sink-rate",
+        "30k",
+    ];
+    stage.say(&[&["axio"][..], &all, &SHORT, &PATIENT, words].concat())
+}
+
+/// A metric of a stored search, from whichever trial it came.
+fn metric(stage: &Stage, name: &str) -> f64 {
+    let all: Json = serde_json::from_str(&stage.read("r.json")).unwrap();
+    let groups = all["groups"].as_array().unwrap().iter();
+    let metrics = groups.flat_map(|group| group["jobs"][0]["metrics"].as_array().unwrap());
+    let mut found = metrics.filter(|metric| metric["name"] == name);
+    let value = found.next().unwrap_or_else(|| panic!("{name}: {all}"))["value"].as_f64();
+    assert!(found.next().is_none(), "{name} is there twice");
+    value.unwrap()
+}
+
+#[test]
+fn the_rates_without_loss_and_with_little_are_those_of_the_sink() {
+    let stage = Stage::new();
+    let words = ["--search", "mlr", "--store-result", "r.json"];
+    let said = search(&stage, "ndr", &words).code(0);
+    let (none, some) = (metric(&stage, "NDR"), metric(&stage, "PDR"));
+    // In 0.2 s a bucket of 64 is 320 per second more.
+    assert!((30_160.0..=30_330.0).contains(&none), "{none}: {said}");
+    assert!((30_310.0..=30_490.0).contains(&some), "{some}: {said}");
+    assert!(some >= none, "{said}");
+    for line in [
+        "Highest rates by mlr search, to 0.5 %, trials of 200 ms\n",
+        &format!("\nNDR (no loss): {none:.0} messages/s, kept twice\n"),
+        &format!("\nPDR (loss up to 0.5 %): {some:.0} messages/s, kept twice\n"),
+        "\nlatency at 10 % of PDR, open-loop (",
+        "\nlatency at 90 % of PDR, open-loop (",
+        "(measured maximum, no rate of the line is known)\n",
+        " short",
+    ] {
+        assert!(said.out.contains(line), "{line}: {said}");
+    }
+    let again = stage.say(&["show", "r.json"]).code(0);
+    assert_eq!(again.out, said.out);
+    let json = stage.say(&["show", "r.json", "--format", "json"]).code(0);
+    assert!(json.out.contains("\"NDR\""), "{json}");
+}
+
+#[test]
+fn network_tests_have_a_row_for_each_size_and_say_that_they_are_short() {
+    let stage = Stage::new();
+    let words = [
+        "--frames",
+        "64,1518",
+        "--tests",
+        "throughput,frame-loss",
+        "--search",
+        "mlr",
+        "--precision",
+        "2",
+        "--store-result",
+        "r.json",
+    ];
+    let said = search(&stage, "rfc2544", &words).code(0);
+    let mark = "not RFC duration: trials of 200 ms, RFC 2544 asks for 60.0 s";
+    assert!(said.out.contains(mark), "{said}");
+    for frame in ["64", "1518"] {
+        let is_row = |line: &&str| line.split_whitespace().next() == Some(frame);
+        let row = said
+            .out
+            .lines()
+            .find(is_row)
+            .unwrap_or_else(|| panic!("{said}"));
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let throughput: f64 = cells[2].parse().unwrap();
+        assert!((29_700.0..=30_330.0).contains(&throughput), "{row}");
+        // Neither latency nor bursts were asked for.
+        assert_eq!((cells[4], cells[5], cells[7]), ("-", "-", "-"), "{row}");
+        assert!(cells[6].parse::<f64>().unwrap() > 0.0, "{row}");
+        let name = format!("throughput of frames of {frame}");
+        assert!((metric(&stage, &name) - throughput).abs() < 1.0, "{row}");
+    }
+    let again = stage.say(&["show", "r.json"]).code(0);
+    assert_eq!(again.out, said.out);
+}
+
+#[test]
+fn a_burst_is_as_long_as_the_bucket_and_latency_is_that_of_the_throughput() {
+    let stage = Stage::new();
+    let words = [
+        "--frames",
+        "64",
+        "--tests",
+        "latency,back-to-back",
+        "--repeats",
+        "1",
+        "--search",
+        "mlr",
+        "--precision",
+        "5",
+        "--set",
+        "line_rate=1G",
+    ];
+    let said = search(&stage, "rfc2544", &words).code(0);
+    assert!(
+        said.out.contains("\nmaximum: the rate of the line\n"),
+        "{said}"
+    );
+    let row = said
+        .out
+        .lines()
+        .find(|line| line.starts_with("    64"))
+        .unwrap();
+    let cells: Vec<f64> = row
+        .split_whitespace()
+        .map(|cell| cell.parse().unwrap_or(-1.0))
+        .collect();
+    // 1 Gbit/s carries 1488095 frames of 64 bytes per second: 64 / (1 - 30000 / 1488095).
+    assert!((cells[1] - 1_488_095.0).abs() < 1.0, "{row}");
+    assert!((62.0..=66.0).contains(&cells[7]), "{row}");
+    assert!(cells[4] > 0.0 && cells[5] >= cells[4], "{row}");
+    let mark = "not RFC repetitions: 1, RFC 2544 asks for 20 of latency and 50";
+    assert!(said.out.contains(mark), "{said}");
+}
+
+#[test]
+fn an_interrupted_search_prints_the_trials_that_it_has() {
+    let stage = Stage::new();
+    let words = [
+        "axio",
+        "ndr",
+        "--example",
+        "echo",
+        "--sink-rate",
+        "300k",
+        "--trial-time",
+        "30",
+        "--store-result",
+        "r.json",
+    ];
+    let running = Running::start(stage.weir(&words));
+    let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
+    until("its threads have used 100 ms", || {
+        let stat = std::fs::read_to_string(&stat).unwrap();
+        let fields: Vec<&str> = stat.split_whitespace().collect();
+        fields[13].parse::<u64>().unwrap() >= 10
+    });
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    assert!(
+        said.out
+            .contains("NDR (no loss): not known, the search was interrupted"),
+        "{said}"
+    );
+    let stored: Json = serde_json::from_str(&stage.read("r.json")).unwrap();
+    assert_eq!(stored["complete"], false);
+}
+
+/// Words of searches that are refused, and what is said of them.
+const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["ndr", "--precision", "0"],
+        "--precision 0: expected percent, from 0.01 to 50",
+    ),
+    (&["ndr", "--loss", "x"], "--loss x: expected percent"),
+    (
+        &["ndr", "--trial-time", "0"],
+        "--trial-time 0: expected seconds, from 0.001",
+    ),
+    (
+        &["ndr", "--frames", "64"],
+        "--frames acts only with `weir axio rfc2544`",
+    ),
+    (
+        &["run", "--search", "mlr"],
+        "--search acts only with `weir axio ndr` and `weir axio rfc2544`",
+    ),
+    (&["ndr", "--search", "fast"], "--search"),
+    (
+        &["rfc2544", "--frames", "63"],
+        "--frames 63: `63`: expected bytes with the frame check, from 64",
+    ),
+    (
+        &["rfc2544", "--frames", "64,9000"],
+        "--frames: 9000 bytes do not fit: mtu 2048 takes up to 2066",
+    ),
+    (
+        &["rfc2544", "--tests", "speed"],
+        "--tests speed: `speed`: expected throughput, latency",
+    ),
+    (
+        &["rfc2544", "--repeats", "0"],
+        "--repeats 0: expected a number, from 1 to 1000",
+    ),
+    (&["ndr", "--both"], "--both: a search prints no tables"),
+    (
+        &["ndr", "--inject-pause", "1ms"],
+        "--inject-pause: the trials of a search are alike",
+    ),
+    (
+        &["ndr", "--client"],
+        "needs both sides in this program (role : loopback)",
+    ),
+    (
+        &[
+            "ndr",
+            "--set",
+            "msg_handler=Empty",
+            "--set",
+            "pkt_handler=Empty",
+        ],
+        "msg_handler Empty answers nothing",
+    ),
+    (
+        &[
+            "rfc2544",
+            "--set",
+            "msg_handler=KV",
+            "--set",
+            "pkt_handler=Empty",
+            "--set",
+            "req_size=97",
+            "--set",
+            "resp_size=97",
+        ],
+        "the messages of this msg_handler have one size",
+    ),
+];
+
+#[test]
+fn a_search_that_cannot_be_is_refused_before_anything_runs() {
+    let stage = Stage::new();
+    for (words, why) in REFUSED {
+        let (verb, rest) = words.split_first().unwrap();
+        let example = ["--example", "echo"];
+        stage
+            .say(&[&["axio", verb][..], &example[..], rest].concat())
+            .code(2)
+            .err(why);
+    }
+    let shown = [
+        "axio",
+        "ndr",
+        "--example",
+        "echo",
+        "--set",
+        "rate=5",
+        "--show-plan",
+    ];
+    let plan: Json = serde_json::from_str(&stage.say(&shown).code(0).out).unwrap();
+    let work = &plan["groups"][0]["jobs"][0]["workload"];
+    assert_eq!(
+        (&work["in_flight"], &work["messages_per_s"]),
+        (&0.into(), &0.into()),
+        "{work}"
+    );
+}
