@@ -126,6 +126,9 @@ pub(crate) struct ThreadCounts {
     pub(crate) strays: u64,
     pub(crate) intended: u64,
     pub(crate) link_drops: Option<u64>,
+    pub(crate) link_full: u64,
+    /// Packets that waited in the link at all looks, and what it could have held at these.
+    pub(crate) receive_queue: (u64, u64),
     pub(crate) dropped_on_purpose: u64,
     pub(crate) rounds_without_credit: u64,
     pub(crate) rounds_without_buffers: u64,
@@ -142,6 +145,7 @@ impl ThreadCounts {
     pub(crate) fn figures(&self, span: u64, scale: Scale) -> PathThread {
         let nanos = |ticks| Nanos(scale.to_nanos(ticks));
         let (sum, looks) = self.pool_use;
+        let (waited, room) = self.receive_queue;
         PathThread {
             span_ns: nanos(span),
             application_tx: self.application_tx.figures(scale),
@@ -165,6 +169,8 @@ impl ThreadCounts {
             strays: self.strays,
             intended: self.intended,
             link_drops: self.link_drops,
+            link_full: self.link_full,
+            receive_queue_use: (room > 0).then(|| mean(waited, room)),
             dropped_on_purpose: self.dropped_on_purpose,
             rounds_without_credit: self.rounds_without_credit,
             rounds_without_buffers: self.rounds_without_buffers,
