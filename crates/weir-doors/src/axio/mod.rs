@@ -105,6 +105,8 @@ pub struct AxioRun {
     pub store: Option<String>,
     /// The history that keeps it, or `off`, where the words say so.
     pub history: Option<String>,
+    /// The file that gets the report of the host.
+    pub monitor: Option<String>,
 }
 
 /// How a result is shown.
@@ -213,6 +215,7 @@ fn run(
     let plan = plan::plan(&name, asked, command);
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
+    let monitor = text("monitor");
     if given.has("show-plan") {
         refuse_result_files(store.as_deref(), history.as_deref())?;
         return Ok(print(plan.to_json().map_err(Refusal::usage)? + "\n"));
@@ -223,6 +226,7 @@ fn run(
         notes,
         store,
         history,
+        monitor,
     })))
 }
 
