@@ -24,19 +24,19 @@ fuzz_target!(|data: &[u8]| {
         memory: read(part(), node_bandwidths),
         log: log
             .or_else(|| read(&whole, PathLog::read))
-            .unwrap_or(PathLog {
-                tables: Vec::new(),
-                notes: Vec::new(),
-            }),
+            .unwrap_or_else(none),
         iterations: Some(data.len() as u32 % 40),
-        table: None,
         socket: Some(data.len() as u32 % 2),
         link_bits_per_s: Some(1e11),
         frame_bytes: Some(64),
         triad_mb_per_s: Some(9e4),
+        ..PathRecords::of_log(none())
     };
-    if let Some(config) = read(&whole, ConfigText::read) {
+    if let Some(mut config) = read(&whole, ConfigText::read) {
         assert_eq!(config.text(), whole);
+        config.add("added", "1");
+        let again = ConfigText::read(&config.text()).expect("its text with a line more");
+        assert_eq!(again.all("added").last(), Some(&"1"));
         let _ = read(&whole, path_settings);
     }
     if records.log.tables.is_empty() {
@@ -48,6 +48,13 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(again, diagnosis);
     assert!(text(&diagnosis, true).ends_with('\n'));
 });
+
+fn none() -> PathLog {
+    PathLog {
+        tables: Vec::new(),
+        notes: Vec::new(),
+    }
+}
 
 fn read<T>(text: &str, read: impl Fn(&str) -> Result<T, InputError>) -> Option<T> {
     match read(text) {

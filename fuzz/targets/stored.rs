@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use weir_diagnose::{Diagnosis, PathRecords};
 use weir_doors::{fio, run};
 use weir_fuzz::{plan, result};
 use weir_report::{LabelledResult, Style};
@@ -165,7 +166,24 @@ fn read_result(text: &str, look: usize) {
             );
             explore(&result);
             show(&result, look);
+            diagnose(&result);
         }
+    }
+}
+
+/// Says what holds a packet path back, where there is one.
+fn diagnose(result: &RunResult) {
+    let Ok(records) = weir_doors::diagnose::records_of(result) else {
+        return;
+    };
+    for side in std::iter::once(records.local).chain(records.remote) {
+        assert_eq!(side.log.tables.len(), side.counted.len());
+        let diagnosis = Diagnosis::of(&PathRecords {
+            iterations: Some(records.iterations),
+            counted: side.counted,
+            ..PathRecords::of_log(side.log)
+        });
+        assert!(weir_diagnose::text(&diagnosis, true).ends_with('\n'));
     }
 }
 

@@ -101,3 +101,103 @@ fn a_file_that_cannot_be_read_is_refused_with_its_line_and_a_remedy() {
         assert!(said.out.is_empty(), "{words:?}");
     }
 }
+
+#[test]
+fn a_stored_result_is_diagnosed_on_both_sides_by_what_its_log_does_not_say() {
+    let stage = Stage::new();
+    let words = "axio --example echo --set duration=0.1 --store-result r.json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let log = stage.say(&words).code(0).out;
+    stage.file("axio.log", log);
+    let both = stage.say(&["diagnose", "r.json", "-p"]).code(0).out;
+    let titles: Vec<&str> = both
+        .lines()
+        .filter(|line| line.starts_with("[INFO] Diagnosing"))
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "[INFO] Diagnosing the contention point for local......",
+            "[INFO] Diagnosing the contention point for remote......"
+        ]
+    );
+    assert!(
+        !both.contains("-0.0") && !both.contains("D1 no traffic: no packets"),
+        "{both}"
+    );
+    let local = both.split("for remote").next().unwrap();
+    // All of these are in the result and not in the log.
+    for id in ["D4", "D7", "D8", "D9", "D17"] {
+        let begin = format!("[WEIR] {id} ");
+        let mut lines = local.lines().filter(|line| line.starts_with(&begin));
+        assert!(lines.all(|line| !line.contains("not evaluated")), "{both}");
+    }
+    let json = |operand: &str| -> serde_json::Value {
+        let said = stage
+            .say(&["diagnose", operand, "--format", "json"])
+            .code(0);
+        serde_json::from_str(&said.out).unwrap()
+    };
+    let (result, log) = (json("r.json"), json("axio.log"));
+    assert_eq!(
+        (&result[0]["side"], &result[1]["side"]),
+        (&"local".into(), &"remote".into())
+    );
+    assert_eq!(log["side"], "local");
+    assert_eq!(result[0]["table"], log["table"]);
+    let times = |of: &serde_json::Value| -> Vec<f64> {
+        let all = of["completion_us"].as_array().unwrap().iter();
+        all.map(|time| time["value"].as_f64().unwrap()).collect()
+    };
+    for (one, other) in times(&result[0]).into_iter().zip(times(&log)) {
+        assert!((one - other).abs() <= 0.0005, "{result}{log}");
+    }
+    let linked = stage.say(&["diagnose", "r.json", "--link", "1G"]).code(0);
+    let link_line = linked
+        .out
+        .lines()
+        .find(|line| line.contains("D3 line rate: not evaluated"));
+    assert_eq!(
+        link_line.map(|_| linked.out.matches("D3 line rate: not evaluated").count()),
+        Some(1)
+    );
+    stage
+        .say(&["diagnose", "axio.log", "--link", "1G"])
+        .code(2)
+        .err("--link acts only with `--frame`");
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\nrw=write\n");
+    stage
+        .say(&["run", "--store-result", "other.json", "j.fio"])
+        .code(0);
+    stage
+        .say(&["diagnose", "other.json"])
+        .code(2)
+        .err("other.json: it is a result without a packet path");
+    stage.file("half.json", &stage.read("r.json")[..900]);
+    stage
+        .say(&["diagnose", "half.json"])
+        .code(2)
+        .err("half.json");
+}
+
+#[test]
+fn files_that_are_none_are_refused_whatever_they_hold() {
+    let stage = Stage::new();
+    stage.file("zeros", "\0".repeat(5000));
+    stage.file("bytes", b"\xff\xfe\x00[Workspace \x80".as_slice());
+    stage.file("empty", "");
+    stage.file("braces", "{}");
+    stage.file("axio.log", format!("{WORKSPACES}{TABLE}"));
+    for file in ["zeros", "bytes", "empty", "braces", ".", "/dev/null"] {
+        stage.say(&["diagnose", file]).code(2).err(file);
+        for flag in ["--perf", "--pcie", "--memory", "-c"] {
+            let said = stage.say(&["diagnose", "axio.log", flag, file]);
+            let is_empty_config = flag == "-c" && ["empty", "/dev/null"].contains(&file);
+            if is_empty_config {
+                said.code(0);
+            } else {
+                said.code(2).err(file);
+            }
+        }
+    }
+}

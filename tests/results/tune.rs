@@ -1,6 +1,6 @@
 //! `weir tune`, from a command to the settings that are kept.
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, WEIR, has, is_root, said, skip};
 
 /// A job whose rate is what its limit says: the limits lie far apart, so that a busy machine changes no
 /// order.
@@ -195,4 +195,94 @@ fn a_signal_ends_the_search_and_the_trail_has_every_trial() {
     let trail = stage.read("t.jsonl");
     assert!(trail.ends_with('\n') && trail.lines().all(|line| json(line).is_object()));
     assert!(!stage.list().contains(&"best".to_owned()));
+}
+
+/// One workspace with everything in batches of one, and a key that weir does not act on.
+const PATH: &str = "# one core\ndevice_name : mlx5_0\nrole : loopback\nkAppCoreNum : 1\nkDispQueueNum : 1\n\
+    kAppTxMsgBatchSize : 1\nkDispTxBatchSize : 1\niteration : 1\nduration : 0.05\n\
+    workload : 0 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
+
+#[test]
+fn a_packet_path_is_tuned_by_its_configuration_alone() {
+    let stage = stage();
+    stage.file("c", PATH);
+    let words = "tune -c c -t 12 --seed 3 --trail t.jsonl --format json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let report = json(&stage.say(&words).code(0).out);
+    let trials = report["trials"].as_array().unwrap();
+    assert!(trials.len() <= 12 && trials.len() >= 6, "{report}");
+    let names = report["search"]["space"]["dimensions"].as_array().unwrap();
+    let names: Vec<&str> = names.iter().map(|d| d["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 8);
+    // A run of a packet path is diagnosed, which names what to change first.
+    assert!(trials[0]["dimension"].as_u64().is_some(), "{report}");
+    let out = stage.read("c.out");
+    assert!(
+        out.starts_with("# one core\ndevice_name : mlx5_0\n"),
+        "{out}"
+    );
+    assert_eq!(stage.read("c"), PATH);
+    stage.say(&["axio", "tools", "-c", "c.out", "-v"]).code(0);
+    stage.say(&["axio", "-c", "c.out"]).code(0);
+    // The same outcomes and the same seed propose the same: the trail is taken over as it stands.
+    let before = stage.read("t.jsonl");
+    stage.say(&words).code(0);
+    assert_eq!(stage.read("t.jsonl"), before);
+    // A search for something else is another one.
+    let other = [&words[..], &["--objective", "p99"]].concat();
+    stage.say(&other).code(2).err("its figure differs");
+    let other = [&words[..], &["--slo", "loss=0"]].concat();
+    stage.say(&other).code(2).err("what has to be kept differs");
+}
+
+#[test]
+fn other_figures_have_to_keep_their_limits() {
+    let stage = stage();
+    let kept = tune(
+        &stage,
+        &["--slo", "write rate=50"],
+        &["run", VARIED, "a.fio"],
+    )
+    .code(0);
+    kept.out("kept: limit=1600");
+    let never = ["run", VARIED, "a.fio"];
+    let said = tune(&stage, &["--slo", "write rate=1G"], &never).code(1);
+    said.err("the settings that it starts with fail: --slo write rate=1G: ");
+    tune(&stage, &["--slo", "loss=0"], &never)
+        .code(2)
+        .err("--slo loss: the command is no packet path");
+    tune(&stage, &["--slo", "wrte rate=1"], &never)
+        .code(2)
+        .err("--slo: ");
+    let path = ["--objective", "p99"];
+    tune(&stage, &path, &never)
+        .code(2)
+        .err("--objective acts only without COMMAND and --metric");
+    stage.say(&["tune"]).code(2).err("COMMAND is missing");
+}
+
+/// A file system of one page, which is used already; then a search.
+const FULL: &str = "\
+mount -t tmpfs -o size=4k none full
+echo used > full/used
+exec \"$@\"
+";
+
+#[test]
+fn a_trail_that_cannot_be_kept_ends_the_search() {
+    let what = "a full disk for the trail";
+    if !is_root() {
+        return skip(what, "mounts need root");
+    }
+    if let Some(missing) = ["unshare", "mount", "sh"].iter().find(|name| !has(name)) {
+        return skip(what, &format!("no {missing}"));
+    }
+    let stage = stage();
+    std::fs::create_dir(stage.path("full")).unwrap();
+    let mut command = stage.command("unshare");
+    command.args(["--mount", "sh", "-ec", FULL, "sh", WEIR, "tune"]);
+    command.args(["--metric", "rate", "--trail", "full/t.jsonl", "--"]);
+    command.args(["run", VARIED, "a.fio"]);
+    let said = said(command).code(3);
+    said.err("--trail full/t.jsonl: No space left on device");
 }

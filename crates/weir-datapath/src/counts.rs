@@ -126,6 +126,9 @@ pub(crate) struct ThreadCounts {
     pub(crate) strays: u64,
     pub(crate) intended: u64,
     pub(crate) link_drops: Option<u64>,
+    pub(crate) link_full: u64,
+    /// Packets that waited in the link at all looks, and what it could have held at these.
+    pub(crate) receive_queue: (u64, u64),
     pub(crate) dropped_on_purpose: u64,
     pub(crate) sink_drops: u64,
     pub(crate) request_sizes: Vec<RequestSizeCount>,
@@ -144,6 +147,7 @@ impl ThreadCounts {
     pub(crate) fn figures(&self, span: u64, scale: Scale) -> PathThread {
         let nanos = |ticks| Nanos(scale.to_nanos(ticks));
         let (sum, looks) = self.pool_use;
+        let (waited, room) = self.receive_queue;
         PathThread {
             span_ns: nanos(span),
             application_tx: self.application_tx.figures(scale),
@@ -167,6 +171,8 @@ impl ThreadCounts {
             strays: self.strays,
             intended: self.intended,
             link_drops: self.link_drops,
+            link_full: self.link_full,
+            receive_queue_use: (room > 0).then(|| mean(waited, room)),
             dropped_on_purpose: self.dropped_on_purpose,
             sink_drops: self.sink_drops,
             request_sizes: self.request_sizes.clone(),

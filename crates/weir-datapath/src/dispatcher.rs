@@ -180,6 +180,7 @@ impl<L: PacketLink> Dispatcher<L> {
         counts.dispatch_tx.batch(collected);
         if is_due {
             counts.link_tx.batch(sent);
+            counts.link_full += u64::from(!self.tx.is_empty());
         }
         if TIMED {
             counts.dispatch_tx.time(collected, collect + flush, flush);
@@ -291,6 +292,8 @@ impl<L: PacketLink> Dispatcher<L> {
         let Some((waiting, most)) = self.link.waiting() else {
             return;
         };
+        counts.receive_queue.0 += u64::from(waiting);
+        counts.receive_queue.1 += u64::from(most);
         let (left, then) = self.left;
         if waiting > left && waiting < most && then > 0 {
             let grown = (waiting - left) as usize;

@@ -26,6 +26,15 @@ struct ConfigEntry {
     end: usize,
 }
 
+impl ConfigLine {
+    fn replace(&mut self, value: &str) {
+        if let Some(entry) = &mut self.entry {
+            self.text.replace_range(entry.begin..entry.end, value);
+            entry.end = entry.begin + value.len();
+        }
+    }
+}
+
 const HELP: &str = "a line is `key : value`, `key = value`, `[section]`, or a comment after `#`";
 
 impl ConfigText {
@@ -67,12 +76,47 @@ impl ConfigText {
         let Some(at) = self.place(key)? else {
             return Ok(false);
         };
-        let line = &mut self.lines[at];
-        if let Some(entry) = &mut line.entry {
-            line.text.replace_range(entry.begin..entry.end, value);
-            entry.end = entry.begin + value.len();
-        }
+        self.lines[at].replace(value);
         Ok(true)
+    }
+
+    /// It has heads of sections, so that a line at its end belongs to the last of them.
+    pub fn has_sections(&self) -> bool {
+        let mut plain = self.lines.iter().filter(|line| line.entry.is_none());
+        plain.any(|line| line.text.trim_start().starts_with('['))
+    }
+
+    /// All values of a key, in order.
+    pub fn all(&self, key: &str) -> Vec<&str> {
+        let values = self.lines.iter().filter_map(|line| {
+            let entry = line.entry.as_ref().filter(|entry| entry.key == key)?;
+            Some(&line.text[entry.begin..entry.end])
+        });
+        values.collect()
+    }
+
+    /// Gives the lines of a key other values, in order; lines without one keep theirs.
+    pub fn set_all(&mut self, key: &str, values: &[String]) {
+        let lines = self.lines.iter_mut().filter(|line| {
+            let entry = line.entry.as_ref();
+            entry.is_some_and(|entry| entry.key == key)
+        });
+        for (line, value) in lines.zip(values) {
+            line.replace(value);
+        }
+    }
+
+    /// Adds a line with a key and its value at the end.
+    pub fn add(&mut self, key: &str, value: &str) {
+        let text = format!("{key} : {value}");
+        let begin = text.len() - value.len();
+        let entry = ConfigEntry {
+            key: key.to_owned(),
+            begin,
+            end: text.len(),
+        };
+        let entry = Some(entry);
+        self.lines.push(ConfigLine { text, entry });
     }
 
     /// Every key, in order.
@@ -156,10 +200,23 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_added_can_be_set() {
+        for text in ["", "a : 1", "a : 1\n"] {
+            let mut config = ConfigText::read(text).unwrap();
+            config.add("b", "32");
+            config.set("b", "7").unwrap();
+            assert!(config.text().trim_end().ends_with("b : 7"));
+            let again = ConfigText::read(&config.text()).unwrap();
+            assert_eq!(again.value("b").unwrap().unwrap().0, "7");
+        }
+    }
+
+    #[test]
     fn heads_of_sections_and_their_comments_are_kept() {
         let text = "; rate = 1\n[a]\nrate=2\n [[workload]] # one\n";
         let mut config = ConfigText::read(text).unwrap();
         assert_eq!(config.keys().collect::<Vec<_>>(), ["rate"]);
+        assert!(config.has_sections() && !ConfigText::read(TEXT).unwrap().has_sections());
         config.set("rate", "7").unwrap();
         assert_eq!(config.text(), text.replace('2', "7"));
     }

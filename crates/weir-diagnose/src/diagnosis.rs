@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counted::CountedFigures;
 use crate::evidence::{HostFigures, PathEvidence, evidence};
 use crate::inputs::{HostReport, PathLog, PcieCounts, PerfCounts};
 use crate::reading::Reading;
@@ -23,6 +24,10 @@ pub const DIAGNOSIS_SCHEMA: &str = "weir.diagnosis.v1";
 pub struct PathRecords {
     /// Its log.
     pub log: PathLog,
+    /// What the run counted of each table of the log, where that is known.
+    pub counted: Vec<CountedFigures>,
+    /// Whose log it is.
+    pub side: DiagnosisSide,
     /// How many iterations were asked for; half of that is the table that counts, the middle one where
     /// nothing says it.
     pub iterations: Option<u32>,
@@ -46,11 +51,56 @@ pub struct PathRecords {
     pub triad_mb_per_s: Option<f64>,
 }
 
+impl PathRecords {
+    /// A log alone, of the side that recorded it.
+    pub fn of_log(log: PathLog) -> Self {
+        Self {
+            log,
+            counted: Vec::new(),
+            side: DiagnosisSide::Local,
+            iterations: None,
+            table: None,
+            report: None,
+            socket: None,
+            perf: None,
+            pcie: None,
+            memory: None,
+            link_bits_per_s: None,
+            frame_bytes: None,
+            triad_mb_per_s: None,
+        }
+    }
+}
+
+/// Which side of the link a diagnosis is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiagnosisSide {
+    /// The one that recorded it.
+    #[default]
+    Local,
+    /// The other one.
+    Remote,
+}
+
+impl DiagnosisSide {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Always `weir.diagnosis.v1`.
     pub schema: String,
+    /// Which side of the link it is of.
+    #[serde(default)]
+    pub side: DiagnosisSide,
     /// The table that counts, from 1.
     pub table: u32,
     /// Tables of the log.
@@ -138,13 +188,16 @@ impl Diagnosis {
             frame_bytes: records.frame_bytes,
             triad_mb_per_s: records.triad_mb_per_s,
         };
-        let rules = judged(&evidence(&records.log, at, &finding, &host));
+        let counted = records.counted.get(at).cloned();
+        let counted = counted.unwrap_or_else(CountedFigures::not_in_log);
+        let rules = judged(&evidence((&records.log, &counted), at, &finding, &host));
         let verdict = rules
             .iter()
             .find(|rule| rule.explains && matches!(rule.state, RuleState::Holds { .. }));
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
             schema: DIAGNOSIS_SCHEMA.to_owned(),
+            side: records.side,
             table: count(at + 1),
             tables: count(records.log.tables.len()),
             throughput_mpps: table.throughput_mpps.clone(),

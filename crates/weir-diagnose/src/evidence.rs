@@ -3,6 +3,7 @@
 //! In: the log, the table that counts, what was recorded of the host. Out: [`PathEvidence`], where every
 //! figure that nothing says has its reason. Not here: the rules.
 
+use crate::counted::CountedFigures;
 use crate::inputs::{HostReport, PathLog, PathStage, PcieCounts, PerfCounts, StageTable};
 use crate::reading::Reading;
 use crate::reference::{PathClass, ReferenceFinding};
@@ -155,7 +156,7 @@ fn first(sources: [Option<Reading>; 2]) -> Reading {
 
 /// All that was recorded, for the rules.
 pub(crate) fn evidence(
-    log: &PathLog,
+    (log, counted): (&PathLog, &CountedFigures),
     at: usize,
     finding: &ReferenceFinding,
     host: &HostFigures<'_>,
@@ -163,7 +164,6 @@ pub(crate) fn evidence(
     let table = &log.tables[at];
     let other = if at > 0 { at - 1 } else { at + 1 };
     let one_table = || Reading::missing("the log has one table");
-    let not_in_log = |what: &str| Reading::missing(format!("no {what} in the log"));
     let shares = finding.completion_us.iter().zip(&finding.stall_us);
     let instructions = host.perf.map_or_else(
         || Reading::missing("no counters of perf were given"),
@@ -176,33 +176,45 @@ pub(crate) fn evidence(
             .tables
             .get(other)
             .map_or_else(one_table, |table| table.throughput_mpps.clone()),
-        sent_share: not_in_log("intended rate"),
+        sent_share: counted.sent_share.clone(),
         link_share: host.link_share(&table.throughput_mpps),
-        share_without_credit: not_in_log("rounds without credit"),
-        busiest_share: not_in_log("busy shares"),
-        total_busy_share: not_in_log("busy shares"),
+        share_without_credit: counted.share_without_credit.clone(),
+        busiest_share: counted.busiest_share.clone(),
+        total_busy_share: counted.total_busy_share.clone(),
         stall_shares: shares
             .map(|(time, stall)| time.with(stall, share))
             .collect(),
         pool_use: table.pool_use.clone(),
-        tx_full_retries: not_in_log("retries at a full ring"),
-        packets_per_flush: not_in_log("flush sizes"),
-        burst_share: not_in_log("burst sizes"),
-        missed_packets: first([
-            host.report.map(|report| report.interface_drops.clone()),
-            Some(not_in_log("counts of missed packets")),
-        ]),
-        receive_ring_use: not_in_log("fill of the receive ring"),
+        tx_full_retries: counted.tx_full_retries.clone(),
+        packets_per_flush: counted.packets_per_flush.clone(),
+        burst_share: counted.burst_share.clone(),
+        missed_packets: larger(
+            host.report.map(|report| &report.interface_drops),
+            &counted.missed_packets,
+        ),
+        receive_ring_use: counted.receive_ring_use.clone(),
         ring_drops: drops(table),
         llc_miss: host.llc_load_miss(),
         instructions_per_cycle: instructions,
         io_write_miss: host.io_write_miss(),
         memory_share: host.memory_share(),
         workspace_spread: spread(table),
-        lost_cpu_share: first([
-            host.report.map(|report| report.lost_cpu_share.clone()),
-            Some(not_in_log("run delay or steal")),
-        ]),
+        lost_cpu_share: larger(
+            host.report.map(|report| &report.lost_cpu_share),
+            &counted.lost_cpu_share,
+        ),
+    }
+}
+
+/// The larger one of what the host reports and what the run counted: either may see what the other
+/// does not.
+fn larger(report: Option<&Reading>, counted: &Reading) -> Reading {
+    let Some(report) = report else {
+        return counted.clone();
+    };
+    match (report.value, counted.value) {
+        (Some(one), Some(two)) if two > one => counted.clone(),
+        _ => report.clone().or(counted.clone()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::inputs::IoRates;
+use crate::inputs::{IoRates, SocketCounts};
 use crate::reading::Reading;
 
 /// The version of a measurement as JSON.
@@ -26,10 +26,25 @@ pub struct HostMeasurement {
     pub figures: Vec<HostFigure>,
     /// How often devices' accesses missed the cache, by socket.
     pub sockets: BTreeMap<u32, IoRates>,
+    /// The accesses themselves, where they were counted.
+    pub io_counts: BTreeMap<u32, SocketCounts>,
     /// Megabytes (10^6) a second of each memory node.
     pub nodes_mb_per_s: BTreeMap<u32, Reading>,
+    /// Of these what was read and what was written, where it was counted apart.
+    pub node_parts: BTreeMap<u32, NodeParts>,
     /// Counts of events, as perf calls them.
     pub events: Vec<HostFigure>,
+    /// Where each quantity is from, or why there is none.
+    pub sources: BTreeMap<&'static str, String>,
+}
+
+/// What a memory node read and wrote, in megabytes (10^6) a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NodeParts {
+    /// Read.
+    pub read: f64,
+    /// Written.
+    pub written: f64,
 }
 
 /// A figure with its label.
@@ -59,15 +74,33 @@ pub const STEAL: &str = "steal_share";
 /// Label of the packets that interfaces dropped or had no room for.
 pub const INTERFACE_DROPS: &str = "interface_drops";
 
-/// Rates behind the events that they are of: label, event, of which event.
-const RATES: [(&str, &str, &str); 3] = [
+/// Events in the order of the report; behind those of a line the rate of two of them: label, misses, all.
+const EVENTS: [(&[&str], Option<[&str; 3]>); 5] = [
+    (&["cycles", "instructions"], None),
     (
-        "L1-dcache-load-misses-rate",
-        "L1-dcache-load-misses",
-        "L1-dcache-loads",
+        &[
+            "L1-dcache-loads",
+            "L1-dcache-load-misses",
+            "L1-dcache-stores",
+        ],
+        Some([
+            "L1-dcache-load-misses-rate",
+            "L1-dcache-load-misses",
+            "L1-dcache-loads",
+        ]),
     ),
-    ("LLC-load-misses-rate", "LLC-load-misses", "LLC-loads"),
-    ("LLC-store-misses-rate", "LLC-store-misses", "LLC-stores"),
+    (
+        &["LLC-loads", "LLC-load-misses"],
+        Some(["LLC-load-misses-rate", "LLC-load-misses", "LLC-loads"]),
+    ),
+    (
+        &["LLC-stores", "LLC-store-misses"],
+        Some(["LLC-store-misses-rate", "LLC-store-misses", "LLC-stores"]),
+    ),
+    (
+        &["cache-references", "cache-misses"],
+        Some(["cache-misses-rate", "cache-misses", "cache-references"]),
+    ),
 ];
 
 impl HostMeasurement {
@@ -93,6 +126,7 @@ impl HostMeasurement {
         title(&mut out, 18, "pcie performance");
         for (socket, rates) in &self.sockets {
             title(&mut out, 6, &format!("Socket {socket}"));
+            self.io_counts(&mut out, *socket);
             for (what, rate) in [("Read", &rates.read_miss), ("Write", &rates.write_miss)] {
                 push!(out, "IO {what} Miss Rate: {}\n", fixed(rate, 2));
             }
@@ -100,31 +134,61 @@ impl HostMeasurement {
         title(&mut out, 20, "mem performance");
         push!(out, "metric       bandwidth(MB/s)\n");
         for (node, reading) in &self.nodes_mb_per_s {
+            if let Some(parts) = self.node_parts.get(node) {
+                push!(out, "Node{node}_rd_bw:  {:.6}\n", parts.read);
+                push!(out, "Node{node}_wr_bw:  {:.6}\n", parts.written);
+            }
             push!(out, "Node{node}_total_bw:  {}\n", fixed(reading, 6));
         }
         title(&mut out, 20, "llc performance");
         self.events(&mut out);
+        for (quantity, source) in &self.sources {
+            push!(out, "source {quantity}: {source}\n");
+        }
         out
     }
 
-    fn events(&self, out: &mut String) {
-        let count = |event: &str| {
-            let known = self.events.iter().find(|known| known.name == event);
-            known.map_or_else(|| Reading::missing("not counted"), |e| e.reading.clone())
+    fn io_counts(&self, out: &mut String, socket: u32) {
+        let Some(counts) = self.io_counts.get(&socket) else {
+            return;
         };
-        for HostFigure { name, reading } in &self.events {
-            push!(out, "{name}: {}\n", fixed(reading, 0));
+        let both = [
+            ("Read", counts.reads, counts.read_misses),
+            ("Write", counts.writes, counts.write_misses),
+        ];
+        for (what, all, misses) in both {
+            push!(out, "IO {what}_cnt: {all:.0}\n");
+            push!(out, "IO {what}_miss: {misses:.0}\n");
+            push!(out, "IO {what}_hit: {:.0}\n", (all - misses).max(0.0));
         }
-        for (label, misses, all) in RATES {
-            let (misses, all) = (count(misses), count(all));
-            let rate = if all.value == Some(0.0) {
-                Reading::missing("0 were counted")
-            } else {
-                misses.with(&all, |misses, all| misses / all)
+    }
+
+    fn events(&self, out: &mut String) {
+        let find = |event: &str| self.events.iter().find(|known| known.name == event);
+        for (events, rate) in EVENTS {
+            let known: Vec<&HostFigure> = events.iter().filter_map(|event| find(event)).collect();
+            for HostFigure { name, reading } in &known {
+                push!(out, "{name}: {}\n", fixed(reading, 0));
+            }
+            let Some([label, misses, all]) = rate.filter(|_| !known.is_empty()) else {
+                continue;
             };
+            let rate = ratio(find(misses), find(all));
             push!(out, "{label}: {}\n", fixed(&rate, 2));
         }
     }
+}
+
+/// One count over another.
+fn ratio(part: Option<&HostFigure>, whole: Option<&HostFigure>) -> Reading {
+    let (Some(part), Some(whole)) = (part, whole) else {
+        return Reading::missing("not counted");
+    };
+    if whole.reading.value == Some(0.0) {
+        return Reading::missing("0 were counted");
+    }
+    part.reading
+        .with(&whole.reading, |part, whole| part / whole)
 }
 
 /// With so many decimals, or why there is none.
@@ -164,12 +228,29 @@ mod tests {
                     write_miss: Reading::missing("no uncore_iio"),
                 },
             )]),
+            io_counts: BTreeMap::from([(
+                0,
+                SocketCounts {
+                    reads: 8.0,
+                    read_misses: 0.0,
+                    writes: 10.0,
+                    write_misses: 9.0,
+                },
+            )]),
             nodes_mb_per_s: BTreeMap::from([(0, Reading::missing("no resctrl"))]),
+            node_parts: BTreeMap::from([(
+                0,
+                NodeParts {
+                    read: 2.5,
+                    written: 1.0,
+                },
+            )]),
             events: vec![
                 HostFigure::new("L1-dcache-loads", Reading::known(200.0)),
                 HostFigure::new("L1-dcache-load-misses", Reading::known(50.0)),
                 HostFigure::new("LLC-loads", none()),
             ],
+            sources: BTreeMap::from([("drops", "/proc/net/dev".to_owned())]),
         };
         let text = measured.text();
         assert!(
@@ -184,6 +265,13 @@ mod tests {
             text.contains("LLC-load-misses-rate: unavailable (not counted)\n"),
             "{text}"
         );
+        for part in [
+            "IO Read_hit: 8\nIO Write_cnt: 10\nIO Write_miss: 9\nIO Write_hit: 1\nIO Read Miss Rate: 0.00\n",
+            "Node0_rd_bw:  2.500000\nNode0_wr_bw:  1.000000\nNode0_total_bw:  unavailable (no resctrl)\n",
+            "source drops: /proc/net/dev\n",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
         let report = HostReport::read(&text).unwrap();
         assert_eq!(report.lost_cpu_share.value, Some(0.03));
         assert_eq!(report.interface_drops.value, Some(7.0));

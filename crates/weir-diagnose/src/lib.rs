@@ -1,7 +1,8 @@
 //! What holds a packet path back; the search for better settings of any command.
 //!
 //! In: the text of what was recorded of a packet path: the log with its tables ([`PathLog`]), the report
-//! of the host ([`HostReport`]), what pcm and perf print. Out: a [`Diagnosis`], as data and as text. Every
+//! of the host ([`HostReport`]), what pcm and perf print; what the run itself counted
+//! ([`CountedFigures`]). Out: a [`Diagnosis`], as data and as text. Every
 //! figure is a value or says why there is none ([`Reading`]). The search is in [`tune`]. Pure functions of the data. Not here:
 //! reading files, words of command lines.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ macro_rules! push {
 }
 
 mod config_text;
+mod counted;
 mod diagnosis;
 mod evidence;
 mod host_text;
@@ -31,12 +33,17 @@ mod truth;
 pub mod tune;
 
 pub use config_text::ConfigText;
-pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, PathRecords, RuleState};
+pub use counted::CountedFigures;
+pub use diagnosis::{
+    DIAGNOSIS_SCHEMA, Diagnosis, DiagnosisRule, DiagnosisSide, PathRecords, RuleState,
+};
 pub use evidence::PathEvidence;
-pub use host_text::{HOST_SCHEMA, HostFigure, HostMeasurement, INTERFACE_DROPS, RUN_DELAY, STEAL};
+pub use host_text::{
+    HOST_SCHEMA, HostFigure, HostMeasurement, INTERFACE_DROPS, NodeParts, RUN_DELAY, STEAL,
+};
 pub use inputs::{
-    HostReport, InputError, IoRates, PathLog, PathStage, PcieCounts, PerfCounts, StageRow,
-    StageTable, WorkspaceFigures, node_bandwidths,
+    HostReport, InputError, IoRates, NodeBandwidth, PathLog, PathStage, PcieCounts, PerfCounts,
+    SocketCounts, StageRow, StageTable, WorkspaceFigures, node_bandwidths, node_traffic,
 };
 pub use reading::Reading;
 pub use reference::{PathClass, ReferenceFinding};

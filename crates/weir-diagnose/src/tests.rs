@@ -4,10 +4,12 @@ use proptest::prelude::*;
 
 use crate::diagnosis::judged;
 use crate::evidence::PathEvidence;
-use crate::inputs::{HostReport, PathLog, PathStage, PcieCounts, PerfCounts, node_bandwidths};
+use crate::inputs::{
+    HostReport, PathLog, PathStage, PcieCounts, PerfCounts, node_bandwidths, node_traffic,
+};
 use crate::reading::Reading;
 use crate::reference::PathClass;
-use crate::{Diagnosis, PathRecords, RuleState, text};
+use crate::{CountedFigures, Diagnosis, PathRecords, RuleState, text};
 
 const TABLE: &str = include_str!("../../../tests/results/diagnose/seed-table.txt");
 const WORKSPACES: &str = include_str!("../../../tests/results/diagnose/seed-workspaces.txt");
@@ -19,17 +21,10 @@ fn seed_log(tables: usize) -> String {
 
 fn records(log: &str) -> PathRecords {
     PathRecords {
-        log: PathLog::read(log).unwrap(),
         iterations: Some(30),
-        table: None,
         report: Some(HostReport::read(REPORT).unwrap()),
         socket: Some(1),
-        perf: None,
-        pcie: None,
-        memory: None,
-        link_bits_per_s: None,
-        frame_bytes: None,
-        triad_mb_per_s: None,
+        ..PathRecords::of_log(PathLog::read(log).unwrap())
     }
 }
 
@@ -273,6 +268,44 @@ fn pcm_counts_are_summed_and_bandwidths_are_means() {
     );
 }
 
+/// Two sockets in two intervals; the total of the system belongs to no node.
+const MEMORY_CSV: &str = "Date,Time,SKT0,SKT0,SKT0,SKT1,SKT1,SKT1,System\n\
+    ,,Mem Read (MB/s),Mem Write (MB/s), Memory (MB/s),Mem Read (MB/s),Mem Write (MB/s), Memory (MB/s),Memory\n\
+    2026-01-01,10:00:00,10.5,2,12.5,1,2,3,15.5\n\
+    2026-01-01,10:00:01,20.5,4,24.5,1,2,3,27.5\n";
+
+#[test]
+fn bandwidths_are_told_apart_in_both_forms_of_pcm_memory() {
+    let nodes = node_traffic(MEMORY_CSV).unwrap();
+    let parts = |node: u32| {
+        let all = nodes[&node];
+        (all.total, all.read, all.written)
+    };
+    assert_eq!(nodes.len(), 2);
+    assert_eq!(parts(0), (18.5, Some(15.5), Some(3.0)));
+    assert_eq!(parts(1), (3.0, Some(1.0), Some(2.0)));
+    assert_eq!(node_bandwidths(MEMORY_CSV).unwrap()[&0], 18.5);
+    let text = "|-- NODE 0 Mem Read (MB/s) :   160.87 --|\n|-- NODE 0 Mem Write(MB/s) :    40.00 --|\n\
+                |-- NODE 0 Memory (MB/s):    200.87 --|\n";
+    let node = node_traffic(text).unwrap()[&0];
+    assert_eq!((node.read, node.written), (Some(160.87), Some(40.0)));
+    let odd = node_traffic(&MEMORY_CSV.replace("24.5", "many")).unwrap_err();
+    assert_eq!((odd.line, odd.message.as_str()), (4, "`many` is no number"));
+    let cut = node_traffic(&MEMORY_CSV[..MEMORY_CSV.len() - 20]).unwrap_err();
+    assert_eq!(cut.line, 4);
+}
+
+#[test]
+fn loads_and_stores_together_serve_where_loads_were_not_counted() {
+    let cut = REPORT.replace("LLC-load-misses-rate: 0.11", "LLC-load-misses-rate: n/a");
+    let rate = |text: &str| HostReport::read(text).unwrap().llc_load_miss.value;
+    assert_eq!(rate(&cut), None);
+    let more = cut + "cache-misses-rate: 0.30\nsource llc: perf cache-references, cache-misses\n";
+    assert_eq!(rate(&more), Some(0.3));
+    let both = format!("{REPORT}cache-misses-rate: 0.30\n");
+    assert_eq!(rate(&both), Some(0.11));
+}
+
 #[test]
 fn counters_of_perf_and_pcm_go_before_the_report() {
     let diagnosis = Diagnosis::of(&PathRecords {
@@ -304,6 +337,32 @@ fn drops_and_imbalance_come_from_the_lines_of_workspaces() {
             other => panic!("{id}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn what_the_run_counted_and_what_the_host_reports_may_each_show_a_loss() {
+    let drops = |report: &str, counted: Reading| {
+        let counted = CountedFigures {
+            missed_packets: counted,
+            ..CountedFigures::not_in_log()
+        };
+        Diagnosis::of(&PathRecords {
+            report: Some(HostReport::read(&format!("{REPORT}{report}")).unwrap()),
+            counted: vec![counted],
+            ..records(TABLE)
+        })
+    };
+    let holds = |diagnosis: &Diagnosis| match state(diagnosis, "D10") {
+        RuleState::Holds { evidence, .. } => evidence.clone(),
+        other => panic!("{other:?}"),
+    };
+    let line = "interface_drops: 5\n";
+    let none = || Reading::missing("the link counts nothing");
+    let of = |report, counted| holds(&drops(report, counted));
+    assert_eq!(of(line, Reading::known(0.0)), "missed packets 5 > 0");
+    assert_eq!(of("", Reading::known(7.0)), "missed packets 7 > 0");
+    assert_eq!(of(line, Reading::known(7.0)), "missed packets 7 > 0");
+    assert_eq!(of(line, none()), "missed packets 5 > 0");
 }
 
 /// A path that nothing holds back and of which everything is known.

@@ -9,7 +9,10 @@ use crate::reference::PathClass;
 
 /// The text of a diagnosis, with the figures that it rests on where they are wanted.
 pub fn text(diagnosis: &Diagnosis, with_figures: bool) -> String {
-    let mut out = "[INFO] Diagnosing the contention point for local......\n".to_owned();
+    let mut out = format!(
+        "[INFO] Diagnosing the contention point for {}......\n",
+        diagnosis.side.name()
+    );
     if with_figures {
         figures(&mut out, diagnosis);
     }

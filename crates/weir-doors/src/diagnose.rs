@@ -1,7 +1,9 @@
 //! `weir diagnose LOG [REPORT]`: what holds a packet path back.
 //!
-//! In: the words after `diagnose`; the text of a configuration of the path. Out: a [`Diagnose`]; which
-//! table and socket the configuration means. Not here: reading files, the rules.
+//! In: the words after `diagnose`; the text of a configuration of the path; a stored result. Out: a
+//! [`Diagnose`]; which table and socket the configuration means; what the result recorded. Not here: reading files, the rules.
+
+mod of_result;
 
 use clap::{Arg, Command, ValueHint};
 use weir_diagnose::{ConfigText, InputError};
@@ -11,6 +13,8 @@ use crate::flags::{Flag, command};
 use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+
+pub use of_result::{ResultRecords, SideRecords, records_of};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -29,7 +33,6 @@ const RECORDS: &str = "Records";
 const LIMITS: &str = "What the machine can do";
 const OUTPUT: &str = "Output";
 
-const WITH_FRAME: FlagNeed = FlagNeed::new("with `--frame`", |given| given.has("frame"));
 const WITH_LINK: FlagNeed = FlagNeed::new("with `--link`", |given| given.has("link"));
 const AS_TEXT: FlagNeed = FlagNeed::new("with `--format text`", |given| given.is("format", "text"));
 
@@ -51,12 +54,12 @@ const FLAGS: &[Flag] = &[
     ),
     Flag::with_value("pcie", "FILE", RECORDS, "What pcm-pcie -e -csv printed"),
     Flag::with_value("memory", "FILE", RECORDS, "What pcm-memory printed"),
-    Flag::with_value("link", "RATE", LIMITS, "Bits a second of the link: 100G").needs(WITH_FRAME),
+    Flag::with_value("link", "RATE", LIMITS, "Bits a second of the link: 100G"),
     Flag::with_value(
         "frame",
         "BYTES",
         LIMITS,
-        "Bytes of a frame, without its check sum",
+        "Bytes of a frame, without its check sum; a result knows it",
     )
     .range(1, 65_536)
     .needs(WITH_LINK),
@@ -141,7 +144,10 @@ fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir diagnose [OPTIONS] LOG [REPORT]")
         .no_binary_name(true)
-        .arg(file("log", "What the path printed, with its tables"))
+        .arg(file(
+            "log",
+            "What the path printed, with its tables, or its stored result",
+        ))
         .arg(file("report", "What the host monitor wrote"))
 }
 
@@ -305,7 +311,6 @@ mod tests {
         for (text, says) in [
             ("", "LOG"),
             ("a b c", "stray word `c`"),
-            ("a --link 1G", "--link acts only with `--frame`"),
             ("a --frame 64", "--frame acts only with `--link`"),
             ("a --frame 0 --link 1G", "from 1 to 65536"),
             ("a --frame 64 --link fast", "as 25G"),
@@ -354,6 +359,6 @@ mod tests {
         let examples = page
             .lines()
             .filter_map(|l| l.strip_prefix("    weir diagnose "));
-        assert_eq!(examples.filter(|example| of(example).is_ok()).count(), 4);
+        assert_eq!(examples.filter(|example| of(example).is_ok()).count(), 5);
     }
 }

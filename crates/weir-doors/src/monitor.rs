@@ -41,6 +41,13 @@ const FLAGS: &[Flag] = &[
         "What pcm-pcie -e -csv printed meanwhile",
     ),
     Flag::with_value("memory", "FILE", WHAT, "What pcm-memory printed meanwhile"),
+    Flag::with_value(
+        "pcm-csv",
+        "FILE",
+        WHAT,
+        "What either of them printed, which is told from the file",
+    )
+    .repeats(),
     Flag::with_value("output", "FILE", OUTPUT, "Write the report here instead").letter('o'),
     Flag::with_value(
         "format",
@@ -72,6 +79,8 @@ pub struct Monitor {
     pub pcie: Option<String>,
     /// The file of what pcm-memory counted.
     pub memory: Option<String>,
+    /// Files of either.
+    pub pcm: Vec<String>,
     /// The file of the report.
     pub output: Option<String>,
     /// JSON instead of a report.
@@ -115,6 +124,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         process: process.transpose()?,
         pcie: given.text("pcie").map(str::to_owned),
         memory: given.text("memory").map(str::to_owned),
+        pcm: given.all("pcm-csv").map(str::to_owned).collect(),
         output: given.text("output").map(str::to_owned),
         as_json: given.is("format", "json"),
     }))

@@ -1,7 +1,12 @@
-//! `weir tune --metric NAME -- COMMAND`: the search for better settings of any command of weir.
+//! `weir tune --metric NAME -- COMMAND`, `weir tune -c FILE`: the search for better settings of any command of
+//! weir, or of a packet path.
 //!
 //! In: the words after `tune`. Out: a [`Tune`]: the command with its placeholders, the keys of a
-//! configuration that vary, what ends the search. Not here: the search, running commands.
+//! configuration that vary, what ends the search. Not here: the search, running commands, which keys of a
+//! packet path vary (`path`).
+
+mod layout;
+mod path;
 
 use clap::{Arg, Command};
 use weir_diagnose::tune::{TuneDimension, TuneTemplate};
@@ -14,12 +19,15 @@ use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
+pub use layout::PathLayout;
+pub use path::{LAYOUT, LOSS, TuneLimit, keys_of_verdict};
+
 /// The door.
 pub const DOOR: Door = Door {
     words: Some(builder),
     ..Door::new(
         "tune",
-        "--metric NAME -- COMMAND",
+        "-c FILE | --metric NAME -- COMMAND",
         "search for better settings of a command of weir",
     )
 };
@@ -42,6 +50,20 @@ const FLAGS: &[Flag] = &[
         "NAME",
         SEARCH,
         "The figure to improve: rate, `read p99`, b_eff",
+    ),
+    Flag::with_value(
+        "objective",
+        "WORD",
+        SEARCH,
+        "What a packet path is to be good at; only without COMMAND",
+    )
+    .choices(path::OBJECTIVE_WORDS)
+    .default("mpps"),
+    Flag::with_value(
+        "slo",
+        "LIMITS",
+        SEARCH,
+        "Figures that have to be kept: p99=50us,loss=0",
     ),
     Flag::with_value(
         "job",
@@ -96,6 +118,12 @@ const FLAGS: &[Flag] = &[
     )
     .repeats()
     .needs(WITH_CONFIG),
+    Flag::switch(
+        "layouts",
+        SETTINGS,
+        "Of a packet path, try which workspaces dispatch, too",
+    )
+    .needs(WITH_CONFIG),
     Flag::with_value(
         "output",
         "FILE",
@@ -119,11 +147,22 @@ pub enum Action {
 
 /// A search.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Tune {
     /// The command, its verb first, with placeholders.
     pub template: TuneTemplate,
     /// The same as it was typed.
     pub command: Vec<String>,
+    /// A packet path of the configuration is tuned: the command and what varies follow from it.
+    pub is_path: bool,
+    /// Its layouts vary too.
+    pub has_layouts: bool,
+    /// The keys that vary were named.
+    pub has_own_keys: bool,
+    /// The layouts, which the configuration allows.
+    pub layouts: Vec<PathLayout>,
+    /// What other figures have to keep.
+    pub slo: Vec<TuneLimit>,
     /// The figure.
     pub metric: String,
     /// The job whose figure it is, where that is said.
@@ -152,15 +191,16 @@ fn builder() -> Command {
     command("weir tune", FLAGS)
         .about("Search for better settings of a command of weir")
         .after_help(HELP)
-        .override_usage("weir tune --metric NAME [OPTIONS] -- COMMAND")
+        .override_usage(
+            "weir tune -c FILE [OPTIONS]\n       weir tune --metric NAME [OPTIONS] -- COMMAND",
+        )
         .no_binary_name(true)
         .arg(
             Arg::new("command")
                 .value_name("COMMAND")
                 .num_args(1..)
                 .last(true)
-                .required(true)
-                .help("A command of weir that measures, with settings in braces"),
+                .help("A command of weir that measures, with settings in braces; without it FILE is of weir axio"),
         )
 }
 
@@ -183,32 +223,39 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         .flatten()
         .cloned()
         .collect();
-    let command = command_of_weir(command)?;
     let config = given.text("config").map(str::to_owned);
+    let is_path = command.is_empty() && config.is_some();
+    check_path_words(&given, &command, is_path)?;
+    let command = if is_path {
+        Vec::new()
+    } else {
+        command_of_weir(command)?
+    };
     let known = config.as_ref().map(|_| CONFIG);
     let template = TuneTemplate::read(&command, known.as_slice())
         .map_err(|why| Refusal::usage(format!("COMMAND: {why}")))?;
     let vary = varied(&given, &template)?;
-    if config.is_some() && !template.has(CONFIG) {
+    if config.is_some() && !is_path && !template.has(CONFIG) {
         return Err(Refusal::usage(
             "--config acts only where {config} stands in the command",
         ));
     }
-    if template.dimensions.is_empty() && vary.is_empty() {
+    if !is_path && template.dimensions.is_empty() && vary.is_empty() {
         return Err(Refusal::usage(
             "COMMAND: nothing in it varies\n  help: put values in braces: --set=iodepth={d=1..64*2}",
         ));
     }
     let text = |name: &str| given.text(name).map(str::to_owned);
-    let metric = text("metric").ok_or_else(|| {
-        Refusal::usage(
-            "--metric is missing\n  help: --metric rate; `weir compare --help` lists figures",
-        )
-    })?;
+    let metric = metric(&given, is_path)?;
     let output = text("output").or_else(|| config.as_ref().map(|file| format!("{file}.out")));
     Ok(Action::Tune(Box::new(Tune {
         template,
         command,
+        is_path,
+        has_layouts: given.has("layouts"),
+        has_own_keys: !vary.is_empty(),
+        layouts: Vec::new(),
+        slo: given.text("slo").map_or(Ok(Vec::new()), path::limits)?,
         metric,
         job: text("job"),
         vary,
@@ -221,6 +268,38 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         config,
         as_json: given.is("format", "json"),
     })))
+}
+
+/// The figure to improve.
+fn metric(given: &GivenFlags, is_path: bool) -> Result<String, Refusal> {
+    if let Some(metric) = given.text("metric") {
+        return Ok(metric.to_owned());
+    }
+    if is_path {
+        let objective = given.text("objective").unwrap_or_default();
+        return Ok(path::figure(objective).to_owned());
+    }
+    Err(Refusal::usage(
+        "--metric is missing\n  help: --metric rate; `weir compare --help` lists figures",
+    ))
+}
+
+/// Words that are for a packet path alone, or missing without one.
+fn check_path_words(given: &GivenFlags, command: &[String], is_path: bool) -> Result<(), Refusal> {
+    if command.is_empty() && !is_path {
+        return Err(Refusal::usage(
+            "COMMAND is missing\n  help: `-- run a.fio` behind the flags, or --config FILE of a packet path",
+        ));
+    }
+    if given.has("layouts") && !is_path {
+        return Err(Refusal::usage("--layouts acts only without COMMAND"));
+    }
+    if given.has("objective") && (!is_path || given.has("metric")) {
+        return Err(Refusal::usage(
+            "--objective acts only without COMMAND and --metric",
+        ));
+    }
+    Ok(())
 }
 
 /// The keys of the configuration that vary; none has the name of a placeholder of the command.
@@ -379,6 +458,6 @@ mod tests {
             .lines()
             .filter_map(|l| l.strip_prefix("    weir tune "));
         let good = examples.filter(|example| of(&example.replace("'read rate'", "rate")).is_ok());
-        assert_eq!(good.count(), 4);
+        assert_eq!(good.count(), 5);
     }
 }

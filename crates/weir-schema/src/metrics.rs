@@ -16,7 +16,7 @@ use crate::latency_bandwidth_figures::{PairRange, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
 use crate::packet_path_result::PacketPathOutcome;
 use crate::rates::total_rate;
-use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
+use crate::result::{Confidence, CpuUse, KindResult, Stage, WorkerResult, rated_kinds};
 use crate::rpc_result::RpcOutcome;
 
 /// Percentiles among the metrics of a loop.
@@ -54,13 +54,32 @@ pub(crate) fn rpc_metrics(done: &RpcOutcome) -> Vec<Metric> {
     all
 }
 
-/// Those of the loop over messages, and packets per second.
+/// Those of the loop over messages, and packets per second, in all and per CPU that was busy.
 pub(crate) fn packet_path_metrics(done: &PacketPathOutcome) -> Vec<Metric> {
     let packets = done.packets_per_s();
     let packets = packets.map(|rate| Metric::high("packet rate", "packets/s", rate));
-    let mut all: Vec<Metric> = packets.into_iter().collect();
+    let per_core = done.packets_per_s().zip(cpus_used(&done.workers));
+    let per_core =
+        per_core.map(|(rate, cpus)| Metric::high("packet rate per core", "packets/s", rate / cpus));
+    let mut all: Vec<Metric> = packets.into_iter().chain(per_core).collect();
     all.extend(loop_metrics(&done.workers));
     all
+}
+
+/// The CPU time of all workers over the time of the one that took longest.
+fn cpus_used(done: &LoopOutcome) -> Option<f64> {
+    let spans = done.workers.iter().filter_map(|worker| worker.span);
+    let span = spans
+        .map(|span| span.length().as_secs_f64())
+        .reduce(f64::max)?;
+    let used = done.workers.iter().map(|worker| {
+        let CpuUse {
+            user_ns, system_ns, ..
+        } = worker.cpu;
+        user_ns.as_secs_f64() + system_ns.as_secs_f64()
+    });
+    let used: f64 = used.sum();
+    (span > 0.0 && used > 0.0).then(|| used / span)
 }
 
 /// Rate, bandwidth and latencies of each kind, over all workers.

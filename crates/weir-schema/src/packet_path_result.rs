@@ -86,6 +86,12 @@ pub struct PathThread {
     /// Packets that came to the link and found no room, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_drops: Option<u64>,
+    /// Times that the link had no room for all that was ready to be sent.
+    #[serde(default)]
+    pub link_full: u64,
+    /// How full the link's queue of received packets was, 0 to 1: the mean of all looks, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_queue_use: Option<f64>,
     /// Messages that a rate asked for.
     #[serde(default)]
     pub intended: u64,
@@ -196,7 +202,8 @@ impl PacketPathOutcome {
     /// A count of the threads of a side, over all iterations.
     pub fn sum(&self, side: PathSide, of: impl Fn(&PathThread) -> u64) -> u64 {
         let threads = self.iterations.iter().flat_map(|one| &one.threads);
-        threads.filter(|one| one.side == side).map(of).sum()
+        let counts = threads.filter(|one| one.side == side).map(of);
+        counts.fold(0, u64::saturating_add)
     }
 
     /// Packets per second that came to dispatchers of the client, over all iterations.

@@ -13,6 +13,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 const WORDS: usize = 8;
 const SIZE: u64 = 64;
 const HARDWARE: u64 = 0;
+const SOFTWARE: u64 = 1;
 const CACHE: u64 = 3;
 /// Of caches: operation, then result.
 const READ: u64 = 0;
@@ -46,6 +47,12 @@ pub enum HardwareEvent {
     LlcStores,
     /// Of these, misses.
     LlcStoreMisses,
+    /// Accesses of the last cache, of any kind.
+    CacheReferences,
+    /// Of these, misses.
+    CacheMisses,
+    /// Moves to another CPU, which the kernel counts itself.
+    CpuMigrations,
 }
 
 impl HardwareEvent {
@@ -61,6 +68,9 @@ impl HardwareEvent {
             Self::LlcLoadMisses => "LLC-load-misses",
             Self::LlcStores => "LLC-stores",
             Self::LlcStoreMisses => "LLC-store-misses",
+            Self::CacheReferences => "cache-references",
+            Self::CacheMisses => "cache-misses",
+            Self::CpuMigrations => "cpu-migrations",
         }
     }
 
@@ -76,6 +86,9 @@ impl HardwareEvent {
             Self::LlcLoadMisses => (CACHE, LLC | READ | MISS),
             Self::LlcStores => (CACHE, LLC | WRITE),
             Self::LlcStoreMisses => (CACHE, LLC | WRITE | MISS),
+            Self::CacheReferences => (HARDWARE, 2),
+            Self::CacheMisses => (HARDWARE, 3),
+            Self::CpuMigrations => (SOFTWARE, 4),
         }
     }
 }

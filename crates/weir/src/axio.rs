@@ -11,12 +11,13 @@ use weir_doors::axio::{
     read_options, read_search, work_of,
 };
 use weir_doors::run::{RunFormat, Strict, exit_code, read_options as run_options};
-use weir_doors::{Printed, Refusal};
+use weir_doors::{Printed, Refusal, USAGE};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, EndedBy, PathSide, Plan, RunResult, TargetsPerRank};
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, RunObserver};
+use crate::monitor::HostWatch;
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::turns::{pause, refuse_launcher};
 use crate::{Outcome, diagnose, output, run as run_door, session, signals, tune};
@@ -103,6 +104,23 @@ fn text_of(result: &RunResult, options: AxioOptions, shown: usize) -> Result<Str
 
 fn measure(run: &AxioRun) -> Outcome {
     let shown = AtomicUsize::new(0);
+    if let Some(file) = &run.monitor {
+        output::check_writable(file).map_err(|message| Refusal::new(USAGE, message))?;
+    }
+    let own = Some(std::process::id());
+    let watch = run.monitor.as_ref().map(|_| HostWatch::start(own));
+    let watch = watch.transpose()?.map(Mutex::new);
+    let code = run_watched(run, &shown, watch.as_ref())?;
+    let (Some(watch), Some(file)) = (watch, &run.monitor) else {
+        return Ok(code);
+    };
+    let text = watch.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let written = output::write_file(file, text.text());
+    let failed = written.map_err(|message| output::error(&message)).is_err();
+    Ok(code.max(u8::from(failed)))
+}
+
+fn run_watched(run: &AxioRun, shown: &AtomicUsize, watch: Option<&Mutex<HostWatch>>) -> Outcome {
     measure::measure(&MeasureRequest {
         plan: &|| Ok(run.plan.clone()),
         ranks: None,
@@ -120,7 +138,8 @@ fn measure(run: &AxioRun) -> Outcome {
             Box::new(TableObserver {
                 progress: ProgressObserver::new(ProgressMode::of_terminal(), &run.plan),
                 run,
-                shown: &shown,
+                shown,
+                watch,
             })
         },
         report: &|result| report(result, run.options, shown.load(Ordering::Relaxed)),
@@ -197,6 +216,8 @@ struct TableObserver<'a> {
     run: &'a AxioRun,
     /// Iterations that are printed.
     shown: &'a AtomicUsize,
+    /// What the host does.
+    watch: Option<&'a Mutex<HostWatch>>,
 }
 
 impl RunObserver for TableObserver<'_> {
@@ -205,6 +226,9 @@ impl RunObserver for TableObserver<'_> {
     }
 
     fn observe(&self, view: &LiveView<'_>) {
+        if let Some(watch) = self.watch {
+            watch.lock().unwrap_or_else(PoisonError::into_inner).look();
+        }
         self.progress.observe(view);
         if self.run.options.is_json {
             return;

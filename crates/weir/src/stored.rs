@@ -60,7 +60,7 @@ impl Stored {
     }
 
     /// What a text holds that is called so.
-    fn of_text(operand: &str, text: &str) -> Result<Self, Refusal> {
+    pub(crate) fn of_text(operand: &str, text: &str) -> Result<Self, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{operand}: {why}"));
         if !is_own(text)
             && let Some(format) = Format::of(text)

@@ -109,7 +109,7 @@ const SECTIONS: [&str; 5] = [
 
 impl ReportReader {
     fn line(&mut self, line: &str, number: usize) -> Result<(), InputError> {
-        if line.is_empty() || line.starts_with("metric") {
+        if line.is_empty() || line.starts_with("metric") || line.starts_with("source ") {
             return Ok(());
         }
         if line.starts_with("---") {
@@ -200,7 +200,14 @@ impl ReportReader {
         HostReport {
             lost_cpu_share: figure(RUN_DELAY).with(&figure(STEAL), |delay, steal| delay + steal),
             interface_drops: figure(INTERFACE_DROPS),
-            llc_load_miss: rate("LLC-load-misses-rate", "LLC-loads"),
+            llc_load_miss: match (
+                rate("LLC-load-misses-rate", "LLC-loads"),
+                self.others.get("cache-misses-rate"),
+            ) {
+                // Loads and stores together, where the processor counts them no finer.
+                (loads, Some(all)) if loads.value.is_none() && all.value.is_some() => all.clone(),
+                (loads, _) => loads,
+            },
             llc_store_miss: rate("LLC-store-misses-rate", "LLC-stores"),
             sockets: self.sockets,
             nodes_mb_per_s: self.nodes,

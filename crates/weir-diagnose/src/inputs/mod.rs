@@ -13,7 +13,7 @@ use thiserror::Error;
 
 pub use host_report::{HostReport, IoRates};
 pub use path_log::{PathLog, PathStage, StageRow, StageTable};
-pub use pcm::{PcieCounts, node_bandwidths};
+pub use pcm::{NodeBandwidth, PcieCounts, SocketCounts, node_bandwidths, node_traffic};
 pub use perf_counts::PerfCounts;
 pub use workspace_lines::WorkspaceFigures;
 

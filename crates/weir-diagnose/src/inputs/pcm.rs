@@ -1,15 +1,17 @@
-//! What Intel PCM prints: `pcm-pcie -e -csv`, `pcm-memory`.
+//! What Intel PCM prints: `pcm-pcie -e -csv`, `pcm-memory` as text or with `-csv`.
 //!
 //! In: the recorded output, of one interval or more. Out: [`PcieCounts`], summed over the intervals;
 //! the bandwidth of each memory node, as a mean over them. Not here: the other tools of PCM.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::inputs::{InputError, IoRates};
 use crate::reading::Reading;
 
 const PCIE_HELP: &str = "record it with `pcm-pcie -e -csv`";
-const MEMORY_HELP: &str = "record it with `pcm-memory`, as text";
+const MEMORY_HELP: &str = "record it with `pcm-memory`, as text or with -csv";
 
 /// Accesses of devices to memory, in cache lines, by socket.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,12 +19,17 @@ pub struct PcieCounts {
     sockets: BTreeMap<u32, SocketCounts>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct SocketCounts {
-    reads: f64,
-    read_misses: f64,
-    writes: f64,
-    write_misses: f64,
+/// Those of a socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SocketCounts {
+    /// Reads.
+    pub reads: f64,
+    /// Of these, misses.
+    pub read_misses: f64,
+    /// Writes.
+    pub writes: f64,
+    /// Of these, misses.
+    pub write_misses: f64,
 }
 
 impl PcieCounts {
@@ -91,6 +98,11 @@ impl PcieCounts {
         Ok(filter == "Miss)")
     }
 
+    /// The counts of a socket.
+    pub fn counts(&self, socket: u32) -> Option<SocketCounts> {
+        self.sockets.get(&socket).copied()
+    }
+
     /// The rates of a socket.
     pub fn rates(&self, socket: u32) -> IoRates {
         let Some(counts) = self.sockets.get(&socket) else {
@@ -123,41 +135,137 @@ fn places(head: &[&str], number: usize) -> Result<[usize; 2], InputError> {
     Ok([find("PCIRdCur")?, find("ItoM")?])
 }
 
+/// What a memory node moved, in megabytes (10^6) a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NodeBandwidth {
+    /// Both ways.
+    pub total: f64,
+    /// Read, where it was printed.
+    pub read: Option<f64>,
+    /// Written, where it was printed.
+    pub written: Option<f64>,
+}
+
 /// Megabytes (10^6) a second of each memory node: the mean of the intervals that `pcm-memory` printed.
 ///
 /// # Errors
 /// No node is in it, or a number of one cannot be read.
 pub fn node_bandwidths(text: &str) -> Result<BTreeMap<u32, f64>, InputError> {
-    let mut sums: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
+    let nodes = node_traffic(text)?.into_iter();
+    Ok(nodes.map(|(node, all)| (node, all.total)).collect())
+}
+
+/// The same with its parts.
+///
+/// # Errors
+/// As [`node_bandwidths`].
+pub fn node_traffic(text: &str) -> Result<BTreeMap<u32, NodeBandwidth>, InputError> {
+    let mut sums = MemorySums::default();
+    let mut before = Vec::new();
+    let mut columns: Vec<(usize, u32, MemoryPart)> = Vec::new();
     let mut last = 1;
     for (at, line) in text.lines().enumerate() {
         last = at + 1;
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let own = columns_of(&before, &cells);
+        if !own.is_empty() {
+            columns = own;
+        } else if cells.len() > 1 {
+            for (at, node, part) in &columns {
+                let value = cells.get(*at).copied().unwrap_or_default();
+                sums.add(*node, *part, value, last)?;
+            }
+        }
+        before = cells;
         for part in line.split('|') {
-            let part = part.trim().trim_matches('-').trim();
-            let Some((node, value)) = memory_of_node(part) else {
-                continue;
-            };
-            let wrong = |what: &str| {
-                InputError::new(last, format!("{part}: `{what}` is no number"), MEMORY_HELP)
-            };
-            let node: u32 = node.parse().map_err(|_| wrong(node))?;
-            let reading = Reading::of_text(value).and_then(|reading| reading.value);
-            let (sum, intervals) = sums.entry(node).or_default();
-            *sum += reading.ok_or_else(|| wrong(value))?;
-            *intervals += 1;
+            let text = part.trim().trim_matches('-').trim();
+            if let Some((node, part, value)) = part_of_node(text) {
+                let node = node.parse().map_err(|_| wrong_number(node, last))?;
+                sums.add(node, part, value, last)?;
+            }
         }
     }
-    if sums.is_empty() {
+    sums.means().ok_or_else(|| {
         let message = "no memory node of pcm-memory in it";
-        return Err(InputError::new(last, message, MEMORY_HELP));
-    }
-    let mean = |(node, (sum, intervals)): (u32, (f64, u32))| (node, sum / f64::from(intervals));
-    Ok(sums.into_iter().map(mean).collect())
+        InputError::new(last, message, MEMORY_HELP)
+    })
 }
 
-/// Node and number of `NODE 0 Memory (MB/s):  1802.45`.
-fn memory_of_node(part: &str) -> Option<(&str, &str)> {
-    let rest = part.strip_prefix("NODE")?.trim_start();
-    let (node, value) = rest.split_once("Memory (MB/s)")?;
-    Some((node.trim(), value.trim_start().strip_prefix(':')?.trim()))
+/// What a figure is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum MemoryPart {
+    Read,
+    Written,
+    Total,
+}
+
+/// Their labels; a longer one first.
+const MEMORY_PARTS: [(&str, MemoryPart); 3] = [
+    ("Mem Read (MB/s)", MemoryPart::Read),
+    ("Mem Write", MemoryPart::Written),
+    ("Memory (MB/s)", MemoryPart::Total),
+];
+
+/// Sums and numbers of intervals, by node and part.
+#[derive(Debug, Default)]
+struct MemorySums(BTreeMap<(u32, MemoryPart), (f64, u32)>);
+
+impl MemorySums {
+    fn add(
+        &mut self,
+        node: u32,
+        part: MemoryPart,
+        text: &str,
+        line: usize,
+    ) -> Result<(), InputError> {
+        let reading = Reading::of_text(text).and_then(|reading| reading.value);
+        let (sum, intervals) = self.0.entry((node, part)).or_default();
+        *sum += reading.ok_or_else(|| wrong_number(text, line))?;
+        *intervals += 1;
+        Ok(())
+    }
+
+    /// The means of all nodes that have a total; nothing where none has.
+    fn means(&self) -> Option<BTreeMap<u32, NodeBandwidth>> {
+        let mean = |node: u32, part: MemoryPart| {
+            let (sum, intervals) = self.0.get(&(node, part))?;
+            Some(sum / f64::from(*intervals))
+        };
+        let nodes = self.0.keys().filter_map(|(node, _)| {
+            let bandwidth = NodeBandwidth {
+                total: mean(*node, MemoryPart::Total)?,
+                read: mean(*node, MemoryPart::Read),
+                written: mean(*node, MemoryPart::Written),
+            };
+            Some((*node, bandwidth))
+        });
+        let nodes: BTreeMap<u32, NodeBandwidth> = nodes.collect();
+        (!nodes.is_empty()).then_some(nodes)
+    }
+}
+
+fn wrong_number(text: &str, line: usize) -> InputError {
+    InputError::new(line, format!("`{text}` is no number"), MEMORY_HELP)
+}
+
+/// Node, part and number of `NODE 0 Memory (MB/s):  1802.45`.
+fn part_of_node(text: &str) -> Option<(&str, MemoryPart, &str)> {
+    let rest = text.strip_prefix("NODE")?.trim_start();
+    MEMORY_PARTS.iter().find_map(|(label, part)| {
+        let (node, value) = rest.split_once(label)?;
+        let value = value.trim_start().trim_start_matches("(MB/s)").trim_start();
+        Some((node.trim(), *part, value.strip_prefix(':')?.trim()))
+    })
+}
+
+/// Columns of nodes in a head of two lines: sockets above, labels below.
+fn columns_of(above: &[&str], labels: &[&str]) -> Vec<(usize, u32, MemoryPart)> {
+    let column = |(at, label): (usize, &&str)| {
+        let node = above.get(at)?.strip_prefix("SKT")?.trim().parse().ok()?;
+        let known = MEMORY_PARTS
+            .iter()
+            .find(|(name, _)| label.starts_with(name));
+        known.map(|(_, part)| (at, node, *part))
+    };
+    labels.iter().enumerate().filter_map(column).collect()
 }

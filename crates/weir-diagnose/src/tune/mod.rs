@@ -12,7 +12,7 @@ mod space;
 mod template;
 mod trail;
 
-pub use outcomes::{TestedPoint, tested_points};
+pub use outcomes::{TestedPoint, TuneResult, tested_points};
 pub use search::{TuneEnd, TuneGoal, TuneStep, best_so_far, next_step};
 pub use space::{SpaceError, TuneDimension, TunePoint, TuneSpace};
 pub use template::{TemplateError, TuneTemplate};

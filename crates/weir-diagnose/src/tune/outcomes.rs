@@ -1,7 +1,7 @@
 //! The trials so far: how good each point of the space is, and how much trials of one point differ.
 //!
-//! In: the results, in the order of the trials. Out: medians, gains, the noise. Not here: which trial
-//! comes next.
+//! In: the results, in the order of the trials, each with the setting that it points at, if any. Out:
+//! medians, gains, the noise. Not here: which trial comes next.
 
 use std::cmp::Ordering;
 
@@ -12,12 +12,41 @@ use crate::tune::trail::TrailTrial;
 /// A change below this is none, however quiet the trials are.
 const LEAST_GAIN: f64 = 0.02;
 
+/// What a trial came to, for the search.
+pub trait TuneResult {
+    /// The figure; nothing where it failed.
+    fn value(&self) -> Option<f64>;
+
+    /// The dimension that holds this point back, by its place, where something points at one.
+    fn dimension(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl TuneResult for Option<f64> {
+    fn value(&self) -> Option<f64> {
+        *self
+    }
+}
+
+impl TuneResult for TrailTrial {
+    fn value(&self) -> Option<f64> {
+        self.value
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        self.dimension
+    }
+}
+
 /// The trials of a point.
 #[derive(Clone, Debug)]
 struct PointTrials {
     point: TunePoint,
     /// Nothing where a trial failed.
     values: Vec<Option<f64>>,
+    /// Of the last trial that points at one.
+    dimension: Option<usize>,
 }
 
 /// A point that was tried.
@@ -45,6 +74,7 @@ pub fn tested_points(goal: TuneGoal, trials: &[TrailTrial]) -> Vec<TestedPoint> 
             let point = PointTrials {
                 point: trial.point.clone(),
                 values: vec![trial.value],
+                dimension: trial.dimension,
             };
             points.push((point, trial.failure.clone()));
         }
@@ -95,8 +125,8 @@ impl TuneGoal {
 }
 
 /// Results that a search takes one by one, in the order in which it asks for trials.
-pub(super) struct Outcomes<'a> {
-    results: &'a [Option<f64>],
+pub(super) struct Outcomes {
+    results: Vec<(Option<f64>, Option<usize>)>,
     asked: usize,
     tried: Vec<PointTrials>,
     pub(super) goal: TuneGoal,
@@ -106,10 +136,11 @@ pub(super) struct Outcomes<'a> {
 #[derive(Debug)]
 pub(super) struct MissingTrial(pub(super) TunePoint);
 
-impl<'a> Outcomes<'a> {
-    pub(super) fn new(results: &'a [Option<f64>], goal: TuneGoal) -> Self {
+impl Outcomes {
+    pub(super) fn new(results: &[impl TuneResult], goal: TuneGoal) -> Self {
+        let results = results.iter().map(|one| (one.value(), one.dimension()));
         Self {
-            results,
+            results: results.collect(),
             asked: 0,
             tried: Vec::new(),
             goal,
@@ -124,16 +155,20 @@ impl<'a> Outcomes<'a> {
         trials: usize,
     ) -> Result<Option<f64>, MissingTrial> {
         while self.trials(point) < trials {
-            let Some(value) = self.results.get(self.asked) else {
+            let Some((value, dimension)) = self.results.get(self.asked).copied() else {
                 return Err(MissingTrial(point.clone()));
             };
             self.asked += 1;
             let value = value.filter(|value| value.is_finite());
             match self.tried.iter_mut().find(|tried| tried.point == *point) {
-                Some(tried) => tried.values.push(value),
+                Some(tried) => {
+                    tried.values.push(value);
+                    tried.dimension = dimension.or(tried.dimension);
+                }
                 None => self.tried.push(PointTrials {
                     point: point.clone(),
                     values: vec![value],
+                    dimension,
                 }),
             }
         }
@@ -143,6 +178,12 @@ impl<'a> Outcomes<'a> {
     pub(super) fn trials(&self, point: &TunePoint) -> usize {
         let tried = self.tried.iter().find(|tried| tried.point == *point);
         tried.map_or(0, |tried| tried.values.len())
+    }
+
+    /// The dimension that holds a point back, where a trial of it points at one.
+    pub(super) fn dimension(&self, point: &TunePoint) -> Option<usize> {
+        let tried = self.tried.iter().find(|tried| tried.point == *point)?;
+        tried.dimension
     }
 
     /// The median of the trials of a point.
@@ -232,6 +273,7 @@ mod tests {
         let trial = |at: usize, value: Option<f64>| TrailTrial {
             point: vec![at],
             value,
+            dimension: None,
             failure: value.is_none().then(|| format!("reason {at}")),
         };
         let trials = [
@@ -257,7 +299,7 @@ mod tests {
         let (_, noise) = of(&[Some(99.0), Some(101.0)], true);
         assert!((noise - 2.0_f64.sqrt() / 100.0).abs() < 1e-9, "{noise}");
         let outcomes = Outcomes::new(
-            &[],
+            &[] as &[Option<f64>],
             TuneGoal {
                 is_higher: false,
                 seed: 1,

@@ -1,15 +1,16 @@
 //! Which settings to try next.
 //!
-//! In: the space, the goal, the result of every trial so far. Out: a [`TuneStep`]. The search runs again
+//! In: the space, the goal, the result of every trial so far, with what each was found to be held back by. Out: a [`TuneStep`]. The search runs again
 //! over all results each time, so that it depends on nothing else. It tries the start three times, which
 //! gives the noise; then each other value of the settings without an order; then, setting by setting, two
-//! values far from the present one and the top of the parabola through all three. What a cycle over all
+//! values far from the present one and the top of the parabola through all three, the setting first that a trial
+//! of the accepted point points at. What a cycle over all
 //! settings finds is accepted if the median of three trials gains more than 2 % and twice the noise. A
 //! cycle without that ends the search: the best four points are tried again, the better half of them twice
 //! as often. Not here: results and their noise (`outcomes`), parabolas (`line`).
 
 use crate::tune::line::{Probe, before_failure, far_apart, top};
-use crate::tune::outcomes::{MissingTrial, Outcomes};
+use crate::tune::outcomes::{MissingTrial, Outcomes, TuneResult};
 use crate::tune::space::{TunePoint, TuneSpace};
 
 /// Trials of a point before it is accepted.
@@ -49,7 +50,7 @@ pub struct TuneEnd {
 }
 
 /// The next trial, or the end.
-pub fn next_step(space: &TuneSpace, goal: TuneGoal, results: &[Option<f64>]) -> TuneStep {
+pub fn next_step(space: &TuneSpace, goal: TuneGoal, results: &[impl TuneResult]) -> TuneStep {
     let mut search = Search::new(space, goal, results);
     match search.run() {
         Err(MissingTrial(point)) => TuneStep::Trial(point),
@@ -57,17 +58,23 @@ pub fn next_step(space: &TuneSpace, goal: TuneGoal, results: &[Option<f64>]) -> 
     }
 }
 
-/// The best that is known now, for a search that is ended before its time.
-pub fn best_so_far(space: &TuneSpace, goal: TuneGoal, results: &[Option<f64>]) -> TuneEnd {
+/// The best that is known now, for a search that is ended before its time: the accepted point, or one
+/// of fewer trials whose gain is beyond the noise.
+pub fn best_so_far(space: &TuneSpace, goal: TuneGoal, results: &[impl TuneResult]) -> TuneEnd {
     let mut search = Search::new(space, goal, results);
-    // What it would try next does not matter.
-    let _ = search.run();
+    let is_cut = search.run().is_err();
+    if is_cut && let Some(best) = search.outcomes.best(1).pop() {
+        let medians = [&best, &search.accepted].map(|point| search.outcomes.median(point));
+        if search.outcomes.gain(medians[0], medians[1]) > search.outcomes.threshold() {
+            search.accepted = best;
+        }
+    }
     search.end()
 }
 
 struct Search<'a> {
     space: &'a TuneSpace,
-    outcomes: Outcomes<'a>,
+    outcomes: Outcomes,
     /// What was accepted.
     accepted: TunePoint,
     order: Vec<usize>,
@@ -75,7 +82,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(space: &'a TuneSpace, goal: TuneGoal, results: &'a [Option<f64>]) -> Self {
+    fn new(space: &'a TuneSpace, goal: TuneGoal, results: &[impl TuneResult]) -> Self {
         Self {
             space,
             outcomes: Outcomes::new(results, goal),
@@ -129,7 +136,9 @@ impl<'a> Search<'a> {
     fn cycle(&mut self, is_first: bool) -> Result<TunePoint, MissingTrial> {
         self.shuffle();
         let mut point = self.accepted.clone();
-        let order = self.order.clone();
+        let mut order = self.order.clone();
+        let named = self.outcomes.dimension(&self.accepted);
+        order.sort_by_key(|dimension| Some(*dimension) != named);
         let is_line = |dimension: &&usize| self.space.dimensions[**dimension].is_ordered;
         let (lines, others): (Vec<&usize>, Vec<&usize>) = order.iter().partition(is_line);
         // Settings without an order come first: the others depend on them.

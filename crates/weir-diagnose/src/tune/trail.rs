@@ -26,6 +26,9 @@ pub struct TrailHead {
     pub metric: String,
     /// The job whose figure it is, where one is named.
     pub job: Option<String>,
+    /// What other figures have to keep, as it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
     /// The figure's unit, without prefix.
     pub unit: String,
     /// A higher figure is better.
@@ -44,6 +47,9 @@ pub struct TrailTrial {
     pub point: TunePoint,
     /// The figure; nothing where it failed.
     pub value: Option<f64>,
+    /// The dimension that holds the point back, by its place in the space, where that was diagnosed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimension: Option<usize>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -82,7 +88,9 @@ impl Trail {
         for (line, number) in lines {
             let trial: TrailTrial = serde_json::from_str(line).map_err(|e| wrong(number, e))?;
             let sizes = head.space.dimensions.iter().map(|d| d.values.len());
-            let fits = trial.point.len() == head.space.dimensions.len()
+            let is_named = trial.dimension.is_none_or(|at| at < sizes.len());
+            let fits = is_named
+                && trial.point.len() == head.space.dimensions.len()
                 && trial.point.iter().zip(sizes).all(|(at, size)| *at < size);
             if !fits {
                 let message = "values that its first line does not have";
@@ -114,6 +122,7 @@ impl TrailHead {
             ("its command", self.command != other.command),
             ("its figure", self.metric != other.metric),
             ("its job", self.job != other.job),
+            ("what has to be kept", self.limits != other.limits),
             (
                 "whether a higher figure is better",
                 self.is_higher_better != other.is_higher_better,
@@ -150,6 +159,7 @@ mod tests {
                 command: vec!["run".to_owned(), "{n=1,2,3}".to_owned()],
                 metric: "rate".to_owned(),
                 job: None,
+                limits: Vec::new(),
                 unit: "ops/s".to_owned(),
                 is_higher_better: true,
                 seed: 7,
@@ -161,11 +171,13 @@ mod tests {
                 TrailTrial {
                     point: vec![0],
                     value: Some(1.5),
+                    dimension: Some(0),
                     failure: None,
                 },
                 TrailTrial {
                     point: vec![2],
                     value: None,
+                    dimension: None,
                     failure: Some("exit code 3".to_owned()),
                 },
             ],
@@ -199,6 +211,7 @@ mod tests {
             (text.replace("tuning.v1", "tuning.v9"), 1),
             (text.replace("[2]", "[3]"), 3),
             (text.replace("[2]", "[0,0]"), 3),
+            (text.replace("\"dimension\":0", "\"dimension\":1"), 2),
             (text.clone() + "x\n", 4),
         ] {
             assert_eq!(Trail::read(&text).unwrap_err().line, line, "{text}");

@@ -170,6 +170,44 @@ fn it_comes_near_the_best_in_half_of_the_trials_of_random_search_and_of_a_sweep(
 }
 
 #[test]
+fn twenty_trials_from_the_smallest_values_gain_a_third() {
+    let space = space(VALUES);
+    for seed in 0..31 {
+        let mut path = NoisyPath::new(seed);
+        let mut results = Vec::new();
+        while results.len() < 20
+            && let TuneStep::Trial(point) = next_step(&space, goal(seed), &results)
+        {
+            results.push(Some(path.trial(&point)));
+        }
+        let best = best_so_far(&space, goal(seed), &results).best;
+        let gain = path.rate(&best) / path.rate(&space.start());
+        assert!(gain >= 1.3, "seed {seed}: {gain}");
+    }
+}
+
+#[test]
+fn the_setting_that_a_trial_points_at_is_tried_first() {
+    let space = space(VALUES);
+    for named in 0..SETTINGS {
+        let trials = vec![
+            TrailTrial {
+                point: space.start(),
+                value: Some(1.0),
+                dimension: Some(named),
+                failure: None,
+            };
+            3
+        ];
+        let TuneStep::Trial(next) = next_step(&space, goal(1), &trials) else {
+            panic!("the search goes on")
+        };
+        let varied: Vec<usize> = (0..SETTINGS).filter(|at| next[*at] > 0).collect();
+        assert_eq!(varied, [named]);
+    }
+}
+
+#[test]
 fn where_settings_change_nothing_the_start_is_kept() {
     let space = space(4);
     let mut kept = 0;

@@ -170,6 +170,13 @@ pub const FLAGS: &[Flag] = &[
         "Repetitions of latency and back-to-back of rfc2544",
     )
     .long("20 and 50 without it."),
+    Flag::with_value(
+        "monitor",
+        "FILE",
+        OUTPUT,
+        "Write what the host did meanwhile, as weir monitor --pid of this run",
+    )
+    .long("`weir diagnose` takes it beside the log or the result."),
     Flag::switch("both", OUTPUT, "Print the tables of the server too").prints(),
     Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
         .choices(&["text", "json"])

@@ -120,6 +120,8 @@ pub struct AxioRun {
     pub store: Option<String>,
     /// The history that keeps it, or `off`, where the words say so.
     pub history: Option<String>,
+    /// The file that gets the report of the host.
+    pub monitor: Option<String>,
 }
 
 /// How a result is shown.
@@ -252,6 +254,7 @@ fn run(
 ) -> Result<Action, Refusal> {
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
+    let monitor = text("monitor");
     if given.has("show-plan") {
         refuse_result_files(store.as_deref(), history.as_deref())?;
         let first = search.as_ref().map(|search| search.first_plan(&plan));
@@ -265,6 +268,7 @@ fn run(
         notes,
         store,
         history,
+        monitor,
     })))
 }
 

@@ -140,7 +140,7 @@ fn workspace_lines(out: &mut String, thread: &PathThread, work: &PacketPathWorkl
         0.0,
         thread.application_drops,
         thread.dispatch_drops,
-        quotient(rx.packets, rx.polls - rx.empty_polls)
+        quotient(rx.packets, rx.polls.saturating_sub(rx.empty_polls))
     );
     let rate = |stage: &StageFigures| stage.million_per_s(thread.span_ns);
     let mean = |stage: &StageFigures| stage.mean_us().unwrap_or(0.0);

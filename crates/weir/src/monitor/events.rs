@@ -1,8 +1,10 @@
-//! Counters of the processor's own unit, of all events, for as long as the monitor runs.
+//! Counters of the processor's own unit, of all events, for as long as the monitor runs; moves between
+//! CPUs, which the kernel counts.
 //!
 //! In: a process or none for the whole machine. Out: counts, or the kernel's reason for each event that it
 //! has no counter of. Not here: the system call (`weir-sys`).
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
 use weir_diagnose::{HostFigure, Reading};
@@ -13,12 +15,15 @@ use weir_sys::cpu_time::cpu_times;
 use weir_sys::hardware_counter::{CountedBy, HardwareCount, HardwareCounter, HardwareEvent};
 
 use super::processes::{no_process, threads};
-use crate::output;
 
 /// Below this share of the time a count is an estimate, and the report says so.
 const WHOLE: f64 = 0.9;
+/// The kernel knows no such thread.
+const NO_THREAD: i32 = rustix::io::Errno::SRCH.raw_os_error();
+/// After so many instructions a counter at 0 is broken.
+const MANY: f64 = 1e6;
 
-const EVENTS: [HardwareEvent; 9] = [
+const EVENTS: [HardwareEvent; 12] = [
     HardwareEvent::Cycles,
     HardwareEvent::Instructions,
     HardwareEvent::L1Loads,
@@ -28,48 +33,127 @@ const EVENTS: [HardwareEvent; 9] = [
     HardwareEvent::LlcLoadMisses,
     HardwareEvent::LlcStores,
     HardwareEvent::LlcStoreMisses,
+    HardwareEvent::CacheReferences,
+    HardwareEvent::CacheMisses,
+    MIGRATIONS,
+];
+const MIGRATIONS: HardwareEvent = HardwareEvent::CpuMigrations;
+/// Events that happen whenever instructions do.
+const NEVER_0: [HardwareEvent; 4] = [
+    HardwareEvent::Cycles,
+    HardwareEvent::Instructions,
+    HardwareEvent::L1Loads,
+    HardwareEvent::L1Stores,
 ];
 
-/// Open counters of each event, and what they said at first.
-pub(super) struct Counters(Vec<(HardwareEvent, Result<Vec<HardwareCounter>, String>)>);
+/// Open counters of each event.
+pub(super) struct Counters {
+    events: Vec<(HardwareEvent, Result<Vec<HardwareCounter>, String>)>,
+    /// Threads that are counted already.
+    known: BTreeSet<u32>,
+}
+
+/// What was counted.
+pub(super) struct Counted {
+    /// Of the processor, as perf calls them.
+    pub(super) events: Vec<HostFigure>,
+    /// Moves between CPUs.
+    pub(super) migrations: Reading,
+    /// Events that shared their unit, with the share of the time in which they were counted.
+    pub(super) scaled: Vec<(&'static str, f64)>,
+}
 
 impl Counters {
     pub(super) fn open(tree: &Tree, process: Option<u32>) -> Result<Self, Refusal> {
-        let who: Vec<CountedBy> = if let Some(process) = process {
-            let threads = threads(tree, process).ok_or_else(|| no_process(process))?;
-            threads.into_iter().map(CountedBy::Thread).collect()
+        let mut counters = Self {
+            events: EVENTS.map(|event| (event, Ok(Vec::new()))).into(),
+            known: BTreeSet::new(),
+        };
+        if let Some(process) = process {
+            if threads(tree, process).is_none() {
+                return Err(no_process(process));
+            }
+            counters.add_threads(tree, process);
         } else {
-            let cpus = cpu_times(tree).into_iter();
-            cpus.map(|(cpu, _)| CountedBy::Cpu(cpu)).collect()
-        };
-        let open = |event: HardwareEvent| {
-            let all = who.iter().map(|who| HardwareCounter::open(event, *who));
-            let opened = all.collect::<Result<Vec<_>, _>>();
-            (event, opened.map_err(|why| reason(tree, event, &why)))
-        };
-        Ok(Self(EVENTS.into_iter().map(open).collect()))
+            for (cpu, _) in cpu_times(tree) {
+                counters.add(tree, CountedBy::Cpu(cpu));
+            }
+        }
+        Ok(counters)
+    }
+
+    /// Counts threads too that have begun since.
+    pub(super) fn add_threads(&mut self, tree: &Tree, process: u32) {
+        for thread in threads(tree, process).unwrap_or_default() {
+            if self.known.insert(thread) {
+                self.add(tree, CountedBy::Thread(thread));
+            }
+        }
+    }
+
+    fn add(&mut self, tree: &Tree, who: CountedBy) {
+        for (event, counters) in &mut self.events {
+            let Ok(open) = counters else {
+                continue;
+            };
+            match HardwareCounter::open(*event, who) {
+                Ok(counter) => open.push(counter),
+                // It has ended in the meantime.
+                Err(why) if why.raw_os_error() == Some(NO_THREAD) => {}
+                Err(why) => *counters = Err(reason(tree, *event, &why)),
+            }
+        }
     }
 
     /// What each event has counted since.
-    pub(super) fn counts(&self) -> Vec<HostFigure> {
-        let of = |(event, counters): &(HardwareEvent, Result<Vec<HardwareCounter>, String>)| {
-            let reading = match counters {
-                Err(why) => Reading::missing(why),
+    pub(super) fn counts(&self) -> Counted {
+        let mut scaled = Vec::new();
+        let mut readings: Vec<(HardwareEvent, Reading)> = Vec::new();
+        for (event, counters) in &self.events {
+            let (reading, share) = match counters {
+                Err(why) => (Reading::missing(why), 1.0),
                 Ok(counters) => sum(*event, counters),
             };
-            HostFigure::new(event.name(), reading)
-        };
-        self.0.iter().map(of).collect()
+            if share < WHOLE {
+                scaled.push((event.name(), share));
+            }
+            readings.push((*event, reading));
+        }
+        without_stuck(&mut readings);
+        let migrations = readings.pop().map(|(_, reading)| reading);
+        let figure =
+            |(event, reading): (HardwareEvent, Reading)| HostFigure::new(event.name(), reading);
+        Counted {
+            events: readings.into_iter().map(figure).collect(),
+            migrations: migrations.unwrap_or_else(|| Reading::missing("not counted")),
+            scaled,
+        }
     }
 }
 
-fn sum(event: HardwareEvent, counters: &[HardwareCounter]) -> Reading {
+/// A counter that stays at 0 while others count does not work.
+fn without_stuck(readings: &mut [(HardwareEvent, Reading)]) {
+    let ran = readings.iter().any(|(event, reading)| {
+        NEVER_0.contains(event) && reading.value.is_some_and(|count| count > MANY)
+    });
+    for (event, reading) in readings {
+        if ran && NEVER_0.contains(event) && reading.value == Some(0.0) {
+            *reading = Reading::missing("counter stuck at 0");
+        }
+    }
+}
+
+/// Events of all counters together, and the least share of the time in which one was counted.
+fn sum(event: HardwareEvent, counters: &[HardwareCounter]) -> (Reading, f64) {
     let mut all = 0.0;
     let mut least = 1.0_f64;
     for counter in counters {
         let count = match counter.read() {
             Ok(count) => count,
-            Err(why) => return Reading::missing(format!("perf_event {}: {why}", event.name())),
+            Err(why) => {
+                let why = format!("perf_event {}: {why}", event.name());
+                return (Reading::missing(why), 1.0);
+            }
         };
         // One that never ran has counted nothing.
         if let Some((events, share)) = count.since(&HardwareCount::default()) {
@@ -77,14 +161,7 @@ fn sum(event: HardwareEvent, counters: &[HardwareCounter]) -> Reading {
             least = least.min(share);
         }
     }
-    if least < WHOLE {
-        output::error(&format!(
-            "note: {} was counted during {:.0} % of the time and scaled\n",
-            event.name(),
-            least * 100.0
-        ));
-    }
-    Reading::known(all)
+    (Reading::known(all), least)
 }
 
 /// Why an event cannot be counted.
@@ -93,9 +170,67 @@ fn reason(tree: &Tree, event: HardwareEvent, why: &std::io::Error) -> String {
     let name = name.map_or_else(|| why.to_string(), str::to_owned);
     let paranoid: Option<i32> = tree.number("proc/sys/kernel/perf_event_paranoid");
     let extra = match (why.kind(), paranoid) {
+        (ErrorKind::NotFound, _) if is_virtual(tree) => ", no hardware PMU in this VM".to_owned(),
         (ErrorKind::NotFound, _) => ", this machine has no such counter".to_owned(),
         (ErrorKind::PermissionDenied, Some(level)) => format!(", perf_event_paranoid={level}"),
         _ => String::new(),
     };
     format!("perf_event_open {}: {name}{extra}", event.name())
+}
+
+/// Whether the processor says that a hypervisor runs this machine.
+fn is_virtual(tree: &Tree) -> bool {
+    let text = tree.text("proc/cpuinfo").unwrap_or_default();
+    let flags = text.lines().find(|line| line.starts_with("flags"));
+    flags.is_some_and(|flags| {
+        flags
+            .split_ascii_whitespace()
+            .any(|flag| flag == "hypervisor")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn reasons_name_the_machine_or_the_right_that_is_missing() {
+        let folder = Scratch::new("events").unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let tree = Tree::at(folder.path());
+        let of = |number: Errno| {
+            let why = std::io::Error::from(number);
+            reason(&tree, HardwareEvent::LlcLoads, &why)
+        };
+        let no_counter = "perf_event_open LLC-loads: ENOENT, this machine has no such counter";
+        assert_eq!(of(Errno::NOENT), no_counter);
+        write("proc/cpuinfo", "processor : 0\nflags\t\t: fpu hypervisor\n");
+        write("proc/sys/kernel/perf_event_paranoid", "4\n");
+        let in_vm = "perf_event_open LLC-loads: ENOENT, no hardware PMU in this VM";
+        assert_eq!(of(Errno::NOENT), in_vm);
+        let refused = "perf_event_open LLC-loads: EACCES, perf_event_paranoid=4";
+        assert_eq!(of(Errno::ACCESS), refused);
+    }
+
+    #[test]
+    fn a_counter_that_stays_at_0_while_others_count_is_stuck() {
+        let of = |cycles: f64| {
+            let mut readings = vec![
+                (HardwareEvent::Cycles, Reading::known(cycles)),
+                (HardwareEvent::L1Loads, Reading::known(0.0)),
+                (HardwareEvent::LlcLoadMisses, Reading::known(0.0)),
+            ];
+            without_stuck(&mut readings);
+            readings.remove(1).1
+        };
+        assert_eq!(of(2e6).reason(), "counter stuck at 0");
+        assert_eq!(of(5.0).value, Some(0.0));
+    }
 }

@@ -14,6 +14,8 @@ pub(super) struct ProcessCounts {
     /// What the scheduler counted of each thread.
     scheduled: BTreeMap<u32, Scheduled>,
     pub(super) switches: Option<u64>,
+    /// The same by thread, of one process.
+    switches_of: BTreeMap<u32, u64>,
     pub(super) faults: Option<u64>,
     /// Threads of a process, CPUs of a machine: so many may wait at once.
     pub(super) runs_on: usize,
@@ -29,6 +31,20 @@ pub(super) struct Scheduled {
 }
 
 impl ProcessCounts {
+    /// Keeps what is known of threads that have ended since.
+    pub(super) fn keep_ended(&mut self, earlier: &Self) {
+        for (thread, counts) in &earlier.scheduled {
+            self.scheduled.entry(*thread).or_insert(*counts);
+        }
+        let sum = |one: &Self| one.switches_of.values().sum::<u64>();
+        for (thread, count) in &earlier.switches_of {
+            self.switches_of.entry(*thread).or_insert(*count);
+        }
+        if !self.switches_of.is_empty() {
+            self.switches = Some(sum(self));
+        }
+    }
+
     /// What threads ran and waited since; one that has ended meanwhile is missing. Nothing where the kernel
     /// does not count it.
     pub(super) fn scheduled_since(&self, earlier: &Self) -> Option<Scheduled> {
@@ -78,7 +94,8 @@ pub(super) fn counts_of_process(tree: &Tree, process: u32) -> Option<ProcessCoun
     let switches = |thread: &u32| {
         let status = tree.text(format!("proc/{process}/task/{thread}/status"))?;
         let count = |name: &str| counted(&status, name);
-        Some(count("voluntary_ctxt_switches:")? + count("nonvoluntary_ctxt_switches:")?)
+        let all = count("voluntary_ctxt_switches:")? + count("nonvoluntary_ctxt_switches:")?;
+        Some((*thread, all))
     };
     let stat = tree.text(format!("proc/{process}/stat"));
     let faults = stat.and_then(|stat| {
@@ -88,9 +105,11 @@ pub(super) fn counts_of_process(tree: &Tree, process: u32) -> Option<ProcessCoun
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         Some(field(10)? + field(12)?)
     });
+    let switches_of: BTreeMap<u32, u64> = threads.iter().filter_map(switches).collect();
     Some(ProcessCounts {
         scheduled: scheduled(tree, process),
-        switches: threads.iter().filter_map(switches).reduce(|a, b| a + b),
+        switches: switches_of.values().copied().reduce(|a, b| a + b),
+        switches_of,
         faults,
         runs_on: threads.len(),
     })
@@ -105,6 +124,7 @@ pub(super) fn counts_of_machine(tree: &Tree) -> ProcessCounts {
             .flat_map(|process| scheduled(tree, process))
             .collect(),
         switches: count("proc/stat", "ctxt "),
+        switches_of: BTreeMap::new(),
         faults: count("proc/vmstat", "pgfault "),
         runs_on: tree.numbered("sys/devices/system/cpu", "cpu").len(),
     }

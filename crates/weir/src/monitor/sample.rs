@@ -20,15 +20,28 @@ use super::processes::{
     ProcessCounts, Scheduled, counts_of_machine, counts_of_process, no_process,
 };
 
+/// Label of the bytes that interfaces moved.
+const INTERFACE_BYTES: &str = "interface_bytes";
+
 /// What the kernel has counted until now.
 pub(super) struct Sample {
     at: Instant,
     cpus: Vec<(u32, CpuTimes)>,
     process: ProcessCounts,
-    /// Packets dropped, by interface.
-    drops: BTreeMap<String, u64>,
+    interfaces: BTreeMap<String, InterfaceCounts>,
     /// Bytes that each memory node has moved.
     node_bytes: BTreeMap<u32, u64>,
+    /// Bytes of the last cache that are in use, by its number.
+    cache_bytes: BTreeMap<u32, u64>,
+}
+
+/// What an interface has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct InterfaceCounts {
+    /// Packets that it dropped or had no room for, both ways.
+    dropped: u64,
+    /// Bytes, both ways.
+    bytes: u64,
 }
 
 impl Sample {
@@ -41,9 +54,15 @@ impl Sample {
             at: Instant::now(),
             cpus: cpu_times(tree),
             process: counts,
-            drops: drops(tree, process),
-            node_bytes: node_bytes(tree),
+            interfaces: interfaces(tree, process),
+            node_bytes: by_cache(tree, "mbm_total_bytes"),
+            cache_bytes: by_cache(tree, "llc_occupancy"),
         })
+    }
+
+    /// Keeps what is known of threads that have ended since an earlier sample.
+    pub(super) fn keep_ended(&mut self, earlier: &Self) {
+        self.process.keep_ended(&earlier.process);
     }
 
     fn times_since<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = (u32, CpuTimes)> + 'a {
@@ -97,32 +116,50 @@ impl Sample {
             HostFigure::new("context_switches", counted(now.switches, then.switches)),
             HostFigure::new("page_faults", counted(now.faults, then.faults)),
         ];
-        figures.extend(self.drops_since(earlier));
+        figures.extend(self.interfaces_since(earlier, (INTERFACE_DROPS, |of| of.dropped)));
+        figures.extend(self.interfaces_since(earlier, (INTERFACE_BYTES, |of| of.bytes)));
+        figures.extend(self.cache_bytes.iter().map(|(cache, bytes)| {
+            HostFigure::new(
+                format!("llc_occupancy_bytes {cache}"),
+                Reading::known(*bytes as f64),
+            )
+        }));
         figures
     }
 
-    /// All interfaces together, then each that dropped any.
-    fn drops_since(&self, earlier: &Self) -> Vec<HostFigure> {
-        let since = |(name, now): (&String, &u64)| {
-            let dropped = now.saturating_sub(*earlier.drops.get(name).unwrap_or(now));
-            (name.clone(), dropped)
+    /// All interfaces together, then each that counted any.
+    fn interfaces_since(
+        &self,
+        earlier: &Self,
+        (label, of): (&'static str, fn(&InterfaceCounts) -> u64),
+    ) -> Vec<HostFigure> {
+        let since = |(name, now): (&String, &InterfaceCounts)| {
+            let then = earlier.interfaces.get(name).unwrap_or(now);
+            (name.clone(), of(now).saturating_sub(of(then)))
         };
-        let each: Vec<(String, u64)> = self.drops.iter().map(since).collect();
-        let all: u64 = each.iter().map(|(_, dropped)| dropped).sum();
-        let all = if self.drops.is_empty() {
+        let each: Vec<(String, u64)> = self.interfaces.iter().map(since).collect();
+        let all: u64 = each.iter().map(|(_, count)| count).sum();
+        let all = if self.interfaces.is_empty() {
             Reading::missing("/proc/net/dev has no counters")
         } else {
             Reading::known(all as f64)
         };
-        let some = each.into_iter().filter(|(_, dropped)| *dropped > 0);
-        let of = |(name, dropped): (String, u64)| {
-            HostFigure::new(
-                format!("{INTERFACE_DROPS} {name}"),
-                Reading::known(dropped as f64),
-            )
+        let some = each.into_iter().filter(|(_, count)| *count > 0);
+        let figure = |(name, count): (String, u64)| {
+            HostFigure::new(format!("{label} {name}"), Reading::known(count as f64))
         };
-        let all = HostFigure::new(INTERFACE_DROPS, all);
-        std::iter::once(all).chain(some.map(of)).collect()
+        let all = HostFigure::new(label, all);
+        std::iter::once(all).chain(some.map(figure)).collect()
+    }
+
+    /// Memory bandwidth is counted by the processor.
+    pub(super) fn has_node_bytes(&self) -> bool {
+        !self.node_bytes.is_empty()
+    }
+
+    /// How much of the last cache is in use is counted by the processor.
+    pub(super) fn has_cache_bytes(&self) -> bool {
+        !self.cache_bytes.is_empty()
     }
 
     pub(super) fn nodes_since(&self, earlier: &Self, tree: &Tree) -> BTreeMap<u32, Reading> {
@@ -149,8 +186,8 @@ fn difference(now: Option<u64>, then: Option<u64>) -> Option<Reading> {
     Some(Reading::known(now.saturating_sub(then) as f64))
 }
 
-/// Packets that each interface of a process's network dropped or had no room for.
-fn drops(tree: &Tree, process: Option<u32>) -> BTreeMap<String, u64> {
+/// What each interface of a process's network has counted.
+fn interfaces(tree: &Tree, process: Option<u32>) -> BTreeMap<String, InterfaceCounts> {
     let whose = process.map_or_else(|| "self".to_owned(), |process| process.to_string());
     // Not /sys/class/net, which may show the network of whoever mounted it.
     let text = tree
@@ -162,21 +199,75 @@ fn drops(tree: &Tree, process: Option<u32>) -> BTreeMap<String, u64> {
             .split_ascii_whitespace()
             .map_while(|n| n.parse().ok());
         let counts: Vec<u64> = counts.collect();
-        // Received and dropped, received and no room, sent and dropped.
-        let all = [3, 4, 11].map(|place: usize| counts.get(place).copied());
-        let all = all.into_iter().collect::<Option<Vec<u64>>>()?;
-        Some((name.trim().to_owned(), all.iter().sum()))
+        let sum = |places: &[usize]| {
+            let all = places.iter().map(|place| counts.get(*place).copied());
+            all.collect::<Option<Vec<u64>>>()
+                .map(|all| all.iter().sum())
+        };
+        let counts = InterfaceCounts {
+            // Received and dropped, received and no room, sent and dropped.
+            dropped: sum(&[3, 4, 11])?,
+            bytes: sum(&[0, 8])?,
+        };
+        Some((name.trim().to_owned(), counts))
     };
     text.lines().filter_map(of).collect()
 }
 
-/// Bytes that each memory node has moved, where the processor counts them by resctrl.
-fn node_bytes(tree: &Tree) -> BTreeMap<u32, u64> {
+/// What the processor counts of each of its last caches, and of the memory behind it, by resctrl.
+fn by_cache(tree: &Tree, file: &str) -> BTreeMap<u32, u64> {
     let domains = tree.names("sys/fs/resctrl/mon_data");
     let of = |domain: &String| {
         let number = domain.strip_prefix("mon_L3_")?.parse().ok()?;
-        let path = format!("sys/fs/resctrl/mon_data/{domain}/mbm_total_bytes");
+        let path = format!("sys/fs/resctrl/mon_data/{domain}/{file}");
         Some((number, tree.number(path)?))
     };
     domains.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn counters_of_interfaces_and_caches_are_told_apart() {
+        let folder = Scratch::new("sample").unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let dev = "Inter-|   Receive                                                |  Transmit\n\
+                   \x20face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n\
+                   \x20 a0: 100 2 0 3 4 0 0 0 50 1 0 5 0 0 0 0\n lo: 7 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n";
+        write("proc/self/net/dev", dev);
+        write(
+            "sys/fs/resctrl/mon_data/mon_L3_01/mbm_total_bytes",
+            "9000000\n",
+        );
+        write("sys/fs/resctrl/mon_data/mon_L3_01/llc_occupancy", "4096\n");
+        let tree = Tree::at(folder.path());
+        let of = interfaces(&tree, None);
+        assert_eq!((of["a0"].dropped, of["a0"].bytes), (12, 150));
+        assert_eq!((of["lo"].dropped, of["lo"].bytes), (0, 14));
+        assert_eq!(by_cache(&tree, "llc_occupancy"), [(1, 4096)].into());
+        let first = Sample::take(&tree, None).unwrap();
+        assert!(first.has_node_bytes() && first.has_cache_bytes());
+        write(
+            "proc/self/net/dev",
+            &dev.replace("a0: 100 2 0 3", "a0: 400 2 0 9"),
+        );
+        let second = Sample::take(&tree, None).unwrap();
+        let figures = second.figures_since(&first);
+        let value = |name: &str| {
+            let figure = figures.iter().find(|figure| figure.name == name);
+            figure.and_then(|figure| figure.reading.value)
+        };
+        assert_eq!(value("interface_drops"), Some(6.0));
+        assert_eq!(value("interface_drops a0"), Some(6.0));
+        assert_eq!(value("interface_drops lo"), None);
+        assert_eq!(value("interface_bytes a0"), Some(300.0));
+        assert_eq!(value("llc_occupancy_bytes 1"), Some(4096.0));
+    }
 }

@@ -4,6 +4,7 @@
 //! trial in the trail. Not here: which trial comes next (`weir-diagnose`), one trial (`trial`), the trail's
 //! file (`trail_file`), the text of the report (`report`).
 
+mod path_verdict;
 mod report;
 mod trail_file;
 mod trial;
@@ -16,7 +17,7 @@ use weir_diagnose::tune::{
     TrailTrial, TuneEnd, TuneGoal, TunePoint, TuneSpace, TuneStep, best_so_far, next_step,
 };
 use weir_doors::flags::nearest;
-use weir_doors::tune::{Action, Tune, read};
+use weir_doors::tune::{Action, LAYOUT, Tune, read};
 use weir_doors::{Refusal, USAGE};
 use weir_run::execute::Signals;
 use weir_schema::Better;
@@ -44,10 +45,15 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 fn tune(asked: &Tune, words: &[String]) -> Outcome {
     refuse_launcher(VERB)?;
+    let mut config = asked.config.as_deref().map(read_config).transpose()?;
+    let has_role = std::env::var_os("AXIO_NODE").is_some();
+    let of_path = config
+        .as_mut()
+        .map(|config| asked.clone().of_path(config, has_role));
+    let asked = &of_path.transpose()?.unwrap_or_else(|| asked.clone());
     let mut space = TuneSpace {
         dimensions: asked.template.dimensions.clone(),
     };
-    let config = asked.config.as_deref().map(read_config).transpose()?;
     space
         .dimensions
         .extend(varied_keys(asked, config.as_ref())?);
@@ -119,33 +125,29 @@ impl Search<'_> {
     fn until_settled(&mut self) -> Result<(SearchEnd, TuneEnd), Refusal> {
         let begin = Instant::now();
         let is_over = |budget: Nanos| begin.elapsed().as_nanos() >= u128::from(budget.0);
-        let mut results = self.trail.results();
         let end = loop {
-            let next = match next_step(self.space, self.goal(), &results) {
+            let next = match next_step(self.space, self.goal(), self.trail.trials()) {
                 TuneStep::End(found) => return Ok((SearchEnd::Settled, found)),
                 TuneStep::Trial(point) => point,
             };
             if self.caught.interrupted() {
                 break SearchEnd::Interrupted;
             }
-            if results.len() >= self.asked.trials {
+            let done = self.trail.trials().len();
+            if done >= self.asked.trials {
                 break SearchEnd::Trials;
             }
             if self.asked.budget.is_some_and(is_over) {
                 break SearchEnd::Budget;
             }
-            let label = format!(
-                "trial {} of at most {}",
-                results.len() + 1,
-                self.asked.trials
-            );
+            let label = format!("trial {} of at most {}", done + 1, self.asked.trials);
             let measured = self.trials.measured(&next, &label, &mut self.progress)?;
             self.progress.next();
             // A trial that a signal has cut says nothing of its settings.
             if self.caught.interrupted() {
                 break SearchEnd::Interrupted;
             }
-            if results.is_empty()
+            if done == 0
                 && let Measured::Failed { why, code } = &measured
             {
                 return Err(Refusal::new(
@@ -153,31 +155,32 @@ impl Search<'_> {
                     format!("error: {VERB}: the settings that it starts with fail: {why}\n"),
                 ));
             }
-            results.push(self.kept(next, measured)?);
+            self.keep(next, measured)?;
         };
-        Ok((end, best_so_far(self.space, self.goal(), &results)))
+        let best = best_so_far(self.space, self.goal(), self.trail.trials());
+        Ok((end, best))
     }
 
-    /// Adds a trial to the trail; its value.
-    fn kept(&mut self, point: TunePoint, measured: Measured) -> Result<Option<f64>, Refusal> {
+    /// Adds a trial to the trail.
+    fn keep(&mut self, point: TunePoint, measured: Measured) -> Result<(), Refusal> {
         let trial = match measured {
-            Measured::Figure { metric, .. } => {
+            Measured::Figure { metric, result } => {
                 self.trail.name_figure(&metric);
                 TrailTrial {
                     point,
                     value: Some(metric.value),
+                    dimension: path_verdict::dimension(&result, self.space),
                     failure: None,
                 }
             }
             Measured::Failed { why, .. } => TrailTrial {
                 point,
                 value: None,
+                dimension: None,
                 failure: Some(why),
             },
         };
-        let value = trial.value;
-        self.trail.add(trial)?;
-        Ok(value)
+        self.trail.add(trial)
     }
 
     /// The start and the best settings in turns, where these are others and the search came to its end.
@@ -284,6 +287,9 @@ fn varied_keys(
     let mut dimensions = asked.vary.clone();
     for dimension in &mut dimensions {
         let key = &dimension.name;
+        if asked.has_layouts && key == LAYOUT {
+            continue;
+        }
         let value = config
             .value(key)
             .map_err(|why| Refusal::usage(format!("{path}:{why}")))?;

@@ -11,11 +11,17 @@ use weir_diagnose::tune::{
     TRAIL_SCHEMA, Trail, TrailHead, TrailTrial, TuneGoal, TuneSpace, TuneStep, next_step,
 };
 use weir_doors::Refusal;
-use weir_doors::tune::Tune;
+use weir_doors::tune::{Tune, TuneLimit};
 use weir_schema::{Better, Metric};
 
 use super::LONGEST;
 use crate::output;
+
+/// What other figures have to keep, a line each.
+fn limits(asked: &Tune) -> Vec<String> {
+    let line = |limit: &TuneLimit| format!("{}={}", limit.figure, limit.text);
+    asked.slo.iter().map(line).collect()
+}
 
 /// The trials of a search, and where they are kept.
 pub(super) struct TrailFile {
@@ -37,6 +43,7 @@ impl TrailFile {
                 command: asked.command.clone(),
                 metric: asked.metric.clone(),
                 job: asked.job.clone(),
+                limits: limits(asked),
                 unit: String::new(),
                 is_higher_better: true,
                 seed: asked.seed,
@@ -80,9 +87,8 @@ impl TrailFile {
             is_higher: known.head.is_higher_better,
             seed: known.head.seed,
         };
-        let results = known.results();
         for (at, trial) in known.trials.iter().enumerate() {
-            let next = next_step(&known.head.space, goal, &results[..at]);
+            let next = next_step(&known.head.space, goal, &known.trials[..at]);
             if next != TuneStep::Trial(trial.point.clone()) {
                 return Err(format!(
                     "line {}: this search would not have tried these settings here\n  help: name another \
@@ -108,10 +114,6 @@ impl TrailFile {
     /// What the search is for.
     pub(super) fn head(&self) -> &TrailHead {
         &self.head
-    }
-
-    pub(super) fn results(&self) -> Vec<Option<f64>> {
-        self.trials.iter().map(|trial| trial.value).collect()
     }
 
     pub(super) fn trials(&self) -> &[TrailTrial] {

@@ -13,9 +13,10 @@ use weir_diagnose::ConfigText;
 use weir_diagnose::tune::TuneSpace;
 use weir_doors::Refusal;
 use weir_doors::flags::nearest;
-use weir_doors::tune::{CONFIG, Tune};
-use weir_schema::{Metric, RunResult};
+use weir_doors::tune::{CONFIG, LAYOUT, LOSS, Tune, TuneLimit};
+use weir_schema::{Better, Metric, RunResult};
 
+use super::path_verdict;
 use crate::progress::TurnProgress;
 use crate::turns::{STARTED_BY, Turns, wait};
 
@@ -117,16 +118,46 @@ impl<'a> Trials<'a> {
 
     fn figure(&self, result: RunResult) -> Result<Measured, Refusal> {
         match one_figure(&result, self.asked.job.as_deref(), &self.asked.metric) {
-            Ok(metric) if metric.value.is_finite() => Ok(Measured::Figure {
-                metric,
-                result: Box::new(result),
-            }),
+            Ok(metric) if metric.value.is_finite() => match self.missed(&result)? {
+                Some(why) => Ok(Measured::Failed { why, code: 1 }),
+                None => Ok(Measured::Figure {
+                    metric,
+                    result: Box::new(result),
+                }),
+            },
             Ok(metric) => Ok(Measured::Failed {
                 why: format!("{} is {}", metric.name, metric.value),
                 code: 1,
             }),
-            Err(why) => Err(refused_figure(&why)),
+            Err(why) => Err(refused_figure("--metric", &why)),
         }
+    }
+
+    /// The first limit that a result does not keep, with the figure.
+    fn missed(&self, result: &RunResult) -> Result<Option<String>, Refusal> {
+        for limit in &self.asked.slo {
+            let (value, better) = if limit.figure == LOSS {
+                (path_verdict::lost_share(result), Better::Lower)
+            } else {
+                let metric = one_figure(result, self.asked.job.as_deref(), &limit.figure)
+                    .map_err(|why| refused_figure("--slo", &why))?;
+                (Some(metric.value), metric.better)
+            };
+            let Some(value) = value else {
+                return Err(Refusal::usage(
+                    "--slo loss: the command is no packet path\n  help: name a figure of its result",
+                ));
+            };
+            let (keeps, side) = match better {
+                Better::Lower => (value <= limit.value, "above"),
+                Better::Higher => (value >= limit.value, "below"),
+            };
+            if !keeps {
+                let TuneLimit { figure, text, .. } = limit;
+                return Ok(Some(format!("--slo {figure}={text}: {value} is {side} it")));
+            }
+        }
+        Ok(None)
     }
 
     /// The words of a point; a configuration that varies is this file.
@@ -149,7 +180,15 @@ impl<'a> Trials<'a> {
         };
         let mut config = config.clone();
         let values = self.space.values(point);
+        for layout in &self.asked.layouts {
+            if values.contains(&(LAYOUT, layout.name.as_str())) {
+                layout.apply(&mut config)?;
+            }
+        }
         for dimension in &self.asked.vary {
+            if self.asked.has_layouts && dimension.name == LAYOUT {
+                continue;
+            }
             let value = values.iter().find(|(name, _)| *name == dimension.name);
             if let Some((name, value)) = value {
                 config.set(name, value).map_err(|e| e.to_string())?;
@@ -189,7 +228,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn refused_figure(why: &FigureError) -> Refusal {
+fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
     let near = |name: &str, known: &[String]| {
         let near = nearest(name, known.iter().map(String::as_str));
         near.map_or_else(
@@ -198,12 +237,12 @@ fn refused_figure(why: &FigureError) -> Refusal {
         )
     };
     let (flag, help) = match why {
-        FigureError::Unknown { name, known } => ("--metric", near(name, known)),
+        FigureError::Unknown { name, known } => (figure_flag, near(name, known)),
         FigureError::UnknownJob { name, known } => ("--job", near(name, known)),
-        FigureError::Kinds { .. } => ("--metric", "name one of them".to_owned()),
+        FigureError::Kinds { .. } => (figure_flag, "name one of them".to_owned()),
         FigureError::Jobs { jobs, .. } => {
             let first = jobs.first().map_or("", String::as_str);
-            ("--metric", format!("name one job, as --job={first}"))
+            (figure_flag, format!("name one job, as --job={first}"))
         }
     };
     Refusal::usage(format!("{flag}: {why}\n  help: {help}"))

@@ -1,0 +1,255 @@
+//! `weir tune -c FILE` without a command: a packet path is tuned, by the keys of its configuration.
+//!
+//! In: the search as its words ask for it, the configuration. Out: the command, the keys that vary, limits
+//! that other figures have to keep. Not here: trials, figures.
+
+use weir_diagnose::ConfigText;
+use weir_diagnose::tune::{TuneDimension, TuneTemplate};
+
+use super::layout::layouts;
+use super::{CONFIG, Tune};
+use crate::refusal::Refusal;
+
+/// What `--objective` takes, with the figure of `weir axio` that it means.
+const OBJECTIVES: [(&str, &str); 3] = [
+    ("mpps", "packet rate"),
+    ("p99", "message p99"),
+    ("mpps-per-core", "packet rate per core"),
+];
+
+/// The words of `--objective`.
+pub(super) const OBJECTIVE_WORDS: &[&str] = &["mpps", "p99", "mpps-per-core"];
+
+/// Values of batches.
+const BATCHES: &str = "1,4,8,16,32,64,128,256,512";
+/// Keys that vary, their values and what counts where the configuration has none.
+const VARIED: [(&str, &str, &str); 8] = [
+    ("kAppTxMsgBatchSize", BATCHES, "32"),
+    ("kAppRxMsgBatchSize", BATCHES, "32"),
+    ("kDispTxBatchSize", BATCHES, "32"),
+    ("kDispRxBatchSize", BATCHES, "32"),
+    ("kNICTxPostSize", BATCHES, "32"),
+    ("kNICRxPostSize", BATCHES, "32"),
+    ("inflight", "64..8192*2", "1024"),
+    ("ring", "512..16384*2", "4096"),
+];
+
+/// The keys that may hold a path back, by the rule of `weir diagnose` that holds.
+const KEYS_OF_RULES: &[(&str, &[&str])] = &[
+    ("D4", &["inflight", "kAppTxMsgBatchSize"]),
+    ("D5", &["inflight"]),
+    ("D6", &["kAppTxMsgBatchSize"]),
+    ("D7", &["kNICTxPostSize", "ring"]),
+    ("D8", &["kDispTxBatchSize", "kNICTxPostSize"]),
+    ("D9", &["kDispRxBatchSize"]),
+    ("D10", &["kDispRxBatchSize", "kNICRxPostSize"]),
+    ("D11", &["ring", "inflight"]),
+    ("D12", &["kAppRxMsgBatchSize"]),
+    ("D13", &["inflight", "ring"]),
+    ("D14", &["ring", "kDispRxBatchSize"]),
+];
+
+/// The same by the critical stage, where no rule holds.
+const KEYS_OF_STAGES: &[(&str, &str)] = &[
+    ("app_tx", "kAppTxMsgBatchSize"),
+    ("app_rx", "kAppRxMsgBatchSize"),
+    ("disp_tx", "kDispTxBatchSize"),
+    ("disp_rx", "kDispRxBatchSize"),
+    ("nic_tx", "kNICTxPostSize"),
+];
+
+/// The keys to change, the likeliest first, by the rule that is the verdict and by the critical stage.
+pub fn keys_of_verdict(rule: Option<&str>, stage: Option<&str>) -> Vec<&'static str> {
+    let of_rule = KEYS_OF_RULES.iter().filter(|(id, _)| Some(*id) == rule);
+    let of_rule = of_rule.flat_map(|(_, keys)| keys.iter().copied());
+    let of_stage = KEYS_OF_STAGES
+        .iter()
+        .filter(|(name, _)| Some(*name) == stage);
+    of_rule.chain(of_stage.map(|(_, key)| *key)).collect()
+}
+
+/// The figure of an objective.
+pub(super) fn figure(objective: &str) -> &'static str {
+    let known = OBJECTIVES.iter().find(|(word, _)| *word == objective);
+    known.map_or(OBJECTIVES[0].1, |(_, figure)| figure)
+}
+
+impl Tune {
+    /// A search over a packet path with its command and its keys; keys that the configuration leaves out
+    /// get a line with what counts without it.
+    ///
+    /// # Errors
+    /// The configuration has a key twice.
+    pub fn of_path(mut self, config: &mut ConfigText, has_role: bool) -> Result<Self, Refusal> {
+        if !self.is_path {
+            return Ok(self);
+        }
+        let mut command = ["axio", "-c", "{config}"].map(str::to_owned).to_vec();
+        if !has_role && config.keys().all(|key| key != "role") {
+            command.push("--loopback".to_owned());
+        }
+        let is_loopback = command.len() > 3 || role_of(config).as_deref() == Some("loopback");
+        let template = TuneTemplate::read(&command, &[CONFIG]);
+        self.template = template.map_err(|why| Refusal::usage(why.to_string()))?;
+        self.command = command;
+        if self.has_layouts {
+            self.add_layouts(config, is_loopback)?;
+        }
+        if self.has_own_keys {
+            return Ok(self);
+        }
+        let path = self.config.as_deref().unwrap_or_default();
+        let refused = |why: &dyn std::fmt::Display| Refusal::usage(format!("{path}:{why}"));
+        for (key, values, default) in VARIED {
+            if config.value(key).map_err(|why| refused(&why))?.is_none() {
+                if config.has_sections() {
+                    continue;
+                }
+                config.add(key, default);
+            }
+            let dimension = TuneDimension::read(key, values).map_err(|why| refused(&why))?;
+            self.vary.push(dimension);
+        }
+        Ok(self)
+    }
+}
+
+impl Tune {
+    fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
+        let found = layouts(config, is_loopback);
+        self.layouts = found.map_err(|why| Refusal::usage(format!("--layouts: {why}")))?;
+        let names: Vec<&str> = self.layouts.iter().map(|of| of.name.as_str()).collect();
+        let dimension = TuneDimension::read(LAYOUT, &names.join(","));
+        let dimension = dimension.map_err(|why| Refusal::usage(format!("--layouts: {why}")))?;
+        self.vary.push(dimension);
+        Ok(())
+    }
+}
+
+fn role_of(config: &ConfigText) -> Option<String> {
+    let role = config.value("role").ok().flatten();
+    role.map(|(role, _)| role.to_owned())
+}
+
+/// A figure and what it has to keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneLimit {
+    /// As `--metric` takes it, or `loss`: messages without an answer, of all.
+    pub figure: String,
+    /// As it was given.
+    pub text: String,
+    /// In the figure's unit: seconds, a share, a count.
+    pub value: f64,
+}
+
+/// The dimension of layouts.
+pub const LAYOUT: &str = "layout";
+
+/// The figure of what was lost.
+pub const LOSS: &str = "loss";
+
+/// Suffixes of limits and their factors; longer ones first.
+const SUFFIXES: [(&str, f64); 10] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("%", 0.01),
+    ("K", 1e3),
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+];
+
+/// `p99=50us,loss=0`.
+pub(super) fn limits(text: &str) -> Result<Vec<TuneLimit>, Refusal> {
+    text.split(',').map(limit).collect()
+}
+
+fn limit(text: &str) -> Result<TuneLimit, Refusal> {
+    let wrong = || {
+        Refusal::usage(format!(
+            "--slo {text}: expected FIGURE=LIMIT, as p99=50us or loss=0"
+        ))
+    };
+    let (figure, limit) = text.split_once('=').ok_or_else(wrong)?;
+    let (figure, limit) = (figure.trim(), limit.trim());
+    let suffix = SUFFIXES.iter().find(|(suffix, _)| limit.ends_with(suffix));
+    let (suffix, factor) = suffix.copied().unwrap_or(("", 1.0));
+    let number = limit.strip_suffix(suffix).unwrap_or(limit).trim();
+    let number = number.parse::<f64>().ok().map(|number| number * factor);
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    match number {
+        Some(value) if !figure.is_empty() => Ok(TuneLimit {
+            figure: figure.to_owned(),
+            text: limit.to_owned(),
+            value,
+        }),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::{Action, read};
+
+    fn asked(text: &str) -> Tune {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        match read(&words) {
+            Ok(Action::Tune(asked)) => *asked,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_configuration_alone_is_a_packet_path_with_its_keys() {
+        let tune = asked("-c c.conf --objective p99");
+        assert!(tune.is_path);
+        assert_eq!(tune.metric, "message p99");
+        let mut config = ConfigText::read("kAppTxMsgBatchSize : 3 # few\nnuma : 0").unwrap();
+        let tune = tune.of_path(&mut config, false).unwrap();
+        assert_eq!(tune.command, ["axio", "-c", "{config}", "--loopback"]);
+        assert_eq!(tune.vary.len(), 8);
+        let text = config.text();
+        assert!(text.starts_with("kAppTxMsgBatchSize : 3 # few\nnuma : 0\n"));
+        assert!(text.ends_with("inflight : 1024\nring : 4096"), "{text}");
+        let mut with_role = ConfigText::read("role : client\n").unwrap();
+        let tune = asked("-c c --vary ring=64,128").of_path(&mut with_role, false);
+        let tune = tune.unwrap();
+        assert_eq!((tune.command.len(), tune.vary.len()), (3, 1));
+        assert_eq!(tune.metric, "packet rate");
+        let line = "workload : 0 : TxApplication : 0 : 0 : 1\n";
+        let mut config = ConfigText::read(line).unwrap();
+        let tune = asked("-c c --layouts").of_path(&mut config, false).unwrap();
+        assert_eq!(tune.vary[0].values, ["given", "combined", "split-1"]);
+        assert!(!tune.vary[0].is_ordered && tune.vary.len() == 9);
+    }
+
+    #[test]
+    fn limits_have_units_and_a_figure() {
+        let of = |text: &str| limits(text).map(|all| all.into_iter().map(|l| l.value).collect());
+        assert_eq!(of("p99=50us,loss=0"), Ok(vec![50.0 * 1e-6, 0.0]));
+        assert_eq!(of("loss=0.5%"), Ok(vec![0.5 * 0.01]));
+        assert_eq!(of("packet rate=2M"), Ok(vec![2e6]));
+        for text in ["p99", "=1", "p99=fast", "p99=-1us", "p99=1us,"] {
+            let why = of(text).unwrap_err().message;
+            assert!(why.contains("--slo"), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn verdicts_name_keys_that_vary() {
+        let known = |key: &&str| VARIED.iter().any(|(name, _, _)| name == key);
+        for (rule, keys) in KEYS_OF_RULES {
+            assert!(keys.iter().all(|key| known(&key)), "{rule}");
+            assert_eq!(keys_of_verdict(Some(rule), None), *keys);
+        }
+        let both = keys_of_verdict(Some("D9"), Some("disp_rx"));
+        assert_eq!(both, ["kDispRxBatchSize"; 2]);
+        assert!(KEYS_OF_STAGES.iter().all(|(_, key)| known(&key)));
+        assert!(keys_of_verdict(None, None).is_empty());
+        assert_eq!(OBJECTIVE_WORDS, OBJECTIVES.map(|(word, _)| word));
+    }
+}
