@@ -7,7 +7,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_doors::axio::{Action, AxioEnvironment, AxioOptions, output, read, work_of};
+use weir_doors::axio::{Action, AxioEnvironment, AxioOptions, MachineFacts, output, read, work_of};
 use weir_doors::{LACKS, USAGE};
 use weir_schema::{PacketPathOutcome, PathIteration, PathThread, Plan};
 
@@ -18,6 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let environment = AxioEnvironment {
         file: &|_| Ok(config.to_owned()),
         variable: &|_| None,
+        machine: &MachineFacts::default,
     };
     match read(&words, &environment) {
         Ok(Action::Run(run)) => {
@@ -37,6 +38,7 @@ fuzz_target!(|data: &[u8]| {
             output::ending(&PacketPathOutcome::default(), work);
         }
         Ok(Action::Print { code, .. }) => assert!(code < 2),
+        Ok(Action::Backends | Action::SelfTest) => {}
         Ok(Action::Elsewhere { words, .. }) => assert!(!words.is_empty()),
         Err(refusal) => assert!([LACKS, USAGE].contains(&refusal.code), "{refusal}"),
     }

@@ -122,7 +122,7 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
     (
         "backend : dpdk",
-        "c.conf:1: backend: `dpdk` (valid: ring, udp, packet:INTERFACE, xdp:INTERFACE",
+        "c.conf:1: backend: `dpdk` (valid: ring, shm:PATH, udp, packet:INTERFACE",
     ),
     (
         "workload : 1 : TxApplication, RXNICC : 0 : 0 : 0",

@@ -15,6 +15,23 @@ ip link set weirB up
 exec \"$@\"
 ";
 
+/// The same, with a host at the client's end whose kernel asks for the server's address, and what it learns.
+const ASKING: &str = "\
+ip link add weirA type veth peer name weirB
+ip link set weirA mtu 2048 addrgenmode none
+ip link set weirB mtu 2048 addrgenmode none
+ip link set weirA up
+ip link set weirB up
+ip addr add 10.77.0.9/24 dev weirA
+while :; do bash -c 'echo x >/dev/udp/10.77.0.2/9' || true; sleep 0.1; done 2>/dev/null &
+asks=$!
+code=0
+\"$@\" || code=$?
+kill $asks
+ip neigh show dev weirA
+exit $code
+";
+
 /// Builds the library in the stage's folder; false where DPDK is not there to build it with.
 fn has_library(stage: &Stage) -> bool {
     let finds = |words: &[&str]| {
@@ -101,6 +118,31 @@ fn every_message_crosses_a_wire_by_sockets_of_dpdk() {
     over_dpdk(&stage, &network, absent)
         .code(3)
         .err("DPDK has no device net_af_packet0,iface=weirX");
+}
+
+#[test]
+fn who_asks_for_the_address_of_a_device_of_dpdk_is_answered_between_messages() {
+    let stage = Stage::new();
+    let no = |reason: &str| skip("questions for an address over DPDK", reason);
+    if !is_root() || !has("unshare") || !has("ip") || !has("bash") {
+        return no("network namespaces need root, unshare, ip and bash");
+    }
+    if !has_library(&stage) {
+        return;
+    }
+    let devices = "net_af_packet0,iface=weirA+net_af_packet1,iface=weirB";
+    let words =
+        format!("--example scan --set backend=dpdk:{devices} --set inflight=64 --set duration=3");
+    let network = ["unshare", "--net", "sh", "-ec", ASKING, "sh"];
+    let said = over_dpdk(&stage, &network, &words).code(0);
+    let outcome = stored(&stage);
+    assert!(
+        sum(&outcome, "client", "application_rx.packets") > 0,
+        "{said}"
+    );
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
+    assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+    said.out("10.77.0.2 lladdr 02:00:00:00:00:02");
 }
 
 #[test]

@@ -1,4 +1,24 @@
 //! `weir axio` as a user sees it: tables, the verifier, what is lost and what comes back, bad input.
+//!
+//! The acceptance cases of the packet data path, and where they are:
+//!
+//! | case | is in |
+//! |---|---|
+//! | 1, 2 the verifier's rules | `bad_input`, `configuration` |
+//! | 3 `-p`, `-v`, no `-c`, a misspelt key | `bad_input` |
+//! | 6, 7 loopback over rings; columns of the table | here |
+//! | 8 sizes on a wire, MTU | `wire_sizes`, `xdp`, `two_sides` |
+//! | 9 a window that is smaller than a batch | `bad_input` |
+//! | 10 loss, a killed side, an interrupt | here, `two_sides` |
+//! | 11 two programs over shared memory and over `AF_XDP` | `backends`, `two_sides` |
+//! | 12 backends that are not there | `backends`, `xdp` |
+//! | 17 long answers by several workers; questions for addresses | here, `dpdk`; `copy_link` of `weir-datapath` |
+//! | 19 more iterations than a byte holds; a value that is missing | `configuration`, `bad_input` |
+//! | 20 what timing costs | `timing_cost` |
+//! | 21 inflated messages | here; handlers of `weir-datapath` |
+//! | 22 echoes; a packet at the wrong dispatcher | here |
+//! | 4, 5, 13 diagnosis and host facts; 18 tuning | the tests of `weir diagnose`, `weir monitor`, `weir tune` |
+//! | 14 to 16 rates, searches, mixes | the tests of traffic |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -6,14 +26,18 @@
     reason = "tests"
 )]
 
+mod backends;
 mod bad_input;
+mod configuration;
 mod dpdk;
 mod searches;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod timing_cost;
 mod tools;
 mod traffic;
 mod two_sides;
+mod wire_sizes;
 mod xdp;
 
 use rustix::process::Signal;
@@ -239,6 +263,52 @@ fn a_packet_that_comes_to_the_wrong_dispatcher_is_handed_over_and_counted() {
         0
     );
     assert_eq!(outcome["buffers_in_use"], 0);
+}
+
+#[test]
+fn one_message_of_another_stream_is_handed_over_once_and_answered() {
+    let stage = Stage::new();
+    let stream = "TxApplication,TxDispatcher,RXDispatcher,RxApplication";
+    // The second one sends to the dispatcher of the first.
+    let config = format!(
+        "role : loopback\nmsg_handler : L_APP\nkAppCoreNum : 2\nkDispQueueNum : 2\n\
+         workload : 1 : {stream} : 0 : 0 : 0\nworkload : 2 : {stream} : 0 : 1 : 1\n\
+         rate : 10\niteration : 1\nduration : 0.2\nmsg_timeout_ms : 20000\nstall_timeout : 30\n"
+    );
+    stage.file("c.conf", config);
+    let words = ["axio", "-c", "c.conf", "--store-result", "r.json"];
+    let said = stage.say(&words).code(0);
+    let outcome = stored(&stage);
+    let server = |path: &str| sum(&outcome, "server", path);
+    assert_eq!(server("application_rx.packets"), 2, "{said}");
+    assert_eq!(server("misrouted"), 1, "{said}");
+    for thread in outcome["iterations"][0]["threads"].as_array().unwrap() {
+        assert_eq!(thread["application_rx"]["packets"], 1, "{thread}");
+    }
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
+}
+
+#[test]
+fn what_is_sent_comes_back_with_more_workspaces_than_cores_which_a_note_says() {
+    let stage = Stage::new();
+    stage.file("send.conf", SEND);
+    let words = ["axio", "-c", "send.conf", "--store-result", "r.json"];
+    let said = stage.say(&words).code(0);
+    assert_eq!(said.out.matches("Perf Statistics").count(), 2, "{said}");
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let note = format!("note: 8 workspaces share {cpus} CPUs: none has one of its own");
+    assert_eq!(said.err.contains(&note), cpus < 8, "{said}");
+    let outcome = stored(&stage);
+    let [sent, back] = ["application_tx.packets", "application_rx.packets"]
+        .map(|path| sum(&outcome, "client", path));
+    // Of each of four workspaces a window may be under way when an iteration is over.
+    let most = (sent / 100).max(2 * 1024 * 4);
+    assert!(back > 0 && sent.abs_diff(back) <= most, "{sent} {back}");
+    let both = |path: &str| sum(&outcome, "client", path) + sum(&outcome, "server", path);
+    for none in ["lost", "application_drops", "dispatch_drops"] {
+        assert_eq!(both(none), 0, "{none}: {said}");
+    }
+    said.out("\npool in use 0\n");
 }
 
 #[test]

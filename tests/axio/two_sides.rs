@@ -218,7 +218,7 @@ fn links_that_cannot_be_had_are_refused_by_name() {
         "--server",
         "backend=packet:",
         2,
-        "(valid: ring, udp, packet:INTERFACE, xdp:INTERFACE",
+        "(valid: ring, shm:PATH, udp, packet:INTERFACE",
     );
     refused(
         "--server",
@@ -306,6 +306,26 @@ fn frames_between_two_hosts_are_answered() {
         sum(&outcome, "server", "application_rx.packets") > 0,
         "{said}"
     );
+    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
+    assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+}
+
+#[test]
+fn packets_between_two_hosts_are_answered_over_queues_of_their_interfaces() {
+    let stage = Stage::new();
+    let sets = ["backend=xdp:weir0", "msg_timeout_ms=20000"];
+    let Some(said) = between_hosts(&stage, "", &sets) else {
+        return;
+    };
+    // A kernel without AF_XDP; anything else is a failure.
+    if said.err.contains("CONFIG_XDP_SOCKETS") {
+        return skip("axio between two hosts over AF_XDP", said.err.trim());
+    }
+    let said = said.code(0);
+    let outcome = stored(&stage);
+    for side in ["client", "server"] {
+        assert!(sum(&outcome, side, "application_rx.packets") > 0, "{said}");
+    }
     assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
     assert_eq!(outcome["buffers_in_use"], 0, "{said}");
 }

@@ -1,5 +1,5 @@
-//! The guides "Add an engine" and "Add a workload" are followed to the letter in a copy of the tree,
-//! both in the same one.
+//! The guides "Add an engine", "Add a workload" and "Writing a handler" are followed to the letter in a copy
+//! of the tree, all in the same one.
 //!
 //! In: pages of `docs/book/src`, whose code blocks are marked by comments
 //! `<!-- guide: create PATH -->`, ``<!-- guide: insert PATH after `LINE` -->`` and
@@ -12,6 +12,7 @@
 )]
 
 mod engine;
+mod handler;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -191,9 +192,11 @@ fn the_guides_work_to_the_letter() {
     };
     let engine = follow(&mut tree, engine::PAGE);
     let workload = follow(&mut tree, workload::PAGE);
+    let handler = follow(&mut tree, handler::PAGE);
     write(&tree);
     engine::check(&said(&engine));
     workload::check(&said(&workload));
+    handler::check(&said(&handler));
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl<W: MessageWork> Application<W> {
     ) -> Self {
         let ticks = |span: Nanos| scale.to_ticks(span);
         let (sent, taken) = match parts.side {
-            PathSide::Client if work.echo => (work.request_bytes, work.request_bytes),
+            PathSide::Client if work.echoes() => (work.request_bytes, work.request_bytes),
             PathSide::Client => (work.request_bytes, work.whole_response()),
             PathSide::Server => (work.whole_response(), work.request_bytes),
         };

@@ -9,6 +9,7 @@ use std::fmt;
 
 use weir_schema::StageBatches;
 
+use crate::arp::OwnAddress;
 use crate::frame::is_udp;
 use crate::link::PacketLink;
 use crate::pool::{BUFFER_BYTES, PacketBuffer, Pool};
@@ -48,12 +49,15 @@ pub(crate) struct CopyLink<Q> {
     /// Packets taken before their room is given back.
     post_rx: usize,
     taken: usize,
+    /// Questions for it are answered here.
+    address: Option<OwnAddress>,
 }
 
 impl<Q> CopyLink<Q> {
-    pub(crate) fn new(queue: Q, batches: &StageBatches) -> Self {
+    pub(crate) fn new(queue: Q, batches: &StageBatches, address: Option<OwnAddress>) -> Self {
         Self {
             queue,
+            address,
             post_tx: batches.link_tx.max(1) as usize,
             post_rx: batches.link_rx.max(1) as usize,
             taken: 0,
@@ -83,7 +87,8 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
     #[inline]
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
         let mut received = 0;
-        while received < most {
+        let mut has_answered = false;
+        for _ in 0..most {
             let Some(mut buffer) = pool.take() else {
                 break;
             };
@@ -92,16 +97,27 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
                 pool.free(buffer);
                 break;
             };
-            // What others send to the device has no header of a message: a stray, as what is too short.
-            let kept = if is_udp(&room[..length]) { length } else { 0 };
-            pool.memory.resize(&mut buffer, kept);
-            into.push(buffer);
-            received += 1;
             self.taken += 1;
+            let frame = &mut room[..length];
+            let is_message = is_udp(frame);
+            if !is_message && self.address.is_some_and(|own| own.answer(frame)) {
+                // Without room for the answer whoever asks does so again.
+                has_answered |= self.queue.push(frame);
+                pool.free(buffer);
+            } else {
+                // What others send to the device has no header of a message: a stray, as what is too short.
+                pool.memory
+                    .resize(&mut buffer, if is_message { length } else { 0 });
+                into.push(buffer);
+                received += 1;
+            }
             if self.taken >= self.post_rx {
                 self.queue.release();
                 self.taken = 0;
             }
+        }
+        if has_answered {
+            self.queue.flush();
         }
         if received == 0 {
             self.queue.release();
@@ -125,7 +141,7 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::pools;
+    use crate::pool::plain_pools;
 
     /// What is sent comes back; there is room for three frames until they are flushed, and for none
     /// before the room of what came is given back.
@@ -179,8 +195,8 @@ mod tests {
 
     #[test]
     fn frames_of_others_come_without_what_might_be_a_message() {
-        let mut pool = pools(1, 8).remove(0);
-        let mut link = CopyLink::new(Echo::default(), &StageBatches::default());
+        let mut pool = plain_pools(1, 8).remove(0);
+        let mut link = CopyLink::new(Echo::default(), &StageBatches::default(), None);
         let mut good = vec![0; 60];
         udp(&mut good);
         let (mut address_question, mut other_protocol) = (good.clone(), good.clone());
@@ -196,14 +212,43 @@ mod tests {
     }
 
     #[test]
+    fn questions_for_the_own_address_between_messages_are_answered_and_take_no_buffer() {
+        let mut pool = plain_pools(1, 64).remove(0);
+        let address = OwnAddress {
+            ip: [10, 0, 0, 2],
+            ethernet: [2; 6],
+        };
+        let batches = StageBatches::default();
+        let mut link = CopyLink::new(Echo::default(), &batches, Some(address));
+        let (mut message, mut question) = (vec![0; 60], vec![0; 60]);
+        udp(&mut message);
+        question[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+        question[38..42].copy_from_slice(&address.ip);
+        // One in ten of those that come.
+        for number in 0..10 {
+            let frame = if number == 8 { &question } else { &message };
+            link.queue.came.push_back(frame.clone());
+        }
+        let mut came = Vec::new();
+        assert_eq!(link.receive(&mut pool, &mut came, 32), 9);
+        assert!(came.iter().all(|b| pool.memory.frame(b).len() == 60));
+        came.drain(..).for_each(|buffer| pool.free(buffer));
+        // What is sent comes back here: the answer.
+        assert_eq!(link.queue.came.len(), 1);
+        assert_eq!(link.queue.came[0][20..22], [0, 2]);
+        assert_eq!(link.queue.came[0][28..32], address.ip);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
     fn what_was_sent_is_free_again_and_what_finds_no_room_or_no_buffer_stays() {
-        let mut pool = pools(1, 8).remove(0);
+        let mut pool = plain_pools(1, 8).remove(0);
         let batches = StageBatches {
             link_tx: 2,
             link_rx: 3,
             ..StageBatches::default()
         };
-        let mut link = CopyLink::new(Echo::default(), &batches);
+        let mut link = CopyLink::new(Echo::default(), &batches, None);
         let mut packets = VecDeque::new();
         for number in 0..6 {
             let mut buffer = pool.take().unwrap();

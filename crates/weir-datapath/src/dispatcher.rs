@@ -12,8 +12,9 @@ use weir_sys::clock::Scale;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{LowerHeaders, PacketHeader, turn_round};
+use crate::frame::{LowerHeaders, PacketHeader};
 use crate::link::PacketLink;
+use crate::packet_handler::{AnyPacketWork, PacketBatch};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 use crate::sink::Sink;
 
@@ -95,8 +96,8 @@ pub(crate) struct Dispatcher<L> {
     batch_tx: usize,
     batch_rx: usize,
     flush: u64,
-    /// It sends every packet back itself.
-    echoes: bool,
+    /// Sees packets before threads do.
+    packet_work: Option<AnyPacketWork>,
     /// Of a million.
     drops: u64,
     rng: Rng,
@@ -136,7 +137,7 @@ impl<L: PacketLink> Dispatcher<L> {
             batch_tx: work.batches.dispatch_tx as usize,
             batch_rx: work.batches.dispatch_rx as usize,
             flush: scale.to_ticks(work.flush_ns),
-            echoes: work.echo && side == PathSide::Server,
+            packet_work: AnyPacketWork::of(work, side),
             drops: match side {
                 PathSide::Client => u64::from(work.dropped_per_million),
                 PathSide::Server => 0,
@@ -229,7 +230,7 @@ impl<L: PacketLink> Dispatcher<L> {
         if TIMED {
             self.watch(now, counts);
         }
-        let room = if self.echoes {
+        let room = if self.packet_work.is_some() {
             ARRAY - self.tx.len()
         } else {
             ARRAY
@@ -256,11 +257,8 @@ impl<L: PacketLink> Dispatcher<L> {
             counts.idle += burst;
             return 0;
         }
-        let moved = if self.echoes {
-            self.send_back(pool)
-        } else {
-            self.hand_out(pool, counts)
-        };
+        let sent_back = self.handle_packets(pool);
+        let moved = sent_back + self.hand_out(pool, counts);
         let hand_out = steps.step();
         counts.dispatch_rx.batch(moved);
         if TIMED {
@@ -320,13 +318,19 @@ impl<L: PacketLink> Dispatcher<L> {
         self.rx.len() - before
     }
 
-    fn send_back(&mut self, pool: &mut Pool) -> usize {
-        let packets = self.rx.len();
-        for mut buffer in self.rx.drain(..) {
-            turn_round(pool.memory.frame_mut(&mut buffer));
-            self.tx.push_back(buffer);
-        }
-        packets
+    /// Has the packet handler see what came; packets that it sends.
+    #[inline]
+    fn handle_packets(&mut self, pool: &mut Pool) -> usize {
+        let Some(work) = &mut self.packet_work else {
+            return 0;
+        };
+        let before = self.tx.len();
+        work.handle(PacketBatch {
+            pool,
+            came: &mut self.rx,
+            back: &mut self.tx,
+        });
+        self.tx.len() - before
     }
 
     /// What does not fit is dropped, packet by packet; what fits behind it is not. How many fitted.

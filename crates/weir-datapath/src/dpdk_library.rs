@@ -89,20 +89,7 @@ impl DpdkLibrary {
                 Err("DPDK starts once in a process, and has with other cards".to_owned())
             };
         }
-        let name = std::env::var(LIBRARY_VARIABLE).ok();
-        let name = name.filter(|name| !name.is_empty());
-        let name = name.as_deref().unwrap_or(LIBRARY);
-        let library = Library::open(name, SymbolScope::Everybody)
-            .map_err(|why| format!("cannot open {name}: {why} ({REMEDY})"))?;
-        let calls = Calls::resolve(&library)
-            .map_err(|symbol| format!("{name} has no {} ({REMEDY})", symbol.to_string_lossy()))?;
-        // SAFETY: takes nothing and answers with a number.
-        let interface = unsafe { (calls.interface)() };
-        if interface != INTERFACE {
-            return Err(format!(
-                "{name} has interface {interface}, and {INTERFACE} is needed ({REMEDY})"
-            ));
-        }
+        let calls = calls()?;
         let library = Arc::new(Self { calls });
         library.start(cards)?;
         *opened = Some((Arc::clone(&library), cards.to_vec()));
@@ -171,6 +158,30 @@ impl DpdkLibrary {
         let done = answered(answer).map(|_| ());
         done.map_err(|why| format!("DPDK cannot make rings: {why}"))
     }
+}
+
+/// Opens the library; DPDK does not start by that.
+fn calls() -> Result<Calls, String> {
+    let name = std::env::var(LIBRARY_VARIABLE).ok();
+    let name = name.filter(|name| !name.is_empty());
+    let name = name.as_deref().unwrap_or(LIBRARY);
+    let library = Library::open(name, SymbolScope::Everybody)
+        .map_err(|why| format!("cannot open {name}: {why} ({REMEDY})"))?;
+    let calls = Calls::resolve(&library)
+        .map_err(|symbol| format!("{name} has no {} ({REMEDY})", symbol.to_string_lossy()))?;
+    // SAFETY: takes nothing and answers with a number.
+    let interface = unsafe { (calls.interface)() };
+    if interface != INTERFACE {
+        return Err(format!(
+            "{name} has interface {interface}, and {INTERFACE} is needed ({REMEDY})"
+        ));
+    }
+    Ok(calls)
+}
+
+/// Why there is no DPDK here, as far as that is known before it starts.
+pub(crate) fn lacks() -> Option<String> {
+    calls().err()
 }
 
 /// What a function answered, where it was no error.

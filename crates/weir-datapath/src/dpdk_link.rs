@@ -11,6 +11,7 @@ use std::sync::Arc;
 use weir_run::failure;
 use weir_schema::{Failure, PacketPathWorkload, PathSide, Setting};
 
+use crate::arp::OwnAddress;
 use crate::copy_link::{CopyLink, FrameQueue};
 use crate::dpdk_library::{DpdkLibrary, DpdkPort, DpdkQueue};
 use crate::wiring::SideLinks;
@@ -129,11 +130,12 @@ pub(crate) fn links(
         }
         DpdkSettings::Devices(devices) => devices.clone(),
     };
-    let open = |device: &String| side(work, &library, device).map_err(missing);
+    let open = |device: &String, of| side(work, &library, device, of).map_err(missing);
+    let [client_side, server_side] = [PathSide::Client, PathSide::Server];
     Ok(match (names.as_slice(), work.side) {
-        ([client, server], _) => [open(client)?, open(server)?],
-        ([own], Some(PathSide::Server)) => [SideLinks::new(), open(own)?],
-        ([own], _) => [open(own)?, SideLinks::new()],
+        ([client, server], _) => [open(client, client_side)?, open(server, server_side)?],
+        ([own], Some(PathSide::Server)) => [SideLinks::new(), open(own, server_side)?],
+        ([own], _) => [open(own, client_side)?, SideLinks::new()],
         _ => [SideLinks::new(), SideLinks::new()],
     })
 }
@@ -142,7 +144,13 @@ fn side(
     work: &PacketPathWorkload,
     library: &Arc<DpdkLibrary>,
     device: &str,
+    side: PathSide,
 ) -> Result<SideLinks<CopyLink<DpdkFrames>>, String> {
+    // The kernel does not see what comes, and answers no questions.
+    let address = OwnAddress {
+        ip: work.addresses[usize::from(side == PathSide::Server)],
+        ethernet: work.hardware_addresses[usize::from(side == PathSide::Server)],
+    };
     let dispatchers = work.dispatchers();
     let queues = u16::try_from(dispatchers.len()).unwrap_or(u16::MAX);
     let longest = [work.request_bytes, work.whole_response()]
@@ -156,7 +164,7 @@ fn side(
             slots: work.queue_slots,
             unsent: 0,
         };
-        Ok((number, CopyLink::new(queue, &work.batches)))
+        Ok((number, CopyLink::new(queue, &work.batches, Some(address))))
     };
     (0..).zip(dispatchers).map(link).collect()
 }

@@ -4,10 +4,12 @@
 //! In: a job of the plan. Out: what each stage of each thread did, per stretch of time. A thread owns
 //! everything it touches: its stages, its counters, its pool; packets travel as numbers of buffers
 //! through rings with one producer and one consumer. A link is one file with a `link::PacketLink`, a
-//! message handler one with a `handler::MessageWork` and its line of `handler/mod.rs`.
+//! message handler one with a `handler::MessageWork` and its line of `handler/mod.rs`, a packet handler one with
+//! a `packet_handler::PacketWork` and its line of `packet_handler/mod.rs`.
 #![deny(unsafe_code)]
 
 mod application;
+mod arp;
 mod copy_link;
 mod counts;
 mod dispatcher;
@@ -20,6 +22,7 @@ mod link;
 mod message_form;
 mod outstanding;
 mod pace;
+mod packet_handler;
 mod partial;
 mod path_thread;
 mod peer;
@@ -27,10 +30,12 @@ mod pool;
 mod request_supply;
 mod runner;
 mod shared;
+mod shm_link;
 mod sink;
 #[cfg(test)]
 mod tests;
 mod wiring;
 mod xdp_link;
 
+pub use link::{LinkState, link_states};
 pub use runner::PacketPathRunner;

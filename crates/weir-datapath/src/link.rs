@@ -11,14 +11,18 @@ use crate::copy_link::CopyLink;
 use crate::dpdk_link::DpdkFrames;
 use crate::frame::target_port;
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+use crate::shm_link::ShmLink;
 use crate::xdp_link::XdpLink;
 
 mod choice;
 mod datagrams;
 mod socket_link;
+mod states;
 
 pub(crate) use choice::LinkChoice;
 pub(crate) use socket_link::{SocketKind, SocketLink};
+pub(crate) use states::NO_VERBS;
+pub use states::{LinkState, link_states};
 
 /// What dispatchers send and receive by.
 pub(crate) trait PacketLink: Send {
@@ -51,6 +55,7 @@ pub(crate) enum AnyLink {
     Ring(Box<RingLink>),
     Socket(SocketLink),
     Xdp(Box<XdpLink>),
+    Shm(Box<ShmLink>),
     Dpdk(CopyLink<DpdkFrames>),
 }
 
@@ -61,6 +66,7 @@ impl PacketLink for AnyLink {
             Self::Ring(link) => link.send(pool, packets),
             Self::Socket(link) => link.send(pool, packets),
             Self::Xdp(link) => link.send(pool, packets),
+            Self::Shm(link) => link.send(pool, packets),
             Self::Dpdk(link) => link.send(pool, packets),
         }
     }
@@ -71,6 +77,7 @@ impl PacketLink for AnyLink {
             Self::Ring(link) => link.receive(pool, into, most),
             Self::Socket(link) => link.receive(pool, into, most),
             Self::Xdp(link) => link.receive(pool, into, most),
+            Self::Shm(link) => link.receive(pool, into, most),
             Self::Dpdk(link) => link.receive(pool, into, most),
         }
     }
@@ -81,6 +88,7 @@ impl PacketLink for AnyLink {
             Self::Ring(link) => link.waiting(),
             Self::Socket(link) => link.waiting(),
             Self::Xdp(link) => link.waiting(),
+            Self::Shm(link) => link.waiting(),
             Self::Dpdk(link) => link.waiting(),
         }
     }
@@ -90,6 +98,7 @@ impl PacketLink for AnyLink {
             Self::Ring(link) => link.dropped(),
             Self::Socket(link) => link.dropped(),
             Self::Xdp(link) => link.dropped(),
+            Self::Shm(link) => link.dropped(),
             Self::Dpdk(link) => link.dropped(),
         }
     }
@@ -99,6 +108,7 @@ impl PacketLink for AnyLink {
             Self::Ring(link) => link.trouble(),
             Self::Socket(link) => link.trouble(),
             Self::Xdp(link) => link.trouble(),
+            Self::Shm(link) => link.trouble(),
             Self::Dpdk(link) => link.trouble(),
         }
     }
@@ -108,6 +118,7 @@ impl PacketLink for AnyLink {
             Self::Ring(link) => link.close(pool),
             Self::Socket(link) => link.close(pool),
             Self::Xdp(link) => link.close(pool),
+            Self::Shm(link) => link.close(pool),
             Self::Dpdk(link) => link.close(pool),
         }
     }

@@ -99,7 +99,7 @@ impl Partials {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::pools;
+    use crate::pool::plain_pools;
 
     fn header(message: u32, segment: u16) -> PacketHeader {
         PacketHeader {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn packets_of_several_messages_become_whole_messages_and_gaps_are_counted() {
-        let mut pool = pools(1, 16).remove(0);
+        let mut pool = plain_pools(1, 16).remove(0);
         let mut partials = Partials::default();
         let mut add = |partials: &mut Partials, message, segment| {
             let added = partials.add(&header(message, segment), pool.take().unwrap());

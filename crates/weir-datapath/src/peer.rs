@@ -46,7 +46,7 @@ pub(crate) enum PeerLine {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     version: u32,
-    work: PacketPathWorkload,
+    pub(crate) work: PacketPathWorkload,
     /// Of its interface, where it has one.
     pub(crate) hardware_address: Option<[u8; 6]>,
     link: String,
@@ -298,7 +298,7 @@ fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Optio
         ("duration_ns", |work| work.duration_ns.0),
         ("messages_per_s", |work| work.messages_per_s),
         ("is_answered", |work| work.is_answered().into()),
-        ("echo", |work| work.echo.into()),
+        ("packet_handler", |work| work.packet_handler as u64),
     ];
     if mine.request_cycle != theirs.request_cycle {
         return Some("`request_cycle` there is not that here".to_owned());

@@ -8,11 +8,14 @@
     reason = "bytes that many threads reach, one at a time; listed in unsafe.toml"
 )]
 
-use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Arc;
 
+use weir_schema::PoolPages;
+use weir_sys::SysError;
+use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
 use weir_sys::ring::{Consumer, HeapRing, Producer, heap_ring};
+use weir_units::Bytes;
 
 /// Bytes of a buffer: the largest frame, and room to the next whole line.
 pub(crate) const BUFFER_BYTES: usize = 2304;
@@ -62,7 +65,9 @@ struct Slot([u8; BUFFER_BYTES]);
 
 /// The memory of all pools of a run.
 pub(crate) struct PacketMemory {
-    slots: Box<[UnsafeCell<Slot>]>,
+    /// Slots, one behind the other.
+    bytes: AlignedBuf,
+    count: usize,
     per_pool: u32,
 }
 
@@ -73,7 +78,7 @@ unsafe impl Sync for PacketMemory {}
 
 impl fmt::Debug for PacketMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let buffers = self.slots.len();
+        let buffers = self.count;
         f.debug_struct("PacketMemory")
             .field("buffers", &buffers)
             .finish_non_exhaustive()
@@ -81,16 +86,27 @@ impl fmt::Debug for PacketMemory {
 }
 
 impl PacketMemory {
+    /// Where a buffer is. Panics where there is no such buffer.
+    #[inline]
+    fn address(&self, buffer: &PacketBuffer) -> *mut Slot {
+        let place = buffer.place();
+        assert!(place < self.count, "tokens name buffers of their memory");
+        self.bytes.as_ptr().cast::<Slot>().wrapping_add(place)
+    }
+
+    #[inline]
     fn slot(&self, buffer: &PacketBuffer) -> &Slot {
-        let cell = self.slots[buffer.place()].get();
-        // SAFETY: the borrowed token is the only one of this slot, so nobody else writes meanwhile.
+        let cell = self.address(buffer);
+        // SAFETY: a slot of the mapping, aligned and always initialised; the borrowed token is its only one, so
+        // nobody else writes meanwhile.
         unsafe { &*cell }
     }
 
+    #[inline]
     fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut Slot {
-        let cell = self.slots[buffer.place()].get();
-        // SAFETY: the token is the only one of this slot and is borrowed exclusively, so nobody else reads
-        // or writes meanwhile.
+        let cell = self.address(buffer);
+        // SAFETY: a slot of the mapping, aligned and always initialised; the token is its only one and is borrowed
+        // exclusively, so nobody else reads or writes meanwhile.
         unsafe { &mut *cell }
     }
 
@@ -125,7 +141,7 @@ impl PacketMemory {
     pub(crate) fn prefetch(&self, buffer: &PacketBuffer) {
         #[cfg(target_arch = "x86_64")]
         {
-            let address = self.slots[buffer.place()].get();
+            let address = self.address(buffer);
             // SAFETY: a prefetch reads and writes nothing that the program can see and never faults; a
             // processor without it takes it for no instruction.
             unsafe {
@@ -208,12 +224,43 @@ pub(crate) struct Pool {
     has_freed: bool,
 }
 
-/// The pools of so many threads, and the memory behind them.
-pub(crate) fn pools(threads: u32, per_pool: u32) -> Vec<Pool> {
-    let slot = |_| UnsafeCell::new(Slot([0; BUFFER_BYTES]));
+/// Memory of such pages for so many bytes, and what it was made of.
+fn mapped(bytes: usize, pages: PoolPages) -> Result<(AlignedBuf, PoolPages), SysError> {
+    let of = |made| {
+        let backing = match made {
+            PoolPages::TwoMiB => Backing::Huge(HugePage::TwoMiB),
+            PoolPages::OneGiB => Backing::Huge(HugePage::OneGiB),
+            PoolPages::Auto | PoolPages::Transparent => Backing::Transparent,
+            PoolPages::Off => Backing::Private,
+        };
+        let spec = BufferSpec {
+            align: Bytes(align_of::<Slot>() as u64),
+            backing,
+            ..BufferSpec::private(Bytes(bytes as u64))
+        };
+        Ok((AlignedBuf::new(&spec)?, made))
+    };
+    match pages {
+        PoolPages::Auto => of(PoolPages::TwoMiB).or_else(|_: SysError| of(PoolPages::Transparent)),
+        asked => of(asked),
+    }
+}
+
+/// The pools of so many threads, and the memory behind them; what that is made of.
+///
+/// # Errors
+/// There is no such memory.
+pub(crate) fn pools(
+    threads: u32,
+    per_pool: u32,
+    pages: PoolPages,
+) -> Result<(Vec<Pool>, PoolPages), SysError> {
     let all = threads.saturating_mul(per_pool);
+    let count = all as usize;
+    let (bytes, made) = mapped(count.max(1).saturating_mul(size_of::<Slot>()), pages)?;
     let memory = Arc::new(PacketMemory {
-        slots: (0..all).map(slot).collect(),
+        bytes,
+        count,
         per_pool,
     });
     let tokens = |home: u16| {
@@ -245,7 +292,14 @@ pub(crate) fn pools(threads: u32, per_pool: u32) -> Vec<Pool> {
             pools[to].returns.push(receiver);
         }
     }
-    pools
+    Ok((pools, made))
+}
+
+/// The same of plain pages, for tests.
+#[cfg(test)]
+pub(crate) fn plain_pools(threads: u32, per_pool: u32) -> Vec<Pool> {
+    let made = pools(threads, per_pool, PoolPages::Off);
+    made.map(|(pools, _)| pools).unwrap_or_default()
 }
 
 impl Pool {

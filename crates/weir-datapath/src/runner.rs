@@ -11,7 +11,7 @@ use weir_run::{
 };
 use weir_schema::{
     Failure, IdlePolicy, Job, LoopOutcome, MessageHandler, Outcome, PacketPathOutcome,
-    PacketPathWorkload, PathSide, Warning, Workload,
+    PacketPathWorkload, PathSide, PoolPages, Warning, Workload,
 };
 use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
@@ -76,20 +76,20 @@ struct PathJob {
     /// A CPU for each thread, where there are enough.
     cpus: Option<Vec<u32>>,
     idle: IdlePolicy,
+    pool_pages: PoolPages,
     seed: u64,
     clock_read_ns: Mutex<f64>,
 }
 
 impl PathJob {
     fn new(work: &PacketPathWorkload, context: &JobContext<'_>) -> Result<Self, Failure> {
-        let choice = LinkChoice::of(&context.job.engine);
-        let choice = choice.map_err(|why| failure("plan", None, why))?;
-        let (work, peer) = meet(work, &choice, context)?;
-        let wired = wire(&work, &choice, context.seed)?;
+        let mut choice = LinkChoice::of(&context.job.engine)?;
+        let (work, peer) = meet(work, &mut choice, context)?;
+        let (wired, pool_pages) = wire(&work, &choice, context.seed)?;
         let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
-        let content = if work.handler == MessageHandler::Inflate && !work.echo {
+        let content = if work.handler == MessageHandler::Inflate && !work.echoes() {
             let packets = u64::from(work.packets(work.request_bytes));
             let room = work.request_bytes.0.saturating_sub(16 * packets);
             packed_text(usize::try_from(room).unwrap_or(0))
@@ -117,6 +117,7 @@ impl PathJob {
             },
             work,
             cpus: cpus.own,
+            pool_pages,
             seed: context.seed,
             clock_read_ns: Mutex::new(0.0),
         })
@@ -171,7 +172,7 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Meets the other side, where it is a run of its own; the work, with what that says of itself.
 fn meet(
     work: &PacketPathWorkload,
-    choice: &LinkChoice,
+    choice: &mut LinkChoice,
     context: &JobContext<'_>,
 ) -> Result<(PacketPathWorkload, Option<Peer>), Failure> {
     let mut work = work.clone();
@@ -185,6 +186,7 @@ fn meet(
         hardware_address: choice.hardware_address(),
     };
     let (peer, hello) = Peer::meet(own, context.signals)?;
+    choice.learn(&hello.work);
     let [mine, theirs] = match side {
         PathSide::Client => [0, 1],
         PathSide::Server => [1, 0],
@@ -245,6 +247,7 @@ impl Prepared for PathJob {
             buffers_in_use: self.shared.in_use(),
             clock_read_ns,
             idle: self.idle,
+            pool_pages: Some(self.pool_pages),
         }))
     }
 

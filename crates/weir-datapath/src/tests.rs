@@ -4,12 +4,12 @@
 use weir_schema::{PacketPathWorkload, PacketStream, PathGroup, PathSide};
 
 use crate::link::LinkChoice;
-use crate::pool::pools;
+use crate::pool::plain_pools;
 use crate::wiring::wire;
 
 #[test]
 fn a_buffer_that_another_thread_frees_comes_home() {
-    let mut all = pools(2, 64);
+    let mut all = plain_pools(2, 64);
     let (mut other, mut home) = (all.remove(1), all.remove(0));
     let buffers: Vec<_> = (0..64).map(|_| home.take().unwrap()).collect();
     assert!(home.take().is_none());
@@ -29,7 +29,7 @@ fn a_buffer_that_another_thread_frees_comes_home() {
 
 #[test]
 fn what_is_written_into_a_buffer_is_read_by_who_gets_it() {
-    let mut pool = pools(1, 64).remove(0);
+    let mut pool = plain_pools(1, 64).remove(0);
     let mut buffer = pool.take().unwrap();
     pool.memory.resize(&mut buffer, 64).fill(7);
     pool.memory.resize(&mut buffer, 32);
@@ -59,7 +59,7 @@ fn threads_of_a_group_share_a_dispatcher_and_do_each_stage_once() {
         pool_buffers: 64,
         ..PacketPathWorkload::default()
     };
-    let all = wire(&work, &LinkChoice::Ring, 1).unwrap();
+    let all = wire(&work, &LinkChoice::Ring, 1).unwrap().0;
     let of = |side| all.iter().filter(move |one| one.side == side);
     for side in [PathSide::Client, PathSide::Server] {
         let numbers: Vec<u8> = of(side).map(|one| one.thread).collect();

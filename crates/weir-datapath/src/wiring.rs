@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use weir_schema::{Failure, PacketPathWorkload, PacketStream, PathSide, PathStage};
+use weir_run::failure;
+use weir_schema::{Failure, PacketPathWorkload, PacketStream, PathSide, PathStage, PoolPages};
 
 use crate::application::ApplicationParts;
 use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
@@ -34,17 +35,20 @@ struct LinkEnds {
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
-/// What each thread of the run's sides owns, clients first, each side by number.
+/// What each thread of the run's sides owns, clients first, each side by number; what its pools are made
+/// of.
 ///
 /// # Errors
-/// Sockets that cannot be had.
+/// Sockets and pages that cannot be had.
 pub(crate) fn wire(
     work: &PacketPathWorkload,
     choice: &LinkChoice,
     seed: u64,
-) -> Result<Vec<ThreadWiring>, Failure> {
+) -> Result<(Vec<ThreadWiring>, PoolPages), Failure> {
     let threads = work.threads();
-    let mut pools = pools(work.thread_count(), work.pool_buffers).into_iter();
+    let (threads_pools, pages) = pools(work.thread_count(), work.pool_buffers, work.pool_pages)
+        .map_err(|why| failure("missing", None, why.to_string()))?;
+    let mut pools = threads_pools.into_iter();
     let mut links = links(work);
     let mut copied = choice.copied(work)?;
     let mut all = Vec::new();
@@ -66,7 +70,7 @@ pub(crate) fn wire(
             });
         }
     }
-    Ok(all)
+    Ok((all, pages))
 }
 
 fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {

@@ -193,7 +193,8 @@ fn side(
             socket,
             _program: Arc::clone(&program),
         };
-        links.insert(number, CopyLink::new(queue, &work.batches));
+        // The program leaves questions for addresses to the kernel.
+        links.insert(number, CopyLink::new(queue, &work.batches, None));
     }
     Ok(links)
 }

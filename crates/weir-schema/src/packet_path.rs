@@ -35,8 +35,9 @@ pub struct PacketPathWorkload {
     pub streams: Vec<PacketStream>,
     /// What a server does with a message.
     pub handler: MessageHandler,
-    /// The dispatchers of the server send every packet back themselves.
-    pub echo: bool,
+    /// What the dispatchers of a server do with packets.
+    #[serde(default)]
+    pub packet_handler: PacketHandler,
     /// Of a request, its headers of 16 bytes per packet included.
     pub request_bytes: Bytes,
     /// Of an answer, likewise.
@@ -111,6 +112,9 @@ pub struct PacketPathWorkload {
     /// How long the server pauses, once, in the middle of the run.
     #[serde(default)]
     pub pause_ns: Nanos,
+    /// Pages of the pools.
+    #[serde(default)]
+    pub pool_pages: PoolPages,
     /// Of what handlers draw; 0 asks for another one at each run.
     pub seed: u64,
 }
@@ -140,7 +144,7 @@ impl Default for PacketPathWorkload {
             side: None,
             streams: vec![PacketStream::default()],
             handler: MessageHandler::Same,
-            echo: false,
+            packet_handler: PacketHandler::None,
             request_bytes: Bytes(22),
             response_bytes: Bytes(22),
             long_responses: false,
@@ -174,6 +178,7 @@ impl Default for PacketPathWorkload {
             request_cycle: Vec::new(),
             sink_packets_per_s: 0,
             pause_ns: Nanos::ZERO,
+            pool_pages: PoolPages::Auto,
             seed: 0,
         }
     }
@@ -258,7 +263,12 @@ impl PacketPathWorkload {
 
     /// Whether clients hear of their messages again.
     pub fn is_answered(&self) -> bool {
-        self.echo || self.handler != MessageHandler::Discard
+        self.echoes() || self.handler != MessageHandler::Discard
+    }
+
+    /// Whether dispatchers of the server send every packet back themselves.
+    pub fn echoes(&self) -> bool {
+        self.packet_handler == PacketHandler::Echo
     }
 }
 
@@ -391,6 +401,38 @@ impl MessageHandler {
             Self::Inflate => "inflated data",
         }
     }
+}
+
+/// What the dispatchers of a server do with packets that come, before threads get them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PacketHandler {
+    /// Nothing.
+    #[default]
+    None,
+    /// They send every packet back.
+    Echo,
+}
+
+/// Pages that the pools of buffers are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PoolPages {
+    /// Huge pages of 2 MiB that are reserved, else what the kernel gives on request, else plain ones.
+    #[default]
+    #[serde(rename = "auto")]
+    Auto,
+    /// Reserved ones of 2 MiB.
+    #[serde(rename = "2M")]
+    TwoMiB,
+    /// Reserved ones of 1 GiB.
+    #[serde(rename = "1G")]
+    OneGiB,
+    /// Plain ones, or huge ones that the kernel gives on request.
+    #[serde(rename = "transparent")]
+    Transparent,
+    /// Plain ones.
+    #[serde(rename = "off")]
+    Off,
 }
 
 /// What a thread does that finds nothing to do.

@@ -23,6 +23,9 @@ pub struct PacketPathOutcome {
     pub clock_read_ns: f64,
     /// The idle policy that `auto` came to.
     pub idle: crate::packet_path::IdlePolicy,
+    /// The pages that the pools were made of.
+    #[serde(default)]
+    pub pool_pages: Option<crate::packet_path::PoolPages>,
 }
 
 /// One stretch of time.

@@ -3,12 +3,14 @@
 //! In: the words after `axio`. Out: the exit code. The table of an iteration is printed when it has ended,
 //! the rest with the result. Not here: what the words mean (`weir-doors`), packets (`weir-datapath`).
 
+mod self_test;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use weir_doors::axio::{
-    Action, AxioEnvironment, AxioOptions, AxioRun, TrafficSearch, output as tables, read,
-    read_options, read_search, work_of,
+    Action, AxioEnvironment, AxioOptions, AxioRun, MachineFacts, TrafficSearch, backend_list,
+    output as tables, read, read_options, read_search, work_of,
 };
 use weir_doors::run::{RunFormat, Strict, exit_code, read_options as run_options};
 use weir_doors::{Printed, Refusal, USAGE};
@@ -30,6 +32,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     let environment = AxioEnvironment {
         file: &|name| output::read_text(name, LONGEST_CONFIG),
         variable: &|name| std::env::var(name).ok(),
+        machine: &machine_facts,
     };
     match read(words, &environment)? {
         Action::Print { out, err, code } => {
@@ -40,6 +43,15 @@ pub(crate) fn run(words: &[String]) -> Outcome {
                 code.max(1)
             })
         }
+        Action::Backends => {
+            let states = weir_datapath::link_states();
+            let states: Vec<_> = states
+                .into_iter()
+                .map(|one| (one.name, one.lacks))
+                .collect();
+            Ok(u8::from(!output::print(&backend_list(&states))))
+        }
+        Action::SelfTest => self_test::run(),
         Action::Elsewhere {
             out,
             err,
@@ -65,6 +77,34 @@ pub(crate) fn run(words: &[String]) -> Outcome {
                 None => measure(&run),
             }
         }
+    }
+}
+
+/// What the verifier looks at.
+fn machine_facts() -> MachineFacts {
+    let cpus = weir_sys::pin::affinity().map(|cpus| cpus.as_slice().to_vec());
+    let cpus = cpus.unwrap_or_default();
+    let topology = weir_sys::topology::Topology::of_this_machine();
+    let mut nodes: Vec<(u32, usize)> = Vec::new();
+    for cpu in cpus {
+        let node = topology.node_of(cpu).unwrap_or(0);
+        match nodes.iter_mut().find(|(known, _)| *known == node) {
+            Some((_, count)) => *count += 1,
+            None => nodes.push((node, 1)),
+        }
+    }
+    nodes.sort_unstable();
+    let memory = weir_sys::memory::MemoryFacts::read(&weir_sys::Tree::real());
+    let free = |page: u64| {
+        let pools = memory.huge_pages.iter();
+        pools
+            .filter(|pool| pool.page.0 == page)
+            .map(|pool| pool.free)
+            .sum()
+    };
+    MachineFacts {
+        nodes,
+        free_huge_pages: [free(2 << 20), free(1 << 30)],
     }
 }
 

@@ -6,7 +6,7 @@ use weir_units::Bytes;
 
 use super::*;
 use crate::frame::{MESSAGE_AT, PAYLOAD_AT, part_of};
-use crate::pool::{Pool, pools};
+use crate::pool::{Pool, plain_pools};
 
 struct Bench {
     work: PacketPathWorkload,
@@ -22,7 +22,7 @@ impl Bench {
             ..PacketPathWorkload::default()
         };
         Self {
-            pool: pools(1, 2048).remove(0),
+            pool: plain_pools(1, 2048).remove(0),
             content: packed_text(usize::try_from(bytes).unwrap() * 9 / 10),
             work,
         }

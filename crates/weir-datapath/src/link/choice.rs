@@ -12,14 +12,16 @@ use weir_schema::{
 };
 
 use super::datagrams::{InterfaceFacts, frame_socket, interface_facts, make_room};
-use super::{AnyLink, SocketKind, SocketLink};
+use super::{AnyLink, NO_VERBS, SocketKind, SocketLink};
+use crate::dpdk_library;
 use crate::dpdk_link::{self, DpdkSettings};
 use crate::pool::BUFFER_BYTES;
+use crate::shm_link;
 use crate::wiring::SideLinks;
 use crate::xdp_link::{self, XdpSettings};
 
 /// The links there are.
-const LINKS: [&str; 5] = ["ring", "udp", "packet", "xdp", "dpdk"];
+const LINKS: [&str; 6] = ["ring", "shm", "udp", "packet", "xdp", "dpdk"];
 const ETHERNET: u32 = 14;
 
 /// A link that is asked for.
@@ -35,6 +37,8 @@ pub(crate) enum LinkChoice {
     Xdp(XdpSettings),
     /// Queues of a device by DPDK.
     Dpdk(DpdkSettings),
+    /// Shared memory, which is handed over at this path, to these dispatchers of the other side.
+    Shm(String, Vec<u8>),
 }
 
 impl LinkChoice {
@@ -42,7 +46,14 @@ impl LinkChoice {
     ///
     /// # Errors
     /// What they say that there is not.
-    pub(crate) fn of(engine: &EngineChoice) -> Result<Self, String> {
+    pub(crate) fn of(engine: &EngineChoice) -> Result<Self, Failure> {
+        if engine.name == "verbs" {
+            return Err(failure("missing", None, NO_VERBS));
+        }
+        Self::read(engine).map_err(|why| failure("plan", None, why))
+    }
+
+    fn read(engine: &EngineChoice) -> Result<Self, String> {
         let mut settings = engine.settings.iter();
         let choice = match engine.name.as_str() {
             "xdp" => {
@@ -59,6 +70,12 @@ impl LinkChoice {
                 Some(Setting::Text(name)) => Self::Packet(name.clone()),
                 _ => return Err("the link `packet` needs the setting `interface`".to_owned()),
             },
+            "shm" => match engine.settings.get("path") {
+                Some(Setting::Text(path)) if !path.is_empty() => {
+                    Self::Shm(path.clone(), Vec::new())
+                }
+                _ => return Err("the link `shm` needs the setting `path`".to_owned()),
+            },
             other => {
                 let all = LINKS.join(", ");
                 return Err(format!(
@@ -66,7 +83,11 @@ impl LinkChoice {
                 ));
             }
         };
-        let known = |name: &str| name == "interface" && engine.name == "packet";
+        let known = |name: &str| match engine.name.as_str() {
+            "packet" => name == "interface",
+            "shm" => name == "path",
+            _ => false,
+        };
         match settings.find(|(name, _)| !known(name)) {
             Some((name, _)) => Err(format!("the link has no setting `{name}`")),
             None => Ok(choice),
@@ -80,6 +101,10 @@ impl LinkChoice {
             (Self::Ring, Some(_)) => {
                 refused("the link `ring` is in memory of one run, which has to be both sides")
             }
+            (Self::Shm(path, _), _) => match shm_link::check(work) {
+                Some(why) => refused(&why),
+                None => shm_link::path_lacks(path).map(|why| failure("missing", None, why)),
+            },
             (Self::Packet(_), None) => refused(
                 "the link `packet` has one interface: client and server are runs of their own",
             ),
@@ -88,9 +113,18 @@ impl LinkChoice {
                 xdp_link::check(work, settings).and_then(|why| refused(&why))
             }
             (Self::Dpdk(settings), _) => {
-                dpdk_link::check(work, settings).and_then(|why| refused(&why))
+                let unfit = dpdk_link::check(work, settings).and_then(|why| refused(&why));
+                // Known before another side is waited for.
+                unfit.or_else(|| dpdk_library::lacks().map(|why| failure("missing", None, why)))
             }
             _ => None,
+        }
+    }
+
+    /// Takes over what only the other side knows.
+    pub(crate) fn learn(&mut self, other: &PacketPathWorkload) {
+        if let Self::Shm(_, others) = self {
+            *others = other.dispatchers();
         }
     }
 
@@ -127,6 +161,8 @@ impl LinkChoice {
             Self::Dpdk(settings) => {
                 dpdk_link::links(work, settings)?.map(|side| any(side, AnyLink::Dpdk))
             }
+            Self::Shm(path, others) => shm_link::links(work, path, others)?
+                .map(|side| any(side, |link| AnyLink::Shm(Box::new(link)))),
             _ => [SideLinks::new(), SideLinks::new()],
         })
     }
@@ -148,7 +184,7 @@ impl LinkChoice {
         }
         .map(|at| Ipv4Addr::from(work.addresses[at]));
         let (socket, kind): (OwnedFd, _) = match self {
-            Self::Ring | Self::Xdp(_) | Self::Dpdk(_) => return Ok(None),
+            Self::Ring | Self::Xdp(_) | Self::Dpdk(_) | Self::Shm(..) => return Ok(None),
             Self::Udp => {
                 let at = SocketAddrV4::new(own, port);
                 let socket = UdpSocket::bind(at).and_then(|socket| {

@@ -25,8 +25,10 @@ const KEY_VALUE_BYTES: u64 = 97;
 pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     let mut wrong: Vec<String> = Vec::new();
     let choice = LinkChoice::of(&job.engine);
-    let unfit = choice.as_ref().ok().and_then(|choice| choice.check(work));
-    wrong.extend(choice.err());
+    let unfit = match choice {
+        Ok(choice) => choice.check(work),
+        Err(why) => Some(why),
+    };
     let threads = work.thread_count();
     if job.clones != threads {
         wrong.push(format!(
@@ -141,7 +143,7 @@ fn sizes(work: &PacketPathWorkload) -> Vec<String> {
         ));
     }
     if work.handler == MessageHandler::KeyValue
-        && !work.echo
+        && !work.echoes()
         && (work.request_bytes.0 < KEY_VALUE_BYTES || response.0 < KEY_VALUE_BYTES)
     {
         wrong.push(format!(

@@ -1,13 +1,43 @@
 //! The words of `backend`: what carries packets.
 //!
-//! In: `ring`, `udp`, `packet:IF`, `xdp:IF,peer=IF[,mode=MODE][,queue=N]`, `dpdk:rings`, `dpdk:DEVICE+DEVICE`. Out: the link of a job with its settings; nothing for
-//! words that are none. Not here: whether the machine has the interfaces (`weir-datapath`).
+//! In: words as [`TAKES`] has them. Out: the link of a job with its settings; nothing for words that are
+//! none. Not here: whether the machine has the interfaces (`weir-datapath`).
 
 use weir_schema::{EngineChoice, Setting};
 
 /// What the words may be.
-pub(super) const TAKES: &str = "ring, udp, packet:INTERFACE, xdp:INTERFACE[,peer=INTERFACE][,mode=skb|drv|zc][,queue=N], \
-     dpdk:rings, dpdk:DEVICE[+DEVICE]";
+pub(super) const TAKES: &str = "ring, shm:PATH, udp, packet:INTERFACE, \
+     xdp:INTERFACE[,peer=INTERFACE][,mode=skb|drv|zc][,queue=N], dpdk:rings, dpdk:DEVICE[+DEVICE], \
+     verbs:ud|rc:DEVICE";
+
+/// Links by their names: how the words begin, and what they need.
+const NEEDS: [(&str, &str, &str); 7] = [
+    ("ring", "ring", "both sides in one process"),
+    ("shm", "shm:PATH", "two processes of one machine"),
+    ("udp", "udp", "addresses of the machine"),
+    ("packet", "packet:INTERFACE", "CAP_NET_RAW"),
+    (
+        "xdp",
+        "xdp:INTERFACE",
+        "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF; mode=zc: a driver with zero copy",
+    ),
+    ("dpdk", "dpdk:DEVICE", "DPDK 22.11 and libweir_dpdk.so"),
+    ("verbs", "verbs:ud|rc:DEVICE", "an RDMA device"),
+];
+
+/// What `--backend list` prints of links: each with why it is not to be had, where it is not.
+pub fn list(states: &[(&str, Option<String>)]) -> String {
+    let mut out = String::new();
+    for (name, words, needs) in NEEDS {
+        let state = states.iter().find(|(known, _)| *known == name);
+        let state = match state {
+            Some((_, Some(why))) => format!("unavailable: {why}"),
+            _ => "available".to_owned(),
+        };
+        push!(out, "{words:20} needs {needs}\n{:20} {state}\n", "");
+    }
+    out
+}
 
 /// The link that the words name.
 pub(super) fn backend(text: &str) -> Option<EngineChoice> {
@@ -19,6 +49,15 @@ pub(super) fn backend(text: &str) -> Option<EngineChoice> {
         let name = Setting::Text(interface.to_owned());
         choice.settings.insert("interface".to_owned(), name);
         return Some(choice);
+    }
+    if let Some(path) = text.strip_prefix("shm:").filter(|path| !path.is_empty()) {
+        let mut choice = EngineChoice::new("shm");
+        let path = Setting::Text(path.to_owned());
+        choice.settings.insert("path".to_owned(), path);
+        return Some(choice);
+    }
+    if let Some(words) = text.strip_prefix("verbs:") {
+        return verbs(words);
     }
     if let Some(devices) = text.strip_prefix("dpdk:") {
         let devices: Vec<&str> = devices.split('+').map(str::trim).collect();
@@ -60,6 +99,30 @@ pub(super) fn backend(text: &str) -> Option<EngineChoice> {
     Some(choice)
 }
 
+/// `rc:mlx5_0`: the transport and the device.
+fn verbs(words: &str) -> Option<EngineChoice> {
+    let (transport, device) = words.split_once(':')?;
+    if !["ud", "rc"].contains(&transport) || device.is_empty() {
+        return None;
+    }
+    let mut choice = EngineChoice::new("verbs");
+    for (name, word) in [("transport", transport), ("device", device)] {
+        let word = Setting::Text(word.to_owned());
+        choice.settings.insert(name.to_owned(), word);
+    }
+    Some(choice)
+}
+
+/// The link of a side whose configuration names a device and no backend, as the older program has it.
+pub(super) fn of_device(pcie: Option<&str>, name: Option<&str>) -> Option<EngineChoice> {
+    match (pcie, name) {
+        // Its dots stand for colons, all but the last.
+        (Some(pcie), _) => backend(&format!("dpdk:{}", pcie.replacen('.', ":", 2))),
+        (None, Some(name)) => verbs(&format!("rc:{name}")),
+        (None, None) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +146,31 @@ mod tests {
         assert_eq!(dpdk.settings["peer_device"], second);
         assert_eq!(backend("dpdk:rings").unwrap().settings.len(), 1);
         assert_eq!(backend("xdp:eth1, peer=eth2").unwrap().settings.len(), 2);
+        assert_eq!(backend("shm:/run/x").unwrap().settings.len(), 1);
+        let verbs = backend("verbs:rc:mlx5_0").unwrap();
+        assert_eq!((verbs.name.as_str(), verbs.settings.len()), ("verbs", 2));
+    }
+
+    #[test]
+    fn a_device_stands_for_a_backend() {
+        let card = of_device(Some("0000.98.00.0"), Some("mlx5_0")).unwrap();
+        let address = Setting::Text("0000:98:00.0".to_owned());
+        assert_eq!(
+            (card.name.as_str(), &card.settings["device"]),
+            ("dpdk", &address)
+        );
+        let colons = of_device(Some("0000:98:00.0"), None).unwrap();
+        assert_eq!(colons.settings["device"], address);
+        assert_eq!(of_device(None, Some("mlx5_0")), backend("verbs:rc:mlx5_0"));
+        assert_eq!(of_device(None, None), None);
+    }
+
+    #[test]
+    fn every_link_is_listed_with_what_it_needs_and_why_it_is_not_there() {
+        let text = list(&[("ring", None), ("dpdk", Some("no library".to_owned()))]);
+        assert_eq!(text.lines().count(), 14);
+        assert!(text.contains("unavailable: no library\n"), "{text}");
+        assert_eq!(text.matches(" available\n").count(), 6, "{text}");
     }
 
     #[test]
@@ -93,6 +181,10 @@ mod tests {
             "dpdk:",
             "dpdk:net_null0+net_null0",
             "dpdk:a+b+c",
+            "shm:",
+            "verbs:rc",
+            "verbs:xx:mlx5_0",
+            "verbs:ud:",
             "xdp",
             "xdp:",
             "xdp:eth1,peer=",

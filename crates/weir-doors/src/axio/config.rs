@@ -1,4 +1,4 @@
-//! Configuration files: `key : value` lines, and a line for each workload.
+//! Configuration files: `key : value` lines, and a line for each workload; or TOML (`toml_form`).
 //!
 //! In: the text of a file, `key=value` words. Out: values by key with the line of each, workloads; or
 //! everything that is wrong, each with its line. Not here: what the keys mean together (`verify`), what
@@ -9,15 +9,18 @@ use std::collections::BTreeMap;
 use weir_schema::{MOST_PATH_THREADS, PathStage};
 
 use super::keys::{KEYS, Key, KeyState};
+use super::toml_form;
 use crate::flags::nearest;
 
 /// Where something stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigPlace {
     /// The file, or `--set`.
     pub file: String,
     /// From 1; 0 where there is no line.
     pub line: usize,
+    /// From 1; 0 where it is not said.
+    pub column: usize,
 }
 
 impl std::fmt::Display for ConfigPlace {
@@ -25,7 +28,11 @@ impl std::fmt::Display for ConfigPlace {
         if self.line == 0 {
             return f.write_str(&self.file);
         }
-        write!(f, "{}:{}", self.file, self.line)
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
     }
 }
 
@@ -39,7 +46,7 @@ pub struct ConfigValue {
 }
 
 /// A workload line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadLine {
     /// Its number.
     pub id: u8,
@@ -66,6 +73,15 @@ pub struct AxioConfig {
     pub notes: Vec<String>,
 }
 
+/// What is done with a key that there is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// It is wrong.
+    Refused,
+    /// It is noted and left out.
+    Skipped,
+}
+
 /// The words of phases, in the order of a packet.
 pub(super) const PHASES: [(&str, PathStage); 6] = [
     ("TxApplication", PathStage::ApplicationTx),
@@ -77,11 +93,24 @@ pub(super) const PHASES: [(&str, PathStage); 6] = [
 ];
 
 impl AxioConfig {
-    /// Reads a file.
+    /// Reads a file, in either form.
     ///
     /// # Errors
     /// Everything that is wrong, a line for each.
     pub fn read(file: &str, text: &str) -> Result<Self, Vec<String>> {
+        let (config, wrong) = Self::read_all(file, text, Unknown::Refused);
+        if wrong.is_empty() {
+            Ok(config)
+        } else {
+            Err(wrong)
+        }
+    }
+
+    /// The same, with what could be read where something is wrong.
+    pub(super) fn read_all(file: &str, text: &str, unknown: Unknown) -> (Self, Vec<String>) {
+        if toml_form::is_toml(file, text) {
+            return toml_form::read(file, text, unknown);
+        }
         let mut config = Self::default();
         let mut wrong = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -92,16 +121,13 @@ impl AxioConfig {
             let place = ConfigPlace {
                 file: file.to_owned(),
                 line: number,
+                column: 0,
             };
-            if let Err(why) = config.take(line, &place, false) {
+            if let Err(why) = config.take(line, &place, unknown) {
                 wrong.push(format!("{place}: {why}"));
             }
         }
-        if wrong.is_empty() {
-            Ok(config)
-        } else {
-            Err(wrong)
-        }
+        (config, wrong)
     }
 
     /// Takes a `key=value` word, which replaces what a file says.
@@ -112,11 +138,12 @@ impl AxioConfig {
         let place = ConfigPlace {
             file: "--set".to_owned(),
             line: 0,
+            column: 0,
         };
         let Some((key, value)) = word.split_once('=') else {
             return Err(format!("--set {word}: expected KEY=VALUE"));
         };
-        self.take(&format!("{key} : {value}"), &place, true)
+        self.take(&format!("{key} : {value}"), &place, Unknown::Refused)
             .map_err(|why| format!("--set {word}: {why}"))
     }
 
@@ -133,27 +160,50 @@ impl AxioConfig {
         }
     }
 
-    fn take(&mut self, line: &str, place: &ConfigPlace, replaces: bool) -> Result<(), String> {
+    fn take(&mut self, line: &str, place: &ConfigPlace, unknown: Unknown) -> Result<(), String> {
         let Some((key, value)) = line.split_once(':') else {
             return Err(format!("`{line}`: expected `key : value`"));
         };
         let (key, value) = (key.trim(), value.trim());
         if key == "workload" {
             let workload = self.workload(value, place)?;
-            let earlier = self.workloads.iter().position(|one| one.id == workload.id);
-            match earlier {
-                Some(at) if replaces => self.workloads[at] = workload,
-                Some(at) => {
-                    return Err(format!(
-                        "workload: {} is there already, in line {}",
-                        workload.id, self.workloads[at].place.line
-                    ));
-                }
-                None => self.workloads.push(workload),
-            }
-            return Ok(());
+            return self.add_workload(workload);
         }
-        let known = known(key)?;
+        self.add_value(key, value, place, unknown)
+    }
+
+    /// Adds a workload; one of a word replaces that of a file.
+    pub(super) fn add_workload(&mut self, workload: WorkloadLine) -> Result<(), String> {
+        let earlier = self.workloads.iter().position(|one| one.id == workload.id);
+        match earlier {
+            Some(at) if workload.place.line == 0 => self.workloads[at] = workload,
+            Some(at) => {
+                return Err(format!(
+                    "workload: {} is there already, in line {}",
+                    workload.id, self.workloads[at].place.line
+                ));
+            }
+            None => self.workloads.push(workload),
+        }
+        Ok(())
+    }
+
+    /// Adds a value; one of a word replaces that of a file.
+    pub(super) fn add_value(
+        &mut self,
+        key: &str,
+        value: &str,
+        place: &ConfigPlace,
+        unknown: Unknown,
+    ) -> Result<(), String> {
+        let known = match known(key) {
+            Ok(known) => known,
+            Err(why) if unknown == Unknown::Skipped => {
+                self.notes.push(format!("{place}: {why}; it is left out"));
+                return Ok(());
+            }
+            Err(why) => return Err(why),
+        };
         if let KeyState::Refused(why) = known.state {
             return Err(format!("{key}: {why}"));
         }
@@ -164,7 +214,7 @@ impl AxioConfig {
             ));
         }
         let earlier = self.values.get(known.name);
-        if let Some(earlier) = earlier.filter(|_| !replaces) {
+        if let Some(earlier) = earlier.filter(|_| place.line > 0) {
             return Err(format!(
                 "{key}: it is there already, in line {}",
                 earlier.place.line
@@ -206,7 +256,8 @@ impl AxioConfig {
         })
     }
 
-    fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
+    /// The phase of a word.
+    pub(super) fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
         let exact = PHASES.iter().find(|(name, _)| *name == word);
         if let Some((_, stage)) = exact {
             return Ok(*stage);
@@ -240,7 +291,7 @@ fn known(key: &str) -> Result<&'static Key, String> {
 }
 
 /// A line without what follows a `#` that stands first or after a blank.
-fn without_comment(line: &str) -> &str {
+pub(super) fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, letter) in line.char_indices() {
         if letter == '#' && before.is_whitespace() {

@@ -26,6 +26,17 @@ pub const FLAGS: &[Flag] = &[
         "Replace a value of the configuration",
     )
     .repeats(),
+    Flag::with_value(
+        "backend",
+        "WORDS",
+        CONFIG,
+        "What carries packets (backend : WORDS); list: what this machine has",
+    ),
+    Flag::switch(
+        "lenient",
+        CONFIG,
+        "Note keys that there are not and leave them out",
+    ),
     Flag::switch(
         "loopback",
         SIDES,
@@ -48,6 +59,20 @@ pub const FLAGS: &[Flag] = &[
     )
     .letter('v'),
     Flag::switch("print", LOOK, "Print the tunable numbers").letter('p'),
+    Flag::with_value(
+        "peer",
+        "FILE",
+        LOOK,
+        "With -v: the configuration of the other side, which has to fit",
+    ),
+    Flag::with_value(
+        "as",
+        "FORM",
+        LOOK,
+        "With `show`: the form of the configuration",
+    )
+    .choices(&["axio", "toml"])
+    .default("axio"),
     Flag::switch("show-plan", LOOK, "Print the plan as JSON and run nothing"),
     Flag::with_value(
         "diagnose",

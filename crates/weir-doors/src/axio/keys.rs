@@ -20,6 +20,8 @@ pub enum KeyState {
     Works,
     /// Read and checked; it has nothing to act on, for this reason.
     WithoutEffect(&'static str),
+    /// Without `backend` it says what carries packets of one side.
+    WithoutBackend,
     /// Refused, for this reason.
     Refused(&'static str),
 }
@@ -37,6 +39,13 @@ impl Key {
     const fn idle(self, why: &'static str) -> Self {
         Self {
             state: KeyState::WithoutEffect(why),
+            ..self
+        }
+    }
+
+    const fn without_backend(self) -> Self {
+        Self {
+            state: KeyState::WithoutBackend,
             ..self
         }
     }
@@ -113,8 +122,18 @@ pub const KEYS: &[Key] = &[
         "of this side; of both, the client",
     ),
     key("remote_mac", "six bytes", "of the other side"),
-    key("device_pcie", "a PCIe address", "the device").idle(NO_DEVICE),
-    key("device_name", "a name", "the verbs device").idle(NO_DEVICE),
+    key(
+        "device_pcie",
+        "a PCIe address, as 0000:98:00.0",
+        "of a side without backend: the device of its link by DPDK",
+    )
+    .without_backend(),
+    key(
+        "device_name",
+        "a name",
+        "of a side without backend and device_pcie: the verbs device",
+    )
+    .without_backend(),
     key("role", "loopback, server, client", "what this run is"),
     key("backend", super::backend::TAKES, "what carries packets"),
     key(
@@ -223,8 +242,7 @@ pub const KEYS: &[Key] = &[
         "bytes, 8 to 4g",
         "of it, what M_APP touches per packet",
     ),
-    key("hugepages", "auto, 2M, 1G, off", "pages of the pools")
-        .refused("pools are made of plain pages yet; leave it out"),
+    key("hugepages", "auto, 2M, 1G, off", "pages of the pools"),
     key("udp_port_base", "1 to 65000", "UDP port of workspace 0"),
     key(
         "mgmt_port",

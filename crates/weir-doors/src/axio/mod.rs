@@ -9,13 +9,16 @@ mod config;
 mod flags;
 mod keys;
 mod line_rate_table;
+mod look;
 pub mod output;
+mod peer_file;
 mod plan;
 mod role;
 mod search;
 mod server;
 #[cfg(test)]
 mod tests;
+mod toml_form;
 mod tools;
 mod traffic;
 mod verify;
@@ -23,12 +26,15 @@ mod verify;
 use clap::Command;
 use weir_schema::{Job, PacketPathWorkload, PathSide, Plan, Workload};
 
+pub use backend::list as backend_list;
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
 pub use flags::FLAGS;
 pub use keys::{KEYS, Key, KeyState};
 pub use search::{NetworkTest, SearchGoal, SearchWay, TrafficSearch};
-pub use verify::Findings;
+pub use verify::{Findings, MachineFacts};
 
+use self::config::Unknown;
+use self::look::{Look, look, notes_of};
 use self::role::AxioRole;
 use crate::door::{Door, DoorLink};
 use crate::flags::{Standing, command, nearest, refuse_result_files};
@@ -52,9 +58,11 @@ pub const DOOR: Door = Door {
 pub const HELP: &str = include_str!("help.md");
 
 /// Words that may stand first.
-const VERBS: [&str; 6] = [
+const VERBS: [&str; 8] = [
     "run",
     "verify",
+    "show",
+    "selftest",
     "tools",
     search::LOSS_RATES,
     search::NETWORK_TESTS,
@@ -76,6 +84,8 @@ pub struct AxioEnvironment<'a> {
     pub file: &'a dyn Fn(&str) -> Result<String, String>,
     /// A variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// What the verifier looks at of the machine.
+    pub machine: &'a dyn Fn() -> MachineFacts,
 }
 
 /// What the words ask for.
@@ -101,6 +111,10 @@ pub enum Action {
         /// Its words.
         words: Vec<String>,
     },
+    /// Print which backends this machine has ([`backend_list`]).
+    Backends,
+    /// Measure what timing the stages costs, in runs of their own, and print it.
+    SelfTest,
     /// A run.
     Run(Box<AxioRun>),
 }
@@ -148,28 +162,26 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     };
     let given = GivenFlags::of_matches(FLAGS, &matches);
     refuse_unavailable(&given)?;
+    if given.is("backend", "list") {
+        return Ok(Action::Backends);
+    }
+    if verb == "selftest" {
+        return Ok(Action::SelfTest);
+    }
+    if given.has("peer") && verb != "verify" && !given.has("verify") {
+        return Err(Refusal::usage("--peer acts only with `verify` or -v"));
+    }
     let search = search::of_words(verb, &given)?;
     let is_tool = verb == "tools";
     if tools::has_own(&given, is_tool)? && given.has("list-packages") {
         return Ok(tools::packages());
     }
-    let only_looks = is_tool || verb == "verify" || given.has("verify") || given.has("print");
+    let only_looks =
+        is_tool || verb == "verify" || verb == "show" || given.has("verify") || given.has("print");
     let Some((name, text)) = source(&given, environment)? else {
         return no_file(only_looks);
     };
-    let refused = |wrong: Vec<String>| {
-        let lines = wrong.iter().map(|why| format!("error: {why}\n"));
-        Refusal::new(USAGE, lines.collect::<String>())
-    };
-    let mut config = AxioConfig::read(&name, &text).map_err(refused)?;
-    for (_, word) in given.iter().filter(|(flag, _)| flag.name == "set") {
-        config.set(word).map_err(Refusal::usage)?;
-    }
-    if let Some(which) = given.text("stage-timing") {
-        config
-            .set(&format!("stage_timing={which}"))
-            .map_err(Refusal::usage)?;
-    }
+    let (config, wrong) = configuration(&given, &name, &text)?;
     let role = if only_looks {
         // What is only looked at needs none.
         Ok(AxioRole::Loopback)
@@ -178,13 +190,23 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     };
     // What is wrong with a value is said before that the role is missing.
     let supposed = role.as_ref().map_or(AxioRole::Loopback, |role| *role);
-    let mut asked = plan::workload(&config, supposed).map_err(refused)?;
+    let mut asked = all_right(&name, wrong, plan::workload(&config, supposed))?;
     role?;
+    if verb == "show" {
+        return Ok(look::show(&config, given.text("as")));
+    }
+    let asked_look = Look {
+        given: &given,
+        environment,
+        config: &config,
+        prints: given.has("print"),
+        verifies: verb == "verify",
+    };
     if tools::has_own(&given, is_tool)? {
-        return Ok(tools::carry_out(&given, &name, &config));
+        return tools::carry_out(&asked_look, &name);
     }
     if only_looks {
-        return Ok(look(&config, given.has("print"), verb == "verify", &given));
+        return look(&asked_look);
     }
     if let Some(percent) = given.text("inject-loss") {
         asked.work.dropped_per_million = per_million(percent)?;
@@ -208,9 +230,55 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         Some(search) => notes.extend(search.notes(&config)),
         None => notes.extend(idle_line_rate(&config)),
     }
+    let machine = (environment.machine)();
+    notes.extend(verify::beyond_machine(&config, &asked, &machine));
     notes.extend(waiting_note(&asked.work));
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
+}
+
+/// The configuration with the values of words; and what is wrong with its lines.
+fn configuration(
+    given: &GivenFlags,
+    name: &str,
+    text: &str,
+) -> Result<(AxioConfig, Vec<String>), Refusal> {
+    let unknown = if given.has("lenient") {
+        Unknown::Skipped
+    } else {
+        Unknown::Refused
+    };
+    let (mut config, wrong) = AxioConfig::read_all(name, text, unknown);
+    for (_, word) in given.iter().filter(|(flag, _)| flag.name == "set") {
+        config.set(word).map_err(Refusal::usage)?;
+    }
+    for (flag, key) in [("stage-timing", "stage_timing"), ("backend", "backend")] {
+        if let Some(value) = given.text(flag) {
+            let set = config.set(&format!("{key}={value}"));
+            set.map_err(Refusal::usage)?;
+        }
+    }
+    Ok((config, wrong))
+}
+
+/// What was read; or all that is wrong with lines and values, in one pass.
+fn all_right<T>(
+    name: &str,
+    mut wrong: Vec<String>,
+    read: Result<T, Vec<String>>,
+) -> Result<T, Refusal> {
+    let place = format!("{name}:");
+    let found = match read {
+        Ok(read) if wrong.is_empty() => return Ok(read),
+        Ok(_) => Vec::new(),
+        Err(found) => found,
+    };
+    // Of lines that could not be read it is not known what they would have said.
+    let is_sure = |why: &String| wrong.is_empty() || why.starts_with(&place);
+    let found: Vec<String> = found.into_iter().filter(is_sure).collect();
+    wrong.extend(found);
+    let lines = wrong.iter().map(|why| format!("error: {why}\n"));
+    Err(Refusal::new(USAGE, lines.collect::<String>()))
 }
 
 /// What is said where no file is named: by a verb that only looks, as the older tools do.
@@ -368,48 +436,6 @@ fn source(
     }
 }
 
-/// `-v` and `-p`.
-fn look(config: &AxioConfig, prints: bool, verifies: bool, given: &GivenFlags) -> Action {
-    let numbers = plan::tunable(config);
-    let mut out = String::new();
-    if prints {
-        out += &plan::tunable_lines(&numbers);
-    }
-    let (mut err, mut code) = (String::new(), 0);
-    for note in notes_of(config) {
-        push!(err, "note: {note}\n");
-    }
-    if verifies || given.has("verify") {
-        let found = verify::verify(config, &numbers);
-        for warning in &found.warnings {
-            push!(err, "warning: {warning}\n");
-            code = code.max(u8::from(given.has("strict")));
-        }
-        if let Some(why) = found.broken {
-            push!(err, "{why}\n");
-            code = 1;
-        } else {
-            push!(out, "{}\n", verify::PASSED);
-        }
-    }
-    Action::Print { out, err, code }
-}
-
-/// What the configuration says that has nothing to act on, and what was read otherwise than written.
-fn notes_of(config: &AxioConfig) -> Vec<String> {
-    let idle = KEYS.iter().filter_map(|key| match key.state {
-        KeyState::WithoutEffect(why) => {
-            let value = config.values.get(key.name)?;
-            Some(format!(
-                "{}: {}: without effect: {why}",
-                value.place, key.name
-            ))
-        }
-        _ => None,
-    });
-    config.notes.iter().cloned().chain(idle).collect()
-}
-
 /// A share of a hundred as one of a million.
 fn per_million(text: &str) -> Result<u32, Refusal> {
     let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
@@ -447,6 +473,8 @@ fn builder() -> Command {
     command("weir axio", FLAGS)
         .about("Messages in packets through stages of threads, as the Axio emulator")
         .after_help(HELP)
-        .override_usage("weir axio [run|verify|tools|ndr|rfc2544|linerate] [OPTIONS]")
+        .override_usage(
+            "weir axio [run|verify|show|selftest|tools|ndr|rfc2544|linerate] [OPTIONS]",
+        )
         .no_binary_name(true)
 }

@@ -5,7 +5,7 @@
 
 use weir_schema::{
     JobResult, PacketPathOutcome, PacketPathWorkload, PathIteration, PathSide, PathThread, Plan,
-    RequestSizeCount, RunResult, StageFigures,
+    PoolPages, RequestSizeCount, RunResult, StageFigures,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -356,6 +356,17 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     out += &latency_line(&threads, work);
     if let Some(in_use) = done.buffers_in_use {
         push!(out, "pool in use {in_use}\n");
+    }
+    if let Some(pages) = done.pool_pages {
+        let pages = match pages {
+            PoolPages::TwoMiB => "2 MiB",
+            PoolPages::OneGiB => "1 GiB",
+            PoolPages::Transparent | PoolPages::Auto => {
+                "4 KiB, or 2 MiB where the kernel gives them"
+            }
+            PoolPages::Off => "4 KiB",
+        };
+        push!(out, "pages of pools: {pages}\n");
     }
     let timing = match work.timed_pass {
         0 => "off".to_owned(),

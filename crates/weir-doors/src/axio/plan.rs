@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use weir_schema::{
-    EngineChoice, IdlePolicy, Job, MessageHandler, PacketPathWorkload, PacketStream, PathGroup,
-    PathSide, Placement, Plan, StageBatches,
+    EngineChoice, IdlePolicy, Job, MessageHandler, PacketHandler, PacketPathWorkload, PacketStream,
+    PathGroup, PathSide, Placement, Plan, PoolPages, StageBatches,
 };
 use weir_units::{Bytes, Nanos};
 
-use super::backend::backend;
+use super::backend::{TAKES, backend, of_device};
 use super::config::AxioConfig;
 use super::keys::{KEYS, TUNABLE};
 use super::role::AxioRole;
 use super::traffic::{self, LineRate};
 
 /// Handlers by their words, with the sizes that requests and responses have unless something is said.
-pub(super) const HANDLERS: [(&str, MessageHandler, u64, u64); 8] = [
+pub(super) const HANDLERS: &[(&str, MessageHandler, u64, u64)] = &[
     ("Empty", MessageHandler::Discard, 22, 22),
     ("T_APP", MessageHandler::Fill, 982, 22),
     ("L_APP", MessageHandler::Same, 86, 86),
@@ -28,6 +28,12 @@ pub(super) const HANDLERS: [(&str, MessageHandler, u64, u64); 8] = [
     ("FS_READ", MessageHandler::FileRead, 22, 102_400),
     ("KV", MessageHandler::KeyValue, 97, 97),
     ("FileDecompress", MessageHandler::Inflate, 2 << 20, 22),
+];
+
+/// Packet handlers by their words.
+pub(super) const PACKET_HANDLERS: &[(&str, PacketHandler)] = &[
+    ("Empty", PacketHandler::None),
+    ("Echo", PacketHandler::Echo),
 ];
 
 /// What the reference has where a file says nothing.
@@ -214,8 +220,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     messages(&mut values, &mut work);
     limits(&mut values, &mut work);
     let line = traffic(&mut values, &mut work);
-    let engine = values.read("backend", backend);
-    let engine = engine.unwrap_or_else(|| EngineChoice::new("ring"));
+    let engine = link(&mut values, role);
     addresses(&mut values, &engine, &mut work);
     if config.workloads.is_empty() {
         values.wrong.push("there is no workload line".to_owned());
@@ -232,6 +237,24 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     } else {
         Err(wrong)
     }
+}
+
+/// What carries packets: `backend`; of both sides rings; of one side its device.
+fn link(values: &mut Values<'_>, role: AxioRole) -> EngineChoice {
+    let config = values.config;
+    if config.text("backend").is_some() {
+        let read = values.read("backend", backend);
+        return read.unwrap_or_else(|| EngineChoice::new("ring"));
+    }
+    if role.side().is_none() {
+        return EngineChoice::new("ring");
+    }
+    let device = of_device(config.text("device_pcie"), config.text("device_name"));
+    device.unwrap_or_else(|| {
+        let why = format!("backend: it is missing: a side alone has no ring (valid: {TAKES})");
+        values.wrong.push(why);
+        EngineChoice::new("ring")
+    })
 }
 
 fn streams(config: &AxioConfig) -> Vec<PacketStream> {
@@ -270,12 +293,9 @@ fn messages(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     let (_, handler, request, response) =
         *values.read("msg_handler", handler).unwrap_or(&HANDLERS[1]);
     work.handler = handler;
-    let echo = |text: &str| match text {
-        "Empty" => Some(false),
-        "Echo" => Some(true),
-        _ => None,
-    };
-    work.echo = values.read("pkt_handler", echo).unwrap_or(false);
+    let handler = |text: &str| PACKET_HANDLERS.iter().find(|(name, _)| *name == text);
+    let found = values.read("pkt_handler", handler);
+    work.packet_handler = found.map_or(PacketHandler::None, |(_, handler)| *handler);
     work.request_bytes = values.bytes("req_size", 16, 64 << 20, request);
     work.response_bytes = values.bytes("resp_size", 16, 64 << 20, response);
     let rule = |text: &str| match text {
@@ -317,6 +337,16 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
         })
     };
     work.idle = values.read("idle", idle).unwrap_or_default();
+    let pages = |text: &str| {
+        Some(match text {
+            "auto" => PoolPages::Auto,
+            "2M" => PoolPages::TwoMiB,
+            "1G" => PoolPages::OneGiB,
+            "off" => PoolPages::Off,
+            _ => return None,
+        })
+    };
+    work.pool_pages = values.read("hugepages", pages).unwrap_or_default();
 }
 
 /// How many messages, of which sizes, how fast; the rate of the line.
@@ -367,7 +397,7 @@ fn mix(values: &mut Values<'_>, frames: &[u64], work: &mut PacketPathWorkload) {
 }
 
 fn addresses(values: &mut Values<'_>, engine: &EngineChoice, work: &mut PacketPathWorkload) {
-    if engine.name == "udp" && work.side.is_none() {
+    if engine.name == "shm" || engine.name == "udp" && work.side.is_none() {
         work.addresses = [[127, 0, 0, 1], [127, 0, 0, 2]];
     }
     if engine.name == "packet" || engine.name == "xdp" && work.side.is_some() {

@@ -3,7 +3,8 @@
 //! In: given flags. Out: what is printed, or the words of `weir diagnose` or `weir tune`. Not here: `-v` and
 //! `-p` alone, which every verb takes.
 
-use super::{Action, AxioConfig, look};
+use super::look::{Look, look};
+use super::{Action, AxioConfig};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -55,7 +56,11 @@ pub(super) fn has_own(given: &GivenFlags, is_tool: bool) -> Result<bool, Refusal
 }
 
 /// What the tools alone do with a configuration. `-v`, and `-p` of a search, come first.
-pub(super) fn carry_out(given: &GivenFlags, file: &str, config: &AxioConfig) -> Action {
+///
+/// # Errors
+/// As [`look`].
+pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Action, Refusal> {
+    let (given, config) = (asked.given, asked.config);
     let elsewhere = if let Some(trials) = given.text("tune") {
         tune(given, config, (file, trials))
     } else {
@@ -63,10 +68,15 @@ pub(super) fn carry_out(given: &GivenFlags, file: &str, config: &AxioConfig) -> 
     };
     let (verb, words) = match elsewhere {
         Ok(elsewhere) => elsewhere,
-        Err(why) => return error(why),
+        Err(why) => return Ok(error(why)),
     };
     let is_figure = verb == DIAGNOSE;
-    match look(config, given.has("print") && !is_figure, false, given) {
+    let asked = Look {
+        prints: asked.prints && !is_figure,
+        verifies: false,
+        ..*asked
+    };
+    Ok(match look(&asked)? {
         Action::Print { out, err, code: 0 } => Action::Elsewhere {
             out,
             err,
@@ -74,7 +84,7 @@ pub(super) fn carry_out(given: &GivenFlags, file: &str, config: &AxioConfig) -> 
             words,
         },
         other => other,
-    }
+    })
 }
 
 /// What `-i` prints.

@@ -3,9 +3,15 @@
 //! In: a configuration. Out: the first rule of the older verifier that is broken, in its words; what weir
 //! adds. Not here: values that a key does not take (`plan`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::config::AxioConfig;
+use weir_schema::{PathSide, PoolPages};
+
+use super::config::{AxioConfig, PHASES, WorkloadLine};
+use super::plan::AxioWork;
+
+/// Bytes of a buffer of a pool.
+const BUFFER_BYTES: u64 = 2304;
 
 /// What the verifier finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +20,15 @@ pub struct Findings {
     pub broken: Option<String>,
     /// What runs, but not as meant.
     pub warnings: Vec<String>,
+}
+
+/// What the verifier looks at of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MachineFacts {
+    /// Memory nodes and their CPUs that this process may use; none where nothing is known.
+    pub nodes: Vec<(u32, usize)>,
+    /// Free huge pages of 2 MiB and of 1 GiB.
+    pub free_huge_pages: [u64; 2],
 }
 
 /// The line of a configuration without findings.
@@ -63,7 +78,93 @@ fn broken(config: &AxioConfig, numbers: &BTreeMap<&'static str, u32>) -> Option<
     if !is("kDispQueueNum", counts.dispatchers) {
         return Some(format!("kDispQueueNum should be {}", counts.dispatchers));
     }
-    None
+    config.workloads.iter().find_map(shared_dispatcher)
+}
+
+/// A dispatcher that serves two groups of a workload.
+fn shared_dispatcher(workload: &WorkloadLine) -> Option<String> {
+    let mut served = BTreeSet::new();
+    let mut all = workload.dispatchers.iter().flatten();
+    let twice = all.find(|one| !served.insert(**one))?;
+    Some(format!(
+        "workload {} has dispatcher {twice} twice: each serves one group",
+        workload.id
+    ))
+}
+
+/// Phases without which a side waits for ever.
+pub(super) fn missing_phases(config: &AxioConfig, side: Option<PathSide>) -> Vec<String> {
+    let needed: &[&str] = match side {
+        Some(PathSide::Server) => &["TxDispatcher", "RXDispatcher", "RxApplication"],
+        _ => &[
+            "TxApplication",
+            "TxDispatcher",
+            "RXDispatcher",
+            "RxApplication",
+        ],
+    };
+    let mut all = Vec::new();
+    for workload in &config.workloads {
+        let has = |word: &str| {
+            let stage = PHASES.iter().find(|(name, _)| *name == word);
+            stage.is_none_or(|(_, stage)| workload.stages.contains(stage))
+        };
+        let missing = needed.iter().filter(|word| !has(word));
+        all.extend(missing.map(|word| {
+            format!(
+                "workload {} has no {word}, without which nothing flows",
+                workload.id
+            )
+        }));
+    }
+    all
+}
+
+/// What is more than the machine has.
+pub(super) fn beyond_machine(
+    config: &AxioConfig,
+    asked: &AxioWork,
+    machine: &MachineFacts,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    let nodes = asked.placement.nodes.as_deref().unwrap_or_default();
+    for node in nodes {
+        if !machine.nodes.is_empty() && machine.nodes.iter().all(|(known, _)| known != node) {
+            let there: Vec<String> = machine.nodes.iter().map(|(id, _)| id.to_string()).collect();
+            let there = there.join(", ");
+            let place = config.place_of("numa");
+            all.push(format!(
+                "{place}: this machine has no node {node} (it has {there})"
+            ));
+        }
+    }
+    let is_used = |node: u32| nodes.is_empty() || nodes.contains(&node);
+    let cpus: usize = machine
+        .nodes
+        .iter()
+        .filter(|(id, _)| is_used(*id))
+        .map(|(_, n)| n)
+        .sum();
+    let threads = asked.work.thread_count() as usize;
+    if cpus > 0 && threads > cpus {
+        all.push(format!(
+            "{threads} workspaces share {cpus} CPUs: none has one of its own"
+        ));
+    }
+    let (pages, page) = match asked.work.pool_pages {
+        PoolPages::TwoMiB => (machine.free_huge_pages[0], 2 << 20),
+        PoolPages::OneGiB => (machine.free_huge_pages[1], 1 << 30),
+        _ => return all,
+    };
+    let bytes = u64::from(asked.work.pool_buffers) * threads as u64 * BUFFER_BYTES;
+    let needed = bytes.div_ceil(page);
+    if needed > pages {
+        let place = config.place_of("hugepages");
+        all.push(format!(
+            "{place}: the pools need {needed} pages, {pages} are free"
+        ));
+    }
+    all
 }
 
 fn warnings(config: &AxioConfig) -> Vec<String> {

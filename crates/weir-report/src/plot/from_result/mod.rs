@@ -10,6 +10,7 @@ mod heat;
 mod latency;
 mod load;
 mod pairs;
+mod path_stages;
 mod spread;
 mod steps;
 mod times;
@@ -114,6 +115,7 @@ pub(crate) fn of_job(job: &JobAcross<'_, '_>) -> Vec<Plot> {
     plots.extend(heat::map(job));
     plots.extend(distribution::latencies(job));
     plots.extend(figures::of_job(job));
+    plots.extend(path_stages::times(job));
     plots.extend(pairs::matrices(job));
     plots.extend(load::depth(job));
     plots.extend(load::cpu(job));

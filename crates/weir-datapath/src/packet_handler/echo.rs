@@ -1,0 +1,24 @@
+//! Sends every packet back to where it came from.
+
+use weir_schema::PacketPathWorkload;
+
+use super::{PacketBatch, PacketWork};
+use crate::frame::turn_round;
+
+/// It needs no memory.
+#[derive(Debug)]
+pub(crate) struct Echo;
+
+impl PacketWork for Echo {
+    fn new(_: &PacketPathWorkload) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn handle(&mut self, batch: PacketBatch<'_>) {
+        for mut packet in batch.came.drain(..) {
+            turn_round(batch.pool.memory.frame_mut(&mut packet));
+            batch.back.push_back(packet);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Two configurations side by side: what of one does not go together with the other, as `--peer` says it.
+//!
+//! In: the configurations of both sides. Out: a line for each difference. Two runs find the same when they
+//! meet (`weir-datapath`); this needs neither.
+
+use weir_schema::{PacketPathWorkload, PathSide};
+
+use super::config::AxioConfig;
+use super::plan;
+use super::role::AxioRole;
+
+/// What does not go together.
+pub(super) fn differences(mine: &AxioConfig, theirs: &AxioConfig, file: &str) -> Vec<String> {
+    let is_server = mine.text("role") == Some("server") || theirs.text("role") == Some("client");
+    let (own, other) = if is_server {
+        (PathSide::Server, PathSide::Client)
+    } else {
+        (PathSide::Client, PathSide::Server)
+    };
+    let read = |config: &AxioConfig, side| plan::workload(config, AxioRole::Alone(side));
+    let (mine_read, theirs_read) = match (read(mine, own), read(theirs, other)) {
+        (Ok(mine), Ok(theirs)) => (mine, theirs),
+        (_, Err(wrong)) => return wrong,
+        // What is wrong with the own one is said elsewhere.
+        (Err(_), _) => return Vec::new(),
+    };
+    let (a, b) = (&mine_read.work, &theirs_read.work);
+    let mut all = numbers(a, b, file);
+    if mine_read.engine.name != theirs_read.engine.name {
+        all.push(format!(
+            "backend is {} here and {} in {file}",
+            mine_read.engine.name, theirs_read.engine.name
+        ));
+    }
+    all.extend(streams(a, b, file, "here"));
+    all.extend(streams(b, a, "here", file));
+    all.extend(addresses(mine, theirs, file));
+    let (client, server) = if is_server { (b, a) } else { (a, b) };
+    let (window, batch) = (client.in_flight, server.batches.application_rx);
+    if window > 0 && client.messages_per_s == 0 && batch > window {
+        all.push(format!(
+            "inflight {window} (client) is smaller than kAppRxMsgBatchSize {batch} (server): the pipeline \
+             would stop"
+        ));
+    }
+    all
+}
+
+/// Keys whose values both sides have to have.
+fn numbers(a: &PacketPathWorkload, b: &PacketPathWorkload, file: &str) -> Vec<String> {
+    type Number = (&'static str, fn(&PacketPathWorkload) -> String);
+    const NUMBERS: [Number; 9] = [
+        ("req_size", |work| work.request_bytes.0.to_string()),
+        ("resp_size", |work| work.whole_response().0.to_string()),
+        ("mtu", |work| work.packet_bytes.to_string()),
+        ("udp_port_base", |work| work.first_port.to_string()),
+        ("mgmt_port", |work| work.management_port.to_string()),
+        ("iteration", |work| work.iterations.to_string()),
+        ("duration", |work| work.duration_ns.to_string()),
+        ("rate", |work| work.messages_per_s.to_string()),
+        ("pkt_handler", |work| format!("{:?}", work.packet_handler)),
+    ];
+    let other = NUMBERS.iter().filter(|(_, of)| of(a) != of(b));
+    let line = |(key, of): &Number| format!("{key} is {} here and {} in {file}", of(a), of(b));
+    other.map(line).collect()
+}
+
+/// Streams of one side that the other has not, and dispatchers that are sent to and are not there.
+fn streams(a: &PacketPathWorkload, b: &PacketPathWorkload, there: &str, here: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let dispatchers = b.dispatchers();
+    for stream in &a.streams {
+        let id = stream.id;
+        if !b.streams.iter().any(|other| other.id == id) {
+            all.push(format!("workload {id} of {here} is not in {there}"));
+        }
+        let absent = stream
+            .peers
+            .iter()
+            .filter(|peer| !dispatchers.contains(peer));
+        all.extend(absent.map(|peer| {
+            format!("workload {id} of {here} sends to {peer}, which is no dispatcher of {there}")
+        }));
+    }
+    all
+}
+
+/// Addresses that are not those that the other side says of itself.
+fn addresses(mine: &AxioConfig, theirs: &AxioConfig, file: &str) -> Vec<String> {
+    let plain = |text: &str| text.to_ascii_lowercase().replace('.', ":");
+    let mut all = Vec::new();
+    for (own, other) in [
+        ("local_ip", "remote_ip"),
+        ("remote_ip", "local_ip"),
+        ("local_mac", "remote_mac"),
+        ("remote_mac", "local_mac"),
+    ] {
+        if let (Some(a), Some(b)) = (mine.text(own), theirs.text(other))
+            && plain(a) != plain(b)
+        {
+            all.push(format!("{own} is {a} here, and {other} {b} in {file}"));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> AxioConfig {
+        AxioConfig::read("c", text).unwrap()
+    }
+
+    const CLIENT: &str = "role : client\nbackend : udp\nlocal_ip : 10.0.0.1\nremote_ip : 10.0.0.2\n\
+        local_mac : 02.00.00.00.00.01\n\
+        workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
+
+    #[test]
+    fn sides_that_fit_have_no_differences_and_others_are_told_by_their_keys() {
+        let server = "role : server\nbackend : udp\nlocal_ip : 10.0.0.2\nremote_ip : 10.0.0.1\n\
+            remote_mac : 02:00:00:00:00:01\n\
+            workload : 1 : TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
+        let said = |more: &str| {
+            let mut other = config(server);
+            for word in more.split_whitespace() {
+                other.set(word).unwrap();
+            }
+            differences(&config(CLIENT), &other, "s").join("\n")
+        };
+        assert_eq!(said(""), "");
+        for (change, why) in [
+            ("req_size=100", "req_size is 982 here and 100 in s"),
+            ("duration=2", "duration is 1 s here and 2 s in s"),
+            ("pkt_handler=Echo", "pkt_handler is None here and Echo in s"),
+            ("backend=ring", "backend is udp here and ring in s"),
+            (
+                "local_ip=10.0.0.3",
+                "remote_ip is 10.0.0.2 here, and local_ip 10.0.0.3 in s",
+            ),
+            (
+                "remote_mac=1:2:3:4:5:6",
+                "local_mac is 02.00.00.00.00.01 here, and remote_mac 1:2:3:4:5:6 in s",
+            ),
+            ("kAppRxMsgBatchSize=512", ""),
+            (
+                "workload=2:TxDispatcher,RXDispatcher,RxApplication:7:1:1",
+                "workload 2 of s is not in here",
+            ),
+            (
+                "workload=1:TxDispatcher,RXDispatcher,RxApplication:0:3:3",
+                "workload 1 of here sends to 0, which is no dispatcher of s",
+            ),
+        ] {
+            let said = said(change);
+            assert!(said.contains(why), "{change}: {said}");
+            assert_eq!(said.is_empty(), why.is_empty(), "{change}: {said}");
+        }
+        let mut small = config(CLIENT);
+        small.set("inflight=16").unwrap();
+        let said = differences(&small, &config(server), "s").join("\n");
+        assert!(
+            said.contains("inflight 16 (client) is smaller than kAppRxMsgBatchSize 32 (server)")
+        );
+        // The other way round the same is found.
+        let said = differences(&config(server), &small, "s").join("\n");
+        assert!(said.contains("inflight 16 (client)"), "{said}");
+    }
+}

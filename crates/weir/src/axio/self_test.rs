@@ -1,0 +1,150 @@
+//! `weir axio selftest`: what timing the stages costs on this machine.
+//!
+//! In: nothing. Out: processor time per message with stages timed in every pass, in one of eight, and not at
+//! all; each in runs of their own that take turns, so that what changes with time is no advantage to one of
+//! them. It judges nothing: the figure depends on the machine and on what else that does.
+
+use std::fmt;
+use std::process::{Command, Stdio};
+
+use weir_doors::Refusal;
+use weir_schema::{Outcome, PacketPathOutcome, PathSide, RunResult};
+use weir_sys::child;
+
+use crate::{Outcome as Exit, output};
+
+/// Runs of each.
+const ROUNDS: usize = 5;
+/// Which passes are timed.
+const TIMINGS: [&str; 3] = ["off", "1/8", "all"];
+/// What a run is, besides.
+const WORDS: [&str; 13] = [
+    "axio",
+    "--example",
+    "scan",
+    "--format",
+    "json",
+    "--history",
+    "off",
+    "--set",
+    "iteration=1",
+    "--set",
+    "duration=0.3",
+    "--set",
+    "stall_timeout=30",
+];
+
+/// What a run came to.
+struct Trial {
+    /// Processor time per message that came back, in nanoseconds.
+    cpu_ns: f64,
+    /// Of a read of the clock.
+    clock_read_ns: f64,
+}
+
+/// Measures and prints.
+pub(super) fn run() -> Exit {
+    let mut trials: [Vec<Trial>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        for (all, timing) in trials.iter_mut().zip(TIMINGS) {
+            all.push(trial(timing)?);
+        }
+    }
+    let [off, some, all] = trials.map(|trials| Spread::of(&trials));
+    let more = |timed: &Spread| (timed.middle / off.middle - 1.0) * 100.0;
+    let mut text = format!(
+        "processor time per message and its answer, both sides, batches of 32: median of {ROUNDS} runs\n\
+         stage timing off {off}\n\
+         stage timing 1/8 {some} ({:+.1} %)\n\
+         stage timing all {all} ({:+.1} %)\n\
+         a read of the clock takes {:.1} ns\n",
+        more(&some),
+        more(&all),
+        all.clock_read_ns,
+    );
+    text += &if all.lowest > off.highest {
+        format!("Timing every pass costs {:.1} % here.\n", more(&all))
+    } else {
+        "Timing every pass costs less than runs differ from each other here.\n".to_owned()
+    };
+    Ok(u8::from(!output::print(&text)))
+}
+
+/// Runs of a kind together, in nanoseconds.
+struct Spread {
+    lowest: f64,
+    middle: f64,
+    highest: f64,
+    clock_read_ns: f64,
+}
+
+impl Spread {
+    fn of(trials: &[Trial]) -> Self {
+        let mut times: Vec<f64> = trials.iter().map(|trial| trial.cpu_ns).collect();
+        times.sort_by(f64::total_cmp);
+        let at = |place: usize| times.get(place).copied().unwrap_or(0.0);
+        Self {
+            lowest: at(0),
+            middle: at(times.len() / 2),
+            highest: at(times.len().saturating_sub(1)),
+            clock_read_ns: trials.first().map_or(0.0, |trial| trial.clock_read_ns),
+        }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (low, high) = (self.lowest, self.highest);
+        write!(f, "{:8.1} ns, {low:.1} to {high:.1}", self.middle)
+    }
+}
+
+/// A run in a process of its own.
+fn trial(timing: &str) -> Result<Trial, Refusal> {
+    let program = std::env::current_exe().map_err(Refusal::lacks)?;
+    let mut command = Command::new(program);
+    command.args(WORDS).args(["--stage-timing", timing]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut running = command.spawn().map_err(Refusal::lacks)?;
+    let text = running.stdout.take().map(std::io::read_to_string);
+    let ended = child::wait(&running).map_err(Refusal::lacks)?;
+    if !ended.status.success() {
+        return Err(failed(format!(
+            "with stage timing {timing} it ended with {}",
+            ended.status
+        )));
+    }
+    let text = text.transpose().map_err(failed)?.unwrap_or_default();
+    let result = RunResult::from_json(&text).map_err(failed)?;
+    let mut outcomes = result
+        .groups
+        .iter()
+        .flat_map(|group| &group.jobs)
+        .map(|job| &job.outcome);
+    let done = outcomes.find_map(|outcome| match outcome {
+        Outcome::PacketPath(done) => Some(done.as_ref()),
+        _ => None,
+    });
+    let done = done.ok_or_else(|| failed("no packet path was measured"))?;
+    let messages = answered(done);
+    if messages == 0 {
+        return Err(failed("no message came back"));
+    }
+    let cpu = (ended.user.0 + ended.system.0) as f64;
+    Ok(Trial {
+        cpu_ns: cpu / messages as f64,
+        clock_read_ns: done.clock_read_ns,
+    })
+}
+
+fn failed(why: impl std::fmt::Display) -> Refusal {
+    Refusal::new(1, format!("error: a run of the self-test failed: {why}"))
+}
+
+/// Packets that the client has back: a message is one.
+fn answered(done: &PacketPathOutcome) -> u64 {
+    done.sum(PathSide::Client, |thread| thread.application_rx.packets)
+}
