@@ -139,6 +139,26 @@ fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
 }
 
 #[test]
+fn a_master_that_is_killed_or_stopped_has_failed_and_nobody_waits_for_it() {
+    for (signal, duration, why) in [
+        (Signal::KILL, "100s", "the server closed the connection"),
+        (Signal::STOP, "2s", "it says nothing any more"),
+    ] {
+        let stage = Stage::new();
+        let master = Server::start(&stage, "--rank 0");
+        let called = Server::start(&stage, "--rank 1");
+        let alone = called.descriptors();
+        let words = format!("selftest -u --path . -e 1:0 -m 0:0 -s 0 --duration {duration}");
+        let client = Running::start(stage.weir(&split(&words)));
+        until("it has been ordered", || called.descriptors() > alone);
+        master.signal(signal);
+        let said = client.end().code(1);
+        let said = said.out("Master Endpoint 0:0 FAILED: ").out(why);
+        assert!(!said.err.contains("did not come back"), "{said}");
+    }
+}
+
+#[test]
 fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
     over_both(|transport| {
         let stage = Stage::new();

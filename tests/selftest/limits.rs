@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::faults::connected;
 use crate::servers::{Server, self_test, split};
 use crate::serving::{serve, table};
-use crate::stage::{Stage, until};
+use crate::stage::{Stage, skip, until};
 
 #[test]
 fn a_server_without_room_for_connections_is_none_that_is_gone() {
@@ -66,6 +66,48 @@ fn memory_that_is_not_there_is_refused_before_any_of_it_is_touched() {
     own.err("1000000 RPCs at once, each with a buffer of 1048576000 bytes, take ");
     let servers = self_test(&stage, "-e 0:0 -s 'b4000m 0' -i 200 -r 200").code(3);
     servers.err("the server's buffers for a session take 838860800000 bytes");
+}
+
+#[test]
+fn so_many_at_once_that_there_is_no_memory_for_them_are_refused() {
+    let facts = fs::read_to_string("/proc/meminfo").unwrap();
+    let line = facts.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kib = line.unwrap().trim().trim_end_matches(" kB");
+    if kib.parse::<u64>().unwrap() >= 256 << 20 {
+        return skip("so many RPCs at once", "this machine has memory for them");
+    }
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--rank 0");
+    for to in ["--transport null", "-u --path .", "-u --path . -m 0:0"] {
+        let words = "-e 0:0 -s 0 -i 1073741824 -r 1073741824 --duration 1 --history off";
+        let refused = stage.say(&split(&format!("selftest {words} {to}"))).code(3);
+        refused.err("1073741824 RPCs at once take 274877906944 bytes, and that machine has ");
+    }
+}
+
+#[test]
+fn a_thread_without_an_rpc_at_once_has_none_to_send() {
+    let stage = Stage::new();
+    let words = "selftest --transport null -e 0:0 -s 0 --threads 4 -i 2 -r 1000 --history off";
+    let said = stage.say(&split(words)).code(0).out("RPC Failures: 0\n");
+    let said = said
+        .err("note: --threads 4: there are 2 RPCs at once, and no thread without one of them\n");
+    assert!(!said.out.contains("Not sent"), "{said}");
+    // A plan may have more of them.
+    let plan = stage.say(&split(
+        &format!("{words} --show-plan").replace("--history off", ""),
+    ));
+    let plan = plan.code(0).out.replace("\"clones\": 2", "\"clones\": 4");
+    stage.file("plan.json", &plan);
+    let run = "run --history off --format json plan.json";
+    let result: serde_json::Value =
+        serde_json::from_str(&stage.say(&split(run)).code(0).out).unwrap();
+    let master = &result["groups"][0]["jobs"][0]["outcome"]["masters"][0];
+    assert_eq!(
+        (&master["succeeded"], &master["not_sent"]),
+        (&1000.into(), &0.into())
+    );
+    assert_eq!(result["plan"]["groups"][0]["jobs"][0]["clones"], 4);
 }
 
 #[test]

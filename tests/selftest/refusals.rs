@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use weir_net::rpc::wire::{PREAMBLE, PreambleReply};
 
 use crate::servers::{S1, Server, masters, self_test, split};
-use crate::stage::{Running, Stage, WEIR, said, until};
+use crate::stage::{Running, Stage, WEIR, has, is_root, said, skip, until};
 
 const TABLE: &str = "daos_server.attach_info_tmp";
 
@@ -84,6 +84,24 @@ fn f12_a_table_that_makes_no_sense_is_named_with_its_line() {
 }
 
 #[test]
+fn f12_a_table_that_others_may_not_read_says_what_lets_them() {
+    if !is_root() || !has("setpriv") {
+        return skip("a table of another user", "not root, or no setpriv");
+    }
+    let stage = Stage::public();
+    let program = stage.path("weir");
+    std::fs::copy(WEIR, &program).unwrap();
+    let _server = Server::start(&stage, "--rank 0");
+    let mut command = stage.command("setpriv");
+    command.args(["--reuid=64986", "--regid=64986", "--clear-groups", &program]);
+    command.args(split("selftest -u --path . -e 0:0 -s 0 -r 10"));
+    said(command)
+        .code(3)
+        .err("Permission denied")
+        .err("`weir rpc serve --public` lets everyone read it");
+}
+
+#[test]
 fn f12_an_entry_of_a_server_that_is_gone_is_noticed_and_replaced() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);
@@ -123,7 +141,8 @@ fn f16_what_cannot_be_printed_is_told_and_the_run_finishes() {
         (format!("{test} >&-"), "standard output is closed"),
     ] {
         let _ = std::fs::remove_file(stage.path("r.json"));
-        shell(&line).code(1).err("standard output").err(why);
+        let lost = shell(&line).code(1).err(why);
+        assert_eq!(lost.err.matches("standard output").count(), 1, "{lost}");
         let stored = serde_json::from_str(&stage.read("r.json")).unwrap();
         let stored: serde_json::Value = stored;
         assert!(stored.to_string().contains("\"succeeded\":100"), "{stored}");

@@ -1,6 +1,7 @@
 //! Words that cannot be meant, files that hold no samples, runs that are refused or interrupted: each is told in
 //! words that say what to do, once, and nothing else is printed.
 
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 
 use rustix::process::Signal;
@@ -188,6 +189,27 @@ fn a_run_that_is_interrupted_before_it_has_sent_anything_says_so() {
         "{said}"
     );
     assert!(!said.out.contains("failed"), "{said}");
+}
+
+#[test]
+fn a_run_that_is_interrupted_while_it_connects_ends_without_its_servers() {
+    let stage = Stage::new();
+    // It takes connections, and never says anything.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    // Each asks somebody else first: every rank, an endpoint, a master.
+    for first in ["", "-n", "-n -m 0:0"] {
+        let words = format!(
+            "selftest --target tcp://{at} -e 0:0 -s 0 -r 10 --attach-timeout 100 --history off {first}"
+        );
+        let running = Running::start(quiet(stage.weir(&split(&words))));
+        let held = silent.accept().unwrap();
+        running.signal(Signal::INT);
+        let said = running.end().code(130);
+        let said = said.out("+ Interrupted by signal 2");
+        assert!(!said.err.contains("error: "), "{said}");
+        drop(held);
+    }
 }
 
 #[test]

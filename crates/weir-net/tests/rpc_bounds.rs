@@ -298,28 +298,65 @@ fn calls_that_were_given_up_have_their_credits_back_once() {
     );
 }
 
+/// Grants what an OPEN asks for.
+fn grant(stream: &mut TcpStream, asked: &FrameHeader, session: u32) {
+    let granted = OpenReply {
+        session,
+        buffers: 1,
+        credits: 4,
+    };
+    let mut body = Vec::new();
+    granted.encode(&mut body);
+    let opened = FrameHeader {
+        rpc: asked.rpc,
+        ..header(FrameKind::OpenAck)
+    };
+    send(stream, &opened, &body);
+}
+
+#[test]
+fn a_session_that_opens_too_late_is_given_back_and_harms_no_other() {
+    let (server, mut setup) = HandServer::new(payload((Inline, 10), (Empty, 0)));
+    // The endpoint stands twice: a session each, on one connection.
+    setup.endpoints.push(setup.endpoints[0].clone());
+    setup.dial.within = Duration::from_millis(500);
+    let hand = std::thread::spawn(move || {
+        let mut stream = server.greet(1 << 20);
+        let asked = [(); 2].map(|()| frame(&mut stream).unwrap().0);
+        assert!(asked.iter().all(|one| one.kind == FrameKind::Open));
+        grant(&mut stream, &asked[0], 5);
+        let rpc = next_of(&mut stream, FrameKind::Request, 1)[0];
+        // The second was given up before the first call.
+        grant(&mut stream, &asked[1], 6);
+        let done = FrameHeader {
+            rpc,
+            session: 5,
+            ..header(FrameKind::Response)
+        };
+        send(&mut stream, &done, &[]);
+        let frames = std::iter::from_fn(|| frame(&mut stream));
+        let closed = frames.filter(|(header, _)| header.kind == FrameKind::Close);
+        closed.take(2).map(|(header, _)| header.session).collect()
+    });
+    let mut calls = attach(setup).unwrap();
+    assert_eq!((calls.is_up(0), calls.is_up(1)), (true, false));
+    assert_eq!(run(&mut calls, 1, 1, 1).good, 1, "{:?}", calls.last_error());
+    calls.close().unwrap();
+    let closed: Vec<u32> = hand.join().unwrap();
+    assert_eq!(closed, [5, 6]);
+}
+
 /// Opens a session, and answers its first call with this frame, for the slot so many behind that of the call.
 fn reach_beyond(server: &HandServer, kind: FrameKind, behind: u32, body: &[u8]) {
     let mut stream = server.greet(1 << 20);
     let (asked, _) = frame(&mut stream).unwrap();
     assert_eq!(asked.kind, FrameKind::Open);
-    let granted = OpenReply {
-        session: 5,
-        buffers: 1,
-        credits: 4,
-    };
-    let mut granted_body = Vec::new();
-    granted.encode(&mut granted_body);
-    let opened = FrameHeader {
-        rpc: asked.rpc,
-        ..header(FrameKind::OpenAck)
-    };
-    send(&mut stream, &opened, &granted_body);
+    grant(&mut stream, &asked, 5);
     let mut rpc = next_of(&mut stream, FrameKind::Request, 1)[0];
     rpc.slot += behind;
     let wrong = FrameHeader {
         rpc,
-        session: granted.session,
+        session: 5,
         ..header(kind)
     };
     send(&mut stream, &wrong, body);

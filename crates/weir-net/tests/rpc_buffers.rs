@@ -9,7 +9,8 @@
 
 mod rpc;
 
-use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -149,12 +150,16 @@ fn taking_memory_is_given_up_when_it_is_to_end_and_the_servers_is_given_back() {
     let memory = server.memory_left();
     let bulk = payload((PayloadKind::Bulk, 4096), (PayloadKind::Bulk, 4096));
     let setup = client_setup(endpoints(&server, 1), bulk);
-    let looks = Cell::new(0);
+    let looks = AtomicU32::new(0);
     // The first looks are before its session is there.
-    let is_over = || looks.replace(looks.get() + 1) == 14;
+    let is_over = || looks.fetch_add(1, Relaxed) == 14;
     let given_up = RpcClient::attach_unless(StreamLink::new().unwrap(), setup, &is_over);
     let why = given_up.map(|_| ()).unwrap_err();
-    assert_eq!((why.code, looks.get()), (DerCode::Canceled, 15), "{why}");
+    assert_eq!(
+        (why.code, looks.load(Relaxed)),
+        (DerCode::Canceled, 15),
+        "{why}"
+    );
     let until = Instant::now() + Duration::from_secs(10);
     while server.memory_left() != memory {
         assert!(Instant::now() < until, "the server keeps its buffers");

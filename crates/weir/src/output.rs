@@ -7,12 +7,22 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use weir_doors::selftest::{LogLevel, LogSettings};
 use weir_sys::closed_stdout;
 
 use crate::destination::Destination;
+
+/// A lost standard output is told once.
+static IS_LOST_TOLD: AtomicBool = AtomicBool::new(false);
+
+fn tell_loss(why: &str) {
+    if !IS_LOST_TOLD.swap(true, Ordering::Relaxed) {
+        error(why);
+    }
+}
 
 /// Prints results. A closed or full standard output is told on standard error, except for a
 /// reader that has seen enough.
@@ -26,7 +36,7 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
         return true;
     }
     if closed_stdout::stdout_was_closed() {
-        error("error: standard output is closed, and what was to be printed is lost\n");
+        tell_loss("error: standard output is closed, and what was to be printed is lost\n");
         return false;
     }
     let mut out = io::stdout().lock();
@@ -34,7 +44,7 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
         Ok(()) => true,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => true,
         Err(e) => {
-            error(&format!("error: standard output: {e}\n"));
+            tell_loss(&format!("error: standard output: {e}\n"));
             false
         }
     }

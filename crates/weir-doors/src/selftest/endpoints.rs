@@ -72,7 +72,11 @@ fn members(text: &str, what: &str) -> Result<Members, Wrong> {
         }
     }
     if !members.all && members.ranges.is_empty() {
-        return Err(Wrong::whole(format!("endpoint {what} names none")));
+        let mut why = format!("endpoint {what} names none");
+        if !members.except.is_empty() {
+            why += "; `!` leaves out of others, as in all,!2";
+        }
+        return Err(Wrong::whole(why));
     }
     Ok(members)
 }

@@ -7,6 +7,9 @@ pub(super) const REFERENCE: &str = "Options of self_test, which may be cut short
 const LOAD: &str = "Load";
 const SERVERS: &str = "Servers";
 const OUTPUT: &str = "Output";
+/// Results are compared by a door of their own.
+const COMPARE: &str = "results are compared once they are stored: --repeat 10 --store-result B.json, then \
+                       `weir compare A.json B.json --fail-if 'rate<-5%,p99>5%'`";
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -240,6 +243,9 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("samples", "FILE", OUTPUT, "Store every RPC, for --replay"),
     Flag::switch("net-test", OUTPUT, "As `daos health net-test`")
         .refused("this build does not have that form; --output json-cart is its JSON"),
+    Flag::with_value("baseline", "FILE", OUTPUT, "Compare with an earlier result")
+        .refused(COMPARE),
+    Flag::with_value("tolerance", "P%", OUTPUT, "How much worse is still good").refused(COMPARE),
     Flag::switch("strict-rate", OUTPUT, "Exit with 1 where --rate is not kept").needs(
         crate::given::FlagNeed::new("with `--rate`", |given| given.has("rate")),
     ),

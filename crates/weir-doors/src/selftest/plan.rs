@@ -93,7 +93,7 @@ pub(super) fn of(
     let endpoints = counted("endpoint", &common.endpoints, &members)?;
     counted("master-endpoint", &common.masters, &members)?;
     let threads = threads(given, &mut used)?;
-    let mut common = bounded(given, explicit(common, &members)?, endpoints, threads)?;
+    let mut common = bounded(given, explicit(common, &members)?, endpoints)?;
     let mut notes = Vec::new();
     if let Some(asked) = value(given, "connect-storm", |text| {
         values::whole(text, (1, 65_536))
@@ -114,6 +114,8 @@ pub(super) fn of(
             let mut work = common.clone();
             (work.request, work.reply) = (pair.request, pair.reply);
             set_depth(given, &mut work, *depth, is_compat)?;
+            let threads = callers(&work, threads);
+            work.load.pacing.schedule = schedule(given, &work, threads)?;
             let words = pair.words();
             let words = words.trim_matches(['(', ')']);
             let name = match depths.as_slice() {
@@ -132,6 +134,7 @@ pub(super) fn of(
         ..Plan::new("selftest", "selftest", Vec::new())
     };
     notes.extend(cut_depth(given, &common));
+    notes.extend(cut_threads(given, &plan));
     notes.extend(used.notes());
     Ok(Made { plan, notes })
 }
@@ -149,6 +152,28 @@ fn cut_depth(given: &GivenFlags, work: &RpcWorkload) -> Option<String> {
     let is_cut = asked.parse::<u64>().is_ok_and(|asked| asked > all);
     is_cut.then(|| {
         format!("--max-inflight-rpcs {asked}: there are {all} RPCs in all, and no more at once")
+    })
+}
+
+/// Threads of the own master: none without an RPC at once.
+fn callers(work: &RpcWorkload, threads: u32) -> u32 {
+    if work.masters.is_empty() {
+        let most = u32::try_from(work.in_flight()).unwrap_or(u32::MAX);
+        threads.min(most.max(1))
+    } else {
+        threads
+    }
+}
+
+/// That there are fewer threads than were asked for.
+fn cut_threads(given: &GivenFlags, plan: &Plan) -> Option<String> {
+    let asked = given.text("threads")?;
+    let fewest = plan.jobs().map(|(_, job)| job.clones).min()?;
+    let is_cut = asked.parse::<u32>().is_ok_and(|asked| asked > fewest);
+    is_cut.then(|| {
+        format!(
+            "--threads {asked}: there are {fewest} RPCs at once, and no thread without one of them"
+        )
     })
 }
 
@@ -351,7 +376,6 @@ fn bounded(
     given: &GivenFlags,
     mut work: RpcWorkload,
     endpoints: u64,
-    threads: u32,
 ) -> Result<RpcWorkload, Refusal> {
     let duration = value(given, "duration", values::time)?;
     let is_search = given.has("find-max") && !given.has("repetitions-per-size");
@@ -362,21 +386,26 @@ fn bounded(
     let total = is_bounded.then(|| repetitions.saturating_mul(endpoints));
     work.load.bounds.operations = total;
     work.load.bounds.runtime_ns = duration;
-    let rpc = KindName::from(&RPC_KINDS[0]);
-    if let Some(rate) = value(given, "rate", values::rate)? {
-        work.load.pacing.schedule = Some(Schedule::OpsPerSecond {
-            limit_per_s: [(
-                rpc.clone(),
-                Iops(rate / f64::from(rate_sharers(&work, threads))),
-            )]
-            .into(),
+    work.load.errors.go_on = [KindName::from(&RPC_KINDS[0])].into();
+    Ok(work)
+}
+
+/// When RPCs are due, where there is a rate.
+fn schedule(
+    given: &GivenFlags,
+    work: &RpcWorkload,
+    threads: u32,
+) -> Result<Option<Schedule>, Refusal> {
+    let rate = value(given, "rate", values::rate)?;
+    Ok(rate.map(|rate| {
+        let of_thread = Iops(rate / f64::from(rate_sharers(work, threads)));
+        Schedule::OpsPerSecond {
+            limit_per_s: [(KindName::from(&RPC_KINDS[0]), of_thread)].into(),
             poisson: given.text("arrival") == Some("poisson"),
             open_loop: true,
             ignore_thinktime: false,
-        });
-    }
-    work.load.errors.go_on = [rpc].into();
-    Ok(work)
+        }
+    }))
 }
 
 /// Threads that share the rate of a master; on a server it is one.

@@ -18,6 +18,7 @@ use super::sample_log::SampledCall;
 use super::spread::{EntryStates, RpcSource, SpreadPlan};
 use super::transport::{ConnectionTrouble, RpcCounters, RpcTransport, ServerUse};
 use super::warm_up::{FailedWarmUp, WarmUp};
+use super::{RpcError, machine_memory};
 
 /// The part of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -98,14 +99,36 @@ pub fn part(whole: u64, thread: u32, threads: u32) -> u64 {
     whole / threads + u64::from(thread < whole % threads)
 }
 
+/// Memory of a call in flight beside its payload, in bytes: of the loop, of its transport, of what measures
+/// the loop itself before.
+const SLOT: u64 = 256;
+
+/// Whether there is memory for so many calls in flight.
+///
+/// # Errors
+/// There is not.
+pub fn check_slots(work: &RpcWorkload) -> Result<(), RpcError> {
+    let slots = work.in_flight();
+    machine_memory::check(slots.saturating_mul(SLOT), || {
+        format!("{slots} RPCs at once")
+    })
+}
+
 /// Calls in flight of a thread.
 pub fn slots_of(work: &RpcWorkload, thread: u32, threads: u32) -> u32 {
     u32::try_from(part(work.in_flight(), thread, threads)).unwrap_or(u32::MAX)
 }
 
-/// Calls of a thread, where their number is bounded.
+/// Calls of a thread, where their number is bounded: of those that have any in flight.
 pub fn calls_of(work: &RpcWorkload, thread: u32, threads: u32) -> Option<u64> {
-    Some(part(work.load.bounds.operations?, thread, threads))
+    let callers = work.in_flight().min(threads.into()).max(1);
+    let callers = u32::try_from(callers).unwrap_or(threads);
+    let calls = work.load.bounds.operations?;
+    Some(if thread < callers {
+        part(calls, thread, callers)
+    } else {
+        0
+    })
 }
 
 impl Calling<'_> {
@@ -234,5 +257,16 @@ mod tests {
             |whole, threads| -> Vec<_> { (0..threads).map(|t| part(whole, t, threads)).collect() };
         assert_eq!(parts(10, 3), [4, 3, 3]);
         assert_eq!(parts(2, 4), [1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn threads_without_a_call_in_flight_have_no_calls() {
+        let mut work = RpcWorkload::default();
+        work.load.depth.queue_depth = weir_units::QueueDepth(3);
+        work.load.bounds.operations = Some(10);
+        let of =
+            |threads| -> Vec<_> { (0..threads).map(|t| calls_of(&work, t, threads)).collect() };
+        assert_eq!(of(2), [Some(5), Some(5)]);
+        assert_eq!(of(5), [Some(4), Some(3), Some(3), Some(0), Some(0)]);
     }
 }

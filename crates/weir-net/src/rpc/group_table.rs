@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,13 @@ impl GroupTable {
         if facts.len() > LONGEST {
             return Err(refuse(format!("longer than {LONGEST} bytes")));
         }
-        let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => {
+                let help = "`weir rpc serve --public` lets everyone read it";
+                refuse(format!("{error} ({help})"))
+            }
+            _ => refuse(error.to_string()),
+        })?;
         Self::parse(&text, group).map_err(|(line, why)| {
             let message = format!("group table {}:{line}: {why}", path.display());
             RpcError::new(DerCode::NotThere, message)

@@ -253,6 +253,22 @@ impl MasterParts<'_> {
     }
 }
 
+/// What two threads have used.
+pub(super) fn added(one: CpuUse, other: CpuUse) -> CpuUse {
+    let both = |of: fn(&CpuUse) -> u64| of(&one) + of(&other);
+    CpuUse {
+        user_ns: Nanos(both(|cpu| cpu.user_ns.0)),
+        system_ns: Nanos(both(|cpu| cpu.system_ns.0)),
+        voluntary_switches: both(|cpu| cpu.voluntary_switches),
+        involuntary_switches: both(|cpu| cpu.involuntary_switches),
+        minor_faults: both(|cpu| cpu.minor_faults),
+        major_faults: both(|cpu| cpu.major_faults),
+        first_cpu: one.first_cpu.or(other.first_cpu),
+        last_cpu: one.last_cpu.or(other.last_cpu),
+        ..CpuUse::default()
+    }
+}
+
 /// The share of a time that was work, of which so much was spent waiting, and so much on a CPU.
 fn share_of_work(whole: f64, waited: f64, used: f64) -> f64 {
     ((whole - waited).min(used) / whole).clamp(0.0, 1.0)

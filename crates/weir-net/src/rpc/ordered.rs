@@ -4,15 +4,18 @@
 //! In: the masters, a task. Out: their figures, each with why where there are none. A thread for each
 //! waits for what it says. Not here: carrying a test out (`master_host`).
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weir_run::Findings;
 use weir_schema::{Failure, RpcEndpoint, RpcMaster};
 
-use super::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
+use super::client::{ControlStream, DialSetup, ServerEndpoint, open_control_unless};
+use super::engine::EndSigns;
 use super::link::LinkGreeting;
 use super::master_host::{MasterReport, MasterTask, monotonic_ns};
+use super::socket::IsOver;
 use super::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
 use super::{DerCode, RpcError};
 
@@ -28,6 +31,8 @@ const LEAD_EACH: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(20);
 /// A master that says nothing for so long is lost: it tells of itself four times a second.
 const SILENCE: Duration = Duration::from_secs(10);
+/// The same once its time is up: shorter than the run waits for who does not come back.
+const SILENCE_AT_END: Duration = Duration::from_secs(3);
 /// For so long results are waited for once the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -53,9 +58,16 @@ pub struct OrderedMasters {
 }
 
 impl OrderedMasters {
-    /// Connects to all of them at the same time.
-    pub fn connect(endpoints: &[ServerEndpoint], dial: &DialSetup, transport: &str) -> Self {
-        let connected = each(endpoints, |endpoint| MasterConnection::new(endpoint, dial));
+    /// Connects to all of them at the same time; given up once `is_over`.
+    pub fn connect(
+        endpoints: &[ServerEndpoint],
+        dial: &DialSetup,
+        transport: &str,
+        is_over: IsOver<'_>,
+    ) -> Self {
+        let connected = each(endpoints, |endpoint| {
+            MasterConnection::new(endpoint, dial, is_over)
+        });
         let masters = endpoints.iter().zip(connected);
         let master = |(endpoint, connection): (&ServerEndpoint, _)| OrderedMaster {
             endpoint: endpoint.clone(),
@@ -83,11 +95,11 @@ impl OrderedMasters {
     }
 
     /// Has every master carry the task out from the same instant on, and waits for what comes of it.
-    /// `look` sees now and then how many calls are done; once `stop` is not 0 the tests are ended.
+    /// `look` sees now and then how many calls are done; once it is asked to end the tests are ended.
     pub fn run(
         mut self,
         task: &MasterTask,
-        stop: &AtomicU32,
+        signs: EndSigns<'_>,
         look: impl Fn(u64),
     ) -> Vec<RpcMaster> {
         let transport = std::mem::take(&mut self.transport);
@@ -96,7 +108,7 @@ impl OrderedMasters {
             let threads = self.masters.into_iter().zip(&counts);
             let threads = threads.map(|(master, done)| {
                 let transport = &transport;
-                scope.spawn(move || master.run(task, stop, done, transport))
+                scope.spawn(move || master.run(task, signs, done, transport))
             });
             let threads: Vec<_> = threads.collect();
             while threads.iter().any(|thread| !thread.is_finished()) {
@@ -121,7 +133,7 @@ impl OrderedMaster {
     fn run(
         self,
         task: &MasterTask,
-        stop: &AtomicU32,
+        signs: EndSigns<'_>,
         done: &AtomicU64,
         transport: &str,
     ) -> RpcMaster {
@@ -129,14 +141,16 @@ impl OrderedMaster {
             rank: self.endpoint.rank,
             tag: self.endpoint.tag,
         };
+        let was_there = self.connection.is_ok();
         let result = self.connection.and_then(|mut connection| {
             connection.start(task)?;
-            connection.wait(stop, done)
+            connection.wait(signs, done)
         });
         match result {
             Ok(master) => RpcMaster { endpoint, ..master },
             Err(why) => {
                 let cause = match why.code {
+                    DerCode::Unreachable if was_there => "lost",
                     DerCode::Unreachable | DerCode::NotThere => "missing",
                     DerCode::NoPermission => "authentication",
                     _ => "engine",
@@ -150,24 +164,28 @@ impl OrderedMaster {
 }
 
 impl MasterConnection {
-    fn new(endpoint: &ServerEndpoint, dial: &DialSetup) -> Result<Self, RpcError> {
-        let (stream, _) = open_control(dial, endpoint, LinkGreeting::default())?;
+    fn new(
+        endpoint: &ServerEndpoint,
+        dial: &DialSetup,
+        is_over: IsOver<'_>,
+    ) -> Result<Self, RpcError> {
+        let (stream, _) = open_control_unless(dial, endpoint, LinkGreeting::default(), is_over)?;
         let mut this = Self {
             stream,
             offset_ns: 0,
         };
-        this.compare_clocks()?;
+        this.compare_clocks(is_over)?;
         Ok(this)
     }
 
     /// What its clock shows more than ours, by the answer that came fastest.
-    fn compare_clocks(&mut self) -> Result<(), RpcError> {
+    fn compare_clocks(&mut self, is_over: IsOver<'_>) -> Result<(), RpcError> {
         let mut best = u64::MAX;
         for _ in 0..PINGS {
             let sent = monotonic_ns();
             self.stream
                 .send(&FrameHeader::plain(FrameKind::Ping), &sent.to_le_bytes())?;
-            let Some((header, body)) = self.stream.receive(PING)? else {
+            let Some((header, body)) = self.stream.receive_unless(PING, is_over)? else {
                 return Err(RpcError::new(DerCode::TimedOut, "it does not answer"));
             };
             let took = monotonic_ns().saturating_sub(sent);
@@ -197,17 +215,21 @@ impl MasterConnection {
     }
 
     /// What came of the test.
-    fn wait(&mut self, stop: &AtomicU32, done: &AtomicU64) -> Result<RpcMaster, RpcError> {
+    fn wait(&mut self, signs: EndSigns<'_>, done: &AtomicU64) -> Result<RpcMaster, RpcError> {
         let mut heard = Instant::now();
-        let mut stopped: Option<Instant> = None;
+        let (mut stopped, mut due): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
             let came = self.stream.receive(LOOK)?;
-            if stop.load(Ordering::Relaxed) != 0 && stopped.is_none() {
+            if signs.findings.is_some_and(Findings::is_end_due) && due.is_none() {
+                due = Some(Instant::now());
+            }
+            if signs.stop.load(Ordering::Relaxed) != 0 && stopped.is_none() {
                 stopped = Some(Instant::now());
                 self.stream
                     .send(&FrameHeader::plain(FrameKind::Stop), &[])?;
             }
-            let is_late = stopped.is_some_and(|since| since.elapsed() > PATIENCE);
+            let is_late = stopped.is_some_and(|since| since.elapsed() > PATIENCE)
+                || due.is_some_and(|since| since.max(heard).elapsed() > SILENCE_AT_END);
             if is_late || heard.elapsed() > SILENCE {
                 return Err(RpcError::new(DerCode::TimedOut, "it says nothing any more"));
             }

@@ -24,12 +24,12 @@ use weir_sys::limits::raise_open_files;
 use weir_units::Nanos;
 
 use super::call_list::CallList;
-use super::calling::{Calling, CallsMade, calls_of, part};
+use super::calling::{Calling, CallsMade, calls_of, check_slots, part};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::hosting::Host;
 use super::master_host::{MasterTask, monotonic_ns};
-use super::measured_master::{MasterParts, error_code, requested};
+use super::measured_master::{MasterParts, added, error_code, requested};
 use super::ordered::OrderedMasters;
 use super::own_server;
 use super::transport::RpcTransport;
@@ -69,7 +69,7 @@ impl Runner for RpcRunner {
             let group = group(context, work)?;
             let job = RpcJob::new(context, work, group)?;
             if work.ping {
-                job.way.ping_ranks()?;
+                job.way.ping_ranks(&|| context.signals.interrupted())?;
             }
             return Ok(PreparedJob::Workers(Arc::new(job)));
         };
@@ -150,6 +150,7 @@ impl RpcJob {
         if let Some(why) = self.contradiction() {
             return Err(failure("plan", None, why));
         }
+        check_slots(&self.work).map_err(|why| refused(&why))?;
         self.way.endpoints(&self.list.distinct)?;
         self.way.endpoints(&self.masters)?;
         Ok(())
@@ -200,7 +201,13 @@ impl RpcJob {
         let mut results: Vec<RpcMaster> = Vec::new();
         for masters in mine.chunks(at_once) {
             let endpoints = self.way.endpoints(masters)?;
-            let masters = OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name());
+            let stop = worker.stop;
+            let is_over = || stop.load(Ordering::Relaxed) != 0;
+            let masters =
+                OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name(), &is_over);
+            if is_over() {
+                return Ok(LoopStop::Asked);
+            }
             if began.is_none() && !worker.wait_for_release() {
                 return Ok(LoopStop::Asked);
             }
@@ -243,13 +250,17 @@ impl RpcJob {
         let before: u64 = before.iter().map(done).sum();
         let bytes = self.work.bytes().0;
         let rpcs = &worker.live.kinds[0];
+        let signs = EndSigns {
+            stop: worker.stop,
+            findings: Some(&worker.live.findings),
+        };
         let look = |done: u64| {
             let done = before + done;
             rpcs.completed.set(done);
             rpcs.issued.set(done);
             rpcs.bytes.set(done.saturating_mul(bytes));
         };
-        let mut results = masters.run(&task, worker.stop, look);
+        let mut results = masters.run(&task, signs, look);
         let after = began.map_or(0, |first| worker.scale.load().to_nanos(start.since(first)));
         for span in results.iter_mut().filter_map(|master| master.span.as_mut()) {
             *span = later(*span, Nanos(after));
@@ -467,22 +478,6 @@ fn later(span: Span, by: Nanos) -> Span {
     Span {
         start_ns: Nanos(span.start_ns.0.saturating_add(by.0)),
         end_ns: Nanos(span.end_ns.0.saturating_add(by.0)),
-    }
-}
-
-/// What two threads have used.
-fn added(one: CpuUse, other: CpuUse) -> CpuUse {
-    let both = |of: fn(&CpuUse) -> u64| of(&one) + of(&other);
-    CpuUse {
-        user_ns: Nanos(both(|cpu| cpu.user_ns.0)),
-        system_ns: Nanos(both(|cpu| cpu.system_ns.0)),
-        voluntary_switches: both(|cpu| cpu.voluntary_switches),
-        involuntary_switches: both(|cpu| cpu.involuntary_switches),
-        minor_faults: both(|cpu| cpu.minor_faults),
-        major_faults: both(|cpu| cpu.major_faults),
-        first_cpu: one.first_cpu.or(other.first_cpu),
-        last_cpu: one.last_cpu.or(other.last_cpu),
-        ..CpuUse::default()
     }
 }
 

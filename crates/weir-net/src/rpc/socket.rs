@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,11 @@ use super::RpcError;
 
 /// Descriptors that a message may carry.
 const PASSED: usize = 4;
+/// However long something is waited for, it is looked so often whether that is to end.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// Whether what is waited for is to be given up.
+pub(super) type IsOver<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Makes a socket one for calls: it never blocks, sends at once, and notices a dead peer.
 pub(super) fn prepare(socket: &OwnedFd) -> Result<(), RpcError> {
@@ -34,16 +39,14 @@ pub(super) fn prepare(socket: &OwnedFd) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// Connects a stream of the network within a time, from one of these addresses where there are some.
-pub(super) fn connect(to: SocketAddr, from: &[IpAddr], within: Duration) -> io::Result<OwnedFd> {
-    if from.is_empty() {
-        return TcpStream::connect_timeout(&to, within).map(OwnedFd::from);
-    }
-    let own = from.iter().find(|own| own.is_ipv4() == to.is_ipv4());
-    let own = own.ok_or_else(|| {
-        let why = "the interface has no address of that kind";
-        io::Error::new(io::ErrorKind::AddrNotAvailable, why)
-    })?;
+/// Connects a stream of the network within a time, from one of these addresses where there are some; given
+/// up once `is_over`.
+pub(super) fn connect(
+    to: SocketAddr,
+    from: &[IpAddr],
+    within: Duration,
+    is_over: IsOver<'_>,
+) -> io::Result<OwnedFd> {
     let family = if to.is_ipv4() {
         AddressFamily::INET
     } else {
@@ -51,7 +54,14 @@ pub(super) fn connect(to: SocketAddr, from: &[IpAddr], within: Duration) -> io::
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
-    net::bind(&socket, &SocketAddr::new(*own, 0))?;
+    if !from.is_empty() {
+        let own = from.iter().find(|own| own.is_ipv4() == to.is_ipv4());
+        let own = own.ok_or_else(|| {
+            let why = "the interface has no address of that kind";
+            io::Error::new(io::ErrorKind::AddrNotAvailable, why)
+        })?;
+        net::bind(&socket, &SocketAddr::new(*own, 0))?;
+    }
     match net::connect(&socket, &to) {
         Ok(()) => return Ok(socket),
         Err(Errno::INPROGRESS) => {}
@@ -60,12 +70,12 @@ pub(super) fn connect(to: SocketAddr, from: &[IpAddr], within: Duration) -> io::
     let until = Instant::now() + within;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+        let look = Timespec::try_from(left.min(LOOK)).map_err(|_| Errno::INVAL)?;
         let mut watched = [PollFd::new(&socket, PollFlags::OUT)];
-        match poll(&mut watched, Some(&left)) {
-            Ok(0) => return Err(Errno::TIMEDOUT.into()),
+        match poll(&mut watched, Some(&look)) {
+            Ok(0) if left.is_zero() || is_over() => return Err(Errno::TIMEDOUT.into()),
+            Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => break,
-            Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
@@ -128,12 +138,12 @@ mod tests {
         let to = listener.local_addr().unwrap();
         let from = ["::1", "127.0.0.77"].map(|ip| ip.parse().unwrap());
         let within = Duration::from_secs(5);
-        let _socket = connect(to, &from, within).unwrap();
+        let _socket = connect(to, &from, within, &|| false).unwrap();
         assert_eq!(listener.accept().unwrap().1.ip(), from[1]);
-        let error = connect(to, &from[..1], within).unwrap_err();
+        let error = connect(to, &from[..1], within, &|| false).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         drop(listener);
-        let error = connect(to, &from, within).unwrap_err();
+        let error = connect(to, &from, within, &|| false).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -16,7 +16,7 @@ use weir_schema::{
 use super::address::{RpcAddress, StreamAddress};
 use super::auth::Token;
 use super::call_list::CallList;
-use super::calling::{calls_of, slots_of};
+use super::calling::{calls_of, check_slots, slots_of};
 use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
 use super::group::RpcGroup;
 use super::hosting::node_name;
@@ -235,18 +235,18 @@ impl Way {
         endpoints.collect()
     }
 
-    /// Asks every rank of the group whether it is there.
+    /// Asks every rank of the group whether it is there, unless `is_over`.
     ///
     /// # Errors
-    /// One of them is not, or does not answer in time.
-    pub fn ping_ranks(&self) -> Result<(), Failure> {
+    /// One of them is not, or does not answer in time; it was given up.
+    pub fn ping_ranks(&self, is_over: &(dyn Fn() -> bool + Sync)) -> Result<(), Failure> {
         let ranks = self.group.members.keys();
         let ranks = ranks.map(|rank| RpcEndpoint {
             rank: *rank,
             tag: 0,
         });
         let endpoints = self.endpoints(&ranks.collect::<Vec<_>>())?;
-        let asked = OrderedMasters::connect(&endpoints, &self.dial, &self.scheme);
+        let asked = OrderedMasters::connect(&endpoints, &self.dial, &self.scheme, is_over);
         asked.are_there().map_err(|why| refused(&why))
     }
 
@@ -268,6 +268,7 @@ impl Way {
         stop: &AtomicU32,
         user: U,
     ) -> Result<U::Output, Failure> {
+        check_slots(work).map_err(|why| refused(&why))?;
         let cpu = cpu_for_each(threads as usize).get(thread as usize);
         pin_to(cpu.copied()).map_err(|why| refused(&why))?;
         let slots = slots_of(work, thread, threads);

@@ -124,6 +124,36 @@ fn that_fewer_are_at_once_than_were_asked_for_is_noted() {
 }
 
 #[test]
+fn no_thread_is_without_an_rpc_at_once_and_those_that_are_share_the_rate() {
+    let of = |words: &[&str]| {
+        let words = [&["-u", "-s", "0", "-r", "100", "--rate", "1000"], words].concat();
+        let run = run_of(&words);
+        let rate =
+            |job: &weir_schema::Job| match &output::work_of(job).unwrap().load.pacing.schedule {
+                Some(weir_schema::Schedule::OpsPerSecond { limit_per_s, .. }) => {
+                    limit_per_s.values().next().unwrap().0
+                }
+                other => panic!("{other:?}"),
+            };
+        let jobs: Vec<(u32, f64)> = run
+            .plan
+            .jobs()
+            .map(|(_, job)| (job.clones, rate(job)))
+            .collect();
+        (
+            jobs,
+            run.notes.iter().any(|note| note.starts_with("--threads")),
+        )
+    };
+    assert_eq!(of(&["--threads", "4"]), (vec![(4, 250.0)], false));
+    assert_eq!(of(&["--threads", "4", "-i", "2"]), (vec![(2, 500.0)], true));
+    let sweep = of(&["--threads", "4", "--sweep-inflight", "1,8"]);
+    assert_eq!(sweep, (vec![(1, 1000.0), (4, 250.0)], true));
+    let masters = of(&["--threads", "4", "-i", "2", "-m", "0:0"]);
+    assert_eq!(masters, (vec![(4, 1000.0)], false));
+}
+
+#[test]
 fn without_a_network_no_table_is_looked_for() {
     let run = run_with(&["--transport", "null", "-e", "0:0"], &[]);
     assert_eq!(works(&run)[0].table, None);

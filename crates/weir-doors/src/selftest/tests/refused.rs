@@ -84,6 +84,16 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (&["-p", "/nowhere"], "--path /nowhere: it is no directory"),
     (&["--bogus"], "no option `--bogus`"),
+    (
+        &["-e", "all:!0"],
+        "--endpoint all:!0: endpoint tag names none; `!` leaves out of others, as in all,!2",
+    ),
+    (
+        &["--baseline", "a.json", "--tolerance", "5"],
+        "--baseline a.json: results are compared once they are stored: --repeat 10 --store-result B.json, then \
+         `weir compare A.json B.json --fail-if",
+    ),
+    (&["--tolerance=5%"], "--tolerance 5%: results are compared"),
     (&["--m", "1"], "--m: it is short for several options"),
     (
         &["-e", "0-2000:0-2000"],

@@ -12,10 +12,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::memory::unless_over;
 use crate::rpc::address::{RpcAddress, StreamAddress};
 use crate::rpc::assembly::Assemblies;
 use crate::rpc::link::PeerId;
-use crate::rpc::socket;
+use crate::rpc::socket::{self, IsOver};
 use crate::rpc::wire::{FrameHeader, HEADER, MAJOR, MINOR, PREAMBLE, PreambleReply, flag};
 use crate::rpc::{DerCode, RpcError};
 
@@ -47,12 +48,13 @@ impl ControlStream {
         address: &RpcAddress,
         from: &[IpAddr],
         within: Duration,
+        is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {
         let fail = || RpcError::io(format!("connect to {address}"));
         let stream = match address.stream()? {
             StreamAddress::Tcp(at) => {
                 let within = within.max(Duration::from_millis(1));
-                socket::connect(at, from, within).map_err(fail())?
+                socket::connect(at, from, within, is_over).map_err(fail())?
             }
             StreamAddress::Unix(path) => OwnedFd::from(UnixStream::connect(path).map_err(fail())?),
         };
@@ -145,6 +147,15 @@ impl ControlStream {
         &mut self,
         within: Duration,
     ) -> Result<Option<(FrameHeader, Vec<u8>)>, RpcError> {
+        self.receive_unless(within, &|| false)
+    }
+
+    /// The same, given up once `is_over`.
+    pub(in crate::rpc) fn receive_unless(
+        &mut self,
+        within: Duration,
+        is_over: IsOver<'_>,
+    ) -> Result<Option<(FrameHeader, Vec<u8>)>, RpcError> {
         let until = Instant::now() + within;
         loop {
             if let Some((header, body)) = self.take_frame()? {
@@ -164,7 +175,8 @@ impl ControlStream {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.wait(PollFlags::IN, left)?;
+            unless_over(is_over)?;
+            self.wait(PollFlags::IN, left.min(socket::LOOK))?;
             self.read()?;
         }
     }

@@ -12,6 +12,7 @@ use crate::rpc::address::RpcAddress;
 use crate::rpc::auth::{Token, nonce, same};
 use crate::rpc::boot::boot;
 use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
+use crate::rpc::socket::IsOver;
 use crate::rpc::wire::{
     Auth, FrameHeader, FrameKind, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, Preamble, features,
 };
@@ -53,7 +54,17 @@ pub fn dial(
     endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
 ) -> Result<(NewPeer, HelloReply), RpcError> {
-    let (control, reply) = open_control(setup, endpoint, greeting)?;
+    dial_unless(setup, endpoint, greeting, &|| false)
+}
+
+/// The same, given up once `is_over`.
+pub(super) fn dial_unless(
+    setup: &DialSetup,
+    endpoint: &ServerEndpoint,
+    greeting: LinkGreeting,
+    is_over: IsOver<'_>,
+) -> Result<(NewPeer, HelloReply), RpcError> {
+    let (control, reply) = open_control_unless(setup, endpoint, greeting, is_over)?;
     let (stream, early) = control.into_parts();
     let peer = NewPeer {
         side: LinkSide::Client,
@@ -97,6 +108,16 @@ pub fn open_control(
     endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
+    open_control_unless(setup, endpoint, greeting, &|| false)
+}
+
+/// The same, given up once `is_over`.
+pub(in crate::rpc) fn open_control_unless(
+    setup: &DialSetup,
+    endpoint: &ServerEndpoint,
+    greeting: LinkGreeting,
+    is_over: IsOver<'_>,
+) -> Result<(ControlStream, HelloReply), RpcError> {
     let to = |error: RpcError| RpcError {
         message: format!(
             "rank {} tag {} at {}: {}",
@@ -105,16 +126,18 @@ pub fn open_control(
         .into(),
         ..error
     };
-    shake_hands(setup, endpoint, greeting).map_err(to)
+    shake_hands(setup, endpoint, greeting, is_over).map_err(to)
 }
 
 fn shake_hands(
     setup: &DialSetup,
     endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
+    is_over: IsOver<'_>,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
     let until = Instant::now() + setup.within;
-    let mut control = ControlStream::connect(&endpoint.address, &setup.from, setup.within)?;
+    let mut control =
+        ControlStream::connect(&endpoint.address, &setup.from, setup.within, is_over)?;
     let hello = Hello {
         nonce: nonce(),
         group: setup.group.clone(),
@@ -140,7 +163,7 @@ fn shake_hands(
     first.extend_from_slice(&body);
     let written = control.write(&first, &greeting.passed);
     // Whoever has no room says so, and does not listen before.
-    let body = expect(&mut control, FrameKind::HelloAck, until)?;
+    let body = expect(&mut control, FrameKind::HelloAck, (until, is_over))?;
     written?;
     let reply = HelloReply::decode(&body)?;
     if endpoint.nonce.is_some_and(|known| known != reply.nonce) {
@@ -149,7 +172,8 @@ fn shake_hands(
             "another server listens there than the group table says (a stale entry?)",
         ));
     }
-    authenticate(&mut control, setup.token.as_ref(), &hello, &reply, until)?;
+    let patience = (until, is_over);
+    authenticate(&mut control, setup.token.as_ref(), &hello, &reply, patience)?;
     control.set_max_frame(reply.max_frame);
     Ok((control, reply))
 }
@@ -159,7 +183,7 @@ fn authenticate(
     token: Option<&Token>,
     hello: &Hello,
     reply: &HelloReply,
-    until: Instant,
+    patience: (Instant, IsOver<'_>),
 ) -> Result<(), RpcError> {
     let failed = |why| {
         RpcError::new(
@@ -181,7 +205,7 @@ fn authenticate(
     let mut body = Vec::new();
     Auth { proof }.encode(&mut body);
     control.send(&FrameHeader::plain(FrameKind::Auth), &body)?;
-    let theirs = Auth::decode(&expect(control, FrameKind::Auth, until)?)?;
+    let theirs = Auth::decode(&expect(control, FrameKind::Auth, patience)?)?;
     let right = token.proof(&hello.nonce, &reply.nonce, LinkSide::Server);
     if same(&right, &theirs.proof) {
         Ok(())
@@ -193,10 +217,10 @@ fn authenticate(
 fn expect(
     control: &mut ControlStream,
     kind: FrameKind,
-    until: Instant,
+    (until, is_over): (Instant, IsOver<'_>),
 ) -> Result<Vec<u8>, RpcError> {
     let left = until.saturating_duration_since(Instant::now());
-    match control.receive(left)? {
+    match control.receive_unless(left, is_over)? {
         Some((header, body)) if header.kind == kind => Ok(body),
         Some((header, body)) if header.kind == FrameKind::Error => {
             let words = String::from_utf8_lossy(&body).into_owned();

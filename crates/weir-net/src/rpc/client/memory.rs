@@ -5,10 +5,11 @@
 
 use super::calls::ClientState;
 use crate::rpc::link::Link;
+use crate::rpc::socket::IsOver;
 use crate::rpc::{DerCode, RpcError, machine_memory};
 
 /// Goes on unless it is over.
-pub(super) fn unless_over(is_over: &dyn Fn() -> bool) -> Result<(), RpcError> {
+pub(super) fn unless_over(is_over: IsOver<'_>) -> Result<(), RpcError> {
     if is_over() {
         return Err(RpcError::new(DerCode::Canceled, "it was not to go on"));
     }
@@ -20,7 +21,7 @@ impl ClientState {
     pub(super) fn take_memory<L: Link>(
         &mut self,
         link: &mut L,
-        is_over: &dyn Fn() -> bool,
+        is_over: IsOver<'_>,
     ) -> Result<(), RpcError> {
         let (slots, each) = (self.setup.slots, self.setup.payload.buffer());
         if each == 0 {

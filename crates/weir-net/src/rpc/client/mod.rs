@@ -15,6 +15,7 @@ mod slots;
 mod transport;
 
 pub use control::ControlStream;
+pub(super) use dial::open_control_unless;
 pub use dial::{DialSetup, ServerEndpoint, dial, open_control};
 pub use setup::{CallPayload, ClientSetup, VerifyMode};
 pub use transport::RpcClient;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::calls::ClientState;
-use super::dial::{Dialled, dial, dial_aside};
+use super::dial::{Dialled, dial_aside, dial_unless};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
@@ -16,6 +16,7 @@ use crate::rpc::link::{Link, NewPeer};
 use crate::rpc::payload::check_inline;
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
+use crate::rpc::socket::IsOver;
 use crate::rpc::transport::{ConnectionTrouble, Requested, RpcCounters, RpcTransport, ServerUse};
 use crate::rpc::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
 use crate::rpc::{DerCode, RpcError};
@@ -62,20 +63,21 @@ impl<L: Link> RpcClient<L> {
         Self::attach_unless(link, setup, &|| false)
     }
 
-    /// The same, given up once `is_over`: memory takes its time.
+    /// The same, given up once `is_over`: servers and memory take their time.
     ///
     /// # Errors
     /// As [`RpcClient::attach`]; [`DerCode::Canceled`] where it was given up.
     pub fn attach_unless(
         link: L,
         setup: ClientSetup,
-        is_over: &dyn Fn() -> bool,
+        is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {
         let began = Instant::now();
         let time = move || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let to = setup.dial.clone();
-        let connect =
-            |link: &mut L, endpoint: &ServerEndpoint| dial(&to, endpoint, link.greeting()?);
+        let connect = |link: &mut L, endpoint: &ServerEndpoint| {
+            dial_unless(&to, endpoint, link.greeting()?, is_over)
+        };
         let mut client = Self::attach_with(link, setup, Box::new(time), connect, is_over)?;
         client.state.take_memory(&mut client.link, is_over)?;
         Ok(client)
@@ -91,7 +93,7 @@ impl<L: Link> RpcClient<L> {
         setup: ClientSetup,
         time: Box<Time>,
         mut connect: impl FnMut(&mut L, &ServerEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
-        is_over: &dyn Fn() -> bool,
+        is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {
         let state = ClientState::new(setup);
         let sweep = (state.setup.timeout / 64).clamp(Duration::from_millis(1), 2 * SLEEP);
@@ -200,18 +202,17 @@ impl<L: Link> RpcClient<L> {
         self.state.table.endpoints[endpoint as usize].stage = EndpointStage::Opening;
         let mut body = Vec::new();
         asked.encode(&mut body);
-        let rpc = RpcId {
-            slot: endpoint,
-            generation: 0,
-        };
         let header = FrameHeader {
-            rpc,
+            rpc: RpcId {
+                slot: endpoint,
+                generation: 0,
+            },
             ..FrameHeader::plain(FrameKind::Open)
         };
         self.link.send(peer, &header, &[&body]);
     }
 
-    fn wait_for_sessions(&mut self, is_over: &dyn Fn() -> bool) -> Result<(), RpcError> {
+    fn wait_for_sessions(&mut self, is_over: IsOver<'_>) -> Result<(), RpcError> {
         let until = Instant::now() + self.state.setup.dial.within;
         let opening = |state: &ClientState| {
             let mut endpoints = state.table.endpoints.iter();
