@@ -205,7 +205,7 @@ impl PacketPathWorkload {
     /// Whether the server can do with requests of any size.
     pub fn takes_any_size(&self) -> bool {
         use MessageHandler::{Discard, Fill, Same, Touch};
-        self.echo || matches!(self.handler, Discard | Fill | Same | Touch)
+        self.echoes() || matches!(self.handler, Discard | Fill | Same | Touch)
     }
 
     /// Sizes that requests have, each once, in the order in which they first come.

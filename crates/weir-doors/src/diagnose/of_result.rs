@@ -118,7 +118,7 @@ fn table(threads: &[&PathThread], work: &PacketPathWorkload, side: PathSide) -> 
     let end = match side {
         PathSide::Client => &stages[PathStage::DispRx as usize],
         // Its dispatchers send back themselves.
-        PathSide::Server if work.echo => &stages[PathStage::NicTx as usize],
+        PathSide::Server if work.echoes() => &stages[PathStage::NicTx as usize],
         PathSide::Server => &stages[PathStage::DispTx as usize],
     };
     StageTable {
