@@ -243,7 +243,7 @@ mod tests {
     fn verdicts_name_keys_that_vary() {
         let known = |key: &&str| VARIED.iter().any(|(name, _, _)| name == key);
         for (rule, keys) in KEYS_OF_RULES {
-            assert!(keys.iter().all(|key| known(key)), "{rule}");
+            assert!(keys.iter().all(&known), "{rule}");
             assert_eq!(keys_of_verdict(Some(rule), None), *keys);
         }
         let both = keys_of_verdict(Some("D9"), Some("disp_rx"));
