@@ -247,7 +247,8 @@ fn other_figures_have_to_keep_their_limits() {
     kept.out("kept: limit=1600");
     let never = ["run", VARIED, "a.fio"];
     let said = tune(&stage, &["--slo", "write rate=1G"], &never).code(1);
-    said.err("the settings that it starts with fail: --slo write rate=1G: ");
+    said.err("the settings that it starts with fail: --slo write rate=1G: ")
+        .err(" ops/s is below it");
     tune(&stage, &["--slo", "loss=0"], &never)
         .code(2)
         .err("--slo loss: the command is no packet path");
@@ -259,6 +260,11 @@ fn other_figures_have_to_keep_their_limits() {
         .code(2)
         .err("--objective acts only without COMMAND and --metric");
     stage.say(&["tune"]).code(2).err("COMMAND is missing");
+    stage.file("odd", "no_key : 1\n");
+    stage
+        .say(&["tune", "-c", "odd"])
+        .code(2)
+        .err("error: odd:1: no key `no_key`");
 }
 
 /// A file system of one page, which is used already; then a search.

@@ -209,10 +209,9 @@ mod tests {
     use super::*;
     use crate::inputs::HostReport;
 
-    #[test]
-    fn the_report_reads_back_and_has_a_reason_for_all_that_is_missing() {
+    fn measured() -> HostMeasurement {
         let none = || Reading::missing("perf_event_open LLC-loads: ENOENT");
-        let measured = HostMeasurement {
+        HostMeasurement {
             schema: HOST_SCHEMA,
             seconds: 3.0,
             cpus: BTreeMap::from([(0, 0.25), (1, 0.75)]),
@@ -251,7 +250,12 @@ mod tests {
                 HostFigure::new("LLC-loads", none()),
             ],
             sources: BTreeMap::from([("drops", "/proc/net/dev".to_owned())]),
-        };
+        }
+    }
+
+    #[test]
+    fn the_report_reads_back_and_has_a_reason_for_all_that_is_missing() {
+        let measured = measured();
         let text = measured.text();
         assert!(
             text.contains("core 1 : 75.00%\navg_cpu_util: 50.00%\n"),

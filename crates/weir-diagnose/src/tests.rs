@@ -284,7 +284,8 @@ fn bandwidths_are_told_apart_in_both_forms_of_pcm_memory() {
     assert_eq!(nodes.len(), 2);
     assert_eq!(parts(0), (18.5, Some(15.5), Some(3.0)));
     assert_eq!(parts(1), (3.0, Some(1.0), Some(2.0)));
-    assert_eq!(node_bandwidths(MEMORY_CSV).unwrap()[&0], 18.5);
+    let totals = node_bandwidths(MEMORY_CSV).unwrap();
+    assert_eq!(totals.get(&0), Some(&18.5));
     let text = "|-- NODE 0 Mem Read (MB/s) :   160.87 --|\n|-- NODE 0 Mem Write(MB/s) :    40.00 --|\n\
                 |-- NODE 0 Memory (MB/s):    200.87 --|\n";
     let node = node_traffic(text).unwrap()[&0];

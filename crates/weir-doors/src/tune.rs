@@ -5,8 +5,8 @@
 //! configuration that vary, what ends the search. Not here: the search, running commands, which keys of a
 //! packet path vary (`path`).
 
-mod layout;
 mod path;
+mod path_layout;
 
 use clap::{Arg, Command};
 use weir_diagnose::tune::{TuneDimension, TuneTemplate};
@@ -19,8 +19,8 @@ use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
-pub use layout::PathLayout;
 pub use path::{LAYOUT, LOSS, TuneLimit, keys_of_verdict};
+pub use path_layout::PathLayout;
 
 /// The door.
 pub const DOOR: Door = Door {

@@ -44,7 +44,7 @@ fn carry_out(asked: &Diagnose) -> Outcome {
 }
 
 /// What there is to be diagnosed.
-enum Recorded {
+enum PathSource {
     /// What a path printed.
     Log(PathLog),
     /// What it stored.
@@ -57,8 +57,8 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     let settings = config.unwrap_or_else(PathSettings::default);
     let given = of_operand(&asked.log)?;
     let (iterations, frame, log, counted, remote) = match given {
-        Recorded::Log(log) => (None, None, log, Vec::new(), None),
-        Recorded::Result(all) => (
+        PathSource::Log(log) => (None, None, log, Vec::new(), None),
+        PathSource::Result(all) => (
             Some(all.iterations),
             Some(all.frame_bytes),
             all.local.log,
@@ -101,13 +101,13 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
 }
 
 /// A log, or a result: a file of either, or a run of the history.
-fn of_operand(operand: &str) -> Result<Recorded, Refusal> {
+fn of_operand(operand: &str) -> Result<PathSource, Refusal> {
     let stored = if Path::new(operand).exists() {
         let text = output::read_text(operand, LONGEST).map_err(|why| refused(operand, why))?;
         if !text.trim_start().starts_with('{') {
             let log = PathLog::read(&text);
             let log = log.map_err(|why| Refusal::usage(format!("{operand}:{why}")))?;
-            return Ok(Recorded::Log(log));
+            return Ok(PathSource::Log(log));
         }
         Stored::of_text(operand, &text)?
     } else {
@@ -116,7 +116,7 @@ fn of_operand(operand: &str) -> Result<Recorded, Refusal> {
     match stored {
         Stored::One(result) => {
             let records = records_of(&result).map_err(|why| refused(operand, why))?;
-            Ok(Recorded::Result(Box::new(records)))
+            Ok(PathSource::Result(Box::new(records)))
         }
         Stored::Several(_) => Err(refused(operand, "it has several runs; name one of them")),
     }

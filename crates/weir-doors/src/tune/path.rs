@@ -6,7 +6,7 @@
 use weir_diagnose::ConfigText;
 use weir_diagnose::tune::{TuneDimension, TuneTemplate};
 
-use super::layout::layouts;
+use super::path_layout::layouts;
 use super::{CONFIG, Tune};
 use crate::refusal::Refusal;
 
@@ -243,12 +243,12 @@ mod tests {
     fn verdicts_name_keys_that_vary() {
         let known = |key: &&str| VARIED.iter().any(|(name, _, _)| name == key);
         for (rule, keys) in KEYS_OF_RULES {
-            assert!(keys.iter().all(|key| known(&key)), "{rule}");
+            assert!(keys.iter().all(&known), "{rule}");
             assert_eq!(keys_of_verdict(Some(rule), None), *keys);
         }
         let both = keys_of_verdict(Some("D9"), Some("disp_rx"));
         assert_eq!(both, ["kDispRxBatchSize"; 2]);
-        assert!(KEYS_OF_STAGES.iter().all(|(_, key)| known(&key)));
+        assert!(KEYS_OF_STAGES.iter().all(|(_, key)| known(key)));
         assert!(keys_of_verdict(None, None).is_empty());
         assert_eq!(OBJECTIVE_WORDS, OBJECTIVES.map(|(word, _)| word));
     }

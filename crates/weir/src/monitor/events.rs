@@ -54,7 +54,7 @@ pub(super) struct Counters {
 }
 
 /// What was counted.
-pub(super) struct Counted {
+pub(super) struct CountedEvents {
     /// Of the processor, as perf calls them.
     pub(super) events: Vec<HostFigure>,
     /// Moves between CPUs.
@@ -106,7 +106,7 @@ impl Counters {
     }
 
     /// What each event has counted since.
-    pub(super) fn counts(&self) -> Counted {
+    pub(super) fn counts(&self) -> CountedEvents {
         let mut scaled = Vec::new();
         let mut readings: Vec<(HardwareEvent, Reading)> = Vec::new();
         for (event, counters) in &self.events {
@@ -123,7 +123,7 @@ impl Counters {
         let migrations = readings.pop().map(|(_, reading)| reading);
         let figure =
             |(event, reading): (HardwareEvent, Reading)| HostFigure::new(event.name(), reading);
-        Counted {
+        CountedEvents {
             events: readings.into_iter().map(figure).collect(),
             migrations: migrations.unwrap_or_else(|| Reading::missing("not counted")),
             scaled,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use weir_diagnose::HostFigure;
 
-use super::events::Counted;
+use super::events::CountedEvents;
 
 /// Sources beside the counters of perf.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +25,10 @@ pub(super) struct OtherSources {
 }
 
 /// The source of each quantity, by its name.
-pub(super) fn sources(counted: &Counted, other: OtherSources) -> BTreeMap<&'static str, String> {
+pub(super) fn sources(
+    counted: &CountedEvents,
+    other: OtherSources,
+) -> BTreeMap<&'static str, String> {
     let cycles = [
         (has(&counted.events, "cycles"), "perf cycles"),
         (other.has_tsc, "tsc, no instructions"),
@@ -101,7 +104,7 @@ mod tests {
             HostFigure::new(name, known.unwrap_or_else(missing))
         };
         let of = |loads: bool, references: bool, other: OtherSources| {
-            let counted = Counted {
+            let counted = CountedEvents {
                 events: vec![
                     figure("cycles", loads),
                     figure("LLC-loads", loads),

@@ -94,7 +94,7 @@ impl<'a> Trials<'a> {
         match result {
             Some(result) if status.success() && result.complete => self.figure(result),
             _ => Ok(Measured::Failed {
-                why: format!("{status}{}", shown_of(&errors)),
+                why: format!("{status}{}", self.named(&shown_of(&errors), &config)),
                 code: code.unwrap_or(1),
             }),
         }
@@ -136,12 +136,17 @@ impl<'a> Trials<'a> {
     /// The first limit that a result does not keep, with the figure.
     fn missed(&self, result: &RunResult) -> Result<Option<String>, Refusal> {
         for limit in &self.asked.slo {
-            let (value, better) = if limit.figure == LOSS {
-                (path_verdict::lost_share(result), Better::Lower)
+            let (value, better, unit) = if limit.figure == LOSS {
+                let lost = path_verdict::lost_share(result);
+                (lost, Better::Lower, String::new())
             } else {
                 let metric = one_figure(result, self.asked.job.as_deref(), &limit.figure)
                     .map_err(|why| refused_figure("--slo", &why))?;
-                (Some(metric.value), metric.better)
+                (
+                    Some(metric.value),
+                    metric.better,
+                    format!(" {}", metric.unit),
+                )
             };
             let Some(value) = value else {
                 return Err(Refusal::usage(
@@ -154,10 +159,21 @@ impl<'a> Trials<'a> {
             };
             if !keeps {
                 let TuneLimit { figure, text, .. } = limit;
-                return Ok(Some(format!("--slo {figure}={text}: {value} is {side} it")));
+                return Ok(Some(format!(
+                    "--slo {figure}={text}: {value}{unit} is {side} it"
+                )));
             }
         }
         Ok(None)
+    }
+
+    /// What a command printed, with the configuration called as the user calls it.
+    fn named(&self, shown: &str, config: &Path) -> String {
+        let copy = config.display().to_string();
+        match &self.asked.config {
+            Some(own) => shown.replace(&copy, own),
+            None => shown.to_owned(),
+        }
     }
 
     /// The words of a point; a configuration that varies is this file.
