@@ -53,7 +53,7 @@ fn latency(said: &Said, word: &str) -> f64 {
 fn a_pause_of_the_server_is_seen_by_every_message_that_was_intended_in_it() {
     let stage = Stage::new();
     let pause = ["--inject-pause", "10ms"];
-    let said = echo(&stage, "rate=100k inflight=0 duration=2", &pause).code(0);
+    let said = echo(&stage, "rate=100k inflight=0 duration=2 pool=2048", &pause).code(0);
     let kind = "open-loop (100000 messages/s, from their intended times)";
     assert!(said.out.contains(kind), "{said}");
     let outcome = stored(&stage);
