@@ -53,7 +53,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
 fn numbers(work: &PacketPathWorkload) -> Vec<String> {
     let batches = &work.batches;
     let most = u64::from(MOST_BATCH);
-    let ranges: [(&str, u64, u64, u64); 19] = [
+    let ranges: [(&str, u64, u64, u64); 18] = [
         (
             "batches.application_tx",
             batches.application_tx.into(),
@@ -86,7 +86,6 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
         ("region_bytes", work.region_bytes.0, 4096, 1 << 32),
         ("touch_bytes", work.touch_bytes.0, 8, 1 << 32),
         ("messages_per_s", work.messages_per_s, 0, 1_000_000_000),
-        ("most_messages", work.most_messages, 0, u64::MAX >> 1),
         (
             "sink_packets_per_s",
             work.sink_packets_per_s,

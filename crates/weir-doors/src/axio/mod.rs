@@ -212,29 +212,42 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         asked.work.dropped_per_million = per_million(percent)?;
     }
     server::limit(&given, &mut asked.work)?;
-    let found = verify::verify(&config, &plan::tunable(&config));
+    let search = search.map(|search| search.over(&asked.work, asked.line));
+    let search = search.transpose()?;
+    let machine = (environment.machine)();
+    let notes = fitting(&given, (&name, &config), (&asked, &machine), search.as_ref())?;
+    let plan = plan::plan(&name, asked, command_of(words));
+    run(&given, (plan, search), notes)
+}
+
+/// What is noted of a configuration whose parts go together.
+///
+/// # Errors
+/// They do not.
+fn fitting(
+    given: &GivenFlags,
+    (name, config): (&str, &AxioConfig),
+    (asked, machine): (&plan::AxioWork, &MachineFacts),
+    search: Option<&TrafficSearch>,
+) -> Result<Vec<String>, Refusal> {
+    let found = verify::verify(config, &plan::tunable(config));
     if let Some(why) = found.broken {
         return Err(Refusal::usage(format!("{name}: {why}")));
     }
-    let search = search
-        .map(|search| search.over(&asked.work, asked.line))
-        .transpose()?;
     let is_forced = given.has("force") || search.is_some();
     if let Some(why) = plan::window_too_small(&asked.work).filter(|_| !is_forced) {
         let more = "\n  help: a larger inflight, smaller batches, or --force";
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
     let mut notes = found.warnings;
-    notes.extend(notes_of(&config));
-    match &search {
-        Some(search) => notes.extend(search.notes(&config)),
-        None => notes.extend(idle_line_rate(&config)),
+    notes.extend(notes_of(config));
+    match search {
+        Some(search) => notes.extend(search.notes(config)),
+        None => notes.extend(idle_line_rate(config)),
     }
-    let machine = (environment.machine)();
-    notes.extend(verify::beyond_machine(&config, &asked, &machine));
+    notes.extend(verify::beyond_machine(config, asked, machine));
     notes.extend(waiting_note(&asked.work));
-    let plan = plan::plan(&name, asked, command_of(words));
-    run(&given, (plan, search), notes)
+    Ok(notes)
 }
 
 /// The configuration with the values of words; and what is wrong with its lines.
