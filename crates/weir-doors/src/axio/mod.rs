@@ -188,7 +188,26 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if let Some(percent) = given.text("inject-loss") {
         asked.work.dropped_per_million = per_million(percent)?;
     }
-    let found = verify::verify(&config, &plan::tunable(&config));
+    let notes = notes_of_run(&asked_look, &name, &asked)?;
+    run(&given, words, (name, asked), notes)
+}
+
+/// What is said before a run.
+///
+/// # Errors
+/// What the verifier finds, and what would stop.
+fn notes_of_run(
+    asked_look: &Look<'_>,
+    name: &str,
+    asked: &plan::AxioWork,
+) -> Result<Vec<String>, Refusal> {
+    let Look {
+        given,
+        config,
+        environment,
+        ..
+    } = *asked_look;
+    let found = verify::verify(config, &plan::tunable(config));
     if let Some(why) = found.broken {
         return Err(Refusal::usage(format!("{name}: {why}")));
     }
@@ -197,11 +216,11 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
     let mut notes = found.warnings;
-    notes.extend(notes_of(&config));
+    notes.extend(notes_of(config));
     let machine = (environment.machine)();
-    notes.extend(verify::beyond_machine(&config, &asked, &machine));
+    notes.extend(verify::beyond_machine(config, asked, &machine));
     notes.extend(waiting_note(&asked.work));
-    run(&given, words, (name, asked), notes)
+    Ok(notes)
 }
 
 /// The configuration with the values of words; and what is wrong with its lines.
