@@ -88,6 +88,10 @@ impl fmt::Debug for PacketMemory {
 impl PacketMemory {
     /// Where a buffer is. Panics where there is no such buffer.
     #[inline]
+    #[expect(
+        clippy::cast_ptr_alignment,
+        reason = "the mapping was asked for with the alignment of slots"
+    )]
     fn address(&self, buffer: &PacketBuffer) -> *mut Slot {
         let place = buffer.place();
         assert!(place < self.count, "tokens name buffers of their memory");

@@ -26,7 +26,6 @@ pub const MESSAGE_HEADER_BYTES: u32 = 16;
 /// Messages in packets through stages, and their answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct PacketPathWorkload {
     /// Which side this run is; without it, both.
     #[serde(default)]

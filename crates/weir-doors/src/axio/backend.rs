@@ -116,6 +116,7 @@ fn verbs(words: &str) -> Option<EngineChoice> {
 /// The link of a side whose configuration names a device and no backend, as the older program has it.
 pub(super) fn of_device(pcie: Option<&str>, name: Option<&str>) -> Option<EngineChoice> {
     match (pcie, name) {
+        (Some(pcie), _) if pcie.contains(':') => backend(&format!("dpdk:{pcie}")),
         // Its dots stand for colons, all but the last.
         (Some(pcie), _) => backend(&format!("dpdk:{}", pcie.replacen('.', ":", 2))),
         (None, Some(name)) => verbs(&format!("rc:{name}")),

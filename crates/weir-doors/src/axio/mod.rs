@@ -214,22 +214,26 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     server::limit(&given, &mut asked.work)?;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
-    let machine = (environment.machine)();
-    let notes = fitting(&given, (&name, &config), (&asked, &machine), search.as_ref())?;
+    let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
 }
 
-/// What is noted of a configuration whose parts go together.
+/// What is said before a run.
 ///
 /// # Errors
-/// They do not.
-fn fitting(
-    given: &GivenFlags,
-    (name, config): (&str, &AxioConfig),
-    (asked, machine): (&plan::AxioWork, &MachineFacts),
+/// What the verifier finds, and what would stop.
+fn notes_of_run(
+    asked_look: &Look<'_>,
+    (name, asked): (&str, &plan::AxioWork),
     search: Option<&TrafficSearch>,
 ) -> Result<Vec<String>, Refusal> {
+    let Look {
+        given,
+        config,
+        environment,
+        ..
+    } = *asked_look;
     let found = verify::verify(config, &plan::tunable(config));
     if let Some(why) = found.broken {
         return Err(Refusal::usage(format!("{name}: {why}")));
@@ -245,7 +249,8 @@ fn fitting(
         Some(search) => notes.extend(search.notes(config)),
         None => notes.extend(idle_line_rate(config)),
     }
-    notes.extend(verify::beyond_machine(config, asked, machine));
+    let machine = (environment.machine)();
+    notes.extend(verify::beyond_machine(config, asked, &machine));
     notes.extend(waiting_note(&asked.work));
     Ok(notes)
 }

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(said(""), "");
         for (change, why) in [
             ("req_size=100", "req_size is 982 here and 100 in s"),
-            ("duration=2", "duration is 1 s here and 2 s in s"),
+            ("duration=2", "duration is 1.00 s here and 2.00 s in s"),
             ("pkt_handler=Echo", "pkt_handler is None here and Echo in s"),
             ("backend=ring", "backend is udp here and ring in s"),
             (

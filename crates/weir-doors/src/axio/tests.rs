@@ -86,3 +86,132 @@ fn every_key_that_works_has_a_place_in_the_help_of_the_book() {
         assert!(book.contains(&format!("`{}`", key.name)), "{}", key.name);
     }
 }
+
+/// A value that each key refuses, and what is said besides its place: values of the wrong kind, beyond a range,
+/// or none.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("kAppCoreNum", "17", "App core number is too large: 17"),
+    ("kAppCoreNum", "0", "`0` (valid: 1 to 16)"),
+    (
+        "kDispQueueNum",
+        "17",
+        "Dispatcher queue number is too large: 17",
+    ),
+    (
+        "kAppTxMsgBatchSize",
+        "513",
+        "App TX batch size is too large: 513",
+    ),
+    (
+        "kAppRxMsgBatchSize",
+        "513",
+        "App RX batch size is too large: 513",
+    ),
+    (
+        "kDispTxBatchSize",
+        "513",
+        "Dispatcher TX batch size is too large: 513",
+    ),
+    (
+        "kDispRxBatchSize",
+        "513",
+        "Dispatcher RX batch size is too large: 513",
+    ),
+    (
+        "kNICTxPostSize",
+        "513",
+        "NIC TX post size is too large: 513",
+    ),
+    (
+        "kNICRxPostSize",
+        "513",
+        "NIC RX post size is too large: 513",
+    ),
+    ("kNICRxPostSize", "0", "`0` (valid: 1 to 512)"),
+    ("numa", "first", "`first` (valid: a node, or auto)"),
+    ("phy_port", "2", "`2` (valid: 0 or 1)"),
+    ("iteration", "0", "`0` (valid: 1 to 1000000)"),
+    ("iteration", "1000001", "`1000001`"),
+    ("duration", "0", "`0` (valid: seconds, from 0.001)"),
+    ("local_ip", "10.0.0", "`10.0.0` (valid: an IPv4 address)"),
+    ("remote_ip", "10.0.0.256", "`10.0.0.256`"),
+    ("local_mac", "02.00", "`02.00` (valid: six bytes)"),
+    ("remote_mac", "02.00.00.00.00.0g", "`02.00.00.00.00.0g`"),
+    ("backend", "roce", "`roce` (valid: ring, shm:PATH"),
+    ("msg_handler", "t_app", "`t_app` (valid: Empty, T_APP"),
+    ("pkt_handler", "echo", "`echo` (valid: Empty or Echo)"),
+    ("req_size", "15", "`15` (valid: bytes, 16 to 64m"),
+    ("resp_size", "65m", "`65m` (valid: bytes, 16 to 64m"),
+    (
+        "resp_size_rule",
+        "longer",
+        "`longer` (valid: same or reference)",
+    ),
+    ("scan", "yes", "`yes` (valid: 0 or 1)"),
+    ("new_buffers", "2", "`2` (valid: 0 or 1)"),
+    ("ticks_per_msg", "-1", "`-1` (valid: ticks)"),
+    ("work_ns", "-1", "`-1` (valid: nanoseconds)"),
+    ("inflight", "65536", "`65536` (valid: 0 to 65535)"),
+    ("rate", "0", "`0` (valid: messages per second"),
+    ("mtu", "63", "`63` (valid: 64 to 2048)"),
+    ("mtu", "2049", "`2049` (valid: 64 to 2048)"),
+    ("pool", "63", "`63` (valid: 64 to 1048576)"),
+    ("ring", "1048577", "`1048577` (valid: 64 to 1048576)"),
+    ("nic_ring", "0", "`0` (valid: 64 to 1048576)"),
+    ("flush_us", "x", "`x` (valid: microseconds)"),
+    ("msg_timeout_ms", "0", "`0` (valid: milliseconds, from 1)"),
+    ("stall_timeout", "0", "`0` (valid: seconds)"),
+    ("loop_interval_ns", "soon", "`soon` (valid: nanoseconds"),
+    ("idle", "run", "`run` (valid: auto, spin"),
+    ("stage_timing", "1/0", "`1/0` (valid: all, off, 1/N)"),
+    ("mem_region", "4095", "`4095` (valid: bytes, 4k to 4g)"),
+    ("mem_touch", "7", "`7` (valid: bytes, 8 to 4g)"),
+    ("hugepages", "4M", "`4M` (valid: auto, 2M, 1G, off)"),
+    ("udp_port_base", "65001", "`65001` (valid: 1 to 65000)"),
+    ("mgmt_port", "0", "`0` (valid: 1 to 65535)"),
+];
+
+/// Keys whose value is any text, or that are refused themselves.
+const OF_ANY_VALUE: [&str; 4] = ["role", "device_pcie", "device_name", "gid_index"];
+
+#[test]
+fn every_key_refuses_what_it_does_not_take_with_its_line_and_what_it_takes() {
+    let base = "workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
+    for (key, value, why) in REFUSED {
+        let config = AxioConfig::read("c", &format!("{base}{key} : {value}\n")).unwrap();
+        let wrong = workload(&config, AxioRole::Loopback).unwrap_err();
+        let begin = format!("c:2: {key}: {why}");
+        assert!(
+            wrong.iter().any(|line| line.starts_with(&begin)),
+            "{begin}: {wrong:?}"
+        );
+    }
+    for key in KEYS {
+        let is_tested = REFUSED.iter().any(|(name, ..)| *name == key.name);
+        assert!(
+            is_tested || OF_ANY_VALUE.contains(&key.name),
+            "{}",
+            key.name
+        );
+    }
+    let refused = AxioConfig::read("c", "gid_index : 3").unwrap_err();
+    assert!(refused[0].contains("no verbs backend"), "{refused:?}");
+}
+
+#[test]
+fn batches_for_which_a_pool_has_too_few_buffers_are_refused_by_both_sides_sizes() {
+    let base = "workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
+    for (key, size) in [
+        ("kAppTxMsgBatchSize", "req_size"),
+        ("kAppRxMsgBatchSize", "resp_size"),
+    ] {
+        let text = format!("{base}{size} : 2m\n{key} : 8\n");
+        let config = AxioConfig::read("c", &text).unwrap();
+        let wrong = workload(&config, AxioRole::Loopback)
+            .unwrap_err()
+            .join("\n");
+        let why =
+            format!("c:3: {key}: Mempool size is too small: 8 messages of 1039 packets need 8312");
+        assert!(wrong.contains(&why), "{wrong}");
+    }
+}

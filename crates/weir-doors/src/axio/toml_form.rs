@@ -110,7 +110,7 @@ impl TomlReader<'_> {
         let Some(all) = value.get_ref().as_array() else {
             return self.wrong(at, "workload: expected tables (valid: [[workload]])");
         };
-        for one in all.iter() {
+        for one in all {
             let Some(table) = one.get_ref().as_table() else {
                 self.wrong(
                     one.span().start,
@@ -172,7 +172,7 @@ impl TomlReader<'_> {
 
     fn phases(&mut self, all: &DeArray<'_>, place: &ConfigPlace) -> Result<Vec<PathStage>, String> {
         let mut stages = Vec::new();
-        for one in all.iter() {
+        for one in all {
             let word = one.get_ref().as_str().ok_or("expected names of phases")?;
             stages.push(self.config.phase(word.trim(), place)?);
         }

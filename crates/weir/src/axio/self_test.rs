@@ -52,21 +52,22 @@ pub(super) fn run() -> Exit {
     }
     let [off, some, all] = trials.map(|trials| Spread::of(&trials));
     let more = |timed: &Spread| (timed.middle / off.middle - 1.0) * 100.0;
-    let mut text = format!(
+    let verdict = if all.lowest > off.highest {
+        format!("Timing every pass costs {:.1} % here.", more(&all))
+    } else {
+        "Timing every pass costs less than runs differ from each other here.".to_owned()
+    };
+    let text = format!(
         "processor time per message and its answer, both sides, batches of 32: median of {ROUNDS} runs\n\
          stage timing off {off}\n\
          stage timing 1/8 {some} ({:+.1} %)\n\
          stage timing all {all} ({:+.1} %)\n\
-         a read of the clock takes {:.1} ns\n",
+         a read of the clock takes {:.1} ns\n\
+         {verdict}\n",
         more(&some),
         more(&all),
         all.clock_read_ns,
     );
-    text += &if all.lowest > off.highest {
-        format!("Timing every pass costs {:.1} % here.\n", more(&all))
-    } else {
-        "Timing every pass costs less than runs differ from each other here.\n".to_owned()
-    };
     Ok(u8::from(!output::print(&text)))
 }
 
@@ -133,11 +134,15 @@ fn trial(timing: &str) -> Result<Trial, Refusal> {
     if messages == 0 {
         return Err(failed("no message came back"));
     }
-    let cpu = (ended.user.0 + ended.system.0) as f64;
     Ok(Trial {
-        cpu_ns: cpu / messages as f64,
+        cpu_ns: per_message(ended.user.0 + ended.system.0, messages),
         clock_read_ns: done.clock_read_ns,
     })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for the eye")]
+fn per_message(cpu_ns: u64, messages: u64) -> f64 {
+    cpu_ns as f64 / messages as f64
 }
 
 fn failed(why: impl std::fmt::Display) -> Refusal {
