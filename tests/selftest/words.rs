@@ -208,6 +208,7 @@ fn a_run_that_is_interrupted_while_it_connects_ends_without_its_servers() {
         let said = running.end().code(130);
         let said = said.out("+ Interrupted by signal 2");
         assert!(!said.err.contains("error: "), "{said}");
+        assert!(!said.out.contains("Refused"), "{said}");
         drop(held);
     }
 }

@@ -102,6 +102,10 @@ impl ClientState {
 
     /// Notes what befell a connection, or a session on it.
     pub(super) fn note_trouble(&mut self, connection: u32, is_loss: bool, why: &RpcError) {
+        // Who was given up has refused nothing.
+        if why.code == DerCode::Canceled && !is_loss {
+            return;
+        }
         let mut known = self.troubles.iter_mut();
         if let Some(known) =
             known.find(|known| known.is_loss == is_loss && known.why.code == why.code)

@@ -11,7 +11,10 @@ use crate::rpc::{DerCode, RpcError, machine_memory};
 /// Goes on unless it is over.
 pub(super) fn unless_over(is_over: IsOver<'_>) -> Result<(), RpcError> {
     if is_over() {
-        return Err(RpcError::new(DerCode::Canceled, "it was not to go on"));
+        return Err(RpcError::new(
+            DerCode::Canceled,
+            "given up, since the run ends",
+        ));
     }
     Ok(())
 }
