@@ -4,7 +4,6 @@
 //! the dispatcher's pool. Without a free buffer what came stays in the queue. Not here: the queues
 //! (`xdp_link`).
 
-use std::collections::VecDeque;
 use std::fmt;
 
 use weir_schema::StageBatches;
@@ -63,19 +62,18 @@ impl<Q> CopyLink<Q> {
 
 impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
     #[inline]
-    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
         let mut sent = 0;
-        while let Some(buffer) = packets.pop_front() {
-            if !self.queue.push(pool.memory.frame(&buffer)) {
-                packets.push_front(buffer);
+        for buffer in packets.iter() {
+            if !self.queue.push(pool.memory.frame(buffer)) {
                 break;
             }
-            pool.free(buffer);
             sent += 1;
             if sent % self.post_tx == 0 {
                 self.queue.flush();
             }
         }
+        packets.drain(..sent).for_each(|buffer| pool.free(buffer));
         self.queue.flush();
         sent
     }
@@ -124,6 +122,8 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
     use crate::pool::pools;
 
@@ -204,11 +204,11 @@ mod tests {
             ..StageBatches::default()
         };
         let mut link = CopyLink::new(Echo::default(), &batches);
-        let mut packets = VecDeque::new();
+        let mut packets = Vec::new();
         for number in 0..6 {
             let mut buffer = pool.take().unwrap();
             udp(pool.memory.resize(&mut buffer, 60 + number));
-            packets.push_back(buffer);
+            packets.push(buffer);
         }
         // Flushed after the second and the fourth; the fifth finds no room.
         assert_eq!(link.send(&mut pool, &mut packets), 4);

@@ -4,8 +4,6 @@
 //! In: rings from threads, the link. Out: the link, rings to threads. A packet of a stream or thread that
 //! another dispatcher of the side serves is handed over to that. Not here: what messages mean.
 
-use std::collections::VecDeque;
-
 use weir_run::generate::rng::Rng;
 use weir_schema::{PacketPathWorkload, PathSide};
 use weir_sys::clock::Scale;
@@ -52,7 +50,10 @@ pub(crate) enum Route {
 
 impl Routes {
     #[inline]
-    fn of(&self, header: &PacketHeader) -> Route {
+    fn of(&self, buffer: &PacketBuffer, pool: &Pool) -> Route {
+        let Some(header) = PacketHeader::read(pool.memory.frame(buffer)) else {
+            return Route::Nowhere;
+        };
         match self {
             Self::Origin(threads) => threads[header.origin() & 15],
             Self::Stream(streams) => {
@@ -88,7 +89,8 @@ pub(crate) struct Dispatcher<L> {
     handed: Vec<BufferReceiver>,
     link: L,
     headers: LowerHeaders,
-    tx: VecDeque<PacketBuffer>,
+    /// Both are empty at most times between stages, so that their beginnings stay near.
+    tx: Vec<PacketBuffer>,
     rx: Vec<PacketBuffer>,
     link_timer: FlushTimer,
     batch_tx: usize,
@@ -127,7 +129,7 @@ impl<L: PacketLink> Dispatcher<L> {
             handed: parts.handed,
             link: parts.link,
             headers: LowerHeaders::of(work, side),
-            tx: VecDeque::with_capacity(ARRAY),
+            tx: Vec::with_capacity(ARRAY),
             rx: Vec::with_capacity(ARRAY),
             link_timer: FlushTimer::default(),
             batch_tx: work.batches.dispatch_tx as usize,
@@ -193,19 +195,19 @@ impl<L: PacketLink> Dispatcher<L> {
             if !source.timer.is_due(there, self.batch_tx, now, self.flush) {
                 continue;
             }
-            for _ in 0..there {
-                let Some(mut buffer) = source.ring.pop() else {
-                    break;
-                };
-                if self.drops > 0 && self.rng.below(1_000_000) < self.drops {
+            let (tx, rng, drops) = (&mut self.tx, &mut self.rng, self.drops);
+            source.ring.pop_many(there, |buffer| {
+                if drops > 0 && rng.below(1_000_000) < drops {
                     counts.dropped_on_purpose += 1;
                     pool.free(buffer);
-                    continue;
+                } else {
+                    tx.push(buffer);
                 }
-                self.headers.write(pool.memory.frame_mut(&mut buffer));
-                self.tx.push_back(buffer);
-            }
+            });
             source.ring.release();
+        }
+        for buffer in &mut self.tx[before..] {
+            self.headers.write(pool.memory.frame_mut(buffer));
         }
         self.tx.len() - before
     }
@@ -281,12 +283,8 @@ impl<L: PacketLink> Dispatcher<L> {
     fn take_handed(&mut self) -> usize {
         let before = self.rx.len();
         for ring in &mut self.handed {
-            while self.rx.len() < ARRAY {
-                let Some(buffer) = ring.pop() else {
-                    break;
-                };
-                self.rx.push(buffer);
-            }
+            let rx = &mut self.rx;
+            ring.pop_many(ARRAY.saturating_sub(rx.len()), |buffer| rx.push(buffer));
             ring.release();
         }
         self.rx.len() - before
@@ -294,39 +292,48 @@ impl<L: PacketLink> Dispatcher<L> {
 
     fn send_back(&mut self, pool: &mut Pool) -> usize {
         let packets = self.rx.len();
-        for mut buffer in self.rx.drain(..) {
-            turn_round(pool.memory.frame_mut(&mut buffer));
-            self.tx.push_back(buffer);
+        for buffer in &mut self.rx {
+            turn_round(pool.memory.frame_mut(buffer));
         }
+        self.tx.append(&mut self.rx);
         packets
     }
 
     /// What does not fit is dropped, packet by packet; what fits behind it is not. How many fitted.
     fn hand_out(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let mut handed = 0;
-        for buffer in self.rx.drain(..) {
-            let header = PacketHeader::read(pool.memory.frame(&buffer));
-            let route = header.map_or(Route::Nowhere, |header| self.routes.of(&header));
-            let left = match route {
-                Route::Own(at) => self.targets[at].push(buffer),
+        let mut all = self.rx.drain(..);
+        // Packets in a row that go to the same place go together.
+        let mut next = all.as_slice().first().map(|one| self.routes.of(one, pool));
+        while let Some(to) = next {
+            next = None;
+            let mut run = 1;
+            for buffer in &all.as_slice()[1..] {
+                let other = self.routes.of(buffer, pool);
+                if other != to {
+                    next = Some(other);
+                    break;
+                }
+                run += 1;
+            }
+            let fitted = match to {
+                Route::Own(at) => self.targets[at].push_many(&mut all, run),
                 Route::Other(at) => {
-                    counts.misrouted += 1;
-                    self.others[at].push(buffer)
+                    counts.misrouted += run as u64;
+                    self.others[at].push_many(&mut all, run)
                 }
                 Route::Nowhere => {
-                    counts.strays += 1;
-                    pool.free(buffer);
+                    counts.strays += run as u64;
+                    all.by_ref().take(run).for_each(|buffer| pool.free(buffer));
                     continue;
                 }
             };
-            match left {
-                Ok(()) => handed += 1,
-                Err(buffer) => {
-                    counts.dispatch_drops += 1;
-                    pool.free(buffer);
-                }
-            }
+            handed += fitted;
+            counts.dispatch_drops += (run - fitted) as u64;
+            let left = all.by_ref().take(run - fitted);
+            left.for_each(|buffer| pool.free(buffer));
         }
+        drop(all);
         self.targets.iter_mut().for_each(BufferSender::publish);
         self.others.iter_mut().for_each(BufferSender::publish);
         handed
