@@ -255,29 +255,41 @@ impl<W: MessageWork> Application<W> {
         let packets = self.form.packets as usize;
         let whole = u16::try_from(packets).unwrap_or(u16::MAX);
         pool.take_many(messages * packets, &mut self.made);
-        for message_packets in self.made.chunks_exact_mut(packets.max(1)) {
+        let memory = &*pool.memory;
+        let mut begin = || {
             // There is room for so many, as the caller saw.
             let message = self.outstanding.begin(now).unwrap_or_default();
-            let stamp = stamp_of(self.pace.as_mut().map_or(now, Pace::take));
-            let parts = self.form.frames.iter().zip(message_packets).zip(0..);
-            for ((length, buffer), segment) in parts {
-                let frame = pool.memory.resize(buffer, *length);
-                write_ports(frame, source, target);
-                let header = PacketHeader {
-                    stream: self.stream,
-                    stamp,
-                    packets: whole,
-                    segment,
-                    message,
-                };
-                header.write(frame);
-                let payload = frame.get_mut(PAYLOAD_AT..).unwrap_or_default();
-                self.handler.request(u32::from(segment), payload);
-            }
             if !self.is_answered {
-                // Nothing will come back: what was sent is done.
+                // Nothing will come back: what is sent is done.
                 self.outstanding.end(message);
                 counts.answered += 1;
+            }
+            PacketHeader {
+                stream: self.stream,
+                stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
+                packets: whole,
+                segment: 0,
+                message,
+            }
+        };
+        let mut write = |header: PacketHeader, length: usize, buffer: &mut PacketBuffer| {
+            let frame = memory.resize(buffer, length);
+            write_ports(frame, source, target);
+            header.write(frame);
+            let payload = frame.get_mut(PAYLOAD_AT..).unwrap_or_default();
+            self.handler.request(u32::from(header.segment), payload);
+        };
+        if let [length] = self.form.frames[..] {
+            for buffer in &mut self.made {
+                write(begin(), length, buffer);
+            }
+        } else {
+            for of_message in self.made.chunks_exact_mut(packets.max(1)) {
+                let header = begin();
+                let parts = self.form.frames.iter().zip(of_message).zip(0..);
+                for ((length, buffer), segment) in parts {
+                    write(PacketHeader { segment, ..header }, *length, buffer);
+                }
             }
         }
         let mut made = self.made.drain(..);

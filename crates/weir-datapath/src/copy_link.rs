@@ -29,6 +29,19 @@ pub(crate) trait FrameQueue: fmt::Debug + Send {
     /// Gives the device the room back of what was taken.
     fn release(&mut self);
 
+    /// Takes frames where they lie, at most so many, where the device can; how many.
+    fn take(&mut self, _most: usize) -> usize {
+        0
+    }
+
+    /// Has each of them changed.
+    fn change(&mut self, _change: impl FnMut(&mut [u8])) {}
+
+    /// Sends them back, as far as there is room; how many.
+    fn give_back(&mut self) -> usize {
+        0
+    }
+
     /// Frames that came and were not taken, where the device can say, and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
 
@@ -109,6 +122,21 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
             }
         }
         received
+    }
+
+    #[inline]
+    fn take_in_place(&mut self, most: usize) -> usize {
+        self.queue.take(most)
+    }
+
+    #[inline]
+    fn change_in_place(&mut self, change: impl FnMut(&mut [u8])) {
+        self.queue.change(change);
+    }
+
+    #[inline]
+    fn give_back(&mut self) -> usize {
+        self.queue.give_back()
     }
 
     fn waiting(&mut self) -> Option<(u32, u32)> {

@@ -98,6 +98,10 @@ pub(crate) struct Dispatcher<L> {
     flush: u64,
     /// It sends every packet back itself.
     echoes: bool,
+    /// And does so where they lie in the memory of the link.
+    in_place: bool,
+    /// Packets that lie there.
+    held: usize,
     /// Of a million.
     drops: u64,
     rng: Rng,
@@ -121,7 +125,10 @@ pub(crate) struct DispatcherParts<L> {
 impl<L: PacketLink> Dispatcher<L> {
     pub(crate) fn new(work: &PacketPathWorkload, parts: DispatcherParts<L>, scale: Scale) -> Self {
         let side = parts.side;
+        let echoes = work.echo && side == PathSide::Server;
         Self {
+            in_place: echoes && parts.link.turns_in_place(),
+            held: 0,
             sources: parts.sources,
             targets: parts.targets,
             routes: parts.routes,
@@ -135,7 +142,7 @@ impl<L: PacketLink> Dispatcher<L> {
             batch_tx: work.batches.dispatch_tx as usize,
             batch_rx: work.batches.dispatch_rx as usize,
             flush: scale.to_ticks(work.flush_ns),
-            echoes: work.echo && side == PathSide::Server,
+            echoes,
             drops: match side {
                 PathSide::Client => u64::from(work.dropped_per_million),
                 PathSide::Server => 0,
@@ -154,6 +161,9 @@ impl<L: PacketLink> Dispatcher<L> {
         steps: &mut StepClock<TIMED>,
         counts: &mut ThreadCounts,
     ) -> usize {
+        if self.in_place {
+            return self.give_back(steps, counts);
+        }
         let collected = self.collect(pool, now, counts);
         let collect = steps.step();
         let is_due = self
@@ -195,21 +205,31 @@ impl<L: PacketLink> Dispatcher<L> {
             if !source.timer.is_due(there, self.batch_tx, now, self.flush) {
                 continue;
             }
-            let (tx, rng, drops) = (&mut self.tx, &mut self.rng, self.drops);
-            source.ring.pop_many(there, |buffer| {
-                if drops > 0 && rng.below(1_000_000) < drops {
-                    counts.dropped_on_purpose += 1;
-                    pool.free(buffer);
-                } else {
-                    tx.push(buffer);
-                }
+            let (tx, headers) = (&mut self.tx, &mut self.headers);
+            source.ring.pop_many(there, |mut buffer| {
+                headers.write(pool.memory.frame_mut(&mut buffer));
+                tx.push(buffer);
             });
             source.ring.release();
         }
-        for buffer in &mut self.tx[before..] {
-            self.headers.write(pool.memory.frame_mut(buffer));
+        if self.drops > 0 {
+            self.drop_some(before, pool, counts);
         }
         self.tx.len() - before
+    }
+
+    /// Drops packets on purpose of those that were collected behind so many.
+    #[cold]
+    fn drop_some(&mut self, before: usize, pool: &mut Pool, counts: &mut ThreadCounts) {
+        let mut at = before;
+        while at < self.tx.len() {
+            if self.rng.below(1_000_000) < self.drops {
+                counts.dropped_on_purpose += 1;
+                pool.free(self.tx.remove(at));
+            } else {
+                at += 1;
+            }
+        }
     }
 
     /// Takes from the link and hands out; packets that moved.
@@ -223,6 +243,9 @@ impl<L: PacketLink> Dispatcher<L> {
     ) -> usize {
         if TIMED {
             self.watch(now, counts);
+        }
+        if self.in_place {
+            return self.take_in_place(steps, counts);
         }
         let room = if self.echoes {
             ARRAY - self.tx.len()
@@ -260,6 +283,61 @@ impl<L: PacketLink> Dispatcher<L> {
             counts.dispatch_rx.stall(burst);
         }
         received
+    }
+
+    /// Takes packets where they lie and turns them round; packets that moved.
+    #[inline]
+    fn take_in_place<const TIMED: bool>(
+        &mut self,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        let taken = self.link.take_in_place(self.batch_rx);
+        let burst = steps.step();
+        if taken == 0 {
+            counts.dispatch_rx.empty();
+            counts.idle += burst;
+            return 0;
+        }
+        self.held = taken;
+        self.link.change_in_place(turn_round);
+        let turn = steps.step();
+        counts.dispatch_rx.batch(taken);
+        if TIMED {
+            counts.dispatch_rx.time(taken, burst + turn, burst);
+            counts.dispatch_rx.stall(burst);
+            self.left.0 = self
+                .left
+                .0
+                .saturating_sub(u32::try_from(taken).unwrap_or(0));
+        }
+        taken
+    }
+
+    /// Sends the packets back that lie turned round; packets that moved.
+    #[inline]
+    fn give_back<const TIMED: bool>(
+        &mut self,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        if self.held == 0 {
+            counts.dispatch_tx.empty();
+            counts.link_tx.empty();
+            counts.idle += steps.step();
+            return 0;
+        }
+        let sent = self.link.give_back();
+        self.held = self.held.saturating_sub(sent);
+        let flush = steps.step();
+        counts.dispatch_tx.batch(0);
+        counts.link_tx.batch(sent);
+        if TIMED {
+            counts.dispatch_tx.time(0, flush, flush);
+            counts.dispatch_tx.stall(flush);
+            counts.link_tx.time(sent, flush, 0);
+        }
+        sent
     }
 
     /// How fast packets come: each time more of them wait than were left, over the time since the last
@@ -353,9 +431,6 @@ impl<L: PacketLink> Dispatcher<L> {
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         let held = self.tx.drain(..).chain(self.rx.drain(..));
         held.for_each(|buffer| pool.free(buffer));
-        while self.link.receive(pool, &mut self.rx, ARRAY) > 0 {
-            self.rx.drain(..).for_each(|buffer| pool.free(buffer));
-        }
         self.link.close(pool);
         let sources = self.sources.iter_mut().map(|source| &mut source.ring);
         for ring in sources.chain(&mut self.handed) {
@@ -365,3 +440,6 @@ impl<L: PacketLink> Dispatcher<L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,7 +193,7 @@ impl LowerHeaders {
     }
 }
 
-/// Sends a frame back: Ethernet and IPv4 addresses change places, ports stay.
+/// Sends a frame back: Ethernet addresses change places, and those of IPv4 where it has such; ports stay.
 #[inline]
 pub(crate) fn turn_round(frame: &mut [u8]) {
     let Some(at) = frame.first_chunk_mut::<UDP_AT>() else {
@@ -204,7 +204,9 @@ pub(crate) fn turn_round(frame: &mut [u8]) {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *addresses;
         *addresses = [g, h, i, j, k, l, a, b, c, d, e, f];
     }
-    if let Some(addresses) = rest.last_chunk_mut::<8>() {
+    if ethernet[12..] == [8, 0]
+        && let Some(addresses) = rest.last_chunk_mut::<8>()
+    {
         *addresses = u64::from_ne_bytes(*addresses).rotate_left(32).to_ne_bytes();
     }
 }
@@ -297,6 +299,45 @@ mod tests {
         assert_eq!(frame[26..30], before[30..34]);
         assert_eq!(frame[30..34], before[26..30]);
         assert_eq!(frame[34..], before[34..]);
+        // What is no IPv4 has other things there.
+        frame[13] = 6;
+        turn_round(&mut frame);
+        assert_eq!(frame[..12], before[..12]);
+        assert_eq!(frame[26..30], before[30..34]);
+    }
+
+    #[test]
+    fn frames_of_other_lengths_have_the_headers_of_their_own() {
+        let of = || LowerHeaders::of(&PacketPathWorkload::default(), PathSide::Client);
+        let mut headers = of();
+        for length in [64, 1500, 64, 58, 64] {
+            let mut frame = vec![9; length];
+            let mut fresh = frame.clone();
+            headers.write(&mut frame);
+            of().write(&mut fresh);
+            assert_eq!(frame, fresh);
+            assert_eq!(
+                usize::from(frame[16]) << 8 | usize::from(frame[17]),
+                length - 14
+            );
+        }
+    }
+
+    #[test]
+    fn a_filling_ends_with_zero_and_stays_in_its_room() {
+        for length in 0..20 {
+            let mut bytes = [b'x'; 24];
+            fill(&mut bytes[2..2 + length]);
+            let filled = bytes[2..].iter().take_while(|byte| **byte == b'a').count();
+            assert_eq!(filled, length.saturating_sub(1));
+            assert_eq!(length > 0, bytes[2 + filled] == 0);
+            assert!(
+                bytes[2 + length..]
+                    .iter()
+                    .chain(&bytes[..2])
+                    .all(|byte| *byte == b'x')
+            );
+        }
     }
 
     #[test]

@@ -26,6 +26,24 @@ pub(crate) trait PacketLink: Send {
     /// Appends packets that have come, at most so many; how many.
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
 
+    /// Whether it can send packets back from where they lie.
+    fn turns_in_place(&self) -> bool {
+        false
+    }
+
+    /// Takes packets where they lie, at most so many; how many. None before the last were given back.
+    fn take_in_place(&mut self, _most: usize) -> usize {
+        0
+    }
+
+    /// Has each packet changed that was taken so.
+    fn change_in_place(&mut self, _change: impl FnMut(&mut [u8])) {}
+
+    /// Sends those packets back, as far as there is room; how many.
+    fn give_back(&mut self) -> usize {
+        0
+    }
+
     /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
 
@@ -39,7 +57,7 @@ pub(crate) trait PacketLink: Send {
         None
     }
 
-    /// Frees buffers of its own.
+    /// Frees buffers that it holds; what lies in a device is the device's.
     fn close(&mut self, _pool: &mut Pool) {}
 }
 
@@ -70,6 +88,33 @@ impl PacketLink for AnyLink {
             Self::Socket(link) => link.receive(pool, into, most),
             Self::Xdp(link) => link.receive(pool, into, most),
             Self::Dpdk(link) => link.receive(pool, into, most),
+        }
+    }
+
+    fn turns_in_place(&self) -> bool {
+        matches!(self, Self::Dpdk(_))
+    }
+
+    #[inline]
+    fn take_in_place(&mut self, most: usize) -> usize {
+        match self {
+            Self::Dpdk(link) => link.take_in_place(most),
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn change_in_place(&mut self, change: impl FnMut(&mut [u8])) {
+        if let Self::Dpdk(link) = self {
+            link.change_in_place(change);
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self) -> usize {
+        match self {
+            Self::Dpdk(link) => link.give_back(),
+            _ => 0,
         }
     }
 
@@ -232,6 +277,12 @@ impl PacketLink for RingLink {
             self.taken = 0;
         }
         received
+    }
+
+    fn close(&mut self, pool: &mut Pool) {
+        for ring in &mut self.from {
+            ring.pop_many(usize::MAX, |buffer| pool.free(buffer));
+        }
     }
 
     fn waiting(&mut self) -> Option<(u32, u32)> {

@@ -211,6 +211,29 @@ mod tests {
     }
 
     #[test]
+    fn places_become_free_and_are_used_in_order_however_often() {
+        // No power of two, so that the list of the free ones is larger than they are.
+        let mut all = Outstanding::new(3, 0);
+        let mut open = std::collections::VecDeque::new();
+        for round in 0..100_u32 {
+            while let Some(message) = all.begin(u64::from(round)) {
+                open.push_back(message);
+            }
+            assert_eq!((open.len(), all.room(), all.count()), (3, 0, 3));
+            let ended: Vec<u32> = open.drain(..1 + round as usize % 3).collect();
+            assert!(ended.iter().all(|message| all.end(*message)));
+            assert_eq!(all.room(), ended.len());
+            let next = all.begin(1).unwrap();
+            assert_eq!(
+                next & 0xffff,
+                ended[0] & 0xffff,
+                "the one that was free first"
+            );
+            open.push_back(next);
+        }
+    }
+
+    #[test]
     fn without_a_limit_any_number_is_sent_and_every_answer_counts() {
         let mut all = Outstanding::new(0, 1);
         let messages: Vec<u32> = (0..70_000).filter_map(|now| all.begin(now)).collect();
