@@ -203,6 +203,30 @@ int weir_dpdk_pop(struct weir_dpdk_queue *queue, void *into, uint32_t room)
     return bytes;
 }
 
+uint32_t weir_dpdk_take(struct weir_dpdk_queue *queue, struct weir_dpdk_frame *frames, uint32_t most)
+{
+    if (queue->taken < queue->received)
+        return 0;
+    known_thread();
+    queue->taken = 0;
+    queue->received = rte_eth_rx_burst(queue->port, queue->queue, queue->rx, most < BURST ? most : BURST);
+    for (uint16_t at = 0; at < queue->received; at++) {
+        frames[at].bytes = rte_pktmbuf_mtod(queue->rx[at], void *);
+        frames[at].length = rte_pktmbuf_data_len(queue->rx[at]);
+    }
+    return queue->received;
+}
+
+uint32_t weir_dpdk_return(struct weir_dpdk_queue *queue)
+{
+    uint16_t held = queue->received - queue->taken, sent = 0;
+
+    if (held)
+        sent = rte_eth_tx_burst(queue->port, queue->queue, queue->rx + queue->taken, held);
+    queue->taken += sent;
+    return sent;
+}
+
 int weir_dpdk_waiting(struct weir_dpdk_queue *queue)
 {
     int there = rte_eth_rx_queue_count(queue->port, queue->queue);

@@ -2,7 +2,7 @@
  * What weir needs of DPDK, as functions: most of DPDK's own are inline and cannot be called from elsewhere.
  *
  * Every function that can fail answers with a negative errno. Frames are copied between the caller's memory
- * and DPDK's. A queue belongs to one thread at a time; everything else is called by one thread.
+ * and DPDK's, or changed and sent back where they lie. A queue belongs to one thread at a time; everything else is called by one thread.
  */
 #ifndef WEIR_DPDK_H
 #define WEIR_DPDK_H
@@ -10,9 +10,15 @@
 #include <stdint.h>
 
 /* Counts up with every change of what is declared here. */
-#define WEIR_DPDK_INTERFACE 1
+#define WEIR_DPDK_INTERFACE 2
 
 struct weir_dpdk_queue;
+
+/* A frame where it lies in DPDK's memory: as much of it as is in one piece. */
+struct weir_dpdk_frame {
+    void *bytes;
+    uint64_t length;
+};
 
 /* WEIR_DPDK_INTERFACE as it was when the library was built. */
 int weir_dpdk_interface(void);
@@ -37,6 +43,13 @@ int weir_dpdk_push(struct weir_dpdk_queue *queue, const void *frame, uint32_t by
 uint32_t weir_dpdk_flush(struct weir_dpdk_queue *queue);
 /* Copies the oldest frame that came, as much of it as there is room for: its bytes there, or -1. */
 int weir_dpdk_pop(struct weir_dpdk_queue *queue, void *into, uint32_t room);
+/*
+ * Takes frames where they lie, at most so many, and says where that is: how many. They stay the queue's; before
+ * all of them were sent back there are no others.
+ */
+uint32_t weir_dpdk_take(struct weir_dpdk_queue *queue, struct weir_dpdk_frame *frames, uint32_t most);
+/* Sends the frames back that were taken, as far as there is room; how many. */
+uint32_t weir_dpdk_return(struct weir_dpdk_queue *queue);
 /* Frames that came and were not taken; negative where the device cannot say. */
 int weir_dpdk_waiting(struct weir_dpdk_queue *queue);
 /* Frees what the queue holds, and the queue. */

@@ -100,6 +100,49 @@ fn every_message_comes_back_over_rings_of_dpdk() {
 }
 
 #[test]
+fn a_server_without_a_client_turns_round_what_a_device_brings() {
+    let stage = Stage::new();
+    if !has_library(&stage) {
+        return;
+    }
+    let alone = "--server --example echo --set mgmt_port=0 --stage-timing 1/8";
+    // One device makes packets, the other brings back what was sent to it.
+    for device in ["net_null0", "net_ring0 --set first_packets=32"] {
+        let words = format!("{alone} --set backend=dpdk:{device}");
+        let said = over_dpdk(&stage, &[], &words).code(0);
+        let outcome = stored(&stage);
+        let turned = sum(&outcome, "server", "dispatch_rx.packets");
+        let sent = sum(&outcome, "server", "link_tx.packets");
+        assert!(turned > 1000, "{turned} packets\n{said}");
+        assert!(!said.err.contains("waits for its client"), "{said}");
+        assert!(turned.abs_diff(sent) <= 32, "{turned}, {sent} sent\n{said}");
+        assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+    }
+    // Nothing was sent, so that nothing comes back.
+    let words = format!("{alone} --set backend=dpdk:net_ring0");
+    let said = over_dpdk(&stage, &[], &words).code(0);
+    let turned = sum(&stored(&stage), "server", "dispatch_rx.packets");
+    assert_eq!(turned, 0, "{said}");
+}
+
+#[test]
+fn a_client_has_a_server_and_first_packets_are_a_lone_servers() {
+    let stage = Stage::new();
+    let words = "--client --example echo --set backend=dpdk:net_null0 --set mgmt_port=0";
+    over_dpdk(&stage, &[], words)
+        .code(2)
+        .err("only a server without a client");
+    let words = "--example echo --set backend=dpdk:rings --set first_packets=8";
+    over_dpdk(&stage, &[], words)
+        .code(2)
+        .err("first packets are those of a server without a client");
+    let words = "--example echo --set first_packets=8";
+    over_dpdk(&stage, &[], words)
+        .code(2)
+        .err("the link has no setting `first_packets`");
+}
+
+#[test]
 fn every_message_crosses_a_wire_by_sockets_of_dpdk() {
     let stage = Stage::new();
     let no = |reason: &str| skip("weir axio over DPDK and a wire", reason);

@@ -62,6 +62,8 @@ pub(crate) struct Application<W> {
     partials: Partials,
     /// Messages that are whole and were not taken yet.
     whole: VecDeque<Packets>,
+    /// Packets of requests while they are made, kept for its room.
+    made: Packets,
     /// The packets of the message that a server answers, kept for its room.
     answered: Packets,
     batch_tx: usize,
@@ -84,26 +86,51 @@ pub(crate) struct Application<W> {
 #[derive(Clone, Copy, Debug)]
 struct AnswerTimes {
     seen: u64,
+    scale: Scale,
     stamp: u64,
     messages: u64,
 }
 
 impl AnswerTimes {
-    fn new(seen: u64) -> Self {
+    fn new(seen: u64, scale: Scale) -> Self {
         Self {
             seen,
+            scale,
             stamp: 0,
             messages: 0,
         }
     }
 
-    /// Records those of a stamp.
-    fn record(&mut self, scale: Scale, counts: &mut ThreadCounts) {
+    /// An answer by its first packet.
+    #[inline]
+    fn hear(
+        &mut self,
+        first: &PacketBuffer,
+        outstanding: &mut Outstanding,
+        pool: &Pool,
+        counts: &mut ThreadCounts,
+    ) {
+        let Some(header) = PacketHeader::read(pool.memory.frame(first)) else {
+            return;
+        };
+        if outstanding.end(header.message) {
+            if self.stamp != header.stamp {
+                self.record(counts);
+                self.stamp = header.stamp;
+            }
+            self.messages += 1;
+        } else {
+            counts.late += 1;
+        }
+    }
+
+    /// Records and counts those of a stamp.
+    fn record(&mut self, counts: &mut ThreadCounts) {
         if self.messages > 0 {
             let ticks = ticks_since(self.stamp, self.seen);
-            counts
-                .latency
-                .record_n(scale.to_nanos(ticks), self.messages);
+            let nanos = self.scale.to_nanos(ticks);
+            counts.latency.record_n(nanos, self.messages);
+            counts.answered += self.messages;
             self.messages = 0;
         }
     }
@@ -139,6 +166,7 @@ impl<W: MessageWork> Application<W> {
             supply: RequestSupply::of(work, parts.turn),
             partials: Partials::default(),
             whole: VecDeque::new(),
+            made: Packets::new(),
             answered: Packets::new(),
             batch_tx: work.batches.application_tx as usize,
             batch_rx: work.batches.application_rx as usize,
@@ -207,7 +235,8 @@ impl<W: MessageWork> Application<W> {
             }
             std::hint::spin_loop();
         }
-        let stall = steps.step();
+        // Without a wait there is nothing to tell apart.
+        let stall = if looks > 0 { steps.step() } else { 0 };
         let sent = self.make(messages, pool, now, counts);
         let call = steps.step();
         counts.application_tx.batch(sent);
@@ -226,62 +255,56 @@ impl<W: MessageWork> Application<W> {
         now: u64,
         counts: &mut ThreadCounts,
     ) -> usize {
-        let ports = self.ports();
-        let mut sent = 0;
-        for _ in 0..messages {
-            let Some(message) = self.outstanding.begin(now) else {
-                break;
-            };
-            let header = PacketHeader {
-                stream: self.stream,
-                stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
-                packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
-                segment: 0,
-                message,
-            };
-            if let Some(length) = self.supply.begin() {
-                self.form.frames[0] = length;
-            }
-            sent += self.write_request(&header, ports, pool, counts);
+        let (source, target) = self.ports();
+        let packets = self.form.packets as usize;
+        let whole = u16::try_from(packets).unwrap_or(u16::MAX);
+        pool.take_many(messages * packets, &mut self.made);
+        let memory = &*pool.memory;
+        let mut begin = || {
+            // There is room for so many, as the caller saw.
+            let message = self.outstanding.begin(now).unwrap_or_default();
             if !self.is_answered {
-                // Nothing will come back: what was sent is done.
+                // Nothing will come back: what is sent is done.
                 self.outstanding.end(message);
                 counts.answered += 1;
             }
-        }
-        self.tx.publish();
-        sent
-    }
-
-    fn write_request(
-        &mut self,
-        header: &PacketHeader,
-        (source, target): (u16, u16),
-        pool: &mut Pool,
-        counts: &mut ThreadCounts,
-    ) -> usize {
-        let mut sent = 0;
-        for segment in 0..self.form.packets {
-            let Some(mut buffer) = pool.take() else {
-                break;
-            };
-            let length = self.form.frames[segment as usize];
-            let frame = pool.memory.resize(&mut buffer, length);
-            write_ports(frame, source, target);
-            let segment16 = u16::try_from(segment).unwrap_or(u16::MAX);
             let header = PacketHeader {
-                segment: segment16,
-                ..*header
+                stream: self.stream,
+                stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
+                packets: whole,
+                segment: 0,
+                message,
             };
+            (header, self.supply.begin())
+        };
+        let mut write = |header: PacketHeader, length: usize, buffer: &mut PacketBuffer| {
+            let frame = memory.resize(buffer, length);
+            write_ports(frame, source, target);
             header.write(frame);
-            self.handler.request(segment, &mut frame[PAYLOAD_AT..]);
-            match self.tx.push(buffer) {
-                Ok(()) => sent += 1,
-                Err(buffer) => {
-                    counts.application_drops += 1;
-                    pool.free(buffer);
+            let payload = frame.get_mut(PAYLOAD_AT..).unwrap_or_default();
+            self.handler.request(u32::from(header.segment), payload);
+        };
+        if let [length] = self.form.frames[..] {
+            for buffer in &mut self.made {
+                // Where sizes differ each message has a packet of its own length.
+                let (header, own) = begin();
+                write(header, own.unwrap_or(length), buffer);
+            }
+        } else {
+            for of_message in self.made.chunks_exact_mut(packets.max(1)) {
+                let (header, _) = begin();
+                let parts = self.form.frames.iter().zip(of_message).zip(0..);
+                for ((length, buffer), segment) in parts {
+                    write(PacketHeader { segment, ..header }, *length, buffer);
                 }
             }
+        }
+        let mut made = self.made.drain(..);
+        let sent = self.tx.push_many(&mut made, usize::MAX);
+        self.tx.publish();
+        for buffer in made {
+            counts.application_drops += 1;
+            pool.free(buffer);
         }
         sent
     }
@@ -308,15 +331,23 @@ impl<W: MessageWork> Application<W> {
             counts.idle += steps.step();
             return 0;
         }
-        let dequeue = steps.step();
+        // Where messages have one packet, to see how many there are takes no time.
+        let dequeue = if self.taken_packets > 1 {
+            steps.step()
+        } else {
+            0
+        };
         let seen = if TIMED { steps.last() } else { now };
         let (taken, packets) = match self.side {
-            PathSide::Client => self.take_answers(seen, pool, counts),
+            PathSide::Client => self.take_answers(seen, messages, pool, counts),
             PathSide::Server => self.answer_messages(messages, pool, counts),
         };
         let call = steps.step();
-        self.be_busy(taken, clock);
-        let busy = steps.step();
+        let busy = if self.be_busy(taken, clock) {
+            steps.step()
+        } else {
+            0
+        };
         counts.application_rx.batch(packets);
         if TIMED {
             counts
@@ -327,8 +358,8 @@ impl<W: MessageWork> Application<W> {
         packets
     }
 
-    /// Ticks that the plan adds per message.
-    fn be_busy(&self, messages: usize, clock: &Clock) {
+    /// Spends the ticks that the plan adds per message; whether there are any.
+    fn be_busy(&self, messages: usize, clock: &Clock) -> bool {
         let work = match self.side {
             PathSide::Client => 0,
             PathSide::Server => self.work_per_message,
@@ -340,6 +371,7 @@ impl<W: MessageWork> Application<W> {
                 std::hint::spin_loop();
             }
         }
+        ticks > 0
     }
 
     /// How many whole messages there are.
@@ -390,55 +422,32 @@ impl<W: MessageWork> Application<W> {
     fn take_answers(
         &mut self,
         seen: u64,
+        there: usize,
         pool: &mut Pool,
         counts: &mut ThreadCounts,
     ) -> (usize, usize) {
         let (mut messages, mut count) = (0, 0);
-        let mut times = AnswerTimes::new(seen);
+        let mut times = AnswerTimes::new(seen, self.scale);
         while let Some(mut packets) = self.whole.pop_front() {
             if let Some(first) = packets.first() {
-                self.hear(first, pool, counts, &mut times);
+                times.hear(first, &mut self.outstanding, pool, counts);
             }
             messages += 1;
             count += packets.len();
             packets.drain(..).for_each(|buffer| pool.free(buffer));
         }
         // A message of one packet needs no list of them.
-        while self.taken_packets == 1
-            && let Some(buffer) = self.rx.pop()
-        {
-            self.hear(&buffer, pool, counts, &mut times);
-            pool.free(buffer);
-            messages += 1;
-            count += 1;
+        if self.taken_packets == 1 {
+            let single = self.rx.pop_many(there, |buffer| {
+                times.hear(&buffer, &mut self.outstanding, pool, counts);
+                pool.free(buffer);
+            });
+            messages += single;
+            count += single;
         }
-        times.record(self.scale, counts);
+        times.record(counts);
         self.rx.release();
         (messages, count)
-    }
-
-    /// An answer by its first packet.
-    #[inline]
-    fn hear(
-        &mut self,
-        first: &PacketBuffer,
-        pool: &Pool,
-        counts: &mut ThreadCounts,
-        times: &mut AnswerTimes,
-    ) {
-        let Some(header) = PacketHeader::read(pool.memory.frame(first)) else {
-            return;
-        };
-        if self.outstanding.end(header.message) {
-            counts.answered += 1;
-            if times.stamp != header.stamp {
-                times.record(self.scale, counts);
-                times.stamp = header.stamp;
-            }
-            times.messages += 1;
-        } else {
-            counts.late += 1;
-        }
     }
 
     /// Messages whose answer does not come any more.

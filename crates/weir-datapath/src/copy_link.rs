@@ -4,7 +4,6 @@
 //! the dispatcher's pool. Without a free buffer what came stays in the queue. Not here: the queues
 //! (`xdp_link`).
 
-use std::collections::VecDeque;
 use std::fmt;
 
 use weir_schema::StageBatches;
@@ -30,6 +29,19 @@ pub(crate) trait FrameQueue: fmt::Debug + Send {
 
     /// Gives the device the room back of what was taken.
     fn release(&mut self);
+
+    /// Takes frames where they lie, at most so many, where the device can; how many.
+    fn take(&mut self, _most: usize) -> usize {
+        0
+    }
+
+    /// Has each of them changed.
+    fn change(&mut self, _change: impl FnMut(&mut [u8])) {}
+
+    /// Sends them back, as far as there is room; how many.
+    fn give_back(&mut self) -> usize {
+        0
+    }
 
     /// Frames that came and were not taken, where the device can say, and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
@@ -67,19 +79,18 @@ impl<Q> CopyLink<Q> {
 
 impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
     #[inline]
-    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
         let mut sent = 0;
-        while let Some(buffer) = packets.pop_front() {
-            if !self.queue.push(pool.memory.frame(&buffer)) {
-                packets.push_front(buffer);
+        for buffer in packets.iter() {
+            if !self.queue.push(pool.memory.frame(buffer)) {
                 break;
             }
-            pool.free(buffer);
             sent += 1;
             if sent % self.post_tx == 0 {
                 self.queue.flush();
             }
         }
+        packets.drain(..sent).for_each(|buffer| pool.free(buffer));
         self.queue.flush();
         sent
     }
@@ -129,6 +140,21 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
         received
     }
 
+    #[inline]
+    fn take_in_place(&mut self, most: usize) -> usize {
+        self.queue.take(most)
+    }
+
+    #[inline]
+    fn change_in_place(&mut self, change: impl FnMut(&mut [u8])) {
+        self.queue.change(change);
+    }
+
+    #[inline]
+    fn give_back(&mut self) -> usize {
+        self.queue.give_back()
+    }
+
     fn waiting(&mut self) -> Option<(u32, u32)> {
         self.queue.waiting()
     }
@@ -140,6 +166,8 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
     use crate::pool::plain_pools;
 
@@ -249,11 +277,11 @@ mod tests {
             ..StageBatches::default()
         };
         let mut link = CopyLink::new(Echo::default(), &batches, None);
-        let mut packets = VecDeque::new();
+        let mut packets = Vec::new();
         for number in 0..6 {
             let mut buffer = pool.take().unwrap();
             udp(pool.memory.resize(&mut buffer, 60 + number));
-            packets.push_back(buffer);
+            packets.push(buffer);
         }
         // Flushed after the second and the fourth; the fifth finds no room.
         assert_eq!(link.send(&mut pool, &mut packets), 4);

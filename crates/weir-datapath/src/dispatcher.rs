@@ -4,15 +4,13 @@
 //! In: rings from threads, the link. Out: the link, rings to threads. A packet of a stream or thread that
 //! another dispatcher of the side serves is handed over to that. Not here: what messages mean.
 
-use std::collections::VecDeque;
-
 use weir_run::generate::rng::Rng;
 use weir_schema::{PacketPathWorkload, PathSide};
 use weir_sys::clock::Scale;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{LowerHeaders, PacketHeader};
+use crate::frame::{LowerHeaders, PacketHeader, turn_round};
 use crate::link::PacketLink;
 use crate::packet_handler::{AnyPacketWork, PacketBatch};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
@@ -54,7 +52,10 @@ pub(crate) enum Route {
 
 impl Routes {
     #[inline]
-    fn of(&self, header: &PacketHeader) -> Route {
+    fn of(&self, buffer: &PacketBuffer, pool: &Pool) -> Route {
+        let Some(header) = PacketHeader::read(pool.memory.frame(buffer)) else {
+            return Route::Nowhere;
+        };
         match self {
             Self::Origin(threads) => threads[header.origin() & 15],
             Self::Stream(streams) => {
@@ -90,7 +91,8 @@ pub(crate) struct Dispatcher<L> {
     handed: Vec<BufferReceiver>,
     link: L,
     headers: LowerHeaders,
-    tx: VecDeque<PacketBuffer>,
+    /// Both are empty at most times between stages, so that their beginnings stay near.
+    tx: Vec<PacketBuffer>,
     rx: Vec<PacketBuffer>,
     link_timer: FlushTimer,
     batch_tx: usize,
@@ -98,6 +100,10 @@ pub(crate) struct Dispatcher<L> {
     flush: u64,
     /// Sees packets before threads do.
     packet_work: Option<AnyPacketWork>,
+    /// They are turned round where they lie in the memory of the link.
+    in_place: bool,
+    /// Packets that lie there.
+    held: usize,
     /// Of a million.
     drops: u64,
     rng: Rng,
@@ -123,7 +129,10 @@ pub(crate) struct DispatcherParts<L> {
 impl<L: PacketLink> Dispatcher<L> {
     pub(crate) fn new(work: &PacketPathWorkload, parts: DispatcherParts<L>, scale: Scale) -> Self {
         let side = parts.side;
+        let echoes = work.echoes() && side == PathSide::Server;
         Self {
+            in_place: echoes && parts.link.turns_in_place(),
+            held: 0,
             sources: parts.sources,
             targets: parts.targets,
             routes: parts.routes,
@@ -131,7 +140,7 @@ impl<L: PacketLink> Dispatcher<L> {
             handed: parts.handed,
             link: parts.link,
             headers: LowerHeaders::of(work, side),
-            tx: VecDeque::with_capacity(ARRAY),
+            tx: Vec::with_capacity(ARRAY),
             rx: Vec::with_capacity(ARRAY),
             link_timer: FlushTimer::default(),
             batch_tx: work.batches.dispatch_tx as usize,
@@ -159,6 +168,9 @@ impl<L: PacketLink> Dispatcher<L> {
         steps: &mut StepClock<TIMED>,
         counts: &mut ThreadCounts,
     ) -> usize {
+        if self.in_place {
+            return self.give_back(steps, counts);
+        }
         let collected = self.collect(pool, now, counts);
         let collect = steps.step();
         let is_due = self
@@ -201,21 +213,31 @@ impl<L: PacketLink> Dispatcher<L> {
             if !source.timer.is_due(there, self.batch_tx, now, self.flush) {
                 continue;
             }
-            for _ in 0..there {
-                let Some(mut buffer) = source.ring.pop() else {
-                    break;
-                };
-                if self.drops > 0 && self.rng.below(1_000_000) < self.drops {
-                    counts.dropped_on_purpose += 1;
-                    pool.free(buffer);
-                    continue;
-                }
-                self.headers.write(pool.memory.frame_mut(&mut buffer));
-                self.tx.push_back(buffer);
-            }
+            let (tx, headers) = (&mut self.tx, &mut self.headers);
+            source.ring.pop_many(there, |mut buffer| {
+                headers.write(pool.memory.frame_mut(&mut buffer));
+                tx.push(buffer);
+            });
             source.ring.release();
         }
+        if self.drops > 0 {
+            self.drop_some(before, pool, counts);
+        }
         self.tx.len() - before
+    }
+
+    /// Drops packets on purpose of those that were collected behind so many.
+    #[cold]
+    fn drop_some(&mut self, before: usize, pool: &mut Pool, counts: &mut ThreadCounts) {
+        let mut at = before;
+        while at < self.tx.len() {
+            if self.rng.below(1_000_000) < self.drops {
+                counts.dropped_on_purpose += 1;
+                pool.free(self.tx.remove(at));
+            } else {
+                at += 1;
+            }
+        }
     }
 
     /// Takes from the link and hands out; packets that moved.
@@ -229,6 +251,9 @@ impl<L: PacketLink> Dispatcher<L> {
     ) -> usize {
         if TIMED {
             self.watch(now, counts);
+        }
+        if self.in_place {
+            return self.take_in_place(steps, counts);
         }
         let room = if self.packet_work.is_some() {
             ARRAY - self.tx.len()
@@ -284,6 +309,61 @@ impl<L: PacketLink> Dispatcher<L> {
         }
     }
 
+    /// Takes packets where they lie and turns them round; packets that moved.
+    #[inline]
+    fn take_in_place<const TIMED: bool>(
+        &mut self,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        let taken = self.link.take_in_place(self.batch_rx);
+        let burst = steps.step();
+        if taken == 0 {
+            counts.dispatch_rx.empty();
+            counts.idle += burst;
+            return 0;
+        }
+        self.held = taken;
+        self.link.change_in_place(turn_round);
+        let turn = steps.step();
+        counts.dispatch_rx.batch(taken);
+        if TIMED {
+            counts.dispatch_rx.time(taken, burst + turn, burst);
+            counts.dispatch_rx.stall(burst);
+            self.left.0 = self
+                .left
+                .0
+                .saturating_sub(u32::try_from(taken).unwrap_or(0));
+        }
+        taken
+    }
+
+    /// Sends the packets back that lie turned round; packets that moved.
+    #[inline]
+    fn give_back<const TIMED: bool>(
+        &mut self,
+        steps: &mut StepClock<TIMED>,
+        counts: &mut ThreadCounts,
+    ) -> usize {
+        if self.held == 0 {
+            counts.dispatch_tx.empty();
+            counts.link_tx.empty();
+            counts.idle += steps.step();
+            return 0;
+        }
+        let sent = self.link.give_back();
+        self.held = self.held.saturating_sub(sent);
+        let flush = steps.step();
+        counts.dispatch_tx.batch(0);
+        counts.link_tx.batch(sent);
+        if TIMED {
+            counts.dispatch_tx.time(0, flush, flush);
+            counts.dispatch_tx.stall(flush);
+            counts.link_tx.time(sent, flush, 0);
+        }
+        sent
+    }
+
     /// How fast packets come: each time more of them wait than were left, over the time since the last
     /// look. A full queue hides how many came.
     fn watch(&mut self, now: u64, counts: &mut ThreadCounts) {
@@ -307,12 +387,8 @@ impl<L: PacketLink> Dispatcher<L> {
     fn take_handed(&mut self) -> usize {
         let before = self.rx.len();
         for ring in &mut self.handed {
-            while self.rx.len() < ARRAY {
-                let Some(buffer) = ring.pop() else {
-                    break;
-                };
-                self.rx.push(buffer);
-            }
+            let rx = &mut self.rx;
+            ring.pop_many(ARRAY.saturating_sub(rx.len()), |buffer| rx.push(buffer));
             ring.release();
         }
         self.rx.len() - before
@@ -336,29 +412,38 @@ impl<L: PacketLink> Dispatcher<L> {
     /// What does not fit is dropped, packet by packet; what fits behind it is not. How many fitted.
     fn hand_out(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let mut handed = 0;
-        for buffer in self.rx.drain(..) {
-            let header = PacketHeader::read(pool.memory.frame(&buffer));
-            let route = header.map_or(Route::Nowhere, |header| self.routes.of(&header));
-            let left = match route {
-                Route::Own(at) => self.targets[at].push(buffer),
+        let mut all = self.rx.drain(..);
+        // Packets in a row that go to the same place go together.
+        let mut next = all.as_slice().first().map(|one| self.routes.of(one, pool));
+        while let Some(to) = next {
+            next = None;
+            let mut run = 1;
+            for buffer in &all.as_slice()[1..] {
+                let other = self.routes.of(buffer, pool);
+                if other != to {
+                    next = Some(other);
+                    break;
+                }
+                run += 1;
+            }
+            let fitted = match to {
+                Route::Own(at) => self.targets[at].push_many(&mut all, run),
                 Route::Other(at) => {
-                    counts.misrouted += 1;
-                    self.others[at].push(buffer)
+                    counts.misrouted += run as u64;
+                    self.others[at].push_many(&mut all, run)
                 }
                 Route::Nowhere => {
-                    counts.strays += 1;
-                    pool.free(buffer);
+                    counts.strays += run as u64;
+                    all.by_ref().take(run).for_each(|buffer| pool.free(buffer));
                     continue;
                 }
             };
-            match left {
-                Ok(()) => handed += 1,
-                Err(buffer) => {
-                    counts.dispatch_drops += 1;
-                    pool.free(buffer);
-                }
-            }
+            handed += fitted;
+            counts.dispatch_drops += (run - fitted) as u64;
+            let left = all.by_ref().take(run - fitted);
+            left.for_each(|buffer| pool.free(buffer));
         }
+        drop(all);
         self.targets.iter_mut().for_each(BufferSender::publish);
         self.others.iter_mut().for_each(BufferSender::publish);
         handed
@@ -378,9 +463,6 @@ impl<L: PacketLink> Dispatcher<L> {
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         let held = self.tx.drain(..).chain(self.rx.drain(..));
         held.for_each(|buffer| pool.free(buffer));
-        while self.link.receive(pool, &mut self.rx, ARRAY) > 0 {
-            self.rx.drain(..).for_each(|buffer| pool.free(buffer));
-        }
         self.link.close(pool);
         let sources = self.sources.iter_mut().map(|source| &mut source.ring);
         for ring in sources.chain(&mut self.handed) {
@@ -390,3 +472,6 @@ impl<L: PacketLink> Dispatcher<L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

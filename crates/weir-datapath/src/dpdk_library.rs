@@ -23,7 +23,9 @@ const LIBRARY: &str = "libweir_dpdk.so";
 const REMEDY: &str =
     "`make -C native/dpdk` builds it where DPDK is installed (Debian: libdpdk-dev)";
 /// `WEIR_DPDK_INTERFACE` of the library's header.
-const INTERFACE: c_int = 1;
+const INTERFACE: c_int = 2;
+/// Frames that the library takes at once.
+const BURST: usize = 32;
 
 type Handle = *mut c_void;
 
@@ -60,6 +62,8 @@ table! {
     push = c"weir_dpdk_push"(Handle, *const c_void, u32) -> c_int;
     flush = c"weir_dpdk_flush"(Handle) -> u32;
     pop = c"weir_dpdk_pop"(Handle, *mut c_void, u32) -> c_int;
+    take = c"weir_dpdk_take"(Handle, *mut FrameInPlace, u32) -> u32;
+    give_back = c"weir_dpdk_return"(Handle) -> u32;
     waiting = c"weir_dpdk_waiting"(Handle) -> c_int;
     queue_free = c"weir_dpdk_queue_free"(Handle);
     close = c"weir_dpdk_close"(u16);
@@ -237,11 +241,28 @@ impl Drop for DpdkPort {
     }
 }
 
+/// A frame where it lies, as the library says: `struct weir_dpdk_frame`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct FrameInPlace {
+    bytes: *mut u8,
+    length: u64,
+}
+
+/// No frame.
+const NOTHING: FrameInPlace = FrameInPlace {
+    bytes: NonNull::dangling().as_ptr(),
+    length: 0,
+};
+
 /// A queue of a port, both ways.
 #[derive(Debug)]
 pub(crate) struct DpdkQueue {
     port: Arc<DpdkPort>,
     handle: NonNull<c_void>,
+    /// Frames that were taken last where they lie, and how many of them are still the queue's.
+    frames: Box<[FrameInPlace; BURST]>,
+    taken: usize,
 }
 
 // SAFETY: the library binds a queue to no thread; it is used by one at a time, through `&mut`.
@@ -259,6 +280,8 @@ impl DpdkQueue {
         Ok(Self {
             port: Arc::clone(port),
             handle,
+            frames: Box::new([NOTHING; BURST]),
+            taken: 0,
         })
     }
 
@@ -281,9 +304,42 @@ impl DpdkQueue {
         unsafe { (self.calls().flush)(self.handle.as_ptr()) }
     }
 
+    /// Takes frames where they lie, at most so many; how many. None before the last were sent back.
+    #[inline]
+    pub(crate) fn take(&mut self, most: usize) -> usize {
+        let most = u32::try_from(most.min(BURST)).unwrap_or(0);
+        let frames = self.frames.as_mut_ptr();
+        // SAFETY: the queue is this value's own; as many frames are described as there is room for.
+        let taken = unsafe { (self.calls().take)(self.handle.as_ptr(), frames, most) };
+        if taken > 0 {
+            self.taken = taken as usize;
+        }
+        taken as usize
+    }
+
+    /// Has each frame changed that was taken.
+    #[inline]
+    pub(crate) fn change(&mut self, mut change: impl FnMut(&mut [u8])) {
+        for frame in self.frames.iter().take(self.taken) {
+            let length = usize::try_from(frame.length).unwrap_or(0);
+            // SAFETY: the frames were taken and neither sent back nor popped (both forget them), so that the
+            // memory is this queue's, so long, and borrowed with it.
+            change(unsafe { std::slice::from_raw_parts_mut(frame.bytes, length) });
+        }
+    }
+
+    /// Sends frames back that were taken, as far as there is room; how many.
+    #[inline]
+    pub(crate) fn give_back(&mut self) -> usize {
+        self.taken = 0;
+        // SAFETY: the queue is this value's own.
+        unsafe { (self.calls().give_back)(self.handle.as_ptr()) as usize }
+    }
+
     /// Copies the oldest frame that came: its length.
     #[inline]
     pub(crate) fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
+        self.taken = 0;
         let room = u32::try_from(into.len()).unwrap_or(u32::MAX);
         // SAFETY: the queue is this value's own; no more than there is room for is written.
         let length =

@@ -14,6 +14,7 @@ use weir_schema::{Failure, PacketPathWorkload, PathSide, Setting};
 use crate::arp::OwnAddress;
 use crate::copy_link::{CopyLink, FrameQueue};
 use crate::dpdk_library::{DpdkLibrary, DpdkPort, DpdkQueue};
+use crate::frame::LowerHeaders;
 use crate::wiring::SideLinks;
 
 /// The word for rings in memory, and the ports at their ends.
@@ -24,11 +25,19 @@ const ETHERNET_BYTES: u32 = 14;
 
 /// What the link of a job is asked to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DpdkSettings {
+pub(crate) struct DpdkSettings {
+    devices: DpdkDevices,
+    /// Packets that a server sends at the start, for a device that brings them back.
+    first_packets: u32,
+}
+
+/// What packets go through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum DpdkDevices {
     /// Rings of DPDK in memory.
     Rings,
     /// Devices: of this side, or of client and server.
-    Devices(Vec<String>),
+    Own(Vec<String>),
 }
 
 impl DpdkSettings {
@@ -41,21 +50,29 @@ impl DpdkSettings {
             Some(Setting::Text(text)) if !text.is_empty() => Some(text.clone()),
             _ => None,
         };
-        let known = ["device", "peer_device"];
+        let known = ["device", "peer_device", "first_packets"];
         let unknown = settings
             .keys()
             .filter(|name| !known.contains(&name.as_str()));
         let mut wrong: Vec<String> = unknown
             .map(|name| {
-                format!("the link dpdk has no setting `{name}` (it has device, peer_device)")
+                format!("the link dpdk has no setting `{name}` (it has device, peer_device, first_packets)")
             })
             .collect();
-        let read = match (text("device"), text("peer_device")) {
-            (Some(rings), None) if rings == RINGS => Some(Self::Rings),
-            (Some(client), Some(server)) if client != server => {
-                Some(Self::Devices(vec![client, server]))
+        let first_packets = match settings.get("first_packets") {
+            None => 0,
+            Some(Setting::Number(packets @ 0..=1024)) => u32::try_from(*packets).unwrap_or(0),
+            Some(_) => {
+                wrong.push("`first_packets` of the link takes 0 to 1024".to_owned());
+                0
             }
-            (Some(own), None) => Some(Self::Devices(vec![own])),
+        };
+        let devices = match (text("device"), text("peer_device")) {
+            (Some(rings), None) if rings == RINGS => Some(DpdkDevices::Rings),
+            (Some(client), Some(server)) if client != server => {
+                Some(DpdkDevices::Own(vec![client, server]))
+            }
+            (Some(own), None) => Some(DpdkDevices::Own(vec![own])),
             _ => {
                 wrong.push(
                     "`device` of the link is that of this side; with `peer_device` they are two devices, of \
@@ -65,7 +82,12 @@ impl DpdkSettings {
                 None
             }
         };
-        read.filter(|_| wrong.is_empty()).ok_or(wrong)
+        let read = devices.filter(|_| wrong.is_empty());
+        let settings = read.map(|devices| Self {
+            devices,
+            first_packets,
+        });
+        settings.ok_or(wrong)
     }
 
     /// Addresses of cards, which DPDK has to be told of as it starts.
@@ -74,19 +96,24 @@ impl DpdkSettings {
             let mut parts = name.split([':', '.']);
             name.contains(':') && parts.all(|part| u32::from_str_radix(part, 16).is_ok())
         };
-        match self {
-            Self::Rings => Vec::new(),
-            Self::Devices(devices) => devices.iter().filter(is_card).cloned().collect(),
+        match &self.devices {
+            DpdkDevices::Rings => Vec::new(),
+            DpdkDevices::Own(devices) => devices.iter().filter(is_card).cloned().collect(),
         }
     }
 }
 
 /// What of a packet path the link cannot do.
 pub(crate) fn check(work: &PacketPathWorkload, settings: &DpdkSettings) -> Option<String> {
-    let has_both = match settings {
-        DpdkSettings::Rings => true,
-        DpdkSettings::Devices(devices) => devices.len() == 2,
+    let has_both = match &settings.devices {
+        DpdkDevices::Rings => true,
+        DpdkDevices::Own(devices) => devices.len() == 2,
     };
+    let serves_alone = work.side == Some(PathSide::Server) && work.management_port == 0;
+    if settings.first_packets > 0 && !serves_alone {
+        let why = "first packets are those of a server without a client (`management_port` 0)";
+        return Some(why.to_owned());
+    }
     if has_both == work.side.is_some() {
         return Some(
             "a link dpdk has two devices, or rings, where client and server are in one run, and there alone"
@@ -121,16 +148,17 @@ pub(crate) fn links(
     let missing = |why: String| failure("missing", None, why);
     let library = DpdkLibrary::open(&settings.cards()).map_err(missing)?;
     let queues = u16::try_from(work.dispatchers().len()).unwrap_or(u16::MAX);
-    let names = match settings {
-        DpdkSettings::Rings => {
+    let names = match &settings.devices {
+        DpdkDevices::Rings => {
             library
                 .cross(RING_PORTS, queues, work.queue_slots)
                 .map_err(missing)?;
             RING_PORTS.map(|name| format!("net_ring_{name}")).to_vec()
         }
-        DpdkSettings::Devices(devices) => devices.clone(),
+        DpdkDevices::Own(devices) => devices.clone(),
     };
-    let open = |device: &String, of| side(work, &library, device, of).map_err(missing);
+    let first = settings.first_packets;
+    let open = |device: &String, of| side(work, &library, device, (of, first)).map_err(missing);
     let [client_side, server_side] = [PathSide::Client, PathSide::Server];
     Ok(match (names.as_slice(), work.side) {
         ([client, server], _) => [open(client, client_side)?, open(server, server_side)?],
@@ -144,7 +172,7 @@ fn side(
     work: &PacketPathWorkload,
     library: &Arc<DpdkLibrary>,
     device: &str,
-    side: PathSide,
+    (side, first_packets): (PathSide, u32),
 ) -> Result<SideLinks<CopyLink<DpdkFrames>>, String> {
     // The kernel does not see what comes, and answers no questions.
     let address = OwnAddress {
@@ -159,14 +187,27 @@ fn side(
     let port = DpdkPort::open(library, device, (queues, work.queue_slots), longest)?;
     let port = Arc::new(port);
     let link = |(queue, number): (u16, u8)| {
-        let queue = DpdkFrames {
+        let mut queue = DpdkFrames {
             queue: DpdkQueue::new(&port, queue)?,
             slots: work.queue_slots,
             unsent: 0,
         };
+        queue.begin(work, first_packets);
         Ok((number, CopyLink::new(queue, &work.batches, Some(address))))
     };
     (0..).zip(dispatchers).map(link).collect()
+}
+
+impl DpdkFrames {
+    /// Sends so many packets, as far as there is room: what a client would.
+    fn begin(&mut self, work: &PacketPathWorkload, packets: u32) {
+        let mut frame = vec![0; work.frame_bytes(work.request_bytes) as usize];
+        LowerHeaders::of(work, PathSide::Client).write(&mut frame);
+        for _ in 0..packets {
+            self.queue.push(&frame);
+        }
+        self.flush();
+    }
 }
 
 impl FrameQueue for DpdkFrames {
@@ -188,6 +229,21 @@ impl FrameQueue for DpdkFrames {
     #[inline]
     fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
         self.queue.pop(into)
+    }
+
+    #[inline]
+    fn take(&mut self, most: usize) -> usize {
+        self.queue.take(most)
+    }
+
+    #[inline]
+    fn change(&mut self, change: impl FnMut(&mut [u8])) {
+        self.queue.change(change);
+    }
+
+    #[inline]
+    fn give_back(&mut self) -> usize {
+        self.queue.give_back()
     }
 
     /// The device takes buffers of its own.
@@ -212,7 +268,11 @@ mod tests {
 
     #[test]
     fn settings_are_read_and_cards_are_known_by_their_addresses() {
-        assert_eq!(read(&[("device", "rings")]), Ok(DpdkSettings::Rings));
+        let rings = read(&[("device", "rings")]).unwrap();
+        assert_eq!(
+            (rings.devices, rings.first_packets),
+            (DpdkDevices::Rings, 0)
+        );
         let two = [
             ("device", "net_af_packet0,iface=a:b"),
             ("peer_device", "0000:98:00.1"),

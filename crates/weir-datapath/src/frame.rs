@@ -125,7 +125,9 @@ pub(crate) fn target_port(frame: &[u8]) -> Option<u16> {
 /// The headers below the message, which are the same in all frames of a side but for lengths and ports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LowerHeaders {
-    bytes: [u8; UDP_AT],
+    /// As they are in a frame of this length, without ports.
+    bytes: [u8; MESSAGE_AT],
+    length: usize,
     /// The sum of the words of the IPv4 header whose length is 0.
     sum: u32,
 }
@@ -137,11 +139,11 @@ impl LowerHeaders {
             PathSide::Client => (0, 1),
             PathSide::Server => (1, 0),
         };
-        let mut bytes = [0; UDP_AT];
+        let mut bytes = [0; MESSAGE_AT];
         bytes[..6].copy_from_slice(&work.hardware_addresses[other]);
         bytes[6..12].copy_from_slice(&work.hardware_addresses[own]);
         bytes[12..14].copy_from_slice(&[8, 0]);
-        let ip = &mut bytes[ETHERNET..];
+        let ip = &mut bytes[ETHERNET..UDP_AT];
         ip[0] = 0x45;
         // Not to be cut; 64 hops; UDP.
         ip[6] = 0x40;
@@ -153,40 +155,60 @@ impl LowerHeaders {
         let sum = words
             .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
             .sum();
-        Self { bytes, sum }
+        Self {
+            bytes,
+            length: 0,
+            sum,
+        }
     }
 
     /// Writes them around what is there already.
     #[inline]
-    pub(crate) fn write(&self, frame: &mut [u8]) {
+    pub(crate) fn write(&mut self, frame: &mut [u8]) {
         let length = frame.len();
         let Some(at) = frame.get_mut(..MESSAGE_AT) else {
             return;
         };
-        at[..UDP_AT].copy_from_slice(&self.bytes);
+        if length != self.length {
+            self.be_of_length(length);
+        }
+        at[..UDP_AT].copy_from_slice(&self.bytes[..UDP_AT]);
+        let after_ports = UDP_AT + 4;
+        at[after_ports..].copy_from_slice(&self.bytes[after_ports..]);
+    }
+
+    /// Makes them those of frames of another length.
+    #[cold]
+    fn be_of_length(&mut self, length: usize) {
+        self.length = length;
         let ip = u16::try_from(length - ETHERNET).unwrap_or(u16::MAX);
-        at[16..18].copy_from_slice(&ip.to_be_bytes());
+        self.bytes[16..18].copy_from_slice(&ip.to_be_bytes());
         let mut sum = self.sum + u32::from(ip);
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
         let check = !u16::try_from(sum).unwrap_or(u16::MAX);
-        at[24..26].copy_from_slice(&check.to_be_bytes());
+        self.bytes[24..26].copy_from_slice(&check.to_be_bytes());
         let udp = u16::try_from(length - UDP_AT).unwrap_or(u16::MAX);
-        at[38..40].copy_from_slice(&udp.to_be_bytes());
-        at[40..42].copy_from_slice(&[0, 0]);
+        self.bytes[38..40].copy_from_slice(&udp.to_be_bytes());
     }
 }
 
-/// Sends a frame back: Ethernet and IPv4 addresses change places, ports stay.
+/// Sends a frame back: Ethernet addresses change places, and those of IPv4 where it has such; ports stay.
 #[inline]
 pub(crate) fn turn_round(frame: &mut [u8]) {
-    let Some(at) = frame.get_mut(..UDP_AT) else {
+    let Some(at) = frame.first_chunk_mut::<UDP_AT>() else {
         return;
     };
-    let (to, from) = at.split_at_mut(6);
-    to.swap_with_slice(&mut from[..6]);
-    let (before, to) = at.split_at_mut(30);
-    before[26..].swap_with_slice(&mut to[..4]);
+    let (ethernet, rest) = at.split_at_mut(ETHERNET);
+    if let Some(addresses) = ethernet.first_chunk_mut::<12>() {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *addresses;
+        *addresses = [g, h, i, j, k, l, a, b, c, d, e, f];
+    }
+    if ethernet[12..] == [8, 0]
+        && let Some(addresses) = rest.last_chunk_mut::<8>()
+    {
+        *addresses = u64::from_ne_bytes(*addresses).rotate_left(32).to_ne_bytes();
+    }
 }
 
 /// Bytes of each packet of a message, its header in it included: all but the last are full.
@@ -217,7 +239,16 @@ pub(crate) fn payload(frame: &[u8]) -> &[u8] {
 /// As the older program fills a payload: `a`, and a zero at the end.
 #[inline]
 pub(crate) fn fill(payload: &mut [u8]) {
-    payload.fill(b'a');
+    match payload.len() {
+        // Two overlapping writes take less than a call.
+        4..8 => {
+            let first = payload.first_chunk_mut();
+            first.into_iter().for_each(|at: &mut [u8; 4]| at.fill(b'a'));
+            let last = payload.last_chunk_mut();
+            last.into_iter().for_each(|at: &mut [u8; 4]| at.fill(b'a'));
+        }
+        _ => payload.fill(b'a'),
+    }
     if let Some(last) = payload.last_mut() {
         *last = 0;
     }
@@ -268,6 +299,45 @@ mod tests {
         assert_eq!(frame[26..30], before[30..34]);
         assert_eq!(frame[30..34], before[26..30]);
         assert_eq!(frame[34..], before[34..]);
+        // What is no IPv4 has other things there.
+        frame[13] = 6;
+        turn_round(&mut frame);
+        assert_eq!(frame[..12], before[..12]);
+        assert_eq!(frame[26..30], before[30..34]);
+    }
+
+    #[test]
+    fn frames_of_other_lengths_have_the_headers_of_their_own() {
+        let of = || LowerHeaders::of(&PacketPathWorkload::default(), PathSide::Client);
+        let mut headers = of();
+        for length in [64, 1500, 64, 58, 64] {
+            let mut frame = vec![9; length];
+            let mut fresh = frame.clone();
+            headers.write(&mut frame);
+            of().write(&mut fresh);
+            assert_eq!(frame, fresh);
+            assert_eq!(
+                usize::from(frame[16]) << 8 | usize::from(frame[17]),
+                length - 14
+            );
+        }
+    }
+
+    #[test]
+    fn a_filling_ends_with_zero_and_stays_in_its_room() {
+        for length in 0..20 {
+            let mut bytes = [b'x'; 24];
+            fill(&mut bytes[2..2 + length]);
+            let filled = bytes[2..].iter().take_while(|byte| **byte == b'a').count();
+            assert_eq!(filled, length.saturating_sub(1));
+            assert_eq!(length > 0, bytes[2 + filled] == 0);
+            assert!(
+                bytes[2 + length..]
+                    .iter()
+                    .chain(&bytes[..2])
+                    .all(|byte| *byte == b'x')
+            );
+        }
     }
 
     #[test]

@@ -5,8 +5,6 @@
 //! travel; [`SocketLink`], sockets of the kernel, which copies. A packet goes to the dispatcher that its
 //! UDP port names.
 
-use std::collections::VecDeque;
-
 use crate::copy_link::CopyLink;
 use crate::dpdk_link::DpdkFrames;
 use crate::frame::target_port;
@@ -27,10 +25,28 @@ pub use states::{LinkState, link_states};
 /// What dispatchers send and receive by.
 pub(crate) trait PacketLink: Send {
     /// Takes packets from the front, as many as there is room for; how many.
-    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize;
+    fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize;
 
     /// Appends packets that have come, at most so many; how many.
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
+
+    /// Whether it can send packets back from where they lie.
+    fn turns_in_place(&self) -> bool {
+        false
+    }
+
+    /// Takes packets where they lie, at most so many; how many. None before the last were given back.
+    fn take_in_place(&mut self, _most: usize) -> usize {
+        0
+    }
+
+    /// Has each packet changed that was taken so.
+    fn change_in_place(&mut self, _change: impl FnMut(&mut [u8])) {}
+
+    /// Sends those packets back, as far as there is room; how many.
+    fn give_back(&mut self) -> usize {
+        0
+    }
 
     /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
@@ -45,7 +61,7 @@ pub(crate) trait PacketLink: Send {
         None
     }
 
-    /// Frees buffers of its own.
+    /// Frees buffers that it holds; what lies in a device is the device's.
     fn close(&mut self, _pool: &mut Pool) {}
 }
 
@@ -61,7 +77,7 @@ pub(crate) enum AnyLink {
 
 impl PacketLink for AnyLink {
     #[inline]
-    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
         match self {
             Self::Ring(link) => link.send(pool, packets),
             Self::Socket(link) => link.send(pool, packets),
@@ -79,6 +95,33 @@ impl PacketLink for AnyLink {
             Self::Xdp(link) => link.receive(pool, into, most),
             Self::Shm(link) => link.receive(pool, into, most),
             Self::Dpdk(link) => link.receive(pool, into, most),
+        }
+    }
+
+    fn turns_in_place(&self) -> bool {
+        matches!(self, Self::Dpdk(_))
+    }
+
+    #[inline]
+    fn take_in_place(&mut self, most: usize) -> usize {
+        match self {
+            Self::Dpdk(link) => link.take_in_place(most),
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn change_in_place(&mut self, change: impl FnMut(&mut [u8])) {
+        if let Self::Dpdk(link) = self {
+            link.change_in_place(change);
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self) -> usize {
+        match self {
+            Self::Dpdk(link) => link.give_back(),
+            _ => 0,
         }
     }
 
@@ -129,12 +172,12 @@ impl PacketLink for AnyLink {
 pub(crate) struct RingLink {
     /// To each dispatcher of the other side.
     to: Vec<BufferSender>,
-    /// Their places by number.
-    by_thread: [Option<usize>; 16],
+    places: PlacesByPort,
     from: Vec<BufferReceiver>,
     /// Which is looked at first next time.
     next: usize,
-    first_port: u16,
+    /// Kept for its room.
+    spare: Vec<PacketBuffer>,
     /// Packets sent before the other side sees them.
     post_tx: usize,
     /// Packets taken before their slots are given back.
@@ -163,20 +206,33 @@ impl RingLink {
         let slots = parts.to.iter().map(|(_, ring)| ring.capacity()).sum();
         Self {
             to: parts.to.into_iter().map(|(_, ring)| ring).collect(),
-            by_thread,
+            places: PlacesByPort {
+                by_thread,
+                first_port: parts.first_port,
+            },
             from: parts.from,
             next: 0,
-            first_port: parts.first_port,
+            spare: Vec::new(),
             post_tx: parts.post_tx.max(1) as usize,
             post_rx: parts.post_rx.max(1) as usize,
             taken: 0,
             slots,
         }
     }
+}
 
+/// Where frames go.
+#[derive(Debug)]
+struct PlacesByPort {
+    /// Places of the other side's dispatchers, by number.
+    by_thread: [Option<usize>; 16],
+    first_port: u16,
+}
+
+impl PlacesByPort {
     /// Where a frame goes; what names nobody arrives at the first.
     #[inline]
-    fn place(&self, frame: &[u8]) -> usize {
+    fn of(&self, frame: &[u8]) -> usize {
         let port = target_port(frame).unwrap_or(self.first_port);
         let thread = usize::from(port.wrapping_sub(self.first_port));
         let place = self.by_thread.get(thread).copied().flatten();
@@ -186,19 +242,33 @@ impl RingLink {
 
 impl PacketLink for RingLink {
     #[inline]
-    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
+        if let [only] = &mut *self.to {
+            let sent = only.room(packets.len());
+            let mut all = packets.drain(..sent);
+            while only.push_many(&mut all, self.post_tx) > 0 {
+                only.publish();
+            }
+            return sent;
+        }
+        // In order, up to the first that finds no room where it goes.
+        std::mem::swap(packets, &mut self.spare);
+        let mut taken = self.spare.drain(..);
         let mut sent = 0;
-        while let Some(buffer) = packets.pop_front() {
-            let place = self.place(pool.memory.frame(&buffer));
-            if let Err(buffer) = self.to[place].push(buffer) {
-                packets.push_front(buffer);
-                break;
+        let left = loop {
+            let Some(buffer) = taken.next() else {
+                break None;
+            };
+            let to = &mut self.to[self.places.of(pool.memory.frame(&buffer))];
+            if let Err(buffer) = to.push(buffer) {
+                break Some(buffer);
             }
             sent += 1;
             if sent % self.post_tx == 0 {
-                self.to[place].publish();
+                to.publish();
             }
-        }
+        };
+        packets.extend(left.into_iter().chain(taken));
         self.to.iter_mut().for_each(BufferSender::publish);
         sent
     }
@@ -209,13 +279,7 @@ impl PacketLink for RingLink {
         for step in 0..self.from.len() {
             let at = (self.next + step) % self.from.len();
             let ring = &mut self.from[at];
-            while received < most {
-                let Some(buffer) = ring.pop() else {
-                    break;
-                };
-                into.push(buffer);
-                received += 1;
-            }
+            received += ring.pop_many(most - received, |buffer| into.push(buffer));
         }
         self.next = self.next.wrapping_add(1);
         self.taken += received;
@@ -224,6 +288,12 @@ impl PacketLink for RingLink {
             self.taken = 0;
         }
         received
+    }
+
+    fn close(&mut self, pool: &mut Pool) {
+        for ring in &mut self.from {
+            ring.pop_many(usize::MAX, |buffer| pool.free(buffer));
+        }
     }
 
     fn waiting(&mut self) -> Option<(u32, u32)> {

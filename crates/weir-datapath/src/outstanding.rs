@@ -5,8 +5,6 @@
 //! given up frees its slot for another use, so that an answer that comes later is known as late. Where
 //! any number may be in flight they are counted alone: what is lost is known at the end.
 
-use std::collections::VecDeque;
-
 /// Uses of a slot that are told apart.
 const USES: u16 = 1 << 12;
 
@@ -27,8 +25,55 @@ pub(crate) struct Outstanding {
 
 #[derive(Debug)]
 struct Slots {
-    free: VecDeque<u16>,
+    free: FreeSlots,
     all: Vec<Slot>,
+}
+
+/// Free slots, in the order in which they became free.
+#[derive(Debug)]
+struct FreeSlots {
+    /// A power of two of places, at least as many as there are slots.
+    ring: Vec<u16>,
+    /// Counts of slots taken and given back; they go round.
+    taken: usize,
+    given: usize,
+}
+
+impl FreeSlots {
+    fn new(slots: u16) -> Self {
+        let mut ring: Vec<u16> = (0..slots).collect();
+        ring.resize(usize::from(slots).next_power_of_two(), 0);
+        Self {
+            ring,
+            taken: 0,
+            given: usize::from(slots),
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.given.wrapping_sub(self.taken)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<u16> {
+        if self.len() == 0 {
+            return None;
+        }
+        let at = self.taken & (self.ring.len() - 1);
+        self.taken = self.taken.wrapping_add(1);
+        self.ring.get(at).copied()
+    }
+
+    /// Each slot is given back once.
+    #[inline]
+    fn give(&mut self, slot: u16) {
+        let at = self.given & (self.ring.len() - 1);
+        if let Some(place) = self.ring.get_mut(at) {
+            *place = slot;
+            self.given = self.given.wrapping_add(1);
+        }
+    }
 }
 
 /// A place of a message: beside each other what is looked at together.
@@ -45,7 +90,7 @@ impl Outstanding {
     pub(crate) fn new(most: u32, thread: u8) -> Self {
         let most = u16::try_from(most).unwrap_or(u16::MAX);
         let slots = (most > 0).then(|| Slots {
-            free: (0..most).collect(),
+            free: FreeSlots::new(most),
             all: vec![
                 Slot {
                     sent: FREE,
@@ -84,7 +129,7 @@ impl Outstanding {
             self.open += 1;
             return Some(self.origin | self.next);
         };
-        let slot = slots.free.pop_front()?;
+        let slot = slots.free.take()?;
         let place = slots.all.get_mut(usize::from(slot))?;
         place.sent = now;
         Some(self.origin | u32::from(place.uses) << 16 | u32::from(slot))
@@ -133,11 +178,12 @@ impl Outstanding {
 }
 
 impl Slots {
+    #[inline]
     fn release(&mut self, slot: u16) {
         if let Some(place) = self.all.get_mut(usize::from(slot)) {
             place.sent = FREE;
             place.uses = (place.uses + 1) % USES;
-            self.free.push_back(slot);
+            self.free.give(slot);
         }
     }
 }
@@ -162,6 +208,29 @@ mod tests {
         assert!(all.end(second) && all.end(third));
         assert!(!all.end(third), "a second answer");
         assert_eq!((all.room(), all.count()), (2, 0));
+    }
+
+    #[test]
+    fn places_become_free_and_are_used_in_order_however_often() {
+        // No power of two, so that the list of the free ones is larger than they are.
+        let mut all = Outstanding::new(3, 0);
+        let mut open = std::collections::VecDeque::new();
+        for round in 0..100_u32 {
+            while let Some(message) = all.begin(u64::from(round)) {
+                open.push_back(message);
+            }
+            assert_eq!((open.len(), all.room(), all.count()), (3, 0, 3));
+            let ended: Vec<u32> = open.drain(..1 + round as usize % 3).collect();
+            assert!(ended.iter().all(|message| all.end(*message)));
+            assert_eq!(all.room(), ended.len());
+            let next = all.begin(1).unwrap();
+            assert_eq!(
+                next & 0xffff,
+                ended[0] & 0xffff,
+                "the one that was free first"
+            );
+            open.push_back(next);
+        }
     }
 
     #[test]

@@ -182,6 +182,26 @@ impl BufferSender {
         }
     }
 
+    /// Puts buffers in from the front of these, at most so many and as far as there is room, to be seen when
+    /// they are published; how many. The others stay in the iterator.
+    #[inline]
+    pub(crate) fn push_many(
+        &mut self,
+        buffers: &mut impl Iterator<Item = PacketBuffer>,
+        most: usize,
+    ) -> usize {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let mut words = buffers.map(|buffer| buffer.0);
+        self.0.push_many(&mut words, most).unwrap_or(0) as usize
+    }
+
+    /// How many of so many have room now.
+    #[inline]
+    pub(crate) fn room(&mut self, wanted: usize) -> usize {
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        self.0.room(wanted).unwrap_or(0) as usize
+    }
+
     /// Shows the other end all that was put in.
     #[inline]
     pub(crate) fn publish(&mut self) {
@@ -199,6 +219,14 @@ impl BufferReceiver {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<PacketBuffer> {
         self.0.pop().ok().flatten().map(PacketBuffer)
+    }
+
+    /// Takes the oldest buffers, at most so many, and hands each on; how many.
+    #[inline]
+    pub(crate) fn pop_many(&mut self, most: usize, mut each: impl FnMut(PacketBuffer)) -> usize {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let popped = self.0.pop_many(most, |word| each(PacketBuffer(word)));
+        popped.unwrap_or(0) as usize
     }
 
     /// How many there are, with a look at the other end.
@@ -325,6 +353,16 @@ impl Pool {
         self.free.pop()
     }
 
+    /// Moves so many free buffers to the end of these: all that are left, where there are fewer.
+    #[inline]
+    pub(crate) fn take_many(&mut self, buffers: usize, into: &mut Vec<PacketBuffer>) {
+        if self.has(buffers) {
+            into.extend(self.free.drain(self.free.len() - buffers..));
+        } else {
+            into.append(&mut self.free);
+        }
+    }
+
     /// Frees a buffer of any pool.
     #[inline]
     pub(crate) fn free(&mut self, buffer: PacketBuffer) {
@@ -355,9 +393,7 @@ impl Pool {
     /// Takes back what others freed.
     pub(crate) fn collect(&mut self) {
         for way in &mut self.returns {
-            while let Some(buffer) = way.pop() {
-                self.free.push(buffer);
-            }
+            way.pop_many(usize::MAX, |buffer| self.free.push(buffer));
             way.release();
         }
     }

@@ -98,9 +98,9 @@ impl PathJob {
         };
         let cpus = CpuChoice::of(&context.job.placement, work.side, wired.len())?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        // A lone server waits for one word of the client.
+        // A lone server waits for one word of the client, where it has one.
         let waited_for = if work.side == Some(PathSide::Server) {
-            1
+            u32::from(peer.is_some())
         } else {
             count(clients)
         };
@@ -176,7 +176,7 @@ fn meet(
     context: &JobContext<'_>,
 ) -> Result<(PacketPathWorkload, Option<Peer>), Failure> {
     let mut work = work.clone();
-    let Some(side) = work.side else {
+    let Some(side) = work.side.filter(|_| work.management_port > 0) else {
         return Ok((work, None));
     };
     let own = OwnSide {

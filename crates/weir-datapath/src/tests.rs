@@ -3,8 +3,9 @@
 
 use weir_schema::{PacketPathWorkload, PacketStream, PathGroup, PathSide};
 
-use crate::link::LinkChoice;
-use crate::pool::plain_pools;
+use crate::frame::write_ports;
+use crate::link::{LinkChoice, PacketLink, RingLink, RingLinkParts};
+use crate::pool::{BufferReceiver, PacketBuffer, Pool, buffer_ring, plain_pools};
 use crate::wiring::wire;
 
 #[test]
@@ -71,4 +72,83 @@ fn threads_of_a_group_share_a_dispatcher_and_do_each_stage_once() {
         assert_eq!(dispatchers, [true, false, false]);
         assert!(of(side).all(|one| one.application.is_some()));
     }
+}
+
+/// A link to these dispatchers, with so many slots to each, and its far ends.
+fn ring_link(threads: &[u8], slots: u32) -> (RingLink, Vec<BufferReceiver>) {
+    let rings = threads.iter().map(|thread| (*thread, buffer_ring(slots)));
+    let (to, far) = rings.map(|(thread, (to, far))| ((thread, to), far)).unzip();
+    let link = RingLink::new(RingLinkParts {
+        to,
+        from: Vec::new(),
+        first_port: 100,
+        post_tx: 2,
+        post_rx: 2,
+    });
+    (link, far)
+}
+
+/// Frames to the dispatchers of these numbers, each with its place in the list as its last byte.
+fn frames_to(pool: &mut Pool, threads: &[u8]) -> Vec<PacketBuffer> {
+    let frame = |(thread, place): (&u8, u8)| {
+        let mut buffer = pool.take().unwrap();
+        let frame = pool.memory.resize(&mut buffer, 64);
+        write_ports(frame, 100, 100 + u16::from(*thread));
+        frame[63] = place;
+        buffer
+    };
+    threads.iter().zip(0..).map(frame).collect()
+}
+
+fn places(pool: &Pool, buffers: &[PacketBuffer]) -> Vec<u8> {
+    let place = |buffer| pool.memory.frame(buffer)[63];
+    buffers.iter().map(place).collect()
+}
+
+#[test]
+fn a_link_of_rings_sends_in_order_what_has_room_and_keeps_the_rest() {
+    let mut pool = plain_pools(1, 64).remove(0);
+    // Numbers of dispatchers, where frames go, and which of these each gets at first.
+    let cases: [(&[u8], &[u8], &[&[u8]], &[u8]); 2] = [
+        (&[3], &[3; 6], &[&[0, 1, 2, 3]], &[4, 5]),
+        (
+            &[0, 2],
+            &[2, 0, 2, 2, 2, 2, 0],
+            &[&[1], &[0, 2, 3, 4]],
+            &[5, 6],
+        ),
+    ];
+    for (threads, frames, got, left) in cases {
+        let (mut link, mut far) = ring_link(threads, 4);
+        let mut packets = frames_to(&mut pool, frames);
+        let sent = link.send(&mut pool, &mut packets);
+        assert_eq!(sent, frames.len() - left.len());
+        assert_eq!(places(&pool, &packets), left);
+        let mut held = Vec::new();
+        for (far, got) in far.iter_mut().zip(got) {
+            let mut came = Vec::new();
+            far.pop_many(64, |buffer| came.push(buffer));
+            far.release();
+            assert_eq!(places(&pool, &came), *got);
+            held.append(&mut came);
+        }
+        assert_eq!(link.send(&mut pool, &mut packets), left.len());
+        far.iter_mut().for_each(|far| {
+            far.pop_many(64, |buffer| held.push(buffer));
+        });
+        held.into_iter().for_each(|buffer| pool.free(buffer));
+        assert_eq!(pool.in_use(), 0);
+    }
+}
+
+#[test]
+fn as_many_buffers_are_taken_as_are_asked_for_or_are_there() {
+    let mut pool = plain_pools(1, 64).remove(0);
+    let mut taken = Vec::new();
+    pool.take_many(40, &mut taken);
+    assert_eq!((taken.len(), pool.in_use()), (40, 40));
+    pool.take_many(40, &mut taken);
+    assert_eq!((taken.len(), pool.in_use()), (64, 64));
+    taken.drain(..).for_each(|buffer| pool.free(buffer));
+    assert_eq!(pool.in_use(), 0);
 }

@@ -91,7 +91,7 @@ pub struct PacketPathWorkload {
     pub addresses: [[u8; 4]; 2],
     /// Ethernet addresses of client and server; zeros: those of their interfaces.
     pub hardware_addresses: [[u8; 6]; 2],
-    /// TCP port of the server at which two runs agree on what they do.
+    /// TCP port of the server at which two runs agree on what they do; 0: a server asks for no client.
     #[serde(default = "first_management_port")]
     pub management_port: u16,
     /// Messages that all clients together begin per second, whatever comes back; 0: as many as may be in

@@ -17,6 +17,8 @@ const SECONDS: &str = "0.3";
 const RUN: &str = "--set iteration=1 --set duration=0.3 --format json --history off";
 /// Packets on their way over a wire: fewer than it has room for.
 const OVER_WIRE: u32 = 128;
+/// Packets that testpmd begins with on a device that brings them back.
+const CIRCULATING: u32 = 32;
 /// Two interfaces, the ends of a wire, in a network of their own; then the words.
 const WIRE: &str = "\
 ip link set lo up
@@ -60,7 +62,21 @@ pub(super) fn cases() -> Vec<Case> {
             || two_programs("xdp"),
             || two_programs("packet"),
         ),
-        case("dpdk-ring", Target::AtLeast(0.95), dpdk_rings, testpmd),
+        case(
+            "dpdk-null",
+            Target::AtLeast(0.95),
+            || dpdk_server("net_null0", 0),
+            || testpmd("net_null0", "start"),
+        ),
+        case(
+            "dpdk-ring",
+            Target::AtLeast(0.95),
+            || dpdk_server("net_ring0", CIRCULATING),
+            || testpmd("net_ring0", "start tx_first"),
+        ),
+        case("dpdk-messages", Target::None, dpdk_rings, || {
+            testpmd("net_ring0", "start tx_first")
+        }),
         case("tuned", Target::AtLeast(1.0), tuned, start),
     ]
 }
@@ -139,29 +155,44 @@ fn two_programs(link: &str) -> Result<Rate> {
     Ok(measured(words, message_rate))
 }
 
+/// Both sides of `weir axio` over rings of DPDK: two threads, messages made, carried and counted.
 fn dpdk_rings() -> Result<Rate> {
-    Cmd::new("make -s -C native/dpdk").run()?;
-    let library = std::env::current_dir()?.join("native/dpdk/libweir_dpdk.so");
-    let weir = text(&side::weir())?;
-    let words = format!(
-        "env WEIR_DPDK={} {weir} axio --example echo {RUN} --set backend=dpdk:rings --stage-timing 1/8",
-        text(&library)?
-    );
+    let weir = with_dpdk()?;
+    let words =
+        format!("{weir} axio --example echo {RUN} --set backend=dpdk:rings --stage-timing 1/8");
     Ok(measured(split(&words), message_rate))
 }
 
-/// DPDK's forwarder on a port whose sent packets come back to it: one core, 32 packets in a circle, addresses
-/// exchanged.
-fn testpmd() -> Result<Rate> {
+/// A server alone at a port: one thread, whose dispatcher sends back what comes.
+fn dpdk_server(device: &str, first: u32) -> Result<Rate> {
+    let weir = with_dpdk()?;
+    let words = format!(
+        "{weir} axio --server --example echo {RUN} --set backend=dpdk:{device} --set mgmt_port=0 \
+         --set first_packets={first} --stage-timing 1/8"
+    );
+    Ok(measured(split(&words), turned_rate))
+}
+
+/// weir, with the library by which it reaches DPDK.
+fn with_dpdk() -> Result<String> {
+    Cmd::new("make -s -C native/dpdk").run()?;
+    let library = std::env::current_dir()?.join("native/dpdk/libweir_dpdk.so");
+    let weir = text(&side::weir())?;
+    Ok(format!("env WEIR_DPDK={} {weir}", text(&library)?))
+}
+
+/// DPDK's forwarder on a port: one core, which exchanges the Ethernet addresses of what comes and sends it.
+fn testpmd(device: &str, start: &str) -> Result<Rate> {
     ensure!(
         cmd::find("dpdk-testpmd").is_some(),
         "dpdk-testpmd is missing (apt-get install dpdk-dev)"
     );
-    let script = "\
-        (sleep 0.7; echo start tx_first; sleep 1; echo stop; sleep 0.2; echo quit) | \
-        dpdk-testpmd -l 0,1 --no-huge -m 256 --no-pci --no-telemetry --file-prefix weir-$$ \
-        --vdev=net_ring0 -- -i --no-mlockall --total-num-mbufs=8192 --forward-mode=macswap";
-    let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let script = format!(
+        "(sleep 0.7; echo {start}; sleep 1; echo stop; sleep 0.2; echo quit) | \
+         dpdk-testpmd -l 0,1 --no-huge -m 256 --no-pci --no-telemetry --file-prefix weir-$$ \
+         --vdev={device} -- -i --no-mlockall --total-num-mbufs=8192 --forward-mode=macswap"
+    );
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
     Ok(measured(words, |said| {
         let mut total = said.lines().filter_map(|line| line.split_once("RX-total:"));
         let packets = total.next_back().context("testpmd counted nothing")?;
@@ -239,6 +270,20 @@ fn number(said: &str) -> Result<f64> {
     said.trim()
         .parse()
         .with_context(|| format!("no rate: {said}"))
+}
+
+/// Packets that dispatchers turned round, each second.
+fn turned_rate(said: &str) -> Result<f64> {
+    let result: Value = serde_json::from_str(said).with_context(|| said.to_owned())?;
+    let outcome = &result["groups"][0]["jobs"][0]["outcome"];
+    let threads = outcome["iterations"][0]["threads"].as_array();
+    let rates = threads.into_iter().flatten().filter_map(|one| {
+        let packets = one["dispatch_rx"]["packets"].as_f64()?;
+        Some(packets / (one["span_ns"].as_f64()? * 1e-9))
+    });
+    let rate: f64 = rates.sum();
+    ensure!(rate > 0.0, "no packet was turned round");
+    Ok(rate)
 }
 
 /// Messages that were answered, of a run that lost none.

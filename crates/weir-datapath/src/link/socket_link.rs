@@ -4,7 +4,6 @@
 //! In: frames of the pipeline. Out: those that came, in buffers of the dispatcher's own pool. The kernel
 //! copies: a frame that it took is freed at once. Not here: the calls themselves (`datagrams`).
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
@@ -64,7 +63,7 @@ impl SocketLink {
     }
 
     /// Sends once; how many were taken.
-    fn send_some(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send_some(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
         let memory = &pool.memory;
         let datagrams = packets.iter().take(self.post_tx).map(|packet| {
             let frame = memory.frame(packet);
@@ -132,7 +131,7 @@ impl SocketLink {
 }
 
 impl PacketLink for SocketLink {
-    fn send(&mut self, pool: &mut Pool, packets: &mut VecDeque<PacketBuffer>) -> usize {
+    fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
         let mut sent = 0;
         while !packets.is_empty() {
             let asked = packets.len().min(self.post_tx);

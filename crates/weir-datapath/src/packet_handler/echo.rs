@@ -16,9 +16,9 @@ impl PacketWork for Echo {
 
     #[inline]
     fn handle(&mut self, batch: PacketBatch<'_>) {
-        for mut packet in batch.came.drain(..) {
-            turn_round(batch.pool.memory.frame_mut(&mut packet));
-            batch.back.push_back(packet);
+        for packet in batch.came.iter_mut() {
+            turn_round(batch.pool.memory.frame_mut(packet));
         }
+        batch.back.append(batch.came);
     }
 }

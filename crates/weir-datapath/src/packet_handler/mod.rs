@@ -6,8 +6,6 @@
 
 mod echo;
 
-use std::collections::VecDeque;
-
 use weir_schema::{PacketHandler, PacketPathWorkload, PathSide};
 
 use crate::pool::{PacketBuffer, Pool};
@@ -20,7 +18,7 @@ pub(crate) struct PacketBatch<'a> {
     /// What came; what is left in it goes to threads.
     pub(crate) came: &'a mut Vec<PacketBuffer>,
     /// What is sent to the other side. There is room for all that came.
-    pub(crate) back: &'a mut VecDeque<PacketBuffer>,
+    pub(crate) back: &'a mut Vec<PacketBuffer>,
 }
 
 /// What is done with packets.

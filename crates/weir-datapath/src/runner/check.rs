@@ -99,6 +99,10 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
             wrong.push(format!("`{name}` is {value}; it takes {low} to {high}"));
         }
     }
+    if work.management_port == 0 && work.side == Some(PathSide::Client) {
+        let why = "`management_port` is 0, which only a server without a client takes";
+        wrong.push(why.to_owned());
+    }
     let spans = [
         ("duration_ns", work.duration_ns, 1_000_000),
         ("message_timeout_ns", work.message_timeout_ns, 1_000_000),

@@ -246,8 +246,14 @@ pub const KEYS: &[Key] = &[
     key("udp_port_base", "1 to 65000", "UDP port of workspace 0"),
     key(
         "mgmt_port",
-        "1 to 65535",
-        "TCP port at which client and server agree; of role loopback without effect",
+        "1 to 65535, 0: none",
+        "TCP port at which client and server agree, of role loopback without effect; with 0 a server asks for \
+         no client and serves what comes",
+    ),
+    key(
+        "first_packets",
+        "0 to 1024",
+        "packets that backend dpdk sends at the start, for a device whose packets come back to it",
     ),
     key("gid_index", "a number or auto", "of the verbs device")
         .refused("there is no verbs backend in this build (backend : ring is)"),

@@ -321,7 +321,8 @@ fn idle_line_rate(config: &AxioConfig) -> Option<String> {
 fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
     let server = std::net::Ipv4Addr::from(work.addresses[1]);
     let at = format!("{server}:{}", work.management_port);
-    work.side.map(|side| match side {
+    let side = work.side.filter(|_| work.management_port > 0);
+    side.map(|side| match side {
         PathSide::Server => format!("the server waits for its client at {at}"),
         PathSide::Client => format!("the client calls its server at {at}"),
     })

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use weir_schema::{
     EngineChoice, IdlePolicy, Job, MessageHandler, PacketHandler, PacketPathWorkload, PacketStream,
-    PathGroup, PathSide, Placement, Plan, PoolPages, StageBatches,
+    PathGroup, PathSide, Placement, Plan, PoolPages, Setting, StageBatches,
 };
 use weir_units::{Bytes, Nanos};
 
@@ -220,7 +220,13 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     messages(&mut values, &mut work);
     limits(&mut values, &mut work);
     let line = traffic(&mut values, &mut work);
-    let engine = link(&mut values, role);
+    let mut engine = link(&mut values, role);
+    let first = values.number("first_packets", 0, 1024, 0);
+    if first > 0 {
+        // Links that have no such setting say so.
+        let first = Setting::Number(first.into());
+        engine.settings.insert("first_packets".to_owned(), first);
+    }
     addresses(&mut values, &engine, &mut work);
     if config.workloads.is_empty() {
         values.wrong.push("there is no workload line".to_owned());
@@ -418,7 +424,7 @@ fn addresses(values: &mut Values<'_>, engine: &EngineChoice, work: &mut PacketPa
     }
     let port = values.number("udp_port_base", 1, 65000, 10010);
     work.first_port = u16::try_from(port).unwrap_or(10010);
-    let port = values.number("mgmt_port", 1, 65535, work.management_port.into());
+    let port = values.number("mgmt_port", 0, 65535, work.management_port.into());
     work.management_port = u16::try_from(port).unwrap_or(work.management_port);
     values.number("phy_port", 0, 1, 0);
 }

@@ -97,6 +97,33 @@ impl<M: RingMemory> Consumer<M> {
         Ok(Some(record))
     }
 
+    /// Takes the oldest records, at most so many, and hands each on; how many. Their slots are used again
+    /// only after [`Consumer::release`].
+    ///
+    /// # Errors
+    /// [`CorruptRing`] where the producer's index cannot be.
+    #[inline]
+    pub fn pop_many(
+        &mut self,
+        most: u32,
+        mut each: impl FnMut(M::Record),
+    ) -> Result<u32, CorruptRing> {
+        if self.known() < most {
+            self.look()?;
+        }
+        let count = self.known().min(most);
+        let at = (self.popped & self.mask) as usize;
+        let (round, straight) = self.memory.slots().split_at(at);
+        let first = straight.len().min(count as usize);
+        for part in [&straight[..first], &round[..count as usize - first]] {
+            for slot in part {
+                each(M::Record::get(slot));
+            }
+        }
+        self.popped = self.popped.wrapping_add(count);
+        Ok(count)
+    }
+
     /// Gives the slots of all that was popped back to the producer; whether there were any.
     #[inline]
     pub fn release(&mut self) -> bool {

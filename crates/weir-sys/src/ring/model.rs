@@ -48,6 +48,37 @@ fn a_batch_is_seen_as_a_whole() {
 }
 
 #[test]
+fn batches_that_go_round_come_whole_and_in_order() {
+    loom::model(|| {
+        let (mut producer, mut consumer) = heap_ring::<u32>(2);
+        let writer = thread::spawn(move || {
+            let mut records = 1..=3;
+            loop {
+                let pushed = producer.push_many(&mut records, 2).unwrap();
+                producer.publish();
+                if records.is_empty() {
+                    break;
+                }
+                if pushed == 0 {
+                    thread::yield_now();
+                }
+            }
+        });
+        let mut got = Vec::new();
+        while got.len() < 3 {
+            let count = consumer.pop_many(3, |record| got.push(record)).unwrap();
+            assert!(count <= 2);
+            consumer.release();
+            if count == 0 {
+                thread::yield_now();
+            }
+        }
+        assert_eq!(got, [1, 2, 3]);
+        writer.join().unwrap();
+    });
+}
+
+#[test]
 fn a_consumer_that_goes_to_sleep_over_a_record_is_woken() {
     loom::model(|| {
         let (mut producer, mut consumer) = heap_ring::<u32>(1);

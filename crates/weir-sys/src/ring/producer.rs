@@ -97,6 +97,16 @@ impl<M: RingMemory> Producer<M> {
         Ok(self.known_room() >= records)
     }
 
+    /// How many of so many records can be pushed now.
+    ///
+    /// # Errors
+    /// [`CorruptRing`] where the consumer's index cannot be.
+    #[inline]
+    pub fn room(&mut self, wanted: u32) -> Result<u32, CorruptRing> {
+        self.has_room(wanted.min(self.capacity()))?;
+        Ok(self.known_room().min(wanted))
+    }
+
     /// Writes a record, to be seen when it is published; false where the ring is full.
     ///
     /// # Errors
@@ -110,6 +120,36 @@ impl<M: RingMemory> Producer<M> {
         record.put(&self.memory.slots()[slot]);
         self.pushed = self.pushed.wrapping_add(1);
         Ok(true)
+    }
+
+    /// Writes records from the front of these, at most so many, as far as there is room, to be seen when
+    /// they are published; how many. The others stay in the iterator.
+    ///
+    /// # Errors
+    /// [`CorruptRing`] where the consumer's index cannot be.
+    #[inline]
+    pub fn push_many(
+        &mut self,
+        records: &mut impl Iterator<Item = M::Record>,
+        most: u32,
+    ) -> Result<u32, CorruptRing> {
+        let room = self.room(most)? as usize;
+        let at = (self.pushed & self.mask) as usize;
+        let (round, straight) = self.memory.slots().split_at(at);
+        let mut pushed = 0;
+        for part in [straight, round] {
+            let left = part.len().min(room - pushed);
+            // The slot comes first: where none is left no record is taken.
+            for (slot, record) in part[..left].iter().zip(&mut *records) {
+                record.put(slot);
+                pushed += 1;
+            }
+        }
+        // No more than the room, which is a u32.
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity")]
+        let pushed = pushed as u32;
+        self.pushed = self.pushed.wrapping_add(pushed);
+        Ok(pushed)
     }
 
     /// Shows the consumer all that was pushed; whether there was anything new.

@@ -17,6 +17,8 @@ enum Step {
     Push(u32),
     Publish,
     Pop(u32),
+    PushMany(u32),
+    PopMany(u32),
     Release,
 }
 
@@ -25,6 +27,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (1..6_u32).prop_map(Step::Push),
         Just(Step::Publish),
         (1..6_u32).prop_map(Step::Pop),
+        (0..12_u32).prop_map(Step::PushMany),
+        (0..12_u32).prop_map(Step::PopMany),
         Just(Step::Release),
     ];
     proptest::collection::vec(step, 0..if cfg!(miri) { 20 } else { 200 })
@@ -60,6 +64,24 @@ proptest! {
                     popped += usize::from(expected.is_some());
                     prop_assert_eq!(consumer.pop().unwrap(), expected);
                 },
+                Step::PushMany(most) => {
+                    let room = capacity - hidden.len() - queue.len() - popped;
+                    let mut records = number..number + 8;
+                    let pushed = producer.push_many(&mut records, most).unwrap();
+                    prop_assert_eq!(pushed as usize, room.min(most as usize).min(8));
+                    // Those that found no room were not taken.
+                    prop_assert_eq!(records.start, number + u64::from(pushed));
+                    hidden.extend(number..records.start);
+                    number = records.start;
+                }
+                Step::PopMany(most) => {
+                    let mut got = Vec::new();
+                    let count = consumer.pop_many(most, |record| got.push(record)).unwrap();
+                    let expected = queue.drain(..queue.len().min(most as usize));
+                    let expected: Vec<u64> = expected.collect();
+                    prop_assert_eq!((count as usize, &got), (expected.len(), &expected));
+                    popped += expected.len();
+                }
                 Step::Release => {
                     prop_assert_eq!(consumer.release(), popped > 0);
                     popped = 0;
