@@ -201,8 +201,8 @@ pub(crate) fn turn_round(frame: &mut [u8]) {
     };
     let (ethernet, rest) = at.split_at_mut(ETHERNET);
     if let Some(addresses) = ethernet.first_chunk_mut::<12>() {
-        let [a, b, c, d, e, f, g, h, i, j, k, l] = *addresses;
-        *addresses = [g, h, i, j, k, l, a, b, c, d, e, f];
+        let (target, source) = addresses.split_at_mut(6);
+        target.swap_with_slice(source);
     }
     if ethernet[12..] == [8, 0]
         && let Some(addresses) = rest.last_chunk_mut::<8>()
@@ -242,10 +242,12 @@ pub(crate) fn fill(payload: &mut [u8]) {
     match payload.len() {
         // Two overlapping writes take less than a call.
         4..8 => {
-            let first = payload.first_chunk_mut();
-            first.into_iter().for_each(|at: &mut [u8; 4]| at.fill(b'a'));
-            let last = payload.last_chunk_mut();
-            last.into_iter().for_each(|at: &mut [u8; 4]| at.fill(b'a'));
+            if let Some(first) = payload.first_chunk_mut::<4>() {
+                *first = *b"aaaa";
+            }
+            if let Some(last) = payload.last_chunk_mut::<4>() {
+                *last = *b"aaaa";
+            }
         }
         _ => payload.fill(b'a'),
     }

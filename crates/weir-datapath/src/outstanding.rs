@@ -220,7 +220,7 @@ mod tests {
                 open.push_back(message);
             }
             assert_eq!((open.len(), all.room(), all.count()), (3, 0, 3));
-            let ended: Vec<u32> = open.drain(..1 + round as usize % 3).collect();
+            let ended: Vec<u32> = open.drain(..=round as usize % 3).collect();
             assert!(ended.iter().all(|message| all.end(*message)));
             assert_eq!(all.room(), ended.len());
             let next = all.begin(1).unwrap();

@@ -105,20 +105,40 @@ fn places(pool: &Pool, buffers: &[PacketBuffer]) -> Vec<u8> {
     buffers.iter().map(place).collect()
 }
 
+/// Frames that are sent at once.
+struct SendCase {
+    /// Numbers of dispatchers.
+    threads: &'static [u8],
+    /// Where each frame goes.
+    frames: &'static [u8],
+    /// Which of these each dispatcher gets at first.
+    got: &'static [&'static [u8]],
+    /// What has no room.
+    left: &'static [u8],
+}
+
 #[test]
 fn a_link_of_rings_sends_in_order_what_has_room_and_keeps_the_rest() {
     let mut pool = plain_pools(1, 64).remove(0);
-    // Numbers of dispatchers, where frames go, and which of these each gets at first.
-    let cases: [(&[u8], &[u8], &[&[u8]], &[u8]); 2] = [
-        (&[3], &[3; 6], &[&[0, 1, 2, 3]], &[4, 5]),
-        (
-            &[0, 2],
-            &[2, 0, 2, 2, 2, 2, 0],
-            &[&[1], &[0, 2, 3, 4]],
-            &[5, 6],
-        ),
-    ];
-    for (threads, frames, got, left) in cases {
+    let one = SendCase {
+        threads: &[3],
+        frames: &[3; 6],
+        got: &[&[0, 1, 2, 3]],
+        left: &[4, 5],
+    };
+    let two = SendCase {
+        threads: &[0, 2],
+        frames: &[2, 0, 2, 2, 2, 2, 0],
+        got: &[&[1], &[0, 2, 3, 4]],
+        left: &[5, 6],
+    };
+    for case in [one, two] {
+        let SendCase {
+            threads,
+            frames,
+            got,
+            left,
+        } = case;
         let (mut link, mut far) = ring_link(threads, 4);
         let mut packets = frames_to(&mut pool, frames);
         let sent = link.send(&mut pool, &mut packets);
@@ -133,10 +153,10 @@ fn a_link_of_rings_sends_in_order_what_has_room_and_keeps_the_rest() {
             held.append(&mut came);
         }
         assert_eq!(link.send(&mut pool, &mut packets), left.len());
-        far.iter_mut().for_each(|far| {
+        for far in &mut far {
             far.pop_many(64, |buffer| held.push(buffer));
-        });
-        held.into_iter().for_each(|buffer| pool.free(buffer));
+        }
+        held.drain(..).for_each(|buffer| pool.free(buffer));
         assert_eq!(pool.in_use(), 0);
     }
 }

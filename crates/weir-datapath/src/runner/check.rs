@@ -93,28 +93,33 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
             1_000_000_000,
         ),
     ];
-    let mut wrong: Vec<String> = Vec::new();
-    for (name, value, low, high) in ranges {
-        if !(low..=high).contains(&value) {
-            wrong.push(format!("`{name}` is {value}; it takes {low} to {high}"));
-        }
-    }
+    let outside = ranges
+        .iter()
+        .filter(|(_, value, low, high)| !(low..=high).contains(&value));
+    let mut wrong: Vec<String> = outside
+        .map(|(name, value, low, high)| format!("`{name}` is {value}; it takes {low} to {high}"))
+        .collect();
     if work.management_port == 0 && work.side == Some(PathSide::Client) {
         let why = "`management_port` is 0, which only a server without a client takes";
         wrong.push(why.to_owned());
     }
+    wrong.extend(spans(work));
+    wrong
+}
+
+/// Spans of time out of their range.
+fn spans(work: &PacketPathWorkload) -> Vec<String> {
     let spans = [
         ("duration_ns", work.duration_ns, 1_000_000),
         ("message_timeout_ns", work.message_timeout_ns, 1_000_000),
         ("stall_timeout_ns", work.stall_timeout_ns, 1_000_000),
     ];
-    for (name, span, low) in spans {
-        let (low, high) = (Nanos(low), Nanos::from_secs(1_000_000));
-        if span < low || span > high {
-            wrong.push(format!("`{name}` is {span}; it takes {low} to {high}"));
-        }
-    }
-    wrong
+    let high = Nanos::from_secs(1_000_000);
+    let wrong = |(name, span, low): (&str, Nanos, u64)| {
+        let low = Nanos(low);
+        (span < low || span > high).then(|| format!("`{name}` is {span}; it takes {low} to {high}"))
+    };
+    spans.into_iter().filter_map(wrong).collect()
 }
 
 fn sizes(work: &PacketPathWorkload) -> Vec<String> {

@@ -162,20 +162,11 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     };
     let given = GivenFlags::of_matches(FLAGS, &matches);
     refuse_unavailable(&given)?;
-    if given.is("backend", "list") {
-        return Ok(Action::Backends);
-    }
-    if verb == "selftest" {
-        return Ok(Action::SelfTest);
-    }
-    if given.has("peer") && verb != "verify" && !given.has("verify") {
-        return Err(Refusal::usage("--peer acts only with `verify` or -v"));
+    if let Some(action) = without_configuration(verb, &given)? {
+        return Ok(action);
     }
     let search = search::of_words(verb, &given)?;
     let is_tool = verb == "tools";
-    if tools::has_own(&given, is_tool)? && given.has("list-packages") {
-        return Ok(tools::packages());
-    }
     let only_looks =
         is_tool || verb == "verify" || verb == "show" || given.has("verify") || given.has("print");
     let Some((name, text)) = source(&given, environment)? else {
@@ -217,6 +208,21 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
+}
+
+/// What needs no configuration.
+fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action>, Refusal> {
+    if given.is("backend", "list") {
+        return Ok(Some(Action::Backends));
+    }
+    if verb == "selftest" {
+        return Ok(Some(Action::SelfTest));
+    }
+    if given.has("peer") && verb != "verify" && !given.has("verify") {
+        return Err(Refusal::usage("--peer acts only with `verify` or -v"));
+    }
+    let lists = tools::has_own(given, verb == "tools")? && given.has("list-packages");
+    Ok(lists.then(tools::packages))
 }
 
 /// What is said before a run.
@@ -492,8 +498,6 @@ fn builder() -> Command {
     command("weir axio", FLAGS)
         .about("Messages in packets through stages of threads, as the Axio emulator")
         .after_help(HELP)
-        .override_usage(
-            "weir axio [run|verify|show|selftest|tools|ndr|rfc2544|linerate] [OPTIONS]",
-        )
+        .override_usage("weir axio [run|verify|show|selftest|tools|ndr|rfc2544|linerate] [OPTIONS]")
         .no_binary_name(true)
 }
