@@ -16,11 +16,13 @@ mod plan;
 mod role;
 mod search;
 mod server;
+mod source;
 #[cfg(test)]
 mod tests;
 mod toml_form;
 mod tools;
 mod traffic;
+mod values;
 mod verify;
 
 use clap::Command;
@@ -33,14 +35,14 @@ pub use keys::{KEYS, Key, KeyState};
 pub use search::{NetworkTest, SearchGoal, SearchWay, TrafficSearch};
 pub use verify::{Findings, MachineFacts};
 
-use self::config::Unknown;
 use self::look::{Look, look, notes_of};
 use self::role::AxioRole;
+use self::source::{all_right, configuration, source};
 use crate::door::{Door, DoorLink};
 use crate::flags::{Standing, command, nearest, refuse_result_files};
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
-use crate::refusal::{Refusal, USAGE};
+use crate::refusal::Refusal;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -261,50 +263,6 @@ fn notes_of_run(
     Ok(notes)
 }
 
-/// The configuration with the values of words; and what is wrong with its lines.
-fn configuration(
-    given: &GivenFlags,
-    name: &str,
-    text: &str,
-) -> Result<(AxioConfig, Vec<String>), Refusal> {
-    let unknown = if given.has("lenient") {
-        Unknown::Skipped
-    } else {
-        Unknown::Refused
-    };
-    let (mut config, wrong) = AxioConfig::read_all(name, text, unknown);
-    for (_, word) in given.iter().filter(|(flag, _)| flag.name == "set") {
-        config.set(word).map_err(Refusal::usage)?;
-    }
-    for (flag, key) in [("stage-timing", "stage_timing"), ("backend", "backend")] {
-        if let Some(value) = given.text(flag) {
-            let set = config.set(&format!("{key}={value}"));
-            set.map_err(Refusal::usage)?;
-        }
-    }
-    Ok((config, wrong))
-}
-
-/// What was read; or all that is wrong with lines and values, in one pass.
-fn all_right<T>(
-    name: &str,
-    mut wrong: Vec<String>,
-    read: Result<T, Vec<String>>,
-) -> Result<T, Refusal> {
-    let place = format!("{name}:");
-    let found = match read {
-        Ok(read) if wrong.is_empty() => return Ok(read),
-        Ok(_) => Vec::new(),
-        Err(found) => found,
-    };
-    // Of lines that could not be read it is not known what they would have said.
-    let is_sure = |why: &String| wrong.is_empty() || why.starts_with(&place);
-    let found: Vec<String> = found.into_iter().filter(is_sure).collect();
-    wrong.extend(found);
-    let lines = wrong.iter().map(|why| format!("error: {why}\n"));
-    Err(Refusal::new(USAGE, lines.collect::<String>()))
-}
-
 /// What is said where no file is named: by a verb that only looks, as the older tools do.
 fn no_file(only_looks: bool) -> Result<Action, Refusal> {
     if only_looks {
@@ -435,30 +393,6 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     refused.map_or(Ok(()), |(flag, why)| {
         Err(Refusal::usage(format!("{}: {why}", flag.spelling())))
     })
-}
-
-/// The configuration that the words name, by its name.
-fn source(
-    given: &GivenFlags,
-    environment: &AxioEnvironment<'_>,
-) -> Result<Option<(String, String)>, Refusal> {
-    match (given.text("config"), given.text("example")) {
-        (Some(_), Some(_)) => Err(Refusal::usage(
-            "--example: -c names a configuration already; leave one of them out",
-        )),
-        (Some(file), None) => {
-            let text = (environment.file)(file);
-            let text = text.map_err(|why| {
-                Refusal::usage(format!("Failed to open config file: {file}: {why}"))
-            })?;
-            Ok(Some((file.to_owned(), text)))
-        }
-        (None, Some(name)) => {
-            let found = EXAMPLES.iter().find(|(known, _)| *known == name);
-            Ok(found.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())))
-        }
-        (None, None) => Ok(None),
-    }
 }
 
 /// A share of a hundred as one of a million.

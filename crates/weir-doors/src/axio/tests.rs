@@ -168,7 +168,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("mem_touch", "7", "`7` (valid: bytes, 8 to 4g)"),
     ("hugepages", "4M", "`4M` (valid: auto, 2M, 1G, off)"),
     ("udp_port_base", "65001", "`65001` (valid: 1 to 65000)"),
-    ("mgmt_port", "0", "`0` (valid: 1 to 65535)"),
+    ("mgmt_port", "65536", "`65536` (valid: 1 to 65535, 0: none)"),
+    ("first_packets", "1025", "`1025` (valid: 0 to 1024)"),
+    ("line_rate", "0", "`0` (valid: bits per second, as 10G"),
+    ("messages", "0", "`0` (valid: "),
+    ("imix", "xyz", "`xyz` (valid: simple, or letters"),
 ];
 
 /// Keys whose value is any text, or that are refused themselves.

@@ -1,0 +1,77 @@
+//! Which configuration the words ask for, and what is wrong with it.
+//!
+//! In: words, files by name. Out: the configuration with the values that words replace; or all that is wrong,
+//! in one pass. Not here: the grammar (`config`), what values mean (`plan`).
+
+use super::config::{AxioConfig, Unknown};
+use super::{AxioEnvironment, EXAMPLES};
+use crate::given::GivenFlags;
+use crate::refusal::{Refusal, USAGE};
+
+/// The configuration that the words name, by its name.
+pub(super) fn source(
+    given: &GivenFlags,
+    environment: &AxioEnvironment<'_>,
+) -> Result<Option<(String, String)>, Refusal> {
+    match (given.text("config"), given.text("example")) {
+        (Some(_), Some(_)) => Err(Refusal::usage(
+            "--example: -c names a configuration already; leave one of them out",
+        )),
+        (Some(file), None) => {
+            let text = (environment.file)(file);
+            let text = text.map_err(|why| {
+                Refusal::usage(format!("Failed to open config file: {file}: {why}"))
+            })?;
+            Ok(Some((file.to_owned(), text)))
+        }
+        (None, Some(name)) => {
+            let found = EXAMPLES.iter().find(|(known, _)| *known == name);
+            Ok(found.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// The configuration with the values of words; and what is wrong with its lines.
+pub(super) fn configuration(
+    given: &GivenFlags,
+    name: &str,
+    text: &str,
+) -> Result<(AxioConfig, Vec<String>), Refusal> {
+    let unknown = if given.has("lenient") {
+        Unknown::Skipped
+    } else {
+        Unknown::Refused
+    };
+    let (mut config, wrong) = AxioConfig::read_all(name, text, unknown);
+    for (_, word) in given.iter().filter(|(flag, _)| flag.name == "set") {
+        config.set(word).map_err(Refusal::usage)?;
+    }
+    for (flag, key) in [("stage-timing", "stage_timing"), ("backend", "backend")] {
+        if let Some(value) = given.text(flag) {
+            let set = config.set(&format!("{key}={value}"));
+            set.map_err(Refusal::usage)?;
+        }
+    }
+    Ok((config, wrong))
+}
+
+/// What was read; or all that is wrong with lines and values, in one pass.
+pub(super) fn all_right<T>(
+    name: &str,
+    mut wrong: Vec<String>,
+    read: Result<T, Vec<String>>,
+) -> Result<T, Refusal> {
+    let place = format!("{name}:");
+    let found = match read {
+        Ok(read) if wrong.is_empty() => return Ok(read),
+        Ok(_) => Vec::new(),
+        Err(found) => found,
+    };
+    // Of lines that could not be read it is not known what they would have said.
+    let is_sure = |why: &String| wrong.is_empty() || why.starts_with(&place);
+    let found: Vec<String> = found.into_iter().filter(is_sure).collect();
+    wrong.extend(found);
+    let lines = wrong.iter().map(|why| format!("error: {why}\n"));
+    Err(Refusal::new(USAGE, lines.collect::<String>()))
+}
