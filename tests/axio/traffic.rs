@@ -211,7 +211,16 @@ fn traffic_that_cannot_be_is_refused_before_anything_runs() {
         .say(&words)
         .code(2)
         .err("the messages of this msg_handler have one size");
-    let client = ["axio", "-c", "c.conf", "--client", "--inject-pause", "1ms"];
+    let client = [
+        "axio",
+        "-c",
+        "c.conf",
+        "--client",
+        "--set",
+        "backend=udp",
+        "--inject-pause",
+        "1ms",
+    ];
     stage
         .say(&client)
         .code(2)
