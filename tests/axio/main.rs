@@ -74,7 +74,12 @@ fn example(stage: &Stage, name: &str, sets: &str) -> Said {
 
 /// The packet path of the stored result.
 fn stored(stage: &Stage) -> Json {
-    let all: Json = serde_json::from_str(&stage.read("r.json")).unwrap();
+    stored_as(stage, "r.json")
+}
+
+/// The same of a result in another file.
+fn stored_as(stage: &Stage, file: &str) -> Json {
+    let all: Json = serde_json::from_str(&stage.read(file)).unwrap();
     all["groups"][0]["jobs"][0]["outcome"].clone()
 }
 
