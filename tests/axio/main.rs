@@ -19,6 +19,8 @@
 //! | 22 echoes; a packet at the wrong dispatcher | here |
 //! | 4, 5, 13 diagnosis and host facts; 18 tuning | the tests of `weir diagnose`, `weir monitor`, `weir tune` |
 //! | 14 to 16 rates, searches, mixes | the tests of traffic |
+//!
+//! What a pool does that runs out is in `pools`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,6 +32,7 @@ mod backends;
 mod bad_input;
 mod configuration;
 mod dpdk;
+mod pools;
 mod searches;
 #[path = "../stage/mod.rs"]
 mod stage;
