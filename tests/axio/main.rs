@@ -19,6 +19,8 @@
 //! | 22 echoes; a packet at the wrong dispatcher | here |
 //! | 4, 5, 13 diagnosis and host facts; 18 tuning | the tests of `weir diagnose`, `weir monitor`, `weir tune` |
 //! | 14 to 16 rates, searches, mixes | the tests of traffic |
+//!
+//! What a pool does that runs out is in `pools`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,6 +32,7 @@ mod backends;
 mod bad_input;
 mod configuration;
 mod dpdk;
+mod pools;
 mod searches;
 #[path = "../stage/mod.rs"]
 mod stage;
@@ -74,7 +77,12 @@ fn example(stage: &Stage, name: &str, sets: &str) -> Said {
 
 /// The packet path of the stored result.
 fn stored(stage: &Stage) -> Json {
-    let all: Json = serde_json::from_str(&stage.read("r.json")).unwrap();
+    stored_as(stage, "r.json")
+}
+
+/// The same of a result in another file.
+fn stored_as(stage: &Stage, file: &str) -> Json {
+    let all: Json = serde_json::from_str(&stage.read(file)).unwrap();
     all["groups"][0]["jobs"][0]["outcome"].clone()
 }
 

@@ -1,11 +1,12 @@
 //! Client and server as programs of their own: over UDP on this host, over frames between two.
 
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use super::stage::{Running, Said, Stage, WEIR, has, is_root, root, said, skip, until};
-use super::{stored, sum};
+use super::{stored, stored_as, sum};
 
 /// A stream of one workspace on each side.
 const CONFIG: &str = "\
@@ -128,8 +129,12 @@ fn a_side_whose_other_side_is_killed_ends_with_what_it_has() {
         let stage = Stage::new();
         stage.file("c.conf", CONFIG);
         let long = ["duration=0.2", "iteration=1000"];
-        let both = ["--client", "--server"]
-            .map(|role| (role, Running::start(side(&stage, role, test, &long))));
+        let start = |role| {
+            let mut command = side(&stage, role, test, &long);
+            command.args(["--store-result", &format!("{role}.json")[2..]]);
+            (role, Running::start(command))
+        };
+        let both = ["--client", "--server"].map(start);
         let [(_, gone), (_, left)] = if killed == "--client" {
             both
         } else {
@@ -144,9 +149,22 @@ fn a_side_whose_other_side_is_killed_ends_with_what_it_has() {
             ticks(13) + ticks(14) >= 20
         });
         gone.signal(Signal::KILL);
-        let _ = gone.end();
-        let left = left.end().code(1);
-        left.err("is lost").out("End-to-end");
+        assert_eq!(gone.end().code, None, "it was killed");
+        // The plan goes on for 200 s: it is the other side's end that ends this one.
+        let (left, has_ended) = left.end_within(Duration::from_secs(30));
+        assert!(has_ended, "{left}");
+        let left = left.code(1).err("is lost").out("End-to-end");
+        let own = if killed == "--client" {
+            "server"
+        } else {
+            "client"
+        };
+        let outcome = stored_as(&stage, &format!("{own}.json"));
+        let iterations = outcome["iterations"].as_array().unwrap().len();
+        assert!((1..1000).contains(&iterations), "{iterations}: {left}");
+        let tables = left.out.matches("Perf Statistics").count();
+        assert_eq!(tables, iterations, "{left}");
+        assert!(sum(&outcome, own, "application_rx.packets") > 0, "{left}");
     }
 }
 
@@ -258,8 +276,35 @@ wait "$server" || code=8
 exit $code
 "#;
 
-/// What comes of that over a wire; nothing where this machine cannot have two hosts.
+/// A client on the second host, and its server on the first once a call of the client's was refused.
+const CLIENT_FIRST: &str = r#"
+lab=$1
+shift
+side() {
+    role=$1 own=$2 other=$3
+    shift 3
+    exec "$lab" rank "$0" axio "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
+}
+(PMI_RANK=1; export PMI_RANK; side client 2 1 "$@" --store-result r.json) &
+client=$!
+refused() {
+    PMI_RANK=1 "$lab" rank awk '/^Tcp: [0-9]/ { print $8 }' /proc/net/snmp
+}
+while [ "$(refused)" = 0 ] && kill -0 "$client"; do sleep 0.05; done
+echo "refused before the server was there: $(refused)"
+code=0
+(PMI_RANK=0; export PMI_RANK; side server 1 2 "$@") >server 2>&1 || code=8
+wait "$client" || code=$?
+exit $code
+"#;
+
+/// What comes of a server and its client over a wire; nothing where this machine cannot have two hosts.
 fn between_hosts(stage: &Stage, wire: &str, sets: &[&str]) -> Option<Said> {
+    on_hosts(stage, wire, HOSTS, sets)
+}
+
+/// What comes of a script there.
+fn on_hosts(stage: &Stage, wire: &str, script: &str, sets: &[&str]) -> Option<Said> {
     let no = |reason: &str| {
         skip(&format!("axio between two hosts, wire `{wire}`"), reason);
         None
@@ -284,7 +329,7 @@ fn between_hosts(stage: &Stage, wire: &str, sets: &[&str]) -> Option<Said> {
     }
     trial.code(0);
     stage.file("c.conf", CONFIG);
-    let mut command = wired(&["sh", "-c", HOSTS, WEIR, lab]);
+    let mut command = wired(&["sh", "-c", script, WEIR, lab]);
     for set in sets {
         command.args(["--set", set]);
     }
@@ -311,16 +356,15 @@ fn frames_between_two_hosts_are_answered() {
     assert_eq!(outcome["buffers_in_use"], 0, "{said}");
 }
 
-#[test]
-fn packets_between_two_hosts_are_answered_over_queues_of_their_interfaces() {
+/// Runs a script between two hosts over `AF_XDP`, where every message is to be answered.
+fn over_queues(script: &str) -> Option<Said> {
     let stage = Stage::new();
     let sets = ["backend=xdp:weir0", "msg_timeout_ms=20000"];
-    let Some(said) = between_hosts(&stage, "", &sets) else {
-        return;
-    };
+    let said = on_hosts(&stage, "", script, &sets)?;
     // A kernel without AF_XDP; anything else is a failure.
     if said.err.contains("CONFIG_XDP_SOCKETS") {
-        return skip("axio between two hosts over AF_XDP", said.err.trim());
+        skip("axio between two hosts over AF_XDP", said.err.trim());
+        return None;
     }
     let said = said.code(0);
     let outcome = stored(&stage);
@@ -329,6 +373,24 @@ fn packets_between_two_hosts_are_answered_over_queues_of_their_interfaces() {
     }
     assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
     assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+    Some(said)
+}
+
+#[test]
+fn packets_between_two_hosts_are_answered_over_queues_of_their_interfaces() {
+    over_queues(HOSTS);
+}
+
+#[test]
+fn a_client_over_queues_that_was_first_waits_for_its_server() {
+    let Some(said) = over_queues(CLIENT_FIRST) else {
+        return;
+    };
+    let calls = said.out.lines().find_map(|line| {
+        let calls = line.strip_prefix("refused before the server was there: ")?;
+        calls.parse::<u64>().ok()
+    });
+    assert!(calls.is_some_and(|calls| calls > 0), "{said}");
 }
 
 #[test]

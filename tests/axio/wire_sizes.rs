@@ -91,7 +91,14 @@ fn lengths(sets: &[&str]) -> Option<(Said, Vec<u32>)> {
 
 #[test]
 fn requests_are_as_long_on_the_wire_as_those_of_the_older_program() {
-    for (request, frame) in [(22, 64), (86, 128), (982, 1024), (1458, 1500)] {
+    for (request, frame) in [
+        (22, 64),
+        (86, 128),
+        (214, 256),
+        (470, 512),
+        (982, 1024),
+        (1458, 1500),
+    ] {
         let set = format!("req_size={request}");
         let Some((said, all)) = lengths(&[&set]) else {
             return;

@@ -123,7 +123,7 @@ fn what_the_wire_cannot_do_is_refused_with_a_remedy() {
         (
             "--set backend=xdp:weirA,peer=weirB,mode=zc",
             3,
-            "os error 95",
+            "EOPNOTSUPP",
         ),
         (
             "--set backend=xdp:weirA,peer=weirB,queue=4",

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_run::failure;
-use weir_schema::{Failure, MOST_PATH_THREADS, PacketPathWorkload, PathSide, Setting};
+use weir_schema::{Failure, MOST_PATH_THREADS, PacketPathWorkload, PathSide, Setting, errno};
 use weir_sys::xdp::{XdpMode, XdpProgram, XdpSocket, XdpSocketSpec};
 use weir_sys::{SysError, interface};
 
@@ -152,7 +152,7 @@ fn side(
     settings: &XdpSettings,
     name: &str,
 ) -> Result<SideLinks<XdpLink>, Failure> {
-    let missing = |why: SysError| failure("missing", None, why.to_string());
+    let missing = |why: SysError| failure("missing", None, by_name(&why));
     let longest = [work.request_bytes, work.whole_response()]
         .map(|message| work.frame_bytes(message))
         .into_iter()
@@ -197,6 +197,19 @@ fn side(
         links.insert(number, CopyLink::new(queue, &work.batches, None));
     }
     Ok(links)
+}
+
+/// What the system refused, with the name of its errno in place of the number.
+fn by_name(why: &SysError) -> String {
+    let text = why.to_string();
+    let SysError::Refused { source, .. } = why else {
+        return text;
+    };
+    let number = source.raw_os_error().unwrap_or_default();
+    match errno::name(number) {
+        Some(name) => text.replace(&format!("(os error {number})"), &format!("({name})")),
+        None => text,
+    }
 }
 
 impl FrameQueue for XdpQueue {

@@ -1,10 +1,12 @@
 //! What a dispatcher hands to threads, drops and sends back, over a link of the test's own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use weir_schema::PacketHandler;
+use weir_schema::{MessageHandler, PacketHandler};
 use weir_sys::clock::Clock;
 
 use super::*;
+use crate::application::{Application, ApplicationParts};
+use crate::handler::{HandlerStart, MessageWork, Same};
 use crate::pool::{buffer_ring, plain_pools};
 
 /// What comes is given, and room for what is sent back.
@@ -94,12 +96,9 @@ fn steps() -> StepClock<true> {
     StepClock::new(Clock::detect().0, 1)
 }
 
-#[test]
-fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted() {
-    let mut pool = plain_pools(1, 64).remove(0);
-    // Streams of packets as they come; of stream 3 nobody knows.
-    let streams = [1, 1, 2, 3, 3, 1, 1, 1, 2, 1];
-    let buffers = streams.iter().zip(0..).map(|(stream, message)| {
+/// Packets of these streams, each with its place in the list as the number of its message.
+fn packets_of(pool: &mut Pool, streams: &[u8]) -> Vec<PacketBuffer> {
+    let packet = |(stream, message): (&u8, u32)| {
         let mut buffer = pool.take().unwrap();
         let header = PacketHeader {
             stream: *stream,
@@ -110,9 +109,29 @@ fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted(
         };
         header.write(pool.memory.resize(&mut buffer, 64));
         buffer
+    };
+    streams.iter().zip(0..).map(packet).collect()
+}
+
+/// Numbers of the messages that came to a thread, whose buffers are freed.
+fn messages(far: &mut BufferReceiver, pool: &mut Pool) -> Vec<u32> {
+    let mut messages = Vec::new();
+    far.pop_many(64, |buffer| {
+        let header = PacketHeader::read(pool.memory.frame(&buffer)).unwrap();
+        messages.push(header.message);
+        pool.free(buffer);
     });
+    far.release();
+    messages
+}
+
+#[test]
+fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted() {
+    let mut pool = plain_pools(1, 64).remove(0);
+    // Streams of packets as they come; of stream 3 nobody knows.
+    let streams = [1, 1, 2, 3, 3, 1, 1, 1, 2, 1];
     let link = TestLink {
-        buffers: buffers.collect(),
+        buffers: packets_of(&mut pool, &streams),
         ..TestLink::default()
     };
     let (targets, mut far): (Vec<_>, Vec<_>) = [buffer_ring(4), buffer_ring(4)].into_iter().unzip();
@@ -122,19 +141,125 @@ fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted(
         dispatcher.receive(&mut pool, 1, &mut steps(), &mut counts),
         10
     );
-    let came = far.iter_mut().map(|far| {
-        let mut messages = Vec::new();
-        far.pop_many(64, |buffer| {
-            let header = PacketHeader::read(pool.memory.frame(&buffer)).unwrap();
-            messages.push(header.message);
-            pool.free(buffer);
-        });
-        messages
-    });
+    let came = far.iter_mut().map(|far| messages(far, &mut pool));
     // The first has room for four of its six.
     assert_eq!(came.collect::<Vec<_>>(), [vec![0, 1, 5, 6], vec![2, 8]]);
     assert_eq!((counts.dispatch_drops, counts.strays), (2, 2));
     assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn a_ring_that_is_full_costs_its_own_thread_packets_and_no_other() {
+    let mut pool = plain_pools(1, 64).remove(0);
+    let (targets, mut far): (Vec<_>, Vec<_>) = [buffer_ring(4), buffer_ring(4)].into_iter().unzip();
+    let link = TestLink {
+        buffers: packets_of(&mut pool, &[1; 4]),
+        ..TestLink::default()
+    };
+    let mut dispatcher = dispatcher(link, false, targets);
+    let (mut steps, mut counts) = (steps(), ThreadCounts::default());
+    dispatcher.receive(&mut pool, 1, &mut steps, &mut counts);
+    assert_eq!((counts.dispatch_drops, pool.in_use()), (0, 4));
+    // No room for any of the first; the second has room behind and between what is dropped.
+    dispatcher.link.buffers = packets_of(&mut pool, &[1, 1, 2, 1, 2, 1, 1, 2]);
+    dispatcher.receive(&mut pool, 2, &mut steps, &mut counts);
+    assert_eq!((counts.dispatch_drops, counts.strays), (5, 0));
+    assert_eq!(pool.in_use(), 7);
+    let came: Vec<Vec<u32>> = far.iter_mut().map(|far| messages(far, &mut pool)).collect();
+    assert_eq!(came, [vec![0, 1, 2, 3], vec![2, 4, 7]]);
+    // With room again it gets what comes.
+    dispatcher.link.buffers = packets_of(&mut pool, &[2, 1]);
+    dispatcher.receive(&mut pool, 3, &mut steps, &mut counts);
+    let came: Vec<Vec<u32>> = far.iter_mut().map(|far| messages(far, &mut pool)).collect();
+    assert_eq!((came, counts.dispatch_drops), (vec![vec![1], vec![0]], 5));
+    assert_eq!(pool.in_use(), 0);
+}
+
+/// A client of a stream, of the thread before its number, and the far ends of its rings.
+fn client(
+    work: &PacketPathWorkload,
+    stream: u8,
+) -> (Application<Same>, BufferReceiver, BufferSender) {
+    let (tx, far_tx) = buffer_ring(64);
+    let (far_rx, rx) = buffer_ring(64);
+    let parts = ApplicationParts {
+        side: PathSide::Client,
+        stream,
+        thread: stream - 1,
+        peers: vec![0],
+        turn: (usize::from(stream) - 1, 2),
+        tx,
+        rx,
+    };
+    let handler = Same::new(&HandlerStart {
+        work,
+        seed: 1,
+        content: &[],
+    });
+    let scale = Clock::detect().0.scale();
+    (
+        Application::new(work, parts, handler, scale),
+        far_tx,
+        far_rx,
+    )
+}
+
+#[test]
+fn answers_of_two_streams_in_one_burst_give_each_its_own_credits_back() {
+    let mut pool = plain_pools(1, 64).remove(0);
+    let mut work = PacketPathWorkload {
+        in_flight: 8,
+        handler: MessageHandler::Same,
+        ..PacketPathWorkload::default()
+    };
+    work.batches.application_tx = 8;
+    work.batches.application_rx = 1;
+    let (mut first, mut from_first, to_first) = client(&work, 1);
+    let (mut second, mut from_second, to_second) = client(&work, 2);
+    let (mut steps, mut counts) = (steps(), ThreadCounts::default());
+    for one in [&mut first, &mut second] {
+        assert_eq!(one.transmit(&mut pool, 1, &mut steps, &mut counts), 8);
+        assert_eq!((one.outstanding.room(), one.outstanding.count()), (0, 8));
+    }
+    // An answer bears what its request does.
+    let mut burst = Vec::new();
+    for stream in [2, 1, 1, 2, 1, 1, 1] {
+        let from = if stream == 1 {
+            &mut from_first
+        } else {
+            &mut from_second
+        };
+        burst.extend(from.pop());
+    }
+    let mut threads = Box::new([Route::Nowhere; 16]);
+    threads[..2].copy_from_slice(&[Route::Own(0), Route::Own(1)]);
+    let parts = DispatcherParts {
+        sources: Vec::new(),
+        targets: vec![to_first, to_second],
+        routes: Routes::Origin(threads),
+        others: Vec::new(),
+        handed: Vec::new(),
+        link: TestLink {
+            buffers: burst,
+            ..TestLink::default()
+        },
+        side: PathSide::Client,
+        seed: 1,
+    };
+    let (clock, _) = Clock::detect();
+    let mut dispatcher = Dispatcher::new(&work, parts, clock.scale());
+    assert_eq!(dispatcher.receive(&mut pool, 2, &mut steps, &mut counts), 7);
+    for (one, answers) in [(&mut first, 5), (&mut second, 2)] {
+        let mut counts = ThreadCounts::default();
+        let taken = one.receive(&mut pool, 3, &clock, &mut steps, &mut counts);
+        assert_eq!(
+            (taken, counts.answered, counts.late),
+            (answers, answers as u64, 0)
+        );
+        let window = (one.outstanding.room(), one.outstanding.count());
+        assert_eq!(window, (answers, 8 - answers));
+    }
+    assert_eq!(pool.in_use(), 16 - 7);
 }
 
 #[test]

@@ -351,6 +351,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     if work.sink_packets_per_s > 0 {
         push!(out, "packets that the sink did not take: {sink_drops}\n");
     }
+    out += &buffers_line(done, work);
     out += &size_lines(&threads);
     out += &rate_line(done, work);
     out += &latency_line(&threads, work);
@@ -380,6 +381,20 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
         done.clock_read_ns
     );
     out
+}
+
+/// How often pools had too few buffers, and what helps.
+fn buffers_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
+    let [client, server] = [PathSide::Client, PathSide::Server]
+        .map(|side| done.sum(side, |one| one.rounds_without_buffers));
+    if client + server == 0 {
+        return String::new();
+    }
+    format!(
+        "rounds that found too few free buffers: client {client}, server {server} (each workspace has {}: \
+         raise `pool`, or lower `inflight`)\n",
+        work.pool_buffers
+    )
 }
 
 /// How many messages of each size were begun, where there are several.
