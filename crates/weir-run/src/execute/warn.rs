@@ -235,7 +235,11 @@ fn not_steady(job: &JobResult, ramp: Nanos) -> Vec<Warning> {
             None => "Run longer: it had not settled by half time.".to_owned(),
         };
         let change = (test.first_tenth / test.remainder - 1.0) * 100.0;
-        let cause = format!("The first tenth of the {kind} run was {change:+.1} % off the rest.");
+        let cause = if change.is_finite() {
+            format!("The first tenth of the {kind} run was {change:+.1} % off the rest.")
+        } else {
+            format!("After the first tenth of the {kind} run nothing was done any more.")
+        };
         found.push(Warning::new("not-steady", Some(&job.name), cause).with_remedy(remedy));
     }
     found
