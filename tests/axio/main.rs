@@ -20,7 +20,8 @@
 //! | 4, 5, 13 diagnosis and host facts; 18 tuning | the tests of `weir diagnose`, `weir monitor`, `weir tune` |
 //! | 14 to 16 rates, searches, mixes | the tests of traffic |
 //!
-//! What a pool does that runs out is in `pools`.
+//! What a pool does that runs out is in `pools`, what becomes of a side whose other side is in trouble in
+//! `troubled_peers`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -39,6 +40,7 @@ mod stage;
 mod timing_cost;
 mod tools;
 mod traffic;
+mod troubled_peers;
 mod two_sides;
 mod wire_sizes;
 mod xdp;

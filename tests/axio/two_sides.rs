@@ -9,7 +9,7 @@ use super::stage::{Running, Said, Stage, WEIR, has, is_root, root, said, skip, u
 use super::{stored, stored_as, sum};
 
 /// A stream of one workspace on each side.
-const CONFIG: &str = "\
+pub(super) const CONFIG: &str = "\
 backend : udp
 msg_handler : L_APP
 kAppCoreNum : 1
@@ -23,7 +23,7 @@ stall_timeout : 30
 ";
 
 /// Addresses of this host that no other test has, of client and server.
-fn addresses(test: u32) -> [String; 2] {
+pub(super) fn addresses(test: u32) -> [String; 2] {
     let process = std::process::id();
     let address = |last| {
         let (high, low) = (1 + process % 200, process / 200 % 250);
@@ -33,7 +33,7 @@ fn addresses(test: u32) -> [String; 2] {
 }
 
 /// A side, with its own address first.
-fn side(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Command {
+pub(super) fn side(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Command {
     let [client, server] = addresses(test);
     let (own, other) = if role == "--client" {
         (client, server)

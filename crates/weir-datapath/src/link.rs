@@ -17,7 +17,7 @@ mod datagrams;
 mod socket_link;
 mod states;
 
-pub(crate) use choice::LinkChoice;
+pub(crate) use choice::{LinkChoice, OpenedLinks};
 pub(crate) use socket_link::{SocketKind, SocketLink};
 pub(crate) use states::NO_VERBS;
 pub use states::{LinkState, link_states};

@@ -399,7 +399,10 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let is_lone_server = self.work.side == Some(PathSide::Server);
         let patience = if is_lone_server {
             // Its client has to have given up before.
-            self.times.drain.saturating_mul(2)
+            self.times
+                .drain
+                .saturating_mul(2)
+                .saturating_add(self.times.catch_up)
         } else {
             self.times.drain
         };
@@ -421,7 +424,13 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             }
             let is_over = self.shared.waiting_clients.load(Ordering::Relaxed) == 0;
             let is_asked = is_lone_server && worker.stop.load(Ordering::Relaxed) != 0;
-            if is_over || is_asked || self.clock.now().since(start) > patience {
+            if is_over || is_asked {
+                break;
+            }
+            if self.clock.now().since(start) > patience {
+                if is_lone_server {
+                    self.miss_client();
+                }
                 break;
             }
         }

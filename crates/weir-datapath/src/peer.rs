@@ -2,19 +2,21 @@
 //! server counted.
 //!
 //! In: a plan of one side. Out: a connection over TCP, whose lines are JSON. The client calls, for half a
-//! minute, so either may be started first. What comes is looked at before it is believed. Not here: packets.
+//! minute, so either may be started first. What comes is looked at before it is believed. Not here: packets;
+//! who else calls (`callers`).
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use weir_run::failure;
+use weir_run::{JobContext, failure};
 use weir_schema::{Failure, PacketPathWorkload, PathIteration, PathSide};
 use weir_sys::Signals;
 
 /// The form of frames and lines.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// How long a client calls.
 const CALLING: Duration = Duration::from_secs(30);
 /// Between calls, and between looks whether one has come.
@@ -26,14 +28,21 @@ const SILENCE: Duration = Duration::from_secs(4);
 /// The longest line.
 const LONGEST: usize = 64 << 20;
 
+mod callers;
+pub(crate) use callers::listen;
+
 /// What sides say to each other.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PeerLine {
     /// Who it is.
     Hello(Box<Hello>),
-    /// It does not go together with the other.
+    /// It does not go together with the other: why, as the other would say it.
     Refused(String),
+    /// It cannot run: why.
+    Failed(String),
+    /// It has all that it needs.
+    Prepared,
     /// Its threads wait for the beginning.
     Ready,
     /// Its threads make no packets any more.
@@ -59,6 +68,8 @@ pub(crate) struct Peer {
     name: String,
     /// What came and is no line yet.
     begun: Vec<u8>,
+    /// Bytes that a line may have.
+    longest: usize,
 }
 
 /// What this side says of itself.
@@ -75,44 +86,74 @@ impl Peer {
     ///
     /// # Errors
     /// That nobody is there, or what does not go together.
-    pub(crate) fn meet(own: OwnSide<'_>, signals: &Signals) -> Result<(Self, Hello), Failure> {
-        let work = own.work;
-        let server = Ipv4Addr::from(work.addresses[1]);
-        let at = SocketAddr::from((server, work.management_port));
-        let stream = match own.side {
-            PathSide::Client => call(at, signals),
-            PathSide::Server => answer(at, signals),
-        }?;
-        let mut peer = Self::of(stream).map_err(|why| lost("the other side", &why))?;
-        peer.say(&PeerLine::Hello(Box::new(Hello {
+    pub(crate) fn meet(
+        own: OwnSide<'_>,
+        listener: Option<&TcpListener>,
+        context: &JobContext<'_>,
+    ) -> Result<(Self, Hello), Failure> {
+        let hello = PeerLine::Hello(Box::new(Hello {
             version: VERSION,
-            work: work.clone(),
+            work: own.work.clone(),
             hardware_address: own.hardware_address,
             link: own.link.to_owned(),
-        })))?;
-        let hello = match peer.wait(ANSWER, &|| signals.interrupted())? {
-            Some(PeerLine::Hello(hello)) => *hello,
-            Some(_) => {
-                return Err(failure(
-                    "peer",
-                    None,
-                    format!("{}: speaks otherwise", peer.name),
-                ));
+        }));
+        let (mut peer, other) = match listener {
+            Some(listener) => {
+                let (mut peer, other) = callers::await_client(listener, context)?;
+                peer.say(&hello)?;
+                (peer, other)
             }
-            None => {
-                return Err(failure(
-                    "peer",
-                    None,
-                    format!("{}: says nothing", peer.name),
-                ));
-            }
+            None => Self::greet(server_address(own.work), &hello, context.signals)?,
         };
-        if let Some(why) = disagreement(&own, &hello) {
-            // The other side finds the same; whether it hears of this does not matter.
-            let _ = peer.say(&PeerLine::Refused(why.clone()));
-            return Err(failure("plan", None, format!("{}: {why}", peer.name)));
+        if let Some([here, there]) = disagreement(&own, &other) {
+            // Whether it hears of this does not matter here.
+            let _ = peer.say(&PeerLine::Refused(there));
+            return Err(failure("plan", None, format!("{}: {here}", peer.name)));
         }
-        Ok((peer, hello))
+        Ok((peer, other))
+    }
+
+    /// Calls the server and greets it.
+    fn greet(
+        at: SocketAddr,
+        hello: &PeerLine,
+        signals: &Signals,
+    ) -> Result<(Self, Hello), Failure> {
+        let stream = call(at, signals)?;
+        let mut peer = Self::of(stream).map_err(|why| lost("the other side", &why))?;
+        peer.say(hello)?;
+        let why = match peer.wait(ANSWER, &|| signals.interrupted())? {
+            Some(PeerLine::Hello(other)) => return Ok((peer, *other)),
+            Some(_) => "speaks otherwise",
+            None => "says nothing",
+        };
+        Err(failure("peer", None, format!("{}: {why}", peer.name)))
+    }
+
+    /// Says whether this side has what it needs, and waits until the other has.
+    ///
+    /// # Errors
+    /// What this side lacks, or the other.
+    pub(crate) fn prepare_both<T>(
+        &mut self,
+        own: Result<T, Failure>,
+        signals: &Signals,
+    ) -> Result<T, Failure> {
+        let line = match &own {
+            Ok(_) => PeerLine::Prepared,
+            Err(why) => PeerLine::Failed(why.message.clone()),
+        };
+        // One that is gone may have said why before.
+        let _ = self.say(&line);
+        let own = own?;
+        match self.wait(ANSWER, &|| signals.interrupted())? {
+            Some(PeerLine::Prepared) => Ok(own),
+            None if signals.interrupted() => Err(interrupted()),
+            _ => {
+                let why = format!("{} does not become ready", self.name);
+                Err(failure("peer", None, why))
+            }
+        }
     }
 
     fn of(stream: TcpStream) -> io::Result<Self> {
@@ -130,6 +171,7 @@ impl Peer {
             stream,
             name,
             begun: Vec::new(),
+            longest: LONGEST,
         })
     }
 
@@ -173,8 +215,8 @@ impl Peer {
                     )
                 });
             }
-            if self.begun.len() > LONGEST {
-                let why = format!("{}: a line of more than {LONGEST} bytes", self.name);
+            if self.begun.len() > self.longest {
+                let why = format!("{}: a line of more than {} bytes", self.name, self.longest);
                 return Err(failure("peer", None, why));
             }
             let mut piece = [0; 1 << 14];
@@ -201,6 +243,10 @@ impl Peer {
             match self.hear()? {
                 Some(PeerLine::Refused(why)) => {
                     return Err(failure("plan", None, format!("{}: {why}", self.name)));
+                }
+                Some(PeerLine::Failed(why)) => {
+                    let why = format!("{} cannot run: {why}", self.name);
+                    return Err(failure("peer", None, why));
                 }
                 Some(line) => return Ok(Some(line)),
                 None if start.elapsed() > patience || ends() => return Ok(None),
@@ -247,39 +293,35 @@ fn call(at: SocketAddr, signals: &Signals) -> Result<TcpStream, Failure> {
     }
 }
 
-fn answer(at: SocketAddr, signals: &Signals) -> Result<TcpStream, Failure> {
-    let fault = |why: io::Error| {
-        let why = format!("cannot wait for a client at {at}: {why}");
-        failure("peer", None, why)
-    };
-    let listener = TcpListener::bind(at).map_err(fault)?;
-    listener.set_nonblocking(true).map_err(fault)?;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => return Ok(stream),
-            Err(_) if signals.interrupted() => return Err(interrupted()),
-            Err(why) if is_passing(&why) => std::thread::sleep(PAUSE),
-            Err(why) => return Err(fault(why)),
-        }
-    }
+/// Where the server is called.
+fn server_address(work: &PacketPathWorkload) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from(work.addresses[1]), work.management_port))
 }
 
-/// What does not go together: the first difference, as this side says it.
-fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
+/// What does not go together: the first difference, as this side says it, and as the other would.
+fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
+    let differs = |name: &str, there: &dyn Display, here: &dyn Display| {
+        Some([
+            format!("{name} {there}, that here {here}"),
+            format!("{name} {here}, that here {there}"),
+        ])
+    };
+    let alike = |why: &str| Some([why.to_owned(), why.to_owned()]);
     if hello.version != VERSION {
-        return Some(format!(
-            "its packets have form {}, those here {VERSION}",
-            hello.version
-        ));
+        return differs("its packets have form", &hello.version, &VERSION);
     }
     if hello.work.side.is_none_or(|side| side == own.side) {
-        return Some("it is the same side as this one".to_owned());
+        return alike("it is the same side as this one");
     }
     if hello.link != own.link {
-        return Some(format!(
-            "its link is `{}`, that here `{}`",
-            hello.link, own.link
-        ));
+        let quoted = |link: &str| format!("`{link}`");
+        return differs("its link is", &quoted(&hello.link), &quoted(own.link));
+    }
+    if own.work.request_cycle != hello.work.request_cycle {
+        return alike("`request_cycle` there is not that here");
+    }
+    if own.work.addresses != hello.work.addresses {
+        return alike("its addresses of client and server are not those of this side");
     }
     other_number(own.work, &hello.work)
         .or_else(|| other_stream(own.work, &hello.work))
@@ -287,7 +329,7 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
 }
 
 /// A number that both have to have, and have not.
-fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<String> {
+fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<[String; 2]> {
     type Number = (&'static str, fn(&PacketPathWorkload) -> u64);
     const NUMBERS: [Number; 9] = [
         ("request_bytes", |work| work.request_bytes.0),
@@ -300,49 +342,45 @@ fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Optio
         ("is_answered", |work| work.is_answered().into()),
         ("packet_handler", |work| work.packet_handler as u64),
     ];
-    if mine.request_cycle != theirs.request_cycle {
-        return Some("`request_cycle` there is not that here".to_owned());
-    }
-    let other = NUMBERS.iter().find(|(_, of)| of(mine) != of(theirs));
-    other.map(|(name, of)| format!("`{name}` is {} there and {} here", of(theirs), of(mine)))
+    let (name, of) = NUMBERS.iter().find(|(_, of)| of(mine) != of(theirs))?;
+    let said = |there, here| format!("`{name}` is {} there and {} here", of(there), of(here));
+    Some([said(theirs, mine), said(mine, theirs)])
 }
 
 /// Streams that only one side has, or that lead nowhere.
-fn other_stream(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<String> {
+fn other_stream(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<[String; 2]> {
     let ids = |work: &PacketPathWorkload| {
         let mut all: Vec<u8> = work.streams.iter().map(|one| one.id).collect();
         all.sort_unstable();
         all
     };
     if ids(mine) != ids(theirs) {
-        return Some(format!(
-            "it has the streams {:?}, this side {:?}",
-            ids(theirs),
-            ids(mine)
-        ));
+        let said = |there, here| {
+            let (there, here) = (ids(there), ids(here));
+            format!("it has the streams {there:?}, this side {here:?}")
+        };
+        return Some([said(theirs, mine), said(mine, theirs)]);
     }
     let there = theirs.dispatchers();
     let mut peers = mine.streams.iter().flat_map(|stream| &stream.peers);
     let absent = peers.find(|peer| !there.contains(peer))?;
-    Some(format!(
-        "there is no dispatcher {absent} there, to which packets go"
-    ))
+    Some([
+        format!("there is no dispatcher {absent} there, to which packets go"),
+        format!("its packets go to dispatcher {absent}, which is not here"),
+    ])
 }
 
-/// Addresses that are not those of the other side.
-fn other_address(own: &OwnSide<'_>, hello: &Hello) -> Option<String> {
-    if own.work.addresses != hello.work.addresses {
-        return Some("its addresses of client and server are not those of this side".to_owned());
-    }
+/// An Ethernet address that is not that of the other side.
+fn other_address(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
     let wanted = own.work.hardware_addresses[usize::from(own.side == PathSide::Client)];
     let is = hello.hardware_address?;
     let text = |one: [u8; 6]| one.map(|byte| format!("{byte:02x}")).join(":");
     (wanted != [0; 6] && is != wanted).then(|| {
-        format!(
-            "its interface has {}, and {} is asked for here",
-            text(is),
-            text(wanted)
-        )
+        let (is, wanted) = (text(is), text(wanted));
+        [
+            format!("its interface has {is}, and {wanted} is asked for here"),
+            format!("it asks for an interface with {wanted}, and the one here has {is}"),
+        ]
     })
 }
 
@@ -371,7 +409,7 @@ mod tests {
             hardware_address: Some([2, 0, 0, 0, 0, 2]),
             link: "udp".to_owned(),
         };
-        disagreement(&own, &hello)
+        disagreement(&own, &hello).map(|[here, _]| here)
     }
 
     #[test]

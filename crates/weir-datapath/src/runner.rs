@@ -20,9 +20,9 @@ use self::cpu_choice::CpuChoice;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HandlerStart, MessageWork, packed_text, with_handler};
-use crate::link::LinkChoice;
+use crate::link::{LinkChoice, OpenedLinks};
 use crate::path_thread::{PathThreadParts, Pipeline};
-use crate::peer::{OwnSide, Peer};
+use crate::peer::{Hello, OwnSide, Peer, listen};
 use crate::shared::PathShared;
 use crate::wiring::{ThreadWiring, wire};
 
@@ -84,8 +84,28 @@ struct PathJob {
 impl PathJob {
     fn new(work: &PacketPathWorkload, context: &JobContext<'_>) -> Result<Self, Failure> {
         let mut choice = LinkChoice::of(&context.job.engine)?;
-        let (work, peer) = meet(work, &mut choice, context)?;
-        let (wired, pool_pages) = wire(&work, &choice, context.seed)?;
+        // What this side lacks is known before it waits for the other.
+        let links = choice.open(work)?;
+        let Some((work, hello, mut peer)) = meet(work, &choice, context)? else {
+            return Self::wired(work.clone(), (&choice, links), context, false);
+        };
+        choice.learn(&hello.work);
+        let signals = context.signals;
+        let own = Self::wired(work, (&choice, links), context, true);
+        let own = peer.prepare_both(own, signals)?;
+        *locked(&own.peer) = Some(peer);
+        Ok(own)
+    }
+
+    /// All threads with what they need, for a run with another side or without.
+    fn wired(
+        work: PacketPathWorkload,
+        (choice, links): (&LinkChoice, OpenedLinks),
+        context: &JobContext<'_>,
+        has_peer: bool,
+    ) -> Result<Self, Failure> {
+        let links = links.complete(&work, choice)?;
+        let (wired, pool_pages) = wire(&work, links, context.seed)?;
         let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
@@ -100,15 +120,15 @@ impl PathJob {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         // A lone server waits for one word of the client, where it has one.
         let waited_for = if work.side == Some(PathSide::Server) {
-            u32::from(peer.is_some())
+            u32::from(has_peer)
         } else {
             count(clients)
         };
-        let shared = PathShared::new(count(wired.len()), waited_for, peer.is_none());
+        let shared = PathShared::new(count(wired.len()), waited_for, !has_peer);
         Ok(Self {
             shared: Arc::new(shared),
             threads: wired.into_iter().map(|one| Mutex::new(Some(one))).collect(),
-            peer: Mutex::new(peer),
+            peer: Mutex::default(),
             content,
             idle: match work.idle {
                 IdlePolicy::Auto if cpus.has_more => IdlePolicy::Spin,
@@ -172,25 +192,24 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Meets the other side, where it is a run of its own; the work, with what that says of itself.
 fn meet(
     work: &PacketPathWorkload,
-    choice: &mut LinkChoice,
+    choice: &LinkChoice,
     context: &JobContext<'_>,
-) -> Result<(PacketPathWorkload, Option<Peer>), Failure> {
-    let mut work = work.clone();
+) -> Result<Option<(PacketPathWorkload, Hello, Peer)>, Failure> {
     let Some(side) = work.side.filter(|_| work.management_port > 0) else {
-        return Ok((work, None));
+        return Ok(None);
     };
     let own = OwnSide {
-        work: &work,
+        work,
         side,
         link: &context.job.engine.name,
         hardware_address: choice.hardware_address(),
     };
-    let (peer, hello) = Peer::meet(own, context.signals)?;
-    choice.learn(&hello.work);
-    let [mine, theirs] = match side {
-        PathSide::Client => [0, 1],
-        PathSide::Server => [1, 0],
+    let ([mine, theirs], listener) = match side {
+        PathSide::Client => ([0, 1], None),
+        PathSide::Server => ([1, 0], Some(listen(work)?)),
     };
+    let (peer, hello) = Peer::meet(own, listener.as_ref(), context)?;
+    let mut work = work.clone();
     for (at, is) in [
         (mine, choice.hardware_address()),
         (theirs, hello.hardware_address),
@@ -200,7 +219,7 @@ fn meet(
             *asked = is.unwrap_or_default();
         }
     }
-    Ok((work, Some(peer)))
+    Ok(Some((work, hello, peer)))
 }
 
 impl Prepared for PathJob {

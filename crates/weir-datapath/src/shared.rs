@@ -103,6 +103,13 @@ impl PathShared {
         self.ends.store(true, Ordering::Relaxed);
     }
 
+    /// Why all end early, where that is known and not the other side's doing.
+    pub(crate) fn own_failure(&self) -> Option<String> {
+        let counted = self.lock();
+        let own = counted.failure.as_ref().filter(|one| one.cause != "peer");
+        own.map(|one| one.message.clone())
+    }
+
     /// Why all ended early: one thread says so.
     pub(crate) fn take_failure(&self) -> Option<Failure> {
         self.lock().failure.take()

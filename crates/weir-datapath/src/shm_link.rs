@@ -192,24 +192,67 @@ impl FrameQueue for ShmQueue {
 /// The link of a dispatcher.
 pub(crate) type ShmLink = CopyLink<ShmQueue>;
 
-/// The links of this side's dispatchers to those of the other side.
+/// Memory that waits at a path for the client.
+#[derive(Debug)]
+pub(crate) struct ShmOffer {
+    file: OwnedFd,
+    listener: UnixListener,
+    path: String,
+}
+
+impl ShmOffer {
+    /// Makes memory for a run.
+    ///
+    /// # Errors
+    /// What the machine lacks.
+    pub(crate) fn at(path: &str, work: &PacketPathWorkload) -> Result<Self, Failure> {
+        let whole = ring_bytes(work.queue_slots) * 2 * NUMBERS * NUMBERS;
+        let file = SharedMemory::file("weir-packets", whole as u64);
+        let file = file.map_err(|why| failure("missing", None, why.to_string()))?;
+        Self::of(path, file)
+    }
+
+    fn of(path: &str, file: OwnedFd) -> Result<Self, Failure> {
+        remove_stale(path);
+        let listener = UnixListener::bind(path).map_err(|why| no_way(path, &why))?;
+        Ok(Self {
+            file,
+            listener,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Gives the descriptor to the client that comes to the path.
+    fn hand_over(&self) -> Result<(), Failure> {
+        give(&self.listener, &self.file).map_err(|why| no_way(&self.path, &why))
+    }
+}
+
+impl Drop for ShmOffer {
+    /// The path is not needed any more, whatever came of it.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The links of this side's dispatchers to those of the other side; a server has made an offer before.
 ///
 /// # Errors
 /// What the machine lacks, and that the other side does not come to the path.
 pub(crate) fn links(
     work: &PacketPathWorkload,
-    path: &str,
+    (path, offer): (&str, Option<ShmOffer>),
     others: &[u8],
 ) -> Result<[SideLinks<ShmLink>; 2], Failure> {
     let missing = |why: SysError| failure("missing", None, why.to_string());
-    let is_server = work.side == Some(PathSide::Server);
-    let file = if is_server {
-        let whole = ring_bytes(work.queue_slots) * 2 * NUMBERS * NUMBERS;
-        let file = SharedMemory::file("weir-packets", whole as u64).map_err(missing)?;
-        hand_over(path, &file)?;
-        file
+    let is_server = offer.is_some();
+    let fetched;
+    let file = if let Some(offer) = &offer {
+        offer.hand_over()?;
+        &offer.file
     } else {
-        fetch(path)?
+        fetched = fetch(path)?;
+        &fetched
     };
     let sides = if is_server {
         [PathSide::Server, PathSide::Client]
@@ -218,7 +261,7 @@ pub(crate) fn links(
     };
     let mut all = SideLinks::new();
     for own in work.dispatchers() {
-        let queue = queue(work, &file, (sides, own, others)).map_err(missing)?;
+        let queue = queue(work, file, (sides, own, others)).map_err(missing)?;
         all.insert(own, CopyLink::new(queue, &work.batches, None));
     }
     Ok(if is_server {
@@ -266,16 +309,6 @@ fn no_way(path: &str, why: &io::Error) -> Failure {
     )
 }
 
-/// Gives the descriptor to the client that comes to the path.
-fn hand_over(path: &str, file: &OwnedFd) -> Result<(), Failure> {
-    remove_stale(path);
-    let listener = UnixListener::bind(path).map_err(|why| no_way(path, &why))?;
-    let given = give(&listener, file);
-    // It is not needed any more, whatever came of it.
-    let _ = fs::remove_file(path);
-    given.map_err(|why| no_way(path, &why))
-}
-
 /// A socket that nobody answers at is left from a run that was killed.
 fn remove_stale(path: &str) {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket());
@@ -287,21 +320,28 @@ fn remove_stale(path: &str) {
 fn give(listener: &UnixListener, file: &OwnedFd) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let start = Instant::now();
-    let stream = loop {
+    loop {
         match listener.accept() {
-            Ok((stream, _)) => break stream,
+            // One that only looked whether somebody answers here is gone.
+            Ok((stream, _)) => match pass(&stream, file) {
+                Err(why) if why.kind() == ErrorKind::BrokenPipe => {}
+                done => return done,
+            },
             Err(why) if why.kind() == ErrorKind::WouldBlock && start.elapsed() < PATIENCE => {
                 std::thread::sleep(PAUSE);
             }
             Err(why) => return Err(why),
         }
-    };
+    }
+}
+
+fn pass(stream: &UnixStream, file: &OwnedFd) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let passed = [file.as_fd()];
     control.push(SendAncillaryMessage::ScmRights(&passed));
     sendmsg(
-        &stream,
+        stream,
         &[IoSlice::new(&[1])],
         &mut control,
         SendFlags::NOSIGNAL,
@@ -417,7 +457,10 @@ mod tests {
         assert_eq!(path_lacks(&path), None);
         let file = SharedMemory::file("weir-test", PAGE as u64).unwrap();
         let at = path.clone();
-        let server = std::thread::spawn(move || hand_over(&at, &file));
+        let offer = ShmOffer::of(&at, file).unwrap();
+        // Who only looks whether somebody is there takes nothing.
+        drop(UnixStream::connect(&path).unwrap());
+        let server = std::thread::spawn(move || offer.hand_over());
         let came = fetch(&path).unwrap();
         server.join().unwrap().unwrap();
         SharedMemory::open(came, 0, PAGE).unwrap();

@@ -4,9 +4,9 @@
 use weir_schema::{PacketPathWorkload, PacketStream, PathGroup, PathSide};
 
 use crate::frame::write_ports;
-use crate::link::{LinkChoice, PacketLink, RingLink, RingLinkParts};
+use crate::link::{AnyLink, PacketLink, RingLink, RingLinkParts};
 use crate::pool::{BufferReceiver, PacketBuffer, Pool, buffer_ring, plain_pools};
-use crate::wiring::wire;
+use crate::wiring::{SideLinks, wire};
 
 #[test]
 fn a_buffer_that_another_thread_frees_comes_home() {
@@ -60,7 +60,9 @@ fn threads_of_a_group_share_a_dispatcher_and_do_each_stage_once() {
         pool_buffers: 64,
         ..PacketPathWorkload::default()
     };
-    let all = wire(&work, &LinkChoice::Ring, 1).unwrap().0;
+    let all = wire(&work, <[SideLinks<AnyLink>; 2]>::default(), 1)
+        .unwrap()
+        .0;
     let of = |side| all.iter().filter(move |one| one.side == side);
     for side in [PathSide::Client, PathSide::Server] {
         let numbers: Vec<u8> = of(side).map(|one| one.thread).collect();

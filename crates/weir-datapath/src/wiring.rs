@@ -11,7 +11,7 @@ use weir_schema::{Failure, PacketPathWorkload, PacketStream, PathSide, PathStage
 use crate::application::ApplicationParts;
 use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
 use crate::flush::FlushTimer;
-use crate::link::{AnyLink, LinkChoice, RingLink, RingLinkParts};
+use crate::link::{AnyLink, RingLink, RingLinkParts};
 use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring, pools};
 
 /// The links of a side's dispatchers, by their numbers.
@@ -39,10 +39,10 @@ struct LinkEnds {
 /// of.
 ///
 /// # Errors
-/// Sockets and pages that cannot be had.
+/// Pages that cannot be had.
 pub(crate) fn wire(
     work: &PacketPathWorkload,
-    choice: &LinkChoice,
+    mut opened: [SideLinks<AnyLink>; 2],
     seed: u64,
 ) -> Result<(Vec<ThreadWiring>, PoolPages), Failure> {
     let threads = work.threads();
@@ -50,12 +50,11 @@ pub(crate) fn wire(
         .map_err(|why| failure("missing", None, why.to_string()))?;
     let mut pools = threads_pools.into_iter();
     let mut links = links(work);
-    let mut copied = choice.copied(work)?;
     let mut all = Vec::new();
     for &side in work.sides() {
         let at = usize::from(side == PathSide::Server);
-        let ends = (choice, &mut links[at], &mut copied[at]);
-        let mut wired = SideWiring::of(work, side, ends, seed)?;
+        let ends = (&mut links[at], &mut opened[at]);
+        let mut wired = SideWiring::of(work, side, ends, seed);
         for &thread in &threads {
             let Some(pool) = pools.next() else {
                 continue;
@@ -132,9 +131,9 @@ impl SideWiring {
     fn of(
         work: &PacketPathWorkload,
         side: PathSide,
-        (choice, ends, copied): (&LinkChoice, &mut LinkEnds, &mut SideLinks<AnyLink>),
+        (ends, opened): (&mut LinkEnds, &mut SideLinks<AnyLink>),
         seed: u64,
-    ) -> Result<Self, Failure> {
+    ) -> Self {
         let (applications, served) = applications(work, side);
         let numbers = work.dispatchers();
         let (mut others, mut handed) = hand_overs(work, &numbers);
@@ -148,11 +147,8 @@ impl SideWiring {
                 post_tx: work.batches.link_tx,
                 post_rx: work.batches.link_rx,
             };
-            let link = match (copied.remove(&number), choice.socket(work, side, number)?) {
-                (Some(link), _) => link,
-                (None, Some(socket)) => AnyLink::Socket(socket),
-                (None, None) => AnyLink::Ring(Box::new(RingLink::new(ring))),
-            };
+            let link = opened.remove(&number);
+            let link = link.unwrap_or_else(|| AnyLink::Ring(Box::new(RingLink::new(ring))));
             let parts = DispatcherParts {
                 sources: rings.sources,
                 targets: rings.targets,
@@ -165,10 +161,10 @@ impl SideWiring {
             };
             dispatchers.insert(number, parts);
         }
-        Ok(Self {
+        Self {
             applications,
             dispatchers,
-        })
+        }
     }
 }
 

@@ -28,4 +28,13 @@ pub enum Announcement {
         /// What was asked for.
         asked: Bytes,
     },
+    /// Somebody called who is not who is waited for, and was sent away.
+    Stranger {
+        /// Where from.
+        address: String,
+        /// Who is waited for: `client of weir axio`.
+        awaited: String,
+        /// How that was seen.
+        why: String,
+    },
 }

@@ -16,7 +16,7 @@ use super::{AnyLink, NO_VERBS, SocketKind, SocketLink};
 use crate::dpdk_library;
 use crate::dpdk_link::{self, DpdkSettings};
 use crate::pool::BUFFER_BYTES;
-use crate::shm_link;
+use crate::shm_link::{self, ShmOffer};
 use crate::wiring::SideLinks;
 use crate::xdp_link::{self, XdpSettings};
 
@@ -39,6 +39,14 @@ pub(crate) enum LinkChoice {
     Dpdk(DpdkSettings),
     /// Shared memory, which is handed over at this path, to these dispatchers of the other side.
     Shm(String, Vec<u8>),
+}
+
+/// The links of a run before the other side is known: of the client, of the server.
+#[derive(Debug)]
+pub(crate) struct OpenedLinks {
+    links: [SideLinks<AnyLink>; 2],
+    /// Memory for the client that will come.
+    offer: Option<ShmOffer>,
 }
 
 impl LinkChoice {
@@ -140,38 +148,54 @@ impl LinkChoice {
         }
     }
 
-    /// Links with queues and memory of their own: of the client, of the server; none where the link is
-    /// another.
+    /// Opens what can be opened before the other side is known.
     ///
     /// # Errors
-    /// They cannot be had.
-    pub(crate) fn copied(
-        &self,
-        work: &PacketPathWorkload,
-    ) -> Result<[SideLinks<AnyLink>; 2], Failure> {
+    /// What the machine lacks, or does not let one have.
+    pub(crate) fn open(&self, work: &PacketPathWorkload) -> Result<OpenedLinks, Failure> {
         fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
             links
                 .into_iter()
                 .map(|(number, link)| (number, of(link)))
                 .collect()
         }
-        Ok(match self {
+        let mut offer = None;
+        let links = match self {
+            Self::Ring => <[SideLinks<AnyLink>; 2]>::default(),
+            Self::Udp | Self::Packet(_) => self.sockets(work)?,
             Self::Xdp(settings) => xdp_link::links(work, settings)?
                 .map(|side| any(side, |link| AnyLink::Xdp(Box::new(link)))),
             Self::Dpdk(settings) => {
                 dpdk_link::links(work, settings)?.map(|side| any(side, AnyLink::Dpdk))
             }
-            Self::Shm(path, others) => shm_link::links(work, path, others)?
-                .map(|side| any(side, |link| AnyLink::Shm(Box::new(link)))),
-            _ => [SideLinks::new(), SideLinks::new()],
-        })
+            Self::Shm(path, _) => {
+                let is_server = work.side == Some(PathSide::Server);
+                offer = is_server.then(|| ShmOffer::at(path, work)).transpose()?;
+                <[SideLinks<AnyLink>; 2]>::default()
+            }
+        };
+        Ok(OpenedLinks { links, offer })
+    }
+
+    /// The sockets of all dispatchers: of the client, of the server.
+    fn sockets(&self, work: &PacketPathWorkload) -> Result<[SideLinks<AnyLink>; 2], Failure> {
+        let mut all = <[SideLinks<AnyLink>; 2]>::default();
+        for &side in work.sides() {
+            for number in work.dispatchers() {
+                if let Some(socket) = self.socket(work, side, number)? {
+                    let at = usize::from(side == PathSide::Server);
+                    all[at].insert(number, AnyLink::Socket(socket));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// The socket of a dispatcher; none where the link has none.
     ///
     /// # Errors
     /// It cannot be had.
-    pub(crate) fn socket(
+    fn socket(
         &self,
         work: &PacketPathWorkload,
         side: PathSide,
@@ -208,10 +232,40 @@ impl LinkChoice {
     }
 }
 
+impl OpenedLinks {
+    /// The links, with what depends on the other side.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    pub(crate) fn complete(
+        self,
+        work: &PacketPathWorkload,
+        choice: &LinkChoice,
+    ) -> Result<[SideLinks<AnyLink>; 2], Failure> {
+        let LinkChoice::Shm(path, others) = choice else {
+            return Ok(self.links);
+        };
+        let shared = shm_link::links(work, (path, self.offer), others)?;
+        Ok(shared.map(|side| {
+            let boxed = |(number, link)| (number, AnyLink::Shm(Box::new(link)));
+            side.into_iter().map(boxed).collect()
+        }))
+    }
+}
+
 fn unusable(what: &str, why: &io::Error) -> Failure {
     let remedy = match why.kind() {
+        io::ErrorKind::PermissionDenied if what.starts_with("UDP") => {
+            ": ports below 1024 need root, or CAP_NET_BIND_SERVICE: choose a higher `udp_port_base`"
+        }
         io::ErrorKind::PermissionDenied => ": that needs CAP_NET_RAW, as root has it",
-        io::ErrorKind::AddrNotAvailable => ": this machine has no such address",
+        io::ErrorKind::AddrNotAvailable => {
+            ": this machine has no such address; `local_ip` is one of its own (`ip address` lists \
+             them)"
+        }
+        io::ErrorKind::AddrInUse => {
+            ": another program has that port; choose another `udp_port_base`, the same on both sides"
+        }
         _ => "",
     };
     failure(

@@ -14,6 +14,8 @@ use crate::peer::PeerLine;
 
 /// How long the other side may take to come to the same point.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server may take at least to say what it counted.
+const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 /// Between looks of threads that wait for the beginning.
 const PAUSE: Duration = Duration::from_micros(50);
 
@@ -63,6 +65,10 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
                 self.shared.other_ended.store(true, Ordering::Relaxed);
                 self.shared.waiting_clients.store(0, Ordering::Relaxed);
             }
+            (Ok(Some(PeerLine::Failed(why))), _) => {
+                let why = format!("{} failed: {why}", peer.name());
+                self.shared.fail(failure("peer", None, why));
+            }
             (Ok(Some(_)), _) => {
                 let why = format!("the server {} ended before its client", peer.name());
                 self.shared.fail(failure("peer", None, why));
@@ -77,11 +83,26 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         let Some(peer) = &mut self.parts.peer else {
             return;
         };
+        if let Some(why) = self.shared.own_failure() {
+            let _ = peer.say(&PeerLine::Failed(why));
+            return;
+        }
         let is_early = worker.stop.load(Ordering::Relaxed) != 0;
         let tells = self.parts.side == PathSide::Client || is_early;
         if tells && !self.shared.ends.load(Ordering::Relaxed) {
             // One that is gone is found out when its counts are waited for.
             let _ = peer.say(&PeerLine::End);
+        }
+    }
+
+    /// A server whose client never said that it ended, although that was due, has lost it.
+    pub(super) fn miss_client(&mut self) {
+        if let Some(peer) = &self.parts.peer {
+            let why = format!(
+                "the client {} was to end by now and does not say so: it hangs, or is stopped",
+                peer.name()
+            );
+            self.shared.fail(failure("peer", None, why));
         }
     }
 
@@ -100,10 +121,14 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             return;
         }
         let never = || false;
-        let counted = match peer.wait(PATIENCE, &never) {
+        let patience = Duration::from_nanos(self.work.stall_timeout_ns.0).max(LEAST_PATIENCE);
+        let counted = match peer.wait(patience, &never) {
             Ok(Some(PeerLine::Counted(counted))) => counted,
             Ok(_) => {
-                let why = format!("the server {} does not say what it counted", peer.name());
+                let why = format!(
+                    "the server {} does not say within {patience:?} what it counted: it hangs, or is stopped",
+                    peer.name()
+                );
                 return self.shared.fail(failure("peer", None, why));
             }
             Err(why) => return self.shared.fail(why),

@@ -39,7 +39,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(numbers(work));
     wrong.extend(sizes(work));
     wrong.extend(size_cycle(work));
-    wrong.extend(server_only(work));
+    wrong.extend(other_side_only(work));
     wrong.extend(streams(work));
     wrong.extend(batches(work));
     // What the machine lacks matters once the plan is right.
@@ -198,19 +198,26 @@ fn size_cycle(work: &PacketPathWorkload) -> Vec<String> {
     wrong
 }
 
-/// What acts on a server that another run is.
-fn server_only(work: &PacketPathWorkload) -> Vec<String> {
-    let is_client = work.side == Some(PathSide::Client);
+/// What acts on the side that another run is.
+fn other_side_only(work: &PacketPathWorkload) -> Vec<String> {
+    let (server, client) = (PathSide::Server, PathSide::Client);
     let given = [
-        ("sink_packets_per_s", work.sink_packets_per_s > 0),
-        ("pause_ns", work.pause_ns > Nanos::ZERO),
+        ("sink_packets_per_s", work.sink_packets_per_s > 0, server),
+        ("pause_ns", work.pause_ns > Nanos::ZERO, server),
+        ("dropped_per_million", work.dropped_per_million > 0, client),
     ];
     let given = given
         .into_iter()
-        .filter(|(_, is_given)| *is_given && is_client);
-    given
-        .map(|(name, _)| format!("`{name}` acts on the server, which is a run of its own"))
-        .collect()
+        .filter(|(_, is_given, acts_on)| *is_given && work.side.is_some_and(|own| own != *acts_on));
+    let words = |(name, _, acts_on)| {
+        let acts_on = if acts_on == server {
+            "server"
+        } else {
+            "client"
+        };
+        format!("`{name}` acts on the {acts_on}, which is a run of its own")
+    };
+    given.map(words).collect()
 }
 
 fn streams(work: &PacketPathWorkload) -> Vec<String> {

@@ -12,16 +12,20 @@ use crate::refusal::Refusal;
 /// The longest pause.
 const LONGEST: Nanos = Nanos::from_secs(3600);
 
-/// `--sink-rate` and `--inject-pause`.
+/// `--sink-rate` and `--inject-pause`; loss on purpose at a server is refused.
 ///
 /// # Errors
-/// What they do not take; a client whose server is another program.
+/// What they do not take, and the side that they do not act on.
 pub(super) fn limit(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
     for flag in ["sink-rate", "inject-pause"] {
         if given.has(flag) && work.side == Some(PathSide::Client) {
             let why = format!("--{flag} acts on the server: give it to that program");
             return Err(Refusal::usage(why));
         }
+    }
+    if given.has("inject-loss") && work.side == Some(PathSide::Server) {
+        let why = "--inject-loss acts on the client: give it to that program";
+        return Err(Refusal::usage(why));
     }
     if let Some(text) = given.text("sink-rate") {
         let Some(AskedRate::Messages(per_s)) = rate(text) else {

@@ -26,6 +26,11 @@ pub fn announcement(announcement: &Announcement) -> String {
              grows for a read job)",
             length.0, used.0, asked.0
         ),
+        Announcement::Stranger {
+            address,
+            awaited,
+            why,
+        } => format!("note: {address} is no {awaited}: {why}"),
     }
 }
 
