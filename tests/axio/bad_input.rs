@@ -152,6 +152,52 @@ fn bad_lines_are_refused_by_name_and_number_before_anything_runs() {
 }
 
 #[test]
+fn all_that_is_wrong_is_said_in_the_order_of_lines() {
+    let stage = Stage::new();
+    let text = "inflight : x\nnuma\nduration : 0\n\
+        workload : 1 : TxNIC : 0 : 0 : 0,1\nworkload : 1 : Tx : 0 : 0 : 0\n";
+    stage.file("c.conf", text);
+    let said = stage.say(&["axio", "-c", "c.conf"]).code(2);
+    let begins = |line: &str| line.chars().take(15).collect::<String>();
+    let lines: Vec<String> = said.err.lines().map(begins).collect();
+    let wanted = [1, 2, 3, 4, 5, 5].map(|line| format!("error: c.conf:{line}"));
+    assert_eq!(lines, wanted, "{said}");
+}
+
+#[test]
+fn forms_and_words_without_effect_are_refused_or_noted() {
+    let stage = Stage::new();
+    let only_show = "--as acts only with `weir axio show`";
+    for (words, why) in [
+        (&["--example", "echo", "--as", "toml"][..], only_show),
+        (
+            &["--backend", "list", "--format", "json"],
+            "--backend list prints text",
+        ),
+        (
+            &["show", "--example", "echo", "--format", "json"],
+            "`weir axio show` prints text",
+        ),
+        (&["show"], "please specify the configuration file via -c"),
+        (&["verify"], "please specify the configuration file via -c"),
+    ] {
+        stage.say(&[&["axio"], words].concat()).code(2).err(why);
+    }
+    let idle =
+        "work_ns=5 msg_handler=Empty pkt_handler=Echo mgmt_port=9 duration=0.1 role=loopback";
+    let said = example(&stage, "scan", idle).code(0);
+    said.err("work_ns: without effect: pkt_handler Echo")
+        .err("msg_handler: without effect: pkt_handler Echo")
+        .err("mgmt_port: without effect: both sides are in one process");
+    let both = "axio --example scan --set duration=0.1 --set iteration=1 --both --format json";
+    let both: Vec<&str> = both.split(' ').collect();
+    stage
+        .say(&both)
+        .code(0)
+        .err("--both: without effect: the JSON has both sides");
+}
+
+#[test]
 fn bad_words_are_refused_by_name_before_anything_runs() {
     let stage = Stage::new();
     for (words, why) in [

@@ -152,6 +152,14 @@ fn the_configuration_of_the_other_side_has_to_fit() {
         .code(1)
         .err("local_ip is 10.0.0.1 here, and remote_ip 10.0.0.9 in server")
         .err("workload 4 of here sends to 3, which is no dispatcher of server");
+    let lax = ["axio", "verify", "-c", "client", "--peer", "server"];
+    stage
+        .say(&lax)
+        .code(1)
+        .err("error: local_ip is 10.0.0.1 here");
+    stage.file("none", "# nothing");
+    let none = ["axio", "verify", "-c", "client", "--peer", "none"];
+    stage.say(&none).code(2).err("there is no workload line");
     let absent = ["axio", "verify", "-c", "client", "--peer", "absent"];
     stage.say(&absent).code(2).err("absent: ");
     let idle = ["axio", "-c", "client", "--peer", "server"];

@@ -427,6 +427,27 @@ fn an_interrupted_run_prints_what_it_has() {
 }
 
 #[test]
+fn an_interrupt_ends_the_work_of_a_handler() {
+    let stage = Stage::new();
+    let sets = ["work_ns=1000000000", "duration=30", "stall_timeout=300"];
+    let sets = sets.iter().flat_map(|set| ["--set", set]);
+    let words: Vec<&str> = ["axio", "--example", "scan"]
+        .into_iter()
+        .chain(sets)
+        .collect();
+    let running = Running::start(stage.weir(&words));
+    let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
+    until("its threads have used 500 ms", || {
+        let stat = std::fs::read_to_string(&stat).unwrap();
+        let fields: Vec<&str> = stat.split_whitespace().collect();
+        fields[13].parse::<u64>().unwrap() >= 50
+    });
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    assert!(!said.err.contains("did not come back"), "{said}");
+}
+
+#[test]
 fn untimed_passes_count_packets_all_the_same() {
     let stage = Stage::new();
     for (which, is_timed) in [("off", false), ("1/8", true), ("all", true)] {
@@ -434,6 +455,8 @@ fn untimed_passes_count_packets_all_the_same() {
         example(&stage, "scan", &set).code(0);
         let outcome = stored(&stage);
         assert!(sum(&outcome, "client", "application_rx.packets") > 0);
+        let received = sum(&outcome, "client", "link_rx.packets");
+        assert_eq!(received, sum(&outcome, "client", "dispatch_rx.packets"));
         let timed = sum(&outcome, "client", "application_rx.timed_packets");
         assert_eq!(timed > 0, is_timed, "{which}");
     }

@@ -4,6 +4,7 @@
 //! In: a ring from its dispatcher, a handler. Out: a ring to its dispatcher. Not here: how packets travel.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use weir_schema::{PacketPathWorkload, PathSide};
 use weir_sys::clock::{Clock, Scale};
@@ -318,6 +319,7 @@ impl<W: MessageWork> Application<W> {
         clock: &Clock,
         steps: &mut StepClock<TIMED>,
         counts: &mut ThreadCounts,
+        stop: &AtomicU32,
     ) -> usize {
         if now >= self.next_look {
             self.look_for_lost(now, counts);
@@ -343,7 +345,7 @@ impl<W: MessageWork> Application<W> {
             PathSide::Server => self.answer_messages(messages, pool, counts),
         };
         let call = steps.step();
-        let busy = if self.be_busy(taken, clock) {
+        let busy = if self.be_busy(taken, clock, stop) {
             steps.step()
         } else {
             0
@@ -358,8 +360,9 @@ impl<W: MessageWork> Application<W> {
         packets
     }
 
-    /// Spends the ticks that the plan adds per message; whether there are any.
-    fn be_busy(&self, messages: usize, clock: &Clock) -> bool {
+    /// Spends the ticks that the plan adds per message, or as many as there are before the run is to stop; whether
+    /// there are any.
+    fn be_busy(&self, messages: usize, clock: &Clock, stop: &AtomicU32) -> bool {
         let work = match self.side {
             PathSide::Client => 0,
             PathSide::Server => self.work_per_message,
@@ -367,7 +370,7 @@ impl<W: MessageWork> Application<W> {
         let ticks = (self.spin_per_message + work).saturating_mul(messages as u64);
         if ticks > 0 {
             let start = clock.now();
-            while clock.now().since(start) < ticks {
+            while clock.now().since(start) < ticks && stop.load(Ordering::Relaxed) == 0 {
                 std::hint::spin_loop();
             }
         }

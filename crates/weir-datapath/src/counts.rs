@@ -55,6 +55,21 @@ impl StageCount {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// It took so many packets, or none.
+    #[inline]
+    pub(crate) fn take(&mut self, packets: usize) {
+        if packets == 0 {
+            self.empty();
+        } else {
+            self.batch(packets);
+        }
+    }
+
     /// That took so many ticks, of which it waited for some.
     #[inline]
     pub(crate) fn time(&mut self, packets: usize, busy: u64, stall: u64) {

@@ -263,6 +263,7 @@ impl<L: PacketLink> Dispatcher<L> {
         let mut received = self
             .link
             .receive(pool, &mut self.rx, self.batch_rx.min(room));
+        counts.link_rx.take(received);
         if TIMED {
             self.left.0 = self
                 .left
@@ -317,6 +318,7 @@ impl<L: PacketLink> Dispatcher<L> {
         counts: &mut ThreadCounts,
     ) -> usize {
         let taken = self.link.take_in_place(self.batch_rx);
+        counts.link_rx.take(taken);
         let burst = steps.step();
         if taken == 0 {
             counts.dispatch_rx.empty();
@@ -375,10 +377,7 @@ impl<L: PacketLink> Dispatcher<L> {
         let (left, then) = self.left;
         if waiting > left && waiting < most && then > 0 {
             let grown = (waiting - left) as usize;
-            counts.link_rx.batch(grown);
             counts.link_rx.time(grown, now.saturating_sub(then), 0);
-        } else {
-            counts.link_rx.empty();
         }
         self.left = (waiting, now);
     }

@@ -5,7 +5,7 @@
 //! says how many of its buffers never came home.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use weir_run::{LoopStop, WorkerContext, failure};
 use weir_schema::{Failure, IdlePolicy, PacketPathWorkload, PathSide, PathStage, PathThread};
@@ -96,6 +96,8 @@ pub(crate) struct Pipeline<'a, W, L> {
     times: PathTimes,
     idle: IdlePolicy,
     work: &'a PacketPathWorkload,
+    /// Non-zero: end.
+    stop: &'a AtomicU32,
     counts: ThreadCounts,
     /// Messages that came back in earlier iterations.
     answered: u64,
@@ -121,7 +123,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         work: &'a PacketPathWorkload,
         idle: IdlePolicy,
         shared: Arc<PathShared>,
-        worker: &WorkerContext<'_>,
+        worker: &WorkerContext<'a>,
     ) -> Self {
         let scale = worker.scale.load();
         let times = PathTimes::of(work, parts.side, scale);
@@ -133,6 +135,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             times,
             idle,
             work,
+            stop: worker.stop,
             counts: ThreadCounts::default(),
             answered: 0,
             intended: 0,
@@ -286,7 +289,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                     part.transmit(pool, now, steps, counts)
                 }
                 (PathStage::ApplicationRx, Some(part), _) => {
-                    part.receive(pool, now, &self.clock, steps, counts)
+                    part.receive(pool, now, &self.clock, steps, counts, self.stop)
                 }
                 (PathStage::DispatchTx, _, Some(part)) => part.transmit(pool, now, steps, counts),
                 (PathStage::DispatchRx, _, Some(part)) => part.receive(pool, now, steps, counts),

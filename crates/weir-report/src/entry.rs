@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use weir_schema::{
     Confidence, Failure, GroupResult, Job, JobResult, Kind, KindName, KindResult, LatencyOverTime,
-    Metric, RunResult, Span, Stage, State, WorkerResult,
+    Metric, PacketPathWorkload, RunResult, Span, Stage, State, WorkerResult, Workload,
 };
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -194,6 +194,9 @@ impl<'a> ReportEntry<'a> {
 
     /// The most that can be in flight.
     pub(crate) fn depth_limit(&self) -> Option<u64> {
+        if let Workload::PacketPath(work) = &self.plan?.workload {
+            return window(work);
+        }
         let depth = self.plan?.load().depth.queue_depth.0;
         let workers = self.workers.len().saturating_mul(self.ranks);
         Some(u64::from(depth).saturating_mul(workers as u64))
@@ -267,6 +270,14 @@ impl KindSum {
     pub(crate) fn stage(&self, stage: Stage) -> Option<&Histogram> {
         self.stages.get(&stage)?.as_ref().filter(|h| !h.is_empty())
     }
+}
+
+/// Messages that all clients of a packet path together leave without a response; nothing where any number may be.
+fn window(work: &PacketPathWorkload) -> Option<u64> {
+    let is_bounded = work.in_flight > 0 && work.messages_per_s == 0;
+    let groups = work.streams.iter().flat_map(|stream| &stream.groups);
+    let clients: usize = groups.map(|group| group.threads.len()).sum();
+    is_bounded.then(|| u64::from(work.in_flight).saturating_mul(clients as u64))
 }
 
 /// What a group did while all its members ran, over all kinds.

@@ -58,7 +58,8 @@ pub struct PathThread {
     pub dispatch_rx: StageFigures,
     /// Handing packets to the link.
     pub link_tx: StageFigures,
-    /// Packets that waited in the link, each time a look found more of them.
+    /// Taking packets from the link, in all passes; its time is that between looks that found more of them waiting,
+    /// where the link says so.
     pub link_rx: StageFigures,
     /// Passes over all stages.
     pub passes: u64,

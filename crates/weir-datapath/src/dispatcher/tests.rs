@@ -1,6 +1,8 @@
 //! What a dispatcher hands to threads, drops and sends back, over a link of the test's own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::sync::atomic::AtomicU32;
+
 use weir_schema::{MessageHandler, PacketHandler};
 use weir_sys::clock::Clock;
 
@@ -145,6 +147,8 @@ fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted(
     // The first has room for four of its six.
     assert_eq!(came.collect::<Vec<_>>(), [vec![0, 1, 5, 6], vec![2, 8]]);
     assert_eq!((counts.dispatch_drops, counts.strays), (2, 2));
+    // All that the link gave, those without room too.
+    assert_eq!(counts.link_rx.packets(), 10);
     assert_eq!(pool.in_use(), 0);
 }
 
@@ -251,7 +255,8 @@ fn answers_of_two_streams_in_one_burst_give_each_its_own_credits_back() {
     assert_eq!(dispatcher.receive(&mut pool, 2, &mut steps, &mut counts), 7);
     for (one, answers) in [(&mut first, 5), (&mut second, 2)] {
         let mut counts = ThreadCounts::default();
-        let taken = one.receive(&mut pool, 3, &clock, &mut steps, &mut counts);
+        let stop = AtomicU32::new(0);
+        let taken = one.receive(&mut pool, 3, &clock, &mut steps, &mut counts, &stop);
         assert_eq!(
             (taken, counts.answered, counts.late),
             (answers, answers as u64, 0)

@@ -123,8 +123,8 @@ impl AxioConfig {
                 line: number,
                 column: 0,
             };
-            if let Err(why) = config.take(line, &place, unknown) {
-                wrong.push(format!("{place}: {why}"));
+            if let Err(all) = config.take(line, &place, unknown) {
+                wrong.extend(all.iter().map(|why| format!("{place}: {why}")));
             }
         }
         (config, wrong)
@@ -144,7 +144,7 @@ impl AxioConfig {
             return Err(format!("--set {word}: expected KEY=VALUE"));
         };
         self.take(&format!("{key} : {value}"), &place, Unknown::Refused)
-            .map_err(|why| format!("--set {word}: {why}"))
+            .map_err(|all| format!("--set {word}: {}", all.join("; ")))
     }
 
     /// The text of a value.
@@ -160,32 +160,41 @@ impl AxioConfig {
         }
     }
 
-    fn take(&mut self, line: &str, place: &ConfigPlace, unknown: Unknown) -> Result<(), String> {
+    /// Takes a line; everything that is wrong with it.
+    fn take(
+        &mut self,
+        line: &str,
+        place: &ConfigPlace,
+        unknown: Unknown,
+    ) -> Result<(), Vec<String>> {
         let Some((key, value)) = line.split_once(':') else {
-            return Err(format!("`{line}`: expected `key : value`"));
+            return Err(vec![format!("`{line}`: expected `key : value`")]);
         };
         let (key, value) = (key.trim(), value.trim());
         if key == "workload" {
-            let workload = self.workload(value, place)?;
-            return self.add_workload(workload);
+            return self.workload(value, place);
         }
         self.add_value(key, value, place, unknown)
+            .map_err(|why| vec![why])
     }
 
-    /// Adds a workload; one of a word replaces that of a file.
-    pub(super) fn add_workload(&mut self, workload: WorkloadLine) -> Result<(), String> {
+    /// What is wrong with a number that a workload of a file has already.
+    pub(super) fn repeated(&self, id: u8, place: &ConfigPlace) -> Option<String> {
+        let earlier = self.workloads.iter().find(|one| one.id == id);
+        let earlier = earlier.filter(|_| place.line > 0)?;
+        Some(format!(
+            "workload: {id} is there already, in line {}",
+            earlier.place.line
+        ))
+    }
+
+    /// Adds a workload that is not there yet; one of a word replaces that of a file.
+    pub(super) fn add_workload(&mut self, workload: WorkloadLine) {
         let earlier = self.workloads.iter().position(|one| one.id == workload.id);
         match earlier {
-            Some(at) if workload.place.line == 0 => self.workloads[at] = workload,
-            Some(at) => {
-                return Err(format!(
-                    "workload: {} is there already, in line {}",
-                    workload.id, self.workloads[at].place.line
-                ));
-            }
+            Some(at) => self.workloads[at] = workload,
             None => self.workloads.push(workload),
         }
-        Ok(())
     }
 
     /// Adds a value; one of a word replaces that of a file.
@@ -228,32 +237,48 @@ impl AxioConfig {
         Ok(())
     }
 
-    fn workload(&mut self, text: &str, place: &ConfigPlace) -> Result<WorkloadLine, String> {
+    fn workload(&mut self, text: &str, place: &ConfigPlace) -> Result<(), Vec<String>> {
         const FORM: &str = "ID : PHASES : REMOTE : APPS : DISPATCHERS";
         let fields: Vec<&str> = text.split(':').map(str::trim).collect();
         let [id, phases, remote, apps, dispatchers] = fields.as_slice() else {
-            return Err(format!(
+            return Err(vec![format!(
                 "workload: it has {} fields (valid: {FORM})",
                 fields.len()
-            ));
+            )]);
         };
-        let id = id.parse::<u8>().ok().filter(|id| *id < MOST_PATH_THREADS);
-        let id = id.ok_or_else(|| "workload: its number is not from 0 to 15".to_owned())?;
-        let mut stages = Vec::new();
-        for word in phases.split(',').map(str::trim) {
-            stages.push(self.phase(word, place)?);
-        }
-        let groups = |text: &str| -> Result<Vec<Vec<u8>>, String> {
-            text.split('|').map(|group| ids(group.trim())).collect()
-        };
-        Ok(WorkloadLine {
-            id,
-            stages,
-            remote: ids(remote)?,
-            apps: groups(apps)?,
-            dispatchers: groups(dispatchers)?,
+        let mut line = WorkloadLine {
             place: place.clone(),
-        })
+            ..WorkloadLine::default()
+        };
+        let mut wrong = Vec::new();
+        match id.parse::<u8>().ok().filter(|id| *id < MOST_PATH_THREADS) {
+            Some(id) => {
+                line.id = id;
+                wrong.extend(self.repeated(id, place));
+            }
+            None => wrong.push("workload: its number is not from 0 to 15".to_owned()),
+        }
+        for word in phases.split(',').map(str::trim) {
+            match self.phase(word, place) {
+                Ok(stage) => line.stages.push(stage),
+                Err(why) => wrong.push(why),
+            }
+        }
+        let mut read = |text: &str| {
+            let read = ids(text.trim());
+            read.unwrap_or_else(|why| {
+                wrong.push(why);
+                Vec::new()
+            })
+        };
+        line.remote = read(remote);
+        line.apps = apps.split('|').map(&mut read).collect();
+        line.dispatchers = dispatchers.split('|').map(&mut read).collect();
+        if wrong.is_empty() {
+            self.add_workload(line);
+            return Ok(());
+        }
+        Err(wrong)
     }
 
     /// The phase of a word.

@@ -109,7 +109,7 @@ pub const KEYS: &[Key] = &[
     ),
     key("phy_port", "0 or 1", "the port of the device").idle(NO_DEVICE),
     key("iteration", "1 to 1000000", "tables"),
-    key("duration", "seconds, from 0.001", "of each iteration"),
+    key("duration", "seconds, 0.001 to 1000000", "of each iteration"),
     key(
         "local_ip",
         "an IPv4 address",
@@ -165,12 +165,12 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "ticks_per_msg",
-        "ticks",
+        "ticks, 0 to 4294967295",
         "a receiving workspace is busy for so long per message",
     ),
     key(
         "work_ns",
-        "nanoseconds",
+        "nanoseconds, 0 to 1000000000000000",
         "a server is busy for so long per message",
     ),
     key(
@@ -208,22 +208,22 @@ pub const KEYS: &[Key] = &[
     key("nic_ring", "64 to 1048576", "slots of a queue of the NIC"),
     key(
         "flush_us",
-        "microseconds",
+        "microseconds, 0 to 1000000000000",
         "less than a batch waits no longer than this",
     ),
     key(
         "msg_timeout_ms",
-        "milliseconds, from 1",
+        "milliseconds, 1 to 1000000000",
         "after it a message is lost",
     ),
     key(
         "stall_timeout",
-        "seconds",
+        "seconds, 0.001 to 1000000",
         "without any response for so long the run fails",
     ),
     key(
         "loop_interval_ns",
-        "nanoseconds",
+        "nanoseconds, 0 to 1000000000000000",
         "between the starts of two passes; 1000 as the reference",
     ),
     key(

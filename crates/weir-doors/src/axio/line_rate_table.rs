@@ -131,6 +131,7 @@ mod tests {
         for (words, why) in [
             ("", "the rate of the line is missing"),
             ("fast", "linerate fast: expected bits per second"),
+            ("1 64", "linerate 1: expected bits per second, 1k to 1000T"),
             ("10G 63", "frame 63: expected bytes"),
             ("10G 64 --formt json", "there is no flag --formt"),
             ("10G --format yaml", "--format yaml: expected text or json"),

@@ -1,11 +1,13 @@
 //! What is said of a configuration without a run: `verify`, `show`, `-v`, `-p`, `--peer`.
 
-use super::config::AxioConfig;
+use super::config::{AxioConfig, Unknown};
 use super::keys::{KEYS, KeyState};
+use super::peer_file::{self, PeerDifferences};
 use super::role::AxioRole;
+use super::source::all_right;
 use super::toml_form::{ConfigForm, write};
 use super::verify::{self, MachineFacts};
-use super::{Action, AxioEnvironment, peer_file, plan, print};
+use super::{Action, AxioEnvironment, plan, print};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -32,7 +34,7 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
         out += &plan::tunable_lines(&numbers);
     }
     let (mut err, mut code) = (String::new(), 0);
-    for note in notes_of(asked.config) {
+    for note in notes_of(asked) {
         push!(err, "note: {note}\n");
     }
     if asked.verifies || asked.given.has("verify") {
@@ -42,14 +44,19 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
         let file = asked.given.text("peer");
         let with_peer = file.map(|file| peer(asked, file)).transpose()?;
         let with_peer = with_peer.unwrap_or_default();
-        for warning in found.warnings.iter().chain(&more).chain(&with_peer) {
+        let warnings = found.warnings.iter().chain(&more);
+        for warning in warnings.chain(&with_peer.warnings) {
             push!(err, "warning: {warning}\n");
             code = code.max(u8::from(asked.given.has("strict")));
+        }
+        for why in &with_peer.refused {
+            push!(err, "error: {why}\n");
+            code = 1;
         }
         if let Some(why) = found.broken {
             push!(err, "{why}\n");
             code = 1;
-        } else {
+        } else if with_peer.refused.is_empty() {
             push!(out, "{}\n", verify::PASSED);
         }
     }
@@ -73,12 +80,21 @@ fn further_warnings(config: &AxioConfig, machine: &MachineFacts) -> Vec<String> 
 }
 
 /// What does not go together with the configuration of the other side.
-fn peer(asked: &Look<'_>, file: &str) -> Result<Vec<String>, Refusal> {
+fn peer(asked: &Look<'_>, file: &str) -> Result<PeerDifferences, Refusal> {
     let text = (asked.environment.file)(file);
-    let text = text.map_err(|why| Refusal::usage(format!("{file}: {why}")))?;
-    let other = AxioConfig::read(file, &text);
-    let other = other.map_err(|wrong| Refusal::usage(wrong.join("; ")))?;
-    Ok(peer_file::differences(asked.config, &other, file))
+    let text = text.map_err(|why| Refusal::usage(format!("--peer {file}: {why}")))?;
+    let (other, wrong) = AxioConfig::read_all(file, &text, Unknown::Refused);
+    let found = peer_file::differences(asked.config, &other, file);
+    let place = format!("{file}:");
+    let placed = |why: String| {
+        if why.starts_with(&place) {
+            why
+        } else {
+            format!("{place} {why}")
+        }
+    };
+    let found = found.map_err(|all| all.into_iter().map(placed).collect());
+    all_right(file, wrong, found)
 }
 
 /// The configuration in one of its forms.
@@ -91,19 +107,27 @@ pub(super) fn show(config: &AxioConfig, form: Option<&str>) -> Action {
 }
 
 /// What the configuration says that has nothing to act on, and what was read otherwise than written.
-pub(super) fn notes_of(config: &AxioConfig) -> Vec<String> {
+pub(super) fn notes_of(asked: &Look<'_>) -> Vec<String> {
+    const BOTH_HERE: &str = "both sides are in one process";
+    let config = asked.config;
+    let says = |key: &str, value: &str| config.text(key) == Some(value);
+    let is_one_side = asked.given.has("server") || asked.given.has("client");
+    let is_loopback = asked.given.has("loopback") || says("role", "loopback") && !is_one_side;
+    let has_echo = says("pkt_handler", "Echo");
     let idle = KEYS.iter().filter_map(|key| {
-        let why = match key.state {
-            KeyState::WithoutEffect(why) => why,
-            KeyState::WithoutBackend if config.text("backend").is_some() => {
+        let value = config.values.get(key.name)?;
+        let why = match (key.state, key.name) {
+            (KeyState::WithoutEffect(why), _) => why,
+            (KeyState::WithoutBackend, _) if config.text("backend").is_some() => {
                 "`backend` says what carries packets"
             }
-            KeyState::WithoutBackend if config.text("role") == Some("loopback") => {
-                "both sides are in one process"
+            (KeyState::WithoutBackend, _) | (_, "mgmt_port") if is_loopback => BOTH_HERE,
+            (_, "work_ns") if has_echo => "pkt_handler Echo leaves no message to a workspace",
+            (_, "msg_handler") if has_echo && value.text == "Empty" => {
+                "pkt_handler Echo answers all the same"
             }
             _ => return None,
         };
-        let value = config.values.get(key.name)?;
         Some(format!(
             "{}: {}: without effect: {why}",
             value.place, key.name

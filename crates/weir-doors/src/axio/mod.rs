@@ -164,6 +164,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     };
     let given = GivenFlags::of_matches(FLAGS, &matches);
     refuse_unavailable(&given)?;
+    refuse_idle_forms(verb, &given)?;
     if let Some(action) = without_configuration(verb, &given)? {
         return Ok(action);
     }
@@ -172,7 +173,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let only_looks =
         is_tool || verb == "verify" || verb == "show" || given.has("verify") || given.has("print");
     let Some((name, text)) = source(&given, environment)? else {
-        return no_file(only_looks);
+        return no_file(is_tool);
     };
     let (config, wrong) = configuration(&given, &name, &text)?;
     let role = if only_looks {
@@ -183,7 +184,14 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     };
     // What is wrong with a value is said before that the role is missing.
     let supposed = role.as_ref().map_or(AxioRole::Loopback, |role| *role);
-    let mut asked = all_right(&name, wrong, plan::workload(&config, supposed))?;
+    let read = plan::workload(&config, supposed);
+    let wrong = if only_looks || read.is_ok() && wrong.is_empty() {
+        // The verifier says it, in the words of the older one.
+        wrong
+    } else {
+        [wrong, verify::wide_groups(&config)].concat()
+    };
+    let mut asked = all_right(&name, wrong, read)?;
     role?;
     if verb == "show" {
         return Ok(look::show(&config, given.text("as")));
@@ -210,6 +218,27 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
+}
+
+/// Flags of a form that nothing here is printed in.
+fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
+    if given.has("as") && verb != "show" {
+        return Err(Refusal::usage("--as acts only with `weir axio show`"));
+    }
+    let looks = ["verify", "print"].into_iter().find(|flag| given.has(flag));
+    let what = if given.is("backend", "list") {
+        Some("--backend list".to_owned())
+    } else if ["verify", "show", "selftest", "tools"].contains(&verb) {
+        Some(format!("`weir axio {verb}`"))
+    } else {
+        looks.map(|flag| format!("--{flag}"))
+    };
+    match what.filter(|_| given.is("format", "json")) {
+        Some(what) => Err(Refusal::usage(format!(
+            "--format json: {what} prints text alone; leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What needs no configuration.
@@ -252,7 +281,10 @@ fn notes_of_run(
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
     let mut notes = found.warnings;
-    notes.extend(notes_of(config));
+    notes.extend(notes_of(asked_look));
+    if given.has("both") && given.is("format", "json") {
+        notes.push("--both: without effect: the JSON has both sides".to_owned());
+    }
     match search {
         Some(search) => notes.extend(search.notes(config)),
         None => notes.extend(idle_line_rate(config)),
@@ -263,9 +295,9 @@ fn notes_of_run(
     Ok(notes)
 }
 
-/// What is said where no file is named: by a verb that only looks, as the older tools do.
-fn no_file(only_looks: bool) -> Result<Action, Refusal> {
-    if only_looks {
+/// What is said where no file is named; by `tools` as the older ones do.
+fn no_file(is_tool: bool) -> Result<Action, Refusal> {
+    if is_tool {
         return Ok(tools::error(tools::NO_CONFIG));
     }
     let more = "\n  help: `weir axio --example echo` needs none";

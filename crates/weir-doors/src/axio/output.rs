@@ -235,14 +235,13 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
     }
     let sent = mean(&all, |one| one.link_tx.mean_us());
     nic_row(&mut out, "nic_tx", rate(|one| &one.link_tx), Some(sent));
-    let gaps: Vec<f64> = all.iter().filter_map(|one| one.link_rx.mean_us()).collect();
-    let received = sum(gaps.iter().map(|gap| inverse(*gap)));
+    let has_gap = all.iter().any(|one| one.link_rx.timed_packets > 0);
     let gap = mean(&all, |one| one.link_rx.mean_us());
     nic_row(
         &mut out,
         "nic_rx",
-        received,
-        (!gaps.is_empty()).then_some(gap),
+        rate(|one| &one.link_rx),
+        has_gap.then_some(gap),
     );
     out + &dashes + "\n"
 }

@@ -1,7 +1,7 @@
 //! Two configurations side by side: what of one does not go together with the other, as `--peer` says it.
 //!
-//! In: the configurations of both sides. Out: a line for each difference. Two runs find the same when they
-//! meet (`weir-datapath`); this needs neither.
+//! In: the configurations of both sides. Out: a line for each difference, those apart that two runs find too when
+//! they meet (`weir-datapath`), and end; this needs neither.
 
 use weir_schema::{PacketPathWorkload, PathSide};
 
@@ -10,7 +10,23 @@ use super::plan;
 use super::role::AxioRole;
 
 /// What does not go together.
-pub(super) fn differences(mine: &AxioConfig, theirs: &AxioConfig, file: &str) -> Vec<String> {
+#[derive(Debug, Default)]
+pub(super) struct PeerDifferences {
+    /// For which two runs end before the first packet.
+    pub(super) refused: Vec<String>,
+    /// With which they run, but not as meant.
+    pub(super) warnings: Vec<String>,
+}
+
+/// What does not go together.
+///
+/// # Errors
+/// All that is wrong with the other configuration.
+pub(super) fn differences(
+    mine: &AxioConfig,
+    theirs: &AxioConfig,
+    file: &str,
+) -> Result<PeerDifferences, Vec<String>> {
     let is_server = mine.text("role") == Some("server") || theirs.text("role") == Some("client");
     let (own, other) = if is_server {
         (PathSide::Server, PathSide::Client)
@@ -18,11 +34,15 @@ pub(super) fn differences(mine: &AxioConfig, theirs: &AxioConfig, file: &str) ->
         (PathSide::Client, PathSide::Server)
     };
     let read = |config: &AxioConfig, side| plan::workload(config, AxioRole::Alone(side));
-    let (mine_read, theirs_read) = match (read(mine, own), read(theirs, other)) {
-        (Ok(mine), Ok(theirs)) => (mine, theirs),
-        (_, Err(wrong)) => return wrong,
-        // What is wrong with the own one is said elsewhere.
-        (Err(_), _) => return Vec::new(),
+    let theirs_read = read(theirs, other)?;
+    let mine_read = match read(mine, own) {
+        Ok(mine) => mine,
+        Err(refused) => {
+            return Ok(PeerDifferences {
+                refused,
+                ..PeerDifferences::default()
+            });
+        }
     };
     let (a, b) = (&mine_read.work, &theirs_read.work);
     let mut all = numbers(a, b, file);
@@ -37,13 +57,17 @@ pub(super) fn differences(mine: &AxioConfig, theirs: &AxioConfig, file: &str) ->
     all.extend(addresses(mine, theirs, file));
     let (client, server) = if is_server { (b, a) } else { (a, b) };
     let (window, batch) = (client.in_flight, server.batches.application_rx);
-    if window > 0 && client.messages_per_s == 0 && batch > window {
-        all.push(format!(
+    let stops = window > 0 && client.messages_per_s == 0 && batch > window;
+    let stops = stops.then(|| {
+        format!(
             "inflight {window} (client) is smaller than kAppRxMsgBatchSize {batch} (server): the pipeline \
              would stop"
-        ));
-    }
-    all
+        )
+    });
+    Ok(PeerDifferences {
+        refused: all,
+        warnings: stops.into_iter().collect(),
+    })
 }
 
 /// Keys whose values both sides have to have.
@@ -112,6 +136,18 @@ mod tests {
         AxioConfig::read("c", text).unwrap()
     }
 
+    fn refused(mine: &AxioConfig, theirs: &AxioConfig) -> String {
+        let found = differences(mine, theirs, "s").unwrap();
+        assert_eq!(found.warnings, [""; 0]);
+        found.refused.join("\n")
+    }
+
+    fn warned(mine: &AxioConfig, theirs: &AxioConfig) -> String {
+        let found = differences(mine, theirs, "s").unwrap();
+        assert_eq!(found.refused, [""; 0]);
+        found.warnings.join("\n")
+    }
+
     const CLIENT: &str = "role : client\nbackend : udp\nlocal_ip : 10.0.0.1\nremote_ip : 10.0.0.2\n\
         local_mac : 02.00.00.00.00.01\n\
         workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
@@ -126,7 +162,7 @@ mod tests {
             for word in more.split_whitespace() {
                 other.set(word).unwrap();
             }
-            differences(&config(CLIENT), &other, "s").join("\n")
+            refused(&config(CLIENT), &other)
         };
         assert_eq!(said(""), "");
         for (change, why) in [
@@ -158,12 +194,14 @@ mod tests {
         }
         let mut small = config(CLIENT);
         small.set("inflight=16").unwrap();
-        let said = differences(&small, &config(server), "s").join("\n");
+        let said = warned(&small, &config(server));
         assert!(
             said.contains("inflight 16 (client) is smaller than kAppRxMsgBatchSize 32 (server)")
         );
         // The other way round the same is found.
-        let said = differences(&config(server), &small, "s").join("\n");
+        let said = warned(&config(server), &small);
         assert!(said.contains("inflight 16 (client)"), "{said}");
+        let wrong = differences(&small, &config("# nothing"), "s").unwrap_err();
+        assert!(wrong.join("\n").contains("there is no workload line"));
     }
 }

@@ -72,6 +72,16 @@ pub(super) fn all_right<T>(
     let is_sure = |why: &String| wrong.is_empty() || why.starts_with(&place);
     let found: Vec<String> = found.into_iter().filter(is_sure).collect();
     wrong.extend(found);
+    // What has no line comes last.
+    wrong.sort_by_key(|why| line_of(why, &place).unwrap_or((usize::MAX, 0)));
     let lines = wrong.iter().map(|why| format!("error: {why}\n"));
     Err(Refusal::new(USAGE, lines.collect::<String>()))
+}
+
+/// Where a message says that it stands in a file: its line, and its column where there is one.
+fn line_of(why: &str, place: &str) -> Option<(usize, usize)> {
+    let mut numbers = why.strip_prefix(place)?.split(':');
+    let line = numbers.next()?.parse().ok()?;
+    let column = numbers.next().and_then(|column| column.parse().ok());
+    Some((line, column.unwrap_or(0)))
 }

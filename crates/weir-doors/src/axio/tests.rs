@@ -63,6 +63,12 @@ fn everything_that_is_wrong_is_said_at_once_with_its_line() {
     let wrong = AxioConfig::read("c", "kApp : 1\nnuma\n\nphase : 2").unwrap_err();
     let lines: Vec<&str> = wrong.iter().map(|why| &why[..4]).collect();
     assert_eq!(lines, ["c:1:", "c:2:", "c:4:"]);
+    let line = "workload : 16 : TxNIC, Rx, Tx : 0 : 3-1 : a\n";
+    let wrong = AxioConfig::read("c", line).unwrap_err();
+    assert_eq!(wrong.len(), 5, "{wrong:?}");
+    let toml = "[[workload]]\nid = 16\nphases = ['TxNIC', 'Rx', 'Tx']\nremote = [0]\napps = [[0]]\ndispatchers = [0]";
+    let wrong = AxioConfig::read("c", toml).unwrap_err();
+    assert_eq!(wrong.len(), 3, "{wrong:?}");
     let config = AxioConfig::read("c", "inflight : x\nduration : 0\nidle : run").unwrap();
     let wrong = workload(&config, AxioRole::Loopback).unwrap_err();
     for line in ["c:1: inflight", "c:2: duration", "c:3: idle"] {
@@ -132,7 +138,17 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("phy_port", "2", "`2` (valid: 0 or 1)"),
     ("iteration", "0", "`0` (valid: 1 to 1000000)"),
     ("iteration", "1000001", "`1000001`"),
-    ("duration", "0", "`0` (valid: seconds, from 0.001)"),
+    ("duration", "0", "`0` (valid: seconds, 0.001 to 1000000)"),
+    (
+        "duration",
+        "1e9",
+        "`1e9` (valid: seconds, 0.001 to 1000000)",
+    ),
+    (
+        "ticks_per_msg",
+        "4294967296",
+        "`4294967296` (valid: ticks, 0 to 4294967295)",
+    ),
     ("local_ip", "10.0.0", "`10.0.0` (valid: an IPv4 address)"),
     ("remote_ip", "10.0.0.256", "`10.0.0.256`"),
     ("local_mac", "02.00", "`02.00` (valid: six bytes)"),
@@ -149,8 +165,16 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     ("scan", "yes", "`yes` (valid: 0 or 1)"),
     ("new_buffers", "2", "`2` (valid: 0 or 1)"),
-    ("ticks_per_msg", "-1", "`-1` (valid: ticks)"),
-    ("work_ns", "-1", "`-1` (valid: nanoseconds)"),
+    (
+        "ticks_per_msg",
+        "-1",
+        "`-1` (valid: ticks, 0 to 4294967295)",
+    ),
+    (
+        "work_ns",
+        "-1",
+        "`-1` (valid: nanoseconds, 0 to 1000000000000000)",
+    ),
     ("inflight", "65536", "`65536` (valid: 0 to 65535)"),
     ("rate", "0", "`0` (valid: messages per second"),
     ("mtu", "63", "`63` (valid: 64 to 2048)"),
@@ -158,9 +182,21 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("pool", "63", "`63` (valid: 64 to 1048576)"),
     ("ring", "1048577", "`1048577` (valid: 64 to 1048576)"),
     ("nic_ring", "0", "`0` (valid: 64 to 1048576)"),
-    ("flush_us", "x", "`x` (valid: microseconds)"),
-    ("msg_timeout_ms", "0", "`0` (valid: milliseconds, from 1)"),
-    ("stall_timeout", "0", "`0` (valid: seconds)"),
+    (
+        "flush_us",
+        "x",
+        "`x` (valid: microseconds, 0 to 1000000000000)",
+    ),
+    (
+        "msg_timeout_ms",
+        "0",
+        "`0` (valid: milliseconds, 1 to 1000000000)",
+    ),
+    (
+        "stall_timeout",
+        "0",
+        "`0` (valid: seconds, 0.001 to 1000000)",
+    ),
     ("loop_interval_ns", "soon", "`soon` (valid: nanoseconds"),
     ("idle", "run", "`run` (valid: auto, spin"),
     ("stage_timing", "1/0", "`1/0` (valid: all, off, 1/N)"),
@@ -170,7 +206,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("udp_port_base", "65001", "`65001` (valid: 1 to 65000)"),
     ("mgmt_port", "65536", "`65536` (valid: 1 to 65535, 0: none)"),
     ("first_packets", "1025", "`1025` (valid: 0 to 1024)"),
-    ("line_rate", "0", "`0` (valid: bits per second, as 10G"),
+    ("line_rate", "0", "`0` (valid: bits per second, 1k to 1000T"),
     ("messages", "0", "`0` (valid: "),
     ("imix", "xyz", "`xyz` (valid: simple, or letters"),
 ];

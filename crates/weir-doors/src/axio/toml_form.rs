@@ -136,21 +136,30 @@ impl TomlReader<'_> {
             place: self.place(at),
             ..WorkloadLine::default()
         };
+        let mut has_id = false;
         for name in FIELDS {
             let found = table.iter().find(|(key, _)| key.get_ref() == name);
             let Some((_, value)) = found else {
                 self.wrong(at, format!("workload: `{name}` is missing"));
                 continue;
             };
-            if let Err(why) = self.field(&mut line, name, value.get_ref()) {
-                self.wrong(value.span().start, format!("workload: {name}: {why}"));
+            match self.field(&mut line, name, value.get_ref()) {
+                Ok(()) => has_id |= name == "id",
+                Err(all) => {
+                    for why in all {
+                        self.wrong(value.span().start, format!("workload: {name}: {why}"));
+                    }
+                }
             }
         }
-        if self.wrong.len() > before {
-            return;
-        }
-        if let Err(why) = self.config.add_workload(line) {
+        if let Some(why) = has_id
+            .then(|| self.config.repeated(line.id, &line.place))
+            .flatten()
+        {
             self.wrong(at, why);
+        }
+        if self.wrong.len() == before {
+            self.config.add_workload(line);
         }
     }
 
@@ -159,24 +168,41 @@ impl TomlReader<'_> {
         line: &mut WorkloadLine,
         name: &str,
         value: &DeValue<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Vec<String>> {
+        let alone = |why| vec![why];
+        if name == "id" {
+            line.id = thread(value).map_err(alone)?;
+            return Ok(());
+        }
+        let all = array(value).map_err(alone)?;
         match name {
-            "id" => line.id = thread(value)?,
-            "remote" => line.remote = threads(array(value)?)?,
-            "phases" => line.stages = self.phases(array(value)?, &line.place)?,
-            "apps" => line.apps = groups(array(value)?)?,
-            _ => line.dispatchers = groups(array(value)?)?,
+            "remote" => line.remote = threads(all).map_err(alone)?,
+            "phases" => line.stages = self.phases(all, &line.place)?,
+            "apps" => line.apps = groups(all).map_err(alone)?,
+            _ => line.dispatchers = groups(all).map_err(alone)?,
         }
         Ok(())
     }
 
-    fn phases(&mut self, all: &DeArray<'_>, place: &ConfigPlace) -> Result<Vec<PathStage>, String> {
-        let mut stages = Vec::new();
+    fn phases(
+        &mut self,
+        all: &DeArray<'_>,
+        place: &ConfigPlace,
+    ) -> Result<Vec<PathStage>, Vec<String>> {
+        let (mut stages, mut wrong) = (Vec::new(), Vec::new());
         for one in all {
-            let word = one.get_ref().as_str().ok_or("expected names of phases")?;
-            stages.push(self.config.phase(word.trim(), place)?);
+            let word = one.get_ref().as_str();
+            let word = word.ok_or_else(|| "expected names of phases".to_owned());
+            match word.and_then(|word| self.config.phase(word.trim(), place)) {
+                Ok(stage) => stages.push(stage),
+                Err(why) => wrong.push(why),
+            }
         }
-        Ok(stages)
+        if wrong.is_empty() {
+            Ok(stages)
+        } else {
+            Err(wrong)
+        }
     }
 }
 
@@ -426,7 +452,7 @@ dispatchers = [0, [2]]
                 let _ = config.add_value(KEYS[*at].name, text, &place, Unknown::Refused);
             }
             for one in workloads {
-                config.add_workload(one).unwrap();
+                config.add_workload(one);
             }
             let toml = write(&config, ConfigForm::Toml);
             let back = AxioConfig::read("t.toml", &toml).unwrap();

@@ -17,7 +17,7 @@ pub(super) const SMALLEST_FRAME: u64 = 64;
 const MOST: f64 = 1e9;
 
 pub(super) const RATE_TAKES: &str = "messages per second, 1 to 1000000000, as 250000 or 100k; bits of frames, as 1Gbps; a share of line_rate, as 50%";
-pub(super) const LINE_TAKES: &str = "bits per second, as 10G or 25Gbps";
+pub(super) const LINE_TAKES: &str = "bits per second, 1k to 1000T, as 10G or 25Gbps";
 pub(super) const IMIX_TAKES: &str = "simple, or letters in turn: a 64, b 128, c 256, d 512, e 1024, f 1280, g 1518, \
      h 2112, i 9000, j 16000";
 

@@ -81,6 +81,17 @@ fn broken(config: &AxioConfig, numbers: &BTreeMap<&'static str, u32>) -> Option<
     config.workloads.iter().find_map(shared_dispatcher)
 }
 
+/// Groups with another number of dispatchers than one, each with its line.
+pub(super) fn wide_groups(config: &AxioConfig) -> Vec<String> {
+    let is_wide = |one: &&WorkloadLine| one.dispatchers.iter().any(|group| group.len() != 1);
+    let wide = config.workloads.iter().filter(is_wide);
+    let line = |one: &WorkloadLine| {
+        let (place, id) = (&one.place, one.id);
+        format!("{place}: workload {id}: each disp group should have only one core")
+    };
+    wide.map(line).collect()
+}
+
 /// A dispatcher that serves two groups of a workload.
 fn shared_dispatcher(workload: &WorkloadLine) -> Option<String> {
     let mut served = BTreeSet::new();

@@ -13,6 +13,8 @@ pub(super) struct Device {
     /// What the generator makes as fast as it can, and at a rate.
     most: f64,
     pub(super) generator: f64,
+    /// The part of a trial that the generator may go on for after it, where it is late.
+    pub(super) grace: f64,
     /// So many rates are missed when they are tried again.
     pub(super) misses_repeats: u32,
     /// At every so manieth trial the generator falls behind; 0: never.
@@ -28,6 +30,7 @@ impl Device {
             sink,
             most,
             generator: most,
+            grace: 0.0,
             misses_repeats: 0,
             hiccup_every: 0,
             requests: Vec::new(),
@@ -50,7 +53,9 @@ impl Device {
             f64::INFINITY
         };
         let intended = asked.map_or(0.0, |rate| (rate * seconds).min(may));
-        let mut begun = asked.map_or(self.most, |rate| rate.min(self.generator)) * seconds;
+        let may_make = self.generator * (1.0 + self.grace);
+        let mut begun = asked.map_or(self.most, |rate| rate.min(may_make)) * seconds;
+        let makes_for = asked.map_or(0.0, |_| begun / self.generator);
         let number = self.requests.len();
         if self.hiccup_every > 0 && number.is_multiple_of(self.hiccup_every) {
             begun *= 0.9;
@@ -76,7 +81,8 @@ impl Device {
             intended: whole(intended),
             begun: whole(begun),
             lost: whole(lost),
-            span: Nanos::from_secs_f64(seconds).unwrap_or_default(),
+            span: Nanos::from_secs_f64(seconds.max(makes_for)).unwrap_or_default(),
+            slack: 0.01,
             latency,
         })
     }

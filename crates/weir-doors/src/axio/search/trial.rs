@@ -10,8 +10,8 @@ use weir_units::Nanos;
 use crate::axio::traffic::{self, LineRate, MessageFrames, real, whole};
 use crate::axio::work_of_job;
 
-/// Of what was intended, a generator begins so much at least, else it and not the path is what ended.
-const KEEPS_UP: f64 = 0.99;
+/// The share of what was intended that a generator may fall short of; beyond it, it and not the path is what ended.
+const SLACK: f64 = 0.01;
 /// What a trial waits for on top of its own time before it calls itself stalled.
 const STALL: Nanos = Nanos::from_secs(5);
 
@@ -47,8 +47,10 @@ pub(super) struct Trial {
     pub(super) intended: u64,
     pub(super) begun: u64,
     pub(super) lost: u64,
-    /// How long they were begun.
+    /// How long they were begun, with what a client that was late was let make up for after the end.
     pub(super) span: Nanos,
+    /// The share of its rate that it may fall short of.
+    pub(super) slack: f64,
     pub(super) latency: Histogram,
 }
 
@@ -119,8 +121,17 @@ impl Trial {
             begun,
             lost: lost.min(begun),
             span: clients.map(|one| one.span_ns).max().unwrap_or_default(),
+            slack: SLACK,
             latency,
         })
+    }
+
+    /// Rates that differ by no more than this share are not told apart.
+    pub(super) fn with_precision(self, precision: f64) -> Self {
+        Self {
+            slack: self.slack.max(precision),
+            ..self
+        }
     }
 
     /// Of a group of a result.
@@ -149,9 +160,15 @@ impl Trial {
         self.asked.unwrap_or_else(|| self.sent_per_s())
     }
 
-    /// Whether it and not the path was too slow.
+    /// Whether it and not the path was too slow: it began too few, or took too long for them.
     pub(super) fn is_behind(&self) -> bool {
-        real(self.begun) < KEEPS_UP * real(self.intended)
+        let in_time = real(self.intended) * self.span.as_secs_f64() / self.duration.as_secs_f64();
+        !self.is_only_late() || real(self.begun) < (1.0 - self.slack) * in_time
+    }
+
+    /// Whether it began as many as it was to, whenever that was.
+    pub(super) fn is_only_late(&self) -> bool {
+        real(self.begun) >= (1.0 - self.slack) * real(self.intended)
     }
 
     /// Whether the rate was kept with no more loss than this share.
