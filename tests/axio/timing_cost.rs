@@ -1,6 +1,8 @@
 //! What timing the stages costs is measured and said; no figure of it decides a test.
 
-use super::stage::Stage;
+use rustix::process::Signal;
+
+use super::stage::{Running, Stage, until};
 
 #[test]
 fn the_self_test_says_what_timing_the_stages_costs() {
@@ -16,6 +18,11 @@ fn the_self_test_says_what_timing_the_stages_costs() {
     }
     said.out("a read of the clock takes ")
         .out("Timing every pass costs ");
+    let running = Running::start(stage.weir(&["axio", "selftest"]));
+    until("it catches signals", || running.catches_signals());
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    said.out("The self-test was interrupted");
     let list = stage.list();
     assert!(list.is_empty(), "it leaves nothing: {list:?}");
 }

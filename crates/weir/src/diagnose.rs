@@ -14,6 +14,7 @@ use weir_doors::Refusal;
 use weir_doors::diagnose::{
     Action, Diagnose, PathSettings, ResultRecords, path_settings, read, records_of,
 };
+use weir_schema::RunResult;
 
 use crate::stored::Stored;
 use crate::{Outcome, output, printed};
@@ -116,9 +117,22 @@ fn of_operand(operand: &str) -> Result<PathSource, Refusal> {
     match stored {
         Stored::One(result) => {
             let records = records_of(&result).map_err(|why| refused(operand, why))?;
+            note_of_several(operand, &result);
             Ok(PathSource::Result(Box::new(records)))
         }
         Stored::Several(_) => Err(refused(operand, "it has several runs; name one of them")),
+    }
+}
+
+/// Which of several packet paths is looked at: the first.
+fn note_of_several(operand: &str, result: &RunResult) {
+    let all = result.jobs().filter(|job| job.packet_path().is_some());
+    let names: Vec<&str> = all.map(|job| job.name.as_str()).collect();
+    if let [taken, _, ..] = names[..] {
+        let count = names.len();
+        output::error(&format!(
+            "note: {operand}: it has {count} packet paths; the first is diagnosed, `{taken}`\n"
+        ));
     }
 }
 

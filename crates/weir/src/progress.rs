@@ -22,7 +22,7 @@ use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style, clean};
 use weir_run::RankPosition;
 use weir_run::execute::{LiveJob, LiveState, LiveView};
-use weir_schema::{Announcement, Plan, RunResult};
+use weir_schema::{Announcement, Job, Plan, RunResult, Workload};
 use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
@@ -215,7 +215,10 @@ impl ProgressObserver {
     /// Nothing shown yet.
     pub(crate) fn new(mode: ProgressMode, plan: &Plan) -> Self {
         Self {
-            shown: RefCell::new(Shown::new(mode, plan.jobs().count())),
+            shown: RefCell::new(Shown {
+                quiet_after: plan.jobs().map(|(_, job)| quiet_after(job)).collect(),
+                ..Shown::new(mode, plan.jobs().count())
+            }),
             names_jobs: true,
         }
     }
@@ -273,6 +276,8 @@ pub(crate) struct Shown {
     sums: VecDeque<Sum>,
     running: Vec<usize>,
     last_change: Nanos,
+    /// Of jobs by their places in the plan: after this much time nothing is begun, and no answer is no stall.
+    quiet_after: Vec<Option<Nanos>>,
     /// What jobs do before they measure.
     beginning: Option<&'static str>,
 }
@@ -287,6 +292,7 @@ impl Shown {
             sums: VecDeque::new(),
             running: Vec::new(),
             last_change: Nanos(0),
+            quiet_after: Vec::new(),
             beginning: None,
         }
     }
@@ -356,6 +362,11 @@ impl Shown {
         let since = first.map(|f| (f, (sum.at.0 - f.at.0) as f64 / 1e9));
         let p99 = since.and_then(|(f, _)| sum.latency.since(&f.latency).ok()?.percentile(99.0));
         let stalled = Nanos(sum.at.0 - self.last_change.0);
+        let is_quiet = |job: &LiveJob| {
+            let after = self.quiet_after.get(job.index).copied().flatten();
+            after.is_some_and(|after| job.elapsed_ns >= after)
+        };
+        let stalled = Some(stalled).filter(|time| *time >= STALL && !jobs.iter().all(is_quiet));
         let fraction = fraction(jobs);
         Snapshot {
             t_ns: elapsed,
@@ -368,7 +379,7 @@ impl Shown {
             in_flight: Some(jobs.iter().map(|j| j.in_flight).sum()),
             errors: Some(jobs.iter().map(|j| j.errors).sum()),
             eta_ns: fraction.and_then(|f| eta(jobs.iter().map(|j| j.elapsed_ns).max()?, f)),
-            stall_ns: (stalled >= STALL).then_some(stalled),
+            stall_ns: stalled,
         }
     }
 
@@ -397,6 +408,14 @@ fn of_ranks(elapsed: Nanos, job: &LiveJob, position: &RankPosition) -> Snapshot 
         eta_ns: position.fraction.and_then(|part| eta(job.elapsed_ns, part)),
         stall_ns: (still >= STALL).then_some(still),
         ..Snapshot::default()
+    }
+}
+
+/// A packet path begins no message after its time, and waits for the last answers.
+fn quiet_after(job: &Job) -> Option<Nanos> {
+    match &job.workload {
+        Workload::PacketPath(work) => Some(work.duration_ns.saturating_mul(work.iterations.into())),
+        _ => None,
     }
 }
 

@@ -174,6 +174,9 @@ fn range(first: &str, rest: &str) -> Result<Vec<String>, &'static str> {
     if factor == 0 || factor == 1 && step == 0 || factor > 1 && next == 0 {
         return Err("the range does not rise");
     }
+    if next > last {
+        return Err("the range does not rise");
+    }
     let has_units = [first, rest]
         .iter()
         .any(|text| text.contains(char::is_alphabetic));
@@ -225,9 +228,10 @@ mod tests {
         for (text, says) in [
             ("1", "two values"),
             ("1,,2", "two values"),
-            ("5..1*2", "two values"),
+            ("5..5*2", "two values"),
             ("a,b,a", "twice"),
             ("1..8*1", "does not rise"),
+            ("64..8*2", "does not rise"),
             ("0..8*2", "does not rise"),
             ("1..8+0", "does not rise"),
             ("1..x*2", "a range is"),

@@ -119,16 +119,16 @@ impl TrailHead {
     /// In what another search differs from this one; nothing where it is the same.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let parts = [
-            ("its command", self.command != other.command),
-            ("its figure", self.metric != other.metric),
-            ("its job", self.job != other.job),
-            ("what has to be kept", self.limits != other.limits),
+            ("its command differs", self.command != other.command),
+            ("its figure differs", self.metric != other.metric),
+            ("its job differs", self.job != other.job),
+            ("what has to be kept differs", self.limits != other.limits),
             (
-                "whether a higher figure is better",
+                "whether a higher figure is better differs",
                 self.is_higher_better != other.is_higher_better,
             ),
-            ("its seed", self.seed != other.seed),
-            ("its settings", self.space != other.space),
+            ("its seed differs", self.seed != other.seed),
+            ("its settings differ", self.space != other.space),
         ];
         parts
             .iter()
@@ -219,6 +219,6 @@ mod tests {
         let mut other = trail().head;
         assert_eq!(other.difference(&trail().head), None);
         other.seed = 8;
-        assert_eq!(other.difference(&trail().head), Some("its seed"));
+        assert_eq!(other.difference(&trail().head), Some("its seed differs"));
     }
 }

@@ -11,7 +11,8 @@ use weir_doors::Refusal;
 use weir_schema::{Outcome, PacketPathOutcome, PathSide, RunResult};
 use weir_sys::child;
 
-use crate::{Outcome as Exit, output};
+use crate::turns::code_of_signal;
+use crate::{Outcome as Exit, output, signals};
 
 /// Runs of each.
 const ROUNDS: usize = 5;
@@ -42,33 +43,58 @@ struct Trial {
     clock_read_ns: f64,
 }
 
-/// Measures and prints.
+/// Measures and prints; what there is, where a signal ends it.
 pub(super) fn run() -> Exit {
+    signals::claim()?;
+    let caught = signals::catch(None, None)?;
     let mut trials: [Vec<Trial>; 3] = Default::default();
-    for _ in 0..ROUNDS {
+    'rounds: for _ in 0..ROUNDS {
         for (all, timing) in trials.iter_mut().zip(TIMINGS) {
-            all.push(trial(timing)?);
+            let done = trial(timing);
+            if caught.interrupted() {
+                break 'rounds;
+            }
+            all.push(done?);
         }
     }
-    let [off, some, all] = trials.map(|trials| Spread::of(&trials));
+    signals::release();
+    let code = u8::from(!output::print(&text(&trials)));
+    Ok(code_of_signal(&caught).unwrap_or(code))
+}
+
+/// A line for each timing that has runs, and what all say together where none is missing.
+fn text(trials: &[Vec<Trial>; 3]) -> String {
+    let rounds = trials.iter().map(Vec::len).max().unwrap_or(0);
+    let mut lines = vec![format!(
+        "processor time per message and its answer, both sides, batches of 32: median of {rounds} runs"
+    )];
+    let spreads = trials.each_ref().map(|trials| Spread::of(trials));
+    let [off, _, all] = &spreads;
     let more = |timed: &Spread| (timed.middle / off.middle - 1.0) * 100.0;
-    let verdict = if all.lowest > off.highest {
-        format!("Timing every pass costs {:.1} % here.", more(&all))
+    for ((timing, spread), trials) in TIMINGS.iter().zip(&spreads).zip(trials) {
+        if trials.is_empty() {
+            continue;
+        }
+        // Of what turns begin with there is always one.
+        let beside = if *timing == TIMINGS[0] {
+            String::new()
+        } else {
+            format!(" ({:+.1} %)", more(spread))
+        };
+        lines.push(format!("stage timing {timing} {spread}{beside}"));
+    }
+    if trials.iter().any(|trials| trials.len() < ROUNDS) {
+        lines.push("The self-test was interrupted".to_owned());
+        return lines.join("\n") + "\n";
+    }
+    let read_ns = all.clock_read_ns;
+    lines.push(format!("a read of the clock takes {read_ns:.1} ns"));
+    lines.push(if all.lowest > off.highest {
+        format!("Timing every pass costs {:.1} % here.", more(all))
     } else {
         "Timing every pass costs less than runs differ from each other here.".to_owned()
-    };
-    let text = format!(
-        "processor time per message and its answer, both sides, batches of 32: median of {ROUNDS} runs\n\
-         stage timing off {off}\n\
-         stage timing 1/8 {some} ({:+.1} %)\n\
-         stage timing all {all} ({:+.1} %)\n\
-         a read of the clock takes {:.1} ns\n\
-         {verdict}\n",
-        more(&some),
-        more(&all),
-        all.clock_read_ns,
-    );
-    Ok(u8::from(!output::print(&text)))
+    });
+    lines.join("\n") + "\n"
 }
 
 /// Runs of a kind together, in nanoseconds.

@@ -46,11 +46,15 @@ fn own() -> Option<PathBuf> {
 /// # Errors
 /// There is to be none, or it cannot be opened.
 pub(crate) fn open(flag: Option<&str>) -> Result<Option<History>, Refusal> {
+    open_or(flag, "name one with --history or WEIR_HISTORY")
+}
+
+/// The same, with what helps where there is none.
+fn open_or(flag: Option<&str>, help: &str) -> Result<Option<History>, Refusal> {
     let Some(path) = file(flag) else {
-        return Err(Refusal::usage(
-            "there is no history: WEIR_HISTORY is `off`, or there is no HOME\n  help: name one with \
-             --history or WEIR_HISTORY",
-        ));
+        return Err(Refusal::usage(format!(
+            "there is no history: WEIR_HISTORY is `off`, or there is no HOME\n  help: {help}"
+        )));
     };
     History::open_existing(&path).map_err(|error| refusal(&error))
 }
@@ -65,7 +69,8 @@ pub(crate) fn texts(word: &str) -> Result<Option<Vec<(String, String)>>, Refusal
         return Ok(None);
     };
     let may_be_file = matches!(name, RunName::Id(_));
-    let history = match open(None) {
+    // Not every verb that takes a name of a run has --history.
+    let history = match open_or(None, "name one with WEIR_HISTORY") {
         Ok(Some(history)) => history,
         Ok(None) | Err(_) if may_be_file => return Ok(None),
         Ok(None) => {

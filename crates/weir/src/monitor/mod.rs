@@ -219,6 +219,11 @@ impl Recorded {
                 return Err(Refusal::usage(format!("--pcm-csv {file}: {why}")));
             }
             (Err(why), Err(_)) if !Path::new(file).exists() => return Err(why),
+            (Err(_), Err(_)) if Path::new(file).is_dir() => {
+                return Err(Refusal::usage(format!(
+                    "--pcm-csv {file}: it is a directory"
+                )));
+            }
             (Err(_), Err(_)) => {
                 return Err(Refusal::usage(format!(
                     "--pcm-csv {file}: no counts of pcm-pcie or pcm-memory in it\n  help: record it with \

@@ -80,7 +80,7 @@ impl TrailFile {
         self.head.unit.clone_from(&known.head.unit);
         if let Some(what) = known.head.difference(&self.head) {
             return Err(format!(
-                "it is the trail of another search: {what} differs\n  help: name another file"
+                "it is the trail of another search: {what}\n  help: name another file"
             ));
         }
         let goal = TuneGoal {

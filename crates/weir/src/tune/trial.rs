@@ -22,6 +22,7 @@ use crate::turns::{STARTED_BY, Turns, wait};
 
 /// Only the end of what a failed command printed is shown, of at most so many characters.
 const MOST_SHOWN: usize = 300;
+const SLO: &str = "--slo";
 
 /// What a trial came to.
 pub(super) enum Measured {
@@ -141,7 +142,7 @@ impl<'a> Trials<'a> {
                 (lost, Better::Lower, String::new())
             } else {
                 let metric = one_figure(result, self.asked.job.as_deref(), &limit.figure)
-                    .map_err(|why| refused_figure("--slo", &why))?;
+                    .map_err(|why| refused_figure(SLO, &why))?;
                 (
                     Some(metric.value),
                     metric.better,
@@ -253,6 +254,10 @@ fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
         )
     };
     let (flag, help) = match why {
+        FigureError::Unknown { name, known } if figure_flag == SLO => {
+            let all = [known.as_slice(), &[LOSS.to_owned()]].concat();
+            (figure_flag, near(name, &all))
+        }
         FigureError::Unknown { name, known } => (figure_flag, near(name, known)),
         FigureError::UnknownJob { name, known } => ("--job", near(name, known)),
         FigureError::Kinds { .. } => (figure_flag, "name one of them".to_owned()),
