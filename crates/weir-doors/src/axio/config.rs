@@ -264,16 +264,13 @@ impl AxioConfig {
                 Err(why) => wrong.push(why),
             }
         }
-        let mut read = |text: &str| {
-            let read = ids(text.trim());
-            read.unwrap_or_else(|why| {
-                wrong.push(why);
-                Vec::new()
-            })
+        line.remote = ids_or_none(remote, &mut wrong);
+        let mut groups = |text: &str| -> Vec<Vec<u8>> {
+            let all = text.split('|');
+            all.map(|group| ids_or_none(group, &mut wrong)).collect()
         };
-        line.remote = read(remote);
-        line.apps = apps.split('|').map(&mut read).collect();
-        line.dispatchers = dispatchers.split('|').map(&mut read).collect();
+        line.apps = groups(apps);
+        line.dispatchers = groups(dispatchers);
         if wrong.is_empty() {
             self.add_workload(line);
             return Ok(());
@@ -325,6 +322,14 @@ pub(super) fn without_comment(line: &str) -> &str {
         before = letter;
     }
     line.trim()
+}
+
+/// Numbers of a text; or none, and why.
+fn ids_or_none(text: &str, wrong: &mut Vec<String>) -> Vec<u8> {
+    ids(text.trim()).unwrap_or_else(|why| {
+        wrong.push(why);
+        Vec::new()
+    })
 }
 
 /// `0,1`, `0-3`, `0-1,3`.

@@ -163,8 +163,6 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         Parsed::Print(page) => return Ok(print(page)),
     };
     let given = GivenFlags::of_matches(FLAGS, &matches);
-    refuse_unavailable(&given)?;
-    refuse_idle_forms(verb, &given)?;
     if let Some(action) = without_configuration(verb, &given)? {
         return Ok(action);
     }
@@ -242,7 +240,12 @@ fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
 }
 
 /// What needs no configuration.
+///
+/// # Errors
+/// Words that this build or this verb has no use for.
 fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action>, Refusal> {
+    refuse_unavailable(given)?;
+    refuse_idle_forms(verb, given)?;
     if given.is("backend", "list") {
         return Ok(Some(Action::Backends));
     }
