@@ -84,6 +84,7 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             return;
         };
         if let Some(why) = self.shared.own_failure() {
+            // One that is gone cannot hear it; the run fails by this reason whether it does or not.
             let _ = peer.say(&PeerLine::Failed(why));
             return;
         }
