@@ -63,7 +63,7 @@ pub(crate) struct Application<W> {
     partials: Partials,
     /// Messages that are whole and were not taken yet.
     whole: VecDeque<Packets>,
-    /// Packets of requests while they are made, kept for its room.
+    /// Packets of requests while they are made, or of answers while they are looked at, kept for its room.
     made: Packets,
     /// The packets of the message that a server answers, kept for its room.
     answered: Packets,
@@ -81,6 +81,24 @@ pub(crate) struct Application<W> {
     new_buffers: bool,
     first_port: u16,
     scale: Scale,
+}
+
+/// Writes a packet of a request.
+// By itself the compiler makes a call of it for every packet.
+#[inline(always)]
+fn write_request<W: MessageWork>(
+    handler: &mut W,
+    header: &PacketHeader,
+    (source, target): (u16, u16),
+    frame: &mut [u8],
+) {
+    // One look at the length for all that is written.
+    let Some((head, payload)) = frame.split_first_chunk_mut::<PAYLOAD_AT>() else {
+        return;
+    };
+    write_ports(head, source, target);
+    header.write(head);
+    handler.request(u32::from(header.segment), payload);
 }
 
 /// How long answers took that were seen together: messages that were made together have one time.
@@ -103,7 +121,8 @@ impl AnswerTimes {
     }
 
     /// An answer by its first packet.
-    #[inline]
+    // By itself the compiler makes a call of it for every packet.
+    #[inline(always)]
     fn hear(
         &mut self,
         first: &PacketBuffer,
@@ -256,50 +275,26 @@ impl<W: MessageWork> Application<W> {
         now: u64,
         counts: &mut ThreadCounts,
     ) -> usize {
-        let (source, target) = self.ports();
+        let ports = self.ports();
         let packets = self.form.packets as usize;
-        let whole = u16::try_from(packets).unwrap_or(u16::MAX);
-        pool.take_many(messages * packets, &mut self.made);
-        let memory = &*pool.memory;
-        let mut begin = || {
-            // There is room for so many, as the caller saw.
-            let message = self.outstanding.begin(now).unwrap_or_default();
-            if !self.is_answered {
-                // Nothing will come back: what is sent is done.
-                self.outstanding.end(message);
-                counts.answered += 1;
-            }
-            let header = PacketHeader {
-                stream: self.stream,
-                stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
-                packets: whole,
-                segment: 0,
-                message,
-            };
-            (header, self.supply.begin())
-        };
-        let mut write = |header: PacketHeader, length: usize, buffer: &mut PacketBuffer| {
-            let frame = memory.resize(buffer, length);
-            write_ports(frame, source, target);
-            header.write(frame);
-            let payload = frame.get_mut(PAYLOAD_AT..).unwrap_or_default();
-            self.handler.request(u32::from(header.segment), payload);
-        };
+        let mut made = std::mem::take(&mut self.made);
+        pool.take_many(messages * packets, &mut made);
         if let [length] = self.form.frames[..] {
-            for buffer in &mut self.made {
+            for buffer in &mut made {
                 // Where sizes differ each message has a packet of its own length.
-                let (header, own) = begin();
-                write(header, own.unwrap_or(length), buffer);
+                let own = self.supply.begin().unwrap_or(length);
+                let header = self.begin_message(now, counts);
+                write_request(
+                    &mut self.handler,
+                    &header,
+                    ports,
+                    pool.memory.resize(buffer, own),
+                );
             }
         } else {
-            for of_message in self.made.chunks_exact_mut(packets.max(1)) {
-                let (header, _) = begin();
-                let parts = self.form.frames.iter().zip(of_message).zip(0..);
-                for ((length, buffer), segment) in parts {
-                    write(PacketHeader { segment, ..header }, *length, buffer);
-                }
-            }
+            self.make_of_several(&mut made, ports, pool, now, counts);
         }
+        self.made = made;
         let mut made = self.made.drain(..);
         let sent = self.tx.push_many(&mut made, usize::MAX);
         self.tx.publish();
@@ -308,6 +303,46 @@ impl<W: MessageWork> Application<W> {
             pool.free(buffer);
         }
         sent
+    }
+
+    /// Makes messages of several packets each of so many buffers.
+    fn make_of_several(
+        &mut self,
+        made: &mut [PacketBuffer],
+        ports: (u16, u16),
+        pool: &Pool,
+        now: u64,
+        counts: &mut ThreadCounts,
+    ) {
+        for of_message in made.chunks_exact_mut(self.form.frames.len().max(1)) {
+            self.supply.begin();
+            let header = self.begin_message(now, counts);
+            let parts = self.form.frames.iter().zip(of_message).zip(0..);
+            for ((length, buffer), segment) in parts {
+                let frame = pool.memory.resize(buffer, *length);
+                let header = PacketHeader { segment, ..header };
+                write_request(&mut self.handler, &header, ports, frame);
+            }
+        }
+    }
+
+    /// A message begins: the header of its first packet. There is room for it, as the caller saw.
+    // By itself the compiler makes a call of it for every message.
+    #[inline(always)]
+    fn begin_message(&mut self, now: u64, counts: &mut ThreadCounts) -> PacketHeader {
+        let message = self.outstanding.begin(now).unwrap_or_default();
+        if !self.is_answered {
+            // Nothing will come back: what is sent is done.
+            self.outstanding.end(message);
+            counts.answered += 1;
+        }
+        PacketHeader {
+            stream: self.stream,
+            stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
+            packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
+            segment: 0,
+            message,
+        }
     }
 
     /// Takes messages; packets that moved.
@@ -441,10 +476,11 @@ impl<W: MessageWork> Application<W> {
         }
         // A message of one packet needs no list of them.
         if self.taken_packets == 1 {
-            let single = self.rx.pop_many(there, |buffer| {
-                times.hear(&buffer, &mut self.outstanding, pool, counts);
-                pool.free(buffer);
-            });
+            let single = self.rx.pop_into(there, &mut self.made);
+            for buffer in &self.made {
+                times.hear(buffer, &mut self.outstanding, pool, counts);
+            }
+            pool.free_many(&mut self.made);
             messages += single;
             count += single;
         }

@@ -213,12 +213,11 @@ impl<L: PacketLink> Dispatcher<L> {
             if !source.timer.is_due(there, self.batch_tx, now, self.flush) {
                 continue;
             }
-            let (tx, headers) = (&mut self.tx, &mut self.headers);
-            source.ring.pop_many(there, |mut buffer| {
-                headers.write(pool.memory.frame_mut(&mut buffer));
-                tx.push(buffer);
-            });
+            source.ring.pop_into(there, &mut self.tx);
             source.ring.release();
+        }
+        for buffer in &mut self.tx[before..] {
+            self.headers.write(pool.memory.frame_mut(buffer));
         }
         if self.drops > 0 {
             self.drop_some(before, pool, counts);
@@ -386,8 +385,7 @@ impl<L: PacketLink> Dispatcher<L> {
     fn take_handed(&mut self) -> usize {
         let before = self.rx.len();
         for ring in &mut self.handed {
-            let rx = &mut self.rx;
-            ring.pop_many(ARRAY.saturating_sub(rx.len()), |buffer| rx.push(buffer));
+            ring.pop_into(ARRAY.saturating_sub(self.rx.len()), &mut self.rx);
             ring.release();
         }
         self.rx.len() - before

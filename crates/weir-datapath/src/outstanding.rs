@@ -144,12 +144,13 @@ impl Outstanding {
             return is_expected;
         };
         let slot = u16::try_from(message & 0xffff).unwrap_or(u16::MAX);
-        let place = slots.all.get(usize::from(slot));
-        let is_expected = place.is_some_and(|place| {
-            place.sent != FREE && u32::from(place.uses) == message >> 16 & 0xfff
-        });
+        let Some(place) = slots.all.get_mut(usize::from(slot)) else {
+            return false;
+        };
+        let is_expected = place.sent != FREE && u32::from(place.uses) == message >> 16 & 0xfff;
         if is_expected {
-            slots.release(slot);
+            place.end();
+            slots.free.give(slot);
         }
         is_expected
     }
@@ -168,23 +169,24 @@ impl Outstanding {
             return 0;
         };
         let is_old = |slot: &Slot| slot.sent != FREE && now.saturating_sub(slot.sent) >= patience;
-        let old = slots.all.iter().zip(0..).filter(|(slot, _)| is_old(slot));
-        let old: Vec<u16> = old.map(|(_, slot)| slot).collect();
-        for slot in &old {
-            slots.release(*slot);
+        let mut given_up = 0;
+        for (place, slot) in slots.all.iter_mut().zip(0..) {
+            if is_old(place) {
+                place.end();
+                slots.free.give(slot);
+                given_up += 1;
+            }
         }
-        old.len() as u64
+        given_up
     }
 }
 
-impl Slots {
+impl Slot {
+    /// It is free for another use.
     #[inline]
-    fn release(&mut self, slot: u16) {
-        if let Some(place) = self.all.get_mut(usize::from(slot)) {
-            place.sent = FREE;
-            place.uses = (place.uses + 1) % USES;
-            self.free.give(slot);
-        }
+    fn end(&mut self) {
+        self.sent = FREE;
+        self.uses = (self.uses + 1) % USES;
     }
 }
 

@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::vec::Drain;
 
 use weir_schema::PoolPages;
 use weir_sys::SysError;
@@ -183,16 +184,21 @@ impl BufferSender {
     }
 
     /// Puts buffers in from the front of these, at most so many and as far as there is room, to be seen when
-    /// they are published; how many. The others stay in the iterator.
+    /// they are published; how many. The others stay.
     #[inline]
     pub(crate) fn push_many(
         &mut self,
-        buffers: &mut impl Iterator<Item = PacketBuffer>,
+        buffers: &mut Drain<'_, PacketBuffer>,
         most: usize,
     ) -> usize {
-        let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let mut words = buffers.map(|buffer| buffer.0);
-        self.0.push_many(&mut words, most).unwrap_or(0) as usize
+        let all = buffers.as_slice();
+        let pushed = self
+            .0
+            .push_many(&all[..most.min(all.len())], |buffer| buffer.0);
+        let pushed = pushed.unwrap_or(0) as usize;
+        // Their tokens are in the ring now.
+        buffers.take(pushed).for_each(drop);
+        pushed
     }
 
     /// How many of so many have room now.
@@ -226,6 +232,14 @@ impl BufferReceiver {
     pub(crate) fn pop_many(&mut self, most: usize, mut each: impl FnMut(PacketBuffer)) -> usize {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let popped = self.0.pop_many(most, |word| each(PacketBuffer(word)));
+        popped.unwrap_or(0) as usize
+    }
+
+    /// Takes the oldest buffers, at most so many, and appends them; how many.
+    #[inline]
+    pub(crate) fn pop_into(&mut self, most: usize, into: &mut Vec<PacketBuffer>) -> usize {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let popped = self.0.pop_into(most, into, PacketBuffer);
         popped.unwrap_or(0) as usize
     }
 
@@ -378,6 +392,16 @@ impl Pool {
         }
     }
 
+    /// Frees buffers, mostly own ones.
+    #[inline]
+    pub(crate) fn free_many(&mut self, buffers: &mut Vec<PacketBuffer>) {
+        if buffers.iter().all(|buffer| buffer.home() == self.home) {
+            self.free.append(buffers);
+        } else {
+            buffers.drain(..).for_each(|buffer| self.free(buffer));
+        }
+    }
+
     /// Shows others what was freed of theirs: at the end of a pass.
     #[inline]
     pub(crate) fn publish(&mut self) {
@@ -393,7 +417,7 @@ impl Pool {
     /// Takes back what others freed.
     pub(crate) fn collect(&mut self) {
         for way in &mut self.returns {
-            way.pop_many(usize::MAX, |buffer| self.free.push(buffer));
+            way.pop_into(usize::MAX, &mut self.free);
             way.release();
         }
     }

@@ -149,14 +149,14 @@ fn a_link_of_rings_sends_in_order_what_has_room_and_keeps_the_rest() {
         let mut held = Vec::new();
         for (far, got) in far.iter_mut().zip(got) {
             let mut came = Vec::new();
-            far.pop_many(64, |buffer| came.push(buffer));
+            far.pop_into(64, &mut came);
             far.release();
             assert_eq!(places(&pool, &came), *got);
             held.append(&mut came);
         }
         assert_eq!(link.send(&mut pool, &mut packets), left.len());
         for far in &mut far {
-            far.pop_many(64, |buffer| held.push(buffer));
+            far.pop_into(64, &mut held);
         }
         held.drain(..).for_each(|buffer| pool.free(buffer));
         assert_eq!(pool.in_use(), 0);

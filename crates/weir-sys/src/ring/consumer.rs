@@ -108,6 +108,36 @@ impl<M: RingMemory> Consumer<M> {
         most: u32,
         mut each: impl FnMut(M::Record),
     ) -> Result<u32, CorruptRing> {
+        self.pop_parts(most, |slots| {
+            slots.iter().for_each(|slot| each(M::Record::get(slot)));
+        })
+    }
+
+    /// Takes the oldest records, at most so many, and appends what becomes of each; how many. Their slots are
+    /// used again only after [`Consumer::release`].
+    ///
+    /// # Errors
+    /// [`CorruptRing`] where the producer's index cannot be.
+    #[inline]
+    pub fn pop_into<T>(
+        &mut self,
+        most: u32,
+        into: &mut Vec<T>,
+        made: impl Fn(M::Record) -> T,
+    ) -> Result<u32, CorruptRing> {
+        self.pop_parts(most, |slots| {
+            into.extend(slots.iter().map(|slot| made(M::Record::get(slot))));
+        })
+    }
+
+    /// Takes the oldest records, at most so many: their slots in two parts, of which one may be empty.
+    // By itself the compiler makes a call of it.
+    #[inline(always)]
+    fn pop_parts(
+        &mut self,
+        most: u32,
+        mut part: impl FnMut(&[<M::Record as Record>::Slot]),
+    ) -> Result<u32, CorruptRing> {
         if self.known() < most {
             self.look()?;
         }
@@ -115,11 +145,8 @@ impl<M: RingMemory> Consumer<M> {
         let at = (self.popped & self.mask) as usize;
         let (round, straight) = self.memory.slots().split_at(at);
         let first = straight.len().min(count as usize);
-        for part in [&straight[..first], &round[..count as usize - first]] {
-            for slot in part {
-                each(M::Record::get(slot));
-            }
-        }
+        part(&straight[..first]);
+        part(&round[..count as usize - first]);
         self.popped = self.popped.wrapping_add(count);
         Ok(count)
     }

@@ -52,13 +52,12 @@ fn batches_that_go_round_come_whole_and_in_order() {
     loom::model(|| {
         let (mut producer, mut consumer) = heap_ring::<u32>(2);
         let writer = thread::spawn(move || {
-            let mut records = 1..=3;
-            loop {
-                let pushed = producer.push_many(&mut records, 2).unwrap();
+            let mut records = &[1, 2, 3][..];
+            while !records.is_empty() {
+                let next = &records[..records.len().min(2)];
+                let pushed = producer.push_many(next, |record| *record).unwrap();
                 producer.publish();
-                if records.is_empty() {
-                    break;
-                }
+                records = &records[pushed as usize..];
                 if pushed == 0 {
                     thread::yield_now();
                 }

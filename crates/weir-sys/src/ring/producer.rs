@@ -122,34 +122,29 @@ impl<M: RingMemory> Producer<M> {
         Ok(true)
     }
 
-    /// Writes records from the front of these, at most so many, as far as there is room, to be seen when
-    /// they are published; how many. The others stay in the iterator.
+    /// Writes what becomes of each of these, from the front as far as there is room, to be seen when it is
+    /// published; how many.
     ///
     /// # Errors
     /// [`CorruptRing`] where the consumer's index cannot be.
     #[inline]
-    pub fn push_many(
+    pub fn push_many<T>(
         &mut self,
-        records: &mut impl Iterator<Item = M::Record>,
-        most: u32,
+        from: &[T],
+        record: impl Fn(&T) -> M::Record,
     ) -> Result<u32, CorruptRing> {
-        let room = self.room(most)? as usize;
+        let count = self.room(u32::try_from(from.len()).unwrap_or(u32::MAX))?;
         let at = (self.pushed & self.mask) as usize;
         let (round, straight) = self.memory.slots().split_at(at);
-        let mut pushed = 0;
-        for part in [straight, round] {
-            let left = part.len().min(room - pushed);
-            // The slot comes first: where none is left no record is taken.
-            for (slot, record) in part[..left].iter().zip(&mut *records) {
-                record.put(slot);
-                pushed += 1;
+        let from = &from[..count as usize];
+        let (first, second) = from.split_at(straight.len().min(from.len()));
+        for (part, slots) in [(first, straight), (second, round)] {
+            for (one, slot) in part.iter().zip(slots) {
+                record(one).put(slot);
             }
         }
-        // No more than the room, which is a u32.
-        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity")]
-        let pushed = pushed as u32;
-        self.pushed = self.pushed.wrapping_add(pushed);
-        Ok(pushed)
+        self.pushed = self.pushed.wrapping_add(count);
+        Ok(count)
     }
 
     /// Shows the consumer all that was pushed; whether there was anything new.

@@ -19,6 +19,7 @@ enum Step {
     Pop(u32),
     PushMany(u32),
     PopMany(u32),
+    PopInto(u32),
     Release,
 }
 
@@ -29,6 +30,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (1..6_u32).prop_map(Step::Pop),
         (0..12_u32).prop_map(Step::PushMany),
         (0..12_u32).prop_map(Step::PopMany),
+        (0..12_u32).prop_map(Step::PopInto),
         Just(Step::Release),
     ];
     proptest::collection::vec(step, 0..if cfg!(miri) { 20 } else { 200 })
@@ -66,13 +68,11 @@ proptest! {
                 },
                 Step::PushMany(most) => {
                     let room = capacity - hidden.len() - queue.len() - popped;
-                    let mut records = number..number + 8;
-                    let pushed = producer.push_many(&mut records, most).unwrap();
-                    prop_assert_eq!(pushed as usize, room.min(most as usize).min(8));
-                    // Those that found no room were not taken.
-                    prop_assert_eq!(records.start, number + u64::from(pushed));
-                    hidden.extend(number..records.start);
-                    number = records.start;
+                    let records: Vec<u64> = (number..number + u64::from(most)).collect();
+                    let pushed = producer.push_many(&records, |record| *record).unwrap();
+                    prop_assert_eq!(pushed as usize, room.min(most as usize));
+                    number += u64::from(pushed);
+                    hidden.extend(&records[..pushed as usize]);
                 }
                 Step::PopMany(most) => {
                     let mut got = Vec::new();
@@ -81,6 +81,14 @@ proptest! {
                     let expected: Vec<u64> = expected.collect();
                     prop_assert_eq!((count as usize, &got), (expected.len(), &expected));
                     popped += expected.len();
+                }
+                Step::PopInto(most) => {
+                    let mut got = vec![0];
+                    let count = consumer.pop_into(most, &mut got, |record| record + 1).unwrap();
+                    let expected = queue.drain(..queue.len().min(most as usize));
+                    let expected: Vec<u64> = std::iter::once(0).chain(expected.map(|r| r + 1)).collect();
+                    prop_assert_eq!((count as usize, &got), (expected.len() - 1, &expected));
+                    popped += expected.len() - 1;
                 }
                 Step::Release => {
                     prop_assert_eq!(consumer.release(), popped > 0);
