@@ -7,7 +7,8 @@
  *     raw copy CALLER ANSWERER IN_FLIGHT SECONDS
  *
  * tcp: frames of 24 bytes over loopback, one read and one write for all that is there; busy polling
- * unless told to block; replies with so many bytes behind the frame. ring: 64-byte slots in shared
+ * unless told to block; replies with so many bytes behind the frame, from one of IN_FLIGHT buffers to one of
+ * as many others, as the calls of a program have them that are under way together. ring: 64-byte slots in shared
  * memory, one ring each way. copy: 1 MiB from one of IN_FLIGHT buffers to one of as many others, by
  * the caller alone. Out: calls (copies) per second.
  */
@@ -86,10 +87,12 @@ static void write_all(int socket, const char *from, size_t bytes) {
     }
 }
 
-static void answer_tcp(int socket, size_t reply) {
+static void answer_tcp(int socket, long in_flight, size_t reply) {
     char *in = malloc(BATCH), *out = calloc(1, (BATCH / FRAME + 1) * FRAME);
-    char *payload = calloc(1, reply + 1);
-    size_t have = 0;
+    /* Written, or all of it would be one page of zeros. */
+    char *payloads = malloc((size_t)in_flight * reply + 1);
+    memset(payloads, 1, (size_t)in_flight * reply + 1);
+    size_t have = 0, next = 0;
     for (;;) {
         size_t got = read_some(socket, in + have, BATCH - have);
         have += got;
@@ -103,7 +106,8 @@ static void answer_tcp(int socket, size_t reply) {
         }
         for (size_t call = 0; reply > 0 && call < calls; call++) {
             write_all(socket, in + call * FRAME, FRAME);
-            write_all(socket, payload, reply);
+            write_all(socket, payloads + next * reply, reply);
+            next = (next + 1) % (size_t)in_flight;
         }
         memmove(in, in + calls * FRAME, have - calls * FRAME);
         have -= calls * FRAME;
@@ -111,8 +115,10 @@ static void answer_tcp(int socket, size_t reply) {
 }
 
 static double call_tcp(int socket, long in_flight, double seconds, size_t reply) {
-    size_t whole = FRAME + reply, room = reply > 0 ? whole : BATCH, have = 0;
-    char *in = malloc(room + BATCH), *out = calloc((size_t)in_flight, FRAME);
+    size_t whole = FRAME + reply, room = reply > 0 ? whole : BATCH, have = 0, next = 0;
+    size_t buffers = reply > 0 ? (size_t)in_flight : 1;
+    char *all = malloc(buffers * room), *in = all, *out = calloc((size_t)in_flight, FRAME);
+    memset(all, 2, buffers * room);
     long out_there = 0, done = 0;
     double begun = now(), end = begun + seconds, ended = begun;
     while (ended < end) {
@@ -125,6 +131,8 @@ static double call_tcp(int socket, long in_flight, double seconds, size_t reply)
         if (calls > 0) {
             memmove(in, in + calls * whole, have - calls * whole);
             have -= calls * whole;
+            next = (next + 1) % buffers;
+            in = all + next * room;
             out_there -= (long)calls;
             done += (long)calls;
             ended = now();
@@ -257,7 +265,7 @@ int main(int count, char **words) {
         pin(answerer);
         if (is_tcp) {
             close(ends[0]);
-            answer_tcp(ends[1], reply);
+            answer_tcp(ends[1], in_flight, reply);
         }
         answer_ring(&rings[0], &rings[1]);
     }
