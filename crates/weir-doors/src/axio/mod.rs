@@ -7,8 +7,10 @@
 mod backend;
 mod config;
 mod flags;
+mod handlers;
 mod keys;
 mod line_rate_table;
+mod lone_stage;
 mod look;
 pub mod output;
 mod peer_file;
@@ -174,7 +176,8 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         return no_file(is_tool);
     };
     let (config, wrong) = configuration(&given, &name, &text)?;
-    let role = if only_looks {
+    let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, &given, &config)?;
+    let role = if only_looks || stage.is_some() {
         // What is only looked at needs none.
         Ok(AxioRole::Loopback)
     } else {
@@ -211,6 +214,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         asked.work.dropped_per_million = per_million(percent)?;
     }
     server::limit(&given, &mut asked.work)?;
+    asked.work.only_stage = stage;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
@@ -285,6 +289,7 @@ fn notes_of_run(
     }
     let mut notes = found.warnings;
     notes.extend(notes_of(asked_look));
+    notes.extend(lone_stage::note(&asked.work));
     if given.has("both") && given.is("format", "json") {
         notes.push("--both: without effect: the JSON has both sides".to_owned());
     }
