@@ -461,11 +461,6 @@ impl<W: MessageWork> Application<W> {
         }
     }
 
-    /// Whether no message waits to be taken.
-    pub(crate) fn has_nothing(&mut self) -> bool {
-        self.whole.is_empty() && self.rx.look() == 0
-    }
-
     /// The common beginning and end are at these ticks.
     pub(crate) fn begin(&mut self, began: u64, until: u64) {
         if let Some(pace) = &mut self.pace {

@@ -187,24 +187,7 @@ impl<W: MessageWork> OneStage<W> {
             }
             Arrangement::HandingOut(dispatcher, ends) => {
                 dispatcher.link_mut().packets.append(packets);
-                let mut unseen = ThreadCounts::default();
-                loop {
-                    let now = clock.now().0;
-                    let mut steps = StepClock::<true>::new(clock, now);
-                    let came = dispatcher.receive(pool, now, &mut steps, counts);
-                    if came == 0 {
-                        break;
-                    }
-                    moved += came;
-                    for end in &mut *ends {
-                        end.pop_many(usize::MAX, |buffer| packets.push(buffer));
-                        end.release();
-                    }
-                }
-                // What a packet handler sends back.
-                let mut untimed = StepClock::<false>::new(clock, now);
-                dispatcher.transmit(pool, now, &mut untimed, &mut unseen);
-                packets.append(&mut dispatcher.link_mut().packets);
+                moved = hand_out_all(dispatcher, ends, (pool, packets), clock, counts);
             }
             Arrangement::Sending(link, far) => {
                 moved = send_all(link, (pool, packets), self.batch_tx, clock, counts);
@@ -323,6 +306,35 @@ impl<W: MessageWork> LoneApplication<W> {
             }
         }
         moved
+    }
+}
+
+/// Has a dispatcher hand out all that lies in its link; packets that it took.
+fn hand_out_all(
+    dispatcher: &mut Dispatcher<Nowhere>,
+    ends: &mut [BufferReceiver],
+    (pool, packets): (&mut Pool, &mut Vec<PacketBuffer>),
+    clock: Clock,
+    counts: &mut ThreadCounts,
+) -> usize {
+    let mut moved = 0;
+    loop {
+        let now = clock.now().0;
+        let mut steps = StepClock::<true>::new(clock, now);
+        let came = dispatcher.receive(pool, now, &mut steps, counts);
+        if came == 0 {
+            // What a packet handler sends back.
+            let mut untimed = StepClock::<false>::new(clock, now);
+            let mut unseen = ThreadCounts::default();
+            dispatcher.transmit(pool, now, &mut untimed, &mut unseen);
+            packets.append(&mut dispatcher.link_mut().packets);
+            return moved;
+        }
+        moved += came;
+        for end in &mut *ends {
+            end.pop_many(usize::MAX, |buffer| packets.push(buffer));
+            end.release();
+        }
     }
 }
 

@@ -190,7 +190,7 @@ fn the_smallest_request_of_packed_text_is_sound_and_holds_some() {
     let mut server: Inflate = bench.handler();
     let request = bench.request(&mut client);
     assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
-    request
-        .into_iter()
-        .for_each(|buffer| bench.pool.free(buffer));
+    for buffer in request {
+        bench.pool.free(buffer);
+    }
 }

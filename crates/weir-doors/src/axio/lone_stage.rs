@@ -2,7 +2,7 @@
 //!
 //! In: words, a configuration; an iteration of a result. Out: a plan's stage; refusals; text.
 
-use weir_schema::{PacketPathWorkload, PathIteration, PathStage};
+use weir_schema::{PacketPathOutcome, PacketPathWorkload, PathIteration, PathStage};
 
 use super::config::AxioConfig;
 use super::output::{dashes, header, quotient};
@@ -113,10 +113,26 @@ pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
     out + &dashes() + "\n"
 }
 
-/// What stands after the tables of a stage alone.
-pub(super) fn ending(packets: u64, busy_ns: u64) -> String {
+/// What stands after the tables of a stage alone; nothing of another run.
+pub(super) fn ending(done: &PacketPathOutcome) -> String {
+    let Some(stage) = done.only_stage else {
+        return String::new();
+    };
+    let threads = || done.iterations.iter().flat_map(|one| &one.threads);
+    let packets: u64 = threads().map(|one| one.stage(stage).timed_packets).sum();
+    let busy = threads().map(|one| one.stage(stage).busy_ns.0).sum();
     format!(
         "packets of the stage alone: {packets} in {:.3} s of its own time\n",
-        quotient(busy_ns, 1_000_000_000)
+        quotient(busy, 1_000_000_000)
     )
+}
+
+/// What was timed: passes, or the calls of a stage alone.
+pub(super) fn timing(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
+    match work.timed_pass {
+        0 => "off".to_owned(),
+        1 if done.only_stage.is_some() => "every call".to_owned(),
+        1 => "every pass".to_owned(),
+        n => format!("one pass of {n}"),
+    }
 }

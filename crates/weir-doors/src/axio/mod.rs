@@ -210,11 +210,8 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if only_looks {
         return look(&asked_look);
     }
-    if let Some(percent) = given.text("inject-loss") {
-        asked.work.dropped_per_million = per_million(percent)?;
-    }
-    server::limit(&given, &mut asked.work)?;
     asked.work.only_stage = stage;
+    make_trouble(&given, &mut asked.work)?;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
@@ -433,6 +430,14 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     refused.map_or(Ok(()), |(flag, why)| {
         Err(Refusal::usage(format!("{}: {why}", flag.spelling())))
     })
+}
+
+/// What flags have go wrong on purpose.
+fn make_trouble(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
+    if let Some(percent) = given.text("inject-loss") {
+        work.dropped_per_million = per_million(percent)?;
+    }
+    server::limit(given, work)
 }
 
 /// A share of a hundred as one of a million.

@@ -362,11 +362,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     if let Some(drops) = link_drops.reduce(|sum, one| sum + one) {
         push!(out, "packets that the kernel had no room for: {drops}\n");
     }
-    if let Some(stage) = done.only_stage {
-        let figures = || threads.iter().map(|one| one.stage(stage));
-        let busy = figures().map(|one| one.busy_ns.0).sum();
-        out += &lone_stage::ending(figures().map(|one| one.timed_packets).sum(), busy);
-    }
+    out += &lone_stage::ending(done);
     let sink_drops = both(|one| one.sink_drops);
     if work.sink_packets_per_s > 0 {
         push!(out, "packets that the sink did not take: {sink_drops}\n");
@@ -389,12 +385,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
         };
         push!(out, "pages of pools: {pages}\n");
     }
-    let timing = match work.timed_pass {
-        0 => "off".to_owned(),
-        1 if done.only_stage.is_some() => "every call".to_owned(),
-        1 => "every pass".to_owned(),
-        n => format!("one pass of {n}"),
-    };
+    let timing = lone_stage::timing(done, work);
     let idle = format!("{:?}", done.idle).to_ascii_lowercase();
     push!(
         out,
