@@ -133,6 +133,18 @@ const WRONG_LINES: &[(&str, &str)] = &[
         "`3-1`: expected numbers from 0 to 15",
     ),
     (
+        "workload : 1 : TxNIC : 0 : 0,1,0 : 0",
+        "c.conf:1: workload: `0,1,0`: 0 is there twice",
+    ),
+    (
+        "workload : 1 : TxNIC : 2,2 : 0 : 0",
+        "c.conf:1: workload: `2,2`: 2 is there twice",
+    ),
+    (
+        "msg_handler : FileDecompress\nreq_size : 22",
+        "c.conf:2: req_size: `22`: 22 B has room for 6 bytes of payload; inflated data needs 15, a message of 31 B",
+    ),
+    (
         "workload : 16 : TxNIC : 0 : 0 : 0",
         "its number is not from 0 to 15",
     ),

@@ -20,7 +20,7 @@
 //! | 4, 5, 13 diagnosis and host facts; 18 tuning | the tests of `weir diagnose`, `weir monitor`, `weir tune` |
 //! | 14 to 16 rates, searches, mixes | the tests of traffic |
 //!
-//! What a pool does that runs out is in `pools`, what becomes of a side whose other side is in trouble in
+//! A stage alone is in `one_stage`. What a pool does that runs out is in `pools`, what becomes of a side whose other side is in trouble in
 //! `troubled_peers`.
 #![allow(
     clippy::unwrap_used,
@@ -33,6 +33,7 @@ mod backends;
 mod bad_input;
 mod configuration;
 mod dpdk;
+mod one_stage;
 mod pools;
 mod searches;
 #[path = "../stage/mod.rs"]

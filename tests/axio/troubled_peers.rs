@@ -121,19 +121,33 @@ fn a_port_of_management_that_somebody_has_is_refused_with_the_key_to_change() {
 }
 
 #[test]
-fn a_client_hears_why_its_server_cannot_run() {
+fn a_side_without_the_pages_that_it_asks_for_says_so_before_it_waits() {
     let stage = stage();
     let free = "/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages";
     if std::fs::read_to_string(free).is_ok_and(|free| free.trim() != "0") {
-        skip("a client hears why its server cannot run", "it can here");
+        skip("a side without its pages says so", "it has them here");
         return;
     }
-    let server = Running::start(side(&stage, "--server", 44, &["hugepages=1G"]));
-    let client = side_said(&stage, "--client", 44, &[]).code(1);
-    let server = server.end().code(3);
-    server.err("pages");
-    let client = client.err(" cannot run: ").err("pages");
-    assert!(!client.out.contains("lost"), "{client}");
+    for role in ["--server", "--client"] {
+        let said = side_said(&stage, role, 44, &["hugepages=1G"]).code(3);
+        said.err("pages");
+    }
+}
+
+#[test]
+fn a_server_whose_client_shows_no_sign_of_life_does_not_wait_for_its_end() {
+    let stage = stage();
+    let sets = ["duration=300", "iteration=1", "stall_timeout=3"];
+    let server = Running::start(side(&stage, "--server", 49, &sets));
+    let client = Running::start(side(&stage, "--client", 49, &sets));
+    until_it_works(&client);
+    client.signal(Signal::STOP);
+    let server = server.end().code(1);
+    client.signal(Signal::KILL);
+    client.end();
+    server
+        .out("End-to-end")
+        .err("shows no sign of life for 3.00 s: it hangs, or is stopped");
 }
 
 #[test]

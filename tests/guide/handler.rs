@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stdout;
+use crate::{shell_fails, stdout};
 
 pub(crate) const PAGE: &str = "writing-a-handler.md";
 
@@ -14,6 +14,8 @@ pub(crate) fn check(said: &[String]) {
         said.iter().any(|text| text.contains("pool in use 0")),
         "{said:?}"
     );
+    let refused = shell_fails("target/debug/weir axio --example scan --set msg_handler=reverse");
+    assert!(refused.contains("FileDecompress, Reverse)"), "{refused}");
     let [lost, answered] = counted("--set msg_handler=Reverse");
     assert!(lost == 0 && answered > 0, "{lost} {answered}");
     // A tenth is freed; what is given up while a busy machine does other things is lost too.

@@ -166,6 +166,17 @@ fn stdout(line: &str) -> String {
     String::from_utf8(shell(line).stdout).unwrap()
 }
 
+/// What a command line says that is refused.
+fn shell_fails(line: &str) -> String {
+    let command = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(copy())
+        .output();
+    let output = command.unwrap();
+    assert!(!output.status.success(), "{line}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
 /// The steps of a page, applied to the files; what it runs.
 fn follow(tree: &mut Tree, page: &str) -> Vec<String> {
     let page = fs::read_to_string(root().join("docs/book/src").join(page)).unwrap();

@@ -446,6 +446,11 @@ impl<L: PacketLink> Dispatcher<L> {
         handed
     }
 
+    /// Its link.
+    pub(crate) fn link_mut(&mut self) -> &mut L {
+        &mut self.link
+    }
+
     /// Packets that the link had no room for, since the beginning.
     pub(crate) fn link_drops(&self) -> Option<u64> {
         self.link.dropped()

@@ -4,8 +4,8 @@
 //! In: a job of the plan. Out: what each stage of each thread did, per stretch of time. A thread owns
 //! everything it touches: its stages, its counters, its pool; packets travel as numbers of buffers
 //! through rings with one producer and one consumer. A link is one file with a `link::PacketLink`, a
-//! message handler one with a `handler::MessageWork` and its line of `handler/mod.rs`, a packet handler one with
-//! a `packet_handler::PacketWork` and its line of `packet_handler/mod.rs`.
+//! message handler one with a `handler::MessageWork`, a packet handler one with a `packet_handler::PacketWork`, and
+//! each has a line in `weir-schema`'s list.
 #![deny(unsafe_code)]
 
 mod application;
@@ -20,6 +20,7 @@ mod frame;
 mod handler;
 mod link;
 mod message_form;
+mod one_stage;
 mod outstanding;
 mod pace;
 mod packet_handler;

@@ -63,6 +63,9 @@ struct PathTimes {
     catch_up: u64,
     /// Between looks at the other side.
     hearing: u64,
+    /// Between signs of life of a client, and how long its server waits for one.
+    alive: u64,
+    silence: u64,
 }
 
 impl PathTimes {
@@ -82,6 +85,8 @@ impl PathTimes {
             },
             catch_up: (whole / 100).max(ticks(SHORT_DELAY)),
             hearing: ticks(Nanos(5_000_000)),
+            alive: ticks(other_side::ALIVE),
+            silence: ticks(work.stall_timeout_ns.max(other_side::LEAST_SILENCE)),
         }
     }
 }
@@ -106,6 +111,8 @@ pub(crate) struct Pipeline<'a, W, L> {
     link_drops: u64,
     /// The tick of the next look at the other side.
     next_hearing: u64,
+    /// When the other side was last heard, or was said that this one goes on.
+    last_sign: u64,
     /// The iteration under way, and when it began.
     iteration: u32,
     since: u64,
@@ -141,6 +148,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             intended: 0,
             link_drops: 0,
             next_hearing: 0,
+            last_sign: 0,
             iteration: 0,
             since: 0,
             is_making: true,
@@ -156,6 +164,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         worker.begin_elsewhere(Tick(began));
         self.since = began;
         self.progress = (0, began);
+        self.last_sign = began;
         if let Some(part) = &mut self.parts.application {
             // What is due at the end itself is due too late.
             part.begin(began, began.saturating_add(self.times.whole) - 1);

@@ -16,7 +16,7 @@ use weir_schema::{Failure, PacketPathWorkload, PathIteration, PathSide};
 use weir_sys::Signals;
 
 /// The form of frames and lines.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// How long a client calls.
 const CALLING: Duration = Duration::from_secs(30);
 /// Between calls, and between looks whether one has come.
@@ -45,6 +45,8 @@ pub(crate) enum PeerLine {
     Prepared,
     /// Its threads wait for the beginning.
     Ready,
+    /// It goes on: a client says so now and then, as a server may have nothing else to know that by.
+    Alive,
     /// Its threads make no packets any more.
     End,
     /// What the server counted.

@@ -10,22 +10,25 @@ use weir_run::{
     WorkerLive, failure,
 };
 use weir_schema::{
-    Failure, IdlePolicy, Job, LoopOutcome, MessageHandler, Outcome, PacketPathOutcome,
-    PacketPathWorkload, PathSide, PoolPages, Warning, Workload,
+    Failure, IdlePolicy, Job, LoopOutcome, Outcome, PacketPathOutcome, PacketPathWorkload,
+    PathSide, PoolPages, Warning, Workload,
 };
 use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
 
+use self::alone::LoneStageJob;
 use self::cpu_choice::CpuChoice;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
-use crate::handler::{HandlerStart, MessageWork, packed_text, with_handler};
+use crate::handler::{HandlerCall, HandlerStart, MessageWork, with_handler};
 use crate::link::{LinkChoice, OpenedLinks};
 use crate::path_thread::{PathThreadParts, Pipeline};
 use crate::peer::{Hello, OwnSide, Peer, listen};
+use crate::pool::{Pool, pools};
 use crate::shared::PathShared;
 use crate::wiring::{ThreadWiring, wire};
 
+mod alone;
 mod check;
 mod cpu_choice;
 
@@ -60,7 +63,10 @@ impl Runner for PacketPathRunner {
         if let Some(failure) = check::job(context.job, work).into_iter().next() {
             return Err(failure);
         }
-        Ok(PreparedJob::Workers(Arc::new(PathJob::new(work, context)?)))
+        Ok(PreparedJob::Workers(match work.only_stage {
+            Some(stage) => Arc::new(LoneStageJob::new(work, stage, context)?),
+            None => Arc::new(PathJob::new(work, context)?),
+        }))
     }
 }
 
@@ -86,12 +92,13 @@ impl PathJob {
         let mut choice = LinkChoice::of(&context.job.engine)?;
         // What this side lacks is known before it waits for the other.
         let links = choice.open(work)?;
+        let pools = path_pools(work, work.thread_count())?;
         let Some((work, hello, mut peer)) = meet(work, &choice, context)? else {
-            return Self::wired(work.clone(), (&choice, links), context, false);
+            return Self::wired(work.clone(), (&choice, links), pools, (context, false));
         };
         choice.learn(&hello.work);
         let signals = context.signals;
-        let own = Self::wired(work, (&choice, links), context, true);
+        let own = Self::wired(work, (&choice, links), pools, (context, true));
         let own = peer.prepare_both(own, signals)?;
         *locked(&own.peer) = Some(peer);
         Ok(own)
@@ -101,21 +108,15 @@ impl PathJob {
     fn wired(
         work: PacketPathWorkload,
         (choice, links): (&LinkChoice, OpenedLinks),
-        context: &JobContext<'_>,
-        has_peer: bool,
+        (pools, pool_pages): (Vec<Pool>, PoolPages),
+        (context, has_peer): (&JobContext<'_>, bool),
     ) -> Result<Self, Failure> {
         let links = links.complete(&work, choice)?;
-        let (wired, pool_pages) = wire(&work, links, context.seed)?;
+        let wired = wire(&work, links, pools, context.seed);
         let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
-        let content = if work.handler == MessageHandler::Inflate && !work.echoes() {
-            let packets = u64::from(work.packets(work.request_bytes));
-            let room = work.request_bytes.0.saturating_sub(16 * packets);
-            packed_text(usize::try_from(room).unwrap_or(0))
-        } else {
-            Vec::new()
-        };
+        let content = request_content(&work);
         let cpus = CpuChoice::of(&context.job.placement, work.side, wired.len())?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         // A lone server waits for one word of the client, where it has one.
@@ -189,6 +190,15 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The pools of so many threads, and what they are made of.
+///
+/// # Errors
+/// Pages that cannot be had.
+fn path_pools(work: &PacketPathWorkload, threads: u32) -> Result<(Vec<Pool>, PoolPages), Failure> {
+    let made = pools(threads, work.pool_buffers, work.pool_pages);
+    made.map_err(|why| failure("missing", None, why.to_string()))
+}
+
 /// Meets the other side, where it is a run of its own; the work, with what that says of itself.
 fn meet(
     work: &PacketPathWorkload,
@@ -242,10 +252,8 @@ impl Prepared for PathJob {
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
         let index = worker.clone as usize;
-        if let Some(cpu) = self.cpus.as_ref().and_then(|cpus| cpus.get(index)) {
-            let only: CpuList = [*cpu].into_iter().collect();
-            pin::set_affinity(&only).map_err(|why| failure("placement", None, why.to_string()))?;
-        }
+        let cpu = self.cpus.as_ref().and_then(|cpus| cpus.get(index));
+        pin_to(cpu.copied())?;
         let wiring = self.threads.get(index).and_then(|one| locked(one).take());
         let Some(wiring) = wiring else {
             return Err(failure(
@@ -254,8 +262,12 @@ impl Prepared for PathJob {
                 "the job has more workers than threads",
             ));
         };
-        let run = PathCall { job: self, wiring };
-        with_handler!(self.work.handler, call(run, worker))
+        let call = PathCall {
+            job: self,
+            wiring,
+            worker,
+        };
+        with_handler(self.work.handler, call)
     }
 
     fn outcome(&self, done: LoopOutcome, _: &[&WorkerLive]) -> Outcome {
@@ -267,6 +279,7 @@ impl Prepared for PathJob {
             clock_read_ns,
             idle: self.idle,
             pool_pages: Some(self.pool_pages),
+            only_stage: None,
         }))
     }
 
@@ -276,14 +289,44 @@ impl Prepared for PathJob {
 }
 
 /// A thread's part, before its handler is known.
-struct PathCall<'a> {
+struct PathCall<'a, 'b> {
     job: &'a PathJob,
     wiring: ThreadWiring,
+    worker: &'a mut WorkerContext<'b>,
 }
 
-fn call<W: MessageWork>(
-    run: PathCall<'_>,
-    worker: &mut WorkerContext<'_>,
-) -> Result<LoopStop, Failure> {
-    run.job.run::<W>(run.wiring, worker)
+impl HandlerCall for PathCall<'_, '_> {
+    type Output = Result<LoopStop, Failure>;
+
+    fn call<W: MessageWork>(self) -> Self::Output {
+        self.job.run::<W>(self.wiring, self.worker)
+    }
+}
+
+/// What requests hold, where that is made once.
+fn request_content(work: &PacketPathWorkload) -> Vec<u8> {
+    if work.echoes() {
+        return Vec::new();
+    }
+    with_handler(work.handler, ContentCall(work))
+}
+
+/// The thread runs on this CPU alone, where there is one for it.
+fn pin_to(cpu: Option<u32>) -> Result<(), Failure> {
+    let Some(cpu) = cpu else {
+        return Ok(());
+    };
+    let only: CpuList = [cpu].into_iter().collect();
+    pin::set_affinity(&only).map_err(|why| failure("placement", None, why.to_string()))
+}
+
+/// Has a handler make what its requests hold.
+struct ContentCall<'a>(&'a PacketPathWorkload);
+
+impl HandlerCall for ContentCall<'_> {
+    type Output = Vec<u8>;
+
+    fn call<W: MessageWork>(self) -> Vec<u8> {
+        W::content(self.0)
+    }
 }

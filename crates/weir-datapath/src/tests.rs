@@ -60,9 +60,8 @@ fn threads_of_a_group_share_a_dispatcher_and_do_each_stage_once() {
         pool_buffers: 64,
         ..PacketPathWorkload::default()
     };
-    let all = wire(&work, <[SideLinks<AnyLink>; 2]>::default(), 1)
-        .unwrap()
-        .0;
+    let links = <[SideLinks<AnyLink>; 2]>::default();
+    let all = wire(&work, links, plain_pools(6, 64), 1);
     let of = |side| all.iter().filter(move |one| one.side == side);
     for side in [PathSide::Client, PathSide::Server] {
         let numbers: Vec<u8> = of(side).map(|one| one.thread).collect();

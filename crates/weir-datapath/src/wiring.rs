@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use weir_run::failure;
-use weir_schema::{Failure, PacketPathWorkload, PacketStream, PathSide, PathStage, PoolPages};
+use weir_schema::{PacketPathWorkload, PacketStream, PathSide, PathStage};
 
 use crate::application::ApplicationParts;
 use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
 use crate::flush::FlushTimer;
 use crate::link::{AnyLink, RingLink, RingLinkParts};
-use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring, pools};
+use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring};
 
 /// The links of a side's dispatchers, by their numbers.
 pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
@@ -35,20 +34,15 @@ struct LinkEnds {
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
-/// What each thread of the run's sides owns, clients first, each side by number; what its pools are made
-/// of.
-///
-/// # Errors
-/// Pages that cannot be had.
+/// What each thread of the run's sides owns, clients first, each side by number; a pool for each.
 pub(crate) fn wire(
     work: &PacketPathWorkload,
     mut opened: [SideLinks<AnyLink>; 2],
+    pools: Vec<Pool>,
     seed: u64,
-) -> Result<(Vec<ThreadWiring>, PoolPages), Failure> {
+) -> Vec<ThreadWiring> {
     let threads = work.threads();
-    let (threads_pools, pages) = pools(work.thread_count(), work.pool_buffers, work.pool_pages)
-        .map_err(|why| failure("missing", None, why.to_string()))?;
-    let mut pools = threads_pools.into_iter();
+    let mut pools = pools.into_iter();
     let mut links = links(work);
     let mut all = Vec::new();
     for &side in work.sides() {
@@ -69,7 +63,7 @@ pub(crate) fn wire(
             });
         }
     }
-    Ok((all, pages))
+    all
 }
 
 fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {

@@ -35,6 +35,7 @@ mod outcome;
 mod packet_path;
 mod packet_path_result;
 mod pair_matrix;
+mod path_handlers;
 mod plan;
 mod prune;
 mod rates;
@@ -101,14 +102,14 @@ pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
 pub use packet_path::{
-    IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES,
-    PACKET_PATH_KINDS, PacketHandler, PacketPathWorkload, PacketStream, PathGroup, PathStage,
-    PoolPages, StageBatches,
+    IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PACKET_PATH_KINDS,
+    PacketPathWorkload, PacketStream, PathGroup, PathStage, PoolPages, StageBatches,
 };
 pub use packet_path_result::{
     PacketPathOutcome, PathIteration, PathSide, PathThread, RequestSizeCount, StageFigures,
 };
 pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
+pub use path_handlers::{HandlerFacts, MessageHandler, PacketHandler};
 pub use plan::{
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
     Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,

@@ -58,7 +58,9 @@ pub(crate) fn rpc_metrics(done: &RpcOutcome) -> Vec<Metric> {
 pub(crate) fn packet_path_metrics(done: &PacketPathOutcome) -> Vec<Metric> {
     let packets = done.packets_per_s();
     let packets = packets.map(|rate| Metric::high("packet rate", "packets/s", rate));
-    let per_core = done.packets_per_s().zip(cpus_used(&done.workers));
+    // What is around a stage alone uses the CPU too.
+    let per_core = done.packets_per_s().filter(|_| done.only_stage.is_none());
+    let per_core = per_core.zip(cpus_used(&done.workers));
     let per_core =
         per_core.map(|(rate, cpus)| Metric::high("packet rate per core", "packets/s", rate / cpus));
     let mut all: Vec<Metric> = packets.into_iter().chain(per_core).collect();

@@ -10,6 +10,7 @@ use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::kind::{KindInfo, Moves};
 use crate::packet_path_result::PathSide;
+use crate::path_handlers::{MessageHandler, PacketHandler};
 use crate::workload::WorkloadFacts;
 
 /// The kinds of a packet path: messages that were answered.
@@ -30,6 +31,9 @@ pub struct PacketPathWorkload {
     /// Which side this run is; without it, both.
     #[serde(default)]
     pub side: Option<PathSide>,
+    /// This stage alone is measured, on one thread, with what it takes from and gives to done in its stead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_stage: Option<PathStage>,
     /// Streams of messages; every thread of a side is in one of them.
     pub streams: Vec<PacketStream>,
     /// What a server does with a message.
@@ -127,7 +131,7 @@ impl WorkloadFacts for PacketPathWorkload {
         format!(
             "packets of {} to {}",
             Bytes(u64::from(self.frame_bytes(self.request_bytes))),
-            self.handler.name()
+            self.handler.facts().title
         )
     }
 
@@ -141,6 +145,7 @@ impl Default for PacketPathWorkload {
     fn default() -> Self {
         Self {
             side: None,
+            only_stage: None,
             streams: vec![PacketStream::default()],
             handler: MessageHandler::Same,
             packet_handler: PacketHandler::None,
@@ -203,8 +208,47 @@ impl PacketPathWorkload {
 
     /// Whether the server can do with requests of any size.
     pub fn takes_any_size(&self) -> bool {
-        use MessageHandler::{Discard, Fill, Same, Touch};
-        self.echoes() || matches!(self.handler, Discard | Fill | Same | Touch)
+        self.echoes() || self.handler.facts().takes_any_size
+    }
+
+    /// Messages that have less room than the handler needs: the field of each, and what is wrong with it.
+    pub fn short_messages(&self) -> Vec<(&'static str, String)> {
+        let facts = self.handler.facts();
+        let sizes = [
+            ("request_bytes", self.request_bytes, facts.least_request),
+            (
+                "response_bytes",
+                self.whole_response(),
+                facts.least_response,
+            ),
+        ];
+        let short = |(field, message, least): (&'static str, Bytes, Bytes)| {
+            let room = message.0.saturating_sub(self.header_bytes(message));
+            let why = format!(
+                "{message} has room for {room} bytes of payload; {} needs {}, a message of {}",
+                facts.title,
+                least.0,
+                self.least_message(least)
+            );
+            (room < least.0 && !self.echoes()).then_some((field, why))
+        };
+        sizes.into_iter().filter_map(short).collect()
+    }
+
+    /// Headers in all packets of a message.
+    fn header_bytes(&self, message: Bytes) -> u64 {
+        u64::from(MESSAGE_HEADER_BYTES) * u64::from(self.packets(message))
+    }
+
+    /// The smallest message with so much payload.
+    fn least_message(&self, payload: Bytes) -> Bytes {
+        let whole = |message| Bytes(payload.0 + self.header_bytes(message));
+        let mut message = whole(payload);
+        // A header more may need a packet more, which has a header too.
+        while whole(message) > message && self.part_bytes() > MESSAGE_HEADER_BYTES {
+            message = whole(message);
+        }
+        message
     }
 
     /// Sizes that requests have, each once, in the order in which they first come.
@@ -248,6 +292,9 @@ impl PacketPathWorkload {
 
     /// Threads of this run.
     pub fn thread_count(&self) -> u32 {
+        if self.only_stage.is_some() {
+            return 1;
+        }
         u32::try_from(self.threads().len() * self.sides().len()).unwrap_or(u32::MAX)
     }
 
@@ -262,7 +309,7 @@ impl PacketPathWorkload {
 
     /// Whether clients hear of their messages again.
     pub fn is_answered(&self) -> bool {
-        self.echoes() || self.handler != MessageHandler::Discard
+        self.echoes() || self.handler.facts().is_answered
     }
 
     /// Whether dispatchers of the server send every packet back themselves.
@@ -362,55 +409,6 @@ impl Default for StageBatches {
             link_rx: 32,
         }
     }
-}
-
-/// What a server does with a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageHandler {
-    /// Frees it and answers nothing.
-    Discard,
-    /// Reads it and answers with a filled message.
-    Fill,
-    /// Reads it and answers with its payload.
-    Same,
-    /// Reads it, writes all over a region of memory, and answers with its payload.
-    Touch,
-    /// Copies it into slots of the region.
-    FileWrite,
-    /// Answers with pieces of the region.
-    FileRead,
-    /// Puts a value into a map, or answers with it.
-    KeyValue,
-    /// Inflates it, and checks length and checksum of what comes out.
-    Inflate,
-}
-
-impl MessageHandler {
-    /// In a title.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Discard => "a sink",
-            Self::Fill => "short answers",
-            Self::Same => "answers of the same",
-            Self::Touch => "touched memory",
-            Self::FileWrite => "written slots",
-            Self::FileRead => "read slots",
-            Self::KeyValue => "a map of keys",
-            Self::Inflate => "inflated data",
-        }
-    }
-}
-
-/// What the dispatchers of a server do with packets that come, before threads get them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PacketHandler {
-    /// Nothing.
-    #[default]
-    None,
-    /// They send every packet back.
-    Echo,
 }
 
 /// Pages that the pools of buffers are made of.

@@ -9,6 +9,7 @@ use weir_stats::Histogram;
 use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::outcome::LoopOutcome;
+use crate::packet_path::PathStage;
 
 /// What a packet path did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,9 @@ pub struct PacketPathOutcome {
     /// The pages that the pools were made of.
     #[serde(default)]
     pub pool_pages: Option<crate::packet_path::PoolPages>,
+    /// The stage that was alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_stage: Option<PathStage>,
 }
 
 /// One stretch of time.
@@ -189,6 +193,18 @@ impl StageFigures {
 }
 
 impl PathThread {
+    /// A stage of it, by its word in plans.
+    pub fn stage(&self, stage: PathStage) -> &StageFigures {
+        match stage {
+            PathStage::ApplicationTx => &self.application_tx,
+            PathStage::ApplicationRx => &self.application_rx,
+            PathStage::DispatchTx => &self.dispatch_tx,
+            PathStage::DispatchRx => &self.dispatch_rx,
+            PathStage::LinkTx => &self.link_tx,
+            PathStage::LinkRx => &self.link_rx,
+        }
+    }
+
     /// A stage of it.
     pub fn stages(&self) -> [(&'static str, &StageFigures); 6] {
         [
@@ -210,8 +226,15 @@ impl PacketPathOutcome {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Packets per second that came to dispatchers of the client, over all iterations.
+    /// Packets per second that came to dispatchers of the client, over all iterations; of a stage alone those that
+    /// it would move if it did nothing else.
     pub fn packets_per_s(&self) -> Option<f64> {
+        if let Some(stage) = self.only_stage {
+            let threads = || self.iterations.iter().flat_map(|one| &one.threads);
+            let packets = threads().map(|one| one.stage(stage).timed_packets).sum();
+            let busy: u64 = threads().map(|one| one.stage(stage).busy_ns.0).sum();
+            return (busy > 0).then(|| ratio(packets, busy) * 1e9);
+        }
         let rates = self.iterations.iter().map(|one| {
             let clients = one.threads.iter().filter(|t| t.side == PathSide::Client);
             let of = |thread: &PathThread| thread.dispatch_rx.million_per_s(thread.span_ns) * 1e6;

@@ -8,7 +8,8 @@ use weir_sys::clock::Clock;
 
 use super::*;
 use crate::application::{Application, ApplicationParts};
-use crate::handler::{HandlerStart, MessageWork, Same};
+use crate::handler::plain::Same;
+use crate::handler::{HandlerStart, MessageWork};
 use crate::pool::{buffer_ring, plain_pools};
 
 /// What comes is given, and room for what is sent back.

@@ -6,6 +6,8 @@
 
 use flate2::{Compress, Compression, Crc, Decompress, FlushCompress, FlushDecompress, Status};
 
+use weir_schema::{MESSAGE_HEADER_BYTES, PacketPathWorkload};
+
 use super::{HandlerStart, MessageWork, Request, Verdict, payload_of};
 use crate::frame::fill;
 use crate::pool::{PacketBuffer, PacketMemory};
@@ -26,6 +28,13 @@ pub(crate) struct Inflate {
 }
 
 impl MessageWork for Inflate {
+    fn content(work: &PacketPathWorkload) -> Vec<u8> {
+        let packets = u64::from(work.packets(work.request_bytes));
+        let headers = u64::from(MESSAGE_HEADER_BYTES) * packets;
+        let room = work.request_bytes.0.saturating_sub(headers);
+        packed_text(usize::try_from(room).unwrap_or(0))
+    }
+
     fn new(start: &HandlerStart<'_>) -> Self {
         let message = usize::try_from(start.work.request_bytes.0).unwrap_or(0);
         Self {
@@ -97,7 +106,7 @@ fn word(head: &[u8], at: usize) -> u32 {
 }
 
 /// Text of a language of its own, packed with its head, in no more than so many bytes.
-pub(crate) fn packed_text(bytes: usize) -> Vec<u8> {
+pub(super) fn packed_text(bytes: usize) -> Vec<u8> {
     let room = bytes.saturating_sub(HEAD);
     let mut length = room.saturating_mul(3);
     let text = text(length);

@@ -1,27 +1,20 @@
 //! Message handlers: what a server does with a message and puts into its answer, and what a client puts
 //! into a request.
 //!
-//! A handler is a file with a [`MessageWork`] and a line in [`with_handler!`]; it is compiled into a loop
-//! of its own. In: the packets of a message. Out: payloads. Not here: headers, buffers, when it is
-//! called.
+//! A handler is a file with a [`MessageWork`] and a line in `message_handlers!` of `weir-schema`; it is compiled
+//! into a loop of its own. In: the packets of a message. Out: payloads. Not here: headers, buffers, when it
+//! is called.
 
 mod file_read;
 mod file_write;
 mod inflate;
 mod key_value;
-mod plain;
+pub(crate) mod plain;
 mod touch;
-
-pub(crate) use file_read::FileRead;
-pub(crate) use file_write::FileWrite;
-pub(crate) use inflate::{Inflate, packed_text};
-pub(crate) use key_value::KeyValue;
-pub(crate) use plain::{Discard, Fill, Same};
-pub(crate) use touch::Touch;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use weir_schema::PacketPathWorkload;
+use weir_schema::{MessageHandler, PacketPathWorkload, message_handlers};
 
 use crate::frame::payload;
 use crate::pool::{PacketBuffer, PacketMemory};
@@ -58,6 +51,11 @@ pub(crate) struct HandlerStart<'a> {
 
 /// What is done with messages.
 pub(crate) trait MessageWork: Send {
+    /// What requests hold, where that is made once before the run.
+    fn content(_work: &PacketPathWorkload) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// The memory of one thread.
     fn new(start: &HandlerStart<'_>) -> Self;
 
@@ -128,22 +126,24 @@ fn region(work: &PacketPathWorkload, least: usize) -> Vec<u8> {
     vec![0; asked.max(least)]
 }
 
-/// Calls a function that is generic over handlers with the one of a workload.
-macro_rules! with_handler {
-    ($handler:expr, $call:ident($($argument:expr),*)) => {
-        match $handler {
-            weir_schema::MessageHandler::Discard => $call::<$crate::handler::Discard>($($argument),*),
-            weir_schema::MessageHandler::Fill => $call::<$crate::handler::Fill>($($argument),*),
-            weir_schema::MessageHandler::Same => $call::<$crate::handler::Same>($($argument),*),
-            weir_schema::MessageHandler::Touch => $call::<$crate::handler::Touch>($($argument),*),
-            weir_schema::MessageHandler::FileWrite => $call::<$crate::handler::FileWrite>($($argument),*),
-            weir_schema::MessageHandler::FileRead => $call::<$crate::handler::FileRead>($($argument),*),
-            weir_schema::MessageHandler::KeyValue => $call::<$crate::handler::KeyValue>($($argument),*),
-            weir_schema::MessageHandler::Inflate => $call::<$crate::handler::Inflate>($($argument),*),
+/// What is done with the type of a handler.
+pub(crate) trait HandlerCall {
+    type Output;
+
+    fn call<W: MessageWork>(self) -> Self::Output;
+}
+
+macro_rules! types_of_handlers {
+    ($($(#[$doc:meta])+ $module:ident::$word:ident = $facts:expr,)*) => {
+        /// Calls with the type that a plan's word means.
+        pub(crate) fn with_handler<C: HandlerCall>(handler: MessageHandler, call: C) -> C::Output {
+            match handler {
+                $(MessageHandler::$word => call.call::<$module::$word>(),)*
+            }
         }
     };
 }
-pub(crate) use with_handler;
+message_handlers!(types_of_handlers);
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,12 @@
 use weir_schema::PacketPathWorkload;
 use weir_units::Bytes;
 
+use super::file_read::FileRead;
+use super::file_write::FileWrite;
+use super::inflate::{Inflate, packed_text};
+use super::key_value::KeyValue;
+use super::plain::Same;
+use super::touch::Touch;
 use super::*;
 use crate::frame::{MESSAGE_AT, PAYLOAD_AT, part_of};
 use crate::pool::{Pool, plain_pools};
@@ -164,4 +170,27 @@ fn the_same_payload_comes_back_and_what_is_longer_is_filled() {
     let mut answer = [0; 6];
     server.answer(0, Request::Payload(b"wxyz"), &mut answer);
     assert_eq!(&answer, b"wxyza\0");
+}
+
+#[test]
+fn the_smallest_request_of_packed_text_is_sound_and_holds_some() {
+    let facts = weir_schema::MessageHandler::Inflate.facts();
+    let least = usize::try_from(facts.least_request.0).unwrap();
+    let text_of = |bytes| {
+        let content = packed_text(bytes);
+        u32::from_le_bytes(content[4..8].try_into().unwrap())
+    };
+    assert_eq!(
+        [text_of(least - 1), text_of(least)].map(|text| text > 0),
+        [false, true]
+    );
+    let mut bench = Bench::new(least as u64 + 16);
+    bench.content = Inflate::content(&bench.work);
+    let mut client: Inflate = bench.handler();
+    let mut server: Inflate = bench.handler();
+    let request = bench.request(&mut client);
+    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+    for buffer in request {
+        bench.pool.free(buffer);
+    }
 }

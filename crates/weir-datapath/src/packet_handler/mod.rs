@@ -1,12 +1,12 @@
 //! Packet handlers: what the dispatchers of a server do with packets that come, before threads get them.
 //!
-//! A handler is a file with a [`PacketWork`] and a line in `packet_handlers!`. It is called once per batch. In: the
-//! packets of a batch. Out: some of them to be sent back, others freed; what it leaves goes to threads.
+//! A handler is a file with a [`PacketWork`] and a line in `packet_handlers!` of `weir-schema`. It is called once per
+//! batch. In: the packets of a batch. Out: some of them to be sent back, others freed; what it leaves goes to threads.
 //! Not here: when it is called (`dispatcher`).
 
 mod echo;
 
-use weir_schema::{PacketHandler, PacketPathWorkload, PathSide};
+use weir_schema::{PacketHandler, PacketPathWorkload, PathSide, packet_handlers};
 
 use crate::pool::{PacketBuffer, Pool};
 
@@ -30,13 +30,12 @@ pub(crate) trait PacketWork: Send {
     fn handle(&mut self, batch: PacketBatch<'_>);
 }
 
-/// The handlers there are: a word of the plan, and what does it.
-macro_rules! packet_handlers {
-    ($($word:ident => $work:ty,)*) => {
+macro_rules! types_of_handlers {
+    ($($(#[$doc:meta])+ $module:ident::$word:ident,)*) => {
         /// One of them: chosen once per batch.
         #[derive(Debug)]
         pub(crate) enum AnyPacketWork {
-            $($word($work),)*
+            $($word($module::$word),)*
         }
 
         impl AnyPacketWork {
@@ -60,7 +59,4 @@ macro_rules! packet_handlers {
         }
     };
 }
-
-packet_handlers! {
-    Echo => echo::Echo,
-}
+packet_handlers!(types_of_handlers);

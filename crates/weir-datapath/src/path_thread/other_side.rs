@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use weir_run::{WorkerContext, failure};
-use weir_schema::PathSide;
+use weir_schema::{Failure, PathSide};
+use weir_units::Nanos;
 
 use super::Pipeline;
 use crate::handler::MessageWork;
@@ -16,6 +17,10 @@ use crate::peer::PeerLine;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a server may take at least to say what it counted.
 const LEAST_PATIENCE: Duration = Duration::from_secs(2);
+/// Between signs of life of a client.
+pub(super) const ALIVE: Nanos = Nanos(500_000_000);
+/// How long a server waits for one at least.
+pub(super) const LEAST_SILENCE: Nanos = Nanos::from_secs(2);
 /// Between looks of threads that wait for the beginning.
 const PAUSE: Duration = Duration::from_micros(50);
 
@@ -45,36 +50,74 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         true
     }
 
-    /// Looks now and then whether the other side says something.
+    /// Looks now and then whether the other side says something; a client says that it goes on.
     pub(super) fn hear_other_side(&mut self, now: u64) {
-        let Some(peer) = self
-            .parts
-            .peer
-            .as_mut()
-            .filter(|_| now >= self.next_hearing)
-        else {
-            return;
-        };
-        self.next_hearing = now.saturating_add(self.times.hearing);
-        if self.shared.other_ended.load(Ordering::Relaxed) {
+        if self.parts.peer.is_none() || now < self.next_hearing {
             return;
         }
-        match (peer.hear(), self.parts.side) {
-            (Ok(None), _) => {}
-            (Ok(Some(PeerLine::End)), PathSide::Server) => {
+        self.next_hearing = now.saturating_add(self.times.hearing);
+        let mut result = Ok(true);
+        // All that has come is heard before anybody is found silent.
+        while let Ok(true) = result {
+            if self.shared.other_ended.load(Ordering::Relaxed) {
+                return;
+            }
+            result = self.hear_line(now);
+        }
+        let result = result.and_then(|_| match self.parts.side {
+            PathSide::Client => self.show_alive(now),
+            PathSide::Server => self.miss_sign(now),
+        });
+        if let Err(why) = result {
+            self.shared.fail(why);
+        }
+    }
+
+    /// Takes a line of the other side, where one has come; whether one has.
+    fn hear_line(&mut self, now: u64) -> Result<bool, Failure> {
+        let Some(peer) = &mut self.parts.peer else {
+            return Ok(false);
+        };
+        let Some(line) = peer.hear()? else {
+            return Ok(false);
+        };
+        let why = match (line, self.parts.side) {
+            (PeerLine::Alive, PathSide::Server) => {
+                self.last_sign = now;
+                return Ok(true);
+            }
+            (PeerLine::End, PathSide::Server) => {
                 self.shared.other_ended.store(true, Ordering::Relaxed);
                 self.shared.waiting_clients.store(0, Ordering::Relaxed);
+                return Ok(true);
             }
-            (Ok(Some(PeerLine::Failed(why))), _) => {
-                let why = format!("{} failed: {why}", peer.name());
-                self.shared.fail(failure("peer", None, why));
-            }
-            (Ok(Some(_)), _) => {
-                let why = format!("the server {} ended before its client", peer.name());
-                self.shared.fail(failure("peer", None, why));
-            }
-            (Err(why), _) => self.shared.fail(why),
-        }
+            (PeerLine::Failed(why), _) => format!("{} failed: {why}", peer.name()),
+            _ => format!("the server {} ended before its client", peer.name()),
+        };
+        Err(failure("peer", None, why))
+    }
+
+    fn show_alive(&mut self, now: u64) -> Result<(), Failure> {
+        let is_due = now.saturating_sub(self.last_sign) >= self.times.alive;
+        let Some(peer) = self.parts.peer.as_mut().filter(|_| is_due) else {
+            return Ok(());
+        };
+        self.last_sign = now;
+        peer.say(&PeerLine::Alive)
+    }
+
+    /// A client that shows no sign of life is not waited for until the run's end.
+    fn miss_sign(&self, now: u64) -> Result<(), Failure> {
+        let is_missed = now.saturating_sub(self.last_sign) > self.times.silence;
+        let Some(peer) = self.parts.peer.as_ref().filter(|_| is_missed) else {
+            return Ok(());
+        };
+        let span = self.work.stall_timeout_ns.max(LEAST_SILENCE);
+        let why = format!(
+            "the client {} shows no sign of life for {span}: it hangs, or is stopped",
+            peer.name()
+        );
+        Err(failure("peer", None, why))
     }
 
     /// Tells the other side that nothing comes any more: a client when it has all its answers, a server only

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use weir_run::failure;
 use weir_schema::{
-    Failure, Job, MOST_PATH_THREADS, MessageHandler, PACKET_HEADER_BYTES, PacketPathWorkload,
-    PacketStream, PathSide, PathStage, Placement,
+    Failure, Job, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PacketPathWorkload, PacketStream,
+    PathSide, PathStage, Placement,
 };
 use weir_sys::topology::Topology;
-use weir_units::{Bytes, Nanos};
+use weir_units::Nanos;
 
+use super::alone;
 use crate::link::LinkChoice;
 use crate::pool::BUFFER_BYTES;
 
@@ -18,8 +19,6 @@ use crate::pool::BUFFER_BYTES;
 const MOST_BATCH: u32 = 512;
 /// Sizes in turn, with their repetitions.
 const MOST_SIZES_IN_TURN: usize = 4096;
-/// Bytes of a payload of keys and values.
-const KEY_VALUE_BYTES: u64 = 97;
 
 /// Everything that is wrong with a job.
 pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
@@ -42,6 +41,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(other_side_only(work));
     wrong.extend(streams(work));
     wrong.extend(batches(work));
+    wrong.extend(alone::without_meaning(work, &job.engine.name));
     // What the machine lacks matters once the plan is right.
     let unfit = unfit.filter(|found| wrong.is_empty() || found.cause == "plan");
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
@@ -152,15 +152,8 @@ fn sizes(work: &PacketPathWorkload) -> Vec<String> {
             "`packet_bytes`: a buffer has {BUFFER_BYTES} bytes, a frame {longest}"
         ));
     }
-    if work.handler == MessageHandler::KeyValue
-        && !work.echoes()
-        && (work.request_bytes.0 < KEY_VALUE_BYTES || response.0 < KEY_VALUE_BYTES)
-    {
-        wrong.push(format!(
-            "a map of keys needs requests and answers of at least {}",
-            Bytes(KEY_VALUE_BYTES)
-        ));
-    }
+    let short = work.short_messages().into_iter();
+    wrong.extend(short.map(|(field, why)| format!("`{field}`: {why}")));
     wrong
 }
 
@@ -252,6 +245,10 @@ fn streams(work: &PacketPathWorkload) -> Vec<String> {
         wrong.extend(missing_stage(stream, work.side));
         if stream.peers.is_empty() {
             wrong.push(format!("stream {id} has nobody to send to"));
+        }
+        let mut peers = BTreeSet::new();
+        if let Some(peer) = stream.peers.iter().find(|peer| !peers.insert(**peer)) {
+            wrong.push(format!("stream {id} sends to {peer} twice"));
         }
         for peer in stream
             .peers

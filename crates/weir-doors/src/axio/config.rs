@@ -219,7 +219,7 @@ impl AxioConfig {
         if value.is_empty() {
             return Err(format!(
                 "{key}: a value is missing (valid: {})",
-                known.takes
+                known.takes()
             ));
         }
         let earlier = self.values.get(known.name);
@@ -352,5 +352,14 @@ fn ids(text: &str) -> Result<Vec<u8>, String> {
             }
         }
     }
-    Ok(all)
+    match repeated_id(&all) {
+        Some(id) => Err(format!("workload: `{text}`: {id} is there twice")),
+        None => Ok(all),
+    }
+}
+
+/// A number that a list has more than once.
+pub(super) fn repeated_id(all: &[u8]) -> Option<u8> {
+    let is_later = |(at, id): &(usize, &u8)| all[..*at].contains(*id);
+    all.iter().enumerate().find(is_later).map(|(_, id)| *id)
 }

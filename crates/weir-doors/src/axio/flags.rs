@@ -102,6 +102,17 @@ pub const FLAGS: &[Flag] = &[
     )
     .letter('i'),
     Flag::with_value(
+        "stage",
+        "STAGE",
+        MEASURE,
+        "Measure this stage alone, on 256 buffers, without link and other side",
+    )
+    .choices(&super::lone_stage::WORDS)
+    .long(
+        "Its row is that of the table, and its rate what its own time allows. It needs no role. nic_tx and nic_rx are the \
+         rings of backend ring alone.",
+    ),
+    Flag::with_value(
         "stage-timing",
         "WHICH",
         MEASURE,

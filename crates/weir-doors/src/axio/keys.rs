@@ -1,12 +1,16 @@
 //! The keys of configuration files, as records.
 
+use std::borrow::Cow;
+
+use super::handlers;
+
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// As it is written.
     pub name: &'static str,
-    /// What it takes, in a few words.
-    pub takes: &'static str,
+    /// What it takes, in a few words, where that is not a list of handlers.
+    takes: &'static str,
     /// What it is for.
     pub meaning: &'static str,
     /// Whether it works.
@@ -36,6 +40,15 @@ const fn key(name: &'static str, takes: &'static str, meaning: &'static str) -> 
 }
 
 impl Key {
+    /// What it takes, in a few words.
+    pub fn takes(&self) -> Cow<'static, str> {
+        match self.name {
+            "msg_handler" => handlers::message_words().into(),
+            "pkt_handler" => handlers::packet_words().into(),
+            _ => self.takes.into(),
+        }
+    }
+
     const fn idle(self, why: &'static str) -> Self {
         Self {
             state: KeyState::WithoutEffect(why),
@@ -136,16 +149,8 @@ pub const KEYS: &[Key] = &[
     .without_backend(),
     key("role", "loopback, server, client", "what this run is"),
     key("backend", super::backend::TAKES, "what carries packets"),
-    key(
-        "msg_handler",
-        "Empty, T_APP, L_APP, M_APP, FS_WRITE, FS_READ, KV, FileDecompress",
-        "what a server does with a message",
-    ),
-    key(
-        "pkt_handler",
-        "Empty or Echo",
-        "what its dispatchers do with packets",
-    ),
+    key("msg_handler", "", "what a server does with a message"),
+    key("pkt_handler", "", "what its dispatchers do with packets"),
     key(
         "req_size",
         "bytes, 16 to 64m",

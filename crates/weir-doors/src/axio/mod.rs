@@ -7,8 +7,10 @@
 mod backend;
 mod config;
 mod flags;
+mod handlers;
 mod keys;
 mod line_rate_table;
+mod lone_stage;
 mod look;
 pub mod output;
 mod peer_file;
@@ -174,7 +176,8 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         return no_file(is_tool);
     };
     let (config, wrong) = configuration(&given, &name, &text)?;
-    let role = if only_looks {
+    let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, &given, &config)?;
+    let role = if only_looks || stage.is_some() {
         // What is only looked at needs none.
         Ok(AxioRole::Loopback)
     } else {
@@ -207,10 +210,8 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if only_looks {
         return look(&asked_look);
     }
-    if let Some(percent) = given.text("inject-loss") {
-        asked.work.dropped_per_million = per_million(percent)?;
-    }
-    server::limit(&given, &mut asked.work)?;
+    asked.work.only_stage = stage;
+    make_trouble(&given, &mut asked.work)?;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
@@ -285,6 +286,7 @@ fn notes_of_run(
     }
     let mut notes = found.warnings;
     notes.extend(notes_of(asked_look));
+    notes.extend(lone_stage::note(&asked.work));
     if given.has("both") && given.is("format", "json") {
         notes.push("--both: without effect: the JSON has both sides".to_owned());
     }
@@ -428,6 +430,14 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     refused.map_or(Ok(()), |(flag, why)| {
         Err(Refusal::usage(format!("{}: {why}", flag.spelling())))
     })
+}
+
+/// What flags have go wrong on purpose.
+fn make_trouble(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
+    if let Some(percent) = given.text("inject-loss") {
+        work.dropped_per_million = per_million(percent)?;
+    }
+    server::limit(given, work)
 }
 
 /// A share of a hundred as one of a million.

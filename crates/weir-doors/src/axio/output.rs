@@ -10,6 +10,7 @@ use weir_schema::{
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
+use super::lone_stage;
 use super::plan::tunable_lines;
 use super::traffic::frame_of_request;
 use super::{AxioOptions, work_of};
@@ -50,6 +51,14 @@ pub fn head(plan: &Plan) -> String {
     let mut out = format!("Load config file: {}\n", plan.name);
     out += &tunable_lines(&counts.into());
     push!(out, "Total launched {} threads!\n", work.thread_count());
+    if let Some(stage) = work.only_stage {
+        push!(
+            out,
+            "Stage {} alone, without link and other side\n",
+            lone_stage::word(stage)
+        );
+        return out;
+    }
     for stream in &work.streams {
         for group in &stream.groups {
             for thread in &group.threads {
@@ -85,6 +94,9 @@ pub fn measured(result: &RunResult) -> Option<&PacketPathOutcome> {
 
 /// The table of an iteration, with the lines before it; that of the server too where it is asked for.
 pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, options: AxioOptions) -> String {
+    if let Some(stage) = work.only_stage {
+        return lone_stage::table(iteration, stage);
+    }
     if work.side == Some(PathSide::Server) {
         return side(iteration, work, PathSide::Server);
     }
@@ -189,13 +201,7 @@ fn percentile_us(latency: &Histogram, percent: f64) -> f64 {
 
 /// The rows of a table, between dashes.
 fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> String {
-    let dashes = "-".repeat(DASHES) + "\n";
-    let mut out = dashes.clone();
-    for column in COLUMNS {
-        push!(out, "{column:<20}");
-    }
-    out += "\n";
-    out += &dashes;
+    let mut out = dashes() + &header() + &dashes();
     let rate = |of: fn(&PathThread) -> &StageFigures| -> f64 {
         sum(threads.iter().map(|one| of(one).million_per_s(one.span_ns)))
     };
@@ -243,7 +249,17 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
         rate(|one| &one.link_rx),
         has_gap.then_some(gap),
     );
-    out + &dashes + "\n"
+    out + &dashes() + "\n"
+}
+
+pub(super) fn dashes() -> String {
+    "-".repeat(DASHES) + "\n"
+}
+
+/// The names of columns.
+pub(super) fn header() -> String {
+    let names = COLUMNS.iter().map(|column| format!("{column:<20}"));
+    names.collect::<String>() + "\n"
 }
 
 fn row(out: &mut String, name: &str, cells: &[f64]) {
@@ -346,6 +362,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     if let Some(drops) = link_drops.reduce(|sum, one| sum + one) {
         push!(out, "packets that the kernel had no room for: {drops}\n");
     }
+    out += &lone_stage::ending(done);
     let sink_drops = both(|one| one.sink_drops);
     if work.sink_packets_per_s > 0 {
         push!(out, "packets that the sink did not take: {sink_drops}\n");
@@ -368,11 +385,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
         };
         push!(out, "pages of pools: {pages}\n");
     }
-    let timing = match work.timed_pass {
-        0 => "off".to_owned(),
-        1 => "every pass".to_owned(),
-        n => format!("one pass of {n}"),
-    };
+    let timing = lone_stage::timing(done, work);
     let idle = format!("{:?}", done.idle).to_ascii_lowercase();
     push!(
         out,
@@ -473,7 +486,7 @@ fn inverse(rate: f64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for the eye")]
-fn quotient(part: u64, whole: u64) -> f64 {
+pub(super) fn quotient(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }

@@ -7,35 +7,18 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use weir_schema::{
-    EngineChoice, IdlePolicy, Job, MessageHandler, PacketHandler, PacketPathWorkload, PacketStream,
-    PathGroup, PathSide, Placement, Plan, PoolPages, Setting, StageBatches,
+    EngineChoice, IdlePolicy, Job, PacketPathWorkload, PacketStream, PathGroup, PathSide,
+    Placement, Plan, PoolPages, Setting, StageBatches,
 };
 use weir_units::Nanos;
 
 use super::backend::{TAKES, backend, of_device};
 use super::config::AxioConfig;
+use super::handlers;
 use super::keys::TUNABLE;
 use super::role::AxioRole;
 use super::traffic::{self, LineRate};
 use super::values::Values;
-
-/// Handlers by their words, with the sizes that requests and responses have unless something is said.
-pub(super) const HANDLERS: &[(&str, MessageHandler, u64, u64)] = &[
-    ("Empty", MessageHandler::Discard, 22, 22),
-    ("T_APP", MessageHandler::Fill, 982, 22),
-    ("L_APP", MessageHandler::Same, 86, 86),
-    ("M_APP", MessageHandler::Touch, 86, 86),
-    ("FS_WRITE", MessageHandler::FileWrite, 16384, 22),
-    ("FS_READ", MessageHandler::FileRead, 22, 102_400),
-    ("KV", MessageHandler::KeyValue, 97, 97),
-    ("FileDecompress", MessageHandler::Inflate, 2 << 20, 22),
-];
-
-/// Packet handlers by their words.
-pub(super) const PACKET_HANDLERS: &[(&str, PacketHandler)] = &[
-    ("Empty", PacketHandler::None),
-    ("Echo", PacketHandler::Echo),
-];
 
 /// What the reference has where a file says nothing.
 const DEFAULTS: [(&str, u32); 8] = [
@@ -135,6 +118,14 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     messages(&mut values, &mut work);
     limits(&mut values, &mut work);
     let line = traffic(&mut values, &mut work);
+    for (field, why) in work.short_messages() {
+        let key = if field == "request_bytes" {
+            "req_size"
+        } else {
+            "resp_size"
+        };
+        values.refuse(key, &why);
+    }
     let mut engine = link(&mut values, role);
     let first = values.number("first_packets", 0, 1024, 0);
     if first > 0 {
@@ -210,15 +201,13 @@ fn batches(values: &mut Values<'_>) -> StageBatches {
 }
 
 fn messages(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
-    let handler = |text: &str| HANDLERS.iter().find(|(name, ..)| *name == text);
-    let (_, handler, request, response) =
-        *values.read("msg_handler", handler).unwrap_or(&HANDLERS[1]);
-    work.handler = handler;
-    let handler = |text: &str| PACKET_HANDLERS.iter().find(|(name, _)| *name == text);
-    let found = values.read("pkt_handler", handler);
-    work.packet_handler = found.map_or(PacketHandler::None, |(_, handler)| *handler);
-    work.request_bytes = values.bytes("req_size", 16, 64 << 20, request);
-    work.response_bytes = values.bytes("resp_size", 16, 64 << 20, response);
+    let handler = values.read("msg_handler", handlers::message_handler);
+    work.handler = handler.unwrap_or(handlers::DEFAULT);
+    let facts = work.handler.facts();
+    let packets = values.read("pkt_handler", handlers::packet_handler);
+    work.packet_handler = packets.unwrap_or_default();
+    work.request_bytes = values.bytes("req_size", 16, 64 << 20, facts.request.0);
+    work.response_bytes = values.bytes("resp_size", 16, 64 << 20, facts.response.0);
     let rule = |text: &str| match text {
         "same" => Some(false),
         "reference" => Some(true),
@@ -311,9 +300,11 @@ fn mix(values: &mut Values<'_>, frames: &[u64], work: &mut PacketPathWorkload) {
         let largest = work.request_cycle.iter().max().copied();
         work.request_bytes = largest.unwrap_or(work.request_bytes);
     } else {
-        let why = "the messages of this msg_handler have one size (valid: Empty, T_APP, L_APP, M_APP, or \
-                   pkt_handler : Echo)";
-        values.refuse("imix", why);
+        let words = handlers::any_size_words();
+        let why = format!(
+            "the messages of this msg_handler have one size (valid: {words}, or pkt_handler : Echo)"
+        );
+        values.refuse("imix", &why);
     }
 }
 

@@ -155,7 +155,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("remote_mac", "02.00.00.00.00.0g", "`02.00.00.00.00.0g`"),
     ("backend", "roce", "`roce` (valid: ring, shm:PATH"),
     ("msg_handler", "t_app", "`t_app` (valid: Empty, T_APP"),
-    ("pkt_handler", "echo", "`echo` (valid: Empty or Echo)"),
+    ("pkt_handler", "echo", "`echo` (valid: Empty, Echo)"),
     ("req_size", "15", "`15` (valid: bytes, 16 to 64m"),
     ("resp_size", "65m", "`65m` (valid: bytes, 16 to 64m"),
     (

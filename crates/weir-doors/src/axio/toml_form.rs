@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 use weir_schema::{MOST_PATH_THREADS, PathStage};
 
-use super::config::{AxioConfig, ConfigPlace, PHASES, Unknown, WorkloadLine};
+use super::config::{AxioConfig, ConfigPlace, PHASES, Unknown, WorkloadLine, repeated_id};
 
 /// A form of configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +220,14 @@ fn thread(value: &DeValue<'_>) -> Result<u8, String> {
 }
 
 fn threads(all: &DeArray<'_>) -> Result<Vec<u8>, String> {
-    all.iter().map(|one| thread(one.get_ref())).collect()
+    let all: Vec<u8> = all
+        .iter()
+        .map(|one| thread(one.get_ref()))
+        .collect::<Result<_, _>>()?;
+    match repeated_id(&all) {
+        Some(id) => Err(format!("{id} is there twice")),
+        None => Ok(all),
+    }
 }
 
 /// Lists, or numbers, which are lists of one.
@@ -425,7 +432,7 @@ dispatchers = [0, [2]]
     }
 
     fn workload() -> impl Strategy<Value = WorkloadLine> {
-        let ids = || vec(0..16_u8, 1..4);
+        let ids = || prop::sample::subsequence((0..16).collect::<Vec<u8>>(), 1..4).prop_shuffle();
         let stages = prop::sample::subsequence(PHASES.map(|(_, stage)| stage).to_vec(), 1..=6);
         (0..16_u8, stages, ids(), vec(ids(), 1..4), vec(ids(), 1..4)).prop_map(
             |(id, stages, remote, apps, dispatchers)| WorkloadLine {

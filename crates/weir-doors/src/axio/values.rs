@@ -38,7 +38,7 @@ impl Values<'_> {
         if value.is_none() {
             let place = self.config.place_of(key);
             let takes = KEYS.iter().find(|known| known.name == key);
-            let takes = takes.map_or("", |known| known.takes);
+            let takes = takes.map_or_else(String::new, |known| known.takes().into_owned());
             let is_number = text.parse::<u64>().is_ok();
             let what = match reference_words(key).filter(|_| is_number && text != "0") {
                 Some(words) => format!("{words}: {text}"),
@@ -52,8 +52,9 @@ impl Values<'_> {
     /// What is wrong with a value that was read.
     pub(super) fn refuse(&mut self, key: &str, why: &str) {
         let place = self.config.place_of(key);
-        let text = self.config.text(key).unwrap_or_default();
-        self.wrong.push(format!("{place}: `{text}`: {why}"));
+        let text = self.config.text(key);
+        let text = text.map_or_else(String::new, |text| format!("`{text}`: "));
+        self.wrong.push(format!("{place}: {text}{why}"));
     }
 
     pub(super) fn number(&mut self, key: &str, low: u32, high: u32, default: u32) -> u32 {

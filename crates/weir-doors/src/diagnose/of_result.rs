@@ -45,6 +45,9 @@ pub fn records_of(result: &RunResult) -> Result<ResultRecords, String> {
     let (Some(work), Some(done)) = (work_of(&result.plan), measured(result)) else {
         return Err("it is a result without a packet path".to_owned());
     };
+    if done.only_stage.is_some() {
+        return Err("it is of one stage alone, which says nothing of the others".to_owned());
+    }
     let local = work.side.unwrap_or(PathSide::Client);
     let remote = match local {
         PathSide::Client => PathSide::Server,
