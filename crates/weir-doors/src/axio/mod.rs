@@ -6,6 +6,7 @@
 
 mod backend;
 mod config;
+mod daemon;
 mod flags;
 mod keys;
 mod line_rate_table;
@@ -30,6 +31,7 @@ use weir_schema::{Job, PacketPathWorkload, PathSide, Plan, Workload};
 
 pub use backend::list as backend_list;
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
+pub use daemon::AxioDaemon;
 pub use flags::FLAGS;
 pub use keys::{KEYS, Key, KeyState};
 pub use search::{NetworkTest, SearchGoal, SearchWay, TrafficSearch};
@@ -117,6 +119,8 @@ pub enum Action {
     Backends,
     /// Measure what timing the stages costs, in runs of their own, and print it.
     SelfTest,
+    /// Run the server's side of trials, as searches ask for them.
+    Daemon(AxioDaemon),
     /// A run.
     Run(Box<AxioRun>),
 }
@@ -166,6 +170,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if let Some(action) = without_configuration(verb, &given)? {
         return Ok(action);
     }
+    daemon::check(verb, &given)?;
     let search = search::of_words(verb, &given)?;
     let is_tool = verb == "tools";
     let only_looks =
@@ -214,6 +219,9 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
+    if let Some(daemon) = daemon::of(&given, (&name, &text), &asked.work)? {
+        return Ok(Action::Daemon(daemon));
+    }
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
 }
