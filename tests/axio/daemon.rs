@@ -20,8 +20,8 @@ fn stage(test: u32) -> Stage {
         .replace("duration : 0.2", "duration : 0.05");
     let side = |own: &str, other: &str| format!("{config}local_ip : {own}\nremote_ip : {other}\n");
     let own = side(&client, &server) + "kDispTxBatchSize : 8\n";
-    stage.file("client", &own);
-    stage.file("server", &side(&server, &client));
+    stage.file("client", own);
+    stage.file("server", side(&server, &client));
     token(&stage, "token", "secret\n");
     stage
 }
@@ -127,7 +127,7 @@ fn a_second_search_is_refused_and_one_that_is_killed_makes_room() {
         let text = stage
             .read(side)
             .replace("duration : 0.05", "duration : 100");
-        stage.file(side, &text);
+        stage.file(side, text);
     }
     let daemon = daemon(&stage, 63);
     let first = Running::start(stage.weir(&search(&["-t", "3"])));
@@ -138,7 +138,7 @@ fn a_second_search_is_refused_and_one_that_is_killed_makes_room() {
     first.end();
     // With other bounds nothing is run, which shows that it is served again.
     let words = "tune -c client --daemon --token-file token --vary flush_us=10,20 -t 3";
-    stage.file("client", &(stage.read("client") + "flush_us : 10\n"));
+    stage.file("client", stage.read("client") + "flush_us : 10\n");
     let mut served = None;
     until("there is room", || {
         let next = said(stage.weir(&words.split(' ').collect::<Vec<_>>()));
@@ -157,7 +157,7 @@ fn a_search_whose_daemon_is_killed_in_a_trial_says_so() {
         let text = stage
             .read(side)
             .replace("duration : 0.05", "duration : 100");
-        stage.file(side, &text);
+        stage.file(side, text);
     }
     let daemon = daemon(&stage, 64);
     let search = Running::start(stage.weir(&search(&["-t", "3"])));

@@ -255,26 +255,12 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let template = TuneTemplate::read(&command, known.as_slice())
         .map_err(|why| Refusal::usage(format!("COMMAND: {why}")))?;
     let vary = varied(&given, &template)?;
-    if config.is_some() && !is_path && !template.has(CONFIG) {
-        return Err(Refusal::usage(
-            "--config acts only where {config} stands in the command",
-        ));
-    }
-    if !is_path && template.dimensions.is_empty() && vary.is_empty() {
-        return Err(Refusal::usage(
-            "COMMAND: nothing in it varies\n  help: put values in braces: --set=iodepth={d=1..64*2}",
-        ));
-    }
+    check_varies(&template, config.is_some(), is_path, &vary)?;
     let slo = given.text("slo").map_or(Ok(Vec::new()), path::limits)?;
     if is_path {
         path_figures::check(&slo)?;
     }
     let text = |name: &str| given.text(name).map(str::to_owned);
-    if given.has("daemon") && !given.has("token-file") {
-        return Err(Refusal::usage(
-            "--daemon: --token-file is missing\n  help: a file of mode 600 with the same secret as that of the daemon",
-        ));
-    }
     let metric = metric(&given, is_path)?;
     let output = text("output").or_else(|| config.as_ref().map(|file| format!("{file}.out")));
     Ok(Action::Tune(Box::new(Tune {
@@ -300,6 +286,26 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     })))
 }
 
+/// Whether a command's settings vary.
+fn check_varies(
+    template: &TuneTemplate,
+    has_config: bool,
+    is_path: bool,
+    vary: &[TuneDimension],
+) -> Result<(), Refusal> {
+    if has_config && !is_path && !template.has(CONFIG) {
+        return Err(Refusal::usage(
+            "--config acts only where {config} stands in the command",
+        ));
+    }
+    if !is_path && template.dimensions.is_empty() && vary.is_empty() {
+        return Err(Refusal::usage(
+            "COMMAND: nothing in it varies\n  help: put values in braces: --set=iodepth={d=1..64*2}",
+        ));
+    }
+    Ok(())
+}
+
 /// The figure to improve.
 fn metric(given: &GivenFlags, is_path: bool) -> Result<String, Refusal> {
     if let Some(metric) = given.text("metric") {
@@ -323,6 +329,11 @@ fn check_path_words(given: &GivenFlags, command: &[String], is_path: bool) -> Re
     }
     if given.has("layouts") && !is_path {
         return Err(Refusal::usage("--layouts acts only without COMMAND"));
+    }
+    if given.has("daemon") && !given.has("token-file") {
+        return Err(Refusal::usage(
+            "--daemon: --token-file is missing\n  help: a file of mode 600 with the same secret as that of the daemon",
+        ));
     }
     if given.has("daemon") && !is_path {
         return Err(Refusal::usage("--daemon acts only without COMMAND"));

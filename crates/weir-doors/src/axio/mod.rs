@@ -170,7 +170,6 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if let Some(action) = without_configuration(verb, &given)? {
         return Ok(action);
     }
-    daemon::check(verb, &given)?;
     let search = search::of_words(verb, &given)?;
     let is_tool = verb == "tools";
     let only_looks =
@@ -212,10 +211,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     if only_looks {
         return look(&asked_look);
     }
-    if let Some(percent) = given.text("inject-loss") {
-        asked.work.dropped_per_million = per_million(percent)?;
-    }
-    server::limit(&given, &mut asked.work)?;
+    trouble(&given, &mut asked.work)?;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
@@ -224,6 +220,17 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     }
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
+}
+
+/// What goes wrong on purpose.
+///
+/// # Errors
+/// As [`server::limit`].
+fn trouble(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
+    if let Some(percent) = given.text("inject-loss") {
+        work.dropped_per_million = per_million(percent)?;
+    }
+    server::limit(given, work)
 }
 
 /// Flags of a form that nothing here is printed in.
@@ -254,6 +261,7 @@ fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
 fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action>, Refusal> {
     refuse_unavailable(given)?;
     refuse_idle_forms(verb, given)?;
+    daemon::check(verb, given)?;
     if given.is("backend", "list") {
         return Ok(Some(Action::Backends));
     }
