@@ -1,3 +1,5 @@
+//! Both ends over loopback: tokens, one search at a time, strangers, lines beyond their bounds.
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
