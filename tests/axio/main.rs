@@ -32,6 +32,7 @@
 mod backends;
 mod bad_input;
 mod configuration;
+mod daemon;
 mod dpdk;
 mod one_stage;
 mod pools;

@@ -260,6 +260,10 @@ fn other_figures_have_to_keep_their_limits() {
         .code(2)
         .err("--objective acts only without COMMAND and --metric");
     stage.say(&["tune"]).code(2).err("COMMAND is missing");
+    // Before the first trial, which this configuration does not even allow.
+    stage.file("c", "no_key : 1\n");
+    let early = ["tune", "-c", "c", "--slo", "foo=1"];
+    stage.say(&early).code(2).err("no figure `foo`");
     stage.file("odd", "no_key : 1\n");
     stage
         .say(&["tune", "-c", "odd"])

@@ -28,6 +28,7 @@ mod partial;
 mod path_thread;
 mod peer;
 mod pool;
+pub mod remote;
 mod request_supply;
 mod runner;
 mod shared;

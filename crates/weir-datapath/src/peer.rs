@@ -6,7 +6,7 @@
 //! who else calls (`callers`).
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -16,20 +16,21 @@ use weir_schema::{Failure, PacketPathWorkload, PathIteration, PathSide};
 use weir_sys::Signals;
 
 /// The form of frames and lines.
-const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 3;
 /// How long a client calls.
 const CALLING: Duration = Duration::from_secs(30);
 /// Between calls, and between looks whether one has come.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long the other side may take for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
-/// After this time without a sign of its host the other side is lost.
-const SILENCE: Duration = Duration::from_secs(4);
 /// The longest line.
 const LONGEST: usize = 64 << 20;
 
 mod callers;
-pub(crate) use callers::listen;
+mod lines;
+pub(crate) use callers::{listen, listen_at, next_caller};
+pub(crate) use lines::LineStream;
+use lines::{is_passing, lost};
 
 /// What sides say to each other.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,12 +67,8 @@ pub(crate) struct Hello {
 /// The connection to the other side.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    stream: TcpStream,
+    lines: LineStream,
     name: String,
-    /// What came and is no line yet.
-    begun: Vec<u8>,
-    /// Bytes that a line may have.
-    longest: usize,
 }
 
 /// What this side says of itself.
@@ -158,79 +155,6 @@ impl Peer {
         }
     }
 
-    fn of(stream: TcpStream) -> io::Result<Self> {
-        let name = stream.peer_addr()?.to_string();
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
-        let seconds = Duration::from_secs(1);
-        rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
-        rustix::net::sockopt::set_tcp_keepidle(&stream, seconds)?;
-        rustix::net::sockopt::set_tcp_keepintvl(&stream, seconds)?;
-        rustix::net::sockopt::set_tcp_keepcnt(&stream, 3)?;
-        let silence = u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX);
-        rustix::net::sockopt::set_tcp_user_timeout(&stream, silence)?;
-        Ok(Self {
-            stream,
-            name,
-            begun: Vec::new(),
-            longest: LONGEST,
-        })
-    }
-
-    /// Says a line, and waits until the kernel has it.
-    ///
-    /// # Errors
-    /// The other side is gone.
-    pub(crate) fn say(&mut self, line: &PeerLine) -> Result<(), Failure> {
-        let text = serde_json::to_string(line);
-        let mut text = text.map_err(|why| failure("peer", None, why.to_string()))?;
-        text.push('\n');
-        let start = Instant::now();
-        let mut left = text.as_bytes();
-        while !left.is_empty() {
-            match self.stream.write(left) {
-                Ok(0) => return Err(lost(&self.name, &ErrorKind::WriteZero.into())),
-                Ok(written) => left = &left[written..],
-                Err(why) if is_passing(&why) && start.elapsed() < ANSWER => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                Err(why) => return Err(lost(&self.name, &why)),
-            }
-        }
-        Ok(())
-    }
-
-    /// A line, where one has come.
-    ///
-    /// # Errors
-    /// The other side is gone, or says what is none.
-    pub(crate) fn hear(&mut self) -> Result<Option<PeerLine>, Failure> {
-        loop {
-            if let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.begun.drain(..=end).collect();
-                let line = serde_json::from_slice(&line);
-                return line.map(Some).map_err(|why| {
-                    failure(
-                        "peer",
-                        None,
-                        format!("{}: speaks otherwise: {why}", self.name),
-                    )
-                });
-            }
-            if self.begun.len() > self.longest {
-                let why = format!("{}: a line of more than {} bytes", self.name, self.longest);
-                return Err(failure("peer", None, why));
-            }
-            let mut piece = [0; 1 << 14];
-            match self.stream.read(&mut piece) {
-                Ok(0) => return Err(lost(&self.name, &ErrorKind::UnexpectedEof.into())),
-                Ok(came) => self.begun.extend_from_slice(&piece[..came]),
-                Err(why) if is_passing(&why) => return Ok(None),
-                Err(why) => return Err(lost(&self.name, &why)),
-            }
-        }
-    }
-
     /// Waits for a line; none when the time is over, or what is asked says to end.
     ///
     /// # Errors
@@ -257,18 +181,32 @@ impl Peer {
         }
     }
 
+    fn of(stream: TcpStream) -> io::Result<Self> {
+        let lines = LineStream::of(stream, LONGEST)?;
+        let name = lines.name().to_owned();
+        Ok(Self { lines, name })
+    }
+
+    /// Says a line, and waits until the kernel has it.
+    ///
+    /// # Errors
+    /// The other side is gone.
+    pub(crate) fn say(&mut self, line: &PeerLine) -> Result<(), Failure> {
+        self.lines.say(line)
+    }
+
+    /// A line, where one has come.
+    ///
+    /// # Errors
+    /// The other side is gone, or says what is none.
+    pub(crate) fn hear(&mut self) -> Result<Option<PeerLine>, Failure> {
+        self.lines.hear()
+    }
+
     /// Who it is, for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
-}
-
-fn is_passing(why: &io::Error) -> bool {
-    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-fn lost(name: &str, why: &io::Error) -> Failure {
-    failure("peer", why.raw_os_error(), format!("{name} is lost: {why}"))
 }
 
 /// What ends waiting for the other side.
@@ -388,6 +326,8 @@ fn other_address(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
     use weir_units::Bytes;
 

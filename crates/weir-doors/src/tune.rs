@@ -6,7 +6,9 @@
 //! packet path vary (`path`).
 
 mod path;
+mod path_figures;
 mod path_layout;
+mod remote;
 
 use clap::{Arg, Command};
 use weir_diagnose::tune::{TuneDimension, TuneTemplate};
@@ -21,6 +23,7 @@ use crate::refusal::Refusal;
 
 pub use path::{LAYOUT, LOSS, TuneLimit, keys_of_verdict};
 pub use path_layout::PathLayout;
+pub use remote::{RemoteBounds, daemon_of};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -43,6 +46,8 @@ const SETTINGS: &str = "Settings";
 const OUTPUT: &str = "Output";
 
 const WITH_CONFIG: FlagNeed = FlagNeed::new("with `--config`", |given| given.has("config"));
+
+const WITH_DAEMON: FlagNeed = FlagNeed::new("with `--daemon`", |given| given.has("daemon"));
 
 const FLAGS: &[Flag] = &[
     Flag::with_value(
@@ -124,6 +129,19 @@ const FLAGS: &[Flag] = &[
         "Of a packet path, try which workspaces dispatch, too",
     )
     .needs(WITH_CONFIG),
+    Flag::switch(
+        "daemon",
+        SETTINGS,
+        "Of a packet path, have its server run by `weir axio --server --daemon` at remote_ip of FILE",
+    )
+    .needs(WITH_CONFIG),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        SETTINGS,
+        "The secret that the daemon knows too",
+    )
+    .needs(WITH_DAEMON),
     Flag::with_value(
         "output",
         "FILE",
@@ -159,6 +177,8 @@ pub struct Tune {
     pub has_layouts: bool,
     /// The keys that vary were named.
     pub has_own_keys: bool,
+    /// The file of the token of the daemon that runs the server's side, where one does.
+    pub daemon: Option<String>,
     /// The layouts, which the configuration allows.
     pub layouts: Vec<PathLayout>,
     /// What other figures have to keep.
@@ -235,15 +255,10 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let template = TuneTemplate::read(&command, known.as_slice())
         .map_err(|why| Refusal::usage(format!("COMMAND: {why}")))?;
     let vary = varied(&given, &template)?;
-    if config.is_some() && !is_path && !template.has(CONFIG) {
-        return Err(Refusal::usage(
-            "--config acts only where {config} stands in the command",
-        ));
-    }
-    if !is_path && template.dimensions.is_empty() && vary.is_empty() {
-        return Err(Refusal::usage(
-            "COMMAND: nothing in it varies\n  help: put values in braces: --set=iodepth={d=1..64*2}",
-        ));
+    check_varies(&template, config.is_some(), is_path, &vary)?;
+    let slo = given.text("slo").map_or(Ok(Vec::new()), path::limits)?;
+    if is_path {
+        path_figures::check(&slo)?;
     }
     let text = |name: &str| given.text(name).map(str::to_owned);
     let metric = metric(&given, is_path)?;
@@ -254,8 +269,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         is_path,
         has_layouts: given.has("layouts"),
         has_own_keys: !vary.is_empty(),
+        daemon: text("token-file"),
         layouts: Vec::new(),
-        slo: given.text("slo").map_or(Ok(Vec::new()), path::limits)?,
+        slo,
         metric,
         job: text("job"),
         vary,
@@ -268,6 +284,26 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         config,
         as_json: given.is("format", "json"),
     })))
+}
+
+/// Whether a command's settings vary.
+fn check_varies(
+    template: &TuneTemplate,
+    has_config: bool,
+    is_path: bool,
+    vary: &[TuneDimension],
+) -> Result<(), Refusal> {
+    if has_config && !is_path && !template.has(CONFIG) {
+        return Err(Refusal::usage(
+            "--config acts only where {config} stands in the command",
+        ));
+    }
+    if !is_path && template.dimensions.is_empty() && vary.is_empty() {
+        return Err(Refusal::usage(
+            "COMMAND: nothing in it varies\n  help: put values in braces: --set=iodepth={d=1..64*2}",
+        ));
+    }
+    Ok(())
 }
 
 /// The figure to improve.
@@ -293,6 +329,14 @@ fn check_path_words(given: &GivenFlags, command: &[String], is_path: bool) -> Re
     }
     if given.has("layouts") && !is_path {
         return Err(Refusal::usage("--layouts acts only without COMMAND"));
+    }
+    if given.has("daemon") && !given.has("token-file") {
+        return Err(Refusal::usage(
+            "--daemon: --token-file is missing\n  help: a file of mode 600 with the same secret as that of the daemon",
+        ));
+    }
+    if given.has("daemon") && !is_path {
+        return Err(Refusal::usage("--daemon acts only without COMMAND"));
     }
     if given.has("objective") && (!is_path || given.has("metric")) {
         return Err(Refusal::usage(
@@ -458,6 +502,6 @@ mod tests {
             .lines()
             .filter_map(|l| l.strip_prefix("    weir tune "));
         let good = examples.filter(|example| of(&example.replace("'read rate'", "rate")).is_ok());
-        assert_eq!(good.count(), 5);
+        assert_eq!(good.count(), 6);
     }
 }

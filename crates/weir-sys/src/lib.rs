@@ -36,6 +36,7 @@ pub mod shared_memory;
 mod signal_actions;
 mod signals;
 pub mod tcp_info;
+pub mod token;
 pub mod topology;
 pub mod tree;
 pub mod usage;

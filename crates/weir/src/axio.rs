@@ -3,6 +3,7 @@
 //! In: the words after `axio`. Out: the exit code. The table of an iteration is printed when it has ended,
 //! the rest with the result. Not here: what the words mean (`weir-doors`), packets (`weir-datapath`).
 
+mod daemon;
 mod self_test;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,6 +69,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
                 diagnose::run(&words)
             }
         }
+        Action::Daemon(asked) => daemon::run(&asked),
         Action::Run(run) => {
             for note in &run.notes {
                 output::error(&format!("note: {note}\n"));

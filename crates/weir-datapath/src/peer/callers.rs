@@ -4,7 +4,7 @@
 //! connection that says nothing is let go after a while, and does not keep the others waiting.
 
 use std::io::{self, ErrorKind};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use weir_run::{JobContext, failure};
@@ -24,7 +24,14 @@ const MOST_CALLERS: usize = 64;
 /// # Errors
 /// The machine has no such address, or somebody else has the port.
 pub(crate) fn listen(work: &PacketPathWorkload) -> Result<TcpListener, Failure> {
-    let at = server_address(work);
+    listen_at(server_address(work))
+}
+
+/// Opens a port at which clients call.
+///
+/// # Errors
+/// The same.
+pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(at).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok(listener)
@@ -66,7 +73,7 @@ pub(super) fn await_client(
             };
             // One that is gone already is nobody.
             if let Ok(mut caller) = Peer::of(stream) {
-                caller.longest = LONGEST_GREETING;
+                caller.lines.allow(LONGEST_GREETING);
                 callers.push((caller, Instant::now()));
             }
         }
@@ -74,7 +81,7 @@ pub(super) fn await_client(
         for (mut caller, since) in callers.drain(..) {
             let why = match caller.hear() {
                 Ok(Some(PeerLine::Hello(hello))) => {
-                    caller.longest = super::LONGEST;
+                    caller.lines.allow(super::LONGEST);
                     return Ok((caller, *hello));
                 }
                 Ok(Some(_)) => "it does not greet first".to_owned(),
@@ -103,7 +110,11 @@ pub(super) fn await_client(
     }
 }
 
-fn next_caller(listener: &TcpListener) -> Result<Option<TcpStream>, Failure> {
+/// Who has called since, if somebody has.
+///
+/// # Errors
+/// Nobody can call any more.
+pub(crate) fn next_caller(listener: &TcpListener) -> Result<Option<TcpStream>, Failure> {
     match listener.accept() {
         Ok((stream, _)) => Ok(Some(stream)),
         Err(why) if is_passing(&why) || has_left(&why) => Ok(None),

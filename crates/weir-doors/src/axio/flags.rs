@@ -1,6 +1,7 @@
 //! The flags of `weir axio`.
 
 use crate::flags::{Flag, history, store_result};
+use crate::given::FlagNeed;
 
 const CONFIG: &str = "Configuration";
 const SIDES: &str = "Role";
@@ -47,6 +48,23 @@ pub const FLAGS: &[Flag] = &[
         SIDES,
         "The server alone, which waits for its client (role : server)",
     ),
+    Flag::switch(
+        "daemon",
+        SIDES,
+        "With --server: run the server's side of trials of `weir tune --daemon`, one search after the other",
+    )
+    .long(
+        "A search sets batches, post sizes, window, ring and layout within what weir tune tries; everything \
+         else is as in FILE. It listens at local_ip and mgmt_port; trials use the port after that. A signal lets \
+         the trial end, a second one does not.",
+    ),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        SIDES,
+        "With --daemon: the secret that a search has to know; mode 600",
+    )
+    .needs(FlagNeed::new("with `--daemon`", |given| given.has("daemon"))),
     Flag::switch(
         "client",
         SIDES,

@@ -23,7 +23,7 @@ pub(super) const OBJECTIVE_WORDS: &[&str] = &["mpps", "p99", "mpps-per-core"];
 /// Values of batches.
 const BATCHES: &str = "1,4,8,16,32,64,128,256,512";
 /// Keys that vary, their values and what counts where the configuration has none.
-const VARIED: [(&str, &str, &str); 8] = [
+pub(super) const VARIED: [(&str, &str, &str); 8] = [
     ("kAppTxMsgBatchSize", BATCHES, "32"),
     ("kAppRxMsgBatchSize", BATCHES, "32"),
     ("kDispTxBatchSize", BATCHES, "32"),
@@ -85,9 +85,13 @@ impl Tune {
             return Ok(self);
         }
         let mut command = ["axio", "-c", "{config}"].map(str::to_owned).to_vec();
-        if !has_role && config.keys().all(|key| key != "role") {
+        if self.daemon.is_some() {
+            self.refuse_other_role(config)?;
+            command.push("--client".to_owned());
+        } else if !has_role && config.keys().all(|key| key != "role") {
             command.push("--loopback".to_owned());
         }
+        // A daemon lays its side out alike.
         let is_loopback = command.len() > 3 || role_of(config).as_deref() == Some("loopback");
         let template = TuneTemplate::read(&command, &[CONFIG]);
         self.template = template.map_err(|why| Refusal::usage(why.to_string()))?;
@@ -115,6 +119,19 @@ impl Tune {
 }
 
 impl Tune {
+    /// With a daemon this side is the client.
+    fn refuse_other_role(&self, config: &ConfigText) -> Result<(), Refusal> {
+        match role_of(config) {
+            Some(role) if role != "client" => {
+                let path = self.config.as_deref().unwrap_or_default();
+                Err(Refusal::usage(format!(
+                    "{path}: role: `{role}`: with --daemon this side is the client\n  help: `role : client`, or no role"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
         let found = layouts(config, is_loopback);
         self.layouts = found.map_err(|why| Refusal::usage(format!("--layouts: {why}")))?;

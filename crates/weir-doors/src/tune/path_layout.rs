@@ -3,7 +3,7 @@
 //! In: a configuration. Out: the layouts that its own workspaces allow, each with the lines that make it.
 //! Not here: which layout is better.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_diagnose::ConfigText;
 
@@ -95,6 +95,17 @@ pub(super) fn layouts(config: &ConfigText, is_loopback: bool) -> Result<Vec<Path
         add(format!("split-{dispatchers}"), Some(dispatchers));
     }
     Ok(layouts)
+}
+
+/// The workspaces of each workload that can be read, by its id.
+pub(super) fn workspaces_of(config: &ConfigText) -> BTreeMap<u32, Vec<u32>> {
+    let lines = config.all(WORKLOAD).into_iter();
+    let known = lines.filter_map(|line| {
+        let parts = parts(line)?;
+        let id = parts.head.split(':').next()?.trim().parse().ok()?;
+        Some((id, parts.workspaces))
+    });
+    known.collect()
 }
 
 impl WorkloadParts {

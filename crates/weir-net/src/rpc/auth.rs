@@ -1,106 +1,30 @@
 //! Proving that both sides know one token, without saying it.
 //!
-//! In: a token, both nonces, the side. Out: a proof (HMAC-SHA256), or whether one is right. Not
-//! here: when it is asked for (`server::pending`, `client::dial`).
+//! In: a token, both nonces, the side. Out: a proof, or whether one is right. Not here: the hash
+//! (`weir_sys::token`), when it is asked for (`server::pending`, `client::dial`).
 
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+pub use weir_sys::token::{Token, nonce, same};
 
 use super::link::LinkSide;
 use super::{DerCode, RpcError};
 
-/// Bytes that HMAC works on at once.
-const BLOCK: usize = 64;
-/// Longest token file.
-const LONGEST: u64 = 4096;
-
-/// What both sides have to know.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(Vec<u8>);
-
-impl Token {
-    /// These bytes.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
-    /// A file's contents without the end of its line.
-    ///
-    /// # Errors
-    /// It cannot be read, is empty, or others than its owner may read it.
-    pub fn read(path: &Path) -> Result<Self, RpcError> {
-        let refuse = |why: String| {
-            let message = format!("token file {}: {why}", path.display());
-            RpcError::new(DerCode::NoPermission, message)
-        };
-        let facts = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?;
-        if facts.permissions().mode() & 0o077 != 0 {
-            return Err(refuse("others may read it (chmod 600)".to_owned()));
-        }
-        if facts.len() > LONGEST {
-            return Err(refuse(format!("longer than {LONGEST} bytes")));
-        }
-        let bytes = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
-        match bytes.trim_ascii_end() {
-            [] => Err(refuse("empty".to_owned())),
-            token => Ok(Self(token.to_vec())),
-        }
-    }
-
-    /// The proof of a side.
-    pub fn proof(&self, client: &[u8; 16], server: &[u8; 16], side: LinkSide) -> [u8; 32] {
-        let side: &[u8] = match side {
-            LinkSide::Client => b"client",
-            LinkSide::Server => b"server",
-        };
-        hmac(&self.0, &[b"weir-auth", client, server, side])
-    }
+/// A file's token.
+///
+/// # Errors
+/// As [`Token::read`].
+pub fn read_token(path: &Path) -> Result<Token, RpcError> {
+    Token::read(path).map_err(|why| RpcError::new(DerCode::NoPermission, why.to_string()))
 }
 
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token")
-    }
-}
-
-/// Whether two proofs are the same, in a time that does not depend on where they differ.
-pub fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
-    let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
-    std::hint::black_box(differences) == 0
-}
-
-fn hmac(key: &[u8], message: &[&[u8]]) -> [u8; 32] {
-    let mut block = [0; BLOCK];
-    if key.len() > BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let padded = |with: u8| block.map(|byte| byte ^ with);
-    let mut inner = Sha256::new_with_prefix(padded(0x36));
-    for part in message {
-        inner.update(part);
-    }
-    let outer = Sha256::new_with_prefix(padded(0x5c));
-    outer.chain_update(inner.finalize()).finalize().into()
-}
-
-/// A number that is never used twice.
-pub fn nonce() -> [u8; 16] {
-    let mut nonce = [0; 16];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut nonce));
-    if read.is_err() {
-        // Without the kernel's numbers at least no two are the same.
-        let now = std::time::SystemTime::UNIX_EPOCH
-            .elapsed()
-            .unwrap_or_default();
-        nonce = (now.as_nanos() ^ u128::from(std::process::id()) << 96).to_le_bytes();
-    }
-    nonce
+/// The proof of a side.
+pub fn proof(token: &Token, client: &[u8; 16], server: &[u8; 16], side: LinkSide) -> [u8; 32] {
+    let side: &[u8] = match side {
+        LinkSide::Client => b"client",
+        LinkSide::Server => b"server",
+    };
+    token.proof(&[b"weir-auth", client, server, side])
 }
 
 #[cfg(test)]
@@ -108,31 +32,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_that_of_the_standard() {
-        // RFC 4231, case 2.
-        let sum = hmac(b"Jefe", &[b"what do ya want ", b"for nothing?"]);
-        let number = |half: &[u8]| u128::from_be_bytes(half.try_into().unwrap());
-        let expected = [
-            0x5bdc_c146_bf60_754e_6a04_2426_0895_75c7,
-            0x5a00_3f08_9d27_3983_9dec_58b9_64ec_3843,
-        ];
-        assert_eq!([number(&sum[..16]), number(&sum[16..])], expected);
-    }
-
-    #[test]
     fn a_proof_depends_on_token_nonces_and_side() {
         let token = Token::new(b"secret".to_vec());
-        let proof = token.proof(&[1; 16], &[2; 16], LinkSide::Client);
+        let expected = proof(&token, &[1; 16], &[2; 16], LinkSide::Client);
         let others = [
-            Token::new(b"secreT".to_vec()).proof(&[1; 16], &[2; 16], LinkSide::Client),
-            token.proof(&[3; 16], &[2; 16], LinkSide::Client),
-            token.proof(&[1; 16], &[3; 16], LinkSide::Client),
-            token.proof(&[1; 16], &[2; 16], LinkSide::Server),
+            proof(
+                &Token::new(b"secreT".to_vec()),
+                &[1; 16],
+                &[2; 16],
+                LinkSide::Client,
+            ),
+            proof(&token, &[3; 16], &[2; 16], LinkSide::Client),
+            proof(&token, &[1; 16], &[3; 16], LinkSide::Client),
+            proof(&token, &[1; 16], &[2; 16], LinkSide::Server),
         ];
         assert!(same(
-            &proof,
-            &token.proof(&[1; 16], &[2; 16], LinkSide::Client)
+            &expected,
+            &proof(&token, &[1; 16], &[2; 16], LinkSide::Client)
         ));
-        assert!(others.iter().all(|other| !same(&proof, other)));
+        assert!(others.iter().all(|other| !same(&expected, other)));
     }
 }

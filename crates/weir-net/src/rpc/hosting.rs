@@ -13,7 +13,7 @@ use weir_schema::RpcPoll;
 use weir_sys::device::NetworkInterface;
 
 use super::address::RpcAddress;
-use super::auth::Token;
+use super::auth::{Token, read_token};
 use super::dead_sockets::{remove_dead_of, socket_name};
 use super::group::nonce_text;
 use super::group_table::{GroupMember, GroupTable, TablePlace};
@@ -101,7 +101,7 @@ impl Hosting {
     /// An address cannot be bound, the table cannot be changed, the token cannot be read, another server
     /// serves one of the ranks.
     pub fn start(self, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
-        let token = self.token_file.as_deref().map(Token::read).transpose()?;
+        let token = self.token_file.as_deref().map(read_token).transpose()?;
         if let Some(name) = &self.interface {
             named_interface(interfaces_of_this_machine(), name)?;
         }

@@ -14,7 +14,7 @@ use weir_schema::{
 };
 
 use super::address::{RpcAddress, StreamAddress};
-use super::auth::Token;
+use super::auth::read_token;
 use super::call_list::CallList;
 use super::calling::{calls_of, check_slots, slots_of};
 use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
@@ -151,7 +151,7 @@ impl Way {
         let token = work
             .token_file
             .as_ref()
-            .map(|file| Token::read(&directory.join(file)));
+            .map(|file| read_token(&directory.join(file)));
         let token = token.transpose().map_err(|why| refused(&why))?;
         Ok(Self {
             kind,

@@ -4,10 +4,12 @@
 //! trial in the trail. Not here: which trial comes next (`weir-diagnose`), one trial (`trial`), the trail's
 //! file (`trail_file`), the text of the report (`report`).
 
-mod path_verdict;
+pub(crate) mod path_verdict;
+mod remote;
 mod report;
 mod trail_file;
 mod trial;
+pub(crate) use trial::shown_of;
 
 use std::time::Instant;
 
@@ -27,6 +29,7 @@ use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{Turns, code_of_signal, order, refuse_launcher};
 use crate::{Outcome, output, printed, signals};
 
+use remote::RemoteTrials;
 use report::{SearchEnd, TuneReport};
 use trail_file::TrailFile;
 use trial::{Measured, Trials};
@@ -64,10 +67,11 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
     let command: Vec<String> = ["weir", VERB].map(str::to_owned).to_vec();
     let command = [command, words.to_vec()].concat();
     let turns = Turns::new(VERB, &command, &caught)?;
+    let remote = RemoteTrials::of(asked, config.as_ref(), &caught)?;
     let mut search = Search {
         asked,
         space: &space,
-        trials: Trials::new(asked, &space, config.as_ref(), &turns),
+        trials: Trials::new(asked, &space, config.as_ref(), &turns, remote),
         caught: &caught,
         trail,
         progress: TurnProgress::new(ProgressMode::detect(), asked.trials),
@@ -79,6 +83,13 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
     let is_better = comparison
         .as_ref()
         .is_some_and(|c| has_gained(c, asked.job.as_deref()));
+    let point = if is_better {
+        found.best.clone()
+    } else {
+        space.start()
+    };
+    let written = search.is_written(&point, end);
+    let at_server = search.is_kept_at_server(&point, end);
     let report = TuneReport {
         asked,
         space: &space,
@@ -87,19 +98,14 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
         found: &found,
         is_better,
         comparison: comparison.as_ref(),
+        server_file: at_server.as_ref().ok().and_then(Option::as_deref),
     };
-    let point = if is_better {
-        found.best.clone()
-    } else {
-        space.start()
-    };
-    let written = search.is_written(&point, end);
     let shown = if asked.as_json {
         report.json().map_err(|e| turns.lacks(e))?
     } else {
         report.text()
     };
-    let code = printed(&shown).max(u8::from(!written));
+    let code = printed(&shown).max(u8::from(!written || at_server.is_err()));
     Ok(code_of_signal(&caught).unwrap_or(code))
 }
 
@@ -164,12 +170,16 @@ impl Search<'_> {
     /// Adds a trial to the trail.
     fn keep(&mut self, point: TunePoint, measured: Measured) -> Result<(), Refusal> {
         let trial = match measured {
-            Measured::Figure { metric, result } => {
+            Measured::Figure {
+                metric,
+                result,
+                server,
+            } => {
                 self.trail.name_figure(&metric);
                 TrailTrial {
                     point,
                     value: Some(metric.value),
-                    dimension: path_verdict::dimension(&result, self.space),
+                    dimension: path_verdict::dimension(&result, server.as_ref(), self.space),
                     failure: None,
                 }
             }
@@ -238,6 +248,15 @@ impl Search<'_> {
         comparison
             .map(Some)
             .map_err(|e| Refusal::usage(e.to_string()))
+    }
+
+    /// Has the daemon write its configuration with the settings of a point; the file on its machine. What could not be
+    /// written is said.
+    fn is_kept_at_server(&self, point: &TunePoint, end: SearchEnd) -> Result<Option<String>, ()> {
+        if end == SearchEnd::Interrupted {
+            return Ok(None);
+        }
+        self.trials.keep(point).map_err(|why| output::error(&why))
     }
 
     /// Writes the settings of a point where they are wanted; whether that is done. What a signal has cut

@@ -3,6 +3,7 @@
 //! In: a result. Out: a dimension of the space by the verdict of `weir diagnose`; the share of messages
 //! without an answer. Other results say neither.
 
+use weir_datapath::remote::TrialEnd;
 use weir_diagnose::tune::TuneSpace;
 use weir_diagnose::{Diagnosis, PathRecords};
 use weir_doors::axio::work_of;
@@ -10,17 +11,34 @@ use weir_doors::diagnose::records_of;
 use weir_doors::tune::keys_of_verdict;
 use weir_schema::{JobResult, PathSide, RunResult};
 
-/// The dimension that the verdict of a result names.
-pub(super) fn dimension(result: &RunResult, space: &TuneSpace) -> Option<usize> {
+/// The dimension that the verdict of a result names, or that of the server's own, where a daemon said it.
+pub(super) fn dimension(
+    result: &RunResult,
+    server: Option<&TrialEnd>,
+    space: &TuneSpace,
+) -> Option<usize> {
+    let own = diagnosis(result);
+    let own = own.as_ref().map(|of| (&of.verdict, &of.critical));
+    let server = server.map(|of| (&of.verdict, &of.critical));
+    let both: Vec<_> = own.into_iter().chain(server).collect();
+    let rules = both.iter().map(|(verdict, _)| (verdict.as_deref(), None));
+    let stages = both.iter().map(|(_, critical)| (None, critical.as_deref()));
+    // A rule of either side says more than a stage of this one.
+    let mut keys = rules
+        .chain(stages)
+        .flat_map(|(rule, stage)| keys_of_verdict(rule, stage));
+    let place = |key: &str| space.dimensions.iter().position(|d| d.name == key);
+    keys.find_map(place)
+}
+
+/// What is diagnosed of the side that recorded a result.
+pub(crate) fn diagnosis(result: &RunResult) -> Option<Diagnosis> {
     let records = records_of(result).ok()?;
-    let diagnosis = Diagnosis::of(&PathRecords {
+    Some(Diagnosis::of(&PathRecords {
         iterations: Some(records.iterations),
         counted: records.local.counted,
         ..PathRecords::of_log(records.local.log)
-    });
-    let keys = keys_of_verdict(diagnosis.verdict.as_deref(), diagnosis.critical.as_deref());
-    let place = |key: &&str| space.dimensions.iter().position(|d| d.name == *key);
-    keys.iter().find_map(place)
+    }))
 }
 
 /// Messages without an answer in time, of all that were made.

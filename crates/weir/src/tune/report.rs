@@ -41,6 +41,8 @@ pub(super) struct TuneReport<'a> {
     /// The best settings are better than the start for sure.
     pub(super) is_better: bool,
     pub(super) comparison: Option<&'a Comparison>,
+    /// The configuration that the daemon wrote, on its machine.
+    pub(super) server_file: Option<&'a str>,
 }
 
 impl SearchEnd {
@@ -67,6 +69,7 @@ impl TuneReport<'_> {
             "best": self.space.values(&self.found.best),
             "kept": if self.is_better { "best" } else { "start" },
             "output": self.output(),
+            "server_output": self.server_file,
             "comparison": self.comparison,
         });
         Ok(serde_json::to_string_pretty(&report)? + "\n")
@@ -207,10 +210,12 @@ impl TuneReport<'_> {
         } else {
             format!("  kept: the settings it started with; {best} is not better for sure")
         };
-        match self.output() {
-            Some(file) => format!("{what}\n  written: {file}\n"),
-            None => what + "\n",
-        }
+        let own = self.output();
+        let own = own.map_or_else(String::new, |file| format!("  written: {file}\n"));
+        let server = self.server_file.map_or_else(String::new, |file| {
+            format!("  written at the server: {}\n", clean(file, false))
+        });
+        format!("{what}\n{own}{server}")
     }
 }
 

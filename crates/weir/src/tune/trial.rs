@@ -4,19 +4,24 @@
 //! whole result, or why there is none. The configuration that the user named is never changed: the command
 //! gets a copy. Not here: which point.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::process::Pid;
 use weir_compare::{FigureError, one_figure};
+use weir_datapath::remote::TrialEnd;
 use weir_diagnose::ConfigText;
 use weir_diagnose::tune::TuneSpace;
 use weir_doors::Refusal;
 use weir_doors::flags::nearest;
 use weir_doors::tune::{CONFIG, LAYOUT, LOSS, Tune, TuneLimit};
+use weir_report::clean;
 use weir_schema::{Better, Metric, RunResult};
 
 use super::path_verdict;
+use super::remote::{self, RemoteTrials};
 use crate::progress::TurnProgress;
 use crate::turns::{STARTED_BY, Turns, wait};
 
@@ -30,6 +35,8 @@ pub(super) enum Measured {
     Figure {
         metric: Metric,
         result: Box<RunResult>,
+        /// How the server's side ended, where a daemon ran it.
+        server: Option<TrialEnd>,
     },
     /// The settings do not work.
     Failed { why: String, code: u8 },
@@ -41,6 +48,8 @@ pub(super) struct Trials<'a> {
     space: &'a TuneSpace,
     config: Option<&'a ConfigText>,
     turns: &'a Turns<'a>,
+    /// Who runs the server's side, where that is another machine.
+    remote: Option<RefCell<RemoteTrials>>,
 }
 
 impl<'a> Trials<'a> {
@@ -49,12 +58,14 @@ impl<'a> Trials<'a> {
         space: &'a TuneSpace,
         config: Option<&'a ConfigText>,
         turns: &'a Turns<'a>,
+        remote: Option<RemoteTrials>,
     ) -> Self {
         Self {
             asked,
             space,
             config,
             turns,
+            remote: remote.map(RefCell::new),
         }
     }
 
@@ -71,7 +82,7 @@ impl<'a> Trials<'a> {
         let config = self.turns.scratch_file("config");
         if self.config.is_some() {
             let text = self
-                .config_text(point)
+                .trial_text(point)
                 .map_err(|why| self.turns.lacks(why))?;
             fs::write(&config, text).map_err(|e| self.turns.lacks(e))?;
         }
@@ -83,17 +94,37 @@ impl<'a> Trials<'a> {
         let _ = fs::remove_file(&stored);
         let mut command = self.command(&self.words(point, &config), &stored)?;
         let file = File::create(&errors).map_err(|e| self.turns.lacks(e))?;
+        let mut remote = self.remote.as_ref().map(RefCell::borrow_mut);
+        if let Some(remote) = &mut remote {
+            remote.begin(&self.space.values(point))?;
+        }
         let child = command
             .stderr(file)
             .spawn()
             .map_err(|e| self.turns.lacks(e))?;
-        let look = || progress.look(label);
+        let process = Pid::from_child(&child);
+        let look = || {
+            progress.look(label);
+            if let Some(remote) = &mut remote {
+                remote.look(process);
+            }
+        };
         let status = wait(child, self.turns.caught, look).map_err(|e| self.turns.lacks(e))?;
+        let server = remote.as_mut().map(|remote| remote.end(status.success()));
+        let server = server.transpose()?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         let text = fs::read_to_string(&stored).ok();
         let result = text.and_then(|text| RunResult::from_json(&text).ok());
         match result {
-            Some(result) if status.success() && result.complete => self.figure(result),
+            _ if server.as_ref().is_some_and(remote::fails) => {
+                let end = server.unwrap_or_default();
+                let why = format!("at the server: {}", clean(&end.why, false));
+                Ok(Measured::Failed {
+                    why,
+                    code: end.code,
+                })
+            }
+            Some(result) if status.success() && result.complete => self.figure(result, server),
             _ => Ok(Measured::Failed {
                 why: format!("{status}{}", self.named(&shown_of(&errors), &config)),
                 code: code.unwrap_or(1),
@@ -117,13 +148,14 @@ impl<'a> Trials<'a> {
         Ok(command)
     }
 
-    fn figure(&self, result: RunResult) -> Result<Measured, Refusal> {
+    fn figure(&self, result: RunResult, server: Option<TrialEnd>) -> Result<Measured, Refusal> {
         match one_figure(&result, self.asked.job.as_deref(), &self.asked.metric) {
             Ok(metric) if metric.value.is_finite() => match self.missed(&result)? {
                 Some(why) => Ok(Measured::Failed { why, code: 1 }),
                 None => Ok(Measured::Figure {
                     metric,
                     result: Box::new(result),
+                    server,
                 }),
             },
             Ok(metric) => Ok(Measured::Failed {
@@ -214,6 +246,25 @@ impl<'a> Trials<'a> {
         Ok(config.text())
     }
 
+    /// The configuration of a trial of a point.
+    fn trial_text(&self, point: &[usize]) -> Result<String, String> {
+        let text = self.config_text(point)?;
+        match &self.remote {
+            Some(remote) => remote.borrow().with_port(&text),
+            None => Ok(text),
+        }
+    }
+
+    /// Has the daemon write its configuration with the settings of a point; the file, where there is a daemon.
+    ///
+    /// # Errors
+    /// It could not be written: the message.
+    pub(super) fn keep(&self, point: &[usize]) -> Result<Option<String>, String> {
+        let remote = self.remote.as_ref().map(RefCell::borrow_mut);
+        let file = remote.map(|mut remote| remote.keep(&self.space.values(point)));
+        file.transpose()
+    }
+
     /// What is written of the settings of a point: the configuration with them, else the command.
     ///
     /// # Errors
@@ -270,7 +321,7 @@ fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
 }
 
 /// The end of what a command printed on standard error.
-fn shown_of(file: &Path) -> String {
+pub(crate) fn shown_of(file: &Path) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::control::ControlStream;
 use crate::rpc::address::RpcAddress;
-use crate::rpc::auth::{Token, nonce, same};
+use crate::rpc::auth::{Token, nonce, proof, same};
 use crate::rpc::boot::boot;
 use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
 use crate::rpc::socket::IsOver;
@@ -201,12 +201,12 @@ fn authenticate(
         (Some(_), false) => return Err(failed("the server does not know any token")),
         (Some(token), true) => token,
     };
-    let proof = token.proof(&hello.nonce, &reply.nonce, LinkSide::Client);
+    let own = proof(token, &hello.nonce, &reply.nonce, LinkSide::Client);
     let mut body = Vec::new();
-    Auth { proof }.encode(&mut body);
+    Auth { proof: own }.encode(&mut body);
     control.send(&FrameHeader::plain(FrameKind::Auth), &body)?;
     let theirs = Auth::decode(&expect(control, FrameKind::Auth, patience)?)?;
-    let right = token.proof(&hello.nonce, &reply.nonce, LinkSide::Server);
+    let right = proof(token, &hello.nonce, &reply.nonce, LinkSide::Server);
     if same(&right, &theirs.proof) {
         Ok(())
     } else {

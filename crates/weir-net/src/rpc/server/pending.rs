@@ -13,7 +13,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::connections::Source;
 use super::inbox::Arrival;
 use super::start::ServerShared;
-use crate::rpc::auth::same;
+use crate::rpc::auth::{proof, same};
 use crate::rpc::boot::boot;
 use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
 use crate::rpc::socket;
@@ -257,9 +257,14 @@ impl PendingClient {
     /// The client wants to know as well whom it talks to.
     fn prove(&self, shared: &ServerShared, accepted: &Accepted) {
         if let Some(token) = &shared.token {
-            let proof = token.proof(&accepted.hello.nonce, &shared.nonce, LinkSide::Server);
+            let own = proof(
+                token,
+                &accepted.hello.nonce,
+                &shared.nonce,
+                LinkSide::Server,
+            );
             let mut body = Vec::new();
-            Auth { proof }.encode(&mut body);
+            Auth { proof: own }.encode(&mut body);
             write_frame(&self.stream, FrameKind::Auth, 0, &body);
         }
     }
@@ -321,6 +326,11 @@ fn is_proof(shared: &ServerShared, accepted: &Accepted, body: &[u8]) -> bool {
     let (Some(token), Ok(auth)) = (&shared.token, Auth::decode(body)) else {
         return false;
     };
-    let right = token.proof(&accepted.hello.nonce, &shared.nonce, LinkSide::Client);
+    let right = proof(
+        token,
+        &accepted.hello.nonce,
+        &shared.nonce,
+        LinkSide::Client,
+    );
     same(&right, &auth.proof)
 }
