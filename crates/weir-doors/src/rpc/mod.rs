@@ -121,5 +121,6 @@ fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir rpc serve [OPTIONS]")
         .no_binary_name(true)
-        .args_override_self(true)
+        // Of two groups one would be served and nothing said of the other.
+        .args_override_self(false)
 }
