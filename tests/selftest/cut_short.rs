@@ -7,7 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::servers::{masters, split};
+use crate::servers::{Server, masters, split};
 use crate::stage::{Running, Said, Stage, said, until};
 use crate::{quiet, selftest};
 
@@ -97,5 +97,27 @@ fn a_token_file_that_is_a_directory_and_a_group_without_servers_are_called_so() 
     let words = ["-u", "--path", ".", "-e", "0:0"];
     selftest(stage, &words).code(3).err(
         "no server of group daos_server is in its table\n  help: start one with `weir rpc serve",
+    );
+}
+
+#[test]
+fn a_stall_of_masters_says_how_many_rpcs_each_may_have_out() {
+    let stage = &Stage::new();
+    let _master = Server::start(stage, "--rank 0");
+    let called = Server::start(stage, "--rank 1");
+    let words = "selftest -u --path . -e 1:0 -m 0:0 -s 0 -i 4 -r 100000000 --stall-timeout 0.2 --history off";
+    let running = interrupted(stage, words);
+    called.works_for(20);
+    called.signal(Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    called.signal(Signal::CONT);
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    let note = "no RPC of the masters has ended for 200";
+    assert!(said.err.contains(note), "{said}");
+    assert!(
+        said.err
+            .contains("; each has up to 4 out, and RPCs fail after 60.0 s"),
+        "{said}"
     );
 }

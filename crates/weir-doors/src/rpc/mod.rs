@@ -78,6 +78,7 @@ pub fn read(
     refuse_unavailable(&given)?;
     let mut variables = UsedVariables::new(variable);
     let mut settings = settings::of(&given, &mut variables)?;
+    variables.log()?;
     settings.notes = variables.notes();
     if given.has("dry-run") {
         return Ok(Action::Print(planned(&settings)));

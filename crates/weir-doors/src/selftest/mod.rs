@@ -385,7 +385,7 @@ fn refuse_absent_table(
         }
     });
     let (group, named) = (&work.group, named.collect::<Vec<_>>().join(", "));
-    let refusal = Refusal::lacks(format!(
+    let mut refusal = Refusal::lacks(format!(
         "no table of group `{group}` (looked for {named})\n  help: start a server with `weir rpc serve \
          --group {group}`, name servers with --target tcp://HOST:PORT, or let --loopback start one for \
          this run"
@@ -393,11 +393,7 @@ fn refuse_absent_table(
     if !given.has("use-daos-agent-env") && work.transport.is_none() {
         let provider = "Error: provider (D_PROVIDER) is not set\nExample: export \
                         D_PROVIDER='ofi+tcp'\n";
-        // What helps stands at the end, where it is read first.
-        return Err(Refusal {
-            message: format!("{provider}{}", refusal.message),
-            ..refusal
-        });
+        refusal.message.push_str(provider);
     }
     Err(refusal)
 }
