@@ -83,6 +83,6 @@ fn this_machine_has_cpus_and_the_loopback() {
 fn a_directory_without_a_machine_is_refused_by_name() {
     let stage = Stage::new();
     let said = stage.say(&["topo", "--root", "nowhere"]);
-    said.code(3).silent().err("nowhere: no CPUs");
+    said.code(3).silent().err("error: nowhere: no CPUs");
     stage.say(&["topo", "--jsn"]).code(2).silent();
 }

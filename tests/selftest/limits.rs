@@ -91,7 +91,7 @@ fn a_thread_without_an_rpc_at_once_has_none_to_send() {
     let words = "selftest --transport null -e 0:0 -s 0 --threads 4 -i 2 -r 1000 --history off";
     let said = stage.say(&split(words)).code(0).out("RPC Failures: 0\n");
     let said = said
-        .err("note: --threads 4: there are 2 RPCs at once, and no thread without one of them\n");
+        .err("warning: --threads 4: there are 2 RPCs at once, and no thread without one of them\n");
     assert!(!said.out.contains("Not sent"), "{said}");
     // A plan may have more of them.
     let plan = stage.say(&split(

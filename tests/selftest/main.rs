@@ -33,6 +33,7 @@
 mod acceptance;
 mod bulk;
 mod counts;
+mod cut_short;
 mod end_to_end;
 mod faults;
 mod interfaces;

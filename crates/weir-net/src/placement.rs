@@ -36,6 +36,23 @@ fn pinned_wrong(error: &SysError) -> String {
     format!("`cpus`: {error}{}", allowed.unwrap_or_default())
 }
 
+/// Threads stay within the CPUs that this process was started with, though the kernel would let them leave.
+///
+/// # Errors
+/// CPUs that are outside, or that there are not.
+pub(crate) fn check_mask(wanted: &[u32]) -> Result<(), String> {
+    let allowed = pin::affinity().map_err(|error| error.to_string())?;
+    let outside = wanted.iter().filter(|cpu| !allowed.contains(**cpu));
+    let outside: CpuList = outside.copied().collect();
+    if outside.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "CPUs {outside} are outside those that this process was started with ({allowed}): choose among \
+         them, or start it with others (taskset, cpuset)"
+    ))
+}
+
 /// CPUs that ranks of this machine would get and may not use.
 pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
     let Some(listed) = place.cpus.as_deref() else {
@@ -53,6 +70,8 @@ pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
         // One after another; what is left of the list nobody gets.
         ShareCpus::Split => ranks as usize,
     };
+    // The kernel would let threads leave the CPUs that this process was started with.
+    check_mask(listed).map_err(|why| format!("`cpus`: {why}"))?;
     for (rank, cpu) in listed[..taken].iter().enumerate() {
         let only = CpuList::from_iter([*cpu]);
         // On a thread of its own: this one stays where it is.
@@ -268,6 +287,33 @@ mod tests {
         // Threads of a core that are numbered one after the other.
         let four: Vec<CpuRequest> = (0..2).map(|_| request("a", &[0, 2, 3])).collect();
         assert_eq!(cpus(&four), [0, 3]);
+    }
+
+    #[test]
+    fn ranks_stay_within_the_cpus_that_the_process_was_started_with() {
+        let placed = |cpus: &[u32], share| {
+            let place = Placement {
+                cpus: Some(cpus.to_vec()),
+                share,
+                ..Placement::default()
+            };
+            here(&place, 1)
+        };
+        let all = pin::affinity().unwrap();
+        let first = all.as_slice()[0];
+        let test = || {
+            pin::set_affinity(&CpuList::from_iter([first])).unwrap();
+            for share in [ShareCpus::Shared, ShareCpus::Split] {
+                assert_eq!(placed(&[first], share), Ok(()));
+                // Also those that no rank would get.
+                for outside in all.as_slice().iter().skip(1).chain(&[60_000]) {
+                    let refused = placed(&[first, *outside], share).unwrap_err();
+                    let says = format!("`cpus`: CPUs {outside} are outside those");
+                    assert!(refused.starts_with(&says), "{refused}");
+                }
+            }
+        };
+        std::thread::scope(|scope| scope.spawn(test).join().unwrap());
     }
 
     #[test]

@@ -322,18 +322,24 @@ fn still_cold(job: &str, done: &ExchangeResult, wanted: u32) -> Option<Warning> 
 
 /// Ranks of this machine that share CPUs.
 fn crowded(job: &str, ranks: Ranks, facts: &[RankFacts]) -> Option<Warning> {
-    let cpus = u32::try_from(weir_sys::topology::Topology::of_this_machine().cpus.len());
-    let cpus = cpus.ok().filter(|cpus| *cpus > 0)?;
-    let here = match ranks.spawn {
-        Spawn::Threads | Spawn::Processes => ranks.count,
+    let whole = weir_sys::topology::Topology::of_this_machine().cpus.len();
+    let (here, cpus) = match ranks.spawn {
+        // They have the CPUs that this process was started with.
+        Spawn::Threads | Spawn::Processes => (
+            ranks.count,
+            weir_sys::pin::affinity().map_or(whole, |cpus| cpus.as_slice().len()),
+        ),
         Spawn::Launcher => {
             let name = exchange::hostname();
             let here = |facts: &&RankFacts| facts.hostname.as_deref() == Some(&name);
-            u32::try_from(facts.iter().filter(here).count()).unwrap_or(u32::MAX)
+            let here = facts.iter().filter(here).count();
+            (u32::try_from(here).unwrap_or(u32::MAX), whole)
         }
     };
-    let all = (here > cpus).then(|| format!("{here} ranks share {cpus} CPUs"));
-    all.or_else(|| sharing(facts)).map(|cause| {
+    let is_crowd = cpus > 0 && here as usize > cpus;
+    let all = is_crowd.then(|| format!("{here} ranks share {cpus} CPUs"));
+    // Where ranks are pinned, which share one is known.
+    sharing(facts).or(all).map(|cause| {
         let warning = Warning::new("oversubscribed", Some(job), cause);
         warning.with_remedy("give each rank a CPU of its own")
     })

@@ -129,25 +129,21 @@ pub struct RpcMaster {
     /// How many had succeeded by when, of a master that others were at work beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<RpcProgress>,
-    /// Every RPC in the order in which they were begun, where they were kept; no stored result has them.
+    /// Every RPC that was sent, in the order in which they were begun, where they were kept; no stored
+    /// result has them.
     #[serde(skip)]
     pub samples: Vec<RpcSample>,
 }
 
-/// One RPC.
+/// One RPC that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RpcSample {
-    /// It was sent.
-    Sent {
-        /// How long it took.
-        latency_ns: Nanos,
-        /// Where to.
-        endpoint: RpcEndpoint,
-        /// 0, or the negative number of what went wrong.
-        code: i32,
-    },
-    /// It never was.
-    Unsent,
+pub struct RpcSample {
+    /// How long it took.
+    pub latency_ns: Nanos,
+    /// Where to.
+    pub endpoint: RpcEndpoint,
+    /// 0, or the negative number of what went wrong.
+    pub code: i32,
 }
 
 /// What one endpoint did for one master.

@@ -75,7 +75,10 @@ impl RpcMaster {
             after_ns: Nanos::ZERO,
             succeeded: 0,
         };
-        for note in self.progress.iter().copied().chain([last]) {
+        // What was noted while its sessions were closed is no pace of its calls.
+        let notes = self.progress.iter().copied();
+        let notes = notes.filter(|note| note.after_ns < self.duration_ns);
+        for note in notes.chain([last]) {
             if note.after_ns >= time && note.after_ns > before.after_ns {
                 let part = time.saturating_sub(before.after_ns).as_secs_f64()
                     / note.after_ns.saturating_sub(before.after_ns).as_secs_f64();
@@ -128,6 +131,18 @@ mod tests {
         let mut one_failed = both;
         one_failed[0].failure = Some(crate::result::Failure::new("missing", "gone"));
         assert_eq!(together(one_failed), Some((2000.0, 1.0)));
+    }
+
+    #[test]
+    fn one_master_alone_has_its_own_rate_whatever_is_noted_after_its_last_call() {
+        let mut alone = master(0, (0, 1000), 1000);
+        let note = |after, succeeded| RpcProgress {
+            after_ns: Nanos::from_millis(after),
+            succeeded,
+        };
+        alone.progress = vec![note(900, 900), note(1100, 1000)];
+        assert_eq!(alone.rate().round(), 1000.0);
+        assert_eq!(together(vec![alone]), Some((1000.0, 1.0)));
     }
 
     #[test]

@@ -37,6 +37,9 @@ impl Token {
             SysError::Invalid(message)
         };
         let facts = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?;
+        if facts.is_dir() {
+            return Err(refuse("it is a directory; name the file".to_owned()));
+        }
         if facts.permissions().mode() & 0o077 != 0 {
             return Err(refuse("others may read it (chmod 600)".to_owned()));
         }

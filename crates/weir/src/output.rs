@@ -84,13 +84,24 @@ pub(crate) fn error(text: &str) {
     }
     // There is no further place to tell that standard error is gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
-    if let Some(log) = LOG.get().filter(|log| level_of(text) <= log.level) {
-        let _ = (&log.file).write_all(text.as_bytes());
+    if let Some(log) = LOG.get().filter(|log| level_of(text) <= log.level)
+        && let Err(why) = (&log.file).write_all(text.as_bytes())
+        && !IS_LOG_LOSS_TOLD.swap(true, Ordering::Relaxed)
+    {
+        let loss = format!(
+            "warning: D_LOG_FILE: {}: {why}; lines of this log are missing\n",
+            log.path
+        );
+        let _ = io::stderr().lock().write_all(loss.as_bytes());
     }
 }
 
+/// A log that gets no more is told once.
+static IS_LOG_LOSS_TOLD: AtomicBool = AtomicBool::new(false);
+
 /// A file that gets what is said on standard error as well.
 struct Log {
+    path: String,
     file: File,
     level: LogLevel,
 }
@@ -106,7 +117,8 @@ pub(crate) fn log_to(settings: &LogSettings) -> Result<(), String> {
         .map_err(|e| format!("{}: {e}", settings.file))?;
     let level = settings.level;
     // A second one is never asked for.
-    let _ = LOG.set(Log { file, level });
+    let path = settings.file.clone();
+    let _ = LOG.set(Log { path, file, level });
     Ok(())
 }
 
@@ -118,9 +130,59 @@ fn level_of(text: &str) -> LogLevel {
     }
 }
 
+/// A file that is due, until it is written; a signal that ends this process meanwhile tells of it.
+#[derive(Debug)]
+pub(crate) struct DueFile(());
+
+/// A file that is not whole yet.
+#[derive(Debug)]
+struct Unfinished {
+    path: String,
+    /// What there is of it.
+    temporary: Option<PathBuf>,
+}
+
+static UNFINISHED: Mutex<Option<Unfinished>> = Mutex::new(None);
+
+fn unfinished() -> MutexGuard<'static, Option<Unfinished>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl DueFile {
+    pub(crate) fn of(path: &str) -> Self {
+        *unfinished() = Some(Unfinished {
+            path: path.to_owned(),
+            temporary: None,
+        });
+        Self(())
+    }
+}
+
+impl Drop for DueFile {
+    fn drop(&mut self) {
+        *unfinished() = None;
+    }
+}
+
+/// This process ends at once: says which file is lost by that, and removes what there is of it.
+pub(crate) fn give_up_file() {
+    let Some(Unfinished { path, temporary }) = unfinished().take() else {
+        return;
+    };
+    if temporary.is_some_and(|part| fs::remove_file(part).is_err()) {
+        // It has its name already.
+        return;
+    }
+    error(&format!(
+        "error: {path}: a signal came before it was written, and it is not stored\n  help: wait for the \
+         end of the program after the first signal\n"
+    ));
+}
+
 /// Writes a report file. A link stays, and what it leads to is written.
 pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
     let text = text.as_ref();
+    let _due = DueFile::of(path);
     refuse_history(path)?;
     let written = Destination::of(Path::new(path)).and_then(|destination| match destination {
         Destination::Replaced(target) => replace(&target, text),
@@ -133,6 +195,9 @@ pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), Strin
 
 fn replace(target: &Path, text: &[u8]) -> io::Result<()> {
     let temporary = beside(target);
+    if let Some(due) = unfinished().as_mut() {
+        due.temporary = Some(temporary.clone());
+    }
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(text)?;
         file.sync_all()?;

@@ -101,7 +101,12 @@ fn is_linked() -> bool {
 
 fn print_notes(notes: &[String]) {
     for note in notes {
-        output::error(&format!("note: {note}\n"));
+        let before = if note.starts_with("warning: ") {
+            ""
+        } else {
+            "note: "
+        };
+        output::error(&format!("{before}{note}\n"));
     }
 }
 
@@ -172,6 +177,7 @@ fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
             &|| Ok(run.plan.clone()),
             &|_| Box::new(BlockObserver::new(run, &run.plan, &shown)),
             &|result| {
+                let _due = run.samples.as_deref().map(output::DueFile::of);
                 let code = report(result, &run.options, &shown).max(store_samples(run, result));
                 Ok(in_style_of(code, Some(result), is_cart))
             },

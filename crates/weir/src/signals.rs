@@ -133,6 +133,7 @@ fn listen(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Signals>, Ref
                 }
                 let is_news = counted.interruptions.load(Ordering::Relaxed) > before;
                 if is_news && RELEASED.load(Ordering::Relaxed) {
+                    crate::output::give_up_file();
                     low_level::exit(128 + counted.number.load(Ordering::Relaxed));
                 }
             }

@@ -60,14 +60,21 @@ impl StallWatch {
 fn note(job: &LiveJob, plan: &Plan, limit: Nanos) -> String {
     let name = &job.name;
     let planned = plan.jobs().nth(job.index);
-    let timeout = planned.and_then(|(_, job)| match &job.workload {
-        Workload::Rpc(work) => Some(work.timeout_ns),
+    let work = planned.and_then(|(_, job)| match &job.workload {
+        Workload::Rpc(work) => Some(work),
         _ => None,
     });
+    let timeout = work.map(|work| work.timeout_ns);
     let timeout = timeout.map_or_else(String::new, |time| format!(", and RPCs fail after {time}"));
     if !job.released {
         return format!(
             "note: {name}: still connecting, or in its warm-up, after {limit}{timeout}\n"
+        );
+    }
+    if let Some(work) = work.filter(|work| !work.masters.is_empty()) {
+        let most = work.in_flight();
+        return format!(
+            "note: {name}: no RPC of the masters has ended for {limit}; each has up to {most} out{timeout}\n"
         );
     }
     let out = job.in_flight;

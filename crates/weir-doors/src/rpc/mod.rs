@@ -78,6 +78,7 @@ pub fn read(
     refuse_unavailable(&given)?;
     let mut variables = UsedVariables::new(variable);
     let mut settings = settings::of(&given, &mut variables)?;
+    variables.log()?;
     settings.notes = variables.notes();
     if given.has("dry-run") {
         return Ok(Action::Print(planned(&settings)));
@@ -121,5 +122,6 @@ fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir rpc serve [OPTIONS]")
         .no_binary_name(true)
-        .args_override_self(true)
+        // Of two groups one would be served and nothing said of the other.
+        .args_override_self(false)
 }

@@ -187,6 +187,10 @@ fn values_out_of_range_are_refused_by_name() {
             "--tls-cert is not available: this build has no TLS",
         ),
         ("--bogus", "no option `--bogus`"),
+        (
+            "--group a --group b",
+            "'--group <NAME>' cannot be used multiple",
+        ),
     ] {
         let refusal = read(&list(&format!("serve {words}")), &|_| None).unwrap_err();
         assert_eq!(refusal.code, 2, "{words}");

@@ -49,6 +49,11 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
         "each step has a rate that follows from the one before",
     ),
     (
+        "dry-run",
+        &["show-plan"],
+        "the one prints what would be done as text, the other as a plan in JSON",
+    ),
+    (
         "show-plan",
         &["samples"],
         "a plan has no place for the file, and `weir run` writes none",

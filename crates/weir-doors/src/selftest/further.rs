@@ -317,7 +317,14 @@ pub(super) fn together(
     options: &SelfTestOptions,
 ) {
     let good = done.masters.iter().filter(|one| one.failure.is_none());
-    push!(out, "Aggregate of {} masters\n", good.count());
+    let (good, all) = (good.count(), done.masters.len());
+    match all - good {
+        0 => push!(out, "Aggregate of {good} masters\n"),
+        failed => push!(
+            out,
+            "Aggregate of {good} of {all} masters: {failed} failed\n"
+        ),
+    }
     let Some(together) = done.together() else {
         out.push_str("\t+ They were never all at work at the same time\n\n");
         return;

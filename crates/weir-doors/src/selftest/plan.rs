@@ -172,7 +172,7 @@ fn cut_threads(given: &GivenFlags, plan: &Plan) -> Option<String> {
     let is_cut = asked.parse::<u32>().is_ok_and(|asked| asked > fewest);
     is_cut.then(|| {
         format!(
-            "--threads {asked}: there are {fewest} RPCs at once, and no thread without one of them"
+            "warning: --threads {asked}: there are {fewest} RPCs at once, and no thread without one of them"
         )
     })
 }

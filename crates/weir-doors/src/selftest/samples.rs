@@ -1,4 +1,4 @@
-//! Samples: every RPC of a run as a line of text.
+//! Samples: every RPC that a run has sent as a line of text, and how many it has not.
 //!
 //! In: the text of a samples file, or what a run kept of its RPCs. Out: the samples, or the text. Spec: RPC
 //! self-test, 8.2. Not here: files, the result that samples make (`sampled_result`).
@@ -15,7 +15,7 @@ use super::values::whole;
 pub const HEAD: &str = "# weir-selftest-samples 1";
 /// The line before the samples of a master.
 const COLUMNS: &str = "latency_ns,rank,tag,code";
-/// A repetition that was never sent.
+/// A repetition that was never sent; behind a colon how many, where they are several.
 const UNSENT: &str = ",,,unsent";
 /// Codes of the family and of the system have no larger numbers.
 const LARGEST_CODE: i32 = 4095;
@@ -31,8 +31,17 @@ pub struct SampledMaster {
     pub master: RpcEndpoint,
     /// From the first to the last.
     pub duration_ns: Nanos,
-    /// In the order in which they were begun.
+    /// Those that were sent, in the order in which they were begun.
     pub samples: Vec<RpcSample>,
+    /// How many were not.
+    pub unsent: u64,
+}
+
+impl SampledMaster {
+    /// RPCs that there were to be.
+    pub fn requested(&self) -> u64 {
+        (self.samples.len() as u64).saturating_add(self.unsent)
+    }
 }
 
 /// The samples that a run has kept, of masters that have some.
@@ -43,7 +52,8 @@ pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
             continue;
         };
         let good = outcome.masters.iter();
-        let good = good.filter(|one| one.failure.is_none() && !one.samples.is_empty());
+        let good =
+            good.filter(|one| one.failure.is_none() && one.samples.len() as u64 + one.not_sent > 0);
         all.extend(good.map(|master| SampledMaster {
             pair: MessagePair {
                 request: work.request,
@@ -53,6 +63,7 @@ pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
             master: master.endpoint,
             duration_ns: master.duration_ns,
             samples: master.samples.clone(),
+            unsent: master.not_sent,
         }));
     }
     all
@@ -75,14 +86,18 @@ pub fn print(masters: &[SampledMaster]) -> String {
             one.duration_ns.0
         );
         for sample in &one.samples {
-            match sample {
-                RpcSample::Sent {
-                    latency_ns,
-                    endpoint: RpcEndpoint { rank, tag },
-                    code,
-                } => push!(out, "{},{rank},{tag},{code}\n", latency_ns.0),
-                RpcSample::Unsent => push!(out, "{UNSENT}\n"),
-            }
+            let RpcEndpoint { rank, tag } = sample.endpoint;
+            push!(
+                out,
+                "{},{rank},{tag},{}\n",
+                sample.latency_ns.0,
+                sample.code
+            );
+        }
+        match one.unsent {
+            0 => {}
+            1 => push!(out, "{UNSENT}\n"),
+            count => push!(out, "{UNSENT}:{count}\n"),
         }
     }
     out
@@ -120,31 +135,31 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
             let last = masters.last_mut().filter(|_| has_columns);
             let last =
                 last.ok_or_else(|| refuse(format!("`# tuple …` and `{COLUMNS}` go before it")))?;
-            last.samples.push(sample(line).map_err(refuse)?);
+            take_row(last, line).map_err(refuse)?;
         }
     }
     if masters.is_empty() {
         return Err("it has no samples".to_owned());
     }
     check_rows(masters.last(), last_tuple)?;
-    // What is counted is added up in 64 bits.
-    let mut all = masters.iter().flat_map(|one| &one.samples);
-    let mut sum = 0_u64;
-    let fits = all.all(|sample| {
-        let ns = if let RpcSample::Sent { latency_ns, .. } = sample {
-            latency_ns.0
-        } else {
-            0
-        };
-        sum.checked_add(ns).is_some_and(|next| {
-            sum = next;
-            true
-        })
-    });
-    if !fits {
+    check_sums(&masters)?;
+    Ok(masters)
+}
+
+/// What is counted is added up in 64 bits.
+fn check_sums(masters: &[SampledMaster]) -> Result<(), String> {
+    let samples = masters.iter().flat_map(|one| &one.samples);
+    if !fits(samples.map(|one| one.latency_ns.0)) {
         return Err("its latencies add up to more than 64 bits hold".to_owned());
     }
-    Ok(masters)
+    if !fits(masters.iter().map(SampledMaster::requested)) {
+        return Err("its RPCs are more than 64 bits count".to_owned());
+    }
+    Ok(())
+}
+
+fn fits(mut numbers: impl Iterator<Item = u64>) -> bool {
+    numbers.try_fold(0_u64, u64::checked_add).is_some()
 }
 
 /// A tuple has rows, and RPCs that succeeded took some time.
@@ -152,10 +167,10 @@ fn check_rows(master: Option<&SampledMaster>, line: usize) -> Result<(), String>
     let Some(master) = master else {
         return Ok(());
     };
-    if master.samples.is_empty() {
+    if master.requested() == 0 {
         return Err(format!("line {line}: no samples follow this tuple"));
     }
-    let succeeded = |one: &RpcSample| matches!(one, RpcSample::Sent { code: 0, .. });
+    let succeeded = |one: &RpcSample| one.code == 0;
     if master.duration_ns == Nanos::ZERO && master.samples.iter().any(succeeded) {
         return Err(format!(
             "line {line}: duration_ns: it takes nanoseconds above 0, as RPCs succeeded"
@@ -184,6 +199,7 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         master,
         duration_ns: Nanos(number("duration_ns", u64::MAX)?),
         samples: Vec::new(),
+        unsent: 0,
     })
 }
 
@@ -211,11 +227,30 @@ fn endpoint(text: &str) -> Option<RpcEndpoint> {
     })
 }
 
+/// One RPC, or some that were not sent.
+fn take_row(master: &mut SampledMaster, line: &str) -> Result<(), String> {
+    let Some(rest) = line.strip_prefix(UNSENT) else {
+        master.samples.push(sample(line)?);
+        return Ok(());
+    };
+    let count = match rest.strip_prefix(':') {
+        _ if rest.is_empty() => 1,
+        Some(count) => {
+            whole(count, (1, u64::MAX)).map_err(|why| format!("`{line}`: unsent: {why}"))?
+        }
+        None => return Err(no_sample(line)),
+    };
+    let sum = master.unsent.checked_add(count);
+    master.unsent = sum.ok_or_else(|| format!("`{line}`: unsent: more than 64 bits count"))?;
+    Ok(())
+}
+
+fn no_sample(line: &str) -> String {
+    format!("`{line}` is no sample: {COLUMNS}, or {UNSENT}, or {UNSENT}:COUNT")
+}
+
 fn sample(line: &str) -> Result<RpcSample, String> {
-    if line == UNSENT {
-        return Ok(RpcSample::Unsent);
-    }
-    let wrong = || format!("`{line}` is no sample: {COLUMNS}, or {UNSENT}");
+    let wrong = || no_sample(line);
     let odd = |code: &str| {
         format!(
             "`{line}`: code {code}: it takes 0, or the number of an error from -{LARGEST_CODE} to -1"
@@ -229,7 +264,7 @@ fn sample(line: &str) -> Result<RpcSample, String> {
         return Err(odd(code));
     }
     match (latency.parse(), rank.parse(), tag.parse(), fields.next()) {
-        (Ok(latency), Ok(rank), Ok(tag), None) => Ok(RpcSample::Sent {
+        (Ok(latency), Ok(rank), Ok(tag), None) => Ok(RpcSample {
             latency_ns: Nanos(latency),
             endpoint: RpcEndpoint { rank, tag },
             code: number,
@@ -275,6 +310,24 @@ pub(crate) mod tests {
             ),
             (vec![HEAD, tuple, COLUMNS, "1,0,0,0,0"], "is no sample"),
             (vec![HEAD, tuple, COLUMNS, "-1,0,0,0"], "is no sample"),
+            (
+                vec![HEAD, tuple, COLUMNS, ",,,unsent5"],
+                "line 4: `,,,unsent5` is no sample",
+            ),
+            (
+                vec![HEAD, tuple, COLUMNS, ",,,unsent:0"],
+                "line 4: `,,,unsent:0`: unsent: it takes",
+            ),
+            (
+                vec![
+                    HEAD,
+                    tuple,
+                    COLUMNS,
+                    ",,,unsent:18446744073709551615",
+                    ",,,unsent",
+                ],
+                "line 5: `,,,unsent`: unsent: more than 64 bits",
+            ),
         ] {
             refused(&lines, says);
         }
@@ -325,40 +378,34 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn any_master() -> impl Strategy<Value = SampledMaster> {
-        let sample = (
-            0_u64..1_000_000,
-            0_u32..4,
-            0_u32..4,
-            prop::option::of(-1100_i32..1),
-        );
-        let sample = sample.prop_map(|(ns, rank, tag, code)| match code {
-            None => RpcSample::Unsent,
-            Some(code) => RpcSample::Sent {
-                latency_ns: Nanos(ns),
-                endpoint: RpcEndpoint { rank, tag },
-                code: if code > -500 { 0 } else { code },
-            },
+        let sample = (0_u64..1_000_000, 0_u32..4, 0_u32..4, -1100_i32..1);
+        let sample = sample.prop_map(|(ns, rank, tag, code)| RpcSample {
+            latency_ns: Nanos(ns),
+            endpoint: RpcEndpoint { rank, tag },
+            code: if code > -500 { 0 } else { code },
         });
         let payload = (0_u32..3, 0_u32..5000).prop_map(|(kind, bytes)| {
             use RpcPayloadKind::{Bulk, Empty, Inline};
             RpcPayload::of([Empty, Inline, Bulk][kind as usize], bytes)
         });
-        let numbers = (1_u32..100, 0_u32..9, 1_u64..1 << 40);
+        let unsent = prop_oneof![Just(0), Just(1), 2_u64..1 << 40];
+        let numbers = (1_u32..100, 0_u32..9, 1_u64..1 << 40, unsent);
         (
             payload.clone(),
             payload,
             numbers,
-            prop::collection::vec(sample, 1..50),
+            prop::collection::vec(sample, 0..50),
         )
-            .prop_map(
-                |(request, reply, (in_flight, rank, ns), samples)| SampledMaster {
+            .prop_map(|(request, reply, (in_flight, rank, ns, unsent), samples)| {
+                SampledMaster {
                     pair: MessagePair { request, reply },
                     in_flight,
                     master: RpcEndpoint { rank, tag: 0 },
                     duration_ns: Nanos(ns),
+                    unsent: unsent.max(u64::from(samples.is_empty())),
                     samples,
-                },
-            )
+                }
+            })
     }
 
     proptest! {

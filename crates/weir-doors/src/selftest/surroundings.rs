@@ -146,6 +146,20 @@ impl<'a> UsedVariables<'a> {
         Ok(taken.min(MOST_CREDITS))
     }
 
+    /// The log that is asked for. A mask without a file has no effect.
+    pub(crate) fn log(&mut self) -> Result<Option<LogSettings>, Refusal> {
+        let file = self.first(&["D_LOG_FILE"]).map(|(_, file)| file);
+        let effects = self.effects.len();
+        let level = self.value(&["D_LOG_MASK"], log_level)?;
+        if file.is_none() {
+            self.effects.truncate(effects);
+        }
+        Ok(file.map(|file| LogSettings {
+            file,
+            level: level.unwrap_or(LogLevel::Warnings),
+        }))
+    }
+
     /// What options leave open: transport, interface, limits, the table.
     pub(super) fn fill(
         &mut self,
@@ -158,6 +172,7 @@ impl<'a> UsedVariables<'a> {
         }
         work.addresses = self.addresses()?;
         (work.interface, work.domain) = (self.interface(), self.domain());
+        self.log()?;
         work.credits_per_rank = self.credits()?;
         let quota = self.number("D_QUOTA_RPCS", (0, u32::MAX.into()))?;
         work.quota = quota.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
@@ -280,22 +295,18 @@ pub enum LogLevel {
 pub fn log_settings(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<LogSettings>, Refusal> {
-    let mut used = UsedVariables::new(variable);
-    // What stands behind a comma is of one part of the older program alone.
-    let level = used.value(&["D_LOG_MASK"], |text| {
-        let word = text.split(',').find(|word| !word.contains('='));
-        match word.unwrap_or("WARN").to_ascii_uppercase().as_str() {
-            "ERR" | "CRIT" | "ALRT" | "EMRG" => Ok(LogLevel::Errors),
-            "WARN" => Ok(LogLevel::Warnings),
-            "NOTE" | "INFO" | "DEBUG" | "DBUG" => Ok(LogLevel::Notes),
-            _ => Err("it takes DEBUG, INFO, NOTE, WARN, ERR, CRIT, ALRT or EMRG".to_owned()),
-        }
-    })?;
-    let file = used.first(&["D_LOG_FILE"]);
-    Ok(file.map(|(_, file)| LogSettings {
-        file,
-        level: level.unwrap_or(LogLevel::Warnings),
-    }))
+    UsedVariables::new(variable).log()
+}
+
+/// What a log gets by a mask. What stands behind a comma is of one part of the older program alone.
+fn log_level(mask: &str) -> Result<LogLevel, String> {
+    let word = mask.split(',').find(|word| !word.contains('='));
+    match word.unwrap_or("WARN").to_ascii_uppercase().as_str() {
+        "ERR" | "CRIT" | "ALRT" | "EMRG" => Ok(LogLevel::Errors),
+        "WARN" => Ok(LogLevel::Warnings),
+        "NOTE" | "INFO" | "DEBUG" | "DBUG" => Ok(LogLevel::Notes),
+        _ => Err("it takes DEBUG, INFO, NOTE, WARN, ERR, CRIT, ALRT or EMRG".to_owned()),
+    }
 }
 
 /// The file of a group's table.

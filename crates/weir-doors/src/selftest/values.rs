@@ -141,7 +141,10 @@ fn uri(text: &str, needs_port: bool) -> Result<String, String> {
     let text = text.trim();
     let wrong = |why: &str| Err(format!("`{text}`: {why}, as in tcp://host:7000"));
     let Some((scheme, rest)) = text.split_once("://") else {
-        return wrong("it needs a transport before ://");
+        return match text {
+            "shm" => Err(format!("`{text}`: write {text}://")),
+            _ => wrong("it needs a transport before ://"),
+        };
     };
     transport(scheme).map_err(|why| format!("`{text}`: {why}"))?;
     if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {

@@ -122,7 +122,15 @@ impl RpcGroup {
     ) -> Result<client::ServerEndpoint, Failure> {
         let missing = |why: String| Err(failure("missing", None, why));
         let Some(member) = self.members.get(&of.rank) else {
-            return missing(format!("group {} has no rank {}", self.name, of.rank));
+            let name = &self.name;
+            return missing(if self.members.is_empty() {
+                format!(
+                    "no server of group {name} is in its table\n  help: start one with `weir rpc serve \
+                     --group {name}`, or let --loopback start one for this run"
+                )
+            } else {
+                format!("group {name} has no rank {}", of.rank)
+            });
         };
         if member.tags.is_some_and(|tags| of.tag >= tags) {
             let tags = member.tags.unwrap_or_default();
@@ -206,6 +214,12 @@ mod tests {
         };
         assert_eq!(why(2, 1, "tcp"), "tcp://b:1");
         assert_eq!(why(1, 0, "tcp"), "group g has no rank 1");
+        let none = RpcGroup::at("g", []).endpoint(RpcEndpoint { rank: 0, tag: 0 }, "tcp");
+        let none = none.unwrap_err().message;
+        assert!(
+            none.starts_with("no server of group g is in its table\n  help: start one"),
+            "{none}"
+        );
         assert_eq!(why(2, 2, "tcp"), "rank 2 has 2 tags, and no tag 2");
         assert!(why(0, 0, "shm").contains("not listen for shm (it does at tcp://a:1)"));
         assert_eq!(group.first_scheme(), Some("tcp"));

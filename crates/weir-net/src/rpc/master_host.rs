@@ -171,22 +171,15 @@ impl Drop for MasterTurn {
 pub struct MasterReport {
     /// Its figures.
     pub master: RpcMaster,
-    /// Each of its RPCs where they were kept; nothing for one that was not sent.
-    samples: Vec<Option<(Nanos, RpcEndpoint, i32)>>,
+    /// Each of its RPCs where they were kept.
+    samples: Vec<(Nanos, RpcEndpoint, i32)>,
 }
 
 impl MasterReport {
     /// Of these figures, with the samples that they have.
     pub fn new(mut master: RpcMaster) -> Self {
         let samples = std::mem::take(&mut master.samples).into_iter();
-        let fields = |sample| match sample {
-            RpcSample::Sent {
-                latency_ns,
-                endpoint,
-                code,
-            } => Some((latency_ns, endpoint, code)),
-            RpcSample::Unsent => None,
-        };
+        let fields = |one: RpcSample| (one.latency_ns, one.endpoint, one.code);
         Self {
             master,
             samples: samples.map(fields).collect(),
@@ -195,14 +188,10 @@ impl MasterReport {
 
     /// The figures with their samples.
     pub fn into_master(self) -> RpcMaster {
-        let sample = |fields: Option<(Nanos, RpcEndpoint, i32)>| {
-            fields.map_or(RpcSample::Unsent, |(latency_ns, endpoint, code)| {
-                RpcSample::Sent {
-                    latency_ns,
-                    endpoint,
-                    code,
-                }
-            })
+        let sample = |(latency_ns, endpoint, code)| RpcSample {
+            latency_ns,
+            endpoint,
+            code,
         };
         RpcMaster {
             samples: self.samples.into_iter().map(sample).collect(),

@@ -93,13 +93,13 @@ impl MasterParts<'_> {
         master.client_bound = master.busy.is_some_and(|share| share > BOUND);
         master.conclude();
         if self.work.samples {
-            master.samples = self.samples(master.not_sent);
+            master.samples = self.samples();
         }
         master
     }
 
-    /// Every call of all threads in the order in which they were begun, then those that never were.
-    fn samples(&self, not_sent: u64) -> Vec<RpcSample> {
+    /// Every call of all threads in the order in which they were begun.
+    fn samples(&self) -> Vec<RpcSample> {
         let mut calls: Vec<SampledCall> = self
             .made
             .iter()
@@ -109,14 +109,13 @@ impl MasterParts<'_> {
         calls.sort_by_key(|call| call.began);
         let entries = &self.list.entries;
         let sent = calls.iter().filter_map(|call| {
-            Some(RpcSample::Sent {
+            Some(RpcSample {
                 latency_ns: Nanos(call.took_ns),
                 endpoint: *entries.get(call.entry as usize)?,
                 code: call.code,
             })
         });
-        let unsent = (0..not_sent).map(|_| RpcSample::Unsent);
-        sent.chain(unsent).collect()
+        sent.collect()
     }
 
     /// The places of an endpoint in the list.

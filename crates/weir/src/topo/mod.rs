@@ -49,7 +49,7 @@ fn show_topology(show: &ShowTopology) -> Outcome {
         let root = show.root.as_deref().unwrap_or("/");
         return Err(Refusal::new(
             LACKS,
-            format!("{root}: no CPUs in sys/devices/system/cpu below it"),
+            format!("error: {root}: no CPUs in sys/devices/system/cpu below it"),
         ));
     }
     let columns = environment::terminal(&std::io::stdout()).columns;

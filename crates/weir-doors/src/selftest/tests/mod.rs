@@ -142,7 +142,9 @@ fn no_thread_is_without_an_rpc_at_once_and_those_that_are_share_the_rate() {
             .collect();
         (
             jobs,
-            run.notes.iter().any(|note| note.starts_with("--threads")),
+            run.notes
+                .iter()
+                .any(|note| note.starts_with("warning: --threads")),
         )
     };
     assert_eq!(of(&["--threads", "4"]), (vec![(4, 250.0)], false));

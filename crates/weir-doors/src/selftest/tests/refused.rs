@@ -130,6 +130,11 @@ const REFUSED: &[(&[&str], &str)] = &[
         "--transport null: null calls nobody; leave out --loopback",
     ),
     (
+        &["--dry-run", "--show-plan"],
+        "--dry-run: the one prints what would be done as text, the other as a plan in JSON; leave out \
+         --show-plan or this",
+    ),
+    (
         &["--samples", "f", "--show-plan"],
         "--show-plan: a plan has no place for the file, and `weir run` writes none; leave out --samples",
     ),

@@ -127,6 +127,15 @@ fn a_failed_master_is_named_and_several_are_added_up() {
     let sum = "Aggregate of 2 masters\n\t+ RPC Bandwidth (MB/sec): 4000.01\n\t+ RPC Throughput \
                (RPCs/sec): 4000\n";
     assert!(text.contains(sum), "{text}");
+    let mut result = samples::result(&samples::read(&two).unwrap());
+    let job = &mut result.groups[0].jobs[0];
+    let weir_schema::Outcome::Rpc(done) = &mut job.outcome else {
+        panic!("{job:?}")
+    };
+    done.masters[1].failure = Some(weir_schema::Failure::new("lost", "gone"));
+    let text = output::text(&result, &read_options(&[]).unwrap()).unwrap();
+    let head = "Aggregate of 1 of 2 masters: 1 failed\n";
+    assert!(text.contains(head), "{text}");
     let mut master = RpcMaster::new(RpcEndpoint { rank: 3, tag: 1 }, "tcp");
     master.failure = Some(weir_schema::Failure::new("missing", "no such rank"));
     let job = sample::rpc_result("a", vec![master], 0);

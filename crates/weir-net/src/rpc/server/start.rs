@@ -17,6 +17,7 @@ use super::limits::Quota;
 use super::listener::{BoundListener, run_listener, spare};
 use super::thread::{PollerThread, TICK, run_poller};
 use super::{ServerCounters, ServerLimits, TestMasters};
+use crate::placement::check_mask;
 use crate::rpc::address::RpcAddress;
 use crate::rpc::auth::{Token, nonce};
 use crate::rpc::service::RpcService;
@@ -312,22 +313,9 @@ fn spawn<R: Send + 'static>(
     thread.spawn(run).map_err(RpcError::io("start a thread"))
 }
 
-/// Pollers stay within the CPUs that this process was started with, though the kernel would let them leave.
+/// Pollers stay within the CPUs that this process was started with.
 fn check_cpus(wanted: &[u32]) -> Result<(), RpcError> {
-    let allowed = pin::affinity().map_err(|error| not_there(&error))?;
-    let outside: CpuList = wanted
-        .iter()
-        .copied()
-        .filter(|cpu| !allowed.contains(*cpu))
-        .collect();
-    if outside.is_empty() {
-        return Ok(());
-    }
-    let why = format!(
-        "CPUs {outside} are outside those that this process was started with ({allowed}): choose among \
-         them, or start it with others (taskset, cpuset)"
-    );
-    Err(RpcError::new(DerCode::NotThere, why))
+    check_mask(wanted).map_err(|why| RpcError::new(DerCode::NotThere, why))
 }
 
 fn not_there(error: &dyn ToString) -> RpcError {
