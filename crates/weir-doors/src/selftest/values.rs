@@ -287,6 +287,7 @@ mod tests {
             ("", "a transport before ://"),
             ("h1:7000", "a transport before ://"),
             ("udp://h:1", "it takes tcp, shm or ofi+PROVIDER"),
+            ("shm", "write shm://"),
             ("tcp+uring://h:1", "tcp is the nearest"),
             ("ucx+dc://h:1", "ofi+PROVIDER is the nearest"),
             ("null://h:1", "null reaches nobody"),
