@@ -141,7 +141,6 @@ mod tests {
             succeeded,
         };
         alone.progress = vec![note(900, 900), note(1100, 1000)];
-        assert_eq!(alone.rate().round(), 1000.0);
         assert_eq!(together(vec![alone]), Some((1000.0, 1.0)));
     }
 
