@@ -12,7 +12,7 @@ use weir_units::Nanos;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{PAYLOAD_AT, PacketHeader, stamp_of, ticks_since, write_ports};
+use crate::frame::{PAYLOAD_AT, PacketHeader, stamp_of, write_ports};
 use crate::handler::MessageWork;
 use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
@@ -21,7 +21,10 @@ use crate::partial::{Added, Packets, Partials};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 use crate::request_supply::RequestSupply;
 
+mod answer_times;
 mod answering;
+
+use answer_times::AnswerTimes;
 
 /// Rounds of a stall for buffers, with a look at each, before other stages have their turn.
 const LOOKS_FOR_BUFFERS: u32 = 64;
@@ -84,8 +87,11 @@ pub(crate) struct Application<W> {
 }
 
 /// Writes a packet of a request.
-// By itself the compiler makes a call of it for every packet.
 #[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "by itself the compiler makes a call of it for every packet"
+)]
 fn write_request<W: MessageWork>(
     handler: &mut W,
     header: &PacketHeader,
@@ -99,61 +105,6 @@ fn write_request<W: MessageWork>(
     write_ports(head, source, target);
     header.write(head);
     handler.request(u32::from(header.segment), payload);
-}
-
-/// How long answers took that were seen together: messages that were made together have one time.
-#[derive(Clone, Copy, Debug)]
-struct AnswerTimes {
-    seen: u64,
-    scale: Scale,
-    stamp: u64,
-    messages: u64,
-}
-
-impl AnswerTimes {
-    fn new(seen: u64, scale: Scale) -> Self {
-        Self {
-            seen,
-            scale,
-            stamp: 0,
-            messages: 0,
-        }
-    }
-
-    /// An answer by its first packet.
-    // By itself the compiler makes a call of it for every packet.
-    #[inline(always)]
-    fn hear(
-        &mut self,
-        first: &PacketBuffer,
-        outstanding: &mut Outstanding,
-        pool: &Pool,
-        counts: &mut ThreadCounts,
-    ) {
-        let Some(header) = PacketHeader::read(pool.memory.frame(first)) else {
-            return;
-        };
-        if outstanding.end(header.message) {
-            if self.stamp != header.stamp {
-                self.record(counts);
-                self.stamp = header.stamp;
-            }
-            self.messages += 1;
-        } else {
-            counts.late += 1;
-        }
-    }
-
-    /// Records and counts those of a stamp.
-    fn record(&mut self, counts: &mut ThreadCounts) {
-        if self.messages > 0 {
-            let ticks = ticks_since(self.stamp, self.seen);
-            let nanos = self.scale.to_nanos(ticks);
-            counts.latency.record_n(nanos, self.messages);
-            counts.answered += self.messages;
-            self.messages = 0;
-        }
-    }
 }
 
 impl<W: MessageWork> Application<W> {
@@ -327,8 +278,11 @@ impl<W: MessageWork> Application<W> {
     }
 
     /// A message begins: the header of its first packet. There is room for it, as the caller saw.
-    // By itself the compiler makes a call of it for every message.
     #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "by itself the compiler makes a call of it for every message"
+    )]
     fn begin_message(&mut self, now: u64, counts: &mut ThreadCounts) -> PacketHeader {
         let message = self.outstanding.begin(now).unwrap_or_default();
         if !self.is_answered {

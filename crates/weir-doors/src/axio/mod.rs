@@ -188,8 +188,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
         AxioRole::of(&config, &given, environment)
     };
     // What is wrong with a value is said before that the role is missing.
-    let supposed = role.as_ref().map_or(AxioRole::Loopback, |role| *role);
-    let read = plan::workload(&config, supposed);
+    let read = plan::workload(&config, *role.as_ref().unwrap_or(&AxioRole::Loopback));
     let wrong = if only_looks || read.is_ok() && wrong.is_empty() {
         // The verifier says it, in the words of the older one.
         wrong

@@ -109,7 +109,9 @@ impl<M: RingMemory> Consumer<M> {
         mut each: impl FnMut(M::Record),
     ) -> Result<u32, CorruptRing> {
         self.pop_parts(most, |slots| {
-            slots.iter().for_each(|slot| each(M::Record::get(slot)));
+            for slot in slots {
+                each(M::Record::get(slot));
+            }
         })
     }
 
@@ -131,8 +133,7 @@ impl<M: RingMemory> Consumer<M> {
     }
 
     /// Takes the oldest records, at most so many: their slots in two parts, of which one may be empty.
-    // By itself the compiler makes a call of it.
-    #[inline(always)]
+    #[inline]
     fn pop_parts(
         &mut self,
         most: u32,
