@@ -144,6 +144,11 @@ fn a_stored_result_is_diagnosed_on_both_sides_by_what_its_log_does_not_say() {
         (&"local".into(), &"remote".into())
     );
     assert_eq!(log["side"], "local");
+    // Only where there are several has each the name of its job.
+    assert!(
+        !both.contains("==Job ") && result[0].get("job").is_none(),
+        "{both}"
+    );
     assert_eq!(result[0]["table"], log["table"]);
     let times = |of: &serde_json::Value| -> Vec<f64> {
         let all = of["completion_us"].as_array().unwrap().iter();
@@ -152,6 +157,80 @@ fn a_stored_result_is_diagnosed_on_both_sides_by_what_its_log_does_not_say() {
     for (one, other) in times(&result[0]).into_iter().zip(times(&log)) {
         assert!((one - other).abs() <= 0.0005, "{result}{log}");
     }
+}
+
+/// A stored result of these jobs, `r.json`: two packet paths, and others after them.
+fn result_of_two_paths(stage: &Stage, others: &[serde_json::Value]) {
+    let plan = |words: &str| -> serde_json::Value {
+        let all = format!(
+            "axio --example echo --set duration=0.1 --set msg_timeout_ms=20000 --show-plan {words}"
+        );
+        let words: Vec<&str> = all.split_whitespace().collect();
+        serde_json::from_str(&stage.say(&words).code(0).out).unwrap()
+    };
+    let mut whole = plan("");
+    let mut second = plan("--set iteration=3")["groups"][0]["jobs"][0].clone();
+    whole["groups"][0]["jobs"][0]["name"] = "first".into();
+    second["name"] = "second".into();
+    for mut job in [&[second], others].concat() {
+        // It begins when the one before is over.
+        job["start"]["barrier"] = true.into();
+        let group = serde_json::json!({ "jobs": [job] });
+        whole["groups"].as_array_mut().unwrap().push(group);
+    }
+    stage.file("p.json", whole.to_string());
+    let words = ["run", "p.json", "--store-result", "r.json"];
+    stage.say(&words).code(0);
+}
+
+#[test]
+fn each_path_of_a_result_is_diagnosed_under_the_name_of_its_job() {
+    let stage = Stage::new();
+    result_of_two_paths(&stage, &[]);
+    let said = stage.say(&["diagnose", "r.json"]).code(0);
+    let heads: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.starts_with("===") || line.starts_with("[INFO] Diagnosing"))
+        .collect();
+    let sides = ["local", "remote"]
+        .map(|side| format!("[INFO] Diagnosing the contention point for {side}......"));
+    let wanted = ["first", "second"].map(|job| {
+        let head = format!("==========Job {job}==========");
+        [head, sides[0].clone(), sides[1].clone()]
+    });
+    assert_eq!(heads, wanted.concat(), "{said}");
+    assert!(!said.err.contains("note"), "{said}");
+    let json = stage
+        .say(&["diagnose", "r.json", "--format", "json"])
+        .code(0);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let all = json.as_array().unwrap().iter();
+    let of = |one: &serde_json::Value, key: &str| one[key].as_str().unwrap().to_owned();
+    let names: Vec<[String; 2]> = all.map(|one| [of(one, "job"), of(one, "side")]).collect();
+    let wanted = ["first", "second"].map(|job| [[job, "local"], [job, "remote"]]);
+    assert_eq!(names, wanted.concat());
+    let tables = [0, 1, 2, 3].map(|at| json[at]["tables"].as_u64().unwrap());
+    assert_eq!(tables, [2, 2, 3, 3]);
+    stage.file("report.rpt", REPORT);
+    let words = ["diagnose", "r.json", "report.rpt", "--socket", "0"];
+    let note = "note: what was recorded of the host is of all packet paths of the run together";
+    let said = stage.say(&words).code(0);
+    assert_eq!(said.out.matches(note).count(), 2, "{said}");
+}
+
+#[test]
+fn a_path_that_says_nothing_is_left_out_with_a_note_beside_others() {
+    let stage = Stage::new();
+    let alone = "axio --example scan --stage disp_tx --set duration=0.1 --show-plan";
+    let alone: Vec<&str> = alone.split(' ').collect();
+    let alone: serde_json::Value = serde_json::from_str(&stage.say(&alone).code(0).out).unwrap();
+    let mut alone = alone["groups"][0]["jobs"][0].clone();
+    alone["name"] = "alone".into();
+    result_of_two_paths(&stage, &[alone]);
+    let said = stage.say(&["diagnose", "r.json"]).code(0);
+    assert_eq!(said.out.matches("==========Job ").count(), 2, "{said}");
+    said.err("note: r.json: job `alone` is left out: it is of one stage alone");
 }
 
 #[test]

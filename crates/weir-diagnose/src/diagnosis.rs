@@ -22,6 +22,8 @@ pub const DIAGNOSIS_SCHEMA: &str = "weir.diagnosis.v1";
 /// What was recorded of a path.
 #[derive(Clone, Debug)]
 pub struct PathRecords {
+    /// The name of its job, where the run had several paths.
+    pub job: Option<String>,
     /// Its log.
     pub log: PathLog,
     /// What the run counted of each table of the log, where that is known.
@@ -55,6 +57,7 @@ impl PathRecords {
     /// A log alone, of the side that recorded it.
     pub fn of_log(log: PathLog) -> Self {
         Self {
+            job: None,
             log,
             counted: Vec::new(),
             side: DiagnosisSide::Local,
@@ -98,6 +101,9 @@ impl DiagnosisSide {
 pub struct Diagnosis {
     /// Always `weir.diagnosis.v1`.
     pub schema: String,
+    /// The name of the path's job, where the run had several paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
     /// Which side of the link it is of.
     #[serde(default)]
     pub side: DiagnosisSide,
@@ -197,6 +203,7 @@ impl Diagnosis {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
             schema: DIAGNOSIS_SCHEMA.to_owned(),
+            job: records.job.clone(),
             side: records.side,
             table: count(at + 1),
             tables: count(records.log.tables.len()),

@@ -3,13 +3,15 @@
 //! In: a [`Diagnosis`]. Out: lines. Without notes and rules the first part is what the reference prints,
 //! byte for byte. Not here: JSON, which is the data itself.
 
-use crate::diagnosis::{Diagnosis, DiagnosisRule, RuleState};
+use crate::diagnosis::{Diagnosis, DiagnosisRule, DiagnosisSide, RuleState};
 use crate::reading::Reading;
 use crate::reference::PathClass;
 
 /// The text of a diagnosis, with the figures that it rests on where they are wanted.
 pub fn text(diagnosis: &Diagnosis, with_figures: bool) -> String {
-    let mut out = format!(
+    let mut out = heading(diagnosis);
+    push!(
+        out,
         "[INFO] Diagnosing the contention point for {}......\n",
         diagnosis.side.name()
     );
@@ -36,6 +38,14 @@ pub fn text(diagnosis: &Diagnosis, with_figures: bool) -> String {
     }
     rules(&mut out, diagnosis);
     out
+}
+
+/// The job's name above its first side, where the run had several paths.
+fn heading(diagnosis: &Diagnosis) -> String {
+    match (&diagnosis.job, diagnosis.side) {
+        (Some(job), DiagnosisSide::Local) => format!("==========Job {job}==========\n"),
+        _ => String::new(),
+    }
 }
 
 fn figures(out: &mut String, diagnosis: &Diagnosis) {

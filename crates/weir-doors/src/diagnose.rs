@@ -14,7 +14,7 @@ use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
-pub use of_result::{ResultRecords, SideRecords, records_of};
+pub use of_result::{JobRecords, ResultRecords, SideRecords, records_of};
 
 /// The door.
 pub const DOOR: Door = Door {

@@ -1,7 +1,7 @@
 //! `weir diagnose`: what holds a packet path back.
 //!
-//! In: the words after `diagnose`. Out: the diagnosis on standard output, of both sides where a stored
-//! result has both. Nothing is written. Not here: the rules and their text (`weir-diagnose`).
+//! In: the words after `diagnose`. Out: the diagnosis on standard output, of each packet path of a stored
+//! result, and of both sides where it has both. Nothing is written. Not here: the rules and their text (`weir-diagnose`).
 
 use std::fmt::Display;
 use std::path::Path;
@@ -12,7 +12,7 @@ use weir_diagnose::{
 };
 use weir_doors::Refusal;
 use weir_doors::diagnose::{
-    Action, Diagnose, PathSettings, ResultRecords, path_settings, read, records_of,
+    Action, Diagnose, JobRecords, PathSettings, SideRecords, path_settings, read, records_of,
 };
 use weir_schema::RunResult;
 
@@ -37,45 +37,47 @@ fn carry_out(asked: &Diagnose) -> Outcome {
         return Ok(printed(&texts.collect::<String>()));
     }
     let json = match diagnoses.as_slice() {
-        [one] => serde_json::to_string_pretty(one),
-        both => serde_json::to_string_pretty(both),
+        [one] if one.job.is_none() => serde_json::to_string_pretty(one),
+        all => serde_json::to_string_pretty(all),
     };
     let json = json.map_err(|e| refused(&asked.log, e))?;
     Ok(printed(&(json + "\n")))
 }
 
-/// What there is to be diagnosed.
-enum PathSource {
-    /// What a path printed.
-    Log(PathLog),
-    /// What it stored.
-    Result(Box<ResultRecords>),
+/// A packet path that is diagnosed.
+struct RecordedPath {
+    /// Its job's name, where the result has several paths.
+    job: Option<String>,
+    iterations: Option<u32>,
+    frame_bytes: Option<u32>,
+    local: SideRecords,
+    remote: Option<SideRecords>,
 }
 
-/// Of the side that recorded it, then of the other one.
+/// Of each path in turn: of the side that recorded it, then of the other one.
 fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     let config = recorded(asked.config.as_ref(), path_settings)?;
     let settings = config.unwrap_or_else(PathSettings::default);
-    let given = of_operand(&asked.log)?;
-    let (iterations, frame, log, counted, remote) = match given {
-        PathSource::Log(log) => (None, None, log, Vec::new(), None),
-        PathSource::Result(all) => (
-            Some(all.iterations),
-            Some(all.frame_bytes),
-            all.local.log,
-            all.local.counted,
-            all.remote,
-        ),
-    };
-    let frame_bytes = asked.frame_bytes.or(frame);
-    if asked.link_bits_per_s.is_some() && frame_bytes.is_none() {
+    let paths = of_operand(&asked.log)?;
+    let knows_frames = |path: &RecordedPath| asked.frame_bytes.or(path.frame_bytes).is_some();
+    if asked.link_bits_per_s.is_some() && !paths.iter().all(knows_frames) {
         return Err(Refusal::usage(
             "--link acts only with `--frame`, or with a stored result, which knows it",
         ));
     }
-    let local = PathRecords {
-        counted,
-        iterations: settings.iterations.or(iterations),
+    let beside = beside(asked, settings)?;
+    let sides = paths.into_iter().flat_map(|path| sides_of(path, &beside));
+    Ok(sides.collect())
+}
+
+/// What was recorded beside the paths, and what was said of them.
+fn beside(asked: &Diagnose, settings: PathSettings) -> Result<PathRecords, Refusal> {
+    let none = PathLog {
+        tables: Vec::new(),
+        notes: Vec::new(),
+    };
+    Ok(PathRecords {
+        iterations: settings.iterations,
         table: asked.table,
         report: recorded(asked.report.as_ref(), HostReport::read)?,
         socket: asked.socket.or(settings.node),
@@ -83,14 +85,31 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
         pcie: recorded(asked.pcie.as_ref(), PcieCounts::read)?,
         memory: recorded(asked.memory.as_ref(), node_bandwidths)?,
         link_bits_per_s: asked.link_bits_per_s,
-        frame_bytes,
+        frame_bytes: asked.frame_bytes,
         triad_mb_per_s: asked.triad_mb_per_s,
-        ..PathRecords::of_log(log)
+        ..PathRecords::of_log(none)
+    })
+}
+
+/// The diagnoses of a path's sides.
+fn sides_of(path: RecordedPath, beside: &PathRecords) -> Vec<Diagnosis> {
+    let mut local = PathRecords {
+        job: path.job.clone(),
+        log: path.local.log,
+        counted: path.local.counted,
+        iterations: beside.iterations.or(path.iterations),
+        frame_bytes: beside.frame_bytes.or(path.frame_bytes),
+        ..beside.clone()
     };
+    if path.job.is_some() && has_host_records(beside) {
+        let note = "what was recorded of the host is of all packet paths of the run together";
+        local.log.notes.push(note.to_owned());
+    }
     let mut all = vec![Diagnosis::of(&local)];
     // What was recorded beside is of this host.
-    all.extend(remote.map(|remote| {
+    all.extend(path.remote.map(|remote| {
         Diagnosis::of(&PathRecords {
+            job: path.job,
             counted: remote.counted,
             side: DiagnosisSide::Remote,
             iterations: local.iterations,
@@ -98,42 +117,75 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
             ..PathRecords::of_log(remote.log)
         })
     }));
-    Ok(all)
+    all
 }
 
-/// A log, or a result: a file of either, or a run of the history.
-fn of_operand(operand: &str) -> Result<PathSource, Refusal> {
+fn has_host_records(beside: &PathRecords) -> bool {
+    let accesses = beside.pcie.is_some() || beside.memory.is_some();
+    beside.report.is_some() || beside.perf.is_some() || accesses
+}
+
+/// The paths of a log, or of a result: a file of either, or a run of the history.
+fn of_operand(operand: &str) -> Result<Vec<RecordedPath>, Refusal> {
     let stored = if Path::new(operand).exists() {
         let text = output::read_text(operand, LONGEST).map_err(|why| refused(operand, why))?;
         if !text.trim_start().starts_with('{') {
             let log = PathLog::read(&text);
             let log = log.map_err(|why| Refusal::usage(format!("{operand}:{why}")))?;
-            return Ok(PathSource::Log(log));
+            return Ok(vec![of_log(log)]);
         }
         Stored::of_text(operand, &text)?
     } else {
         Stored::read(operand)?
     };
     match stored {
-        Stored::One(result) => {
-            let records = records_of(&result).map_err(|why| refused(operand, why))?;
-            note_of_several(operand, &result);
-            Ok(PathSource::Result(Box::new(records)))
-        }
+        Stored::One(result) => of_result(operand, &result),
         Stored::Several(_) => Err(refused(operand, "it has several runs; name one of them")),
     }
 }
 
-/// Which of several packet paths is looked at: the first.
-fn note_of_several(operand: &str, result: &RunResult) {
-    let all = result.jobs().filter(|job| job.packet_path().is_some());
-    let names: Vec<&str> = all.map(|job| job.name.as_str()).collect();
-    if let [taken, _, ..] = names[..] {
-        let count = names.len();
-        output::error(&format!(
-            "note: {operand}: it has {count} packet paths; the first is diagnosed, `{taken}`\n"
-        ));
+fn of_log(log: PathLog) -> RecordedPath {
+    RecordedPath {
+        job: None,
+        iterations: None,
+        frame_bytes: None,
+        local: SideRecords {
+            log,
+            counted: Vec::new(),
+        },
+        remote: None,
     }
+}
+
+/// The paths of a result that can be diagnosed; a note names each of the others.
+fn of_result(operand: &str, result: &RunResult) -> Result<Vec<RecordedPath>, Refusal> {
+    let jobs = records_of(result);
+    let are_several = jobs.len() > 1;
+    let mut none = "it is a result without a packet path".to_owned();
+    let mut left_out = Vec::new();
+    let mut paths = Vec::new();
+    for JobRecords { job, records } in jobs {
+        match records {
+            Ok(records) => paths.push(RecordedPath {
+                job: are_several.then_some(job),
+                iterations: Some(records.iterations),
+                frame_bytes: Some(records.frame_bytes),
+                local: records.local,
+                remote: records.remote,
+            }),
+            Err(why) => {
+                left_out.push(format!("note: {operand}: job `{job}` is left out: {why}\n"));
+                none = why;
+            }
+        }
+    }
+    if paths.is_empty() {
+        return Err(refused(operand, none));
+    }
+    for note in left_out {
+        output::error(&note);
+    }
+    Ok(paths)
 }
 
 fn recorded<T>(

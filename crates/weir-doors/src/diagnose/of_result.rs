@@ -1,6 +1,6 @@
 //! The records of a packet path from its stored result, which has more than its log.
 //!
-//! In: a result. Out: the tables of each side and what was counted beside them. Figures of tables are
+//! In: a result. Out: of each of its packet paths the tables of each side and what was counted beside them. Figures of tables are
 //! those of `weir axio`, unrounded. Not here: which table counts, the rules.
 
 use weir_diagnose::{
@@ -8,12 +8,19 @@ use weir_diagnose::{
 };
 use weir_schema::{
     PacketPathOutcome, PacketPathWorkload, PathIteration, PathSide, PathThread, RunResult,
-    StageFigures,
+    StageFigures, Workload,
 };
 
 use weir_units::Nanos;
 
-use crate::axio::{output::measured, work_of};
+/// What a result says of a job that is a packet path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRecords {
+    /// The job's name.
+    pub job: String,
+    /// Its records, or why it has none.
+    pub records: Result<ResultRecords, String>,
+}
 
 /// What a result says of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,14 +44,24 @@ pub struct SideRecords {
     pub counted: Vec<CountedFigures>,
 }
 
-/// What a result says of its packet path.
-///
-/// # Errors
-/// It has none, or one that did nothing: the reason.
-pub fn records_of(result: &RunResult) -> Result<ResultRecords, String> {
-    let (Some(work), Some(done)) = (work_of(&result.plan), measured(result)) else {
-        return Err("it is a result without a packet path".to_owned());
-    };
+/// What a result says of each of its packet paths, in the order of the plan.
+pub fn records_of(result: &RunResult) -> Vec<JobRecords> {
+    let jobs = result.plan.jobs().zip(result.jobs());
+    let paths = jobs.filter_map(|((_, planned), done)| match &planned.workload {
+        Workload::PacketPath(work) => Some(JobRecords {
+            job: planned.name.clone(),
+            records: path_records(work, done.packet_path()?),
+        }),
+        _ => None,
+    });
+    paths.collect()
+}
+
+/// What an outcome says of its path; otherwise why that is nothing.
+fn path_records(
+    work: &PacketPathWorkload,
+    done: &PacketPathOutcome,
+) -> Result<ResultRecords, String> {
     if done.only_stage.is_some() {
         return Err("it is of one stage alone, which says nothing of the others".to_owned());
     }

@@ -33,7 +33,8 @@ pub(super) fn dimension(
 
 /// What is diagnosed of the side that recorded a result.
 pub(crate) fn diagnosis(result: &RunResult) -> Option<Diagnosis> {
-    let records = records_of(result).ok()?;
+    let mut paths = records_of(result).into_iter();
+    let records = paths.next()?.records.ok()?;
     Some(Diagnosis::of(&PathRecords {
         iterations: Some(records.iterations),
         counted: records.local.counted,
