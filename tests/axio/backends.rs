@@ -1,5 +1,6 @@
 //! Which backends there are, what they lack, and memory that two programs share.
 
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use super::stage::{Running, Stage, WEIR, has, said, skip, until};
@@ -85,8 +86,8 @@ fn a_link_that_this_build_has_not_is_missing_and_never_another() {
 /// A side over shared memory, for a test of this number.
 fn side(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Command {
     let mut command = stage.weir(&["axio", "--example", "scan", role, "--backend", "shm:link"]);
-    let own = std::process::id() % 20_000;
-    let port = format!("mgmt_port={}", 20_000 + own * 2 + test);
+    let own = std::process::id() % 10_000;
+    let port = format!("mgmt_port={}", 20_000 + own * 4 + test);
     let patient = [
         "msg_timeout_ms=20000",
         "stall_timeout=30",
@@ -135,6 +136,26 @@ fn two_programs_share_memory_and_the_client_may_be_first() {
         "{:?}",
         stage.list()
     );
+}
+
+#[test]
+fn a_server_hears_what_its_client_lacks_after_they_have_met() {
+    let stage = Stage::new();
+    let server = Running::start(side(&stage, "--server", 2, &[]));
+    let mut stranger = None;
+    until("the server offers its memory", || {
+        stranger = UnixStream::connect(stage.path("link")).ok();
+        stranger.is_some()
+    });
+    // The first that comes to the path has the memory; nothing is left for the client.
+    said(side(&stage, "--client", 2, &[]))
+        .code(3)
+        .err("cannot share memory at link");
+    server
+        .end()
+        .code(1)
+        .err(" cannot run: cannot share memory at link");
+    drop(stranger);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The verifier, and what is refused before anything runs.
 
+use serde_json::json;
+
 use super::stage::{Said, Stage};
-use super::{SEND, example};
+use super::{Json, SEND, example};
 
 /// A configuration with a line replaced, looked at with these words.
 fn looked_at(from: &str, to: &str, words: &[&str]) -> Said {
@@ -287,4 +289,26 @@ fn three_hundred_iterations_are_three_hundred() {
         "--show-plan",
     ]);
     said.code(0).out("\"iterations\": 300");
+}
+
+#[test]
+fn a_plan_that_repeats_a_number_is_refused_by_its_stream() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    let shown = stage.say(&["axio", "-c", "c.conf", "--show-plan"]).code(0);
+    for (place, value, why) in [
+        ("/peers", json!([3, 0, 3]), "stream 1 sends to 3 twice"),
+        ("/id", json!(2), "stream 2 is there twice"),
+        (
+            "/groups/0/threads",
+            json!([0, 0]),
+            "thread 0 makes messages of two groups",
+        ),
+    ] {
+        let mut plan: Json = serde_json::from_str(&shown.out).unwrap();
+        let place = format!("/groups/0/jobs/0/workload/streams/0{place}");
+        *plan.pointer_mut(&place).unwrap() = value;
+        stage.file("odd.json", plan.to_string());
+        stage.say(&["run", "odd.json"]).code(2).err(why);
+    }
 }

@@ -411,6 +411,30 @@ dispatchers = [0, [2]]
     }
 
     #[test]
+    fn a_number_that_a_list_of_a_workload_repeats_is_refused_with_its_place() {
+        for (from, to, why) in [
+            (
+                "[0, 2]",
+                "[2, 2]",
+                "c.toml:11:10: workload: remote: 2 is there twice",
+            ),
+            (
+                "[[0, 1], [5]]",
+                "[[1, 1], [5]]",
+                "c.toml:12:8: workload: apps: 1 is there twice",
+            ),
+            (
+                "[0, [2]]",
+                "[0, [2, 2]]",
+                "c.toml:13:15: workload: dispatchers: 2 is there twice",
+            ),
+        ] {
+            let text = CONFIG.replacen(from, to, 1);
+            assert_eq!(AxioConfig::read("c.toml", &text).unwrap_err(), [why]);
+        }
+    }
+
+    #[test]
     fn no_beginning_of_toml_is_more_than_refused() {
         for at in 0..CONFIG.len() {
             let _ = AxioConfig::read("c.toml", &CONFIG[..at]);
