@@ -139,6 +139,19 @@ fn two_programs_share_memory_and_the_client_may_be_first() {
 }
 
 #[test]
+fn queues_of_two_lengths_in_the_memory_are_refused_by_both() {
+    let stage = Stage::new();
+    let server = Running::start(side(&stage, "--server", 3, &["nic_ring=4096"]));
+    said(side(&stage, "--client", 3, &["nic_ring=64"]))
+        .code(2)
+        .err("`queue_slots` is 4096 there and 64 here");
+    server
+        .end()
+        .code(2)
+        .err("`queue_slots` is 64 there and 4096 here");
+}
+
+#[test]
 fn a_server_hears_what_its_client_lacks_after_they_have_met() {
     let stage = Stage::new();
     let server = Running::start(side(&stage, "--server", 2, &[]));

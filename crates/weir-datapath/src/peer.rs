@@ -263,6 +263,12 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
     if own.work.addresses != hello.work.addresses {
         return alike("its addresses of client and server are not those of this side");
     }
+    let (mine, theirs) = (own.work.queue_slots, hello.work.queue_slots);
+    // Places in the memory are counted by the slots of each queue.
+    if own.link == "shm" && mine != theirs {
+        let said = |there, here| format!("`queue_slots` is {there} there and {here} here");
+        return Some([said(theirs, mine), said(mine, theirs)]);
+    }
     other_number(own.work, &hello.work)
         .or_else(|| other_stream(own.work, &hello.work))
         .or_else(|| other_address(own, hello))
