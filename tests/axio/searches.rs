@@ -1,5 +1,7 @@
 //! Searches over rates on a sink whose rate is known: what they find, what they say, what they refuse.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 use serde_json::Value as Json;
 
@@ -140,6 +142,46 @@ fn a_burst_is_as_long_as_the_bucket_and_latency_is_that_of_the_throughput() {
     assert!(said.out.contains(mark), "{said}");
 }
 
+/// Time of the CPU that a search has used, in ticks of 10 ms.
+fn ticks(running: &Running) -> u64 {
+    let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
+    let stat = std::fs::read_to_string(&stat).unwrap();
+    let fields: Vec<&str> = stat.split_whitespace().collect();
+    fields[13].parse().unwrap()
+}
+
+#[test]
+fn a_search_that_is_interrupted_between_two_trials_begins_no_other() {
+    let stage = Stage::new();
+    let words = [
+        "axio",
+        "ndr",
+        "--example",
+        "echo",
+        "--trial-time",
+        "0.3",
+        "--rest",
+        "600",
+        "--store-result",
+        "r.json",
+    ];
+    let running = Running::start(stage.weir(&words));
+    let mut last = (0, Instant::now());
+    until("it rests after its trial", || {
+        let now = ticks(&running);
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        now >= 10 && last.1.elapsed() > Duration::from_secs(1)
+    });
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    said.out("NDR (no loss): not known, the search was interrupted");
+    let stored: Json = serde_json::from_str(&stage.read("r.json")).unwrap();
+    assert_eq!(stored["complete"], false);
+    assert_eq!(stored["groups"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn an_interrupted_search_prints_the_trials_that_it_has() {
     let stage = Stage::new();
@@ -156,12 +198,7 @@ fn an_interrupted_search_prints_the_trials_that_it_has() {
         "r.json",
     ];
     let running = Running::start(stage.weir(&words));
-    let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
-    until("its threads have used 100 ms", || {
-        let stat = std::fs::read_to_string(&stat).unwrap();
-        let fields: Vec<&str> = stat.split_whitespace().collect();
-        fields[13].parse::<u64>().unwrap() >= 10
-    });
+    until("its threads have used 100 ms", || ticks(&running) >= 10);
     running.signal(Signal::INT);
     let said = running.end().code(130);
     assert!(
