@@ -1,7 +1,8 @@
-//! What timing the stages costs is measured and said; no figure of it decides a test.
+//! What timing the stages costs is measured and said, and what was timed is drawn; no figure of it decides a test.
 
 use rustix::process::Signal;
 
+use super::example;
 use super::stage::{Running, Stage, until};
 
 #[test]
@@ -25,4 +26,15 @@ fn the_self_test_says_what_timing_the_stages_costs() {
     said.out("The self-test was interrupted");
     let list = stage.list();
     assert!(list.is_empty(), "it leaves nothing: {list:?}");
+}
+
+#[test]
+fn a_report_has_a_bar_for_each_timed_stage_of_both_sides() {
+    let stage = Stage::new();
+    example(&stage, "scan", "duration=0.1").code(0);
+    stage.say(&["report", "r.json", "-o", "r.html"]).code(0);
+    let page = stage.read("r.html");
+    for bar in ["client app_tx", "server app_rx"] {
+        assert!(page.contains(bar), "{bar} is not there");
+    }
 }
