@@ -126,7 +126,7 @@ const FLAGS: &[Flag] = &[
     Flag::switch(
         "layouts",
         SETTINGS,
-        "Of a packet path, try which workspaces dispatch, too",
+        "Try which workspaces dispatch, with --daemon or --vary too",
     )
     .needs(WITH_CONFIG),
     Flag::switch(

@@ -200,11 +200,12 @@ fn testpmd(device: &str, start: &str) -> Result<Rate> {
     }))
 }
 
-/// A configuration with batches of one, and what `weir tune` makes of it in 40 trials.
+/// The layout and the batches that examples have, an application's workspace and a dispatcher's.
 fn start() -> Result<Rate> {
     of_config("start.conf")
 }
 
+/// What `weir tune` makes of them in 60 trials.
 fn tuned() -> Result<Rate> {
     let batches = [
         "kAppTxMsgBatchSize",
@@ -218,12 +219,12 @@ fn tuned() -> Result<Rate> {
     let config = format!(
         "role : loopback\nmsg_handler : L_APP\nkAppCoreNum : 1\nkDispQueueNum : 1\n{batches}\
          iteration : 1\nduration : 0.2\n\
-         workload : 0 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n"
+         workload : 0 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 1 : 0 : 1\n"
     );
     let file = format!("{FOLDER}/start.conf");
     std::fs::write(&file, config)?;
     let weir = text(&side::weir())?;
-    Cmd::new(&format!("{weir} axio tools -c {file} -t 40")).run()?;
+    Cmd::new(&format!("{weir} axio tools -c {file} -t 60")).run()?;
     of_config("start.conf.out")
 }
 

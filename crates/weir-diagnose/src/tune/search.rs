@@ -4,7 +4,7 @@
 //! over all results each time, so that it depends on nothing else. It tries the start three times, which
 //! gives the noise; then each other value of the settings without an order; then, setting by setting, two
 //! values far from the present one and the top of the parabola through all three, the setting first that a trial
-//! of the accepted point points at. What a cycle over all
+//! of the accepted point points at, and all that move together before the first of them. What a cycle over all
 //! settings finds is accepted if the median of three trials gains more than 2 % and twice the noise. A
 //! cycle without that ends the search: the best four points are tried again, the better half of them twice
 //! as often. Not here: results and their noise (`outcomes`), parabolas (`line`).
@@ -143,35 +143,55 @@ impl<'a> Search<'a> {
         let (lines, others): (Vec<&usize>, Vec<&usize>) = order.iter().partition(is_line);
         // Settings without an order come first: the others depend on them.
         for dimension in others {
-            self.each_value(&mut point, *dimension)?;
+            self.each_value(&mut point, *dimension, is_first)?;
         }
+        let is_joint = |dimension: &&usize| self.space.dimensions[**dimension].is_joint;
+        let mut joint: Vec<usize> = lines.iter().copied().filter(is_joint).copied().collect();
         for dimension in lines {
-            self.line(&mut point, *dimension, is_first)?;
+            if joint.len() > 1 && joint.contains(dimension) {
+                self.line(&mut point, &std::mem::take(&mut joint), is_first)?;
+            }
+            self.line(&mut point, &[*dimension], is_first)?;
         }
         Ok(point)
     }
 
-    fn each_value(&mut self, point: &mut TunePoint, dimension: usize) -> Result<(), MissingTrial> {
-        let at = point[dimension];
-        let mut probes = vec![self.probe(point, dimension, at)?];
-        for other in 0..self.space.dimensions[dimension].values.len() {
-            if other != at {
-                probes.push(self.probe(point, dimension, other)?);
-            }
-        }
-        self.move_to_best(point, dimension, &probes);
-        Ok(())
-    }
-
-    fn line(
+    fn each_value(
         &mut self,
         point: &mut TunePoint,
         dimension: usize,
         is_first: bool,
     ) -> Result<(), MissingTrial> {
-        let values = self.space.dimensions[dimension].values.len();
+        let mut others = point.clone();
+        if is_first {
+            for (value, of) in others.iter_mut().zip(&self.space.dimensions) {
+                *value = of.comparing().unwrap_or(*value);
+            }
+        }
         let at = point[dimension];
-        let mut probes = vec![self.probe(point, dimension, at)?];
+        let mut probes = vec![self.probe(&others, &[dimension], at)?];
+        for other in 0..self.space.dimensions[dimension].values.len() {
+            if other != at {
+                probes.push(self.probe(&others, &[dimension], other)?);
+            }
+        }
+        self.move_to_best(point, &[dimension], &probes);
+        Ok(())
+    }
+
+    /// Tries values of the first of these settings; the others move by as many steps.
+    fn line(
+        &mut self,
+        point: &mut TunePoint,
+        dimensions: &[usize],
+        is_first: bool,
+    ) -> Result<(), MissingTrial> {
+        let Some(first) = dimensions.first() else {
+            return Ok(());
+        };
+        let values = self.space.dimensions[*first].values.len();
+        let at = point[*first];
+        let mut probes = vec![self.probe(point, dimensions, at)?];
         let others = if is_first {
             far_apart(values, at)
         } else {
@@ -179,7 +199,7 @@ impl<'a> Search<'a> {
         };
         for other in others {
             if probes.iter().all(|one| one.at != other) {
-                probes.push(self.probe(point, dimension, other)?);
+                probes.push(self.probe(point, dimensions, other)?);
             }
         }
         let working = |probes: &[Probe]| probes.iter().filter(|p| p.goodness.is_finite()).count();
@@ -188,20 +208,19 @@ impl<'a> Search<'a> {
             let Some(next) = next.filter(|next| probes.iter().all(|one| one.at != *next)) else {
                 break;
             };
-            probes.push(self.probe(point, dimension, next)?);
+            probes.push(self.probe(point, dimensions, next)?);
         }
-        self.move_to_best(point, dimension, &probes);
+        self.move_to_best(point, dimensions, &probes);
         Ok(())
     }
 
     fn probe(
         &mut self,
         point: &TunePoint,
-        dimension: usize,
+        dimensions: &[usize],
         at: usize,
     ) -> Result<Probe, MissingTrial> {
-        let mut point = point.clone();
-        point[dimension] = at;
+        let point = self.moved(point, dimensions, at);
         let value = self.outcomes.measured(&point, 1)?;
         let sign = if self.outcomes.goal.is_higher {
             1.0
@@ -215,13 +234,25 @@ impl<'a> Search<'a> {
         Ok(Probe { at, goodness })
     }
 
-    fn move_to_best(&self, point: &mut TunePoint, dimension: usize, probes: &[Probe]) {
+    /// The point with this value of the first of these settings, the others as many steps further, as far as
+    /// they go.
+    fn moved(&self, point: &TunePoint, dimensions: &[usize], at: usize) -> TunePoint {
+        let mut moved = point.clone();
+        let from = dimensions.first().map_or(at, |first| point[*first]);
+        for dimension in dimensions {
+            let last = self.space.dimensions[*dimension].values.len() - 1;
+            moved[*dimension] = (point[*dimension] + at).saturating_sub(from).min(last);
+        }
+        moved
+    }
+
+    fn move_to_best(&self, point: &mut TunePoint, dimensions: &[usize], probes: &[Probe]) {
         let better = |a: &&Probe, b: &&Probe| a.goodness.total_cmp(&b.goodness);
         let present = probes.first().map_or(f64::NEG_INFINITY, |one| one.goodness);
         if let Some(best) = probes.iter().max_by(better)
             && best.goodness - present > self.outcomes.noise()
         {
-            point[dimension] = best.at;
+            *point = self.moved(point, dimensions, best.at);
         }
     }
 

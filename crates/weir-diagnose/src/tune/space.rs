@@ -31,6 +31,14 @@ pub struct TuneDimension {
     pub is_ordered: bool,
     /// Where the search begins.
     pub start: usize,
+    /// The value that it has while settings without an order are compared for the first time, so that they
+    /// are not judged by a poor start of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_at: Option<String>,
+    /// It also moves by steps together with all others of this kind: one of them alone gains nothing where
+    /// each hands over what the one before it gathers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_joint: bool,
 }
 
 /// Values that cannot be understood.
@@ -107,7 +115,15 @@ impl TuneDimension {
             is_ordered: is_ordered(&values),
             values,
             start,
+            compared_at: None,
+            is_joint: false,
         })
+    }
+
+    /// The number of the value at which settings without an order are compared, where it has one.
+    pub(super) fn comparing(&self) -> Option<usize> {
+        let wanted = self.compared_at.as_ref()?;
+        self.values.iter().position(|value| value == wanted)
     }
 
     /// Lets the search begin with this value, which becomes one of the dimension's where it is none.

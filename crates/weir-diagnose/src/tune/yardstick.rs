@@ -75,6 +75,8 @@ fn space(values: usize) -> TuneSpace {
         values: (0..values).map(|n| (1_u64 << n).to_string()).collect(),
         is_ordered: true,
         start: 0,
+        compared_at: None,
+        is_joint: false,
     };
     TuneSpace {
         dimensions: (0..SETTINGS).map(dimension).collect(),
@@ -296,4 +298,51 @@ fn settings_without_an_order_are_all_tried() {
         }
     };
     assert_eq!(end.best, [2]);
+}
+
+/// The end of a search in which nothing is left to chance.
+fn exact_end(space: &TuneSpace, rate: impl Fn(&[usize]) -> f64) -> TunePoint {
+    let mut results = Vec::new();
+    loop {
+        match next_step(space, goal(1), &results) {
+            TuneStep::End(end) => return end.best,
+            TuneStep::Trial(point) => results.push(Some(rate(&point))),
+        }
+    }
+}
+
+/// Batches that hand over in turn: the smallest counts, so that one of them alone gains nothing.
+#[test]
+fn settings_that_only_gain_together_move_together() {
+    let least = |point: &[usize]| 1.0 + point.iter().copied().min().unwrap_or(0) as f64;
+    let with = |is_joint: bool| {
+        let mut space = space(VALUES);
+        space.dimensions.truncate(3);
+        for dimension in &mut space.dimensions {
+            dimension.is_joint = is_joint;
+        }
+        exact_end(&space, least)
+    };
+    assert_eq!(with(true), [VALUES - 1; 3]);
+    assert_eq!(with(false), [0; 3]);
+}
+
+/// A layout that is worse with small batches, with which the search begins, and better with larger ones.
+#[test]
+fn settings_without_an_order_are_compared_where_the_others_are_fit_for_it() {
+    let rate = |point: &[usize]| match point {
+        [0, batch] => 10.0 + *batch as f64,
+        [_, batch] => 3.0 * (*batch as f64 + 1.0),
+        _ => 0.0,
+    };
+    let with = |compared_at: Option<&str>| {
+        let mut space = space(VALUES);
+        space.dimensions.truncate(2);
+        space.dimensions[0] = TuneDimension::read("layout", "a,b").unwrap();
+        space.dimensions[1].compared_at = compared_at.map(str::to_owned);
+        exact_end(&space, rate)
+    };
+    assert_eq!(with(Some("32")), [1, VALUES - 1]);
+    // A value that is none of them is none to compare at.
+    assert_eq!(with(Some("33")), with(None));
 }

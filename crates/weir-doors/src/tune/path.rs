@@ -6,7 +6,7 @@
 use weir_diagnose::ConfigText;
 use weir_diagnose::tune::{TuneDimension, TuneTemplate};
 
-use super::path_layout::layouts;
+use super::path_layout::{PathLayout, layouts};
 use super::{CONFIG, Tune};
 use crate::refusal::Refusal;
 
@@ -22,8 +22,12 @@ pub(super) const OBJECTIVE_WORDS: &[&str] = &["mpps", "p99", "mpps-per-core"];
 
 /// Values of batches.
 const BATCHES: &str = "1,4,8,16,32,64,128,256,512";
+/// A batch at which layouts are compared.
+const COMPARED_BATCH: &str = "32";
+/// What a packet passes on its way out, which gather and hand over in turn.
+const JOINT: [&str; 3] = ["kAppTxMsgBatchSize", "kDispTxBatchSize", "kNICTxPostSize"];
 /// Keys that vary, their values and what counts where the configuration has none.
-pub(super) const VARIED: [(&str, &str, &str); 8] = [
+pub(super) const VARIED: [(&str, &str, &str); 9] = [
     ("kAppTxMsgBatchSize", BATCHES, "32"),
     ("kAppRxMsgBatchSize", BATCHES, "32"),
     ("kDispTxBatchSize", BATCHES, "32"),
@@ -32,6 +36,7 @@ pub(super) const VARIED: [(&str, &str, &str); 8] = [
     ("kNICRxPostSize", BATCHES, "32"),
     ("inflight", "64..8192*2", "1024"),
     ("ring", "512..16384*2", "4096"),
+    ("nic_ring", "64..8192*2", "2048"),
 ];
 
 /// The keys that may hold a path back, by the rule of `weir diagnose` that holds.
@@ -39,7 +44,7 @@ const KEYS_OF_RULES: &[(&str, &[&str])] = &[
     ("D4", &["inflight", "kAppTxMsgBatchSize"]),
     ("D5", &["inflight"]),
     ("D6", &["kAppTxMsgBatchSize"]),
-    ("D7", &["kNICTxPostSize", "ring"]),
+    ("D7", &["kNICTxPostSize", "nic_ring", "ring"]),
     ("D8", &["kDispTxBatchSize", "kNICTxPostSize"]),
     ("D9", &["kDispRxBatchSize"]),
     ("D10", &["kDispRxBatchSize", "kNICRxPostSize"]),
@@ -96,9 +101,7 @@ impl Tune {
         let template = TuneTemplate::read(&command, &[CONFIG]);
         self.template = template.map_err(|why| Refusal::usage(why.to_string()))?;
         self.command = command;
-        if self.has_layouts {
-            self.add_layouts(config, is_loopback)?;
-        }
+        self.add_layouts(config, is_loopback)?;
         if self.has_own_keys {
             return Ok(self);
         }
@@ -111,7 +114,9 @@ impl Tune {
                 }
                 config.add(key, default);
             }
-            let dimension = TuneDimension::read(key, values).map_err(|why| refused(&why))?;
+            let mut dimension = TuneDimension::read(key, values).map_err(|why| refused(&why))?;
+            dimension.compared_at = (values == BATCHES).then(|| COMPARED_BATCH.to_owned());
+            dimension.is_joint = JOINT.contains(&key);
             self.vary.push(dimension);
         }
         Ok(self)
@@ -132,15 +137,44 @@ impl Tune {
         }
     }
 
+    /// Layouts vary where that is asked for, and in a loopback whose keys were not named, which lays out both
+    /// sides itself.
     fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
-        let found = layouts(config, is_loopback);
-        self.layouts = found.map_err(|why| Refusal::usage(format!("--layouts: {why}")))?;
-        let names: Vec<&str> = self.layouts.iter().map(|of| of.name.as_str()).collect();
+        let is_asked = self.has_layouts;
+        self.has_layouts = false;
+        if !is_asked && (self.has_own_keys || self.daemon.is_some() || !is_loopback) {
+            return Ok(());
+        }
+        let found = match layouts(config, is_loopback) {
+            Ok(found) => others_than_given(found),
+            Err(_) if !is_asked => return Ok(()),
+            Err(why) => return Err(Refusal::usage(format!("--layouts: {why}"))),
+        };
+        if found.len() < 2 {
+            if !is_asked {
+                return Ok(());
+            }
+            return Err(Refusal::usage(
+                "--layouts: its workspaces have no other layout",
+            ));
+        }
+        let names: Vec<&str> = found.iter().map(|of| of.name.as_str()).collect();
         let dimension = TuneDimension::read(LAYOUT, &names.join(","));
         let dimension = dimension.map_err(|why| Refusal::usage(format!("--layouts: {why}")))?;
         self.vary.push(dimension);
+        self.layouts = found;
+        self.has_layouts = true;
         Ok(())
     }
+}
+
+/// The given layout and those that are laid out otherwise.
+fn others_than_given(mut found: Vec<PathLayout>) -> Vec<PathLayout> {
+    if let Some(given) = found.first().cloned() {
+        let mut is_first = true;
+        found.retain(|one| std::mem::take(&mut is_first) || !one.is_laid_out_as(&given));
+    }
+    found
 }
 
 fn role_of(config: &ConfigText) -> Option<String> {
@@ -228,20 +262,41 @@ mod tests {
         let mut config = ConfigText::read("kAppTxMsgBatchSize : 3 # few\nnuma : 0").unwrap();
         let tune = tune.of_path(&mut config, false).unwrap();
         assert_eq!(tune.command, ["axio", "-c", "{config}", "--loopback"]);
-        assert_eq!(tune.vary.len(), 8);
+        assert_eq!(tune.vary.len(), 9);
+        let joint = tune.vary.iter().filter(|d| d.is_joint).count();
+        let compared = tune.vary.iter().filter(|d| d.compared_at.is_some());
+        assert_eq!((joint, compared.count()), (3, 6));
         let text = config.text();
         assert!(text.starts_with("kAppTxMsgBatchSize : 3 # few\nnuma : 0\n"));
-        assert!(text.ends_with("inflight : 1024\nring : 4096"), "{text}");
+        assert!(
+            text.ends_with("inflight : 1024\nring : 4096\nnic_ring : 2048"),
+            "{text}"
+        );
         let mut with_role = ConfigText::read("role : client\n").unwrap();
         let tune = asked("-c c --vary ring=64,128").of_path(&mut with_role, false);
         let tune = tune.unwrap();
         assert_eq!((tune.command.len(), tune.vary.len()), (3, 1));
         assert_eq!(tune.metric, "packet rate");
-        let line = "workload : 0 : TxApplication : 0 : 0 : 1\n";
+        let line = "workload : 0 : TxApplication : 1 : 0 : 1\n";
         let mut config = ConfigText::read(line).unwrap();
-        let tune = asked("-c c --layouts").of_path(&mut config, false).unwrap();
-        assert_eq!(tune.vary[0].values, ["given", "combined", "split-1"]);
-        assert!(!tune.vary[0].is_ordered && tune.vary.len() == 9);
+        let of = |words: &str| {
+            let tune = asked(words).of_path(&mut config.clone(), false);
+            let vary = tune.unwrap().vary.into_iter();
+            vary.map(|d| d.values.join(" ")).collect::<Vec<String>>()
+        };
+        // A workspace that dispatches alone is what `given` is.
+        let all = "given combined combined-of-1";
+        assert_eq!((of("-c c")[0].as_str(), of("-c c").len()), (all, 10));
+        assert_eq!(of("-c c --layouts --vary ring=64,128").len(), 2);
+        assert_eq!(of("-c c --vary ring=64,128").len(), 1);
+        assert_eq!(of("-c c --daemon --token-file t").len(), 9);
+        assert_eq!(of("-c c --daemon --token-file t --layouts")[0], all);
+        let alone = "workload : 0 : TxApplication : 0 : 0 : 0\n";
+        let mut alone = ConfigText::read(alone).unwrap();
+        let none = asked("-c c --layouts").of_path(&mut alone, false);
+        assert!(none.unwrap_err().message.contains("no other layout"));
+        let none = asked("-c c").of_path(&mut alone, false).unwrap();
+        assert!(!none.has_layouts && none.vary.len() == 9);
     }
 
     #[test]

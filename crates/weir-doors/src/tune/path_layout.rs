@@ -12,7 +12,7 @@ const WORKLOAD: &str = "workload";
 /// A layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathLayout {
-    /// Its name: `given`, `combined`, `split-1`.
+    /// Its name: `given`, `combined`, `split-1`, `combined-of-2`.
     pub name: String,
     /// Values of the workload lines, in order.
     workloads: Vec<String>,
@@ -21,6 +21,15 @@ pub struct PathLayout {
 }
 
 impl PathLayout {
+    /// Whether its workload lines say what those of another do, spaces aside.
+    pub(super) fn is_laid_out_as(&self, other: &Self) -> bool {
+        let plain = |lines: &[String]| -> Vec<String> {
+            let plain = lines.iter().map(|line| line.split_whitespace().collect());
+            plain.collect()
+        };
+        plain(&self.workloads) == plain(&other.workloads)
+    }
+
     /// Gives a configuration this layout.
     ///
     /// # Errors
@@ -70,31 +79,54 @@ pub(super) fn layouts(config: &ConfigText, is_loopback: bool) -> Result<Vec<Path
     if !all.clone().all(|workspace| seen.insert(*workspace)) {
         return Err("workloads share a workspace, which other layouts cannot".to_owned());
     }
-    let smallest = given.iter().map(|one| one.workspaces.len()).min();
-    let smallest = smallest.ok_or("it has no workload")?;
+    if given.is_empty() {
+        return Err("it has no workload".to_owned());
+    }
     let mut layouts = vec![PathLayout {
         name: GIVEN.to_owned(),
         workloads: lines.iter().map(|line| (*line).to_owned()).collect(),
         applications: 0,
         dispatchers: 0,
     }];
-    let mut add = |name: String, split: Option<usize>| {
-        let laid: Vec<(String, usize, usize)> = given
+    let is_one = |one: &WorkloadParts| one.workspaces.len() == 1;
+    let mut used = given;
+    layouts.extend(layouts_of(&used, false, is_loopback));
+    while !used.iter().all(is_one) {
+        used = used.iter().map(WorkloadParts::first_half).collect();
+        layouts.extend(layouts_of(&used, true, is_loopback));
+    }
+    Ok(layouts)
+}
+
+/// The layouts in which all workspaces of these workloads work: combined, then split.
+fn layouts_of(used: &[WorkloadParts], is_part: bool, is_loopback: bool) -> Vec<PathLayout> {
+    let workspaces: usize = used.iter().map(|one| one.workspaces.len()).sum();
+    let smallest = used.iter().map(|one| one.workspaces.len()).min();
+    let splits = 1..=smallest.unwrap_or(0) / 2;
+    let of = |split: Option<usize>| {
+        let laid: Vec<(String, usize, usize)> = used
             .iter()
             .map(|one| one.laid_out(split, is_loopback))
             .collect();
-        layouts.push(PathLayout {
-            name,
+        let name = split.map_or_else(
+            || "combined".to_owned(),
+            |dispatchers| format!("split-{dispatchers}"),
+        );
+        PathLayout {
+            name: if is_part {
+                format!("{name}-of-{workspaces}")
+            } else {
+                name
+            },
             applications: laid.iter().map(|(_, apps, _)| apps).sum(),
             dispatchers: laid.iter().map(|(_, _, dispatchers)| dispatchers).sum(),
             workloads: laid.into_iter().map(|(line, _, _)| line).collect(),
-        });
+        }
     };
-    add("combined".to_owned(), None);
-    for dispatchers in 1..=smallest / 2 {
-        add(format!("split-{dispatchers}"), Some(dispatchers));
-    }
-    Ok(layouts)
+    std::iter::once(None)
+        .chain(splits.map(Some))
+        .map(of)
+        .collect()
 }
 
 /// The workspaces of each workload that can be read, by its id.
@@ -109,6 +141,16 @@ pub(super) fn workspaces_of(config: &ConfigText) -> BTreeMap<u32, Vec<u32>> {
 }
 
 impl WorkloadParts {
+    /// The workload with the first half of its workspaces.
+    fn first_half(&self) -> Self {
+        let used = self.workspaces.len().div_ceil(2);
+        Self {
+            head: self.head.clone(),
+            remote: self.remote.clone(),
+            workspaces: self.workspaces[..used].to_vec(),
+        }
+    }
+
     /// The value of its line with so many workspaces that only dispatch, or with all that do both; how many
     /// applications and dispatchers that makes.
     fn laid_out(&self, split: Option<usize>, is_loopback: bool) -> (String, usize, usize) {
@@ -199,9 +241,26 @@ mod tests {
         assert_eq!(all[2], ("split-1".to_owned(), one));
         let two = line(2, 2, "2,3 : 0|1 : 2|3");
         assert_eq!(all[3], ("split-2".to_owned(), two));
-        assert_eq!(all.len(), 4);
+        assert_eq!(all.len(), 7);
+        let names: Vec<&str> = all[4..].iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["combined-of-2", "split-1-of-2", "combined-of-1"]);
+        assert_eq!(all[5].1, line(1, 1, "1 : 0 : 1"));
         // The dispatchers of another machine stay what they are.
         assert!(of(TEXT, false)[1].1.contains(" : 9 : 0|1|2|3 : "));
+    }
+
+    #[test]
+    fn each_workload_keeps_a_workspace() {
+        let two = "workload : 0 : TxApplication : 9 : 0-2 : 0\n\
+                   workload : 1 : TxApplication : 9 : 7 : 7\n";
+        let all = of(two, false);
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        // One of one cannot be split, and no third of three is left out before a half.
+        assert_eq!(
+            names,
+            ["given", "combined", "combined-of-3", "combined-of-2"]
+        );
+        assert!(all[3].1.contains(": 9 : 0 : 0\n") && all[3].1.contains(": 9 : 7 : 7\n"));
     }
 
     #[test]
