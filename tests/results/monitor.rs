@@ -253,6 +253,9 @@ fn packets_that_an_interface_dropped_are_counted_with_its_name() {
     let line = "interface_drops weirB: 1.0\n";
     assert!(said.out.contains(line), "{}{}", said.out, said.err);
     assert!(!said.out.contains("interface_drops: 0.0"), "{}", said.out);
+    // Such a wire's driver counts drops of its queues, and no pauses.
+    said.out("source drops: /proc/net/dev, drivers (ethtool)\n")
+        .out("pauses: unavailable (no driver of an interface counts pauses)\n");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Counters of the processor's own unit: cycles, instructions, caches.
+//! Counters of the processor: cycles, instructions, caches; those of its units outside the cores.
 //!
-//! In: an event, a thread or a CPU. Out: an open counter, to be read twice and subtracted; or the kernel's
+//! In: an event, a thread or a CPU; or a unit's settings. Out: an open counter, to be read twice and subtracted; or the kernel's
 //! reason why there is none, as in most virtual machines. Not here: which events matter.
 
 #![expect(unsafe_code, reason = "perf_event_open has no safe wrapper")]
@@ -9,9 +9,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-/// Bytes of the first version of the kernel's structure, which every kernel takes.
-const WORDS: usize = 8;
-const SIZE: u64 = 64;
+/// The kernel's structure up to its third word of settings, which every kernel takes.
+const WORDS: usize = 9;
+const SIZE: u64 = 72;
+/// Words of settings.
+const CONFIGS: [usize; 3] = [1, 7, 8];
 const HARDWARE: u64 = 0;
 const SOFTWARE: u64 = 1;
 const CACHE: u64 = 3;
@@ -124,17 +126,37 @@ impl HardwareCounter {
     /// The kernel's reason: `ENOENT` without such a counter, `EACCES` or `EPERM` without the right.
     pub fn open(event: HardwareEvent, who: CountedBy) -> io::Result<Self> {
         let (kind, number) = event.code();
-        let mut attributes = [0_u64; WORDS];
-        // Kind and size share a word, the kind in its lower half.
-        attributes[0] = kind | SIZE << 32;
-        attributes[1] = number;
-        attributes[4] = WITH_TIMES;
-        attributes[5] = EXCLUDE_HYPERVISOR;
         let id = |id: u32| libc::c_long::from(id);
         let (thread, cpu) = match who {
             CountedBy::Thread(thread) => (id(thread), -1),
             CountedBy::Cpu(cpu) => (-1, id(cpu)),
         };
+        Self::open_at(kind, [number, 0, 0], EXCLUDE_HYPERVISOR, (thread, cpu))
+    }
+
+    /// Opens a counter of a unit outside the cores, by its number, its settings and a CPU of its socket.
+    ///
+    /// # Errors
+    /// As [`HardwareCounter::open`].
+    pub fn open_of_unit(kind: u32, config: [u64; 3], cpu: u32) -> io::Result<Self> {
+        // Such units know no modes that could be left out.
+        Self::open_at(u64::from(kind), config, 0, (-1, libc::c_long::from(cpu)))
+    }
+
+    fn open_at(
+        kind: u64,
+        config: [u64; 3],
+        excluded: u64,
+        (thread, cpu): (libc::c_long, libc::c_long),
+    ) -> io::Result<Self> {
+        let mut attributes = [0_u64; WORDS];
+        // Kind and size share a word, the kind in its lower half.
+        attributes[0] = kind | SIZE << 32;
+        for (at, word) in CONFIGS.into_iter().zip(config) {
+            attributes[at] = word;
+        }
+        attributes[4] = WITH_TIMES;
+        attributes[5] = excluded;
         let no_group: libc::c_long = -1;
         let flags = CLOSE_ON_EXEC;
         // SAFETY: the first argument points to SIZE readable bytes, as its own size field says, for the

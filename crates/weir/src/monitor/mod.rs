@@ -3,10 +3,12 @@
 //! In: the words after `monitor`. Out: the report on standard output or in a file; for other verbs a
 //! [`HostWatch`]. Counters are read twice and subtracted. Not here: the form of the report (`weir-diagnose`), the kernel's counters (`weir-sys`).
 
+mod drivers;
 mod events;
 mod processes;
 mod sample;
 mod sources;
+mod uncore;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -28,6 +30,7 @@ use crate::{Outcome, output, printed, signals};
 use self::events::Counters;
 use self::sample::Sample;
 use self::sources::{OtherSources, scaled_note, sources};
+use self::uncore::Uncore;
 
 /// Threads that begin or end are seen at looks so far apart.
 const BETWEEN_LOOKS: Nanos = Nanos(100_000_000);
@@ -75,6 +78,7 @@ pub(crate) struct HostWatch {
     start: (Tick, Sample),
     last: (Tick, Sample),
     counters: Counters,
+    uncore: Uncore,
 }
 
 impl HostWatch {
@@ -82,6 +86,7 @@ impl HostWatch {
     pub(crate) fn start(process: Option<u32>) -> Result<Self, Refusal> {
         let tree = Tree::real();
         let counters = Counters::open(&tree, process)?;
+        let uncore = Uncore::open(&tree);
         let (clock, _) = Clock::detect();
         let take = || Sample::take(&tree, process).map(|sample| (clock.now(), sample));
         Ok(Self {
@@ -91,6 +96,7 @@ impl HostWatch {
             process,
             clock,
             counters,
+            uncore,
         })
     }
 
@@ -134,14 +140,20 @@ impl HostWatch {
             let ticks = end.since(*begin) as f64;
             figures.insert(at, HostFigure::new("tsc_cycles", Reading::known(ticks)));
         }
+        figures.extend(self.uncore.io_figures());
         let other = OtherSources {
             has_tsc: self.clock.source() == TickSource::Counter,
+            memory_unit: self.uncore.memory_source(),
+            has_io_units: self.uncore.has_io(),
+            has_pauses: after.drivers().has_pauses(),
+            has_driver_drops: after.drivers().has_drops(),
             has_node_bytes: after.has_node_bytes(),
             has_cache_bytes: after.has_cache_bytes(),
             has_pcm_memory: recorded.memory.is_some(),
             has_pcm_pcie: recorded.pcie.is_some(),
         };
         let sources = sources(&counted, other);
+        let (nodes, parts) = self.nodes(recorded);
         HostMeasurement {
             schema: HOST_SCHEMA,
             seconds: after.elapsed_since(before).as_secs_f64(),
@@ -149,11 +161,34 @@ impl HostWatch {
             figures,
             sockets: recorded.io_rates(&self.tree),
             io_counts: recorded.io_counts(&self.tree),
-            nodes_mb_per_s: recorded.nodes(after.nodes_since(before, &self.tree)),
-            node_parts: recorded.node_parts(),
+            nodes_mb_per_s: nodes,
+            node_parts: parts,
             events: counted.events,
             sources,
         }
+    }
+}
+
+impl HostWatch {
+    /// Megabytes a second of each memory node; of these what was read and written, where it is counted apart. Counting
+    /// units come before resctrl, and that before what others recorded.
+    fn nodes(&self, recorded: &Recorded) -> (BTreeMap<u32, Reading>, BTreeMap<u32, NodeParts>) {
+        let (before, after) = (&self.start.1, &self.last.1);
+        let why = self.uncore.no_memory();
+        let mut nodes = recorded.nodes(after.nodes_since(before, &self.tree, why));
+        let mut parts = recorded.node_parts();
+        for (node, counted) in self.uncore.nodes() {
+            match counted {
+                Ok(moved) => {
+                    nodes.insert(node, Reading::known(moved.read + moved.written));
+                    parts.insert(node, moved);
+                }
+                Err(why) => {
+                    nodes.entry(node).or_insert_with(|| Reading::missing(why));
+                }
+            }
+        }
+        (nodes, parts)
     }
 }
 

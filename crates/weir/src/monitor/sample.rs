@@ -16,6 +16,7 @@ use weir_doors::Refusal;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
 
+use super::drivers::{DriverCounts, is_same_network};
 use super::processes::{
     ProcessCounts, Scheduled, counts_of_machine, counts_of_process, no_process,
 };
@@ -29,6 +30,7 @@ pub(super) struct Sample {
     cpus: Vec<(u32, CpuTimes)>,
     process: ProcessCounts,
     interfaces: BTreeMap<String, InterfaceCounts>,
+    drivers: DriverCounts,
     /// Bytes that each memory node has moved.
     node_bytes: BTreeMap<u32, u64>,
     /// Bytes of the last cache that are in use, by its number.
@@ -50,11 +52,18 @@ impl Sample {
             Some(process) => counts_of_process(tree, process).ok_or_else(|| no_process(process))?,
             None => counts_of_machine(tree),
         };
+        let interfaces = interfaces(tree, process);
+        let drivers = if is_same_network(tree, process) {
+            DriverCounts::of(interfaces.keys())
+        } else {
+            DriverCounts::default()
+        };
         Ok(Self {
             at: Instant::now(),
             cpus: cpu_times(tree),
             process: counts,
-            interfaces: interfaces(tree, process),
+            interfaces,
+            drivers,
             node_bytes: by_cache(tree, "mbm_total_bytes"),
             cache_bytes: by_cache(tree, "llc_occupancy"),
         })
@@ -117,6 +126,7 @@ impl Sample {
             HostFigure::new("page_faults", counted(now.faults, then.faults)),
         ];
         figures.extend(self.interfaces_since(earlier, (INTERFACE_DROPS, |of| of.dropped)));
+        figures.extend(self.drivers.figures_since(&earlier.drivers));
         figures.extend(self.interfaces_since(earlier, (INTERFACE_BYTES, |of| of.bytes)));
         figures.extend(self.cache_bytes.iter().map(|(cache, bytes)| {
             HostFigure::new(
@@ -152,6 +162,11 @@ impl Sample {
         std::iter::once(all).chain(some.map(figure)).collect()
     }
 
+    /// What drivers have counted.
+    pub(super) fn drivers(&self) -> &DriverCounts {
+        &self.drivers
+    }
+
     /// Memory bandwidth is counted by the processor.
     pub(super) fn has_node_bytes(&self) -> bool {
         !self.node_bytes.is_empty()
@@ -162,7 +177,13 @@ impl Sample {
         !self.cache_bytes.is_empty()
     }
 
-    pub(super) fn nodes_since(&self, earlier: &Self, tree: &Tree) -> BTreeMap<u32, Reading> {
+    /// Of resctrl; where it counts nothing, why the units of memory controllers do not either.
+    pub(super) fn nodes_since(
+        &self,
+        earlier: &Self,
+        tree: &Tree,
+        no_units: &str,
+    ) -> BTreeMap<u32, Reading> {
         let seconds = self.at.duration_since(earlier.at).as_secs_f64();
         let of = |node: u32| {
             let now = self.node_bytes.get(&node);
@@ -171,9 +192,9 @@ impl Sample {
                 Some((now, then)) => {
                     Reading::known(now.saturating_sub(*then) as f64 / 1e6 / seconds)
                 }
-                None => Reading::missing(
-                    "no resctrl monitoring in /sys/fs/resctrl; record it with pcm-memory",
-                ),
+                None => Reading::missing(format!(
+                    "{no_units}; no resctrl monitoring in /sys/fs/resctrl; record it with pcm-memory"
+                )),
             }
         };
         let nodes = tree.numbered("sys/devices/system/node", "node");

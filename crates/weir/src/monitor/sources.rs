@@ -8,12 +8,20 @@ use weir_diagnose::HostFigure;
 
 use super::events::CountedEvents;
 
-/// Sources beside the counters of perf.
+/// Sources beside the counters of the cores.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct OtherSources {
     /// The clock is the processor's own counter.
     pub(super) has_tsc: bool,
+    /// Units that count what memory controllers move.
+    pub(super) memory_unit: Option<&'static str>,
+    /// Units count what devices move.
+    pub(super) has_io_units: bool,
+    /// The drivers of interfaces count pauses.
+    pub(super) has_pauses: bool,
+    /// The drivers of interfaces count drops.
+    pub(super) has_driver_drops: bool,
     /// The processor counts bytes of memory nodes.
     pub(super) has_node_bytes: bool,
     /// The processor counts how much of a cache is in use.
@@ -42,12 +50,30 @@ pub(super) fn sources(
         ),
         (other.has_cache_bytes, "resctrl llc_occupancy, no rate"),
     ];
+    let units = other.memory_unit.map(|unit| format!("perf {unit}"));
     let memory = [
+        (units.is_some(), units.as_deref().unwrap_or_default()),
         (other.has_node_bytes, "resctrl mbm_total_bytes"),
         (other.has_pcm_memory, "pcm-memory"),
     ];
-    let pcie = [(other.has_pcm_pcie, "pcm-pcie")];
-    let no_memory = "unavailable (no resctrl monitoring in /sys/fs/resctrl)";
+    let pcie = [
+        (
+            other.has_io_units && other.has_pcm_pcie,
+            "perf uncore_iio_free_running, miss rates pcm-pcie",
+        ),
+        (
+            other.has_io_units,
+            "perf uncore_iio_free_running, no miss rate",
+        ),
+        (other.has_pcm_pcie, "pcm-pcie"),
+    ];
+    let drops = [
+        (other.has_driver_drops, "/proc/net/dev, drivers (ethtool)"),
+        (true, "/proc/net/dev"),
+    ];
+    let pauses = [(other.has_pauses, "drivers (ethtool)")];
+    let no_memory = "unavailable (no counting units of memory controllers, no resctrl monitoring in /sys/fs/resctrl)";
+    let no_pauses = "unavailable (no driver of an interface counts them)";
     let no_pcie = "bytes of interfaces in /proc/net/dev, no miss rate";
     let migrations = match counted.migrations.value {
         Some(_) => "perf cpu-migrations".to_owned(),
@@ -59,7 +85,8 @@ pub(super) fn sources(
         ("memory", first(&memory, no_memory)),
         ("pcie", first(&pcie, no_pcie)),
         ("cpu", "/proc/stat, schedstat".to_owned()),
-        ("drops", "/proc/net/dev".to_owned()),
+        ("drops", first(&drops, "")),
+        ("pauses", first(&pauses, no_pauses)),
         ("migrations", migrations),
     ]);
     for (event, share) in &counted.scaled {
@@ -125,12 +152,28 @@ mod tests {
             has_cache_bytes: true,
             has_pcm_memory: true,
             has_pcm_pcie: true,
+            ..none
         };
         let some = of(false, false, all);
         assert_eq!(some["llc"], "resctrl llc_occupancy, no rate");
         assert_eq!(some["memory"], "resctrl mbm_total_bytes");
         assert_eq!(some["cycles"], "tsc, no instructions");
         assert_eq!(some["pcie"], "pcm-pcie");
+        assert_eq!(some["drops"], "/proc/net/dev");
+        assert!(some["pauses"].starts_with("unavailable ("), "{some:?}");
+        let units = OtherSources {
+            memory_unit: Some("uncore_imc"),
+            has_io_units: true,
+            has_pauses: true,
+            has_driver_drops: true,
+            ..all
+        };
+        let first = of(false, false, units);
+        assert_eq!(first["memory"], "perf uncore_imc");
+        let both = "perf uncore_iio_free_running, miss rates pcm-pcie";
+        assert_eq!(first["pcie"], both);
+        assert_eq!(first["drops"], "/proc/net/dev, drivers (ethtool)");
+        assert_eq!(first["pauses"], "drivers (ethtool)");
         let missing = of(false, false, none);
         assert_eq!(missing["llc"], "unavailable (ENOENT)");
         assert_eq!(missing["migrations"], "unavailable (EACCES)");
