@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((tune.command.len(), tune.vary.len()), (3, 1));
         assert_eq!(tune.metric, "packet rate");
         let line = "workload : 0 : TxApplication : 1 : 0 : 1\n";
-        let mut config = ConfigText::read(line).unwrap();
+        let config = ConfigText::read(line).unwrap();
         let of = |words: &str| {
             let tune = asked(words).of_path(&mut config.clone(), false);
             let vary = tune.unwrap().vary.into_iter();
