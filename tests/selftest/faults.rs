@@ -383,3 +383,61 @@ fn a_connection_that_is_lost_is_named_with_the_time_and_the_remedy() {
         said.out(" failed with DER_UNREACH (--reconnect S looks for a server that comes back)\n");
     said.out(" s of 100 s\n");
 }
+
+#[test]
+fn a_server_that_ends_in_order_is_named_though_it_was_the_only_one() {
+    over_both(|transport| {
+        let stage = Stage::new();
+        let server = Server::start(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://");
+        let words =
+            format!("selftest -u --path . -e 0:0 -s 0 --duration 100s --transport {transport}");
+        let client = Running::start(stage.weir(&split(&words)));
+        until("the test has begun", || client.catches_signals());
+        server.works_for(10);
+        server.signal(Signal::TERM);
+        assert_eq!(server.wait(), Some(0));
+        let said = client.end().code(1);
+        let said = said.out("\t+ Connection to 0:0 lost after ");
+        said.out(": the server is ending; ").out(" s of 100 s\n");
+    });
+}
+
+#[test]
+fn sizes_behind_the_loss_of_a_server_are_measured_with_the_others() {
+    let stage = Stage::new();
+    let stays = Server::start(&stage, "--rank 0");
+    let goes = Server::start(&stage, "--rank 1");
+    let words = "selftest --path . -e 0-1:0 -s '(0 0) (0 i1)' --duration 2s --output json";
+    let client = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || client.catches_signals());
+    goes.works_for(10);
+    goes.signal(Signal::KILL);
+    let said = client.end().code(1);
+    let sizes = masters(&said);
+    assert_eq!(sizes.len(), 2, "{said}");
+    let [other, lost] = [0, 1].map(|at| &sizes[1][0]["endpoints"][at]);
+    assert!(count(other, "succeeded") > 0, "{other}");
+    assert_eq!(other["failed"], serde_json::json!({}));
+    assert_eq!(count(lost, "succeeded"), 0, "{lost}");
+    assert_eq!(stays.end(), Some(0));
+}
+
+#[test]
+fn an_answer_behind_its_time_is_a_failure_however_it_is_waited_for() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--rank 0 --service-time const:20000");
+    for poll in ["busy", "block"] {
+        let words = format!(
+            "selftest -u --path . -e 0:0 -s 0 -i 1 -r 20 --warmup 0 --timeout 0.02 --poll {poll} --output json"
+        );
+        let said = stage.say(&split(&words)).code(1);
+        let master = &masters(&said)[0][0];
+        let endpoint = &master["endpoints"][0];
+        assert_eq!(count(endpoint, "succeeded"), 0, "{poll}: {endpoint}");
+        assert_eq!(
+            count(&endpoint["failed"], "DER_TIMEDOUT"),
+            20,
+            "{poll}: {endpoint}"
+        );
+    }
+}

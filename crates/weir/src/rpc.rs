@@ -89,7 +89,13 @@ fn open_descriptor(number: i32) -> Result<File, Refusal> {
     // Through /proc, which opens it anew: no descriptor is taken from whoever has it.
     let path = format!("/proc/self/fd/{number}");
     let file = File::options().write(true).open(&path);
-    file.map_err(|error| Refusal::usage(format!("--ready-fd {number}: {error}")))
+    file.map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "this descriptor is not open".to_owned(),
+            _ => error.to_string(),
+        };
+        Refusal::usage(format!("--ready-fd {number}: {why}"))
+    })
 }
 
 fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {

@@ -218,7 +218,8 @@ fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
     let several = read.value("ranks", |text| {
         let wrong = || format!("it takes N or FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let (first, last) = (small(first, (0, LARGEST))?, small(last, (0, LARGEST))?);
+        let number = |text| small(text, (0, LARGEST)).map_err(|_| wrong());
+        let (first, last) = (number(first)?, number(last)?);
         let count = u64::from(last.checked_sub(first).ok_or_else(wrong)?) + 1;
         (count <= MOST_RANKS)
             .then_some((first, last))

@@ -152,6 +152,7 @@ fn tables_are_where_words_or_else_variables_say_or_else_in_the_usual_places() {
 fn values_out_of_range_are_refused_by_name() {
     for (words, says) in [
         ("--group a/b", "--group a/b: a name has no '/'"),
+        ("--ranks 1,3", "--ranks 1,3: it takes N or FIRST-LAST"),
         ("--group ..", "--group ..: a name has no `..`"),
         (
             "--layout daos,targets=16",

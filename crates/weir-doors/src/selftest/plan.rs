@@ -113,6 +113,8 @@ pub(super) fn of(
         for depth in &depths {
             let mut work = common.clone();
             (work.request, work.reply) = (pair.request, pair.reply);
+            // Before the run: a server that is lost in it is missed by its own RPCs alone.
+            work.ping &= groups.is_empty();
             set_depth(given, &mut work, *depth, is_compat)?;
             let threads = callers(&work, threads);
             work.load.pacing.schedule = schedule(given, &work, threads)?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -72,24 +72,35 @@ impl GroupTable {
                 format!("group table {}: {why}", path.display()),
             )
         };
-        let facts = fs::metadata(&path);
-        let facts = facts.map_err(|error| {
-            let help = "`weir rpc serve` starts a server and writes it";
-            refuse(format!("{error} ({help})"))
-        })?;
+        let of_file = |error: std::io::Error| match error.kind() {
+            ErrorKind::PermissionDenied => {
+                let help = "`weir rpc serve --public` lets everyone read it";
+                refuse(format!("{error} ({help})"))
+            }
+            ErrorKind::NotFound => {
+                let help = "`weir rpc serve` starts a server and writes it";
+                refuse(format!("{error} ({help})"))
+            }
+            _ => refuse(error.to_string()),
+        };
+        // A pipe that somebody has put there would wait for its other end.
+        let mut options = File::options();
+        options
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let mut file = options.open(&path).map_err(of_file)?;
+        let facts = file.metadata().map_err(of_file)?;
+        if !facts.is_file() {
+            return Err(refuse("it is no regular file".to_owned()));
+        }
         if facts.permissions().mode() & 0o002 != 0 {
             return Err(refuse("everyone may write it (chmod o-w)".to_owned()));
         }
         if facts.len() > LONGEST {
             return Err(refuse(format!("longer than {LONGEST} bytes")));
         }
-        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => {
-                let help = "`weir rpc serve --public` lets everyone read it";
-                refuse(format!("{error} ({help})"))
-            }
-            _ => refuse(error.to_string()),
-        })?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(of_file)?;
         Self::parse(&text, group).map_err(|(line, why)| {
             let message = format!("group table {}:{line}: {why}", path.display());
             RpcError::new(DerCode::NotThere, message)
@@ -296,11 +307,13 @@ impl TablePlace {
     }
 }
 
-/// Of this user alone from the beginning. In a directory that others write to, a link could lead anywhere.
+/// Of this user alone from the beginning. In a directory that others write to, a link could lead anywhere, and a pipe
+/// would wait for its other end.
 fn own_file() -> OpenOptions {
     let mut options = File::options();
     options.create(true).write(true).mode(0o600);
-    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.custom_flags(flags.bits().cast_signed());
     options
 }
 
@@ -412,6 +425,24 @@ mod tests {
             assert_eq!(fs::read_dir(&directory).unwrap().count(), 3);
             fs::remove_dir_all(&directory).unwrap();
         }
+    }
+
+    /// Opening one would wait for its other end.
+    #[test]
+    fn a_pipe_is_no_table_and_no_lock() {
+        let (directory, place) = place("pipes", false);
+        for name in ["g.attach_info_tmp", "g.attach_info_tmp.lock"] {
+            let pipe = directory.join(name);
+            let _ = fs::remove_file(&pipe);
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+            assert!(made.unwrap().success());
+            let why = place.change(|_| Ok(())).unwrap_err().message;
+            let known = ["it is no regular file", "No such device or address"];
+            assert!(known.iter().any(|known| why.contains(known)), "{why}");
+            fs::remove_file(&pipe).unwrap();
+        }
+        place.change(|_| Ok(())).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

@@ -299,7 +299,10 @@ mod tests {
         let parts = nodes[&3].as_ref().unwrap();
         // A billion counts a second of a MiB each; the clock and the time that it was open are read in turn.
         let of_one = 1e9 * 1.048_576;
-        assert!((parts.read / (2.0 * of_one) - 1.0).abs() < 0.05, "{parts:?}");
+        assert!(
+            (parts.read / (2.0 * of_one) - 1.0).abs() < 0.05,
+            "{parts:?}"
+        );
         assert!((parts.written / of_one - 1.0).abs() < 0.05, "{parts:?}");
         let io = open.io_figures();
         assert_eq!((io.len(), io[0].name.as_str()), (1, "pcie_in_bytes"));

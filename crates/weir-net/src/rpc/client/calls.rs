@@ -64,6 +64,8 @@ pub(super) struct ClientState {
     pub(super) closing: u32,
     /// The time of the present round, in nanoseconds since the client was made.
     pub(super) now_ns: u64,
+    /// How long a call may take.
+    timeout_ns: u64,
     scratch: Vec<u8>,
 }
 
@@ -83,6 +85,7 @@ impl ClientState {
                 setup.quota,
             ),
             slots: SlotTable::new(setup.slots),
+            timeout_ns: u64::try_from(setup.timeout.as_nanos()).unwrap_or(u64::MAX),
             setup,
             waiting: VecDeque::new(),
             held: VecDeque::new(),
@@ -409,10 +412,19 @@ impl ClientState {
         self.end(slot, code.result());
     }
 
+    /// An answer that has come too late, but before anybody looked for calls that take too long, is none.
+    #[inline]
+    pub(super) fn in_time(&mut self, slot: u32, result: i64) -> i64 {
+        let since = self.slots.get(slot).since_ns;
+        if result >= 0 && self.now_ns.saturating_sub(since) >= self.timeout_ns {
+            return DerCode::TimedOut.result();
+        }
+        result
+    }
+
     /// Ends calls that have taken too long, and asks silent servers whether they are there.
     pub(super) fn sweep<L: Link>(&mut self, link: &mut L) {
-        let timeout = u64::try_from(self.setup.timeout.as_nanos()).unwrap_or(u64::MAX);
-        let now = self.now_ns;
+        let (timeout, now) = (self.timeout_ns, self.now_ns);
         for slot in 0..self.setup.slots {
             let entry = self.slots.get(slot);
             if entry.stage != SlotStage::Free && now.saturating_sub(entry.since_ns) >= timeout {

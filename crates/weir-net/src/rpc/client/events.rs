@@ -312,6 +312,8 @@ impl ClientState {
             FrameKind::GoAway => {
                 if let Some(connection) = self.table.of_peer(peer) {
                     self.table.connections[connection as usize].stage = ConnectionStage::Leaving;
+                    let why = RpcError::new(DerCode::Unreachable, "the server is ending");
+                    self.note_trouble(connection, true, &why);
                     self.fail_connection(connection, true);
                 }
             }
@@ -332,11 +334,14 @@ impl ClientState {
             return;
         };
         let known = &mut self.table.connections[connection as usize];
+        let is_announced = known.stage == ConnectionStage::Leaving;
         known.stage = ConnectionStage::Down;
         known.pause_ns = 0;
         known.retry_ns = self.now_ns;
         self.counters.lost_connections += 1;
-        self.note_trouble(connection, true, &why);
+        if !is_announced {
+            self.note_trouble(connection, true, &why);
+        }
         self.last_loss = Some(why);
         self.assemblies.forget(peer);
         self.held.retain(|data| data.peer != peer);

@@ -23,6 +23,9 @@ use crate::rpc::{DerCode, RpcError};
 
 /// Rounds between two looks at the clock while there is nothing.
 const LOOK: u32 = 16;
+/// Where calls may take less than this, the clock is read with every answer: a thread that had to wait for a CPU would
+/// take late answers for good ones.
+const EXACT: Duration = Duration::from_secs(1);
 /// Longest sleep, so that time-outs are seen.
 const SLEEP: Duration = Duration::from_millis(50);
 /// How long servers may take to say what they have used.
@@ -45,6 +48,8 @@ pub struct RpcClient<L> {
     /// Nanoseconds since some moment. Asked once in many rounds.
     time: Box<Time>,
     rounds: u32,
+    /// The clock is read with every answer.
+    is_exact: bool,
     sweep_ns: u64,
     next_sweep_ns: u64,
     dialling: Option<Receiver<Dialled>>,
@@ -98,11 +103,13 @@ impl<L: Link> RpcClient<L> {
         let state = ClientState::new(setup);
         let sweep = (state.setup.timeout / 64).clamp(Duration::from_millis(1), 2 * SLEEP);
         let sweep_ns = u64::try_from(sweep.as_nanos()).unwrap_or(u64::MAX);
+        let is_exact = state.setup.timeout < EXACT;
         let mut client = Self {
             link,
             state,
             time,
             rounds: 0,
+            is_exact,
             sweep_ns,
             next_sweep_ns: sweep_ns,
             dialling: None,
@@ -311,7 +318,8 @@ impl<L: Link> RpcClient<L> {
     fn round(&mut self, wait: Option<Duration>) -> io::Result<u32> {
         let events = self.link.poll(wait, &mut self.state)?;
         self.rounds = self.rounds.wrapping_add(1);
-        if wait.is_some() || self.rounds.is_multiple_of(LOOK) {
+        let is_now = wait.is_some() || (events > 0 && self.is_exact);
+        if is_now || self.rounds.is_multiple_of(LOOK) {
             self.look_at_clock();
         }
         if !(self.state.held.is_empty() && self.state.waiting.is_empty()) {
@@ -327,7 +335,7 @@ impl<L: Link> RpcClient<L> {
         while given < at_most
             && let Some((slot, result)) = self.state.ready.pop_front()
         {
-            done(slot, result);
+            done(slot, self.state.in_time(slot, result));
             given += 1;
         }
         given
