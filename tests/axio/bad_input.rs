@@ -312,3 +312,32 @@ fn a_plan_that_repeats_a_number_is_refused_by_its_stream() {
         stage.say(&["run", "odd.json"]).code(2).err(why);
     }
 }
+
+#[test]
+fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
+    let stage = Stage::in_memory();
+    let config = "role : loopback\nkAppCoreNum : 1\nkDispQueueNum : 1\niteration : 1\nduration : 0.05\n\
+                  workload : 0 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
+    stage.file("c", config);
+    for (words, says) in [
+        (
+            "--store-result c",
+            "--store-result c: this file is the configuration",
+        ),
+        (
+            "--monitor ./c",
+            "--monitor ./c: this file is the configuration",
+        ),
+        (
+            "--monitor m --store-result m",
+            "--store-result m: this file is where --monitor goes",
+        ),
+    ] {
+        let words: Vec<&str> = ["axio", "-c", "c"]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
+        stage.say(&words).code(2).silent().err(says);
+    }
+    assert_eq!(stage.read("c"), config);
+}

@@ -319,6 +319,29 @@ exec \"$@\"
 ";
 
 #[test]
+fn two_searches_at_once_share_no_trail() {
+    let stage = stage();
+    let words = [
+        &["tune", "--metric", "rate", "--trail", "t.jsonl", "--"][..],
+        &["run", "--set=rate_iops={limit=20..90+1}", "a.fio"],
+    ]
+    .concat();
+    let running = crate::stage::Running::start(stage.weir(&words));
+    let is_there = || stage.list().contains(&"t.jsonl".to_owned());
+    while !(is_there() && stage.read("t.jsonl").lines().count() > 1) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let second = stage.say(&words).code(2).silent();
+    second.err("--trail t.jsonl: another search writes it\n  help: wait for it");
+    running.signal(rustix::process::Signal::INT);
+    running.end().code(130);
+    // A search that is cut short compares the best that it has seen with the start.
+    let flags = ["-t", "4", "--format", "json"];
+    let cut = tune(&stage, &flags, &["run", VARIED, "a.fio"]).code(0);
+    assert!(json(&cut.out)["comparison"].is_object(), "{cut}");
+}
+
+#[test]
 fn a_trail_that_cannot_be_kept_ends_the_search() {
     let what = "a full disk for the trail";
     if !is_root() {
@@ -335,4 +358,11 @@ fn a_trail_that_cannot_be_kept_ends_the_search() {
     command.args(["run", VARIED, "a.fio"]);
     let said = said(command).code(3);
     said.err("--trail full/t.jsonl: No space left on device");
+    let mut command = stage.command("unshare");
+    command.args(["--mount", "sh", "-ec", FULL, "sh", WEIR, "tune"]);
+    command.args(["--metric", "rate", "-o", "full/best", "--"]);
+    command.args(["run", VARIED, "a.fio"]);
+    let kept = self::said(command).code(1);
+    let kept = kept.err("No space left on device");
+    assert!(!kept.out.contains("written:"), "{kept}");
 }

@@ -147,6 +147,12 @@ fn text_of(result: &RunResult, options: AxioOptions, shown: usize) -> Result<Str
 fn measure(run: &AxioRun) -> Outcome {
     let shown = AtomicUsize::new(0);
     if let Some(file) = &run.monitor {
+        let config = run.config.as_ref();
+        if config.is_some_and(|config| output::are_same(config, file)) {
+            return Err(Refusal::usage(format!(
+                "--monitor {file}: this file is the configuration"
+            )));
+        }
         output::check_writable(file).map_err(|message| Refusal::new(USAGE, message))?;
     }
     let own = Some(std::process::id());
@@ -162,6 +168,15 @@ fn measure(run: &AxioRun) -> Outcome {
     Ok(code.max(u8::from(failed)))
 }
 
+/// What is read and written besides the result.
+fn other_files(run: &AxioRun) -> Vec<(&'static str, String)> {
+    let config = run.config.iter();
+    let config = config.map(|file| ("the configuration", file.clone()));
+    let monitor = run.monitor.iter();
+    let monitor = monitor.map(|file| ("where --monitor goes", file.clone()));
+    config.chain(monitor).collect()
+}
+
 fn run_watched(run: &AxioRun, shown: &AtomicUsize, watch: Option<&Mutex<HostWatch>>) -> Outcome {
     measure::measure(&MeasureRequest {
         plan: &|| Ok(run.plan.clone()),
@@ -170,7 +185,7 @@ fn run_watched(run: &AxioRun, shown: &AtomicUsize, watch: Option<&Mutex<HostWatc
         timeout: None,
         store: run.store.as_deref(),
         keep: Keep::Always(run.history.as_deref()),
-        other_files: &[],
+        other_files: &other_files(run),
         warnings: &[],
         observer: &|_| {
             if !run.options.is_json {
@@ -192,7 +207,7 @@ fn run_watched(run: &AxioRun, shown: &AtomicUsize, watch: Option<&Mutex<HostWatc
 fn search(run: &AxioRun, search: &TrafficSearch) -> Outcome {
     refuse_launcher("a search of `weir axio`")?;
     let keep = Keep::Always(run.history.as_deref());
-    measure::check_store(run.store.as_deref(), &[])?;
+    measure::check_store(run.store.as_deref(), &other_files(run))?;
     keep.check()?;
     signals::claim()?;
     let caught = signals::catch(None, None)?;

@@ -10,7 +10,7 @@ use crate::tune::space::TunePoint;
 use crate::tune::trail::TrailTrial;
 
 /// A change below this is none, however quiet the trials are.
-const LEAST_GAIN: f64 = 0.02;
+pub(super) const LEAST_GAIN: f64 = 0.02;
 
 /// What a trial came to, for the search.
 pub trait TuneResult {

@@ -10,7 +10,7 @@
 //! as often. Not here: results and their noise (`outcomes`), parabolas (`line`).
 
 use crate::tune::line::{Probe, before_failure, far_apart, top};
-use crate::tune::outcomes::{MissingTrial, Outcomes, TuneResult};
+use crate::tune::outcomes::{LEAST_GAIN, MissingTrial, Outcomes, TuneResult};
 use crate::tune::space::{TunePoint, TuneSpace};
 
 /// Trials of a point before it is accepted.
@@ -59,13 +59,13 @@ pub fn next_step(space: &TuneSpace, goal: TuneGoal, results: &[impl TuneResult])
 }
 
 /// The best that is known now, for a search that is ended before its time: the accepted point, or one
-/// of fewer trials whose gain is beyond the noise.
+/// of fewer trials that gains more; runs in turns tell whether it is better for sure.
 pub fn best_so_far(space: &TuneSpace, goal: TuneGoal, results: &[impl TuneResult]) -> TuneEnd {
     let mut search = Search::new(space, goal, results);
     let is_cut = search.run().is_err();
     if is_cut && let Some(best) = search.outcomes.best(1).pop() {
         let medians = [&best, &search.accepted].map(|point| search.outcomes.median(point));
-        if search.outcomes.gain(medians[0], medians[1]) > search.outcomes.threshold() {
+        if search.outcomes.gain(medians[0], medians[1]) > LEAST_GAIN {
             search.accepted = best;
         }
     }

@@ -142,6 +142,8 @@ pub struct AxioRun {
     pub store: Option<String>,
     /// The history that keeps it, or `off`, where the words say so.
     pub history: Option<String>,
+    /// The configuration that was read.
+    pub config: Option<String>,
     /// The file that gets the report of the host.
     pub monitor: Option<String>,
 }
@@ -363,6 +365,7 @@ fn run(
         notes,
         store,
         history,
+        config: text("config"),
         monitor,
     })))
 }

@@ -201,8 +201,7 @@ pub(super) fn transport_or_null(text: &str) -> Result<String, String> {
 /// The name of a group, which becomes part of a file's name.
 pub(crate) fn group_name(text: &str) -> Result<String, String> {
     const LONGEST: usize = 64;
-    // The table takes the last word of a line for the name.
-    let odd = |c: &char| !c.is_ascii_graphic() || ";\"`'\\/".contains(*c);
+    let odd = |c: &char| !(*c == ' ' || c.is_ascii_graphic()) || ";\"`'\\/".contains(*c);
     if text.is_empty() || text.len() > LONGEST {
         return Err(format!("a name has 1 to {LONGEST} characters"));
     }

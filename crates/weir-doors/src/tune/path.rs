@@ -102,17 +102,20 @@ impl Tune {
         self.template = template.map_err(|why| Refusal::usage(why.to_string()))?;
         self.command = command;
         self.add_layouts(config, is_loopback)?;
-        if self.has_own_keys {
-            return Ok(self);
-        }
         let path = self.config.as_deref().unwrap_or_default();
         let refused = |why: &dyn std::fmt::Display| Refusal::usage(format!("{path}:{why}"));
         for (key, values, default) in VARIED {
+            if self.has_own_keys && self.vary.iter().all(|d| d.name != key) {
+                continue;
+            }
             if config.value(key).map_err(|why| refused(&why))?.is_none() {
                 if config.has_sections() {
                     continue;
                 }
                 config.add(key, default);
+            }
+            if self.has_own_keys {
+                continue;
             }
             let mut dimension = TuneDimension::read(key, values).map_err(|why| refused(&why))?;
             dimension.compared_at = (values == BATCHES).then(|| COMPARED_BATCH.to_owned());
@@ -289,6 +292,14 @@ mod tests {
         assert_eq!((of("-c c")[0].as_str(), of("-c c").len()), (all, 10));
         assert_eq!(of("-c c --layouts --vary ring=64,128").len(), 2);
         assert_eq!(of("-c c --vary ring=64,128").len(), 1);
+        // A key that varies gets a line with its default.
+        let mut added = config.clone();
+        let tune = asked("-c c --vary ring=64,128").of_path(&mut added, false);
+        assert!(
+            tune.is_ok() && added.text().contains("\nring : 4096"),
+            "{}",
+            added.text()
+        );
         assert_eq!(of("-c c --daemon --token-file t").len(), 9);
         assert_eq!(of("-c c --daemon --token-file t --layouts")[0], all);
         let alone = "workload : 0 : TxApplication : 0 : 0 : 0\n";

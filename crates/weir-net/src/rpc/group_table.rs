@@ -115,8 +115,10 @@ impl GroupTable {
         let lines = (1..).zip(text.lines().map(str::trim));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let (number, line) = lines.next().ok_or((1, "it is empty".to_owned()))?;
-        let name = last_word(line);
-        if name != group {
+        // A name may have spaces.
+        let name = line.split_once(char::is_whitespace);
+        let name = name.map_or(line, |(_, name)| name.trim());
+        if name != group.trim() && line != group.trim() {
             return Err((number, format!("it is of group `{name}`, not `{group}`")));
         }
         let (number, line) = lines
@@ -190,7 +192,7 @@ impl GroupTable {
     }
 }
 
-/// The first word of the first two lines is skipped, whatever it is; it may be missing.
+/// The first word is skipped, whatever it is; it may be missing.
 fn last_word(line: &str) -> &str {
     line.split_whitespace().last().unwrap_or_default()
 }
@@ -387,6 +389,16 @@ mod tests {
             is_plain: false,
         };
         (directory, place)
+    }
+
+    #[test]
+    fn the_name_of_a_group_may_have_spaces() {
+        for group in ["a b", "b", " a "] {
+            let text = GroupTable::default().text(group, false);
+            GroupTable::parse(&text, group).unwrap();
+        }
+        assert!(GroupTable::parse("name a b\nsize 0\nall\n", "b").is_err());
+        GroupTable::parse("a b\n0\n", "a b").unwrap();
     }
 
     #[test]

@@ -46,6 +46,14 @@ const NEVER_0: [HardwareEvent; 4] = [
     HardwareEvent::L1Stores,
 ];
 
+/// Misses, and of what: among many accesses there are some.
+const MISSES_OF: [(HardwareEvent, HardwareEvent); 4] = [
+    (HardwareEvent::L1LoadMisses, HardwareEvent::L1Loads),
+    (HardwareEvent::LlcLoadMisses, HardwareEvent::LlcLoads),
+    (HardwareEvent::LlcStoreMisses, HardwareEvent::LlcStores),
+    (HardwareEvent::CacheMisses, HardwareEvent::CacheReferences),
+];
+
 /// Open counters of each event.
 pub(super) struct Counters {
     events: Vec<(HardwareEvent, Result<Vec<HardwareCounter>, String>)>,
@@ -133,11 +141,16 @@ impl Counters {
 
 /// A counter that stays at 0 while others count does not work.
 fn without_stuck(readings: &mut [(HardwareEvent, Reading)]) {
-    let ran = readings.iter().any(|(event, reading)| {
-        NEVER_0.contains(event) && reading.value.is_some_and(|count| count > MANY)
-    });
+    let has_many = |event: &HardwareEvent| {
+        let mut known = readings.iter();
+        known.any(|(of, reading)| of == event && reading.value.is_some_and(|count| count > MANY))
+    };
+    let ran = NEVER_0.iter().any(has_many);
+    let misses = MISSES_OF.iter().filter(|(_, all)| has_many(all));
+    let misses: Vec<HardwareEvent> = misses.map(|(misses, _)| *misses).collect();
     for (event, reading) in readings {
-        if ran && NEVER_0.contains(event) && reading.value == Some(0.0) {
+        let is_never_0 = ran && NEVER_0.contains(event) || misses.contains(event);
+        if is_never_0 && reading.value == Some(0.0) {
             *reading = Reading::missing("counter stuck at 0");
         }
     }
@@ -232,5 +245,15 @@ mod tests {
         };
         assert_eq!(of(2e6).reason(), "counter stuck at 0");
         assert_eq!(of(5.0).value, Some(0.0));
+        let misses = |references: f64| {
+            let mut readings = vec![
+                (HardwareEvent::CacheReferences, Reading::known(references)),
+                (HardwareEvent::CacheMisses, Reading::known(0.0)),
+            ];
+            without_stuck(&mut readings);
+            readings.remove(1).1
+        };
+        assert_eq!(misses(2e8).reason(), "counter stuck at 0");
+        assert_eq!(misses(100.0).value, Some(0.0));
     }
 }

@@ -97,6 +97,7 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
         end,
         found: &found,
         is_better,
+        is_written: written,
         comparison: comparison.as_ref(),
         server_file: at_server.as_ref().ok().and_then(Option::as_deref),
     };

@@ -40,6 +40,8 @@ pub(super) struct TuneReport<'a> {
     pub(super) found: &'a TuneEnd,
     /// The best settings are better than the start for sure.
     pub(super) is_better: bool,
+    /// The settings that are kept stand in the file that was named.
+    pub(super) is_written: bool,
     pub(super) comparison: Option<&'a Comparison>,
     /// The configuration that the daemon wrote, on its machine.
     pub(super) server_file: Option<&'a str>,
@@ -77,7 +79,7 @@ impl TuneReport<'_> {
 
     fn output(&self) -> Option<&str> {
         let output = self.asked.output.as_deref();
-        output.filter(|_| self.end != SearchEnd::Interrupted)
+        output.filter(|_| self.is_written && self.end != SearchEnd::Interrupted)
     }
 
     pub(super) fn text(&self) -> String {

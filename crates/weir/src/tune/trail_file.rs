@@ -4,7 +4,7 @@
 //! so that a search that was ended continues from there. A trail of another search is refused. Not here:
 //! the form of the lines (`weir-diagnose`).
 
-use std::fs::{self, File};
+use std::fs::{File, TryLockError};
 use std::io::Write;
 
 use weir_diagnose::tune::{
@@ -56,11 +56,14 @@ impl TrailFile {
             return Ok(trail);
         };
         let refused = |why: String| Refusal::usage(format!("--trail {path}: {why}"));
-        let text = match fs::exists(path) {
-            Ok(true) => output::read_text(path, LONGEST).map_err(refused)?,
-            Ok(false) => String::new(),
-            Err(e) => return Err(refused(e.to_string())),
-        };
+        let open = File::options().append(true).create(true).open(path);
+        let file = open.map_err(|e| refused(e.to_string()))?;
+        // Held as long as the file; some file systems have no locks.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let help = "wait for it, or name another file";
+            return Err(refused(format!("another search writes it\n  help: {help}")));
+        }
+        let text = output::read_text(path, LONGEST).map_err(refused)?;
         let known =
             Trail::read(&text).map_err(|why| Refusal::usage(format!("--trail {path}:{why}")))?;
         if let Some(known) = known {
@@ -68,9 +71,8 @@ impl TrailFile {
         }
         // A line that was cut is written again.
         let whole = text.rfind('\n').map_or(0, |end| end as u64 + 1);
-        let open = File::options().append(true).create(true).open(path);
-        let file = open.and_then(|file| file.set_len(whole).map(|()| file));
-        trail.file = Some((path.clone(), file.map_err(|e| refused(e.to_string()))?));
+        file.set_len(whole).map_err(|e| refused(e.to_string()))?;
+        trail.file = Some((path.clone(), file));
         Ok(trail)
     }
 
