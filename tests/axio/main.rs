@@ -9,7 +9,7 @@
 //! | 6, 7 loopback over rings; columns of the table | here |
 //! | 8 sizes on a wire, MTU | `wire_sizes`, `xdp`, `two_sides` |
 //! | 9 a window that is smaller than a batch | `bad_input` |
-//! | 10 loss, a killed side, an interrupt | here, `two_sides` |
+//! | 10 loss, a killed side, an interrupt | here, `two_sides`, `interrupts` |
 //! | 11 two programs over shared memory and over `AF_XDP` | `backends`, `two_sides` |
 //! | 12 backends that are not there | `backends`, `xdp` |
 //! | 17 long answers by several workers; questions for addresses | here, `dpdk`; `copy_link` of `weir-datapath` |
@@ -34,6 +34,7 @@ mod bad_input;
 mod configuration;
 mod daemon;
 mod dpdk;
+mod interrupts;
 mod one_stage;
 mod pools;
 mod searches;
@@ -47,9 +48,8 @@ mod two_sides;
 mod wire_sizes;
 mod xdp;
 
-use rustix::process::Signal;
 use serde_json::Value as Json;
-use stage::{Running, Said, Stage, until};
+use stage::{Said, Stage};
 
 /// Workloads that send to each other in a ring of workspaces, as the sender's configuration of the seed.
 const SEND: &str = "\
@@ -402,51 +402,6 @@ fn a_run_in_which_nothing_comes_back_fails_and_says_so() {
         "inflight=32",
     ];
     stage.say(&words).code(1).err("was answered for 200");
-}
-
-#[test]
-fn an_interrupted_run_prints_what_it_has() {
-    let stage = Stage::new();
-    let words = [
-        "axio",
-        "--example",
-        "scan",
-        "--set",
-        "duration=30",
-        "--set",
-        "stall_timeout=30",
-    ];
-    let running = Running::start(stage.weir(&words));
-    let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
-    until("its threads have used 100 ms", || {
-        let stat = std::fs::read_to_string(&stat).unwrap();
-        let fields: Vec<&str> = stat.split_whitespace().collect();
-        fields[13].parse::<u64>().unwrap() >= 10
-    });
-    running.signal(Signal::INT);
-    let said = running.end().code(130);
-    said.out("End-to-end").out("pool in use 0");
-}
-
-#[test]
-fn an_interrupt_ends_the_work_of_a_handler() {
-    let stage = Stage::new();
-    let sets = ["work_ns=1000000000", "duration=30", "stall_timeout=300"];
-    let sets = sets.iter().flat_map(|set| ["--set", set]);
-    let words: Vec<&str> = ["axio", "--example", "scan"]
-        .into_iter()
-        .chain(sets)
-        .collect();
-    let running = Running::start(stage.weir(&words));
-    let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
-    until("its threads have used 500 ms", || {
-        let stat = std::fs::read_to_string(&stat).unwrap();
-        let fields: Vec<&str> = stat.split_whitespace().collect();
-        fields[13].parse::<u64>().unwrap() >= 50
-    });
-    running.signal(Signal::INT);
-    let said = running.end().code(130);
-    assert!(!said.err.contains("did not come back"), "{said}");
 }
 
 #[test]

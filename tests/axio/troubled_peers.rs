@@ -24,7 +24,7 @@ fn side_said(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Said {
 }
 
 /// Waits until a side has used the CPU for 100 ms: it measures.
-fn until_it_works(side: &Running) {
+pub(super) fn until_it_works(side: &Running) {
     let stat = format!("/proc/{}/stat", side.process().as_raw_nonzero());
     until("it has used 100 ms", || {
         let stat = std::fs::read_to_string(&stat).unwrap();

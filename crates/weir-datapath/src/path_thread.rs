@@ -1,9 +1,10 @@
 //! A thread of a packet path: pass after pass over its stages, iteration after iteration, to the end.
 //!
 //! In: its parts, wired. Out: what it counted, per iteration ([`PathShared`]). At the end clients make no
-//! more messages and all go on until the answers have come or are lost; then each frees what it holds, and
-//! says how many of its buffers never came home.
+//! more messages and all go on until the answers have come or are lost, or until they are asked to end; then
+//! each frees what it holds, and says how many of its buffers never came home (`ending`).
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,6 +22,7 @@ use crate::peer::Peer;
 use crate::pool::Pool;
 use crate::shared::PathShared;
 
+mod ending;
 mod other_side;
 
 /// Passes for nothing before a thread lets others have the CPU.
@@ -59,6 +61,9 @@ struct PathTimes {
     interval: u64,
     /// What a server pauses yet.
     pause: u64,
+    /// How long a thread that was asked to end waits yet: for answers, and a client for what its server counted.
+    last_answers: u64,
+    last_words: u64,
     /// How long after the end a client may begin what was due before it.
     catch_up: u64,
     /// Between looks at the other side.
@@ -83,6 +88,8 @@ impl PathTimes {
                 PathSide::Server => ticks(work.pause_ns),
                 PathSide::Client => 0,
             },
+            last_answers: ticks(ending::LAST_ANSWERS),
+            last_words: ticks(ending::LAST_WORDS),
             catch_up: (whole / 100).max(ticks(SHORT_DELAY)),
             hearing: ticks(Nanos(5_000_000)),
             alive: ticks(other_side::ALIVE),
@@ -103,6 +110,9 @@ pub(crate) struct Pipeline<'a, W, L> {
     work: &'a PacketPathWorkload,
     /// Non-zero: end.
     stop: &'a AtomicU32,
+    /// When it first saw at the end that it is asked to, and whether it waited then for what had not come.
+    asked: Cell<Option<u64>>,
+    is_cut_short: bool,
     counts: ThreadCounts,
     /// Messages that came back in earlier iterations.
     answered: u64,
@@ -143,6 +153,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             idle,
             work,
             stop: worker.stop,
+            asked: Cell::new(None),
+            is_cut_short: false,
             counts: ThreadCounts::default(),
             answered: 0,
             intended: 0,
@@ -171,12 +183,12 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         }
         let is_whole = can_begin && self.measure(began, worker);
         worker.end_now();
-        self.drain(worker);
+        self.drain();
         self.close(worker);
         if let Some(failure) = self.shared.take_failure() {
             return Err(failure);
         }
-        Ok(if is_whole {
+        Ok(if is_whole && !self.is_cut_short {
             LoopStop::WorkDone
         } else {
             LoopStop::Asked
@@ -234,7 +246,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     fn pause_once(&mut self, began: u64, now: u64) {
         if self.times.pause > 0 && now >= began.saturating_add(self.times.whole / 2) {
             let until = now.saturating_add(std::mem::take(&mut self.times.pause));
-            while self.clock.now().0 < until {
+            while self.clock.now().0 < until && self.stop.load(Ordering::Relaxed) == 0 {
                 std::thread::yield_now();
             }
         }
@@ -403,76 +415,6 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         {
             let before = std::mem::replace(&mut self.link_drops, drops);
             self.counts.link_drops = Some(drops.saturating_sub(before));
-        }
-    }
-
-    /// Goes on without new messages until no client waits for an answer.
-    fn drain(&mut self, worker: &WorkerContext<'_>) {
-        let is_lone_server = self.work.side == Some(PathSide::Server);
-        let patience = if is_lone_server {
-            // Its client has to have given up before.
-            self.times
-                .drain
-                .saturating_mul(2)
-                .saturating_add(self.times.catch_up)
-        } else {
-            self.times.drain
-        };
-        self.is_making = false;
-        let start = self.clock.now();
-        let mut has_all = self.parts.side == PathSide::Server || self.parts.application.is_none();
-        let mut now = start.0;
-        while !self.shared.ends.load(Ordering::Relaxed) {
-            if self.pass(&mut now) == 0 {
-                std::thread::yield_now();
-                now = self.clock.now().0;
-            }
-            self.hear_other_side(now);
-            let waits = self.parts.application.as_ref();
-            let waits = waits.is_some_and(|part| part.outstanding.count() > 0);
-            if !has_all && !waits {
-                has_all = true;
-                self.shared.waiting_clients.fetch_sub(1, Ordering::Relaxed);
-            }
-            let is_over = self.shared.waiting_clients.load(Ordering::Relaxed) == 0;
-            let is_asked = is_lone_server && worker.stop.load(Ordering::Relaxed) != 0;
-            if is_over || is_asked {
-                break;
-            }
-            if self.clock.now().since(start) > patience {
-                if is_lone_server {
-                    self.miss_client();
-                }
-                break;
-            }
-        }
-    }
-
-    /// Frees everything, once all threads have stopped, and says what never came home.
-    fn close(&mut self, worker: &WorkerContext<'_>) {
-        let patience = self.times.drain;
-        self.shared.meet(0, &self.clock, patience);
-        self.end_for_other_side(worker);
-        if let Some(part) = &mut self.parts.application {
-            part.close(&mut self.parts.pool, &mut self.counts);
-        }
-        if let Some(part) = &mut self.parts.dispatcher {
-            part.close(&mut self.parts.pool);
-        }
-        self.parts.pool.publish();
-        if let Some(mut last) = self.last.take() {
-            // What became known only after its end.
-            last.lost += self.counts.lost;
-            last.late += self.counts.late;
-            last.incomplete += self.counts.incomplete;
-            last.wrong += self.counts.wrong;
-            last.sink_drops += self.counts.sink_drops;
-            self.shared.count(self.iteration as usize, last);
-        }
-        if self.shared.meet(1, &self.clock, patience) {
-            self.parts.pool.collect();
-            self.shared.add_in_use(self.parts.pool.in_use());
-            self.exchange_counts();
         }
     }
 }

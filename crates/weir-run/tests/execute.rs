@@ -649,6 +649,41 @@ fn a_second_signal_ends_the_run_at_once_and_names_who_was_left_behind() {
 }
 
 #[test]
+fn a_worker_without_targets_is_left_behind_in_its_work() {
+    for (signals_at_once, grace, message) in [
+        (
+            2,
+            Duration::from_secs(3600),
+            "left behind at the second signal, in the work of its thread",
+        ),
+        (
+            1,
+            Duration::from_millis(50),
+            "did not come back from the work of its thread for ",
+        ),
+    ] {
+        let signals = Arc::new(Signals::default());
+        let raise = Arc::clone(&signals);
+        let act = script(move |_, _| {
+            interrupt(&raise, 15, signals_at_once);
+            hang()
+        });
+        let stage = Stage {
+            signals,
+            grace,
+            ..Stage::default()
+        };
+        let mut hangs = scene("h", 100, act);
+        hangs.has_targets = false;
+        let result = stage.play(vec![vec![hangs]]);
+        let failure = named(&result, "h").failure.as_ref().unwrap();
+        assert_eq!(failure.offset_bytes, None);
+        assert!(failure.message.starts_with(message), "{}", failure.message);
+        assert!(!failure.message.contains("device"), "{}", failure.message);
+    }
+}
+
+#[test]
 fn a_signal_during_the_preparation_of_a_worker_does_not_wait_for_it() {
     let signals = Arc::new(Signals::default());
     let raise = Arc::clone(&signals);

@@ -164,10 +164,14 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             }
             return;
         }
-        let never = || false;
+        let was_asked = || self.was_asked_before(self.times.last_words);
         let patience = Duration::from_nanos(self.work.stall_timeout_ns.0).max(LEAST_PATIENCE);
-        let counted = match peer.wait(patience, &never) {
+        let counted = match peer.wait(patience, &was_asked) {
             Ok(Some(PeerLine::Counted(counted))) => counted,
+            Ok(None) if was_asked() => {
+                self.is_cut_short = true;
+                return;
+            }
             Ok(_) => {
                 let why = format!(
                     "the server {} does not say within {patience:?} what it counted: it hangs, or is stopped",

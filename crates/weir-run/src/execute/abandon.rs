@@ -45,34 +45,39 @@ impl Worker {
             return failure;
         }
         let (name, offset) = self.last_place(prepared);
-        let place = name.as_deref().unwrap_or("its target");
         let last = offset.map_or_else(String::new, |o| format!(", last asked at offset {o}"));
+        let from = name.as_ref().map(|name| format!(" from {name}{last}"));
+        let from = from.unwrap_or_default();
         Failure {
-            message: format!("{}; nothing comes back from {place}{last}", failure.message),
+            message: format!("{}; nothing comes back{from}", failure.message),
             target: name,
             offset_bytes: offset.map(Bytes),
             ..failure
         }
     }
 
-    /// Target and offset of the last operation that was issued.
+    /// Target and offset of the last operation that was issued; neither where workers have no targets.
     fn last_place(&self, prepared: &dyn Prepared) -> (Option<String>, Option<u64>) {
         let last = self.live.last_issued.get();
         let name = prepared.target_name(self.clone, last.number);
-        (name, last.offset)
+        let offset = last.offset.filter(|_| name.is_some());
+        (name, offset)
     }
 
     /// Leaves a worker behind that does not come back.
     pub(super) fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
         let (name, offset) = self.last_place(prepared);
-        let place = name.as_deref().unwrap_or("its target");
-        let at = offset.map_or_else(String::new, |o| format!(" at offset {o}"));
+        let doing = doing(name.as_deref(), offset);
         let message = if at_once {
-            format!("left behind at the second signal, in an operation on {place}{at}")
+            format!("left behind at the second signal, in {doing}")
         } else {
+            let kernel = if name.is_some() {
+                ", and the kernel may keep the process until the device answers"
+            } else {
+                ""
+            };
             format!(
-                "did not come back from an operation on {place}{at} for {} s; it was \
-                 left behind, and the kernel may keep the process until the device answers",
+                "did not come back from {doing} for {} s; it was left behind{kernel}",
                 waited_ns / 1_000_000_000
             )
         };
@@ -83,4 +88,13 @@ impl Worker {
         failed.offset_bytes = offset.map(Bytes);
         self.failure.get_or_insert(failed);
     }
+}
+
+/// What a worker was at that does not come back.
+fn doing(target: Option<&str>, offset: Option<u64>) -> String {
+    let Some(target) = target else {
+        return "the work of its thread".into();
+    };
+    let at = offset.map_or_else(String::new, |o| format!(" at offset {o}"));
+    format!("an operation on {target}{at}")
 }

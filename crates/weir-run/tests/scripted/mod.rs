@@ -189,6 +189,8 @@ pub(crate) struct Scene {
     pub(crate) refuse: Option<&'static str>,
     /// Called while the job is made ready.
     pub(crate) make: Option<Maker>,
+    /// Its operations act on targets with names.
+    pub(crate) has_targets: bool,
 }
 
 /// A job of `operations` reads.
@@ -200,6 +202,7 @@ pub(crate) fn scene(name: &str, operations: u64, script: Script) -> Scene {
         attach: None,
         refuse: None,
         make: None,
+        has_targets: true,
     }
 }
 
@@ -217,6 +220,7 @@ struct Ready {
     script: Script,
     prepare: Option<fn()>,
     attach: Option<Script>,
+    has_targets: bool,
 }
 
 impl Prepared for Ready {
@@ -245,7 +249,7 @@ impl Prepared for Ready {
     }
 
     fn target_name(&self, clone: u32, _target: u32) -> Option<String> {
-        Some(format!("scripted-{clone}"))
+        self.has_targets.then(|| format!("scripted-{clone}"))
     }
 
     fn finish(&self) -> Result<(), Failure> {
@@ -293,6 +297,7 @@ impl Runner for Scripts {
             script: Arc::clone(&scene.script),
             prepare: scene.prepare,
             attach: scene.attach.clone(),
+            has_targets: scene.has_targets,
         };
         Ok(PreparedJob::Workers(Arc::new(ready)))
     }
