@@ -144,11 +144,11 @@ fn queues_of_two_lengths_in_the_memory_are_refused_by_both() {
     let server = Running::start(side(&stage, "--server", 3, &["nic_ring=4096"]));
     said(side(&stage, "--client", 3, &["nic_ring=64"]))
         .code(2)
-        .err("`queue_slots` is 4096 there and 64 here");
+        .err("`nic_ring` is 4096 there and 64 here");
     server
         .end()
         .code(2)
-        .err("`queue_slots` is 64 there and 4096 here");
+        .err("`nic_ring` is 64 there and 4096 here");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn what_the_older_verifier_leaves_to_its_users_is_warned_of_and_strict_makes_it_
         ),
         (
             ": 1 : 1 : 1\n",
-            ": 1 : 1 : 0\n",
+            ": 0 : 1 : 0\n",
             "dispatcher 0 serves workloads 1 and 2",
         ),
     ] {
@@ -164,6 +164,27 @@ fn the_configuration_of_the_other_side_has_to_fit() {
     stage.say(&absent).code(2).err("absent: ");
     let idle = ["axio", "-c", "client", "--peer", "server"];
     stage.say(&idle).code(2).err("--peer acts only with");
+}
+
+#[test]
+fn a_loopback_that_sends_to_a_dispatcher_which_is_not_there_is_refused_by_its_line() {
+    let stage = Stage::new();
+    let odd = SEND.replace(" : 0 : 0 : 0\n", " : 5 : 0 : 0\n");
+    stage.file("c.conf", &odd);
+    let why = "error: c.conf:5: workload 1 sends to 5, which is no dispatcher of the other side\n";
+    let looks: [&[&str]; 3] = [
+        &["axio", "verify", "-c", "c.conf"],
+        &["axio", "-c", "c.conf", "-v"],
+        &["axio", "tools", "-c", "c.conf", "-v"],
+    ];
+    for words in looks {
+        let said = stage.say(words).code(1).err(why);
+        assert!(!said.out.contains("Passed"), "{said}");
+    }
+    stage.say(&["axio", "-c", "c.conf"]).code(2).err(why);
+    // Whose other side is another file's may send there.
+    stage.file("c.conf", odd.replace("loopback", "client\nbackend : udp"));
+    stage.say(looks[0]).code(0);
 }
 
 #[test]

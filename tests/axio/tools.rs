@@ -77,6 +77,28 @@ fn the_script_of_the_tools_verifies_prints_and_diagnoses() {
 }
 
 #[test]
+fn the_log_of_a_server_that_echoes_has_traffic() {
+    let stage = Stage::new();
+    let set = ["--set", "duration=0.2", "--set", "msg_timeout_ms=20000"];
+    let words = [&["axio", "--example", "echo", "--both"][..], &set].concat();
+    let log = stage.say(&words).code(0).out;
+    let parts = log.split("Server\n").skip(1);
+    let tables: Vec<&str> = parts.filter_map(|part| part.split("\n\n").next()).collect();
+    let of_server = tables.join("\n");
+    let rates = |name: &str| -> Vec<String> {
+        let rows = of_server.lines().filter(|line| line.starts_with(name));
+        rows.map(|row| row.split_whitespace().nth(1).unwrap().to_owned())
+            .collect()
+    };
+    // It sends back itself, so that nothing comes from its workspaces.
+    assert_eq!(rates("End-to-end"), rates("nic_tx"), "{log}");
+    assert_eq!(rates("disp_tx"), ["0.000"; 2], "{log}");
+    stage.file("server.log", &of_server);
+    let said = stage.say(&["diagnose", "server.log"]).code(0);
+    assert!(!said.out.contains("D1 "), "{said}");
+}
+
+#[test]
 fn the_script_of_the_monitor_writes_its_report_and_refuses_what_has_no_effect() {
     let stage = Stage::new();
     let copy = stage.path("record-host-metrics.sh");

@@ -118,9 +118,9 @@ fn sides_that_want_different_things_both_say_so_and_run_nothing() {
     stage.file("c.conf", CONFIG);
     let server = Running::start(side(&stage, "--server", 3, &["req_size=200"]));
     let client = said(side(&stage, "--client", 3, &[])).code(2);
-    client.err("`request_bytes` is 200 there and 86 here");
+    client.err("`req_size` is 200 there and 86 here");
     let server = server.end().code(2);
-    server.err("`request_bytes` is 86 there and 200 here");
+    server.err("`req_size` is 86 there and 200 here");
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
         return differs("its link is", &quoted(&hello.link), &quoted(own.link));
     }
     if own.work.request_cycle != hello.work.request_cycle {
-        return alike("`request_cycle` there is not that here");
+        return alike("`imix` there is not that here");
     }
     if own.work.addresses != hello.work.addresses {
         return alike("its addresses of client and server are not those of this side");
@@ -266,7 +266,7 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
     let (mine, theirs) = (own.work.queue_slots, hello.work.queue_slots);
     // Places in the memory are counted by the slots of each queue.
     if own.link == "shm" && mine != theirs {
-        let said = |there, here| format!("`queue_slots` is {there} there and {here} here");
+        let said = |there, here| format!("`nic_ring` is {there} there and {here} here");
         return Some([said(theirs, mine), said(mine, theirs)]);
     }
     other_number(own.work, &hello.work)
@@ -274,19 +274,22 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
         .or_else(|| other_address(own, hello))
 }
 
-/// A number that both have to have, and have not.
+/// What both have to have alike, and have not, by its key in configurations.
 fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<[String; 2]> {
-    type Number = (&'static str, fn(&PacketPathWorkload) -> u64);
+    type Number = (&'static str, fn(&PacketPathWorkload) -> String);
     const NUMBERS: [Number; 9] = [
-        ("request_bytes", |work| work.request_bytes.0),
-        ("response_bytes", |work| work.whole_response().0),
-        ("packet_bytes", |work| work.packet_bytes.into()),
-        ("first_port", |work| work.first_port.into()),
-        ("iterations", |work| work.iterations.into()),
-        ("duration_ns", |work| work.duration_ns.0),
-        ("messages_per_s", |work| work.messages_per_s),
-        ("is_answered", |work| work.is_answered().into()),
-        ("packet_handler", |work| work.packet_handler as u64),
+        ("req_size", |work| work.request_bytes.0.to_string()),
+        ("resp_size", |work| work.whole_response().0.to_string()),
+        ("mtu", |work| work.packet_bytes.to_string()),
+        ("udp_port_base", |work| work.first_port.to_string()),
+        ("iteration", |work| work.iterations.to_string()),
+        ("duration", |work| work.duration_ns.to_string()),
+        ("rate", |work| work.messages_per_s.to_string()),
+        ("pkt_handler", |work| format!("{:?}", work.packet_handler)),
+        ("msg_handler", |work| {
+            let answers = ["one that answers nothing", "one that answers"];
+            answers[usize::from(work.is_answered())].to_owned()
+        }),
     ];
     let (name, of) = NUMBERS.iter().find(|(_, of)| of(mine) != of(theirs))?;
     let said = |there, here| format!("`{name}` is {} there and {} here", of(there), of(here));
@@ -303,7 +306,7 @@ fn other_stream(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Optio
     if ids(mine) != ids(theirs) {
         let said = |there, here| {
             let (there, here) = (ids(there), ids(here));
-            format!("it has the streams {there:?}, this side {here:?}")
+            format!("it has the workloads {there:?}, this side {here:?}")
         };
         return Some([said(theirs, mine), said(mine, theirs)]);
     }
@@ -372,11 +375,11 @@ mod tests {
         assert!(
             said(&client, other)
                 .unwrap()
-                .contains("`request_bytes` is 100 there")
+                .contains("`req_size` is 100 there")
         );
         let mut other = server.clone();
         other.streams[0].id = 3;
-        assert!(said(&client, other).unwrap().contains("streams [3]"));
+        assert!(said(&client, other).unwrap().contains("workloads [3]"));
         let mut wrong = client.clone();
         wrong.hardware_addresses[1] = [9; 6];
         assert!(said(&wrong, server.clone()).unwrap().contains("09:09"));

@@ -49,18 +49,27 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
             push!(err, "warning: {warning}\n");
             code = code.max(u8::from(asked.given.has("strict")));
         }
-        for why in &with_peer.refused {
+        let refused = [absent_remotes(asked), with_peer.refused].concat();
+        for why in &refused {
             push!(err, "error: {why}\n");
             code = 1;
         }
         if let Some(why) = found.broken {
             push!(err, "{why}\n");
             code = 1;
-        } else if with_peer.refused.is_empty() {
+        } else if refused.is_empty() {
             push!(out, "{}\n", verify::PASSED);
         }
     }
     Ok(Action::Print { out, err, code })
+}
+
+/// Dispatchers that are sent to and are not there, where it is known that the other side is not another file's.
+fn absent_remotes(asked: &Look<'_>) -> Vec<String> {
+    match AxioRole::of(asked.config, asked.given, asked.environment) {
+        Ok(AxioRole::Loopback) => verify::absent_remotes(asked.config),
+        _ => Vec::new(),
+    }
 }
 
 /// What the older verifier does not look at.

@@ -197,6 +197,10 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     } else {
         [wrong, verify::wide_groups(&config)].concat()
     };
+    let mut wrong = wrong;
+    if !only_looks && matches!(role, Ok(AxioRole::Loopback)) {
+        wrong.extend(verify::absent_remotes(&config));
+    }
     let mut asked = all_right(&name, wrong, read)?;
     role?;
     if verb == "show" {

@@ -207,6 +207,8 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
     };
     let end = match side {
         PathSide::Client => rate(|one| &one.dispatch_rx),
+        // Its dispatchers send back themselves.
+        PathSide::Server if work.echoes() => rate(|one| &one.link_tx),
         PathSide::Server => rate(|one| &one.dispatch_tx),
     };
     row(&mut out, "End-to-end", &[end, inverse(end)]);

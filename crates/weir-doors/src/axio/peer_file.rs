@@ -52,6 +52,15 @@ pub(super) fn differences(
             mine_read.engine.name, theirs_read.engine.name
         ));
     }
+    // Places in the memory are counted by the slots of each queue.
+    if a.queue_slots != b.queue_slots
+        && [&mine_read, &theirs_read]
+            .iter()
+            .all(|one| one.engine.name == "shm")
+    {
+        let (here, there) = (a.queue_slots, b.queue_slots);
+        all.push(format!("nic_ring is {here} here and {there} in {file}"));
+    }
     all.extend(streams(a, b, file, "here"));
     all.extend(streams(b, a, "here", file));
     all.extend(addresses(mine, theirs, file));
@@ -179,6 +188,8 @@ mod tests {
                 "local_mac is 02.00.00.00.00.01 here, and remote_mac 1:2:3:4:5:6 in s",
             ),
             ("kAppRxMsgBatchSize=512", ""),
+            // Over shared memory alone both have to have as many.
+            ("nic_ring=128", ""),
             (
                 "workload=2:TxDispatcher,RXDispatcher,RxApplication:7:1:1",
                 "workload 2 of s is not in here",
@@ -192,6 +203,15 @@ mod tests {
             assert!(said.contains(why), "{change}: {said}");
             assert_eq!(said.is_empty(), why.is_empty(), "{change}: {said}");
         }
+        let shared = |more: &str| {
+            let mut all = [config(CLIENT), config(server)];
+            all.iter_mut()
+                .for_each(|one| one.set("backend=shm:weir").unwrap());
+            all[1].set(more).unwrap();
+            refused(&all[0], &all[1])
+        };
+        assert_eq!(shared("nic_ring=2048"), "");
+        assert_eq!(shared("nic_ring=128"), "nic_ring is 2048 here and 128 in s");
         let mut small = config(CLIENT);
         small.set("inflight=16").unwrap();
         let said = warned(&small, &config(server));

@@ -92,6 +92,23 @@ pub(super) fn wide_groups(config: &AxioConfig) -> Vec<String> {
     wide.map(line).collect()
 }
 
+/// Dispatchers that a loopback sends to and has not, each with its line: its other side is laid out alike.
+pub(super) fn absent_remotes(config: &AxioConfig) -> Vec<String> {
+    let all = config.workloads.iter().flat_map(|one| &one.dispatchers);
+    let there: BTreeSet<u8> = all.flatten().copied().collect();
+    let absent = |one: &WorkloadLine| {
+        let (place, id) = (one.place.clone(), one.id);
+        let remote = one.remote.iter().filter(|remote| !there.contains(remote));
+        let line = |remote: &u8| {
+            format!(
+                "{place}: workload {id} sends to {remote}, which is no dispatcher of the other side"
+            )
+        };
+        remote.map(line).collect::<Vec<String>>()
+    };
+    config.workloads.iter().flat_map(absent).collect()
+}
+
 /// A dispatcher that serves two groups of a workload.
 fn shared_dispatcher(workload: &WorkloadLine) -> Option<String> {
     let mut served = BTreeSet::new();
