@@ -114,7 +114,8 @@ fn a_sink_takes_its_rate_and_a_bucket_and_counts_what_it_drops() {
     // Fewer buffers than the ring to the dispatcher has slots: none is dropped there.
     let taken = begun - dropped;
     let may = begun * 3 / 4 + 64;
-    assert!(taken <= may && taken + 2 >= may, "{taken} of {may}: {said}");
+    // Parts of packets are cut off here and there.
+    assert!(taken.abs_diff(may) <= 2, "{taken} of {may}: {said}");
     assert_eq!(dropped, lost, "{said}");
     said.out(&format!("packets that the sink did not take: {dropped}\n"));
 }
