@@ -72,10 +72,6 @@ fn a_signal_ends_the_wait_for_answers_and_what_has_none_is_lost() {
         assert!(!said.err.contains("error: "), "{said}");
         let outcome = stored(&stage);
         assert!(sum(&outcome, "client", "lost") > 0, "{said}");
-        assert!(
-            sum(&outcome, "client", "application_rx.packets") > 0,
-            "{said}"
-        );
     }
 }
 

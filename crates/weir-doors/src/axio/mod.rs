@@ -181,7 +181,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let Some((name, text)) = source(&given, environment)? else {
         return no_file(is_tool);
     };
-    let (config, wrong) = configuration(&given, &name, &text)?;
+    let (config, mut wrong) = configuration(&given, &name, &text)?;
     let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, &given, &config)?;
     let role = if only_looks || stage.is_some() {
         // What is only looked at needs none.
@@ -191,15 +191,11 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     };
     // What is wrong with a value is said before that the role is missing.
     let read = plan::workload(&config, *role.as_ref().unwrap_or(&AxioRole::Loopback));
-    let wrong = if only_looks || read.is_ok() && wrong.is_empty() {
-        // The verifier says it, in the words of the older one.
-        wrong
-    } else {
-        [wrong, verify::wide_groups(&config)].concat()
-    };
-    let mut wrong = wrong;
-    if !only_looks && matches!(role, Ok(AxioRole::Loopback)) {
-        wrong.extend(verify::absent_remotes(&config));
+    // Of what is only looked at the verifier says it, in the words of the older one.
+    if !only_looks {
+        let is_right = read.is_ok() && wrong.is_empty();
+        let role = role.as_ref().ok().copied();
+        wrong.extend(verify::wrong_for_a_run(&config, role, is_right));
     }
     let mut asked = all_right(&name, wrong, read)?;
     role?;

@@ -205,8 +205,9 @@ mod tests {
         }
         let shared = |more: &str| {
             let mut all = [config(CLIENT), config(server)];
-            all.iter_mut()
-                .for_each(|one| one.set("backend=shm:weir").unwrap());
+            for one in &mut all {
+                one.set("backend=shm:weir").unwrap();
+            }
             all[1].set(more).unwrap();
             refused(&all[0], &all[1])
         };

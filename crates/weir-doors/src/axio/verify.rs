@@ -9,6 +9,7 @@ use weir_schema::{PathSide, PoolPages};
 
 use super::config::{AxioConfig, PHASES, WorkloadLine};
 use super::plan::AxioWork;
+use super::role::AxioRole;
 
 /// Bytes of a buffer of a pool.
 const BUFFER_BYTES: u64 = 2304;
@@ -81,8 +82,27 @@ fn broken(config: &AxioConfig, numbers: &BTreeMap<&'static str, u32>) -> Option<
     config.workloads.iter().find_map(shared_dispatcher)
 }
 
+/// What else a run refuses: groups of several dispatchers where something else is wrong already, and where a
+/// loopback sends to. The role may be missing.
+pub(super) fn wrong_for_a_run(
+    config: &AxioConfig,
+    role: Option<AxioRole>,
+    is_right_so_far: bool,
+) -> Vec<String> {
+    let wide = if is_right_so_far {
+        Vec::new()
+    } else {
+        wide_groups(config)
+    };
+    let absent = match role {
+        Some(AxioRole::Loopback) => absent_remotes(config),
+        _ => Vec::new(),
+    };
+    [wide, absent].concat()
+}
+
 /// Groups with another number of dispatchers than one, each with its line.
-pub(super) fn wide_groups(config: &AxioConfig) -> Vec<String> {
+fn wide_groups(config: &AxioConfig) -> Vec<String> {
     let is_wide = |one: &&WorkloadLine| one.dispatchers.iter().any(|group| group.len() != 1);
     let wide = config.workloads.iter().filter(is_wide);
     let line = |one: &WorkloadLine| {

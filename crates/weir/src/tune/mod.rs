@@ -64,8 +64,7 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
     let trail = TrailFile::open(asked, &space)?;
     signals::claim()?;
     let caught = signals::catch(None, None)?;
-    let command: Vec<String> = ["weir", VERB].map(str::to_owned).to_vec();
-    let command = [command, words.to_vec()].concat();
+    let command = [&["weir", VERB].map(str::to_owned)[..], words].concat();
     let turns = Turns::new(VERB, &command, &caught)?;
     let remote = RemoteTrials::of(asked, config.as_ref(), &caught)?;
     let mut search = Search {

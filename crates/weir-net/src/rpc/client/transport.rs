@@ -3,12 +3,14 @@
 //! In: a setup and a link. Out: completions. Attaching and closing wait; nothing between does,
 //! unless it is asked to.
 
+mod reconnect;
+
 use std::io;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use super::calls::ClientState;
-use super::dial::{Dialled, dial_aside, dial_unless};
+use super::dial::{Dialled, dial_unless};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
@@ -32,8 +34,6 @@ const SLEEP: Duration = Duration::from_millis(50);
 const ASK: Duration = Duration::from_millis(200);
 /// How long closing waits for servers.
 const CLOSE: Duration = Duration::from_secs(2);
-/// First and longest pause between two tries to reconnect.
-const PAUSE_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
 /// Nanoseconds since some moment.
 pub(in crate::rpc) type Time = dyn Fn() -> u64;
@@ -247,68 +247,6 @@ impl<L: Link> RpcClient<L> {
             self.state.sweep(&mut self.link);
             if self.state.setup.reconnect.is_some() {
                 self.reconnect();
-            }
-        }
-    }
-
-    /// Tries lost connections again, on a thread of its own, one after the other.
-    fn reconnect(&mut self) {
-        if self.state.table.any_up() {
-            self.down_since = None;
-        } else {
-            self.down_since.get_or_insert_with(Instant::now);
-        }
-        if let Some(dialling) = &self.dialling {
-            match dialling.try_recv() {
-                Ok((connection, result)) => {
-                    self.dialling = None;
-                    self.dialled(connection, result);
-                }
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => self.dialling = None,
-            }
-        }
-        let now = self.state.now_ns;
-        let mut connections = self.state.table.connections.iter_mut();
-        let down = |known: &&mut super::endpoints::ClientConnection| {
-            known.stage == ConnectionStage::Down && known.retry_ns <= now
-        };
-        let Some(known) = connections.find(down) else {
-            return;
-        };
-        if let Some(found) = self
-            .lookup
-            .as_ref()
-            .and_then(|lookup| lookup(&known.endpoint))
-        {
-            known.endpoint = found;
-        }
-        let Ok(greeting) = self.link.greeting() else {
-            return;
-        };
-        let Some(&first) = known.endpoints.first() else {
-            return;
-        };
-        known.stage = ConnectionStage::Dialling;
-        let connection = self.state.table.endpoints[first as usize].connection;
-        let endpoint = self.state.table.connections[connection as usize]
-            .endpoint
-            .clone();
-        let setup = self.state.setup.dial.clone();
-        self.dialling = dial_aside(setup, connection, endpoint, greeting);
-    }
-
-    fn dialled(&mut self, connection: u32, result: Result<(NewPeer, HelloReply), RpcError>) {
-        let joined = result.and_then(|(peer, reply)| self.join(connection, peer, &reply));
-        let now = self.state.now_ns;
-        let known = &mut self.state.table.connections[connection as usize];
-        match joined {
-            Ok(()) => known.pause_ns = 0,
-            Err(error) => {
-                known.stage = ConnectionStage::Down;
-                known.pause_ns = (2 * known.pause_ns).clamp(PAUSE_NS.0, PAUSE_NS.1);
-                known.retry_ns = now + known.pause_ns;
-                self.state.last_loss = Some(error);
             }
         }
     }
