@@ -53,10 +53,19 @@ pub(super) struct FoundRate {
     pub(super) rate: f64,
     /// It was kept a second time.
     pub(super) is_confirmed: bool,
-    /// What is above it was missed by the generator, not by the path, or is above the maximum.
-    pub(super) is_of_generator: bool,
+    /// Where that is not the path.
+    pub(super) limit: Option<RateLimit>,
     /// A lower rate was missed.
     pub(super) is_uneven: bool,
+}
+
+/// What other than the path keeps a rate from being higher: the path may do more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RateLimit {
+    /// What is above it was missed by the generator, or is above the maximum that it can make.
+    Generator,
+    /// What is above it is above the rate of the line.
+    Line,
 }
 
 /// The purpose of trials that look for a rate.
@@ -168,7 +177,12 @@ impl<'a> RateFinder<'a> {
             }
         }
         self.narrow(loss, limit, duration, self.precision)?;
-        self.confirm(loss, limit)
+        let beyond = if most.asked.is_some() {
+            RateLimit::Line
+        } else {
+            RateLimit::Generator
+        };
+        self.confirm(loss, limit, beyond)
     }
 
     /// From a rate on, downwards until one is kept and upwards until one is missed.
@@ -216,8 +230,9 @@ impl<'a> RateFinder<'a> {
         Some(())
     }
 
-    /// Tries the highest rate that was kept once more; where that misses it, what is below counts.
-    fn confirm(&mut self, loss: f64, most: f64) -> Option<FoundRate> {
+    /// Tries the highest rate that was kept once more; where that misses it, what is below counts. Beyond the
+    /// maximum is what limits that.
+    fn confirm(&mut self, loss: f64, most: f64, beyond: RateLimit) -> Option<FoundRate> {
         let duration = self.duration;
         loop {
             let (bracket, _) = self.bracket(loss, duration, most);
@@ -235,11 +250,11 @@ impl<'a> RateFinder<'a> {
             return Some(FoundRate {
                 rate,
                 is_confirmed: times >= 2,
-                is_of_generator: if has_missed {
-                    missed.all(Trial::is_behind)
+                limit: if has_missed {
+                    missed.all(Trial::is_behind).then_some(RateLimit::Generator)
                 } else {
                     // Faster than the maximum nothing was tried.
-                    rate >= most
+                    (rate >= most).then_some(beyond)
                 },
                 is_uneven: self.tried(duration).any(below) || self.has_contradiction(loss),
             });
@@ -289,7 +304,7 @@ mod tests {
                 (297_000.0..=300_100.0).contains(&none.rate),
                 "{way:?} {none:?}"
             );
-            assert!(none.is_confirmed && !none.is_of_generator && !none.is_uneven);
+            assert!(none.is_confirmed && none.limit.is_none() && !none.is_uneven);
             assert!(trials <= 24, "{way:?}: {trials}");
             let (some, _) = found(&mut sink, 0.005, way);
             assert!(
@@ -309,7 +324,7 @@ mod tests {
                 (1_480_000.0..=1_520_000.0).contains(&found.rate),
                 "{way:?} {found:?}"
             );
-            assert!(found.is_of_generator, "{way:?} {found:?}");
+            assert_eq!(found.limit, Some(RateLimit::Generator), "{way:?} {found:?}");
         }
     }
 
@@ -320,9 +335,10 @@ mod tests {
             (fast.generator, fast.grace) = (1_000_000.0, 0.5);
             let (found, _) = found(&mut fast, 0.0, way);
             assert!(
-                (990_000.0..=1_016_000.0).contains(&found.rate) && found.is_of_generator,
+                (990_000.0..=1_016_000.0).contains(&found.rate),
                 "{way:?} {found:?}"
             );
+            assert_eq!(found.limit, Some(RateLimit::Generator), "{way:?} {found:?}");
         }
     }
 
@@ -333,7 +349,40 @@ mod tests {
             let mut slow = Device::sink(300_000.0, 61_234.9);
             let (found, trials) = found(&mut slow, 0.0, way);
             assert!((found.rate - 61_234.5).abs() < 1.0, "{way:?} {found:?}");
-            assert!(found.is_of_generator && trials < 12, "{way:?}: {trials}");
+            assert_eq!(found.limit, Some(RateLimit::Generator), "{way:?} {found:?}");
+            assert!(trials < 12, "{way:?}: {trials}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_keeps_the_rate_of_the_line_is_limited_by_it() {
+        for way in [SearchWay::Binary, SearchWay::Mlr] {
+            let found = |line: f64, generator: f64| {
+                let mut device = Device::sink(1e9, generator);
+                let mut carry_out = |request: &TrialRequest| {
+                    let rate = match request.rate {
+                        TrialRate::Most => TrialRate::PerSecond(line),
+                        asked @ TrialRate::PerSecond(_) => asked,
+                    };
+                    device.carry_out(&TrialRequest {
+                        rate,
+                        ..request.clone()
+                    })
+                };
+                let mut finder = RateFinder::new(&mut carry_out, None, Nanos::SECOND, 0.005);
+                let most = finder.trial("maximum", TrialRate::Most, Nanos::SECOND);
+                let most = most.unwrap().clone();
+                finder.find(0.0, &most, way).unwrap()
+            };
+            let all = found(14_205.0, 1_000_000.0);
+            assert_eq!(
+                (all.rate, all.limit),
+                (14_205.0, Some(RateLimit::Line)),
+                "{way:?}"
+            );
+            let slow = found(14_205.0, 10_000.0);
+            assert!(slow.rate < 10_200.0, "{way:?} {slow:?}");
+            assert_eq!(slow.limit, Some(RateLimit::Generator), "{way:?}");
         }
     }
 

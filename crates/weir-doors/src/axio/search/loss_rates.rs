@@ -4,7 +4,7 @@
 //! In: what carries trials out. Out: both rates with all trials; text.
 
 use super::TrafficSearch;
-use super::finder::{CarryOut, FoundRate, RateFinder, SEARCH};
+use super::finder::{CarryOut, FoundRate, RateFinder, RateLimit, SEARCH};
 use super::trial::{Trial, TrialRate};
 
 /// Shares of the rate with loss at which latencies are measured, of a hundred.
@@ -164,9 +164,11 @@ impl FoundRate {
         } else {
             ", kept once"
         };
-        if self.is_of_generator {
-            out += ", generator-limited: the path may do more";
-        }
+        out += match self.limit {
+            None => "",
+            Some(RateLimit::Generator) => ", generator-limited: the path may do more",
+            Some(RateLimit::Line) => ", limited by the line: the path may do more",
+        };
         if self.is_uneven {
             out += ", not monotonic: a rate that is not above it was missed too";
         }
