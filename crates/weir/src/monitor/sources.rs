@@ -72,7 +72,7 @@ pub(super) fn sources(
         (true, "/proc/net/dev"),
     ];
     let pauses = [(other.has_pauses, "drivers (ethtool)")];
-    let no_memory = "unavailable (no counting units of memory controllers, no resctrl monitoring in /sys/fs/resctrl)";
+    let no_memory = "unavailable (no counting unit of a memory controller can be read, no resctrl monitoring in /sys/fs/resctrl)";
     let no_pauses = "unavailable (no driver of an interface counts them)";
     let no_pcie = "bytes of interfaces in /proc/net/dev, no miss rate";
     let migrations = match counted.migrations.value {
