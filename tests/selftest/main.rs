@@ -240,7 +240,7 @@ fn failures_are_the_exit_code_in_either_style() {
     };
     in_cart(&["--replay", "s"]).code(13);
     in_cart(&["--bogus"]).code(21);
-    in_cart(&["-u"]).code(18);
+    in_cart(&["-u", "-g", "no_such_group"]).code(18);
 }
 
 #[test]
@@ -259,6 +259,11 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
             "--net-test: this build does not have that form",
         ),
         (&["--replay", "none"], "--replay none: "),
+        (&["--target", "shm://"], "it needs the socket of a server"),
+        (
+            &["--target", "tcp://127.0.0.1:0"],
+            "nobody is reached at port 0",
+        ),
     ] {
         let refused = selftest(stage, words).code(2).err(says);
         assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
@@ -266,9 +271,10 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
     }
     let noted = selftest(stage, &["-u", "-t", "-n", "--dry-run"]).code(0);
     assert_eq!(noted.err, "note: --singleton: ignored, has no meaning\n");
-    selftest(stage, &["-u"])
+    // Somebody may serve the usual group on this machine.
+    selftest(stage, &["-u", "-g", "no_such_group"])
         .code(3)
-        .err("no table of group `daos_server`");
+        .err("no table of group `no_such_group`");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn f12_a_table_that_makes_no_sense_is_named_with_its_line() {
         (format!("{head}{member}\n{member}\n"), 5, "twice"),
         (format!("{head}# a note\n{member} junk\n"), 5, "no field"),
         (format!("{head}zero tcp://127.0.0.1:1\n"), 4, "no rank"),
+        (format!("{head}0 tcp://127.0.0.1\n"), 4, "no port"),
     ] {
         stage.file(TABLE, text);
         let refused = attempt().err(&format!("{TABLE}:{line}: ")).err(why);

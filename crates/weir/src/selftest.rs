@@ -197,8 +197,15 @@ fn check_samples(run: &SelfTestRun) -> Result<(), Refusal> {
     let Some(file) = &run.samples else {
         return Ok(());
     };
-    output::check_writable(file)
-        .map_err(|why| Refusal::new(USAGE, why.replacen("error: ", "error: --samples: ", 1)))
+    output::check_writable(file).map_err(|why| Refusal::new(USAGE, of_samples(&why)))
+}
+
+/// An error of the file with the option that it is of.
+fn of_samples(why: &str) -> String {
+    format!(
+        "error: --samples: {}",
+        why.strip_prefix("error: ").unwrap_or(why)
+    )
 }
 
 /// 1 where they cannot be stored.
@@ -209,7 +216,7 @@ fn store_samples(run: &SelfTestRun, result: &RunResult) -> u8 {
     let written = output::write_file(file, samples::print(&samples::kept(result)));
     written.map_or_else(
         |why| {
-            output::error(&why);
+            output::error(&of_samples(&why));
             1
         },
         |()| 0,

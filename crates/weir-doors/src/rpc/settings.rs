@@ -201,7 +201,7 @@ fn small(text: &str, range: (u64, u64)) -> Result<u32, String> {
 
 /// CPUs, each for a poller.
 fn one_each(text: &str, pollers: Option<u32>) -> Result<Vec<u32>, String> {
-    let cpus = cpus(text)?;
+    let cpus = cpus(text).map_err(|_| "it takes CPUs such as 0,2,4-7".to_owned())?;
     match pollers {
         Some(pollers) if cpus.len() > pollers as usize => {
             let plural = if pollers == 1 { "" } else { "s" };

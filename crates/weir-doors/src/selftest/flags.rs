@@ -21,7 +21,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .letter('g')
     .default("daos_server"),
-    Flag::with_value("endpoint", "RANKS:TAGS", REFERENCE, "Who is asked")
+    Flag::with_value("endpoint", "RANKS:TAGS", REFERENCE, "Who is asked (default 0:0)")
         .letter('e')
         .repeats()
         .long(

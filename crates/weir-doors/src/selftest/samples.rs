@@ -186,10 +186,10 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         values.next().ok_or_else(|| format!("it has no {name}="))
     };
     let number =
-        |name: &str, most| whole(field(name)?, (0, most)).map_err(|why| format!("{name}: {why}"));
+        |name: &str, range| whole(field(name)?, range).map_err(|why| format!("{name}: {why}"));
     let master = field("master")?;
     let master = endpoint(master).ok_or_else(|| format!("master={master}: it takes RANK:TAG"))?;
-    let in_flight = number("inflight", u32::MAX.into())?;
+    let in_flight = number("inflight", (1, u32::MAX.into()))?;
     Ok(SampledMaster {
         pair: MessagePair {
             request: payload("send", field("send")?)?,
@@ -197,7 +197,7 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         },
         in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
         master,
-        duration_ns: Nanos(number("duration_ns", u64::MAX)?),
+        duration_ns: Nanos(number("duration_ns", (0, u64::MAX))?),
         samples: Vec::new(),
         unsent: 0,
     })
@@ -356,6 +356,10 @@ pub(crate) mod tests {
             (
                 vec![HEAD, &tuple.replace("=9", "=x")],
                 "duration_ns: it takes",
+            ),
+            (
+                vec![HEAD, &tuple.replace("inflight=1", "inflight=0")],
+                "line 2: inflight: it takes a whole number from 1",
             ),
             (
                 vec![

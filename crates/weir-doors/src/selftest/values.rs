@@ -128,7 +128,8 @@ pub(crate) fn size(text: &str, most: u64) -> Result<Bytes, String> {
 
 /// URIs of servers, with commas between them.
 pub(crate) fn server_uris(text: &str) -> Result<Vec<String>, String> {
-    text.split(',').map(|text| uri(text, true)).collect()
+    let known = |text: &str| uri(text, true).and_then(|uri| reachable(&uri).map(|()| uri));
+    text.split(',').map(known).collect()
 }
 
 /// URIs to listen at, which need no port, with commas between them.
@@ -156,6 +157,7 @@ fn uri(text: &str, needs_port: bool) -> Result<String, String> {
     // `[::1]` has none.
     let port = rest.rsplit_once(':').filter(|_| !rest.ends_with(']'));
     match port {
+        Some(("", _)) => wrong("it needs a host before the port"),
         None if needs_port => wrong("it needs a port"),
         Some((_, port)) if port.parse::<u16>().is_err() || port.starts_with('+') => {
             let port = if port.is_empty() { "nothing" } else { port };
@@ -166,6 +168,23 @@ fn uri(text: &str, needs_port: bool) -> Result<String, String> {
         }
         _ => Ok(text.to_owned()),
     }
+}
+
+/// A server's URI says which socket or port of it.
+fn reachable(uri: &str) -> Result<(), String> {
+    let (scheme, place) = uri.split_once("://").unwrap_or(("", uri));
+    if scheme == "shm" && place.is_empty() {
+        return Err(format!(
+            "`{uri}`: it needs the socket of a server, as in shm:///tmp/daos_server-0-4711.sock"
+        ));
+    }
+    let is_any = |(_, port): (&str, &str)| port.parse() == Ok(0_u16);
+    if scheme != "shm" && place.rsplit_once(':').is_some_and(is_any) {
+        return Err(format!(
+            "`{uri}`: nobody is reached at port 0; the line READY of a server has its port"
+        ));
+    }
+    Ok(())
 }
 
 /// Transports that reach a server, for messages.
@@ -297,6 +316,7 @@ mod tests {
             ("tcp://h:99999", "up to 65535, not 99999"),
             ("tcp://h:", "up to 65535, not nothing"),
             ("tcp://h:x", "up to 65535, not x"),
+            ("tcp://:7", "it needs a host before the port"),
         ] {
             for refused in [server_uris(text), listen_uris(text)] {
                 let refused = refused.unwrap_err();
@@ -309,6 +329,14 @@ mod tests {
                 .contains("it needs a port")
         );
         assert!(server_uris("tcp://[::1]").is_err());
+        for (text, why) in [
+            ("tcp://h:0", "nobody is reached at port 0"),
+            ("shm://", "it needs the socket of a server"),
+        ] {
+            let refused = server_uris(text).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+            assert!(listen_uris(text).is_ok(), "{text}");
+        }
         assert_eq!(transport_or_null("null://").as_deref(), Ok("null"));
         assert!(
             transport_or_null("x")

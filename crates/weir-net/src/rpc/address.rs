@@ -51,6 +51,28 @@ impl RpcAddress {
 }
 
 impl RpcAddress {
+    /// Whether it has what a server needs to be reached by: a port, or a socket in the file system.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn check_reachable(&self) -> Result<(), RpcError> {
+        let refuse = |why: &str| {
+            Err(RpcError::new(
+                DerCode::Invalid,
+                format!("address `{self}`: {why}"),
+            ))
+        };
+        let port = self.place.rsplit_once(':').map(|(_, port)| port.parse());
+        match (self.scheme.as_str(), port) {
+            ("null", _) => Ok(()),
+            ("shm", _) if self.place.is_empty() => {
+                refuse("it has no socket, as in shm:///tmp/0.sock")
+            }
+            ("shm", _) | (_, Some(Ok(1_u16..))) => Ok(()),
+            _ => refuse("it has no port, as in tcp://host:7000"),
+        }
+    }
+
     /// The same with an address of this kind in place of a host's name.
     ///
     /// # Errors
@@ -111,6 +133,24 @@ impl fmt::Display for RpcAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_reached_by_a_port_or_a_socket() {
+        let check = |text: &str| text.parse::<RpcAddress>().unwrap().check_reachable();
+        for good in ["tcp://h:7", "tcp://[::1]:7", "shm:///s", "ofi+tcp://h:1"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "tcp://h",
+            "tcp://[::1]",
+            "tcp://h:0",
+            "tcp://h:x",
+            "shm://",
+            "ofi+tcp://h",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_host_is_reached_by_an_address_of_the_kind_that_is_asked_for() {

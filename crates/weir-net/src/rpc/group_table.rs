@@ -203,7 +203,7 @@ fn member(line: &str) -> Result<(u32, GroupMember), String> {
         return Err(format!("`{line}` is no `<rank> <address>`"));
     };
     let rank = rank.parse().map_err(|_| format!("`{rank}` is no rank"))?;
-    let address: RpcAddress = address.parse().map_err(|why: RpcError| why.to_string())?;
+    let address = reachable(address).map_err(|why| why.to_string())?;
     let mut member = GroupMember {
         addresses: vec![address],
         tags: None,
@@ -221,7 +221,7 @@ fn member(line: &str) -> Result<(u32, GroupMember), String> {
             Some(("node", node)) => member.node = Some(node.to_owned()),
             Some(("nonce", nonce)) => member.nonce = Some(nonce.to_owned()),
             Some(("also", more)) => {
-                let more = more.split(',').map(str::parse);
+                let more = more.split(',').map(reachable);
                 let more: Result<Vec<RpcAddress>, RpcError> = more.collect();
                 member
                     .addresses
@@ -233,6 +233,12 @@ fn member(line: &str) -> Result<(u32, GroupMember), String> {
         }
     }
     Ok((rank, member))
+}
+
+fn reachable(text: &str) -> Result<RpcAddress, RpcError> {
+    let address: RpcAddress = text.parse()?;
+    address.check_reachable()?;
+    Ok(address)
 }
 
 /// Where a server has its entries.

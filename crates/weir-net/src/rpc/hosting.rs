@@ -262,7 +262,10 @@ impl Hosting {
         };
         let is_named = |one: &NetworkInterface| one.name == host;
         if !interfaces_of_this_machine().iter().any(is_named) {
-            return Ok(address.clone());
+            return address.stream().map(|_| address.clone()).map_err(|why| {
+                let also = format!("{why}; and no network interface is called `{host}`");
+                RpcError::new(DerCode::NotThere, also)
+            });
         }
         let first = addresses_of_interface(host)?.into_iter().next();
         let host = first.unwrap_or(Ipv4Addr::LOCALHOST.into());
