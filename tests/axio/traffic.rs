@@ -54,7 +54,7 @@ fn a_pause_of_the_server_is_seen_by_every_message_that_was_intended_in_it() {
     let stage = Stage::new();
     let pause = ["--inject-pause", "10ms"];
     let said = echo(&stage, "rate=100k inflight=0 duration=2 pool=2048", &pause).code(0);
-    let kind = "open-loop (100000 messages/s, from their intended times)";
+    let kind = "open-loop (100000 messages/s, from their intended times";
     assert!(said.out.contains(kind), "{said}");
     let outcome = stored(&stage);
     let intended = sum(&outcome, "client", "intended");
@@ -72,6 +72,30 @@ fn a_pause_of_the_server_is_seen_by_every_message_that_was_intended_in_it() {
     let kind = "closed-loop (32 in flight per workspace)";
     assert!(closed.out.contains(kind), "{closed}");
     assert!(latency(&closed, "max") >= 150_000.0, "{closed}");
+}
+
+#[test]
+fn of_a_rate_that_is_too_high_every_message_is_in_a_figure() {
+    let stage = Stage::new();
+    // One packet a message, and two.
+    for size in [64, 3000] {
+        let sets = format!("rate=100M inflight=0 duration=0.3 req_size={size}");
+        let said = echo(&stage, &sets, &[]).code(0);
+        let outcome = stored(&stage);
+        let client = |path: &str| sum(&outcome, "client", path);
+        assert_eq!(client("lost"), 0, "{said}");
+        assert_eq!(client("application_drops"), 0, "{said}");
+        let packets = u64::from(size > 2048) + 1;
+        let begun = client("application_tx.packets") / packets;
+        let answered = client("application_rx.packets") / packets;
+        let after = client("answered_after_end");
+        let both = format!("{begun} begun, {answered} answered, {after} after the end: {said}");
+        assert!(after > 0 && begun == answered + after, "{both}");
+        assert_eq!(client("latency.count"), begun, "{said}");
+        let unbegun = client("intended") - begun;
+        let says = format!("from their intended times, without {unbegun} never begun), us: ");
+        said.out(&says).out(": generator-limited\n");
+    }
 }
 
 #[test]

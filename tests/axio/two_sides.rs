@@ -1,6 +1,9 @@
 //! Client and server as programs of their own: over UDP on this host, over frames between two.
 
+use std::net::UdpSocket;
 use std::process::Command;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -90,6 +93,59 @@ fn both_sides_in_one_process_reach_each_other_over_udp() {
     );
     assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
     assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+}
+
+#[test]
+fn what_strangers_send_to_a_client_is_nobodys_and_no_answer() {
+    let one_by_one = "kAppTxMsgBatchSize=1 kAppRxMsgBatchSize=1 kDispTxBatchSize=1";
+    let many = format!("msg_handler=FS_READ inflight=2 {one_by_one}");
+    for (test, load) in [
+        (80, "inflight=64"),
+        (81, "inflight=0 rate=1000"),
+        (82, &many),
+    ] {
+        let stage = Stage::new();
+        stage.file("c.conf", CONFIG);
+        let sets: Vec<&str> = load.split(' ').collect();
+        let mut command = side(&stage, "--loopback", test, &sets);
+        command.args(["--store-result", "r.json"]);
+        let at = (addresses(test)[0].clone(), 10_010);
+        let (is_over, over) = mpsc::channel::<()>();
+        let stranger = thread::spawn(move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            // Of a stream that there is, one packet, any number; and bytes without an order.
+            let own = |n: u32| [[1_u8; 8], (1_u64 | u64::from(n) << 32).to_le_bytes()].concat();
+            let mut seed = 1_u32;
+            for n in (0..).take_while(|_| over.try_recv() == Err(TryRecvError::Empty)) {
+                let mut bytes = own(n);
+                bytes.resize(64, 0);
+                if n % 2 == 0 {
+                    bytes.fill_with(|| {
+                        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        seed.to_le_bytes()[3]
+                    });
+                }
+                // Nobody listens before and after the run.
+                let _ = socket.send_to(&bytes, (at.0.as_str(), at.1));
+                thread::sleep(Duration::from_micros(100));
+            }
+        });
+        let said = said(command);
+        drop(is_over);
+        stranger.join().unwrap();
+        let said = said.code(0);
+        let outcome = stored(&stage);
+        let client = |path: &str| sum(&outcome, "client", path);
+        assert!(client("strays") > 10, "{load}: {said}");
+        for none in ["late", "incomplete", "wrong"] {
+            assert_eq!(client(none), 0, "{load}: {none}: {said}");
+        }
+        if load.contains("rate") {
+            let whole = client("intended") - client("lost");
+            assert_eq!(client("latency.count"), whole, "{said}");
+        }
+        assert_eq!(outcome["buffers_in_use"], 0, "{said}");
+    }
 }
 
 #[test]

@@ -12,19 +12,22 @@ use weir_units::Nanos;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{PAYLOAD_AT, PacketHeader, stamp_of, write_ports};
+use crate::frame::PacketHeader;
 use crate::handler::MessageWork;
 use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
 use crate::pace::Pace;
 use crate::partial::{Added, Packets, Partials};
-use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
+use crate::pool::{BufferReceiver, BufferSender, Pool};
 use crate::request_supply::RequestSupply;
 
 mod answer_times;
 mod answering;
+mod making;
+mod request_origin;
 
 use answer_times::AnswerTimes;
+use request_origin::RequestOrigin;
 
 /// Rounds of a stall for buffers, with a look at each, before other stages have their turn.
 const LOOKS_FOR_BUFFERS: u32 = 64;
@@ -47,7 +50,7 @@ pub(crate) struct ApplicationParts {
 #[derive(Debug)]
 pub(crate) struct Application<W> {
     side: PathSide,
-    stream: u8,
+    origin: RequestOrigin,
     thread: u8,
     peers: Vec<u8>,
     next_peer: usize,
@@ -86,27 +89,6 @@ pub(crate) struct Application<W> {
     scale: Scale,
 }
 
-/// Writes a packet of a request.
-#[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "by itself the compiler makes a call of it for every packet"
-)]
-fn write_request<W: MessageWork>(
-    handler: &mut W,
-    header: &PacketHeader,
-    (source, target): (u16, u16),
-    frame: &mut [u8],
-) {
-    // One look at the length for all that is written.
-    let Some((head, payload)) = frame.split_first_chunk_mut::<PAYLOAD_AT>() else {
-        return;
-    };
-    write_ports(head, source, target);
-    header.write(head);
-    handler.request(u32::from(header.segment), payload);
-}
-
 impl<W: MessageWork> Application<W> {
     pub(crate) fn new(
         work: &PacketPathWorkload,
@@ -122,7 +104,7 @@ impl<W: MessageWork> Application<W> {
         };
         Self {
             side: parts.side,
-            stream: parts.stream,
+            origin: RequestOrigin::of(parts.stream),
             thread: parts.thread,
             peers: parts.peers,
             next_peer: 0,
@@ -178,9 +160,9 @@ impl<W: MessageWork> Application<W> {
             return 0;
         }
         let credit = self.outstanding.room().min(self.supply.room());
-        // Of a rate nothing waits for a batch.
+        // Of a rate nothing waits for a batch, and what finds no room stays due.
         let (room, batch) = match &self.pace {
-            Some(pace) => (credit.min(pace.due(now)), 1),
+            Some(pace) => (self.fitting(credit.min(pace.due(now))), 1),
             None => (credit, self.batch_tx),
         };
         if !self.tx_timer.is_due(room, batch, now, self.flush) {
@@ -219,86 +201,6 @@ impl<W: MessageWork> Application<W> {
         sent
     }
 
-    fn make(
-        &mut self,
-        messages: usize,
-        pool: &mut Pool,
-        now: u64,
-        counts: &mut ThreadCounts,
-    ) -> usize {
-        let ports = self.ports();
-        let packets = self.form.packets as usize;
-        let mut made = std::mem::take(&mut self.made);
-        pool.take_many(messages * packets, &mut made);
-        if let [length] = self.form.frames[..] {
-            for buffer in &mut made {
-                // Where sizes differ each message has a packet of its own length.
-                let own = self.supply.begin().unwrap_or(length);
-                let header = self.begin_message(now, counts);
-                write_request(
-                    &mut self.handler,
-                    &header,
-                    ports,
-                    pool.memory.resize(buffer, own),
-                );
-            }
-        } else {
-            self.make_of_several(&mut made, ports, pool, now, counts);
-        }
-        self.made = made;
-        let mut made = self.made.drain(..);
-        let sent = self.tx.push_many(&mut made, usize::MAX);
-        self.tx.publish();
-        for buffer in made {
-            counts.application_drops += 1;
-            pool.free(buffer);
-        }
-        sent
-    }
-
-    /// Makes messages of several packets each of so many buffers.
-    fn make_of_several(
-        &mut self,
-        made: &mut [PacketBuffer],
-        ports: (u16, u16),
-        pool: &Pool,
-        now: u64,
-        counts: &mut ThreadCounts,
-    ) {
-        for of_message in made.chunks_exact_mut(self.form.frames.len().max(1)) {
-            self.supply.begin();
-            let header = self.begin_message(now, counts);
-            let parts = self.form.frames.iter().zip(of_message).zip(0..);
-            for ((length, buffer), segment) in parts {
-                let frame = pool.memory.resize(buffer, *length);
-                let header = PacketHeader { segment, ..header };
-                write_request(&mut self.handler, &header, ports, frame);
-            }
-        }
-    }
-
-    /// A message begins: the header of its first packet. There is room for it, as the caller saw.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "by itself the compiler makes a call of it for every message"
-    )]
-    fn begin_message(&mut self, now: u64, counts: &mut ThreadCounts) -> PacketHeader {
-        let message = self.outstanding.begin(now).unwrap_or_default();
-        if !self.is_answered {
-            // Nothing will come back: what is sent is done.
-            self.outstanding.end(message);
-            counts.answered += 1;
-        }
-        PacketHeader {
-            stream: self.stream,
-            stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
-            packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
-            segment: 0,
-            message,
-        }
-    }
-
     /// Takes messages; packets that moved.
     #[inline]
     pub(crate) fn receive<const TIMED: bool>(
@@ -313,7 +215,7 @@ impl<W: MessageWork> Application<W> {
         if now >= self.next_look {
             self.look_for_lost(now, counts);
         }
-        let messages = self.whole_messages(pool, counts);
+        let messages = self.whole_messages(now, pool, counts);
         if !self
             .rx_timer
             .is_due(messages, self.batch_rx, now, self.flush)
@@ -367,7 +269,7 @@ impl<W: MessageWork> Application<W> {
     }
 
     /// How many whole messages there are.
-    fn whole_messages(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
+    fn whole_messages(&mut self, now: u64, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let there = self.rx.look() as usize;
         if self.taken_packets == 1 {
             return there + self.whole.len();
@@ -380,6 +282,11 @@ impl<W: MessageWork> Application<W> {
                 pool.free(buffer);
                 continue;
             };
+            if self.side == PathSide::Client && !self.origin.has_made(&header, now) {
+                counts.strays += 1;
+                pool.free(buffer);
+                continue;
+            }
             match self.partials.add(&header, buffer) {
                 Added::Partial => {}
                 Added::Whole(packets) => self.whole.push_back(packets),
@@ -419,7 +326,7 @@ impl<W: MessageWork> Application<W> {
         counts: &mut ThreadCounts,
     ) -> (usize, usize) {
         let (mut messages, mut count) = (0, 0);
-        let mut times = AnswerTimes::new(seen, self.scale);
+        let mut times = AnswerTimes::new(seen, self.origin, self.scale);
         while let Some(mut packets) = self.whole.pop_front() {
             if let Some(first) = packets.first() {
                 times.hear(first, &mut self.outstanding, pool, counts);
@@ -453,6 +360,7 @@ impl<W: MessageWork> Application<W> {
 
     /// The common beginning and end are at these ticks.
     pub(crate) fn begin(&mut self, began: u64, until: u64) {
+        self.origin.began = began;
         if let Some(pace) = &mut self.pace {
             pace.begin(began, until);
         }

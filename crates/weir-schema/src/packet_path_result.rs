@@ -83,6 +83,9 @@ pub struct PathThread {
     pub lost: u64,
     /// Answers to messages that were given up.
     pub late: u64,
+    /// Messages that were begun in time and answered after the end of the last iteration: in latencies, not in rates.
+    #[serde(default)]
+    pub answered_after_end: u64,
     /// Messages of which packets are missing.
     pub incomplete: u64,
     /// Messages whose content was not what it should be.

@@ -1,10 +1,11 @@
 //! How long the answers took that a client sees together.
 //!
 //! In: the first packet of each. Out: latencies and counts, added once for all that were made together. Not here: where
-//! packets come from and go to.
+//! packets come from and go to, whose they are.
 
 use weir_sys::clock::Scale;
 
+use super::request_origin::RequestOrigin;
 use crate::counts::ThreadCounts;
 use crate::frame::{PacketHeader, ticks_since};
 use crate::outstanding::Outstanding;
@@ -14,17 +15,22 @@ use crate::pool::{PacketBuffer, Pool};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnswerTimes {
     seen: u64,
+    origin: RequestOrigin,
     scale: Scale,
     stamp: u64,
+    /// Whether the requests of this stamp were made here.
+    is_own: bool,
     messages: u64,
 }
 
 impl AnswerTimes {
-    pub(super) fn new(seen: u64, scale: Scale) -> Self {
+    pub(super) fn new(seen: u64, origin: RequestOrigin, scale: Scale) -> Self {
         Self {
             seen,
+            origin,
             scale,
             stamp: 0,
+            is_own: false,
             messages: 0,
         }
     }
@@ -45,11 +51,14 @@ impl AnswerTimes {
         let Some(header) = PacketHeader::read(pool.memory.frame(first)) else {
             return;
         };
-        if outstanding.end(header.message) {
-            if self.stamp != header.stamp {
-                self.record(counts);
-                self.stamp = header.stamp;
-            }
+        if self.stamp != header.stamp {
+            self.record(counts);
+            self.stamp = header.stamp;
+            self.is_own = self.origin.has_made(&header, self.seen);
+        }
+        if !self.is_own {
+            counts.strays += 1;
+        } else if outstanding.end(header.message) {
             self.messages += 1;
         } else {
             counts.late += 1;

@@ -90,7 +90,15 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             last.late += self.counts.late;
             last.incomplete += self.counts.incomplete;
             last.wrong += self.counts.wrong;
+            last.strays += self.counts.strays;
             last.sink_drops += self.counts.sink_drops;
+            last.answered_after_end += self.counts.answered;
+            if !self.counts.latency.is_empty() {
+                worker.live.kinds[0].lat.add(&self.counts.latency);
+                let all = last.latency.get_or_insert_default();
+                // Both are made alike.
+                let _ = all.merge(&self.counts.latency);
+            }
             self.shared.count(self.iteration as usize, last);
         }
         if self.shared.meet(1, &self.clock, patience) {

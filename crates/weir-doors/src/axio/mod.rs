@@ -16,6 +16,7 @@ mod look;
 pub mod output;
 mod peer_file;
 mod plan;
+mod rate_lines;
 mod role;
 mod search;
 mod server;

@@ -12,6 +12,7 @@ use weir_units::Nanos;
 
 use super::lone_stage;
 use super::plan::tunable_lines;
+use super::rate_lines::{latency_line, rate_line};
 use super::traffic::frame_of_request;
 use super::{AxioOptions, work_of};
 
@@ -185,7 +186,7 @@ fn workspace_lines(out: &mut String, thread: &PathThread, work: &PacketPathWorkl
     }
 }
 
-fn latency(threads: &[&PathThread]) -> Histogram {
+pub(super) fn latency(threads: &[&PathThread]) -> Histogram {
     let mut all = Histogram::default();
     for histogram in threads.iter().filter_map(|thread| thread.latency.as_ref()) {
         // All are made alike.
@@ -194,7 +195,7 @@ fn latency(threads: &[&PathThread]) -> Histogram {
     all
 }
 
-fn percentile_us(latency: &Histogram, percent: f64) -> f64 {
+pub(super) fn percentile_us(latency: &Histogram, percent: f64) -> f64 {
     let value = latency.percentile(percent);
     value.map_or(0.0, |value| quotient(value, 1000))
 }
@@ -372,7 +373,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     out += &buffers_line(done, work);
     out += &size_lines(&threads);
     out += &rate_line(done, work);
-    out += &latency_line(&threads, work);
+    out += &latency_line(&threads, done, work);
     if let Some(in_use) = done.buffers_in_use {
         push!(out, "pool in use {in_use}\n");
     }
@@ -437,44 +438,6 @@ fn size_lines(threads: &[&PathThread]) -> String {
     format!(
         "frames of requests, with the frame check: {}\n",
         sizes.join(", ")
-    )
-}
-
-/// Whether the clients kept to the rate that they were asked for.
-fn rate_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
-    let intended = done.sum(PathSide::Client, |one| one.intended);
-    if intended == 0 {
-        return String::new();
-    }
-    let packets = u64::from(work.packets(work.request_bytes).max(1));
-    let begun = done.sum(PathSide::Client, |one| one.application_tx.packets) / packets;
-    let late = if begun < intended / 100 * 99 {
-        ": generator-limited"
-    } else {
-        ""
-    };
-    format!("rate: {begun} of {intended} messages were begun{late}\n")
-}
-
-fn latency_line(threads: &[&PathThread], work: &PacketPathWorkload) -> String {
-    let all = latency(threads);
-    if all.is_empty() {
-        return String::new();
-    }
-    let at = |percent: f64| percentile_us(&all, percent);
-    let longest = all.max().map_or(0.0, |max| quotient(max, 1000));
-    let load = match (work.messages_per_s, work.in_flight) {
-        (0, 0) => "closed-loop (any number in flight)".to_owned(),
-        (0, n) => format!("closed-loop ({n} in flight per workspace)"),
-        (rate, _) => format!("open-loop ({rate} messages/s, from their intended times)"),
-    };
-    format!(
-        "latency, {load}, us: p50 {:.2}, p90 {:.2}, p99 {:.2}, p99.9 {:.2}, p99.99 {:.2}, max {longest:.2}\n",
-        at(50.0),
-        at(90.0),
-        at(99.0),
-        at(99.9),
-        at(99.99)
     )
 }
 

@@ -64,11 +64,10 @@ impl RpcAddress {
         };
         let port = self.place.rsplit_once(':').map(|(_, port)| port.parse());
         match (self.scheme.as_str(), port) {
-            ("null", _) => Ok(()),
             ("shm", _) if self.place.is_empty() => {
                 refuse("it has no socket, as in shm:///tmp/0.sock")
             }
-            ("shm", _) | (_, Some(Ok(1_u16..))) => Ok(()),
+            ("null" | "shm", _) | (_, Some(Ok(1_u16..))) => Ok(()),
             _ => refuse("it has no port, as in tcp://host:7000"),
         }
     }

@@ -100,13 +100,8 @@ impl Trial {
         let path = done.packet_path().filter(|_| done.state == State::Done)?;
         let packets = u64::from(work.packets(work.request_bytes).max(1));
         let sum = |of: fn(&PathThread) -> u64| path.sum(PathSide::Client, of);
-        // What the generator itself had no room for it never sent, which is no loss of the path.
-        let unsent = match packets {
-            1 => sum(|one| one.application_drops),
-            _ => 0,
-        };
         let begun = sum(|one| one.application_tx.packets) / packets;
-        let lost = sum(|one| one.lost).saturating_sub(unsent);
+        let lost = sum(|one| one.lost);
         let clients = path.iterations.iter().flat_map(|one| &one.threads);
         let clients = clients.filter(|one| one.side == PathSide::Client);
         let mut latency = Histogram::default();
