@@ -74,6 +74,8 @@ pub struct StreamLink {
     /// Streams that talk are read without epoll, and epoll does not hear of them: it would take
     /// its share of every arrival.
     unwatched: bool,
+    /// Room came while nobody waited for it: the next poll does not wait.
+    gave_room: bool,
     /// Of connections that are closed now.
     closed: TcpCounts,
 }
@@ -105,6 +107,7 @@ impl StreamLink {
             early: Vec::new(),
             round: 0,
             unwatched: false,
+            gave_room: false,
             closed: TcpCounts::default(),
         })
     }
@@ -218,6 +221,7 @@ impl StreamLink {
             return Err(Sent::Gone);
         }
         if header.waits_for_room() && stream.queue.pending() >= room {
+            stream.lacked_room = true;
             return Err(Sent::Full);
         }
         let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -346,7 +350,7 @@ impl Link for StreamLink {
         wait: Option<Duration>,
         handler: &mut H,
     ) -> io::Result<u32> {
-        let mut events = 0;
+        let mut events = u32::from(std::mem::take(&mut self.gave_room));
         if !self.lost.is_empty() {
             events += self.report_lost(handler);
         }

@@ -46,6 +46,8 @@ pub(super) struct PeerStream {
     pub(super) dirty: bool,
     pub(super) hot: bool,
     pub(super) broken: bool,
+    /// A frame found no room since something last went out.
+    pub(super) lacked_room: bool,
     /// When something last came.
     pub(super) last_round: u32,
     /// Counts whole frames, so that half ones are noticed.
@@ -80,6 +82,7 @@ impl PeerStream {
             dirty: false,
             hot: false,
             broken: false,
+            lacked_room: false,
             last_round: 0,
             frames: 0,
             half: None,
@@ -100,15 +103,20 @@ impl PeerStream {
         Ok(self)
     }
 
-    /// Writes until the stream takes no more, but no longer than there was something at first.
+    /// Writes until the stream takes no more. Whether somebody may go on now: a frame for which there was no
+    /// room, or who waits for memory that was on its way.
     #[inline]
-    pub(super) fn write(&mut self, memory: &mut RegionTable) -> Result<(), Errno> {
+    pub(super) fn write(&mut self, memory: &mut RegionTable) -> Result<bool, Errno> {
+        let before = self.queue.pending();
+        let is_awaited = self.lacked_room || self.queue.refers();
         while !self.queue.is_empty() {
             if !self.queue.write(&self.fd, memory)? {
                 break;
             }
         }
-        Ok(())
+        let goes_on = is_awaited && self.queue.pending() < before;
+        self.lacked_room &= !goes_on;
+        Ok(goes_on)
     }
 
     /// Too much waits for the peer to read it.

@@ -56,6 +56,12 @@ impl SendQueue {
         (self.bytes.len() - self.start) as u64 + self.referenced
     }
 
+    /// Memory of regions waits.
+    #[inline]
+    pub(super) fn refers(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// Nothing waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

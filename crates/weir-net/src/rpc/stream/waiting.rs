@@ -89,7 +89,8 @@ impl StreamLink {
             return;
         };
         match stream.write(&mut self.memory) {
-            Ok(()) => {
+            Ok(goes_on) => {
+                self.gave_room |= goes_on;
                 if stream.queue.is_empty() {
                     stream.set_interest(&self.epoll, index, epoll::EventFlags::IN);
                 }
@@ -107,5 +108,61 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec {
         tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: wait.subsec_nanos().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::rpc::link::{Link, LinkGreeting, LinkSide, MemoryRange, NewPeer, Sent};
+    use crate::rpc::stream::Collected;
+    use crate::rpc::wire::{FrameHeader, FrameKind};
+
+    #[test]
+    fn what_found_no_room_goes_on_at_once_where_all_went_out_before_the_wait() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut link = StreamLink::new().unwrap();
+        let new = NewPeer {
+            side: LinkSide::Server,
+            stream: ours.into(),
+            early: Vec::new(),
+            max_frame: 1 << 20,
+            features: 0,
+            greeting: LinkGreeting::default(),
+        };
+        let peer = link.join(new).unwrap();
+        let region = link.allocate(256 << 10, None).unwrap();
+        let (mut seen, header) = (
+            Collected::default(),
+            FrameHeader::plain(FrameKind::BulkPush),
+        );
+        let whole = MemoryRange {
+            region,
+            offset: 0,
+            length: 256 << 10,
+        };
+        let reader = std::thread::spawn(move || theirs.read_to_end(&mut Vec::new()));
+        for _ in 0..3 {
+            while link.send_memory(peer, &header, &[], whole) == Sent::Queued {}
+            assert!(link.is_in_use(region));
+            while link.is_in_use(region) {
+                link.flush().unwrap();
+            }
+            // Nothing comes; the end of the wait would be without an event.
+            let wait = Some(Duration::from_millis(20));
+            assert!(link.poll(wait, &mut seen).unwrap() > 0);
+            assert_eq!(link.poll(wait, &mut seen).unwrap(), 0);
+            // Memory alone, without a frame that waits for room.
+            assert_eq!(link.send_memory(peer, &header, &[], whole), Sent::Queued);
+            while link.is_in_use(region) {
+                link.flush().unwrap();
+            }
+            assert!(link.poll(wait, &mut seen).unwrap() > 0);
+        }
+        drop(link);
+        reader.join().unwrap().unwrap();
     }
 }
