@@ -404,22 +404,27 @@ fn a_server_that_ends_in_order_is_named_though_it_was_the_only_one() {
 
 #[test]
 fn sizes_behind_the_loss_of_a_server_are_measured_with_the_others() {
-    let stage = Stage::new();
-    let stays = Server::start(&stage, "--rank 0");
-    let goes = Server::start(&stage, "--rank 1");
-    let words = "selftest --path . -e 0-1:0 -s '(0 0) (0 i1)' --duration 2s --output json";
-    let client = Running::start(stage.weir(&split(words)));
-    until("the test has begun", || client.catches_signals());
-    goes.works_for(10);
-    goes.signal(Signal::KILL);
-    let said = client.end().code(1);
-    let sizes = masters(&said);
-    assert_eq!(sizes.len(), 2, "{said}");
-    let [other, lost] = [0, 1].map(|at| &sizes[1][0]["endpoints"][at]);
-    assert!(count(other, "succeeded") > 0, "{other}");
-    assert_eq!(other["failed"], serde_json::json!({}));
-    assert_eq!(count(lost, "succeeded"), 0, "{lost}");
-    assert_eq!(stays.end(), Some(0));
+    for (signal, who) in [
+        (Signal::KILL, ""),
+        (Signal::TERM, ""),
+        (Signal::TERM, "-m 0:0"),
+    ] {
+        let stage = Stage::new();
+        let stays = Server::start(&stage, "--rank 0");
+        let goes = Server::start(&stage, "--rank 1");
+        let words = "selftest --path . -e 0-1:0 -s '(0 0) (0 i1)' --duration 2s --output json";
+        let client = Running::start(stage.weir(&split(&format!("{words} {who}"))));
+        goes.works_for(10);
+        goes.signal(signal);
+        let said = client.end().code(1);
+        let sizes = masters(&said);
+        assert_eq!(sizes.len(), 2, "{said}");
+        let [other, lost] = [0, 1].map(|at| &sizes[1][0]["endpoints"][at]);
+        assert!(count(other, "succeeded") > 0, "{other}");
+        assert_eq!(other["failed"], serde_json::json!({}));
+        assert_eq!(count(lost, "succeeded"), 0, "{lost}");
+        assert_eq!(stays.end(), Some(0));
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use super::group::nonce_text;
 use super::group_table::{GroupMember, GroupTable, TablePlace};
 use super::held_rank::refuse_held;
 use super::interface_choice::{interfaces_of_this_machine, named_interface};
+use super::known_groups::KnownGroups;
 use super::local_interface::{addresses_of_interface, reachable_address};
 use super::master_host::{HostedMasters, MasterHost};
 use super::self_test::{SelfTestService, ServiceTime};
@@ -171,6 +172,7 @@ impl Hosting {
                 token_file: self.token_file.clone(),
                 interface: self.interface.clone(),
                 domain: self.domain.clone(),
+                known: KnownGroups::default(),
             }))
         } else {
             Arc::new(NoMasters)

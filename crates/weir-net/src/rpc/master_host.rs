@@ -28,8 +28,8 @@ use weir_units::Nanos;
 use super::call_list::CallList;
 use super::calling::{CallLoop, Calling};
 use super::engine::EndSigns;
-use super::group::RpcGroup;
 use super::hosting::node_name;
+use super::known_groups::KnownGroups;
 use super::local_interface::process_cpus;
 use super::measured_master::{MasterParts, requested};
 use super::server::{MasterAnswers, MasterOrder, TestEnd, TestMasters};
@@ -66,6 +66,8 @@ pub struct HostedMasters {
     pub interface: Option<String>,
     /// The fabric's domain.
     pub domain: Option<String>,
+    /// Who was in the group in earlier tests.
+    pub known: KnownGroups,
 }
 
 impl HostedMasters {
@@ -236,7 +238,8 @@ impl OrderedTest {
         let mut work = task.work;
         hosted.bind(&mut work);
         let here = Path::new("");
-        let group = RpcGroup::of(&work, here).map_err(|why| refuse(&why.message))?;
+        let group = hosted.known.with_left(&work, here);
+        let group = group.map_err(|why| refuse(&why.message))?;
         let entries =
             expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
         let list = CallList::new(entries);
@@ -475,6 +478,7 @@ mod tests {
             token_file: None,
             interface: None,
             domain: None,
+            known: KnownGroups::default(),
         }
     }
 

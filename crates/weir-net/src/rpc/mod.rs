@@ -25,6 +25,7 @@ pub mod group_table;
 mod held_rank;
 pub mod hosting;
 pub mod interface_choice;
+pub mod known_groups;
 pub mod link;
 pub mod local_interface;
 mod machine_memory;

@@ -28,6 +28,7 @@ use super::calling::{Calling, CallsMade, calls_of, check_slots, part};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::hosting::Host;
+use super::known_groups::KnownGroups;
 use super::master_host::{MasterTask, monotonic_ns};
 use super::measured_master::{MasterParts, added, error_code, requested};
 use super::ordered::OrderedMasters;
@@ -36,8 +37,11 @@ use super::transport::RpcTransport;
 use super::way::{TransportUser, Way, refused};
 
 /// Carries RPCs out.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RpcRunner;
+#[derive(Clone, Debug, Default)]
+pub struct RpcRunner {
+    /// Who was in a group when the run began.
+    known: KnownGroups,
+}
 
 impl Runner for RpcRunner {
     fn handles(&self, workload: &Workload) -> bool {
@@ -53,7 +57,9 @@ impl Runner for RpcRunner {
             Some(tags) => {
                 own_server::nobody(work, tags).and_then(|group| RpcJob::new(context, work, group))
             }
-            None => group(context, work).and_then(|group| RpcJob::new(context, work, group)),
+            None => group(work, || RpcGroup::of(work, context.directory))
+                .inspect(|group| self.known.learn(group))
+                .and_then(|group| RpcJob::new(context, work, group)),
         };
         found.err().into_iter().collect()
     }
@@ -66,7 +72,7 @@ impl Runner for RpcRunner {
             raise_open_files();
         }
         let Some(tags) = work.loopback else {
-            let group = group(context, work)?;
+            let group = group(work, || self.known.with_left(work, context.directory))?;
             let job = RpcJob::new(context, work, group)?;
             if work.ping {
                 job.way.ping_ranks(&|| context.signals.interrupted())?;
@@ -80,11 +86,14 @@ impl Runner for RpcRunner {
     }
 }
 
-fn group(context: &JobContext<'_>, work: &RpcWorkload) -> Result<RpcGroup, Failure> {
-    if work.transport.as_deref() == Some("null") {
-        return Ok(RpcGroup::default());
+fn group(
+    work: &RpcWorkload,
+    found: impl FnOnce() -> Result<RpcGroup, Failure>,
+) -> Result<RpcGroup, Failure> {
+    match work.transport.as_deref() {
+        Some("null") => Ok(RpcGroup::default()),
+        _ => found(),
     }
-    RpcGroup::of(work, context.directory)
 }
 
 /// A job that is ready to run.
