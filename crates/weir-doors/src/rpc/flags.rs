@@ -131,7 +131,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "exit-after",
         "N|idle:S",
         END,
-        "End after N requests, or after S idle seconds",
+        "End soon after N requests, or after S idle seconds",
     ),
     Flag::with_value(
         "service-time",

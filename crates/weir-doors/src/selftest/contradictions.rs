@@ -20,6 +20,11 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
         "one thread has its RPCs in flight to one endpoint after another, a number to each",
     ),
     (
+        "loopback",
+        &["master-endpoint"],
+        "the server of this run alone orders nothing; masters are servers of `weir rpc serve`",
+    ),
+    (
         "first",
         &["warmup"],
         "the first RPC is that of a new connection",

@@ -4,7 +4,8 @@
 //! the block itself (`output`).
 
 use weir_schema::{
-    Job, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcTrouble, RpcVerify, RpcWorkload,
+    ErrorCode, Job, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcTrouble, RpcVerify,
+    RpcWorkload,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -111,6 +112,9 @@ fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<Str
     Some(format!("Threads: {threads}, {how}"))
 }
 
+/// What RPCs fail with that are on their way when their connection is lost.
+const UNREACHED: &str = "DER_UNREACH";
+
 /// What befell connections: which, when, why, and what helps.
 fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> String {
     let RpcTrouble {
@@ -123,11 +127,14 @@ fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> Str
     let Some(after) = after_ns else {
         return format!("Refused: {count}, the first of {endpoint}: {cause} ({code})");
     };
-    let counts = master
-        .endpoints
-        .iter()
-        .filter_map(|one| one.failed.get(code));
-    let failed: u64 = counts.sum();
+    // Whatever ends a connection, its RPCs have reached nobody.
+    let unreached: ErrorCode = UNREACHED.into();
+    let endpoints = master.endpoints.iter();
+    let failed: u64 = endpoints.filter_map(|one| one.failed.get(&unreached)).sum();
+    let why = match *code == unreached {
+        true => String::new(),
+        false => format!(" ({code})"),
+    };
     let others = match count {
         1 => String::new(),
         _ => format!(", the first of {count}"),
@@ -137,8 +144,8 @@ fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> Str
         None => " (--reconnect S looks for a server that comes back)",
     };
     format!(
-        "Connection to {endpoint} lost after {:.3} s{others}: {cause}; {failed} RPCs failed with \
-         {code}{remedy}",
+        "Connection to {endpoint} lost after {:.3} s{others}: {cause}{why}; {failed} RPCs failed with \
+         {UNREACHED}{remedy}",
         after.as_secs_f64()
     )
 }
@@ -334,4 +341,35 @@ pub(super) fn together(
     push!(out, "\t+ RPC Throughput (RPCs/sec): {:.0}\n", together.rate);
     let share = 100.0 * together.share;
     push!(out, "\t+ At work at the same time: {share:.0} %\n\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::RpcEndpoint;
+
+    use super::*;
+
+    #[test]
+    fn rpcs_of_a_lost_connection_are_counted_whatever_ended_it() {
+        let endpoint = RpcEndpoint { rank: 1, tag: 0 };
+        let mut one = RpcEndpointResult::new(endpoint);
+        one.failed.insert(UNREACHED.into(), 7);
+        let mut master = RpcMaster::new(endpoint, "tcp");
+        master.endpoints.push(one);
+        let line = |code: &str| {
+            let trouble = RpcTrouble {
+                endpoint,
+                after_ns: Some(Nanos::from_millis(1)),
+                code: code.into(),
+                cause: "half a frame".to_owned(),
+                count: 1,
+            };
+            trouble_line(&RpcWorkload::default(), &master, &trouble)
+        };
+        let end =
+            "7 RPCs failed with DER_UNREACH (--reconnect S looks for a server that comes back)";
+        let begin = "Connection to 1:0 lost after 0.001 s: half a frame";
+        assert_eq!(line(UNREACHED), format!("{begin}; {end}"));
+        assert_eq!(line("DER_PROTO"), format!("{begin} (DER_PROTO); {end}"));
+    }
 }

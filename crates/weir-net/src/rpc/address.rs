@@ -62,12 +62,15 @@ impl RpcAddress {
                 format!("address `{self}`: {why}"),
             ))
         };
-        let port = self.place.rsplit_once(':').map(|(_, port)| port.parse());
+        let text = self.place.rsplit_once(':').map(|(_, port)| port);
+        let port = text.map(str::parse);
+        let is_number = |text: &str| text.len() > 4 && text.bytes().all(|b| b.is_ascii_digit());
         match (self.scheme.as_str(), port) {
             ("shm", _) if self.place.is_empty() => {
                 refuse("it has no socket, as in shm:///tmp/0.sock")
             }
             ("null" | "shm", _) | (_, Some(Ok(1_u16..))) => Ok(()),
+            _ if text.is_some_and(is_number) => refuse("ports go from 1 to 65535"),
             _ => refuse("it has no port, as in tcp://host:7000"),
         }
     }

@@ -23,6 +23,8 @@ use super::{DerCode, RpcError};
 const SUFFIX: &str = ".attach_info_tmp";
 /// Longest table, in bytes.
 const LONGEST: u64 = 64 << 20;
+/// Longest line, in bytes.
+const LONGEST_LINE: usize = 64 << 10;
 
 /// A rank of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,8 +114,11 @@ impl GroupTable {
     /// # Errors
     /// The number of a line and what is wrong with it.
     pub fn parse(text: &str, group: &str) -> Result<Self, (usize, String)> {
-        let lines = (1..).zip(text.lines().map(str::trim));
-        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let lines = || (1..).zip(text.lines().map(str::trim));
+        if let Some((number, _)) = lines().find(|(_, line)| line.len() > LONGEST_LINE) {
+            return Err((number, format!("it is longer than {LONGEST_LINE} bytes")));
+        }
+        let mut lines = lines().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let (number, line) = lines.next().ok_or((1, "it is empty".to_owned()))?;
         // A name may have spaces.
         let name = line.split_once(char::is_whitespace);
@@ -374,6 +379,12 @@ mod tests {
                 "twice",
             ),
             ("name g\nsize 1\nall\n0 tcp://a:1 junk\n", 4, "no field"),
+            (
+                "name g\nsize 1\nall\n0 tcp://a:70000\n",
+                4,
+                "from 1 to 65535",
+            ),
+            (&"x".repeat(1 << 20), 1, "longer than 65536 bytes"),
         ] {
             let (number, found) = GroupTable::parse(text, "g").unwrap_err();
             assert_eq!(number, line, "{text}");

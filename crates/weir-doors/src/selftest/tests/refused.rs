@@ -130,6 +130,11 @@ const REFUSED: &[(&[&str], &str)] = &[
         "--transport null: null calls nobody; leave out --loopback",
     ),
     (
+        &["--loopback", "-m", "0:0"],
+        "--loopback: the server of this run alone orders nothing; masters are servers of `weir rpc serve`; \
+         leave out --master-endpoint or this",
+    ),
+    (
         &["--dry-run", "--show-plan"],
         "--dry-run: the one prints what would be done as text, the other as a plan in JSON; leave out \
          --show-plan or this",
