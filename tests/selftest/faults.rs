@@ -148,12 +148,23 @@ fn a_master_that_is_killed_or_stopped_has_failed_and_nobody_waits_for_it() {
         let master = Server::start(&stage, "--rank 0");
         let called = Server::start(&stage, "--rank 1");
         let alone = called.descriptors();
-        let words = format!("selftest -u --path . -e 1:0 -m 0:0 -s 0 --duration {duration}");
+        let form = if signal == Signal::KILL {
+            "text"
+        } else {
+            "csv"
+        };
+        let words = "selftest -u --path . -e 1:0 -m 0:0 -s 0";
+        let words = format!("{words} --duration {duration} --output {form}");
         let client = Running::start(stage.weir(&split(&words)));
         until("it has been ordered", || called.descriptors() > alone);
         master.signal(signal);
         let said = client.end().code(1);
-        let said = said.out("Master Endpoint 0:0 FAILED: ").out(why);
+        // Rows are of masters that have measured.
+        let failed = format!("error: 0-EMPTY 0-EMPTY: master 0:0 failed: {why}");
+        let said = match signal {
+            Signal::KILL => said.out("Master Endpoint 0:0 FAILED: ").out(why),
+            _ => said.out("send_bytes,").err(&failed),
+        };
         assert!(!said.err.contains("did not come back"), "{said}");
     }
 }

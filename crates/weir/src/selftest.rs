@@ -278,6 +278,9 @@ fn report(result: &RunResult, options: &SelfTestOptions, shown: &ShownText) -> u
         output::error(&format!("warning: {}\n", sentence(warning)));
     }
     tell_failures(result);
+    if !blocks::has_blocks(options) {
+        tell_failed_masters(result);
+    }
     exit_code(result, options).max(u8::from(!is_good))
 }
 
@@ -292,6 +295,17 @@ fn tell_failures(result: &RunResult) {
     match first.filter(|_| is_alike) {
         Some(first) => output::error(&format!("error: {}\n", first.message)),
         None => session::tell_failures(result),
+    }
+}
+
+/// Masters on servers that failed: rows and metrics are of those that have measured.
+fn tell_failed_masters(result: &RunResult) {
+    for job in result.jobs().filter(|job| job.failure.is_none()) {
+        let masters = job.rpc().into_iter().flat_map(|done| &done.masters);
+        for (master, why) in masters.filter_map(|one| Some((one.endpoint, one.failure.as_ref()?))) {
+            let text = format!("{}: master {master} failed: {}", job.name, why.message);
+            output::error(&format!("error: {text}\n"));
+        }
     }
 }
 
