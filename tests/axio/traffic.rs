@@ -79,7 +79,7 @@ fn of_a_rate_that_is_too_high_every_message_is_in_a_figure() {
     let stage = Stage::new();
     // One packet a message, and two.
     for size in [64, 3000] {
-        let sets = format!("rate=100M inflight=0 duration=0.3 req_size={size}");
+        let sets = format!("rate=100M inflight=0 duration=0.3 req_size={size} ring=64 nic_ring=64");
         let said = echo(&stage, &sets, &[]).code(0);
         let outcome = stored(&stage);
         let client = |path: &str| sum(&outcome, "client", path);
