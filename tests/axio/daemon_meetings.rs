@@ -2,9 +2,9 @@
 
 use std::net::TcpStream;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 
-use super::daemon::{daemon, ended, search, stage, until_a_trial_listens};
+use super::daemon::{daemon, ended, lasting, search, stage, until_a_trial_listens};
 use super::stage::{Running, Said, Stage, said, until};
 use super::two_sides::addresses;
 
@@ -98,4 +98,39 @@ fn a_search_over_a_daemon_tries_layouts_on_both_sides() {
     for name in ["client.out", "server.out"] {
         stage.say(&["axio", "verify", "-c", name]).code(0);
     }
+}
+
+#[test]
+fn a_server_of_a_trial_that_hangs_is_killed_and_the_trial_has_failed_by_that() {
+    let stage = lasting(70);
+    let text = stage
+        .read("client")
+        .replace("stall_timeout : 30", "stall_timeout : 1");
+    stage.file("client", text);
+    let daemon = daemon(&stage, 70);
+    let search = Running::start(stage.weir(&search(&["-t", "3"])));
+    until_a_trial_listens(70);
+    let server = daemon.children()[0];
+    until("the trial has its client", || !search.children().is_empty());
+    // Signals reach it once it goes on, which it does not.
+    kill_process(server, Signal::STOP).unwrap();
+    search
+        .end()
+        .code(1)
+        .err("at the server: ")
+        .err("it did not end within 5 s of SIGTERM and was killed");
+    ended(daemon).code(0);
+}
+
+#[test]
+fn a_client_of_a_trial_that_hangs_is_killed_once_its_daemon_is_lost() {
+    let stage = lasting(71);
+    let daemon = daemon(&stage, 71);
+    let search = Running::start(stage.weir(&search(&["-t", "3"])));
+    until_a_trial_listens(71);
+    until("the trial has its client", || !search.children().is_empty());
+    kill_process(search.children()[0], Signal::STOP).unwrap();
+    daemon.signal(Signal::KILL);
+    daemon.end();
+    search.end().code(1).err("is lost");
 }
