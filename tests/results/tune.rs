@@ -392,3 +392,26 @@ fn a_limit_without_its_unit_is_refused_before_the_first_trial() {
     said.code(2)
         .err("--slo read p99=50: a time has a unit\n  help: read p99=50us");
 }
+
+#[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_named() {
+    let stage = stage();
+    stage.file("path.conf", PATH);
+    stage.file("file", "");
+    for (folder, why) in [
+        ("/nowhere/at/all", "No such file"),
+        ("file", "Not a directory"),
+    ] {
+        for words in [
+            &["tune", "-c", "path.conf"][..],
+            &["run", "--repeat=2", "a.fio"],
+            &["compare", "--cmd", "run a.fio", "--cmd", "run a.fio"],
+        ] {
+            let mut command = stage.weir(words);
+            command.env("TMPDIR", folder);
+            said(command).code(3).err(&format!(
+                "cannot make a folder in {folder}, which TMPDIR names: {why}"
+            ));
+        }
+    }
+}
