@@ -283,3 +283,35 @@ fn files_that_are_none_are_refused_whatever_they_hold() {
         }
     }
 }
+
+#[test]
+fn figures_below_zero_are_refused_with_their_line() {
+    let stage = stage();
+    let first = TABLE
+        .lines()
+        .position(|line| line.starts_with("disp_rx"))
+        .unwrap();
+    let row = TABLE.lines().nth(first).unwrap();
+    let cell = row.split_whitespace().nth(2).unwrap();
+    stage.file(
+        "odd.log",
+        TABLE.replace(row, &row.replacen(cell, &format!("-{cell}"), 1)),
+    );
+    stage.say(&["diagnose", "odd.log"]).code(2).err(&format!(
+        "odd.log:{}: disp_rx: `-{cell}` is below 0",
+        first + 1
+    ));
+    stage.file(
+        "odd.log",
+        format!("{}{TABLE}", WORKSPACES.replace("tx drop: ", "tx drop: -1")),
+    );
+    stage
+        .say(&["diagnose", "odd.log"])
+        .code(2)
+        .err("is below 0");
+    stage.file("odd.rpt", REPORT.replace("0.89", "-0.89"));
+    stage
+        .say(&["diagnose", "axio.log", "odd.rpt"])
+        .code(2)
+        .err("odd.rpt:20: IO Write Miss Rate: `-0.89` is below 0");
+}
