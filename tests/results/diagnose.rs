@@ -315,3 +315,27 @@ fn figures_below_zero_are_refused_with_their_line() {
         .code(2)
         .err("odd.rpt:20: IO Write Miss Rate: `-0.89` is below 0");
 }
+
+#[test]
+fn a_job_of_a_result_is_diagnosed_by_its_name_alone() {
+    let stage = Stage::new();
+    result_of_two_paths(&stage, &[]);
+    for name in ["first", "second"] {
+        let said = stage.say(&["diagnose", "r.json", "--job", name]).code(0);
+        assert_eq!(said.out.matches("==========Job ").count(), 1, "{said}");
+        said.out(&format!("==========Job {name}=========="));
+        let words = ["diagnose", "r.json", "--job", name, "--format", "json"];
+        let json: serde_json::Value = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
+        let jobs = json.as_array().unwrap().iter().map(|one| &one["job"]);
+        assert_eq!(jobs.collect::<Vec<_>>(), [name, name]);
+    }
+    stage
+        .say(&["diagnose", "r.json", "--job", "frist"])
+        .code(2)
+        .err("--job: no packet path is called `frist`\n  help: did you mean `first`?");
+    stage.file("axio.log", TABLE);
+    stage
+        .say(&["diagnose", "axio.log", "--job", "first"])
+        .code(2)
+        .err("--job acts only with a stored result");
+}
