@@ -341,3 +341,41 @@ fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
     }
     assert_eq!(stage.read("c"), config);
 }
+
+#[test]
+fn a_configuration_without_a_word_in_it_is_refused_by_its_file() {
+    let stage = Stage::new();
+    stage.file("empty.conf", "");
+    stage.file("words.conf", "# later\nrole : loopback\n");
+    for file in ["empty.conf", "words.conf"] {
+        for verb in [&["axio"][..], &["axio", "verify"], &["axio", "show"]] {
+            let words = [verb, &["-c", file]].concat();
+            let why = format!("error: {file}: there is no workload line");
+            stage.say(&words).code(2).err(&why);
+        }
+    }
+    let why = "error: empty.conf: it is empty";
+    stage.say(&["tune", "-c", "empty.conf"]).code(2).err(why);
+}
+
+#[test]
+fn a_byte_order_mark_before_a_configuration_is_none_of_its_words() {
+    let stage = Stage::new();
+    stage.file("c.conf", format!("\u{feff}{SEND}"));
+    stage.file("w.conf", "\u{feff}kAppCoreNumm : 4\n");
+    stage.say(&["axio", "verify", "-c", "c.conf"]).code(0);
+    stage.say(&["axio", "-c", "c.conf"]).code(0);
+    let wrong = stage.say(&["axio", "verify", "-c", "w.conf"]).code(2);
+    wrong.err("w.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?");
+    let toml = stage.say(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
+    stage.file("c.toml", format!("\u{feff}{}", toml.code(0).out));
+    stage.say(&["axio", "verify", "-c", "c.toml"]).code(0);
+    let words = "tune -c c.conf --vary kDispTxBatchSize=32,64 -t 3";
+    stage.file("c.conf", format!("\u{feff}kDispTxBatchSize : 32\n{SEND}"));
+    stage
+        .say(&words.split(' ').collect::<Vec<_>>())
+        .code(0)
+        .out("kept: ");
+    let kept = stage.read("c.conf.out");
+    assert!(kept.starts_with("kDispTxBatchSize : "), "{kept}");
+}

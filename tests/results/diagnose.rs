@@ -339,3 +339,27 @@ fn a_job_of_a_result_is_diagnosed_by_its_name_alone() {
         .code(2)
         .err("--job acts only with a stored result");
 }
+
+#[test]
+fn a_byte_order_mark_before_a_result_or_a_log_is_no_part_of_it() {
+    let stage = stage();
+    let words = "axio --example echo --set duration=0.1 --store-result r.json";
+    stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
+    stage.file("marked.json", format!("\u{feff}{}", stage.read("r.json")));
+    let log = stage.read("axio.log");
+    stage.file("marked.log", format!("\u{feff}{log}"));
+    stage.file("marked.rpt", format!("\u{feff}{REPORT}"));
+    stage.file("marked_config", format!("\u{feff}{CONFIG}"));
+    for (verb, plain, marked) in [
+        ("show", &["r.json"][..], &["marked.json"][..]),
+        ("diagnose", &["r.json"], &["marked.json"]),
+        (
+            "diagnose",
+            &["axio.log", "report.rpt", "-c", "recv_config"],
+            &["marked.log", "marked.rpt", "-c", "marked_config"],
+        ),
+    ] {
+        let of = |files: &[&str]| stage.say(&[&[verb], files].concat()).code(0).out;
+        assert_eq!(of(plain), of(marked), "{verb}");
+    }
+}

@@ -32,6 +32,9 @@ const DEFAULTS: [(&str, u32); 8] = [
     ("kNICTxPostSize", 32),
 ];
 
+/// What is wrong with a configuration that has no workload, in no line of it.
+pub(super) const NO_WORKLOAD: &str = "there is no workload line";
+
 /// `4096`, `256k`, `1m`, `1g`.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
@@ -135,7 +138,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     }
     addresses(&mut values, &engine, &mut work);
     if config.workloads.is_empty() {
-        values.wrong.push("there is no workload line".to_owned());
+        values.wrong.push(NO_WORKLOAD.to_owned());
     }
     let mut wrong = values.wrong;
     wrong.extend(batches_that_never_fit(config, &work));
