@@ -379,3 +379,34 @@ fn a_byte_order_mark_before_a_configuration_is_none_of_its_words() {
     let kept = stage.read("c.conf.out");
     assert!(kept.starts_with("kDispTxBatchSize : "), "{kept}");
 }
+
+#[test]
+fn passes_that_are_timed_are_named_by_their_flag_in_every_role() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    let flag = ["--stage-timing", "some"];
+    for role in ["--loopback", "--server", "--client"] {
+        let words = ["axio", "-c", "c.conf", role, "--backend", "udp"];
+        stage
+            .say(&[&words[..], &flag].concat())
+            .code(2)
+            .err("--stage-timing: `some` (valid: all, off, 1/N)");
+    }
+    for verb in ["ndr", "rfc2544", "verify", "show"] {
+        stage
+            .say(&[&["axio", verb, "-c", "c.conf"], &flag[..]].concat())
+            .code(2)
+            .err("--stage-timing");
+    }
+    for verb in ["selftest", "linerate"] {
+        let said = stage.say(&[&["axio", verb], &flag[..]].concat());
+        said.code(2).err("--stage-timing");
+    }
+    for (word, times) in [("all", true), ("1/4", true), ("off", false)] {
+        let words = ["axio", "-c", "c.conf", "--stage-timing", word];
+        let said = stage.say(&[&words[..], &["--store-result", "r.json"]].concat());
+        said.code(0);
+        let timed = super::sum(&super::stored(&stage), "server", "timed_passes");
+        assert_eq!(timed > 0, times, "{word}");
+    }
+}

@@ -30,7 +30,7 @@ mod values;
 mod verify;
 
 use clap::Command;
-use weir_schema::{Job, PacketPathWorkload, PathSide, Plan, Workload};
+use weir_schema::{Job, PacketPathWorkload, Plan, Workload};
 
 pub use backend::list as backend_list;
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
@@ -261,6 +261,10 @@ fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action
         return Ok(Some(Action::Backends));
     }
     if verb == "selftest" {
+        if let Some((flag, _)) = given.iter().next() {
+            let why = "acts not with `selftest`, which measures a configuration of its own";
+            return Err(Refusal::usage(format!("{} {why}", flag.spelling())));
+        }
         return Ok(Some(Action::SelfTest));
     }
     if given.has("peer") && verb != "verify" && !given.has("verify") {
@@ -306,7 +310,7 @@ fn notes_of_run(
     }
     let machine = (environment.machine)();
     notes.extend(verify::beyond_machine(config, asked, &machine));
-    notes.extend(waiting_note(&asked.work));
+    notes.extend(role::waiting_note(&asked.work));
     Ok(notes)
 }
 
@@ -326,17 +330,6 @@ fn idle_line_rate(config: &AxioConfig) -> Option<String> {
     let is_idle = !is_share && config.text("line_rate").is_some();
     let place = config.place_of("line_rate");
     is_idle.then(|| format!("{place}: without effect: `rate` is no percentage"))
-}
-
-/// What is waited for before anything is seen.
-fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
-    let server = std::net::Ipv4Addr::from(work.addresses[1]);
-    let at = format!("{server}:{}", work.management_port);
-    let side = work.side.filter(|_| work.management_port > 0);
-    side.map(|side| match side {
-        PathSide::Server => format!("the server waits for its client at {at}"),
-        PathSide::Client => format!("the client calls its server at {at}"),
-    })
 }
 
 /// The words of the program that they are of.

@@ -50,7 +50,7 @@ pub(super) fn configuration(
     }
     for (flag, key) in [("stage-timing", "stage_timing"), ("backend", "backend")] {
         if let Some(value) = given.text(flag) {
-            let set = config.set(&format!("{key}={value}"));
+            let set = config.set_by_flag(flag, key, value);
             set.map_err(Refusal::usage)?;
         }
     }
