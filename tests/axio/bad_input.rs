@@ -410,3 +410,23 @@ fn passes_that_are_timed_are_named_by_their_flag_in_every_role() {
         assert_eq!(timed > 0, times, "{word}");
     }
 }
+
+#[test]
+fn sides_over_udp_have_two_addresses() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    for role in ["--loopback", "--server", "--client"] {
+        let words = format!(
+            "axio -c c.conf {role} --backend udp --set local_ip=127.0.0.9 --set remote_ip=127.0.0.9"
+        );
+        stage
+            .say(&words.split(' ').collect::<Vec<_>>())
+            .code(2)
+            .err("`local_ip` and `remote_ip` are both 127.0.0.9");
+    }
+    let words = "axio -c c.conf --backend udp --set local_ip=127.0.0.2";
+    stage
+        .say(&words.split(' ').collect::<Vec<_>>())
+        .code(2)
+        .err("`local_ip` and `remote_ip` are both 127.0.0.2");
+}

@@ -326,6 +326,17 @@ fn addresses(values: &mut Values<'_>, engine: &EngineChoice, work: &mut PacketPa
             work.addresses[at] = address;
         }
     }
+    if engine.name == "udp" && work.addresses[0] == work.addresses[1] {
+        // Both sides would have the same ports of it.
+        let address = Ipv4Addr::from(work.addresses[0]);
+        let key = ["remote_ip", "local_ip"].into_iter();
+        let key = key.max_by_key(|key| values.config.values.contains_key(*key));
+        let place = values.config.place_of(key.unwrap_or("local_ip"));
+        values.wrong.push(format!(
+            "{place}: `local_ip` and `remote_ip` are both {address}; over udp each side has its own, as 127.0.0.1 and \
+             127.0.0.2 on one machine"
+        ));
+    }
     for (at, key) in [(own, "local_mac"), (1 - own, "remote_mac")] {
         if let Some(address) = values.read(key, hardware_address) {
             work.hardware_addresses[at] = address;
