@@ -430,3 +430,16 @@ fn sides_over_udp_have_two_addresses() {
         .code(2)
         .err("`local_ip` and `remote_ip` are both 127.0.0.2");
 }
+
+#[test]
+fn the_tools_without_a_tool_name_those_that_there_are() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    for words in [&["axio", "tools"][..], &["axio", "tools", "-c", "c.conf"]] {
+        let said = stage.say(words).code(2);
+        let said = said.err("`weir axio tools` needs a tool");
+        for tool in ["-v", "-p", "-d LOG -m REPORT", "-t N", "-i"] {
+            assert!(said.err.contains(&format!("\n  {tool} ")), "{tool}: {said}");
+        }
+    }
+}

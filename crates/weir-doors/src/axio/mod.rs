@@ -270,6 +270,9 @@ fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action
     if given.has("peer") && verb != "verify" && !given.has("verify") {
         return Err(Refusal::usage("--peer acts only with `verify` or -v"));
     }
+    if verb == "tools" {
+        tools::check_named(given)?;
+    }
     let lists = tools::has_own(given, verb == "tools")? && given.has("list-packages");
     Ok(lists.then(tools::packages))
 }
