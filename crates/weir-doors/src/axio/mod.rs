@@ -28,6 +28,7 @@ mod tools;
 mod traffic;
 mod values;
 mod verify;
+pub(crate) mod window;
 
 use clap::Command;
 use weir_schema::{Job, PacketPathWorkload, Plan, Workload};
@@ -297,7 +298,7 @@ fn notes_of_run(
         return Err(Refusal::usage(format!("{name}: {why}")));
     }
     let is_forced = given.has("force") || search.is_some();
-    if let Some(why) = plan::window_too_small(&asked.work).filter(|_| !is_forced) {
+    if let Some(why) = window::window_too_small(&asked.work).filter(|_| !is_forced) {
         let more = "\n  help: a larger inflight, smaller batches, or --force";
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
