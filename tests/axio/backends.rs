@@ -1,6 +1,6 @@
 //! Which backends there are, what they lack, and memory that two programs share.
 
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 
 use super::stage::{Running, Stage, WEIR, has, said, skip, until};
@@ -214,4 +214,20 @@ fn pools_are_made_of_the_pages_that_are_asked_for_or_of_none() {
     example(&stage, "scan", "hugepages=4M")
         .code(2)
         .err("hugepages: `4M` (valid: auto, 2M, 1G, off)");
+}
+
+#[test]
+fn memory_that_cannot_be_shared_is_refused_with_what_to_do() {
+    let stage = Stage::new();
+    let _answers = UnixListener::bind(stage.path("link")).unwrap();
+    said(side(&stage, "--server", 2, &[]))
+        .code(3)
+        .err("cannot share memory at link: ")
+        .err("another server answers there: end it, or name another path, the same on both sides");
+    let mut absent = stage.weir(&["axio", "--example", "scan", "--server"]);
+    absent.args(["--backend", "shm:none/link"]);
+    said(absent)
+        .code(3)
+        .err("cannot share memory at none/link: ")
+        .err("make the folder");
 }

@@ -341,3 +341,105 @@ fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
     }
     assert_eq!(stage.read("c"), config);
 }
+
+#[test]
+fn a_configuration_without_a_word_in_it_is_refused_by_its_file() {
+    let stage = Stage::new();
+    stage.file("empty.conf", "");
+    stage.file("words.conf", "# later\nrole : loopback\n");
+    for file in ["empty.conf", "words.conf"] {
+        for verb in [&["axio"][..], &["axio", "verify"], &["axio", "show"]] {
+            let words = [verb, &["-c", file]].concat();
+            let why = format!("error: {file}: there is no workload line");
+            stage.say(&words).code(2).err(&why);
+        }
+    }
+    let why = "error: empty.conf: it is empty";
+    stage.say(&["tune", "-c", "empty.conf"]).code(2).err(why);
+}
+
+#[test]
+fn a_byte_order_mark_before_a_configuration_is_none_of_its_words() {
+    let stage = Stage::new();
+    stage.file("c.conf", format!("\u{feff}{SEND}"));
+    stage.file("w.conf", "\u{feff}kAppCoreNumm : 4\n");
+    stage.say(&["axio", "verify", "-c", "c.conf"]).code(0);
+    stage.say(&["axio", "-c", "c.conf"]).code(0);
+    let wrong = stage.say(&["axio", "verify", "-c", "w.conf"]).code(2);
+    wrong.err("w.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?");
+    let toml = stage.say(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
+    stage.file("c.toml", format!("\u{feff}{}", toml.code(0).out));
+    stage.say(&["axio", "verify", "-c", "c.toml"]).code(0);
+    let words = "tune -c c.conf --vary kDispTxBatchSize=32,64 -t 3";
+    stage.file("c.conf", format!("\u{feff}kDispTxBatchSize : 32\n{SEND}"));
+    stage
+        .say(&words.split(' ').collect::<Vec<_>>())
+        .code(0)
+        .out("kept: ");
+    let kept = stage.read("c.conf.out");
+    assert!(kept.starts_with("kDispTxBatchSize : "), "{kept}");
+}
+
+#[test]
+fn passes_that_are_timed_are_named_by_their_flag_in_every_role() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    let flag = ["--stage-timing", "some"];
+    for role in ["--loopback", "--server", "--client"] {
+        let words = ["axio", "-c", "c.conf", role, "--backend", "udp"];
+        stage
+            .say(&[&words[..], &flag].concat())
+            .code(2)
+            .err("--stage-timing: `some` (valid: all, off, 1/N)");
+    }
+    for verb in ["ndr", "rfc2544", "verify", "show"] {
+        stage
+            .say(&[&["axio", verb, "-c", "c.conf"], &flag[..]].concat())
+            .code(2)
+            .err("--stage-timing");
+    }
+    for verb in ["selftest", "linerate"] {
+        let said = stage.say(&[&["axio", verb], &flag[..]].concat());
+        said.code(2).err("--stage-timing");
+    }
+    for (word, times) in [("all", true), ("1/4", true), ("off", false)] {
+        let words = ["axio", "-c", "c.conf", "--stage-timing", word];
+        let said = stage.say(&[&words[..], &["--store-result", "r.json"]].concat());
+        said.code(0);
+        let timed = super::sum(&super::stored(&stage), "server", "timed_passes");
+        assert_eq!(timed > 0, times, "{word}");
+    }
+}
+
+#[test]
+fn sides_over_udp_have_two_addresses() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    for role in ["--loopback", "--server", "--client"] {
+        let words = format!(
+            "axio -c c.conf {role} --backend udp --set local_ip=127.0.0.9 --set remote_ip=127.0.0.9"
+        );
+        stage
+            .say(&words.split(' ').collect::<Vec<_>>())
+            .code(2)
+            .err("`local_ip` and `remote_ip` are both 127.0.0.9");
+    }
+    let words = "axio -c c.conf --backend udp --set local_ip=127.0.0.2";
+    stage
+        .say(&words.split(' ').collect::<Vec<_>>())
+        .code(2)
+        .err("`local_ip` and `remote_ip` are both 127.0.0.2");
+}
+
+#[test]
+fn the_tools_without_a_tool_name_those_that_there_are() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    for words in [&["axio", "tools"][..], &["axio", "tools", "-c", "c.conf"]] {
+        let said = stage.say(words).code(2);
+        let said = said.err("`weir axio tools` needs a tool");
+        for tool in ["-v", "-p", "-d LOG -m REPORT", "-t N", "-i"] {
+            assert!(said.err.contains(&format!("\n  {tool} ")), "{tool}: {said}");
+        }
+    }
+}

@@ -12,7 +12,7 @@ use super::two_sides::{CONFIG, addresses};
 const MANAGEMENT_PORT: u16 = 20086;
 
 /// Configurations of both sides and their token.
-fn stage(test: u32) -> Stage {
+pub(super) fn stage(test: u32) -> Stage {
     let stage = Stage::new();
     let [client, server] = addresses(test);
     let config = CONFIG
@@ -32,8 +32,20 @@ fn token(stage: &Stage, name: &str, text: &str) {
     std::fs::set_permissions(stage.path(name), mode).unwrap();
 }
 
+/// Both sides with iterations of 100 seconds, so that a trial lasts until something ends it.
+pub(super) fn lasting(test: u32) -> Stage {
+    let stage = stage(test);
+    for side in ["client", "server"] {
+        let text = stage
+            .read(side)
+            .replace("duration : 0.05", "duration : 100");
+        stage.file(side, text);
+    }
+    stage
+}
+
 /// A daemon that listens.
-fn daemon(stage: &Stage, test: u32) -> Running {
+pub(super) fn daemon(stage: &Stage, test: u32) -> Running {
     let words = "axio --server --daemon -c server --token-file token";
     let words: Vec<&str> = words.split(' ').collect();
     let daemon = Running::start(stage.weir(&words));
@@ -44,17 +56,17 @@ fn daemon(stage: &Stage, test: u32) -> Running {
 }
 
 /// Waits until the server of a trial is there.
-fn until_a_trial_listens(test: u32) {
+pub(super) fn until_a_trial_listens(test: u32) {
     let at = (addresses(test)[1].clone(), MANAGEMENT_PORT + 1);
     until("the trial listens", || TcpStream::connect(&at).is_ok());
 }
 
-fn search<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn search<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let words = "tune -c client --daemon --token-file token --vary kDispTxBatchSize=1,8";
     words.split(' ').chain(more.iter().copied()).collect()
 }
 
-fn ended(daemon: Running) -> Said {
+pub(super) fn ended(daemon: Running) -> Said {
     daemon.signal(Signal::TERM);
     daemon.end()
 }
@@ -121,14 +133,8 @@ fn garbage_at_its_port_does_not_keep_a_daemon_from_its_work() {
 
 #[test]
 fn a_second_search_is_refused_and_one_that_is_killed_makes_room() {
-    let stage = stage(63);
     // Each trial lasts until the search is killed.
-    for side in ["client", "server"] {
-        let text = stage
-            .read(side)
-            .replace("duration : 0.05", "duration : 100");
-        stage.file(side, text);
-    }
+    let stage = lasting(63);
     let daemon = daemon(&stage, 63);
     let first = Running::start(stage.weir(&search(&["-t", "3"])));
     until_a_trial_listens(63);
@@ -152,13 +158,7 @@ fn a_second_search_is_refused_and_one_that_is_killed_makes_room() {
 
 #[test]
 fn a_search_whose_daemon_is_killed_in_a_trial_says_so() {
-    let stage = stage(64);
-    for side in ["client", "server"] {
-        let text = stage
-            .read(side)
-            .replace("duration : 0.05", "duration : 100");
-        stage.file(side, text);
-    }
+    let stage = lasting(64);
     let daemon = daemon(&stage, 64);
     let search = Running::start(stage.weir(&search(&["-t", "3"])));
     until_a_trial_listens(64);

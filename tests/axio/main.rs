@@ -33,6 +33,7 @@ mod backends;
 mod bad_input;
 mod configuration;
 mod daemon;
+mod daemon_meetings;
 mod dpdk;
 mod interrupts;
 mod one_stage;

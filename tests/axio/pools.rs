@@ -2,7 +2,7 @@
 //! explained, and nothing is lost.
 
 use crate::stage::Stage;
-use crate::{example, stored, sum};
+use crate::{Json, example, stored, sum};
 
 /// What a run of few buffers is about.
 struct Scarcity {
@@ -66,4 +66,65 @@ fn pools_that_suffice_are_not_spoken_of() {
     let said = example(&stage, "scan", "duration=0.1").code(0);
     assert!(!said.out.contains("too few free buffers"), "{said}");
     assert_eq!(sum(&stored(&stage), "client", "rounds_without_buffers"), 0);
+}
+
+/// A configuration of one workload with these workspaces, which has sizes and window of its handler.
+fn config(handler: &str, workspaces: u32) -> String {
+    let apps: Vec<String> = (0..workspaces).map(|id| id.to_string()).collect();
+    format!(
+        "role : loopback\nmsg_handler : {handler}\nkAppCoreNum : {workspaces}\nkDispQueueNum : 1\n\
+         iteration : 1\nduration : 0.3\nmsg_timeout_ms : 20000\nstall_timeout : 30\n\
+         workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : {} : 0\n",
+        apps.join(",")
+    )
+}
+
+#[test]
+fn the_default_window_is_what_a_ring_holds_of_the_messages_of_a_workload() {
+    let stage = Stage::new();
+    for (handler, workspaces, more, window) in [
+        ("FS_READ", 1, "", 64),
+        ("FS_WRITE", 1, "", 256),
+        ("T_APP", 1, "", 1024),
+        ("T_APP", 8, "", 1024),
+        ("FS_READ", 2, "", 32),
+        // A ring of eight times the slots, in pools that have as many buffers.
+        ("FS_READ", 1, "ring=32768 pool=32768", 512),
+        ("FS_READ", 1, "ring=32768", 128),
+        // No less than a batch.
+        ("FS_READ", 4, "", 32),
+        ("FS_WRITE", 1, "kAppTxMsgBatchSize=400", 400),
+        ("FS_READ", 1, "inflight=100", 100),
+        ("FS_READ", 1, "pkt_handler=Echo", 1024),
+    ] {
+        stage.file("c.conf", config(handler, workspaces));
+        let mut words = vec!["axio", "-c", "c.conf", "--show-plan"];
+        for set in more.split_whitespace() {
+            words.extend(["--set", set]);
+        }
+        let plan: Json = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
+        let work = &plan["groups"][0]["jobs"][0]["workload"];
+        let found = work.as_object().unwrap().get("packet_path").unwrap_or(work);
+        assert_eq!(found["in_flight"], window, "{handler} {workspaces} {more}");
+    }
+}
+
+#[test]
+fn the_default_window_loses_no_packet_of_long_messages() {
+    for (handler, workspaces) in [
+        ("FS_READ", 1),
+        ("FS_READ", 2),
+        ("FS_WRITE", 1),
+        ("FS_WRITE", 4),
+    ] {
+        let stage = Stage::new();
+        stage.file("c.conf", config(handler, workspaces));
+        let said = stage.say(&["axio", "-c", "c.conf", "--store-result", "r.json"]);
+        let said = said.code(0);
+        let outcome = stored(&stage);
+        for none in ["lost", "incomplete", "application_drops", "dispatch_drops"] {
+            let both = sum(&outcome, "client", none) + sum(&outcome, "server", none);
+            assert_eq!(both, 0, "{handler}, {workspaces}: {none}\n{said}");
+        }
+    }
 }

@@ -283,3 +283,83 @@ fn files_that_are_none_are_refused_whatever_they_hold() {
         }
     }
 }
+
+#[test]
+fn figures_below_zero_are_refused_with_their_line() {
+    let stage = stage();
+    let first = TABLE
+        .lines()
+        .position(|line| line.starts_with("disp_rx"))
+        .unwrap();
+    let row = TABLE.lines().nth(first).unwrap();
+    let cell = row.split_whitespace().nth(2).unwrap();
+    stage.file(
+        "odd.log",
+        TABLE.replace(row, &row.replacen(cell, &format!("-{cell}"), 1)),
+    );
+    stage.say(&["diagnose", "odd.log"]).code(2).err(&format!(
+        "odd.log:{}: disp_rx: `-{cell}` is below 0",
+        first + 1
+    ));
+    stage.file(
+        "odd.log",
+        format!("{}{TABLE}", WORKSPACES.replace("tx drop: ", "tx drop: -1")),
+    );
+    stage
+        .say(&["diagnose", "odd.log"])
+        .code(2)
+        .err("is below 0");
+    stage.file("odd.rpt", REPORT.replace("0.89", "-0.89"));
+    stage
+        .say(&["diagnose", "axio.log", "odd.rpt"])
+        .code(2)
+        .err("odd.rpt:20: IO Write Miss Rate: `-0.89` is below 0");
+}
+
+#[test]
+fn a_job_of_a_result_is_diagnosed_by_its_name_alone() {
+    let stage = Stage::new();
+    result_of_two_paths(&stage, &[]);
+    for name in ["first", "second"] {
+        let said = stage.say(&["diagnose", "r.json", "--job", name]).code(0);
+        assert_eq!(said.out.matches("==========Job ").count(), 1, "{said}");
+        said.out(&format!("==========Job {name}=========="));
+        let words = ["diagnose", "r.json", "--job", name, "--format", "json"];
+        let json: serde_json::Value = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
+        let jobs = json.as_array().unwrap().iter().map(|one| &one["job"]);
+        assert_eq!(jobs.collect::<Vec<_>>(), [name, name]);
+    }
+    stage
+        .say(&["diagnose", "r.json", "--job", "frist"])
+        .code(2)
+        .err("--job: no packet path is called `frist`\n  help: did you mean `first`?");
+    stage.file("axio.log", TABLE);
+    stage
+        .say(&["diagnose", "axio.log", "--job", "first"])
+        .code(2)
+        .err("--job acts only with a stored result");
+}
+
+#[test]
+fn a_byte_order_mark_before_a_result_or_a_log_is_no_part_of_it() {
+    let stage = stage();
+    let words = "axio --example echo --set duration=0.1 --store-result r.json";
+    stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
+    stage.file("marked.json", format!("\u{feff}{}", stage.read("r.json")));
+    let log = stage.read("axio.log");
+    stage.file("marked.log", format!("\u{feff}{log}"));
+    stage.file("marked.rpt", format!("\u{feff}{REPORT}"));
+    stage.file("marked_config", format!("\u{feff}{CONFIG}"));
+    for (verb, plain, marked) in [
+        ("show", &["r.json"][..], &["marked.json"][..]),
+        ("diagnose", &["r.json"], &["marked.json"]),
+        (
+            "diagnose",
+            &["axio.log", "report.rpt", "-c", "recv_config"],
+            &["marked.log", "marked.rpt", "-c", "marked_config"],
+        ),
+    ] {
+        let of = |files: &[&str]| stage.say(&[&[verb], files].concat()).code(0).out;
+        assert_eq!(of(plain), of(marked), "{verb}");
+    }
+}

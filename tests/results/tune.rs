@@ -366,3 +366,52 @@ fn a_trail_that_cannot_be_kept_ends_the_search() {
     let kept = kept.err("No space left on device");
     assert!(!kept.out.contains("written:"), "{kept}");
 }
+
+#[test]
+fn a_limit_without_its_unit_is_refused_before_the_first_trial() {
+    let stage = stage();
+    stage.file("path.conf", PATH);
+    for (limit, says) in [
+        (
+            "p99=50",
+            "--slo p99=50: a time has a unit\n  help: p99=50us",
+        ),
+        ("message p50=0.5", "help: message p50=0.5us"),
+        ("loss=1ms", "`ms` is no unit of it"),
+        ("packet rate=5us", "`us` is no unit of it"),
+        ("p99=5k", "`k` is no unit of it"),
+    ] {
+        let said = stage.say(&["tune", "-c", "path.conf", "--slo", limit]);
+        said.code(2).err(says);
+    }
+    let said = tune(
+        &stage,
+        &["--metric", "rate", "--slo", "read p99=50"],
+        &["run", VARIED, "a.fio"],
+    );
+    said.code(2)
+        .err("--slo read p99=50: a time has a unit\n  help: read p99=50us");
+}
+
+#[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_named() {
+    let stage = stage();
+    stage.file("path.conf", PATH);
+    stage.file("file", "");
+    for (folder, why) in [
+        ("/nowhere/at/all", "No such file"),
+        ("file", "Not a directory"),
+    ] {
+        for words in [
+            &["tune", "-c", "path.conf"][..],
+            &["run", "--repeat=2", "a.fio"],
+            &["compare", "--cmd", "run a.fio", "--cmd", "run a.fio"],
+        ] {
+            let mut command = stage.weir(words);
+            command.env("TMPDIR", folder);
+            said(command).code(3).err(&format!(
+                "cannot make a folder in {folder}, which TMPDIR names: {why}"
+            ));
+        }
+    }
+}

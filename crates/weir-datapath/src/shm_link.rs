@@ -302,10 +302,30 @@ fn queue(
 }
 
 fn no_way(path: &str, why: &io::Error) -> Failure {
+    let remedy = match why.kind() {
+        ErrorKind::AddrInUse => {
+            "; another server answers there: end it, or name another path, the same on both sides"
+        }
+        ErrorKind::PermissionDenied => {
+            "; name a path in a folder that both sides may write to, as /tmp/weir"
+        }
+        ErrorKind::InvalidInput => "; a path of a socket has at most 107 bytes: name a shorter one",
+        // A client looked for so long.
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            "; no server answers there: start it with the same path, on this machine"
+        }
+        ErrorKind::WouldBlock => {
+            "; the client does not come: it has to name the same path, on this machine"
+        }
+        ErrorKind::InvalidData => {
+            "; what answers there is no server of weir axio: name another path"
+        }
+        _ => "",
+    };
     failure(
         "missing",
         why.raw_os_error(),
-        format!("cannot share memory at {path}: {why}"),
+        format!("cannot share memory at {path}: {why}{remedy}"),
     )
 }
 
@@ -393,12 +413,16 @@ pub(crate) fn path_lacks(path: &str) -> Option<String> {
     let folder = folder.unwrap_or(Path::new("."));
     if let Err(why) = File::open(folder) {
         return Some(format!(
-            "cannot share memory at {path}: {}: {why}",
+            "cannot share memory at {path}: {}: {why}; make the folder, or name another path, the same on both sides",
             folder.display()
         ));
     }
     let is_other = fs::symlink_metadata(path).is_ok_and(|facts| !facts.file_type().is_socket());
-    is_other.then(|| format!("cannot share memory at {path}: there is a file that is no socket"))
+    is_other.then(|| {
+        format!(
+            "cannot share memory at {path}: there is a file that is no socket; name another path, the same on both sides"
+        )
+    })
 }
 
 #[cfg(test)]

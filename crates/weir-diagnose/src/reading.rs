@@ -60,6 +60,11 @@ impl Reading {
         number.parse().ok().map(Self::known)
     }
 
+    /// It is below zero, which nothing that is counted or timed can be.
+    pub(crate) fn is_negative(&self) -> bool {
+        self.value.is_some_and(|value| value < 0.0)
+    }
+
     /// This one, else the other; both reasons where both are missing.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

@@ -44,6 +44,12 @@ const FLAGS: &[Flag] = &[
         "The path's configuration: its iterations and its memory node",
     )
     .letter('c'),
+    Flag::with_value(
+        "job",
+        "NAME",
+        RECORDS,
+        "The packet path that is diagnosed, where a result has several",
+    ),
     Flag::with_value("table", "N", RECORDS, "The table that counts, from 1").range(1, 1_000_000),
     Flag::with_value("socket", "N", RECORDS, "The socket that the path runs on").range(0, 1023),
     Flag::with_value(
@@ -96,6 +102,8 @@ pub enum Action {
 pub struct Diagnose {
     /// The log.
     pub log: String,
+    /// The packet path of the result; all of them where none is named.
+    pub job: Option<String>,
     /// The report of the host.
     pub report: Option<String>,
     /// The configuration of the path.
@@ -168,6 +176,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let file = |name: &str| matches.get_one::<String>(name).cloned();
     let diagnose = Diagnose {
         log: file("log").unwrap_or_default(),
+        job: text("job"),
         report: file("report"),
         config: text("config"),
         perf: text("perf"),

@@ -260,6 +260,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     if is_path {
         path_figures::check(&slo)?;
     }
+    path_figures::check_percentiles(&slo)?;
     let text = |name: &str| given.text(name).map(str::to_owned);
     let metric = metric(&given, is_path)?;
     let output = text("output").or_else(|| config.as_ref().map(|file| format!("{file}.out")));

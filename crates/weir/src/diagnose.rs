@@ -14,6 +14,7 @@ use weir_doors::Refusal;
 use weir_doors::diagnose::{
     Action, Diagnose, JobRecords, PathSettings, SideRecords, path_settings, read, records_of,
 };
+use weir_doors::flags::nearest;
 use weir_schema::RunResult;
 
 use crate::stored::Stored;
@@ -58,7 +59,7 @@ struct RecordedPath {
 fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     let config = recorded(asked.config.as_ref(), path_settings)?;
     let settings = config.unwrap_or_else(PathSettings::default);
-    let paths = of_operand(&asked.log)?;
+    let paths = of_operand(&asked.log, asked.job.as_deref())?;
     let knows_frames = |path: &RecordedPath| asked.frame_bytes.or(path.frame_bytes).is_some();
     if asked.link_bits_per_s.is_some() && !paths.iter().all(knows_frames) {
         return Err(Refusal::usage(
@@ -126,10 +127,15 @@ fn has_host_records(beside: &PathRecords) -> bool {
 }
 
 /// The paths of a log, or of a result: a file of either, or a run of the history.
-fn of_operand(operand: &str) -> Result<Vec<RecordedPath>, Refusal> {
+fn of_operand(operand: &str, job: Option<&str>) -> Result<Vec<RecordedPath>, Refusal> {
     let stored = if Path::new(operand).exists() {
         let text = output::read_text(operand, LONGEST).map_err(|why| refused(operand, why))?;
         if !text.trim_start().starts_with('{') {
+            if job.is_some() {
+                return Err(Refusal::usage(format!(
+                    "--job acts only with a stored result: {operand} is a log, of one packet path"
+                )));
+            }
             let log = PathLog::read(&text);
             let log = log.map_err(|why| Refusal::usage(format!("{operand}:{why}")))?;
             return Ok(vec![of_log(log)]);
@@ -139,7 +145,7 @@ fn of_operand(operand: &str) -> Result<Vec<RecordedPath>, Refusal> {
         Stored::read(operand)?
     };
     match stored {
-        Stored::One(result) => of_result(operand, &result),
+        Stored::One(result) => of_result(operand, &result, job),
         Stored::Several(_) => Err(refused(operand, "it has several runs; name one of them")),
     }
 }
@@ -157,10 +163,21 @@ fn of_log(log: PathLog) -> RecordedPath {
     }
 }
 
-/// The paths of a result that can be diagnosed; a note names each of the others.
-fn of_result(operand: &str, result: &RunResult) -> Result<Vec<RecordedPath>, Refusal> {
-    let jobs = records_of(result);
+/// The paths of a result, or the one that is meant, that can be diagnosed; a note names each of the others.
+fn of_result(
+    operand: &str,
+    result: &RunResult,
+    job: Option<&str>,
+) -> Result<Vec<RecordedPath>, Refusal> {
+    let mut jobs = records_of(result);
     let are_several = jobs.len() > 1;
+    if let Some(name) = job {
+        let known: Vec<String> = jobs.iter().map(|one| one.job.clone()).collect();
+        jobs.retain(|one| one.job == name);
+        if jobs.is_empty() && !known.is_empty() {
+            return Err(no_path(name, &known));
+        }
+    }
     let mut none = "it is a result without a packet path".to_owned();
     let mut left_out = Vec::new();
     let mut paths = Vec::new();
@@ -186,6 +203,17 @@ fn of_result(operand: &str, result: &RunResult) -> Result<Vec<RecordedPath>, Ref
         output::error(&note);
     }
     Ok(paths)
+}
+
+/// That no packet path of a result has a name.
+fn no_path(name: &str, known: &[String]) -> Refusal {
+    let help = nearest(name, known.iter().map(String::as_str)).map_or_else(
+        || format!("there are {}", known.join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Refusal::usage(format!(
+        "--job: no packet path is called `{name}`\n  help: {help}"
+    ))
 }
 
 fn recorded<T>(

@@ -42,6 +42,7 @@ mod session;
 mod show;
 mod signals;
 mod stall;
+mod stopping;
 mod stored;
 mod topo;
 mod tune;

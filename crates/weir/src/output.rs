@@ -231,10 +231,18 @@ fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
 /// Why a file of other bytes cannot be read.
 pub(crate) const NO_TEXT: &str = "it is no text: there are bytes in it that are not UTF-8";
 
+/// What may stand before a text to say how it is written.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Reads a file of at most this many bytes; why it cannot.
 pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
-    read_text_of(file, longest)
+    let mut text = read_text_of(file, longest)?;
+    // Some editors begin a file with it; what follows is the text.
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
 
 /// The same of what is open.

@@ -9,10 +9,25 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     /// For this use. One that is there already is somebody else's.
+    ///
+    /// # Errors
+    /// It cannot be made: where, and who says that it is to be there.
     pub(crate) fn new(what: &str) -> io::Result<Self> {
         let name = format!("weir-{what}-{}", std::process::id());
-        let folder = env::temp_dir().join(name);
-        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let parent = env::temp_dir();
+        let folder = parent.join(name);
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|why| {
+            let parent = parent.display();
+            let named = match env::var_os("TMPDIR") {
+                Some(_) => "which TMPDIR names",
+                None => "as TMPDIR names no other",
+            };
+            io::Error::new(
+                why.kind(),
+                format!("cannot make a folder in {parent}, {named}: {why}"),
+            )
+        })?;
         Ok(Self(folder))
     }
 

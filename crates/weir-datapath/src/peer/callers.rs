@@ -11,6 +11,7 @@ use weir_run::{JobContext, failure};
 use weir_schema::{Announcement, Failure, PacketPathWorkload};
 
 use super::{Hello, PAUSE, Peer, PeerLine, interrupted, is_passing, server_address};
+use crate::remote::{SEARCH_CALLED, refuse_search};
 
 /// How long a greeting may take.
 const GREETING: Duration = Duration::from_secs(5);
@@ -79,12 +80,16 @@ pub(super) fn await_client(
         }
         let mut still = Vec::new();
         for (mut caller, since) in callers.drain(..) {
-            let why = match caller.hear() {
-                Ok(Some(PeerLine::Hello(hello))) => {
-                    caller.lines.allow(super::LONGEST);
-                    return Ok((caller, *hello));
-                }
-                Ok(Some(_)) => "it does not greet first".to_owned(),
+            let why = match caller.lines.hear_bytes() {
+                Ok(Some(said)) => match serde_json::from_slice(&said) {
+                    Ok(PeerLine::Hello(hello)) => {
+                        caller.lines.allow(super::LONGEST);
+                        return Ok((caller, *hello));
+                    }
+                    Ok(_) => "it does not greet first".to_owned(),
+                    Err(_) if refuse_search(&mut caller.lines, &said) => SEARCH_CALLED.to_owned(),
+                    Err(why) => format!("speaks otherwise: {why}"),
+                },
                 Ok(None) if since.elapsed() < GREETING => {
                     still.push((caller, since));
                     continue;

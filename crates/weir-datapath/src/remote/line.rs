@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::peer::LineStream;
+
 /// Settings of a trial at most.
 const MOST_SETTINGS: usize = 64;
 /// Bytes of a key, or of its value.
@@ -15,6 +17,13 @@ const LONGEST_WORD: usize = 64;
 const LONGEST_TEXT: usize = 4096;
 /// Workloads, and workspaces of each.
 const MOST_WORKSPACES: usize = 256;
+
+/// What the server of a single run says to a search.
+pub(super) const SINGLE_SERVER: &str = "it is the server of a single run";
+
+/// What the server of a single run says of a search that has called it.
+pub(crate) const SEARCH_CALLED: &str =
+    "it is a search of `weir tune --daemon`, which asks for a server with `--daemon`";
 
 /// Keys of the server's configuration and their values.
 pub type TrialSettings = BTreeMap<String, String>;
@@ -105,6 +114,23 @@ pub fn read_request(line: &[u8]) -> Result<TrialRequest, String> {
         TrialRequest::Search { .. } | TrialRequest::Proof(_) | TrialRequest::Stop => {}
     }
     Ok(request)
+}
+
+/// Says to a search that has called the server of a single run that it is none of its daemon; whether it is a search,
+/// be it of another version.
+pub(crate) fn refuse_search(caller: &mut LineStream, said: &[u8]) -> bool {
+    let is_search = begins_with(said, "search");
+    if is_search {
+        // One that is gone needs no answer.
+        let _ = caller.say(&TrialReply::Refused(SINGLE_SERVER.to_owned()));
+    }
+    is_search
+}
+
+/// Whether a line is an object whose only key is this.
+pub(super) fn begins_with(said: &[u8], key: &str) -> bool {
+    let said: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_slice(said);
+    said.is_ok_and(|said| said.len() == 1 && said.contains_key(key))
 }
 
 /// A daemon's line.

@@ -11,16 +11,19 @@ use std::time::{Duration, Instant};
 use weir_schema::Failure;
 use weir_sys::token::{Token, nonce, same};
 
-use super::line::{PathFacts, TrialReply, TrialRequest, cut, read_request};
+use super::line::{PathFacts, TrialReply, TrialRequest, begins_with, cut, read_request};
 use super::{FORM, ProofEnd, proof};
-use crate::peer::{LineStream, VERSION, listen_at, next_caller};
+use crate::peer::{LineStream, PeerLine, VERSION, listen_at, next_caller};
 
 /// How long a caller may take to show that it knows the token.
 const GREETING: Duration = Duration::from_secs(5);
-/// Bytes of a line until then.
-const LONGEST_GREETING: usize = 1024;
+/// Bytes of a line until then: a client of a single run, which is told what this is, says all that it is to do.
+const LONGEST_GREETING: usize = 1 << 16;
 /// Bytes of a line of a search.
 const LONGEST: usize = 1 << 16;
+/// What a client of a single run hears.
+const IS_DAEMON: &str = "it is a daemon of weir axio, for searches of `weir tune --daemon`; start `weir axio --server` there \
+                         without `--daemon`";
 /// Callers that may be about to greet.
 const MOST_CALLERS: usize = 64;
 
@@ -166,6 +169,11 @@ impl TrialListener {
                 Err(format!("no greeting within {GREETING:?}"))
             };
         };
+        if begins_with(&said, "hello") {
+            // One that is gone is let go all the same.
+            let _ = caller.lines.say(&PeerLine::Refused(IS_DAEMON.to_owned()));
+            return Err("it is a client of a single run, and no search".to_owned());
+        }
         let said = read_request(&said).map_err(|why| format!("speaks otherwise: {why}"))?;
         match (said, caller.nonces) {
             (

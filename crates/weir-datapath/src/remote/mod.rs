@@ -16,6 +16,8 @@ pub use line::{
 pub use listener::{TrialEvent, TrialListener};
 pub use server::TrialServer;
 
+pub(crate) use line::{SEARCH_CALLED, refuse_search};
+
 use weir_sys::token::Token;
 
 /// The form of these lines.

@@ -10,7 +10,9 @@ use weir_run::failure;
 use weir_schema::Failure;
 use weir_sys::token::{Token, nonce, same};
 
-use super::line::{PathFacts, TrialEnd, TrialReply, TrialRequest, TrialSettings, read_reply};
+use super::line::{
+    PathFacts, SINGLE_SERVER, TrialEnd, TrialReply, TrialRequest, TrialSettings, read_reply,
+};
 use super::{FORM, ProofEnd, proof};
 use crate::peer::{LineStream, VERSION};
 
@@ -169,6 +171,13 @@ impl TrialServer {
             return Ok(None);
         };
         match read_reply(&said) {
+            Ok(TrialReply::Refused(why)) if why == SINGLE_SERVER => {
+                let text = format!(
+                    "no daemon at {}: {why}; start it with `--daemon`",
+                    self.lines.name()
+                );
+                Err(failure("missing", None, text))
+            }
             Ok(TrialReply::Refused(why)) => Err(self.wrong(&format!("it does not serve: {why}"))),
             Ok(reply) => Ok(Some(reply)),
             Err(why) => Err(self.wrong(&format!("speaks otherwise: {why}"))),

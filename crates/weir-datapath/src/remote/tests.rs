@@ -97,7 +97,7 @@ fn whoever_greets_otherwise_is_let_go_and_the_next_is_served() {
     served.keep(TrialSettings::new(), &never).unwrap();
     let notes = daemon.join().unwrap();
     assert_eq!(notes.len(), 5, "{notes:?}");
-    assert!(notes[4].contains("more than 1024 bytes"), "{notes:?}");
+    assert!(notes[4].contains("more than 65536 bytes"), "{notes:?}");
 }
 
 #[test]

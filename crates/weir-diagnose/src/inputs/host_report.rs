@@ -126,6 +126,12 @@ impl ReportReader {
         let reading = Reading::of_text(value);
         let reading = reading
             .ok_or_else(|| wrong(format!("{label}: `{}` is no number", shown(value.trim()))))?;
+        if reading.is_negative() {
+            return Err(wrong(format!(
+                "{label}: `{}` is below 0",
+                shown(value.trim())
+            )));
+        }
         let node = label.strip_prefix("Node");
         let node = node.and_then(|node| node.strip_suffix("_total_bw")?.parse().ok());
         if let Some(node) = node {

@@ -62,9 +62,10 @@ pub(super) fn row(line: &str, number: usize) -> Result<Row, InputError> {
 
 fn cell(text: &str, line: &str, number: usize) -> Result<Reading, InputError> {
     let label = line.split_whitespace().next().unwrap_or_default();
-    let reading = Reading::of_text(text);
-    reading.ok_or_else(|| {
-        let message = format!("{label}: `{text}` is no number");
-        InputError::new(number, message, LOG_HELP)
-    })
+    let wrong = |what: &str| InputError::new(number, format!("{label}: `{text}` {what}"), LOG_HELP);
+    let reading = Reading::of_text(text).ok_or_else(|| wrong("is no number"))?;
+    if reading.is_negative() {
+        return Err(wrong("is below 0"));
+    }
+    Ok(reading)
 }

@@ -42,11 +42,14 @@ pub(super) fn add_line(
         let end = after.trim_start().find([',', ' ', ')']);
         let text = after.trim_start();
         let text = end.map_or(text, |end| &text[..end]);
-        let reading = Reading::of_text(text);
-        reading.map_or_else(
-            || Err(wrong(format!("{} `{text}` is no number", label.trim()))),
-            |reading| Ok(Some(reading)),
-        )
+        let label = label.trim();
+        match Reading::of_text(text) {
+            None => Err(wrong(format!("{label} `{text}` is no number"))),
+            Some(reading) if reading.is_negative() => {
+                Err(wrong(format!("{label} `{text}` is below 0")))
+            }
+            reading => Ok(reading),
+        }
     };
     let is_rx = rest.trim_start().starts_with("RX Breakdown");
     let handled = if is_rx { figure("(App")? } else { None };

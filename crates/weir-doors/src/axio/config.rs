@@ -23,6 +23,23 @@ pub struct ConfigPlace {
     pub column: usize,
 }
 
+impl ConfigPlace {
+    /// A flag.
+    fn of_flag(flag: &str) -> Self {
+        Self {
+            file: flag.to_owned(),
+            line: 0,
+            column: 0,
+        }
+    }
+
+    /// Whether it is the flag of a key, which says the key's name already.
+    fn is_flag_of(&self, key: &str) -> bool {
+        let flag = self.file.strip_prefix("--");
+        self.line == 0 && flag.is_some_and(|flag| flag.replace('-', "_") == key)
+    }
+}
+
 impl std::fmt::Display for ConfigPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.line == 0 {
@@ -135,11 +152,7 @@ impl AxioConfig {
     /// # Errors
     /// What is wrong with it.
     pub fn set(&mut self, word: &str) -> Result<(), String> {
-        let place = ConfigPlace {
-            file: "--set".to_owned(),
-            line: 0,
-            column: 0,
-        };
+        let place = ConfigPlace::of_flag("--set");
         let Some((key, value)) = word.split_once('=') else {
             return Err(format!("--set {word}: expected KEY=VALUE"));
         };
@@ -147,14 +160,26 @@ impl AxioConfig {
             .map_err(|all| format!("--set {word}: {}", all.join("; ")))
     }
 
+    /// Takes the value of a flag for a key, which replaces what a file says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn set_by_flag(&mut self, flag: &str, key: &str, value: &str) -> Result<(), String> {
+        let place = ConfigPlace::of_flag(&format!("--{flag}"));
+        self.add_value(key, value, &place, Unknown::Refused)
+            .map_err(|why| format!("{place}: {why}"))
+    }
+
     /// The text of a value.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(|value| value.text.as_str())
     }
 
-    /// Where a key stands, for messages: `FILE:LINE: KEY`, or the key alone where none says it.
+    /// Where a key stands, for messages: `FILE:LINE: KEY`, the flag that has its name, or the key alone where none
+    /// says it.
     pub fn place_of(&self, key: &str) -> String {
         match self.values.get(key) {
+            Some(value) if value.place.is_flag_of(key) => value.place.to_string(),
             Some(value) => format!("{}: {key}", value.place),
             None => key.to_owned(),
         }

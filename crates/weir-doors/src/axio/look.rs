@@ -7,7 +7,7 @@ use super::role::AxioRole;
 use super::source::all_right;
 use super::toml_form::{ConfigForm, write};
 use super::verify::{self, MachineFacts};
-use super::{Action, AxioEnvironment, plan, print};
+use super::{Action, AxioEnvironment, plan, print, window};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -82,7 +82,7 @@ fn further_warnings(config: &AxioConfig, machine: &MachineFacts) -> Vec<String> 
     let Ok(asked) = plan::workload(config, role) else {
         return Vec::new();
     };
-    let mut all: Vec<String> = plan::window_too_small(&asked.work).into_iter().collect();
+    let mut all: Vec<String> = window::window_too_small(&asked.work).into_iter().collect();
     all.extend(verify::missing_phases(config, asked.work.side));
     all.extend(verify::beyond_machine(config, &asked, machine));
     all

@@ -28,9 +28,10 @@ mod tools;
 mod traffic;
 mod values;
 mod verify;
+pub(crate) mod window;
 
 use clap::Command;
-use weir_schema::{Job, PacketPathWorkload, PathSide, Plan, Workload};
+use weir_schema::{Job, PacketPathWorkload, Plan, Workload};
 
 pub use backend::list as backend_list;
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
@@ -261,10 +262,17 @@ fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action
         return Ok(Some(Action::Backends));
     }
     if verb == "selftest" {
+        if let Some((flag, _)) = given.iter().next() {
+            let why = "acts not with `selftest`, which measures a configuration of its own";
+            return Err(Refusal::usage(format!("{} {why}", flag.spelling())));
+        }
         return Ok(Some(Action::SelfTest));
     }
     if given.has("peer") && verb != "verify" && !given.has("verify") {
         return Err(Refusal::usage("--peer acts only with `verify` or -v"));
+    }
+    if verb == "tools" {
+        tools::check_named(given)?;
     }
     let lists = tools::has_own(given, verb == "tools")? && given.has("list-packages");
     Ok(lists.then(tools::packages))
@@ -290,7 +298,7 @@ fn notes_of_run(
         return Err(Refusal::usage(format!("{name}: {why}")));
     }
     let is_forced = given.has("force") || search.is_some();
-    if let Some(why) = plan::window_too_small(&asked.work).filter(|_| !is_forced) {
+    if let Some(why) = window::window_too_small(&asked.work).filter(|_| !is_forced) {
         let more = "\n  help: a larger inflight, smaller batches, or --force";
         return Err(Refusal::usage(format!("{name}: {why}{more}")));
     }
@@ -306,7 +314,7 @@ fn notes_of_run(
     }
     let machine = (environment.machine)();
     notes.extend(verify::beyond_machine(config, asked, &machine));
-    notes.extend(waiting_note(&asked.work));
+    notes.extend(role::waiting_note(&asked.work));
     Ok(notes)
 }
 
@@ -326,17 +334,6 @@ fn idle_line_rate(config: &AxioConfig) -> Option<String> {
     let is_idle = !is_share && config.text("line_rate").is_some();
     let place = config.place_of("line_rate");
     is_idle.then(|| format!("{place}: without effect: `rate` is no percentage"))
-}
-
-/// What is waited for before anything is seen.
-fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
-    let server = std::net::Ipv4Addr::from(work.addresses[1]);
-    let at = format!("{server}:{}", work.management_port);
-    let side = work.side.filter(|_| work.management_port > 0);
-    side.map(|side| match side {
-        PathSide::Server => format!("the server waits for its client at {at}"),
-        PathSide::Client => format!("the client calls its server at {at}"),
-    })
 }
 
 /// The words of the program that they are of.

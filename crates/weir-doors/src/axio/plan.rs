@@ -19,6 +19,7 @@ use super::keys::TUNABLE;
 use super::role::AxioRole;
 use super::traffic::{self, LineRate};
 use super::values::Values;
+use super::window;
 
 /// What the reference has where a file says nothing.
 const DEFAULTS: [(&str, u32); 8] = [
@@ -31,6 +32,9 @@ const DEFAULTS: [(&str, u32); 8] = [
     ("kNICRxPostSize", 32),
     ("kNICTxPostSize", 32),
 ];
+
+/// What is wrong with a configuration that has no workload, in no line of it.
+pub(super) const NO_WORKLOAD: &str = "there is no workload line";
 
 /// `4096`, `256k`, `1m`, `1g`.
 pub(super) fn bytes(text: &str) -> Option<u64> {
@@ -135,7 +139,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     }
     addresses(&mut values, &engine, &mut work);
     if config.workloads.is_empty() {
-        values.wrong.push("there is no workload line".to_owned());
+        values.wrong.push(NO_WORKLOAD.to_owned());
     }
     let mut wrong = values.wrong;
     wrong.extend(batches_that_never_fit(config, &work));
@@ -226,11 +230,11 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     let times = PacketPathWorkload::default();
     work.iterations = values.number("iteration", 1, 1_000_000, 10);
     work.duration_ns = values.time("duration", 1e9, 0.001, times.duration_ns);
-    work.in_flight = values.number("inflight", 0, 65535, 1024);
     work.packet_bytes = values.number("mtu", 64, 2048, 2048);
     work.pool_buffers = values.number("pool", 64, 1 << 20, 8192);
     work.ring_slots = values.number("ring", 64, 1 << 20, 4096);
     work.queue_slots = values.number("nic_ring", 64, 1 << 20, 2048);
+    work.in_flight = values.number("inflight", 0, 65535, window::default_window(work));
     work.flush_ns = values.time("flush_us", 1e3, 0.0, times.flush_ns);
     work.message_timeout_ns = values.time("msg_timeout_ms", 1e6, 1.0, times.message_timeout_ns);
     work.stall_timeout_ns = values.time("stall_timeout", 1e9, 0.001, times.stall_timeout_ns);
@@ -323,6 +327,17 @@ fn addresses(values: &mut Values<'_>, engine: &EngineChoice, work: &mut PacketPa
             work.addresses[at] = address;
         }
     }
+    if engine.name == "udp" && work.addresses[0] == work.addresses[1] {
+        // Both sides would have the same ports of it.
+        let address = Ipv4Addr::from(work.addresses[0]);
+        let key = ["remote_ip", "local_ip"].into_iter();
+        let key = key.max_by_key(|key| values.config.values.contains_key(*key));
+        let place = values.config.place_of(key.unwrap_or("local_ip"));
+        values.wrong.push(format!(
+            "{place}: `local_ip` and `remote_ip` are both {address}; over udp each side has its own, as 127.0.0.1 and \
+             127.0.0.2 on one machine"
+        ));
+    }
     for (at, key) in [(own, "local_mac"), (1 - own, "remote_mac")] {
         if let Some(address) = values.read(key, hardware_address) {
             work.hardware_addresses[at] = address;
@@ -374,31 +389,6 @@ fn batches_that_never_fit(config: &AxioConfig, work: &PacketPathWorkload) -> Vec
         }
     }
     wrong
-}
-
-/// Thresholds that a window never reaches: the pipeline would wait for the flush each time.
-pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
-    if work.messages_per_s > 0 {
-        // Nothing waits for a batch to begin, and less than one moves on when it has waited.
-        return None;
-    }
-    let batches = &work.batches;
-    let thresholds = [
-        ("kAppTxMsgBatchSize", batches.application_tx, "client"),
-        ("kAppRxMsgBatchSize", batches.application_rx, "server"),
-        (
-            "kDispTxBatchSize",
-            batches.dispatch_tx / work.packets(work.request_bytes).max(1),
-            "client",
-        ),
-    ];
-    let window = work.in_flight;
-    let found = thresholds
-        .iter()
-        .find(|(_, batch, _)| window > 0 && *batch > window);
-    found.map(|(key, batch, side)| {
-        format!("inflight {window} is smaller than {key} {batch} ({side}): the pipeline would stop")
-    })
 }
 
 /// The plan of a packet path, of a configuration of this name.

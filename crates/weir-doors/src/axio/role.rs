@@ -1,6 +1,8 @@
-//! Which side of the packet path a run is.
+//! Which side of the packet path a run is, and what that waits for.
 
-use weir_schema::PathSide;
+use std::net::Ipv4Addr;
+
+use weir_schema::{PacketPathWorkload, PathSide};
 
 use super::AxioEnvironment;
 use super::config::AxioConfig;
@@ -57,4 +59,15 @@ impl AxioRole {
             Self::Alone(side) => Some(side),
         }
     }
+}
+
+/// What is waited for before anything is seen.
+pub(super) fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
+    let server = Ipv4Addr::from(work.addresses[1]);
+    let at = format!("{server}:{}", work.management_port);
+    let side = work.side.filter(|_| work.management_port > 0);
+    side.map(|side| match side {
+        PathSide::Server => format!("the server waits for its client at {at}"),
+        PathSide::Client => format!("the client calls its server at {at}"),
+    })
 }

@@ -4,6 +4,7 @@
 //! in one pass. Not here: the grammar (`config`), what values mean (`plan`).
 
 use super::config::{AxioConfig, Unknown};
+use super::plan::NO_WORKLOAD;
 use super::{AxioEnvironment, EXAMPLES};
 use crate::given::GivenFlags;
 use crate::refusal::{Refusal, USAGE};
@@ -49,7 +50,7 @@ pub(super) fn configuration(
     }
     for (flag, key) in [("stage-timing", "stage_timing"), ("backend", "backend")] {
         if let Some(value) = given.text(flag) {
-            let set = config.set(&format!("{key}={value}"));
+            let set = config.set_by_flag(flag, key, value);
             set.map_err(Refusal::usage)?;
         }
     }
@@ -71,7 +72,14 @@ pub(super) fn all_right<T>(
     // Of lines that could not be read it is not known what they would have said.
     let is_sure = |why: &String| wrong.is_empty() || why.starts_with(&place);
     let found: Vec<String> = found.into_iter().filter(is_sure).collect();
-    wrong.extend(found);
+    wrong.extend(found.into_iter().map(|why| {
+        if why == NO_WORKLOAD {
+            let help = "`weir axio show --example echo` prints a whole configuration";
+            format!("{place} {why}\n  help: {help}")
+        } else {
+            why
+        }
+    }));
     // What has no line comes last.
     wrong.sort_by_key(|why| line_of(why, &place).unwrap_or((usize::MAX, 0)));
     let lines = wrong.iter().map(|why| format!("error: {why}\n"));

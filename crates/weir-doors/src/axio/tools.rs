@@ -29,6 +29,14 @@ dpdk libdpdk-dev   links by DPDK: make -C native/dpdk
 linux-perf         counters of the processor for weir diagnose --perf
 ";
 
+/// The tools, as they are listed where none is named.
+const TOOLS: &str = "`weir axio tools` needs a tool\n  \
+    -v  verify the configuration of -c\n  \
+    -p  print its tunable numbers\n  \
+    -d LOG -m REPORT  say what holds the path back\n  \
+    -t N  search for better batches in N trials\n  \
+    -i  print what to install for links that are not part of weir";
+
 /// What is said where no configuration is named.
 pub(super) const NO_CONFIG: &str = "Please specify the configuration file via -c";
 
@@ -52,6 +60,19 @@ pub(super) fn has_own(given: &GivenFlags, is_tool: bool) -> Result<bool, Refusal
             "--{flag} acts only with `weir axio tools`"
         ))),
         flag => Ok(flag.is_some()),
+    }
+}
+
+/// Looks whether a tool is named; the older ones do nothing without, and do not say so.
+///
+/// # Errors
+/// None is.
+pub(super) fn check_named(given: &GivenFlags) -> Result<(), Refusal> {
+    let is_named = |flag: &&str| given.has(flag);
+    if OWN.iter().chain(&["verify", "print"]).any(is_named) {
+        Ok(())
+    } else {
+        Err(Refusal::usage(TOOLS))
     }
 }
 

@@ -8,6 +8,7 @@ use weir_diagnose::tune::{TuneDimension, TuneTemplate};
 
 use super::path_layout::{PathLayout, layouts};
 use super::{CONFIG, Tune};
+use crate::axio::window::default_window_of;
 use crate::refusal::Refusal;
 
 /// What `--objective` takes, with the figure of `weir axio` that it means.
@@ -22,6 +23,8 @@ pub(super) const OBJECTIVE_WORDS: &[&str] = &["mpps", "p99", "mpps-per-core"];
 
 /// Values of batches.
 const BATCHES: &str = "1,4,8,16,32,64,128,256,512";
+/// The key of the window.
+const WINDOW: &str = "inflight";
 /// A batch at which layouts are compared.
 const COMPARED_BATCH: &str = "32";
 /// What a packet passes on its way out, which gather and hand over in turn.
@@ -34,7 +37,7 @@ pub(super) const VARIED: [(&str, &str, &str); 9] = [
     ("kDispRxBatchSize", BATCHES, "32"),
     ("kNICTxPostSize", BATCHES, "32"),
     ("kNICRxPostSize", BATCHES, "32"),
-    ("inflight", "64..8192*2", "1024"),
+    (WINDOW, "64..8192*2", "1024"),
     ("ring", "512..16384*2", "4096"),
     ("nic_ring", "64..8192*2", "2048"),
 ];
@@ -112,7 +115,13 @@ impl Tune {
                 if config.has_sections() {
                     continue;
                 }
-                config.add(key, default);
+                if key == WINDOW {
+                    // It depends on the messages.
+                    let window = default_window_of(path, &config.text());
+                    config.add(key, &window.to_string());
+                } else {
+                    config.add(key, default);
+                }
             }
             if self.has_own_keys {
                 continue;
@@ -308,6 +317,20 @@ mod tests {
         assert!(none.unwrap_err().message.contains("no other layout"));
         let none = asked("-c c").of_path(&mut alone, false).unwrap();
         assert!(!none.has_layouts && none.vary.len() == 9);
+    }
+
+    #[test]
+    fn a_search_begins_with_the_window_that_the_messages_have() {
+        for (handler, window) in [("FS_READ", 64), ("FS_WRITE", 256), ("T_APP", 1024)] {
+            let text = format!(
+                "msg_handler : {handler}\nkAppCoreNum : 1\nkDispQueueNum : 1\n\
+                 workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n"
+            );
+            let mut config = ConfigText::read(&text).unwrap();
+            asked("-c c").of_path(&mut config, false).unwrap();
+            let found = config.value("inflight").unwrap().unwrap();
+            assert_eq!(found.0, window.to_string(), "{handler}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use weir_datapath::remote::{
     PathFacts, TrialEnd, TrialEvent, TrialListener, TrialReply, TrialRequest, TrialSettings,
     trial_port,
@@ -24,6 +24,7 @@ use weir_schema::{Failure, RunResult};
 use weir_sys::token::Token;
 
 use crate::scratch::Scratch;
+use crate::stopping::StoppedProcess;
 use crate::tune::{path_verdict, shown_of};
 use crate::turns::STARTED_BY;
 use crate::{Outcome, output, printed, signals};
@@ -80,7 +81,7 @@ struct Daemon<'a> {
 struct Trial {
     child: Child,
     /// Its search has ended it, or is gone.
-    is_stopped: bool,
+    stopped: Option<StoppedProcess>,
 }
 
 impl Daemon<'_> {
@@ -171,7 +172,7 @@ impl Daemon<'_> {
             .map_err(|why| why.to_string())?;
         self.trial = Some(Trial {
             child,
-            is_stopped: false,
+            stopped: None,
         });
         Ok(())
     }
@@ -182,11 +183,16 @@ impl Daemon<'_> {
             return;
         };
         let status = match trial.child.try_wait() {
-            Ok(None) => return,
+            Ok(None) => {
+                if let Some(stopped) = &mut trial.stopped {
+                    stopped.look();
+                }
+                return;
+            }
             Ok(Some(status)) => Ok(status),
             Err(why) => Err(why.to_string()),
         };
-        let is_stopped = trial.is_stopped;
+        let stopped = trial.stopped.take();
         self.trial = None;
         let (code, how) = match status {
             Ok(status) if status.success() => (0, None),
@@ -201,10 +207,14 @@ impl Daemon<'_> {
         let found = result.and_then(|result| path_verdict::diagnosis(&result));
         let (verdict, critical) = found.map_or((None, None), |of| (of.verdict, of.critical));
         let copy = self.file("config").display().to_string();
-        let why = how.filter(|_| !is_stopped).map_or_else(String::new, |how| {
-            let shown = shown_of(&self.file("stderr"));
-            format!("{how}{}", shown.replace(&copy, &self.asked.config))
-        });
+        let why = match (&stopped, how) {
+            (Some(stopped), _) => stopped.reason().unwrap_or_default(),
+            (None, None) => String::new(),
+            (None, Some(how)) => {
+                let shown = shown_of(&self.file("stderr"));
+                format!("{how}{}", shown.replace(&copy, &self.asked.config))
+            }
+        };
         self.listener.reply(TrialReply::Ended(TrialEnd {
             code,
             why,
@@ -215,12 +225,9 @@ impl Daemon<'_> {
 
     /// Ends the trial, where there is one.
     fn stop_trial(&mut self) {
-        let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_stopped) else {
-            return;
-        };
-        trial.is_stopped = true;
-        // It may have ended in this moment.
-        let _ = kill_process(Pid::from_child(&trial.child), Signal::TERM);
+        if let Some(trial) = self.trial.as_mut().filter(|one| one.stopped.is_none()) {
+            trial.stopped = Some(StoppedProcess::ask(Pid::from_child(&trial.child)));
+        }
     }
 
     /// Writes the configuration with these settings beside the one that there is.

@@ -292,6 +292,9 @@ fn has_gained(comparison: &Comparison, job: Option<&str>) -> bool {
 fn read_config(path: &str) -> Result<ConfigText, Refusal> {
     let text = output::read_text(path, LONGEST);
     let text = text.map_err(|why| Refusal::usage(format!("{path}: {why}")))?;
+    if text.trim().is_empty() {
+        return Err(Refusal::usage(format!("{path}: it is empty")));
+    }
     ConfigText::read(&text).map_err(|why| Refusal::usage(format!("{path}:{why}")))
 }
 

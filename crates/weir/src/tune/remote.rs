@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use weir_datapath::remote::{TrialEnd, TrialServer, TrialSettings};
 use weir_diagnose::ConfigText;
 use weir_doors::Refusal;
@@ -16,6 +16,7 @@ use weir_schema::Failure;
 use weir_sys::token::Token;
 
 use super::VERB;
+use crate::stopping::StoppedProcess;
 
 /// The key of the port at which the two sides meet.
 const PORT: &str = "mgmt_port";
@@ -25,6 +26,8 @@ pub(super) struct RemoteTrials {
     server: TrialServer,
     /// How the server's side ended before this one did.
     ended: Option<Result<TrialEnd, Failure>>,
+    /// This side, once it was asked to end for that.
+    stopped: Option<StoppedProcess>,
 }
 
 /// Whether the server's side is why a trial failed. What a search has ended itself is not.
@@ -67,12 +70,14 @@ impl RemoteTrials {
         Ok(Some(Self {
             server,
             ended: None,
+            stopped: None,
         }))
     }
 
     /// Begins the server's side of a trial.
     pub(super) fn begin(&mut self, values: &[(&str, &str)]) -> Result<(), Refusal> {
         self.ended = None;
+        self.stopped = None;
         self.server
             .begin(settings(values))
             .map_err(|why| refusal(&why))
@@ -80,6 +85,9 @@ impl RemoteTrials {
 
     /// Looks how the server's side is; ends this one where that has failed.
     pub(super) fn look(&mut self, client: Pid) {
+        if let Some(stopped) = &mut self.stopped {
+            stopped.look();
+        }
         if self.ended.is_some() {
             return;
         }
@@ -90,8 +98,7 @@ impl RemoteTrials {
             None => false,
         };
         if is_lost {
-            // It may have ended in this moment.
-            let _ = kill_process(client, Signal::TERM);
+            self.stopped = Some(StoppedProcess::ask(client));
         }
     }
 

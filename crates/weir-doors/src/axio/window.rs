@@ -1,0 +1,69 @@
+//! The window of a client: messages without a response.
+//!
+//! In: what a configuration says of messages, rings and batches. Out: the window where it says none; whether one is too
+//! small for the batches. Not here: who waits for it (`weir-datapath`).
+
+use weir_schema::PacketPathWorkload;
+
+use super::config::AxioConfig;
+use super::plan;
+use super::role::AxioRole;
+
+/// The window of messages of a packet.
+const OF_SHORT: u32 = 1024;
+
+/// The window where none is asked for: of messages of several packets as many as a ring and a pool hold if all that a
+/// workload has under way comes to one of its workspaces, as a power of two; no less than a batch.
+pub(super) fn default_window(work: &PacketPathWorkload) -> u32 {
+    let response = if work.echoes() {
+        1
+    } else {
+        work.packets(work.whole_response())
+    };
+    let packets = work.packets(work.request_bytes).max(response);
+    if packets <= 1 {
+        return OF_SHORT;
+    }
+    let workspaces = work.streams.iter().map(|stream| {
+        let all = stream.groups.iter().map(|group| group.threads.len());
+        u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
+    });
+    let share = workspaces.max().unwrap_or(1).max(1);
+    let room = work.ring_slots.min(work.pool_buffers) / packets.saturating_mul(share);
+    let fits = room.checked_ilog2().map_or(1, |log| 1 << log);
+    let batch = work.batches.application_tx.max(work.batches.application_rx);
+    fits.min(OF_SHORT).max(batch)
+}
+
+/// The window of a configuration that says none; that of short messages where something is wrong with it, which its
+/// run says.
+pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
+    let config = AxioConfig::read(file, text).ok();
+    let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());
+    asked.map_or(OF_SHORT, |asked| default_window(&asked.work))
+}
+
+/// Thresholds that a window never reaches: the pipeline would wait for the flush each time.
+pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
+    if work.messages_per_s > 0 {
+        // Nothing waits for a batch to begin, and less than one moves on when it has waited.
+        return None;
+    }
+    let batches = &work.batches;
+    let thresholds = [
+        ("kAppTxMsgBatchSize", batches.application_tx, "client"),
+        ("kAppRxMsgBatchSize", batches.application_rx, "server"),
+        (
+            "kDispTxBatchSize",
+            batches.dispatch_tx / work.packets(work.request_bytes).max(1),
+            "client",
+        ),
+    ];
+    let window = work.in_flight;
+    let found = thresholds
+        .iter()
+        .find(|(_, batch, _)| window > 0 && *batch > window);
+    found.map(|(key, batch, side)| {
+        format!("inflight {window} is smaller than {key} {batch} ({side}): the pipeline would stop")
+    })
+}
