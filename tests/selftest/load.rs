@@ -192,6 +192,72 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
         .out("RPC Failures: 0\n");
 }
 
+/// That a report of samples counts what the run has counted, and ends as it has ended; the masters of each.
+fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
+    let again = stage.say(&split("selftest --replay s --output json"));
+    assert_eq!(again.code, measured.code, "{again}");
+    let both = [masters(measured), masters(&again)];
+    let counts = |master: &Value| {
+        let fields = [
+            "endpoint",
+            "requested",
+            "succeeded",
+            "failed",
+            "not_sent",
+            "mismatches",
+        ];
+        let ends = master["endpoints"].as_array().unwrap().iter();
+        let ends = ends.filter(|one| {
+            one["succeeded"] != 0 || one["failed"] != Value::Object(Default::default())
+        });
+        let ends =
+            ends.map(|one| ["endpoint", "succeeded", "failed"].map(|field| one[field].clone()));
+        (
+            fields.map(|field| master[field].clone()),
+            ends.collect::<Vec<_>>(),
+        )
+    };
+    let all = |masters: &[Vec<Value>]| masters.iter().flatten().map(counts).collect::<Vec<_>>();
+    assert_eq!(all(&both[0]), all(&both[1]));
+    both
+}
+
+#[test]
+fn rpcs_that_failed_in_the_warm_up_are_among_the_samples() {
+    let stage = Stage::new();
+    // Nobody waits long enough for rank 1, so that the first RPC to it fails: in the warm-up.
+    let serve = ["--rank 0", "--rank 1 --service-time const:2000000"];
+    let _servers = serve.map(|words| Server::start(&stage, words));
+    let words = "-e 0-1:0 -s '(0 0) (i64 0)' -i 2 -r 2 --timeout 1 --samples s --output json";
+    let measured = self_test(&stage, words).code(1);
+    let [measured, _] = counted_alike(&stage, &measured);
+    let failed: Vec<u64> = measured
+        .iter()
+        .map(|one| number(&one[0]["failed"]))
+        .collect();
+    assert!(failed.iter().all(|count| *count > 0), "{failed:?}");
+    let rows = stage
+        .read("s")
+        .lines()
+        .filter(|line| line.ends_with(",-1011"))
+        .count();
+    assert_eq!(rows as u64, failed.iter().sum::<u64>());
+}
+
+#[test]
+fn a_report_of_samples_ends_as_the_run_that_stored_them() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--rank 0 --allow-master no");
+    let words = "-e 0:0 -m 0:0 -s 0 -r 10 --samples s --output json";
+    counted_alike(&stage, &self_test(&stage, words).code(3));
+    let words = split("selftest --replay s");
+    stage
+        .say(&words)
+        .code(3)
+        .out("Master Endpoint 0:0 FAILED: ")
+        .out("-1001");
+}
+
 #[test]
 fn samples_of_masters_on_servers_are_theirs() {
     let stage = Stage::new();

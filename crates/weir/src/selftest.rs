@@ -119,8 +119,10 @@ fn members(work: &RpcWorkload) -> Result<Vec<RankTags>, String> {
 fn replay(file: &str, options: &SelfTestOptions, is_cart: bool) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("--replay {file}: {why}"));
     let text = samples_text(file).map_err(refuse)?;
-    let result = samples::result(&samples::read(&text).map_err(refuse)?);
-    let code = printed(&text_of(&result, options)).max(exit_code(&result, options));
+    let sampled = samples::read(&text).map_err(refuse)?;
+    let result = samples::result(&sampled.masters);
+    let code = exit_code(&result, options).max(sampled.exit_code);
+    let code = printed(&text_of(&result, options)).max(code);
     Ok(in_style_of(code, Some(&result), is_cart))
 }
 
@@ -213,7 +215,8 @@ fn store_samples(run: &SelfTestRun, result: &RunResult) -> u8 {
     let Some(file) = &run.samples else {
         return 0;
     };
-    let written = output::write_file(file, samples::print(&samples::kept(result)));
+    let kept = samples::kept(result, exit_code(result, &run.options));
+    let written = output::write_file(file, samples::print(&kept));
     written.map_or_else(
         |why| {
             output::error(&of_samples(&why));

@@ -6,14 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_schema::{
-    EndpointSet, ErrorCode, Group, GroupResult, Job, JobResult, KindResult, LatencyFigures,
-    LoopOutcome, Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcOutcome,
-    RpcSample, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State, WorkerResult,
-    rpc_error_name,
+    EndpointSet, ErrorCode, Failure, Group, GroupResult, Job, JobResult, KindResult,
+    LatencyFigures, LoopOutcome, Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult,
+    RpcMaster, RpcOutcome, RpcSample, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start,
+    State, WorkerResult, rpc_error_name,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
 use super::samples::SampledMaster;
+
+/// What RPCs fail with whose payload was not what was sent.
+const WRONG_PAYLOAD: &str = "DER_CSUM";
 
 /// The result that these samples make.
 pub fn result(masters: &[SampledMaster]) -> RunResult {
@@ -52,7 +55,8 @@ pub fn result(masters: &[SampledMaster]) -> RunResult {
 fn work(first: &SampledMaster, tuple: &[SampledMaster]) -> RpcWorkload {
     let samples = tuple.iter().flat_map(|master| &master.samples);
     let endpoints: BTreeSet<RpcEndpoint> = samples.map(|one| one.endpoint).collect();
-    let all = first.requested();
+    let all = tuple.iter().map(SampledMaster::requested).max();
+    let all = all.unwrap_or(0);
     let masters = tuple.iter().map(|one| EndpointSet::one(one.master));
     let mut work = RpcWorkload {
         request: first.pair.request,
@@ -154,6 +158,10 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
     let mut endpoints: BTreeMap<RpcEndpoint, (RpcEndpointResult, Vec<u64>)> = BTreeMap::new();
     let mut master = RpcMaster::new(one.master, "");
     master.duration_ns = one.duration_ns;
+    if let Some(why) = &one.failure {
+        master.failure = Some(Failure::new("master", why.clone()));
+        return master;
+    }
     // Masters begin at the same time.
     master.span = Some(Span {
         start_ns: Nanos::ZERO,
@@ -185,6 +193,8 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
         medians.extend(latencies.get(middle).map(|ns| (endpoint, Nanos(*ns))));
         master.endpoints.push(result);
     }
+    let wrong = |one: &RpcEndpointResult| one.failed.get(&ErrorCode::from(WRONG_PAYLOAD)).copied();
+    master.mismatches = master.endpoints.iter().filter_map(wrong).sum();
     master.conclude();
     // What buckets know nearly is known exactly here.
     exact.sort_unstable();
@@ -221,6 +231,7 @@ mod tests {
             duration_ns: Nanos(1000),
             samples: Vec::new(),
             unsent: 1,
+            failure: None,
         };
         let all = [of(1, 0), of(1, 1), of(1, 0), of(2, 0), of(2, 1)];
         let sizes: Vec<usize> = tuples(&all).map(<[_]>::len).collect();

@@ -1,4 +1,4 @@
-//! Samples: every RPC that a run has sent as a line of text, and how many it has not.
+//! Samples: every RPC that a run has sent as a line of text, how many it has not, and how it ended.
 //!
 //! In: the text of a samples file, or what a run kept of its RPCs. Out: the samples, or the text. Spec: RPC
 //! self-test, 8.2. Not here: files, the result that samples make (`sampled_result`).
@@ -17,8 +17,21 @@ pub const HEAD: &str = "# weir-selftest-samples 1";
 const COLUMNS: &str = "latency_ns,rank,tag,code";
 /// A repetition that was never sent; behind a colon how many, where they are several.
 const UNSENT: &str = ",,,unsent";
+/// Behind it: why a master has measured nothing.
+const FAILED: &str = "# failed: ";
+/// Behind it: the exit code of the run.
+const EXIT: &str = "# exit=";
 /// Codes of the family and of the system have no larger numbers.
 const LARGEST_CODE: i32 = 4095;
+
+/// What a run has kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledRun {
+    /// Of each pair of sizes its masters.
+    pub masters: Vec<SampledMaster>,
+    /// What it ended with: samples alone do not say whether a signal ended it, or who was not there.
+    pub exit_code: u8,
+}
 
 /// The RPCs of one master with one pair of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +48,8 @@ pub struct SampledMaster {
     pub samples: Vec<RpcSample>,
     /// How many were not.
     pub unsent: u64,
+    /// Why it has measured nothing, on one line.
+    pub failure: Option<String>,
 }
 
 impl SampledMaster {
@@ -44,17 +59,15 @@ impl SampledMaster {
     }
 }
 
-/// The samples that a run has kept, of masters that have some.
-pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
-    let mut all = Vec::new();
+/// The samples that a run with this exit code has kept, of masters that have some or have failed.
+pub fn kept(result: &RunResult, exit_code: u8) -> SampledRun {
+    let mut masters = Vec::new();
     for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
         let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
             continue;
         };
-        let good = outcome.masters.iter();
-        let good =
-            good.filter(|one| one.failure.is_none() && one.samples.len() as u64 + one.not_sent > 0);
-        all.extend(good.map(|master| SampledMaster {
+        let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = outcome.masters.iter().map(|master| SampledMaster {
             pair: MessagePair {
                 request: work.request,
                 reply: work.reply,
@@ -64,19 +77,21 @@ pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
             duration_ns: master.duration_ns,
             samples: master.samples.clone(),
             unsent: master.not_sent,
-        }));
+            failure: master.failure.as_ref().map(|why| one_line(&why.message)),
+        });
+        masters.extend(all.filter(|one| one.failure.is_some() || one.requested() > 0));
     }
-    all
+    SampledRun { masters, exit_code }
 }
 
 /// The text of a samples file.
-pub fn print(masters: &[SampledMaster]) -> String {
+pub fn print(run: &SampledRun) -> String {
     let mut out = format!("{HEAD}\n");
-    for one in masters {
+    for one in &run.masters {
         let (request, reply) = (one.pair.request, one.pair.reply);
         push!(
             out,
-            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}\n{COLUMNS}\n",
+            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}\n",
             request.bytes,
             request_word(request.kind),
             reply.bytes,
@@ -85,6 +100,11 @@ pub fn print(masters: &[SampledMaster]) -> String {
             one.master,
             one.duration_ns.0
         );
+        if let Some(why) = &one.failure {
+            push!(out, "{FAILED}{why}\n");
+            continue;
+        }
+        push!(out, "{COLUMNS}\n");
         for sample in &one.samples {
             let RpcEndpoint { rank, tag } = sample.endpoint;
             push!(
@@ -100,6 +120,7 @@ pub fn print(masters: &[SampledMaster]) -> String {
             count => push!(out, "{UNSENT}:{count}\n"),
         }
     }
+    push!(out, "{EXIT}{}\n", run.exit_code);
     out
 }
 
@@ -112,7 +133,7 @@ pub fn no_head() -> String {
 ///
 /// # Errors
 /// Another file; a line that is none, with its number.
-pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
+pub fn read(text: &str) -> Result<SampledRun, String> {
     let mut lines = (1..).zip(text.lines());
     if lines.next().is_none_or(|(_, line)| line.trim_end() != HEAD) {
         return Err(no_head());
@@ -120,6 +141,7 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
     let mut masters: Vec<SampledMaster> = Vec::new();
     let mut last_tuple = 0;
     let mut has_columns = true;
+    let mut exit_code = 0;
     for (number, line) in lines {
         let refuse = |why: String| format!("line {number}: {why}");
         let line = line.trim_end();
@@ -127,6 +149,11 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
             check_rows(masters.last(), last_tuple)?;
             masters.push(tuple_line(tuple).map_err(refuse)?);
             (has_columns, last_tuple) = (false, number);
+        } else if let (Some(why), Some(last)) = (line.strip_prefix(FAILED), masters.last_mut()) {
+            last.failure = Some(why.to_owned());
+        } else if let Some(code) = line.strip_prefix(EXIT) {
+            let code = whole(code, (0, 255)).map_err(|why| refuse(format!("exit: {why}")))?;
+            exit_code = u8::try_from(code).unwrap_or(u8::MAX);
         } else if line.is_empty() || line.starts_with('#') {
             // A remark.
         } else if line == COLUMNS {
@@ -143,7 +170,7 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
     }
     check_rows(masters.last(), last_tuple)?;
     check_sums(&masters)?;
-    Ok(masters)
+    Ok(SampledRun { masters, exit_code })
 }
 
 /// What is counted is added up in 64 bits.
@@ -162,12 +189,12 @@ fn fits(mut numbers: impl Iterator<Item = u64>) -> bool {
     numbers.try_fold(0_u64, u64::checked_add).is_some()
 }
 
-/// A tuple has rows, and RPCs that succeeded took some time.
+/// A tuple has rows, unless its master has failed, and RPCs that succeeded took some time.
 fn check_rows(master: Option<&SampledMaster>, line: usize) -> Result<(), String> {
     let Some(master) = master else {
         return Ok(());
     };
-    if master.requested() == 0 {
+    if master.requested() == 0 && master.failure.is_none() {
         return Err(format!("line {line}: no samples follow this tuple"));
     }
     let succeeded = |one: &RpcSample| one.code == 0;
@@ -200,6 +227,7 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         duration_ns: Nanos(number("duration_ns", (0, u64::MAX))?),
         samples: Vec::new(),
         unsent: 0,
+        failure: None,
     })
 }
 
@@ -408,14 +436,25 @@ pub(crate) mod tests {
                     duration_ns: Nanos(ns),
                     unsent: unsent.max(u64::from(samples.is_empty())),
                     samples,
+                    failure: None,
                 }
             })
     }
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_again(masters in prop::collection::vec(any_master(), 1..5)) {
-            prop_assert_eq!(read(&print(&masters)).unwrap(), masters);
+        fn what_is_printed_is_read_again(
+            masters in prop::collection::vec(any_master(), 1..5),
+            failed in any::<bool>(),
+            exit_code: u8,
+        ) {
+            let mut run = SampledRun { masters, exit_code };
+            if failed {
+                let first = &mut run.masters[0];
+                (first.samples, first.unsent) = (Vec::new(), 0);
+                first.failure = Some("1:0 runs a test already".to_owned());
+            }
+            prop_assert_eq!(read(&print(&run)).unwrap(), run);
         }
     }
 }

@@ -127,7 +127,7 @@ fn a_failed_master_is_named_and_several_are_added_up() {
     let sum = "Aggregate of 2 masters\n\t+ RPC Bandwidth (MB/sec): 4000.01\n\t+ RPC Throughput \
                (RPCs/sec): 4000\n";
     assert!(text.contains(sum), "{text}");
-    let mut result = samples::result(&samples::read(&two).unwrap());
+    let mut result = samples::result(&samples::read(&two).unwrap().masters);
     let job = &mut result.groups[0].jobs[0];
     let weir_schema::Outcome::Rpc(done) = &mut job.outcome else {
         panic!("{job:?}")
