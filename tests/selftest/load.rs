@@ -172,15 +172,8 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
     let _server = Server::start(&stage, S1);
     let words = "-e 0:0-1 -s i64 -i 4 -r 100 --samples s --output json";
     let measured = self_test(&stage, words).code(0);
-    let again = stage
-        .say(&split("selftest --replay s --output json"))
-        .code(0);
-    let (measured, again) = (&masters(&measured)[0][0], &masters(&again)[0][0]);
-    for field in ["succeeded", "not_sent", "duration_ns", "endpoint"] {
-        assert_eq!(measured[field], again[field], "{field}");
-    }
-    for master in [measured, again] {
-        assert_eq!(master["endpoints"][1]["succeeded"], 100);
+    for masters in counted_alike(&stage, &measured) {
+        assert_eq!(masters[0][0]["endpoints"][1]["succeeded"], 100);
     }
     let samples = stage.read("s");
     let first = samples.lines().nth(3).unwrap();
@@ -192,7 +185,7 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
         .out("RPC Failures: 0\n");
 }
 
-/// That a report of samples counts what the run has counted, and ends as it has ended; the masters of each.
+/// That a report of samples has the counts and latencies of the run, and its end; the masters of each.
 fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
     let again = stage.say(&split("selftest --replay s --output json"));
     assert_eq!(again.code, measured.code, "{again}");
@@ -205,13 +198,16 @@ fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
             "failed",
             "not_sent",
             "mismatches",
+            "duration_ns",
+            "figures",
+            "latency",
         ];
         let ends = master["endpoints"].as_array().unwrap().iter();
         let ends = ends.filter(|one| {
             one["succeeded"] != 0 || one["failed"] != Value::Object(Default::default())
         });
-        let ends =
-            ends.map(|one| ["endpoint", "succeeded", "failed"].map(|field| one[field].clone()));
+        let of_each = ["endpoint", "succeeded", "failed", "median_ns", "latency"];
+        let ends = ends.map(|one| of_each.map(|field| one[field].clone()));
         (
             fields.map(|field| master[field].clone()),
             ends.collect::<Vec<_>>(),
@@ -264,15 +260,9 @@ fn samples_of_masters_on_servers_are_theirs() {
     let _server = Server::start(&stage, "--ranks 0-1");
     let words = "-e 0-1:0 -m 0-1:0 -s '(0 0) (i64 0)' -i 4 -r 25 --samples s --output json";
     let measured = self_test(&stage, words).code(0);
-    let again = stage
-        .say(&split("selftest --replay s --output json"))
-        .code(0);
-    let (measured, again) = (masters(&measured), masters(&again));
+    let [measured, again] = counted_alike(&stage, &measured);
     assert_eq!((measured.len(), again.len()), (2, 2));
-    for (measured, again) in measured.iter().flatten().zip(again.iter().flatten()) {
-        for field in ["endpoint", "succeeded", "duration_ns"] {
-            assert_eq!(measured[field], again[field], "{field}");
-        }
+    for again in again.iter().flatten() {
         assert_eq!(again["endpoints"][1]["succeeded"], 25);
     }
     assert_eq!(stage.read("s").matches("# tuple ").count(), 4);

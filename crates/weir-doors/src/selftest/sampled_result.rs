@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_schema::{
-    EndpointSet, ErrorCode, Failure, Group, GroupResult, Job, JobResult, KindResult,
-    LatencyFigures, LoopOutcome, Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult,
-    RpcMaster, RpcOutcome, RpcSample, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start,
-    State, WorkerResult, rpc_error_name,
+    EndpointSet, ErrorCode, Failure, Group, GroupResult, Job, JobResult, KindResult, LoopOutcome,
+    Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcOutcome, RpcSample,
+    RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State, WorkerResult,
+    rpc_error_name,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
@@ -154,8 +154,7 @@ fn worker(number: u32, master: &RpcMaster, bytes: u64) -> WorkerResult {
 }
 
 fn of_master(one: &SampledMaster) -> RpcMaster {
-    let mut exact: Vec<u64> = Vec::new();
-    let mut endpoints: BTreeMap<RpcEndpoint, (RpcEndpointResult, Vec<u64>)> = BTreeMap::new();
+    let mut endpoints: BTreeMap<RpcEndpoint, RpcEndpointResult> = BTreeMap::new();
     let mut master = RpcMaster::new(one.master, "");
     master.duration_ns = one.duration_ns;
     if let Some(why) = &one.failure {
@@ -174,34 +173,21 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
             endpoint,
             code,
         } = *sample;
-        let empty = || (RpcEndpointResult::new(endpoint), Vec::new());
-        let (result, latencies) = endpoints.entry(endpoint).or_insert_with(empty);
+        let empty = || RpcEndpointResult::new(endpoint);
+        let result = endpoints.entry(endpoint).or_insert_with(empty);
         if code == 0 {
             result.succeeded += 1;
             result.latency.record(latency_ns.0);
             master.latency.record(latency_ns.0);
-            latencies.push(latency_ns.0);
-            exact.push(latency_ns.0);
         } else {
             *result.failed.entry(code_of(code)).or_default() += 1;
         }
     }
-    let mut medians: BTreeMap<RpcEndpoint, Nanos> = BTreeMap::new();
-    for (endpoint, (result, mut latencies)) in endpoints {
-        latencies.sort_unstable();
-        let middle = latencies.len().saturating_sub(1) / 2;
-        medians.extend(latencies.get(middle).map(|ns| (endpoint, Nanos(*ns))));
-        master.endpoints.push(result);
-    }
+    master.endpoints = endpoints.into_values().collect();
     let wrong = |one: &RpcEndpointResult| one.failed.get(&ErrorCode::from(WRONG_PAYLOAD)).copied();
     master.mismatches = master.endpoints.iter().filter_map(wrong).sum();
     master.conclude();
-    // What buckets know nearly is known exactly here.
-    exact.sort_unstable();
-    master.figures = LatencyFigures::of_sorted(&exact);
-    for result in &mut master.endpoints {
-        result.median_ns = medians.get(&result.endpoint).copied();
-    }
+    master.set_exact_figures(&one.samples);
     master
 }
 

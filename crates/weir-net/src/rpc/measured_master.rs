@@ -93,7 +93,9 @@ impl MasterParts<'_> {
         master.client_bound = master.busy.is_some_and(|share| share > BOUND);
         master.conclude();
         if self.work.samples {
-            master.samples = self.samples();
+            let samples = self.samples();
+            master.set_exact_figures(&samples);
+            master.samples = samples;
         }
         master
     }
