@@ -203,9 +203,8 @@ fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
             "latency",
         ];
         let ends = master["endpoints"].as_array().unwrap().iter();
-        let ends = ends.filter(|one| {
-            one["succeeded"] != 0 || one["failed"] != Value::Object(Default::default())
-        });
+        let ends =
+            ends.filter(|one| one["succeeded"] != 0 || one["failed"] != serde_json::json!({}));
         let of_each = ["endpoint", "succeeded", "failed", "median_ns", "latency"];
         let ends = ends.map(|one| of_each.map(|field| one[field].clone()));
         (
@@ -266,6 +265,27 @@ fn samples_of_masters_on_servers_are_theirs() {
         assert_eq!(again["endpoints"][1]["succeeded"], 25);
     }
     assert_eq!(stage.read("s").matches("# tuple ").count(), 4);
+    // What they did at the same time was measured by none of them alone.
+    let text = stage.say(&split("selftest --replay s")).code(0);
+    let text = text.out("Aggregate of 2 masters\n\t+ Samples do not say when");
+    assert!(!text.out.contains("At work at the same time"), "{text}");
+}
+
+#[test]
+fn a_matrix_of_samples_is_that_of_the_run() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--ranks 0-1");
+    let words = "-e 0-1:0 -m 0-1:0 -s '(0 0) (i64 0)' -i 4 -r 25 --matrix --samples s";
+    let measured = self_test(&stage, words).code(0);
+    let again = stage.say(&split("selftest --replay s")).code(0);
+    let matrices = |said: &Said| -> Vec<String> {
+        let lines = said.out.lines().filter(|line| line.starts_with("+ "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(matrices(&measured), matrices(&again));
+    // A title, endpoints and two masters, twice for each pair of sizes.
+    assert!(matrices(&again).len() >= 16, "{again}");
+    assert!(!again.out.contains("Aggregate"), "{again}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod rate_search;
 mod rate_table;
 mod rows;
 mod sampled_result;
+mod sampled_turns;
 pub mod samples;
 mod sizes;
 mod surroundings;

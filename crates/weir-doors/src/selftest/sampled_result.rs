@@ -65,6 +65,7 @@ fn work(first: &SampledMaster, tuple: &[SampledMaster]) -> RpcWorkload {
         endpoints: endpoints.into_iter().map(EndpointSet::one).collect(),
         // Of one alone they do not say whether it was another than the command.
         masters: masters.filter(|_| tuple.len() > 1).collect(),
+        matrix: tuple.iter().any(|one| !one.turns.is_empty()),
         ..RpcWorkload::default()
     };
     work.load.depth.queue_depth = QueueDepth(first.in_flight);
@@ -99,7 +100,10 @@ fn job_result(job: &Job, tuple: &[SampledMaster]) -> JobResult {
     let bytes = tuple.first().map_or(0, |one| {
         u64::from(one.pair.request.bytes) + u64::from(one.pair.reply.bytes)
     });
-    let masters: Vec<RpcMaster> = tuple.iter().map(of_master).collect();
+    let masters: Vec<RpcMaster> = tuple
+        .iter()
+        .map(|one| of_master(one, tuple.len() == 1))
+        .collect();
     let workers = (0..)
         .zip(&masters)
         .map(|(number, master)| worker(number, master, bytes));
@@ -153,7 +157,8 @@ fn worker(number: u32, master: &RpcMaster, bytes: u64) -> WorkerResult {
     }
 }
 
-fn of_master(one: &SampledMaster) -> RpcMaster {
+/// Of the only master, or one of several: when each of those was at work no sample says.
+fn of_master(one: &SampledMaster, is_alone: bool) -> RpcMaster {
     let mut endpoints: BTreeMap<RpcEndpoint, RpcEndpointResult> = BTreeMap::new();
     let mut master = RpcMaster::new(one.master, "");
     master.duration_ns = one.duration_ns;
@@ -161,8 +166,7 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
         master.failure = Some(Failure::new("master", why.clone()));
         return master;
     }
-    // Masters begin at the same time.
-    master.span = Some(Span {
+    master.span = is_alone.then_some(Span {
         start_ns: Nanos::ZERO,
         end_ns: one.duration_ns,
     });
@@ -173,7 +177,10 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
             endpoint,
             code,
         } = *sample;
-        let empty = || RpcEndpointResult::new(endpoint);
+        let empty = || RpcEndpointResult {
+            turn_ns: one.turns.get(&endpoint).copied(),
+            ..RpcEndpointResult::new(endpoint)
+        };
         let result = endpoints.entry(endpoint).or_insert_with(empty);
         if code == 0 {
             result.succeeded += 1;
@@ -218,6 +225,7 @@ mod tests {
             samples: Vec::new(),
             unsent: 1,
             failure: None,
+            turns: BTreeMap::new(),
         };
         let all = [of(1, 0), of(1, 1), of(1, 0), of(2, 0), of(2, 1)];
         let sizes: Vec<usize> = tuples(&all).map(<[_]>::len).collect();

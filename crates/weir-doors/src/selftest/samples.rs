@@ -3,11 +3,14 @@
 //! In: the text of a samples file, or what a run kept of its RPCs. Out: the samples, or the text. Spec: RPC
 //! self-test, 8.2. Not here: files, the result that samples make (`sampled_result`).
 
+use std::collections::BTreeMap;
+
 use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
 use weir_units::Nanos;
 
 use super::output::work_of;
 pub use super::sampled_result::result;
+use super::sampled_turns::{TURNS, turns, turns_of, turns_text};
 use super::sizes::{MessagePair, reply_word, request_word};
 use super::values::whole;
 
@@ -50,6 +53,8 @@ pub struct SampledMaster {
     pub unsent: u64,
     /// Why it has measured nothing, on one line.
     pub failure: Option<String>,
+    /// How long each endpoint was called alone; empty unless each had a turn of its own.
+    pub turns: BTreeMap<RpcEndpoint, Nanos>,
 }
 
 impl SampledMaster {
@@ -78,6 +83,7 @@ pub fn kept(result: &RunResult, exit_code: u8) -> SampledRun {
             samples: master.samples.clone(),
             unsent: master.not_sent,
             failure: master.failure.as_ref().map(|why| one_line(&why.message)),
+            turns: turns_of(master),
         });
         masters.extend(all.filter(|one| one.failure.is_some() || one.requested() > 0));
     }
@@ -91,14 +97,15 @@ pub fn print(run: &SampledRun) -> String {
         let (request, reply) = (one.pair.request, one.pair.reply);
         push!(
             out,
-            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}\n",
+            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}{}\n",
             request.bytes,
             request_word(request.kind),
             reply.bytes,
             reply_word(reply.kind),
             one.in_flight,
             one.master,
-            one.duration_ns.0
+            one.duration_ns.0,
+            turns_text(&one.turns)
         );
         if let Some(why) = &one.failure {
             push!(out, "{FAILED}{why}\n");
@@ -207,11 +214,16 @@ fn check_rows(master: Option<&SampledMaster>, line: usize) -> Result<(), String>
 }
 
 fn tuple_line(text: &str) -> Result<SampledMaster, String> {
-    let field = |name: &str| {
+    let some = |name: &str| {
         let words = text.split_whitespace();
         let mut values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-        values.next().ok_or_else(|| format!("it has no {name}="))
+        values.next()
     };
+    let field = |name: &str| some(name).ok_or_else(|| format!("it has no {name}="));
+    let turns = some(TURNS).map(|text| {
+        let why = || format!("{TURNS}={text}: it takes RANK:TAG/NANOSECONDS, several with commas");
+        turns(text).ok_or_else(why)
+    });
     let number =
         |name: &str, range| whole(field(name)?, range).map_err(|why| format!("{name}: {why}"));
     let master = field("master")?;
@@ -228,6 +240,7 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         samples: Vec::new(),
         unsent: 0,
         failure: None,
+        turns: turns.transpose()?.unwrap_or_default(),
     })
 }
 
@@ -247,7 +260,8 @@ fn payload(name: &str, text: &str) -> Result<RpcPayload, String> {
     found.ok_or_else(|| format!("{name}={text}: it takes BYTES:KIND, as 2000:IOV"))
 }
 
-fn endpoint(text: &str) -> Option<RpcEndpoint> {
+/// `0:2`.
+pub(super) fn endpoint(text: &str) -> Option<RpcEndpoint> {
     let (rank, tag) = text.split_once(':')?;
     Some(RpcEndpoint {
         rank: rank.parse().ok()?,
@@ -386,6 +400,10 @@ pub(crate) mod tests {
                 "duration_ns: it takes",
             ),
             (
+                vec![HEAD, &tuple.replace("=9", "=9 turns_ns=0:0/x")],
+                "turns_ns=0:0/x: it takes RANK:TAG/NANOSECONDS",
+            ),
+            (
                 vec![HEAD, &tuple.replace("inflight=1", "inflight=0")],
                 "line 2: inflight: it takes a whole number from 1",
             ),
@@ -435,6 +453,10 @@ pub(crate) mod tests {
                     master: RpcEndpoint { rank, tag: 0 },
                     duration_ns: Nanos(ns),
                     unsent: unsent.max(u64::from(samples.is_empty())),
+                    turns: samples
+                        .iter()
+                        .map(|one| (one.endpoint, Nanos(ns)))
+                        .collect(),
                     samples,
                     failure: None,
                 }
