@@ -259,6 +259,10 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
             "--net-test: this build does not have that form",
         ),
         (&["--replay", "none"], "--replay none: "),
+        (
+            &["--loopback", "--matrix", "--repeat", "2"],
+            "--repeat 2: the report is that of several runs; leave out --matrix",
+        ),
         (&["--target", "shm://"], "it needs the socket of a server"),
         (
             &["--target", "tcp://127.0.0.1:0"],

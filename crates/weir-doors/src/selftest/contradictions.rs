@@ -67,6 +67,7 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
         "repeat",
         &[
             "find-max",
+            "matrix",
             "samples",
             "dry-run",
             "show-plan",
