@@ -82,7 +82,7 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
             match run.mode {
                 SelfTestMode::Run if run.options.goal.is_some() => search(&run, is_cart),
                 SelfTestMode::Run => measure(&run, is_cart),
-                SelfTestMode::DryRun => Ok(printed(&blocks::head(&run.plan, &run.options))),
+                SelfTestMode::DryRun => dry_run(&run),
                 SelfTestMode::ShowPlan => {
                     let text = run.plan.to_json().map_err(Refusal::usage)?;
                     Ok(printed(&format!("{}\n", text.trim_end())))
@@ -90,6 +90,16 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
             }
         }
     }
+}
+
+/// What would be done, unless a run would be refused. What ranks there are nobody can say without a table.
+fn dry_run(run: &SelfTestRun) -> Outcome {
+    check_samples(run)?;
+    if run.finds_group {
+        let shown = ShownText::new(run, 0);
+        session::check(&run.plan, &BlockObserver::new(run, &run.plan, &shown))?;
+    }
+    Ok(printed(&blocks::head(&run.plan, &run.options)))
 }
 
 /// Whether this process was called by another name than weir's: by that of the older program.
