@@ -41,13 +41,13 @@ fuzz_target!(|data: &[u8]| {
     if let Err(refusal) = rpc::read(&words, environment.variable) {
         refused(&refusal);
     }
-    let Ok(masters) = samples::read(stored) else {
+    let Ok(sampled) = samples::read(stored) else {
         return;
     };
-    let result = samples::result(&masters);
+    let result = samples::result(&sampled.masters);
     let stored = result.to_json().expect("a result has a form");
     assert_eq!(RunResult::from_json(&stored).expect("it reads back"), result);
-    assert_eq!(samples::read(&samples::print(&masters)).as_ref(), Ok(&masters));
+    assert_eq!(samples::read(&samples::print(&sampled)).as_ref(), Ok(&sampled));
     let mut options = read_options(&[]).expect("no words are good");
     for format in [
         SelfTestFormat::Text,

@@ -57,6 +57,67 @@ fn each_card_stands_below_its_node() {
 }
 
 #[test]
+fn files_that_no_kernel_has_written_are_passed_over() {
+    let stage = Stage::new();
+    two_nodes(&stage);
+    let at = |path: &str| stage.path(&format!("copy/sys/{path}"));
+    let noise: Vec<u8> = (0..3_000_000_u32)
+        .map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3])
+        .collect();
+    let disk = "devices/pci0000:00/0000:0eth0:00.0/block/sda";
+    fs::create_dir_all(at(&format!("{disk}/queue"))).unwrap();
+    fs::create_dir_all(at(&format!("{disk}/device"))).unwrap();
+    for (file, text) in [
+        ("dev", b"8:0" as &[u8]),
+        ("size", b"4096"),
+        ("device/model", &noise),
+        ("queue/scheduler", b""),
+        ("queue/zoned", b"\x1b[2J"),
+    ] {
+        fs::write(at(&format!("{disk}/{file}")), text).unwrap();
+    }
+    for place in ["block/sda", "class/block/sda", "dev/block/8:0"] {
+        let up = "../".repeat(place.matches('/').count());
+        fs::create_dir_all(std::path::Path::new(&at(place)).parent().unwrap()).unwrap();
+        symlink(format!("{up}{disk}"), at(place)).unwrap();
+    }
+    let card = "devices/pci0000:00/0000:0eth0:00.0/net/eth0";
+    fs::write(at(&format!("{card}/speed")), &noise).unwrap();
+    fs::write(at(&format!("{card}/mtu")), "99999999999999999999").unwrap();
+    fs::write(at("devices/system/node/node1/distance"), &noise).unwrap();
+    let pipe = std::ffi::CString::new(at(&format!("{card}/duplex"))).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &*pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    // It takes no room, and is longer than any memory.
+    let endless = fs::File::create(at("devices/system/node/node0/meminfo")).unwrap();
+    endless.set_len(1 << 42).unwrap();
+    let many = "0-65535,".repeat(100_000);
+    fs::create_dir_all(at("devices/system/cpu/cpu0/topology")).unwrap();
+    let siblings = at("devices/system/cpu/cpu0/topology/thread_siblings_list");
+    fs::write(siblings, many).unwrap();
+    for words in [
+        &["topo", "--root", "copy"] as &[&str],
+        &["topo", "--root", "copy", "--format", "json"],
+    ] {
+        let said = stage.say(words).code(0).calm();
+        assert!(
+            said.out.len() < 10_000 && said.out.contains("sda"),
+            "{said}"
+        );
+        assert!(
+            !said.out.contains('\u{1b}') && !said.out.contains('\u{fffd}'),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn json_has_the_same_with_numbers() {
     let stage = Stage::new();
     two_nodes(&stage);

@@ -33,8 +33,8 @@ fn samples_that_were_never_sent_are_one_line() {
         unsent.len() == 1 && unsent[0].starts_with(",,,unsent:"),
         "{unsent:?}"
     );
-    assert!(samples.ends_with(&format!("{}\n", unsent[0])));
-    let again = selftest(stage, &["--replay", "s", "--output", "json"]).code(1);
+    assert!(samples.ends_with(&format!("{}\n# exit=130\n", unsent[0])));
+    let again = selftest(stage, &["--replay", "s", "--output", "json"]).code(130);
     let master = masters(&again)[0][0].clone();
     assert_eq!(master["requested"], 900_000_000, "{master}");
     let text = format!(",,,unsent:{}", master["not_sent"]);

@@ -172,15 +172,8 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
     let _server = Server::start(&stage, S1);
     let words = "-e 0:0-1 -s i64 -i 4 -r 100 --samples s --output json";
     let measured = self_test(&stage, words).code(0);
-    let again = stage
-        .say(&split("selftest --replay s --output json"))
-        .code(0);
-    let (measured, again) = (&masters(&measured)[0][0], &masters(&again)[0][0]);
-    for field in ["succeeded", "not_sent", "duration_ns", "endpoint"] {
-        assert_eq!(measured[field], again[field], "{field}");
-    }
-    for master in [measured, again] {
-        assert_eq!(master["endpoints"][1]["succeeded"], 100);
+    for masters in counted_alike(&stage, &measured) {
+        assert_eq!(masters[0][0]["endpoints"][1]["succeeded"], 100);
     }
     let samples = stage.read("s");
     let first = samples.lines().nth(3).unwrap();
@@ -192,24 +185,107 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
         .out("RPC Failures: 0\n");
 }
 
+/// That a report of samples has the counts and latencies of the run, and its end; the masters of each.
+fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
+    let again = stage.say(&split("selftest --replay s --output json"));
+    assert_eq!(again.code, measured.code, "{again}");
+    let both = [masters(measured), masters(&again)];
+    let counts = |master: &Value| {
+        let fields = [
+            "endpoint",
+            "requested",
+            "succeeded",
+            "failed",
+            "not_sent",
+            "mismatches",
+            "duration_ns",
+            "figures",
+            "latency",
+        ];
+        let ends = master["endpoints"].as_array().unwrap().iter();
+        let ends =
+            ends.filter(|one| one["succeeded"] != 0 || one["failed"] != serde_json::json!({}));
+        let of_each = ["endpoint", "succeeded", "failed", "median_ns", "latency"];
+        let ends = ends.map(|one| of_each.map(|field| one[field].clone()));
+        (
+            fields.map(|field| master[field].clone()),
+            ends.collect::<Vec<_>>(),
+        )
+    };
+    let all = |masters: &[Vec<Value>]| masters.iter().flatten().map(counts).collect::<Vec<_>>();
+    assert_eq!(all(&both[0]), all(&both[1]));
+    both
+}
+
+#[test]
+fn rpcs_that_failed_in_the_warm_up_are_among_the_samples() {
+    let stage = Stage::new();
+    // Nobody waits long enough for rank 1, so that the first RPC to it fails: in the warm-up.
+    let serve = ["--rank 0", "--rank 1 --service-time const:2000000"];
+    let _servers = serve.map(|words| Server::start(&stage, words));
+    let words = "-e 0-1:0 -s '(0 0) (i64 0)' -i 2 -r 2 --timeout 1 --samples s --output json";
+    let measured = self_test(&stage, words).code(1);
+    let [measured, _] = counted_alike(&stage, &measured);
+    let failed: Vec<u64> = measured
+        .iter()
+        .map(|one| number(&one[0]["failed"]))
+        .collect();
+    assert!(failed.iter().all(|count| *count > 0), "{failed:?}");
+    let rows = stage
+        .read("s")
+        .lines()
+        .filter(|line| line.ends_with(",-1011"))
+        .count();
+    assert_eq!(rows as u64, failed.iter().sum::<u64>());
+}
+
+#[test]
+fn a_report_of_samples_ends_as_the_run_that_stored_them() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--rank 0 --allow-master no");
+    let words = "-e 0:0 -m 0:0 -s 0 -r 10 --samples s --output json";
+    counted_alike(&stage, &self_test(&stage, words).code(3));
+    let words = split("selftest --replay s");
+    stage
+        .say(&words)
+        .code(3)
+        .out("Master Endpoint 0:0 FAILED: ")
+        .out("-1001");
+}
+
 #[test]
 fn samples_of_masters_on_servers_are_theirs() {
     let stage = Stage::new();
     let _server = Server::start(&stage, "--ranks 0-1");
     let words = "-e 0-1:0 -m 0-1:0 -s '(0 0) (i64 0)' -i 4 -r 25 --samples s --output json";
     let measured = self_test(&stage, words).code(0);
-    let again = stage
-        .say(&split("selftest --replay s --output json"))
-        .code(0);
-    let (measured, again) = (masters(&measured), masters(&again));
+    let [measured, again] = counted_alike(&stage, &measured);
     assert_eq!((measured.len(), again.len()), (2, 2));
-    for (measured, again) in measured.iter().flatten().zip(again.iter().flatten()) {
-        for field in ["endpoint", "succeeded", "duration_ns"] {
-            assert_eq!(measured[field], again[field], "{field}");
-        }
+    for again in again.iter().flatten() {
         assert_eq!(again["endpoints"][1]["succeeded"], 25);
     }
     assert_eq!(stage.read("s").matches("# tuple ").count(), 4);
+    // What they did at the same time was measured by none of them alone.
+    let text = stage.say(&split("selftest --replay s")).code(0);
+    let text = text.out("Aggregate of 2 masters\n\t+ Samples do not say when");
+    assert!(!text.out.contains("At work at the same time"), "{text}");
+}
+
+#[test]
+fn a_matrix_of_samples_is_that_of_the_run() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--ranks 0-1");
+    let words = "-e 0-1:0 -m 0-1:0 -s '(0 0) (i64 0)' -i 4 -r 25 --matrix --samples s";
+    let measured = self_test(&stage, words).code(0);
+    let again = stage.say(&split("selftest --replay s")).code(0);
+    let matrices = |said: &Said| -> Vec<String> {
+        let lines = said.out.lines().filter(|line| line.starts_with("+ "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(matrices(&measured), matrices(&again));
+    // A title, endpoints and two masters, twice for each pair of sizes.
+    assert!(matrices(&again).len() >= 16, "{again}");
+    assert!(!again.out.contains("Aggregate"), "{again}");
 }
 
 #[test]

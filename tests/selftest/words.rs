@@ -113,6 +113,31 @@ fn a_run_that_is_refused_prints_nothing_but_why_and_that_once() {
 }
 
 #[test]
+fn what_a_run_would_refuse_is_refused_where_it_is_only_printed() {
+    let stage = &Stage::new();
+    let _server = Server::start(stage, "--rank 0 --tags 2");
+    for (words, code, says) in [
+        ("-u --path . -e 7:0", 3, "no rank 7"),
+        ("-u --path . -e 0:5", 3, "no tag 5"),
+        ("-u --path . -e 0:0 -m 7:0", 3, "no rank 7"),
+        ("--loopback -e 0:9", 3, "no tag 9"),
+        (
+            "--loopback -e 0:0 --samples none/s",
+            2,
+            "--samples: none/s cannot be written",
+        ),
+    ] {
+        let words = format!("{words} -s 0 -r 10 --dry-run");
+        let refused = selftest(stage, &split(&words)).code(code).err(says);
+        assert_eq!(refused.out, "", "{words}");
+    }
+    for good in ["-e 0:1", "-g nobody -e 7:0"] {
+        let words = format!("-u --path . {good} -s 0 -r 10 --dry-run");
+        selftest(stage, &split(&words)).code(0);
+    }
+}
+
+#[test]
 fn servers_that_nobody_reaches_are_told_once_for_all_sizes() {
     let stage = &Stage::new();
     // Nobody listens at this port, which only the system's administrator could.

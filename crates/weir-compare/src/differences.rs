@@ -10,13 +10,14 @@ use crate::comparison::Difference;
 
 /// Parts of a job that say nothing about what is measured: names, words, seeds, what is recorded
 /// beside, what several runs change between them.
-const ASIDE: [&str; 8] = [
+const ASIDE: [&str; 9] = [
     "name",
     "description",
     "words",
     "extensions",
     "report",
     "workload.access.seed",
+    "workload.seed",
     "workload.targets",
     "workload.load.recording",
 ];
@@ -186,7 +187,7 @@ fn is_below(path: &str, top: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use weir_schema::sample::{self, JobSample};
-    use weir_schema::{Kind, RunResult};
+    use weir_schema::{Kind, RpcWorkload, RunResult};
 
     use super::*;
 
@@ -205,6 +206,11 @@ mod tests {
                 work.targets.open.drop_cache = !work.targets.open.drop_cache;
             });
         assert_eq!(names(&a, &b), []);
+        let of_rpcs = |seed| {
+            let work = RpcWorkload::default();
+            Job::of_rpcs("rpcs", RpcWorkload { seed, ..work })
+        };
+        assert_eq!(names(&of_rpcs(1), &of_rpcs(2)), []);
         let direct = a.clone().blocks(|work| work.targets.open.direct = true);
         assert_eq!(
             names(&a, &direct),

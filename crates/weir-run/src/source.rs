@@ -1,5 +1,7 @@
 //! The source of operations: what the loop asks for the next one.
 
+use weir_sys::clock::Tick;
+
 use crate::engine::Operation;
 
 /// Gives operations until the work is over.
@@ -30,6 +32,11 @@ pub trait Source {
     /// An operation has come back, whole or as a failure; its buffer is still its own.
     #[inline]
     fn completed(&mut self, _slot: u32, _op: &Self::Op, _whole: bool) {}
+
+    /// The same in loops of engines that queue, with the time that is recorded of it: when it began, how long
+    /// it took, and its result. Nothing of it where operations are not looked at.
+    #[inline]
+    fn timed(&mut self, _op: &Self::Op, _started: Tick, _lat_ns: u64, _result: i64) {}
 
     /// After `next` gave nothing: there will be more once operations in flight are back.
     #[inline]

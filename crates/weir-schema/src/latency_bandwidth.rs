@@ -131,7 +131,7 @@ pub struct LatencyBandwidthResult {
 pub struct MessageTestResult {
     /// Of one message.
     pub bytes: Bytes,
-    /// Pairs are of rank 0, of every so manieth rank after it.
+    /// Pairs are of rank 0, and of one rank in so many after it.
     pub stride: Option<u32>,
     /// In the order in which they were measured.
     pub pairs: Vec<PairResult>,

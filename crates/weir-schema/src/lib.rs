@@ -46,6 +46,7 @@ mod rpc;
 mod rpc_endpoints;
 mod rpc_error;
 mod rpc_result;
+mod rpc_samples;
 mod rpc_together;
 mod runs;
 #[cfg(any(test, feature = "sample"))]
@@ -133,8 +134,9 @@ pub use rpc_endpoints::{
 pub use rpc_error::{UNKNOWN_RPC_ERROR, rpc_error_code, rpc_error_name};
 pub use rpc_result::{
     LatencyFigures, RPC_HISTOGRAM_BITS, RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster,
-    RpcOutcome, RpcSample, RpcServerUse, RpcTrouble, rpc_histogram, value_at,
+    RpcOutcome, RpcServerUse, RpcTrouble, rpc_histogram, value_at,
 };
+pub use rpc_samples::RpcSample;
 pub use rpc_together::{RpcProgress, RpcTogether};
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{

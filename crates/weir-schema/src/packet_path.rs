@@ -85,7 +85,7 @@ pub struct PacketPathWorkload {
     pub pass_interval_ns: Nanos,
     /// What a thread does that finds nothing to do.
     pub idle: IdlePolicy,
-    /// Every so manieth pass over the stages is timed; 0: none.
+    /// One pass over the stages in so many is timed; 0: none.
     pub timed_pass: u32,
     /// Packets of clients that are dropped on purpose, of a million.
     pub dropped_per_million: u32,

@@ -14,6 +14,7 @@ use crate::error_code::ErrorCode;
 use crate::outcome::LoopOutcome;
 use crate::result::{CpuUse, Failure, Span};
 use crate::rpc_endpoints::RpcEndpoint;
+use crate::rpc_samples::RpcSample;
 use crate::rpc_together::RpcProgress;
 
 /// What came of RPCs.
@@ -133,17 +134,6 @@ pub struct RpcMaster {
     /// result has them.
     #[serde(skip)]
     pub samples: Vec<RpcSample>,
-}
-
-/// One RPC that was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RpcSample {
-    /// How long it took.
-    pub latency_ns: Nanos,
-    /// Where to.
-    pub endpoint: RpcEndpoint,
-    /// 0, or the negative number of what went wrong.
-    pub code: i32,
 }
 
 /// What one endpoint did for one master.

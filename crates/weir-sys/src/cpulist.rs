@@ -78,6 +78,9 @@ impl FromStr for CpuList {
                 return Err(fail(format!("the range {first}-{last} runs backwards")));
             }
             numbers.extend(first..=last);
+            if numbers.len() > LIMIT as usize {
+                return Err(fail(format!("it has more than {LIMIT} numbers")));
+            }
         }
         Ok(numbers.into_iter().collect())
     }

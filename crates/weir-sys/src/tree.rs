@@ -14,6 +14,17 @@ pub struct Tree {
     at: PathBuf,
 }
 
+/// The kernel writes megabytes where it lists the interrupts of many CPUs, and nothing longer.
+const LONGEST_TEXT: u64 = 16 << 20;
+/// An attribute is at most a page.
+const LONGEST_WORD: usize = 4096;
+
+/// A file; a pipe, which may be in a copy, would wait for ever.
+fn open(path: &Path) -> Option<fs::File> {
+    let is_file = fs::metadata(path).is_ok_and(|facts| facts.is_file());
+    is_file.then(|| fs::File::open(path).ok())?
+}
+
 impl Tree {
     /// The machine's own tree.
     pub fn real() -> Self {
@@ -31,15 +42,21 @@ impl Tree {
         self.at.join(entry.strip_prefix("/").unwrap_or(entry))
     }
 
-    /// The text of a file without surrounding white space.
+    /// The text of a file without surrounding white space; nothing where it is too long for one that the
+    /// kernel writes.
     pub fn text(&self, entry: impl AsRef<Path>) -> Option<String> {
-        let bytes = fs::read(self.path(entry)).ok()?;
+        let file = open(&self.path(entry))?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST_TEXT + 1).read_to_end(&mut bytes).ok()?;
+        if bytes.len() as u64 > LONGEST_TEXT {
+            return None;
+        }
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
     /// The beginning of a file, for files of which the kernel makes up more than is asked here.
     pub fn head(&self, entry: impl AsRef<Path>, limit: u64) -> Option<String> {
-        let file = fs::File::open(self.path(entry)).ok()?;
+        let file = open(&self.path(entry))?;
         let mut bytes = Vec::new();
         file.take(limit).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
@@ -51,9 +68,16 @@ impl Tree {
         self.head("proc/cpuinfo", 8_192).unwrap_or_default()
     }
 
-    /// The text of a file, unless it is empty.
+    /// The text of a file, unless it is empty, or nothing that an attribute of the kernel can be: in a copy of
+    /// another machine there may be anything.
     pub fn word(&self, entry: impl AsRef<Path>) -> Option<String> {
-        self.text(entry).filter(|text| !text.is_empty())
+        let is_odd = |c: char| {
+            c == char::REPLACEMENT_CHARACTER || (c.is_control() && !c.is_ascii_whitespace())
+        };
+        let is_word = |text: &String| {
+            !text.is_empty() && text.len() <= LONGEST_WORD && !text.contains(is_odd)
+        };
+        self.text(entry).filter(is_word)
     }
 
     /// The file's only word as a number (or anything else that parses).

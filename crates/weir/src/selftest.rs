@@ -82,7 +82,7 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
             match run.mode {
                 SelfTestMode::Run if run.options.goal.is_some() => search(&run, is_cart),
                 SelfTestMode::Run => measure(&run, is_cart),
-                SelfTestMode::DryRun => Ok(printed(&blocks::head(&run.plan, &run.options))),
+                SelfTestMode::DryRun => dry_run(&run),
                 SelfTestMode::ShowPlan => {
                     let text = run.plan.to_json().map_err(Refusal::usage)?;
                     Ok(printed(&format!("{}\n", text.trim_end())))
@@ -90,6 +90,16 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
             }
         }
     }
+}
+
+/// What would be done, unless a run would be refused. What ranks there are nobody can say without a table.
+fn dry_run(run: &SelfTestRun) -> Outcome {
+    check_samples(run)?;
+    if run.finds_group {
+        let shown = ShownText::new(run, 0);
+        session::check(&run.plan, &BlockObserver::new(run, &run.plan, &shown))?;
+    }
+    Ok(printed(&blocks::head(&run.plan, &run.options)))
 }
 
 /// Whether this process was called by another name than weir's: by that of the older program.
@@ -119,8 +129,10 @@ fn members(work: &RpcWorkload) -> Result<Vec<RankTags>, String> {
 fn replay(file: &str, options: &SelfTestOptions, is_cart: bool) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("--replay {file}: {why}"));
     let text = samples_text(file).map_err(refuse)?;
-    let result = samples::result(&samples::read(&text).map_err(refuse)?);
-    let code = printed(&text_of(&result, options)).max(exit_code(&result, options));
+    let sampled = samples::read(&text).map_err(refuse)?;
+    let result = samples::result(&sampled.masters);
+    let code = exit_code(&result, options).max(sampled.exit_code);
+    let code = printed(&text_of(&result, options)).max(code);
     Ok(in_style_of(code, Some(&result), is_cart))
 }
 
@@ -213,7 +225,8 @@ fn store_samples(run: &SelfTestRun, result: &RunResult) -> u8 {
     let Some(file) = &run.samples else {
         return 0;
     };
-    let written = output::write_file(file, samples::print(&samples::kept(result)));
+    let kept = samples::kept(result, exit_code(result, &run.options));
+    let written = output::write_file(file, samples::print(&kept));
     written.map_or_else(
         |why| {
             output::error(&of_samples(&why));

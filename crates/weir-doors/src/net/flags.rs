@@ -41,7 +41,7 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Measure the pairs of all ranks, and print a table of them",
     )
-    .long("Without it every so manieth rank is in pairs where all would take too long."),
+    .long("Without it one rank in so many is in pairs where all would take too long."),
     Flag::with_value("seed", "N", MEASURE, "Of the random orders of the rings").default("1"),
     Flag::with_value(
         "min-time",

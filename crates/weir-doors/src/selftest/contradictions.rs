@@ -72,6 +72,7 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
         "repeat",
         &[
             "find-max",
+            "matrix",
             "samples",
             "dry-run",
             "show-plan",

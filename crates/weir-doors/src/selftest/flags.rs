@@ -249,7 +249,8 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("strict-rate", OUTPUT, "Exit with 1 where --rate is not kept").needs(
         crate::given::FlagNeed::new("with `--rate`", |given| given.has("rate")),
     ),
-    Flag::switch("progress", OUTPUT, "A line on standard error while it runs"),
+    Flag::switch("progress", OUTPUT, "A line on standard error while it runs")
+        .long("On a terminal it is there anyway; without the option nothing is printed elsewhere."),
     Flag::switch("dry-run", OUTPUT, "Print what would be done, reach nobody"),
     Flag::switch("show-plan", OUTPUT, "Print the plan as JSON and run nothing"),
     store_result(OUTPUT),

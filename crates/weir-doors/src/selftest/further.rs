@@ -332,6 +332,12 @@ pub(super) fn together(
             "Aggregate of {good} of {all} masters: {failed} failed\n"
         ),
     }
+    if done.masters.iter().all(|one| one.span.is_none()) {
+        out.push_str(
+            "\t+ Samples do not say when each was at work, and so not what they did together\n\n",
+        );
+        return;
+    }
     let Some(together) = done.together() else {
         out.push_str("\t+ They were never all at work at the same time\n\n");
         return;

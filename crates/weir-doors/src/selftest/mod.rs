@@ -20,6 +20,7 @@ mod rate_search;
 mod rate_table;
 mod rows;
 mod sampled_result;
+mod sampled_turns;
 pub mod samples;
 mod sizes;
 mod surroundings;
@@ -131,6 +132,8 @@ pub struct SelfTestRun {
     pub samples: Option<String>,
     /// When no RPC has ended for so long, that is said.
     pub stall: Nanos,
+    /// The table of its group is there, or it needs none.
+    pub finds_group: bool,
 }
 
 /// What is done with a plan.
@@ -240,8 +243,10 @@ pub fn read(words: &[String], environment: &SelfTestEnvironment<'_>) -> Result<A
     let command = ["weir", "selftest"].map(str::to_owned);
     let command = command.into_iter().chain(words.iter().cloned()).collect();
     let made = plan::of(given, command, environment)?;
+    let has_table = refuse_absent_table(given, &made.plan, environment);
+    let finds_group = has_table.is_ok();
     if mode == SelfTestMode::Run {
-        refuse_absent_table(given, &made.plan, environment)?;
+        has_table?;
     }
     let mut notes = taken.notes;
     notes.extend(made.notes);
@@ -257,6 +262,7 @@ pub fn read(words: &[String], environment: &SelfTestEnvironment<'_>) -> Result<A
         history,
         samples: given.text("samples").map(str::to_owned),
         stall: plan::value(given, "stall-timeout", seconds)?.unwrap_or_default(),
+        finds_group,
     })))
 }
 

@@ -6,14 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_schema::{
-    EndpointSet, ErrorCode, Group, GroupResult, Job, JobResult, KindResult, LatencyFigures,
-    LoopOutcome, Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcOutcome,
-    RpcSample, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State, WorkerResult,
+    EndpointSet, ErrorCode, Failure, Group, GroupResult, Job, JobResult, KindResult, LoopOutcome,
+    Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcOutcome, RpcSample,
+    RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State, WorkerResult,
     rpc_error_name,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
 use super::samples::SampledMaster;
+
+/// What RPCs fail with whose payload was not what was sent.
+const WRONG_PAYLOAD: &str = "DER_CSUM";
 
 /// The result that these samples make.
 pub fn result(masters: &[SampledMaster]) -> RunResult {
@@ -52,7 +55,8 @@ pub fn result(masters: &[SampledMaster]) -> RunResult {
 fn work(first: &SampledMaster, tuple: &[SampledMaster]) -> RpcWorkload {
     let samples = tuple.iter().flat_map(|master| &master.samples);
     let endpoints: BTreeSet<RpcEndpoint> = samples.map(|one| one.endpoint).collect();
-    let all = first.requested();
+    let all = tuple.iter().map(SampledMaster::requested).max();
+    let all = all.unwrap_or(0);
     let masters = tuple.iter().map(|one| EndpointSet::one(one.master));
     let mut work = RpcWorkload {
         request: first.pair.request,
@@ -61,6 +65,7 @@ fn work(first: &SampledMaster, tuple: &[SampledMaster]) -> RpcWorkload {
         endpoints: endpoints.into_iter().map(EndpointSet::one).collect(),
         // Of one alone they do not say whether it was another than the command.
         masters: masters.filter(|_| tuple.len() > 1).collect(),
+        matrix: tuple.iter().any(|one| !one.turns.is_empty()),
         ..RpcWorkload::default()
     };
     work.load.depth.queue_depth = QueueDepth(first.in_flight);
@@ -95,7 +100,10 @@ fn job_result(job: &Job, tuple: &[SampledMaster]) -> JobResult {
     let bytes = tuple.first().map_or(0, |one| {
         u64::from(one.pair.request.bytes) + u64::from(one.pair.reply.bytes)
     });
-    let masters: Vec<RpcMaster> = tuple.iter().map(of_master).collect();
+    let masters: Vec<RpcMaster> = tuple
+        .iter()
+        .map(|one| of_master(one, tuple.len() == 1))
+        .collect();
     let workers = (0..)
         .zip(&masters)
         .map(|(number, master)| worker(number, master, bytes));
@@ -149,13 +157,16 @@ fn worker(number: u32, master: &RpcMaster, bytes: u64) -> WorkerResult {
     }
 }
 
-fn of_master(one: &SampledMaster) -> RpcMaster {
-    let mut exact: Vec<u64> = Vec::new();
-    let mut endpoints: BTreeMap<RpcEndpoint, (RpcEndpointResult, Vec<u64>)> = BTreeMap::new();
+/// Of the only master, or one of several: when each of those was at work no sample says.
+fn of_master(one: &SampledMaster, is_alone: bool) -> RpcMaster {
+    let mut endpoints: BTreeMap<RpcEndpoint, RpcEndpointResult> = BTreeMap::new();
     let mut master = RpcMaster::new(one.master, "");
     master.duration_ns = one.duration_ns;
-    // Masters begin at the same time.
-    master.span = Some(Span {
+    if let Some(why) = &one.failure {
+        master.failure = Some(Failure::new("master", why.clone()));
+        return master;
+    }
+    master.span = is_alone.then_some(Span {
         start_ns: Nanos::ZERO,
         end_ns: one.duration_ns,
     });
@@ -166,32 +177,24 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
             endpoint,
             code,
         } = *sample;
-        let empty = || (RpcEndpointResult::new(endpoint), Vec::new());
-        let (result, latencies) = endpoints.entry(endpoint).or_insert_with(empty);
+        let empty = || RpcEndpointResult {
+            turn_ns: one.turns.get(&endpoint).copied(),
+            ..RpcEndpointResult::new(endpoint)
+        };
+        let result = endpoints.entry(endpoint).or_insert_with(empty);
         if code == 0 {
             result.succeeded += 1;
             result.latency.record(latency_ns.0);
             master.latency.record(latency_ns.0);
-            latencies.push(latency_ns.0);
-            exact.push(latency_ns.0);
         } else {
             *result.failed.entry(code_of(code)).or_default() += 1;
         }
     }
-    let mut medians: BTreeMap<RpcEndpoint, Nanos> = BTreeMap::new();
-    for (endpoint, (result, mut latencies)) in endpoints {
-        latencies.sort_unstable();
-        let middle = latencies.len().saturating_sub(1) / 2;
-        medians.extend(latencies.get(middle).map(|ns| (endpoint, Nanos(*ns))));
-        master.endpoints.push(result);
-    }
+    master.endpoints = endpoints.into_values().collect();
+    let wrong = |one: &RpcEndpointResult| one.failed.get(&ErrorCode::from(WRONG_PAYLOAD)).copied();
+    master.mismatches = master.endpoints.iter().filter_map(wrong).sum();
     master.conclude();
-    // What buckets know nearly is known exactly here.
-    exact.sort_unstable();
-    master.figures = LatencyFigures::of_sorted(&exact);
-    for result in &mut master.endpoints {
-        result.median_ns = medians.get(&result.endpoint).copied();
-    }
+    master.set_exact_figures(&one.samples);
     master
 }
 
@@ -221,6 +224,8 @@ mod tests {
             duration_ns: Nanos(1000),
             samples: Vec::new(),
             unsent: 1,
+            failure: None,
+            turns: BTreeMap::new(),
         };
         let all = [of(1, 0), of(1, 1), of(1, 0), of(2, 0), of(2, 1)];
         let sizes: Vec<usize> = tuples(&all).map(<[_]>::len).collect();

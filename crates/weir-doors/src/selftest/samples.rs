@@ -1,13 +1,16 @@
-//! Samples: every RPC that a run has sent as a line of text, and how many it has not.
+//! Samples: every RPC that a run has sent as a line of text, how many it has not, and how it ended.
 //!
 //! In: the text of a samples file, or what a run kept of its RPCs. Out: the samples, or the text. Spec: RPC
 //! self-test, 8.2. Not here: files, the result that samples make (`sampled_result`).
+
+use std::collections::BTreeMap;
 
 use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
 use weir_units::Nanos;
 
 use super::output::work_of;
 pub use super::sampled_result::result;
+use super::sampled_turns::{TURNS, turns, turns_of, turns_text};
 use super::sizes::{MessagePair, reply_word, request_word};
 use super::values::whole;
 
@@ -17,8 +20,21 @@ pub const HEAD: &str = "# weir-selftest-samples 1";
 const COLUMNS: &str = "latency_ns,rank,tag,code";
 /// A repetition that was never sent; behind a colon how many, where they are several.
 const UNSENT: &str = ",,,unsent";
+/// Behind it: why a master has measured nothing.
+const FAILED: &str = "# failed: ";
+/// Behind it: the exit code of the run.
+const EXIT: &str = "# exit=";
 /// Codes of the family and of the system have no larger numbers.
 const LARGEST_CODE: i32 = 4095;
+
+/// What a run has kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledRun {
+    /// Of each pair of sizes its masters.
+    pub masters: Vec<SampledMaster>,
+    /// What it ended with: samples alone do not say whether a signal ended it, or who was not there.
+    pub exit_code: u8,
+}
 
 /// The RPCs of one master with one pair of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +51,10 @@ pub struct SampledMaster {
     pub samples: Vec<RpcSample>,
     /// How many were not.
     pub unsent: u64,
+    /// Why it has measured nothing, on one line.
+    pub failure: Option<String>,
+    /// How long each endpoint was called alone; empty unless each had a turn of its own.
+    pub turns: BTreeMap<RpcEndpoint, Nanos>,
 }
 
 impl SampledMaster {
@@ -44,17 +64,15 @@ impl SampledMaster {
     }
 }
 
-/// The samples that a run has kept, of masters that have some.
-pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
-    let mut all = Vec::new();
+/// The samples that a run with this exit code has kept, of masters that have some or have failed.
+pub fn kept(result: &RunResult, exit_code: u8) -> SampledRun {
+    let mut masters = Vec::new();
     for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
         let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
             continue;
         };
-        let good = outcome.masters.iter();
-        let good =
-            good.filter(|one| one.failure.is_none() && one.samples.len() as u64 + one.not_sent > 0);
-        all.extend(good.map(|master| SampledMaster {
+        let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = outcome.masters.iter().map(|master| SampledMaster {
             pair: MessagePair {
                 request: work.request,
                 reply: work.reply,
@@ -64,27 +82,36 @@ pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
             duration_ns: master.duration_ns,
             samples: master.samples.clone(),
             unsent: master.not_sent,
-        }));
+            failure: master.failure.as_ref().map(|why| one_line(&why.message)),
+            turns: turns_of(master),
+        });
+        masters.extend(all.filter(|one| one.failure.is_some() || one.requested() > 0));
     }
-    all
+    SampledRun { masters, exit_code }
 }
 
 /// The text of a samples file.
-pub fn print(masters: &[SampledMaster]) -> String {
+pub fn print(run: &SampledRun) -> String {
     let mut out = format!("{HEAD}\n");
-    for one in masters {
+    for one in &run.masters {
         let (request, reply) = (one.pair.request, one.pair.reply);
         push!(
             out,
-            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}\n{COLUMNS}\n",
+            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}{}\n",
             request.bytes,
             request_word(request.kind),
             reply.bytes,
             reply_word(reply.kind),
             one.in_flight,
             one.master,
-            one.duration_ns.0
+            one.duration_ns.0,
+            turns_text(&one.turns)
         );
+        if let Some(why) = &one.failure {
+            push!(out, "{FAILED}{why}\n");
+            continue;
+        }
+        push!(out, "{COLUMNS}\n");
         for sample in &one.samples {
             let RpcEndpoint { rank, tag } = sample.endpoint;
             push!(
@@ -100,6 +127,7 @@ pub fn print(masters: &[SampledMaster]) -> String {
             count => push!(out, "{UNSENT}:{count}\n"),
         }
     }
+    push!(out, "{EXIT}{}\n", run.exit_code);
     out
 }
 
@@ -112,7 +140,7 @@ pub fn no_head() -> String {
 ///
 /// # Errors
 /// Another file; a line that is none, with its number.
-pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
+pub fn read(text: &str) -> Result<SampledRun, String> {
     let mut lines = (1..).zip(text.lines());
     if lines.next().is_none_or(|(_, line)| line.trim_end() != HEAD) {
         return Err(no_head());
@@ -120,6 +148,7 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
     let mut masters: Vec<SampledMaster> = Vec::new();
     let mut last_tuple = 0;
     let mut has_columns = true;
+    let mut exit_code = 0;
     for (number, line) in lines {
         let refuse = |why: String| format!("line {number}: {why}");
         let line = line.trim_end();
@@ -127,6 +156,11 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
             check_rows(masters.last(), last_tuple)?;
             masters.push(tuple_line(tuple).map_err(refuse)?);
             (has_columns, last_tuple) = (false, number);
+        } else if let (Some(why), Some(last)) = (line.strip_prefix(FAILED), masters.last_mut()) {
+            last.failure = Some(why.to_owned());
+        } else if let Some(code) = line.strip_prefix(EXIT) {
+            let code = whole(code, (0, 255)).map_err(|why| refuse(format!("exit: {why}")))?;
+            exit_code = u8::try_from(code).unwrap_or(u8::MAX);
         } else if line.is_empty() || line.starts_with('#') {
             // A remark.
         } else if line == COLUMNS {
@@ -143,7 +177,7 @@ pub fn read(text: &str) -> Result<Vec<SampledMaster>, String> {
     }
     check_rows(masters.last(), last_tuple)?;
     check_sums(&masters)?;
-    Ok(masters)
+    Ok(SampledRun { masters, exit_code })
 }
 
 /// What is counted is added up in 64 bits.
@@ -162,12 +196,12 @@ fn fits(mut numbers: impl Iterator<Item = u64>) -> bool {
     numbers.try_fold(0_u64, u64::checked_add).is_some()
 }
 
-/// A tuple has rows, and RPCs that succeeded took some time.
+/// A tuple has rows, unless its master has failed, and RPCs that succeeded took some time.
 fn check_rows(master: Option<&SampledMaster>, line: usize) -> Result<(), String> {
     let Some(master) = master else {
         return Ok(());
     };
-    if master.requested() == 0 {
+    if master.requested() == 0 && master.failure.is_none() {
         return Err(format!("line {line}: no samples follow this tuple"));
     }
     let succeeded = |one: &RpcSample| one.code == 0;
@@ -180,11 +214,16 @@ fn check_rows(master: Option<&SampledMaster>, line: usize) -> Result<(), String>
 }
 
 fn tuple_line(text: &str) -> Result<SampledMaster, String> {
-    let field = |name: &str| {
+    let some = |name: &str| {
         let words = text.split_whitespace();
         let mut values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-        values.next().ok_or_else(|| format!("it has no {name}="))
+        values.next()
     };
+    let field = |name: &str| some(name).ok_or_else(|| format!("it has no {name}="));
+    let turns = some(TURNS).map(|text| {
+        let why = || format!("{TURNS}={text}: it takes RANK:TAG/NANOSECONDS, several with commas");
+        turns(text).ok_or_else(why)
+    });
     let number =
         |name: &str, range| whole(field(name)?, range).map_err(|why| format!("{name}: {why}"));
     let master = field("master")?;
@@ -200,6 +239,8 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         duration_ns: Nanos(number("duration_ns", (0, u64::MAX))?),
         samples: Vec::new(),
         unsent: 0,
+        failure: None,
+        turns: turns.transpose()?.unwrap_or_default(),
     })
 }
 
@@ -219,7 +260,8 @@ fn payload(name: &str, text: &str) -> Result<RpcPayload, String> {
     found.ok_or_else(|| format!("{name}={text}: it takes BYTES:KIND, as 2000:IOV"))
 }
 
-fn endpoint(text: &str) -> Option<RpcEndpoint> {
+/// `0:2`.
+pub(super) fn endpoint(text: &str) -> Option<RpcEndpoint> {
     let (rank, tag) = text.split_once(':')?;
     Some(RpcEndpoint {
         rank: rank.parse().ok()?,
@@ -358,6 +400,10 @@ pub(crate) mod tests {
                 "duration_ns: it takes",
             ),
             (
+                vec![HEAD, &tuple.replace("=9", "=9 turns_ns=0:0/x")],
+                "turns_ns=0:0/x: it takes RANK:TAG/NANOSECONDS",
+            ),
+            (
                 vec![HEAD, &tuple.replace("inflight=1", "inflight=0")],
                 "line 2: inflight: it takes a whole number from 1",
             ),
@@ -407,15 +453,30 @@ pub(crate) mod tests {
                     master: RpcEndpoint { rank, tag: 0 },
                     duration_ns: Nanos(ns),
                     unsent: unsent.max(u64::from(samples.is_empty())),
+                    turns: samples
+                        .iter()
+                        .map(|one| (one.endpoint, Nanos(ns)))
+                        .collect(),
                     samples,
+                    failure: None,
                 }
             })
     }
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_again(masters in prop::collection::vec(any_master(), 1..5)) {
-            prop_assert_eq!(read(&print(&masters)).unwrap(), masters);
+        fn what_is_printed_is_read_again(
+            masters in prop::collection::vec(any_master(), 1..5),
+            failed in any::<bool>(),
+            exit_code: u8,
+        ) {
+            let mut run = SampledRun { masters, exit_code };
+            if failed {
+                let first = &mut run.masters[0];
+                (first.samples, first.unsent) = (Vec::new(), 0);
+                first.failure = Some("1:0 runs a test already".to_owned());
+            }
+            prop_assert_eq!(read(&print(&run)).unwrap(), run);
         }
     }
 }

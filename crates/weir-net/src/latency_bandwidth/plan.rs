@@ -45,7 +45,7 @@ pub(super) fn pings(limit: Nanos, pair: Nanos) -> u64 {
     pairs.isqrt().max(FEWEST)
 }
 
-/// Every so manieth rank takes part in pairs: 1, or 3 and then primes, so that ranks of all places
+/// One rank in so many takes part in pairs: 1, or 3 and then primes, so that ranks of all places
 /// of a node are among them.
 pub(super) fn stride(ranks: u32, pings: u64) -> u32 {
     // trunc(ranks / pings + 0.9), in whole numbers.

@@ -14,7 +14,7 @@ use weir_schema::{RpcFirst, RpcSpread, RpcWorkload};
 use super::call_list::CallList;
 use super::engine::{EndSigns, RpcEngine};
 use super::first_calls::time_first_calls;
-use super::sample_log::SampledCall;
+use super::sample_log::{SampledCall, SampledSource};
 use super::spread::{EntryStates, RpcSource, SpreadPlan};
 use super::transport::{ConnectionTrouble, RpcCounters, RpcTransport, ServerUse};
 use super::warm_up::{FailedWarmUp, WarmUp};
@@ -189,15 +189,18 @@ impl Calling<'_> {
         let all = (slots, bytes);
         let states = Rc::clone(&entries);
         let mut engine = RpcEngine::new(transport, Rc::clone(&entries), all, self.signs);
-        if work.samples {
-            engine.keep_samples();
-        }
         let change = |plan: &mut LoopPlan| {
             // What an answer has released goes out together, and began with that answer.
             (plan.batch, plan.stamp_each) = (slots, false);
             plan.go_on[0] = true;
         };
-        let stop = if waits {
+        let mut samples = Vec::new();
+        let stop = if work.samples {
+            let mut source = SampledSource::new(RpcSource::new(entries, &spread));
+            let stop = calls.run(&mut engine, &mut source, slots, change);
+            samples = source.into_kept();
+            stop
+        } else if waits {
             let mut source = RpcSource::<true>::new(entries, &spread);
             calls.run(&mut engine, &mut source, slots, change)
         } else {
@@ -206,7 +209,7 @@ impl Calling<'_> {
         };
         let ended = Instant::now();
         let turns = states.turns();
-        let (samples, waited) = (engine.take_samples(), engine.waited());
+        let waited = engine.waited();
         let mut transport = engine.into_transport();
         let troubles = before_end(transport.troubles(), ended);
         let servers = used_since(&servers, transport.server_use()?);

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use weir_run::{Completed, Engine, Findings, Submit, Wait};
 
-use super::sample_log::{SampleLog, SampledCall};
 use super::spread::{EntryStates, RpcOp};
 use super::transport::{Requested, RpcTransport};
 
@@ -52,8 +51,6 @@ pub struct RpcEngine<'a, T> {
     signs: EndSigns<'a>,
     /// Since when it is to end.
     ending: Option<Instant>,
-    /// Where every call is kept.
-    samples: Option<SampleLog>,
     /// Waits that were timed, and how long they took.
     timed: (u32, Duration),
 }
@@ -78,21 +75,8 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             harvests: 0,
             signs,
             ending: None,
-            samples: None,
             timed: (0, Duration::ZERO),
         }
-    }
-
-    /// Keeps every call from now on.
-    pub fn keep_samples(&mut self) {
-        let slots = u32::try_from(self.called.len()).unwrap_or(u32::MAX);
-        self.samples = Some(SampleLog::new(slots));
-    }
-
-    /// What was kept.
-    pub fn take_samples(&mut self) -> Vec<SampledCall> {
-        let log = self.samples.take();
-        log.map_or_else(Vec::new, SampleLog::into_calls)
     }
 
     /// How long it had nothing to do but wait for answers, looking or asleep, as far as timed waits say;
@@ -122,11 +106,7 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
     fn not_sent(&mut self, slot: u32, entry: u32) -> Submit {
         self.entries.set_up(entry, false);
         if !self.transport.may_return() {
-            let result = self.transport.why_down(entry).result();
-            if let Some(log) = &mut self.samples {
-                log.end(slot, entry, result);
-            }
-            return Submit::Done(result);
+            return Submit::Done(self.transport.why_down(entry).result());
         }
         // No call is out where lost endpoints are called; a broken link shows at the next hand-over.
         let _ = self.transport.poll(Some(LOOK_NS), 0, |_, _| ());
@@ -160,7 +140,6 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             entries,
             called,
             whole,
-            samples,
             ..
         } = self;
         let mut has_failures = false;
@@ -169,13 +148,6 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
                 entries.count_back(called.get(slot as usize).copied().unwrap_or(u32::MAX));
             }
             has_failures |= result < 0;
-            if let Some(log) = samples {
-                log.end(
-                    slot,
-                    called.get(slot as usize).copied().unwrap_or(0),
-                    result,
-                );
-            }
             let result = if result < 0 { result } else { *whole };
             done(Completed { slot, result });
         })?;
@@ -236,9 +208,6 @@ impl<T: RpcTransport> Engine for RpcEngine<'_, T> {
 
     #[inline]
     fn submit(&mut self, slot: u32, op: &RpcOp) -> Submit {
-        if let Some(log) = &mut self.samples {
-            log.begin(slot);
-        }
         match self.transport.request(op.entry, slot) {
             Requested::Queued => self.sent(slot, op.entry),
             Requested::Gone => self.not_sent(slot, op.entry),

@@ -93,12 +93,15 @@ impl MasterParts<'_> {
         master.client_bound = master.busy.is_some_and(|share| share > BOUND);
         master.conclude();
         if self.work.samples {
-            master.samples = self.samples();
+            let samples = self.samples();
+            master.set_exact_figures(&samples);
+            master.samples = samples;
         }
         master
     }
 
-    /// Every call of all threads in the order in which they were begun.
+    /// Every call of all threads that counts, in the order in which they were begun: first those of the
+    /// warm-up that failed.
     fn samples(&self) -> Vec<RpcSample> {
         let mut calls: Vec<SampledCall> = self
             .made
@@ -107,15 +110,18 @@ impl MasterParts<'_> {
             .copied()
             .collect();
         calls.sort_by_key(|call| call.began);
-        let entries = &self.list.entries;
-        let sent = calls.iter().filter_map(|call| {
+        let sample = |entry: u32, took_ns: u64, code: i32| {
             Some(RpcSample {
-                latency_ns: Nanos(call.took_ns),
-                endpoint: *entries.get(call.entry as usize)?,
-                code: call.code,
+                latency_ns: Nanos(took_ns),
+                endpoint: *self.list.entries.get(entry as usize)?,
+                code,
             })
-        });
-        sent.collect()
+        };
+        let warm_ups = self.made.iter().flat_map(|thread| &thread.failed);
+        let warm_ups = warm_ups.filter_map(|one| sample(one.entry, nanos(one.took), one.code));
+        let sent = calls.iter();
+        let sent = sent.filter_map(|call| sample(call.entry, call.took_ns, call.code));
+        warm_ups.chain(sent).collect()
     }
 
     /// The places of an endpoint in the list.
@@ -230,7 +236,7 @@ impl MasterParts<'_> {
     /// What befell connections of one thread, to those of the others.
     fn add_trouble(&self, master: &mut RpcMaster, one: &ConnectionTrouble, before_end: Duration) {
         let code = error_code(-one.why.code.number());
-        let before = Nanos(u64::try_from(before_end.as_nanos()).unwrap_or(u64::MAX));
+        let before = Nanos(nanos(before_end));
         let after = self.duration_ns.saturating_sub(before);
         let mut known = master.troubles.iter_mut();
         let is_same =
@@ -250,6 +256,10 @@ impl MasterParts<'_> {
             count: one.count,
         });
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What two threads have used.

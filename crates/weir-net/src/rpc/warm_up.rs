@@ -55,6 +55,8 @@ pub struct FailedWarmUp {
     pub entry: u32,
     /// The negative number of what went wrong.
     pub code: i32,
+    /// How long it took.
+    pub took: Duration,
 }
 
 impl WarmUp {
@@ -94,7 +96,7 @@ impl WarmUp {
         let bounds = self.bounds();
         let began = Instant::now();
         let mut free: Vec<u32> = (0..self.slots).collect();
-        let mut called = vec![0; self.slots as usize];
+        let mut called = vec![(0, began); self.slots as usize];
         let mut entries = (0..self.entries).cycle();
         let mut failed = Vec::new();
         let (mut made, mut ending) = (0, None);
@@ -109,7 +111,7 @@ impl WarmUp {
                 let up = all.find(|entry| transport.is_up(*entry));
                 let sent = up.map(|entry| (entry, transport.request(entry, slot)));
                 if let Some((entry, Requested::Queued)) = sent {
-                    called[slot as usize] = entry;
+                    called[slot as usize] = (entry, Instant::now());
                     continue;
                 }
                 free.push(slot);
@@ -125,8 +127,9 @@ impl WarmUp {
                 free.push(slot);
                 if result < 0 {
                     let code = i32::try_from(result).unwrap_or(i32::MIN);
-                    let entry = called[slot as usize];
-                    failed.push(FailedWarmUp { entry, code });
+                    let (entry, sent) = called[slot as usize];
+                    let took = sent.elapsed();
+                    failed.push(FailedWarmUp { entry, code, took });
                 }
             })?;
             if is_over() && ending.get_or_insert_with(Instant::now).elapsed() >= DRAIN_ASKED {
@@ -227,13 +230,8 @@ mod tests {
             ..Answering::default()
         };
         let failed = warmed(RpcWarmup::Requests { count: 100 }, 100, &mut failing);
-        assert_eq!(
-            failed,
-            [FailedWarmUp {
-                entry: 1,
-                code: -1011
-            }]
-        );
+        let failed: Vec<_> = failed.iter().map(|one| (one.entry, one.code)).collect();
+        assert_eq!(failed, [(1, -1011)]);
         assert_eq!(failing.requests, 8);
     }
 }

@@ -64,7 +64,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
                 max: i64::MAX,
             },
             default: "none",
-            help: "every so-manieth datagram of a message is not sent, to see that losses are counted",
+            help: "one datagram of a message in so many is not sent, to see that losses are counted",
         },
     ],
     check: |asked| {

@@ -458,6 +458,7 @@ fn complete<S: Source, C: RunClock>(
         if S::CHECKS {
             kind.note_active(slot.started, now);
             let op = slot.op;
+            source.timed(&op, slot.started, lat, completed.result);
             source.completed(completed.slot, &op, true);
         }
         queue.release(completed.slot, now);
@@ -486,6 +487,7 @@ fn incomplete<S: Source, C: RunClock>(
         }
         Rest::Over => {
             if S::CHECKS {
+                source.timed(&slot.op, slot.started, lat, completed.result);
                 source.completed(completed.slot, &slot.op, false);
             }
             queue.release(completed.slot, now);

@@ -17,7 +17,7 @@ pub(super) struct Device {
     pub(super) grace: f64,
     /// So many rates are missed when they are tried again.
     pub(super) misses_repeats: u32,
-    /// At every so manieth trial the generator falls behind; 0: never.
+    /// At one trial in so many the generator falls behind; 0: never.
     pub(super) hiccup_every: usize,
     pub(super) requests: Vec<TrialRequest>,
     /// Trials that are carried out before it is interrupted.

@@ -84,7 +84,7 @@ fn head_of(words: &[&str]) -> String {
 }
 
 fn replayed(text: &str, words: &[&str]) -> (RunResult, String) {
-    let result = samples::result(&samples::read(text).unwrap());
+    let result = samples::result(&samples::read(text).unwrap().masters);
     let text = output::text(&result, &read_options(&list(words)).unwrap()).unwrap();
     (result, text)
 }

@@ -1,5 +1,8 @@
 //! The text: what stands before the results, the blocks, what weir adds below them.
 
+use weir_schema::Span;
+use weir_units::Nanos;
+
 use super::*;
 
 #[test]
@@ -112,7 +115,7 @@ fn further_lines_stand_below_the_block() {
 }
 
 #[test]
-fn a_failed_master_is_named_and_several_are_added_up() {
+fn several_masters_are_added_up_where_it_is_known_when_they_were_at_work() {
     let two = format!(
         "{GOLDEN}{}",
         GOLDEN
@@ -124,18 +127,35 @@ fn a_failed_master_is_named_and_several_are_added_up() {
     );
     let (_, text) = replayed(&two, &[]);
     assert_eq!(text.matches("Results for").count(), 1);
-    let sum = "Aggregate of 2 masters\n\t+ RPC Bandwidth (MB/sec): 4000.01\n\t+ RPC Throughput \
-               (RPCs/sec): 4000\n";
-    assert!(text.contains(sum), "{text}");
-    let mut result = samples::result(&samples::read(&two).unwrap());
+    let unknown = "Aggregate of 2 masters\n\t+ Samples do not say when each was at work";
+    assert!(text.contains(unknown), "{text}");
+    let mut result = samples::result(&samples::read(&two).unwrap().masters);
     let job = &mut result.groups[0].jobs[0];
     let weir_schema::Outcome::Rpc(done) = &mut job.outcome else {
         panic!("{job:?}")
     };
-    done.masters[1].failure = Some(weir_schema::Failure::new("lost", "gone"));
+    for master in &mut done.masters {
+        master.span = Some(Span {
+            start_ns: Nanos::ZERO,
+            end_ns: master.duration_ns,
+        });
+    }
+    let mut one_failed = result.clone();
     let text = output::text(&result, &read_options(&[]).unwrap()).unwrap();
+    let sum = "Aggregate of 2 masters\n\t+ RPC Bandwidth (MB/sec): 4000.01\n\t+ RPC Throughput \
+               (RPCs/sec): 4000\n";
+    assert!(text.contains(sum), "{text}");
+    let weir_schema::Outcome::Rpc(done) = &mut one_failed.groups[0].jobs[0].outcome else {
+        panic!("{one_failed:?}")
+    };
+    done.masters[1].failure = Some(weir_schema::Failure::new("lost", "gone"));
+    let text = output::text(&one_failed, &read_options(&[]).unwrap()).unwrap();
     let head = "Aggregate of 1 of 2 masters: 1 failed\n";
     assert!(text.contains(head), "{text}");
+}
+
+#[test]
+fn a_failed_master_is_named() {
     let mut master = RpcMaster::new(RpcEndpoint { rank: 3, tag: 1 }, "tcp");
     master.failure = Some(weir_schema::Failure::new("missing", "no such rank"));
     let job = sample::rpc_result("a", vec![master], 0);

@@ -32,7 +32,7 @@ pub(super) struct UdpLink {
     into: Incoming,
     /// Datagrams of later messages.
     ahead: Ahead,
-    /// Every so-manieth datagram is not sent; 0 for none.
+    /// One datagram in so many is not sent; 0 for none.
     drops: u64,
 }
 
