@@ -83,9 +83,8 @@ fn files_that_no_kernel_has_written_are_passed_over() {
     }
     let card = "devices/pci0000:00/0000:0eth0:00.0/net/eth0";
     fs::write(at(&format!("{card}/speed")), &noise).unwrap();
-    fs::write(at(&format!("{card}/mtu")), "99999999999999999999").unwrap();
     fs::write(at("devices/system/node/node1/distance"), &noise).unwrap();
-    let pipe = std::ffi::CString::new(at(&format!("{card}/duplex"))).unwrap();
+    let pipe = std::ffi::CString::new(at(&format!("{card}/mtu"))).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &*pipe,

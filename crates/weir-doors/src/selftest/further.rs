@@ -131,9 +131,10 @@ fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> Str
     let unreached: ErrorCode = UNREACHED.into();
     let endpoints = master.endpoints.iter();
     let failed: u64 = endpoints.filter_map(|one| one.failed.get(&unreached)).sum();
-    let why = match *code == unreached {
-        true => String::new(),
-        false => format!(" ({code})"),
+    let why = if *code == unreached {
+        String::new()
+    } else {
+        format!(" ({code})")
     };
     let others = match count {
         1 => String::new(),
