@@ -443,3 +443,24 @@ fn the_tools_without_a_tool_name_those_that_there_are() {
         }
     }
 }
+
+#[test]
+fn true_is_no_number_in_toml() {
+    let stage = Stage::new();
+    stage.file("c.conf", SEND);
+    let toml = stage.say(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
+    let toml = format!("scan = true\nduration = true\n{}", toml.code(0).out);
+    stage.file("c.toml", toml);
+    let said = stage.say(&["axio", "verify", "-c", "c.toml"]).code(2);
+    let said = said.err("duration: expected a number or a text, not true or false\n");
+    assert!(!said.err.contains("scan:"), "{said}");
+}
+
+#[test]
+fn what_a_configuration_has_of_control_characters_is_spelt_out() {
+    let stage = Stage::new();
+    stage.file("c.conf", format!("{SEND}inflight : \u{1b}[31m10\n"));
+    let said = stage.say(&["axio", "-c", "c.conf"]).code(2);
+    let said = said.err("\\u{1b}[31m10");
+    assert!(!said.err.contains('\u{1b}'), "{said}");
+}

@@ -99,6 +99,32 @@ fn of_a_rate_that_is_too_high_every_message_is_in_a_figure() {
 }
 
 #[test]
+fn a_client_whose_messages_are_all_given_up_has_stalled() {
+    let stage = Stage::new();
+    // Between two windows of messages none is under way.
+    let sets =
+        "pkt_handler=Empty inflight=32 msg_timeout_ms=1 stall_timeout=1 duration=4 iteration=1";
+    let said = echo(&stage, sets, &["--inject-pause", "1900ms"]).code(1);
+    said.err("no message of client 0 was answered for 1.00 s");
+}
+
+#[test]
+fn the_longest_pause_between_passes_ends_with_its_iteration() {
+    let stage = Stage::new();
+    let sets = "loop_interval_ns=1e15 duration=0.1 iteration=3";
+    let said = echo(&stage, sets, &[]).code(0);
+    assert_eq!(said.out.matches("Perf Statistics").count(), 3, "{said}");
+}
+
+#[test]
+fn that_nothing_is_answered_is_said_below_a_table_without_packets() {
+    let stage = Stage::new();
+    let sets = "pkt_handler=Empty msg_handler=Empty duration=0.1";
+    let said = echo(&stage, sets, &[]).code(0);
+    said.out("End-to-end is 0: msg_handler Empty answers nothing (pkt_handler : Echo does)\n");
+}
+
+#[test]
 fn twelve_thousand_frames_of_the_simple_mix_are_seven_four_and_one_of_each_twelve() {
     let stage = Stage::new();
     let said = echo(&stage, "imix=simple messages=12000 duration=1", &[]).code(0);

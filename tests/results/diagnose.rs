@@ -363,3 +363,27 @@ fn a_byte_order_mark_before_a_result_or_a_log_is_no_part_of_it() {
         assert_eq!(of(plain), of(marked), "{verb}");
     }
 }
+
+#[test]
+fn tables_of_the_server_are_none_of_the_clients() {
+    let stage = stage();
+    let server = format!("\nServer\n{}", TABLE.replace("20.188", "99.999"));
+    stage.file("both.log", format!("{TABLE}{server}").repeat(3));
+    let said = stage.say(&["diagnose", "both.log", "-p"]).code(0);
+    said.out("End-to-end Throughput: 20.188\n")
+        .out("3 tables of the server are left out");
+    // Where nothing else is there it is the server's own log.
+    stage.file("server.log", server);
+    let said = stage.say(&["diagnose", "server.log", "-p"]).code(0);
+    said.out("End-to-end Throughput: 99.999\n");
+}
+
+#[test]
+fn a_table_that_the_log_has_not_is_refused() {
+    let stage = stage();
+    let words = ["diagnose", "axio.log", "--table", "31"];
+    stage
+        .say(&words)
+        .code(2)
+        .err("error: --table 31: axio.log has 30 tables\n");
+}

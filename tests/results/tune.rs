@@ -368,6 +368,17 @@ fn a_trail_that_cannot_be_kept_ends_the_search() {
 }
 
 #[test]
+fn a_path_that_answers_nothing_is_not_searched() {
+    let stage = stage();
+    let none = "\nmsg_handler : Empty\npkt_handler : Empty\n";
+    let kept = PATH.lines().filter(|line| !line.contains("_handler"));
+    let kept: Vec<&str> = kept.collect();
+    stage.file("path.conf", kept.join("\n") + none);
+    let said = stage.say(&["tune", "-c", "path.conf", "-t", "3"]).code(2);
+    said.err("path.conf: a search compares what comes back: msg_handler Empty answers nothing");
+}
+
+#[test]
 fn a_limit_without_its_unit_is_refused_before_the_first_trial() {
     let stage = stage();
     stage.file("path.conf", PATH);

@@ -114,8 +114,9 @@ pub(crate) struct Pipeline<'a, W, L> {
     asked: Cell<Option<u64>>,
     is_cut_short: bool,
     counts: ThreadCounts,
-    /// Messages that came back in earlier iterations.
+    /// Messages that came back in earlier iterations, and that were given up.
     answered: u64,
+    lost: u64,
     /// Messages that the rate asked for, and packets that the link dropped, in these.
     intended: u64,
     link_drops: u64,
@@ -128,10 +129,18 @@ pub(crate) struct Pipeline<'a, W, L> {
     since: u64,
     /// Clients make messages.
     is_making: bool,
-    /// Messages that had come back at this tick.
-    progress: (u64, u64),
+    /// When a message last came back, or none was waited for.
+    progress: Progress,
     /// What the last iteration came to.
     last: Option<PathThread>,
+}
+
+/// What had become of a client's messages at a tick.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    answered: u64,
+    lost: u64,
+    at: u64,
 }
 
 impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
@@ -164,7 +173,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             iteration: 0,
             since: 0,
             is_making: true,
-            progress: (0, 0),
+            lost: 0,
+            progress: Progress::default(),
             last: None,
         }
     }
@@ -175,7 +185,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let began = self.shared.begin(self.clock.now().0);
         worker.begin_elsewhere(Tick(began));
         self.since = began;
-        self.progress = (0, began);
+        self.progress.at = began;
         self.last_sign = began;
         if let Some(part) = &mut self.parts.application {
             // What is due at the end itself is due too late.
@@ -216,9 +226,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 self.conclude(now, worker, true);
                 return false;
             }
-            let ended = u64::from(self.iteration) + 1;
             self.pause_once(began, now);
-            let end = began.saturating_add(self.times.duration.saturating_mul(ended));
+            let end = self.iteration_end(began);
             let is_last = self.iteration + 1 == self.work.iterations;
             if now >= end && !(is_last && self.may_catch_up(end, now)) {
                 self.conclude(now, worker, is_last);
@@ -235,11 +244,19 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 now = self.clock.now().0;
                 self.watch_progress(now);
             }
-            while now.saturating_sub(pass_began) < self.times.interval {
+            let next = pass_began.saturating_add(self.times.interval);
+            let next = next.min(self.iteration_end(began));
+            while now < next && worker.stop.load(Ordering::Relaxed) == 0 {
                 std::hint::spin_loop();
                 now = self.clock.now().0;
             }
         }
+    }
+
+    /// When the iteration under way is over.
+    fn iteration_end(&self, began: u64) -> u64 {
+        let ended = u64::from(self.iteration) + 1;
+        began.saturating_add(self.times.duration.saturating_mul(ended))
     }
 
     /// A server stands still for as long as the plan says, once, in the middle of the run.
@@ -359,12 +376,24 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     /// A client without any answer for too long ends the run.
     fn watch_progress(&mut self, now: u64) {
         let done = self.answered + self.counts.answered;
-        let (before, at) = self.progress;
+        let lost = self.lost + self.counts.lost;
+        let Progress {
+            answered,
+            lost: lost_before,
+            at,
+        } = self.progress;
+        // Between messages that were given up and the next ones nothing is under way.
+        let has_unanswered = |part: &Application<W>| {
+            (part.outstanding.count() > 0 || lost > lost_before) && !part.supply.is_empty()
+        };
         let part = self.parts.application.as_ref();
-        let waits = self.parts.side == PathSide::Client
-            && part.is_some_and(|part| part.outstanding.count() > 0 && !part.supply.is_empty());
-        if done != before || !waits || !self.work.is_answered() {
-            self.progress = (done, now);
+        let waits = self.parts.side == PathSide::Client && part.is_some_and(has_unanswered);
+        if done != answered || !waits || !self.work.is_answered() {
+            self.progress = Progress {
+                answered: done,
+                lost,
+                at: now,
+            };
         } else if now.saturating_sub(at) >= self.times.stall {
             self.shared.fail(failure(
                 "stalled",
@@ -384,6 +413,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let counts = std::mem::take(&mut self.counts);
         worker.live.kinds[0].lat.add(&counts.latency);
         self.answered += counts.answered;
+        self.lost += counts.lost;
         let figures = PathThread {
             side: self.parts.side,
             thread: self.parts.thread,

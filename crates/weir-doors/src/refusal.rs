@@ -31,11 +31,55 @@ impl Refusal {
 
     /// Words, a plan or a file that cannot be used, and why.
     pub fn usage(why: impl Display) -> Self {
-        Self::new(USAGE, format!("error: {why}"))
+        Self::new(USAGE, printable(&format!("error: {why}")))
     }
 
     /// What the machine lacks.
     pub fn lacks(what: impl Display) -> Self {
-        Self::new(LACKS, format!("error: {what}"))
+        Self::new(LACKS, printable(&format!("error: {what}")))
+    }
+}
+
+/// Longest line that is printed whole, in characters.
+const LONGEST_LINE: usize = 4096;
+/// What is left of the beginning and of the end of a longer one.
+const LEFT: usize = 1024;
+
+/// A text with words of others in it, as a terminal may have it: what would steer the terminal is spelt out, and
+/// lines have an end.
+fn printable(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(printable_line).collect();
+    lines.join("\n")
+}
+
+fn printable_line(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c.is_control() && c != '\t' {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    let length = out.chars().count();
+    if length <= LONGEST_LINE {
+        return out;
+    }
+    let begin: String = out.chars().take(LEFT).collect();
+    let end: String = out.chars().skip(length - LEFT).collect();
+    format!("{begin} … {end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_neither_steer_a_terminal_nor_fill_it() {
+        let said = Refusal::usage("a\u{1b}[31mb\u{0}\tc\n  help: d");
+        assert_eq!(said.message, "error: a\\u{1b}[31mb\\u{0}\tc\n  help: d\n");
+        let long = Refusal::lacks(format!("begin{}end", "é".repeat(1 << 20))).message;
+        assert_eq!(long.chars().count(), 2 * LEFT + 4);
+        assert!(long.starts_with("error: beginé") && long.ends_with("éend\n"));
     }
 }

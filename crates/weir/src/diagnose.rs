@@ -66,6 +66,13 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
             "--link acts only with `--frame`, or with a stored result, which knows it",
         ));
     }
+    let fewest = paths.iter().map(|path| path.local.log.tables.len()).min();
+    if let (Some(table), Some(tables)) = (asked.table, fewest)
+        && u64::from(table) > tables as u64
+    {
+        let why = format!("--table {table}: {} has {tables} tables", asked.log);
+        return Err(Refusal::usage(why));
+    }
     let beside = beside(asked, settings)?;
     let sides = paths.into_iter().flat_map(|path| sides_of(path, &beside));
     Ok(sides.collect())

@@ -11,6 +11,8 @@ use crate::reading::Reading;
 
 /// What stands in the head of every table.
 const TITLE: &str = "Perf Statistics";
+/// The line above the table of a log that has both sides.
+const SERVER: &str = "Server";
 /// The row of the whole path.
 const END_TO_END: &str = "End-to-end";
 
@@ -113,6 +115,7 @@ impl PathLog {
         };
         let mut open: Option<OpenTable> = None;
         let mut workspaces = Vec::new();
+        let (mut of_server, mut is_server) = (Vec::new(), false);
         let mut last = 1;
         for (at, raw) in text.lines().enumerate() {
             last = at + 1;
@@ -122,15 +125,28 @@ impl PathLog {
                 open = Some(OpenTable::new(last, std::mem::take(&mut workspaces)));
             } else if let Some(mut table) = open.take() {
                 if table.takes(&line, last, &mut log.notes)? {
-                    log.tables.push(table.closed()?);
+                    let all = if std::mem::take(&mut is_server) {
+                        &mut of_server
+                    } else {
+                        &mut log.tables
+                    };
+                    all.push(table.closed()?);
                 } else {
                     open = Some(table);
                 }
             } else {
+                is_server |= line.trim() == SERVER;
                 add_line(&mut workspaces, &line, last)?;
             }
         }
         log.leave_out(open);
+        if log.tables.is_empty() {
+            log.tables = of_server;
+        } else if !of_server.is_empty() {
+            let count = of_server.len();
+            log.notes
+                .push(format!("{count} tables of the server are left out"));
+        }
         if log.tables.is_empty() {
             let message = format!("no whole table (`{TITLE}`) in it");
             return Err(InputError::new(last, message, LOG_HELP));

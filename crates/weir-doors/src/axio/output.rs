@@ -373,6 +373,9 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     out += &buffers_line(done, work);
     out += &size_lines(&threads);
     out += &rate_line(done, work);
+    if !work.is_answered() && work.only_stage.is_none() {
+        out += UNANSWERED;
+    }
     out += &latency_line(&threads, done, work);
     if let Some(in_use) = done.buffers_in_use {
         push!(out, "pool in use {in_use}\n");
@@ -440,6 +443,10 @@ fn size_lines(threads: &[&PathThread]) -> String {
         sizes.join(", ")
     )
 }
+
+/// Why there is nothing in the first row, and no latency.
+const UNANSWERED: &str =
+    "End-to-end is 0: msg_handler Empty answers nothing (pkt_handler : Echo does)\n";
 
 /// Of nothing it is 0, and not -0 as the library has it.
 fn sum(all: impl Iterator<Item = f64>) -> f64 {

@@ -7,7 +7,7 @@ use super::config::{AxioConfig, Unknown};
 use super::plan::NO_WORKLOAD;
 use super::{AxioEnvironment, EXAMPLES};
 use crate::given::GivenFlags;
-use crate::refusal::{Refusal, USAGE};
+use crate::refusal::Refusal;
 
 /// The configuration that the words name, by its name.
 pub(super) fn source(
@@ -82,8 +82,7 @@ pub(super) fn all_right<T>(
     }));
     // What has no line comes last.
     wrong.sort_by_key(|why| line_of(why, &place).unwrap_or((usize::MAX, 0)));
-    let lines = wrong.iter().map(|why| format!("error: {why}\n"));
-    Err(Refusal::new(USAGE, lines.collect::<String>()))
+    Err(Refusal::usage(wrong.join("\nerror: ")))
 }
 
 /// Where a message says that it stands in a file: its line, and its column where there is one.

@@ -9,6 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use weir_schema::{MOST_PATH_THREADS, PathStage};
 
 use super::config::{AxioConfig, ConfigPlace, PHASES, Unknown, WorkloadLine, repeated_id};
+use super::keys::{KEYS, Key};
 
 /// A form of configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,10 @@ impl TomlReader<'_> {
                 continue;
             }
             match scalar(value.get_ref()) {
+                Ok(_) if is_odd_truth(name, value.get_ref()) => {
+                    let why = format!("{name}: expected a number or a text, not true or false");
+                    self.wrong(value.span().start, why);
+                }
                 Ok(text) => {
                     let place = self.place(at);
                     let added = self
@@ -240,6 +245,12 @@ fn groups(all: &DeArray<'_>) -> Result<Vec<Vec<u8>>, String> {
     all.iter().map(group).collect()
 }
 
+/// Whether a key that is no switch has true or false.
+fn is_odd_truth(name: &str, value: &DeValue<'_>) -> bool {
+    let is_number = |key: &Key| key.name == name && key.takes() != "0 or 1";
+    matches!(value, DeValue::Boolean(_)) && KEYS.iter().any(is_number)
+}
+
 /// A value as the other form has it.
 fn scalar(value: &DeValue<'_>) -> Result<String, String> {
     let text = match value {
@@ -343,7 +354,7 @@ fn toml_workload(workload: &WorkloadLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::axio::KEYS;
+
     use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
 

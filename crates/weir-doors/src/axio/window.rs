@@ -43,6 +43,13 @@ pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
     asked.map_or(OF_SHORT, |asked| default_window(&asked.work))
 }
 
+/// Whether messages of a configuration come back; so they do where something is wrong with it, which its run says.
+pub(crate) fn is_answered_by(file: &str, text: &str) -> bool {
+    let config = AxioConfig::read(file, text).ok();
+    let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());
+    asked.is_none_or(|asked| asked.work.is_answered())
+}
+
 /// Thresholds that a window never reaches: the pipeline would wait for the flush each time.
 pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
     if work.messages_per_s > 0 {

@@ -8,7 +8,7 @@ use weir_diagnose::tune::{TuneDimension, TuneTemplate};
 
 use super::path_layout::{PathLayout, layouts};
 use super::{CONFIG, Tune};
-use crate::axio::window::default_window_of;
+use crate::axio::window::{default_window_of, is_answered_by};
 use crate::refusal::Refusal;
 
 /// What `--objective` takes, with the figure of `weir axio` that it means.
@@ -107,6 +107,11 @@ impl Tune {
         self.add_layouts(config, is_loopback)?;
         let path = self.config.as_deref().unwrap_or_default();
         let refused = |why: &dyn std::fmt::Display| Refusal::usage(format!("{path}:{why}"));
+        if !is_answered_by(path, &config.text()) {
+            return Err(refused(
+                &" a search compares what comes back: msg_handler Empty answers nothing (pkt_handler : Echo does)",
+            ));
+        }
         for (key, values, default) in VARIED {
             if self.has_own_keys && self.vary.iter().all(|d| d.name != key) {
                 continue;
