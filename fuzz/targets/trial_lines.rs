@@ -30,7 +30,9 @@ fuzz_target!(|data: &[u8]| {
     match bounds.with(&settings) {
         // Nothing that a search says adds a line but of its own keys.
         Ok(config) => {
-            let tuned = ["kApp", "kDisp", "kNIC", "inflight", "ring", "workload"];
+            let tuned = [
+                "kApp", "kDisp", "kNIC", "inflight", "ring", "nic_ring", "workload",
+            ];
             let is_tuned = |key: &str| tuned.iter().any(|known| key.starts_with(known));
             let own = String::from_utf8_lossy(rest);
             let others = |text: &str| {
