@@ -7,7 +7,7 @@ use rustix::thread::sched_getaffinity;
 use serde_json::Value;
 
 use crate::servers::{S1, Server, split};
-use crate::stage::{Said, Stage, WEIR, has, is_root, said, skip};
+use crate::stage::{Said, Stage, WEIR, has, lacks_mounts, said, skip};
 
 /// A host with these cards in its /sys, each with its node; CPU 0 is of node 0, CPU 1 of node 1. Its network
 /// has eth0 (10.88.0.1) and eth1 (10.88.0.2), a wire between them, and 10.99.0.1 on the loopback.
@@ -73,10 +73,10 @@ pub(crate) fn on_host(
         skip("a host with interfaces of its own", reason);
         None
     };
-    if !is_root() {
-        return no("network namespaces need root");
+    if let Some(why) = lacks_mounts() {
+        return no(why);
     }
-    if let Some(missing) = ["unshare", "ip", "taskset"].iter().find(|p| !has(p)) {
+    if let Some(missing) = ["ip", "taskset"].iter().find(|p| !has(p)) {
         return no(&format!("no {missing}"));
     }
     let cpus = sched_getaffinity(None).unwrap();

@@ -52,6 +52,19 @@ pub(crate) fn has(program: &str) -> bool {
     std::env::split_paths(&paths).any(|p| p.join(program).is_file())
 }
 
+/// Why a test cannot have mounts of its own here.
+pub(crate) fn lacks_mounts() -> Option<&'static str> {
+    if !is_root() {
+        return Some("mounts need root");
+    }
+    if !has("unshare") {
+        return Some("no unshare");
+    }
+    let tried = Command::new("unshare").args(["--mount", "true"]).output();
+    let can = tried.is_ok_and(|tried| tried.status.success());
+    (!can).then_some("`unshare --mount` fails, as in a root directory that is no mount")
+}
+
 /// A directory that vanishes.
 pub(crate) struct Stage {
     directory: PathBuf,
