@@ -232,7 +232,7 @@ impl<L: Link> RpcClient<L> {
         }
         for endpoint in 0..u32::try_from(self.state.table.endpoints.len()).unwrap_or(u32::MAX) {
             if self.state.table.endpoints[endpoint as usize].stage == EndpointStage::Opening {
-                let why = "the server opened no session in time";
+                let why = "the server opened no session in time (--attach-timeout waits longer)";
                 self.state
                     .refuse(endpoint, RpcError::new(DerCode::TimedOut, why));
             }
