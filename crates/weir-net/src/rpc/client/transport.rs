@@ -220,7 +220,8 @@ impl<L: Link> RpcClient<L> {
     }
 
     fn wait_for_sessions(&mut self, is_over: IsOver<'_>) -> Result<(), RpcError> {
-        let until = Instant::now() + self.state.setup.dial.within;
+        let within = self.state.setup.dial.within;
+        let until = Instant::now() + within;
         let opening = |state: &ClientState| {
             let mut endpoints = state.table.endpoints.iter();
             endpoints.any(|endpoint| endpoint.stage == EndpointStage::Opening)
@@ -232,7 +233,7 @@ impl<L: Link> RpcClient<L> {
         }
         for endpoint in 0..u32::try_from(self.state.table.endpoints.len()).unwrap_or(u32::MAX) {
             if self.state.table.endpoints[endpoint as usize].stage == EndpointStage::Opening {
-                let why = "the server opened no session in time (--attach-timeout waits longer)";
+                let why = format!("the server opened no session within {within:?}");
                 self.state
                     .refuse(endpoint, RpcError::new(DerCode::TimedOut, why));
             }
