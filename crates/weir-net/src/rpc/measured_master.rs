@@ -109,7 +109,8 @@ impl MasterParts<'_> {
             .flat_map(|thread| &thread.samples)
             .copied()
             .collect();
-        calls.sort_by_key(|call| call.began);
+        // Those of a batch were begun together, in the order of the list.
+        calls.sort_by_key(|call| (call.began, call.entry));
         let sample = |entry: u32, took_ns: u64, code: i32| {
             Some(RpcSample {
                 latency_ns: Nanos(took_ns),
