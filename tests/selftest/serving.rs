@@ -382,7 +382,6 @@ fn f11_an_order_to_call_ranks_that_are_not_in_the_table_is_refused() {
                 }],
                 ..RpcWorkload::default()
             },
-            start_ns: 0,
         };
         let order = serde_json::to_vec(&task).unwrap();
         let (code, words) = asked(&mut control, FrameKind::Start, &order);

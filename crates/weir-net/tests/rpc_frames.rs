@@ -17,7 +17,7 @@ use rpc::raw::{PATIENCE, bulk_call, bulk_session, described, greeted, header, ne
 use rpc::server_setup;
 use weir_net::rpc::client::ControlStream;
 use weir_net::rpc::self_test::ServiceTime;
-use weir_net::rpc::server::{MasterOrder, RpcServer, TestEnd, TestMasters};
+use weir_net::rpc::server::{MasterOrder, RpcServer, TestControl, TestMasters};
 use weir_net::rpc::wire::{BulkAccess, FrameHeader, FrameKind, OpenRequest, PayloadKind, flag};
 use weir_net::rpc::{DerCode, RpcError};
 
@@ -116,13 +116,13 @@ fn a_server_that_leaves_says_so_before_it_hangs_up() {
 
 /// Takes all orders, and runs nothing.
 #[derive(Default)]
-struct Taken(Mutex<Vec<TestEnd>>);
+struct Taken(Mutex<Vec<TestControl>>);
 
 impl TestMasters for Taken {
-    fn start(&self, _: MasterOrder) -> Result<TestEnd, RpcError> {
-        let end = TestEnd::default();
-        self.0.lock().unwrap().push(end.clone());
-        Ok(end)
+    fn start(&self, _: MasterOrder) -> Result<TestControl, RpcError> {
+        let control = TestControl::default();
+        self.0.lock().unwrap().push(control.clone());
+        Ok(control)
     }
 }
 
@@ -138,7 +138,7 @@ fn a_test_is_asked_to_end_by_who_ordered_it_and_by_its_loss() {
             let all = taken.0.lock().unwrap();
             if all
                 .get(number)
-                .is_some_and(|one| one.sign().load(Relaxed) == asked)
+                .is_some_and(|one| one.end_sign().load(Relaxed) == asked)
             {
                 return;
             }

@@ -1,13 +1,13 @@
 //! Masters on a server: it is ordered to call others of its group, and tells how it went.
 //!
-//! In: orders. Out: notes of progress, and at the end the figures as [`RpcMaster`]. The same loop over the
-//! same transports as in the command's own process. One test at a time by rank and tag; only ranks of
+//! In: orders. Out: that it is ready, notes of progress, and at the end the figures as [`RpcMaster`]. The same
+//! loop over the same transports as in the command's own process. One test at a time by rank and tag; only ranks of
 //! the server's own table are called. Not here: who orders (`ordered`), the frames (`server`).
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -32,7 +32,7 @@ use super::hosting::node_name;
 use super::known_groups::KnownGroups;
 use super::local_interface::process_cpus;
 use super::measured_master::{MasterParts, requested};
-use super::server::{MasterAnswers, MasterOrder, TestEnd, TestMasters};
+use super::server::{MasterAnswers, MasterOrder, TestControl, TestMasters};
 use super::transport::RpcTransport;
 use super::way::{TransportUser, Way};
 use super::wire::{FrameKind, ProgressNote};
@@ -45,12 +45,10 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// What a master is ordered to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MasterTask {
     /// Calls to endpoints in their final order.
     pub work: RpcWorkload,
-    /// When the first call goes out, by the monotonic clock of the server's machine; sessions are opened
-    /// before.
-    pub start_ns: u64,
 }
 
 /// What the tests of a server have of it, whoever orders them.
@@ -105,14 +103,14 @@ impl MasterHost {
 }
 
 impl TestMasters for MasterHost {
-    fn start(&self, order: MasterOrder) -> Result<TestEnd, RpcError> {
+    fn start(&self, order: MasterOrder) -> Result<TestControl, RpcError> {
         let master = RpcEndpoint {
             rank: order.rank,
             tag: order.tag,
         };
         let turn = MasterTurn::take(&self.running, master)?;
-        let (end, hosted, clock) = (TestEnd::default(), self.hosted.clone(), self.clock);
-        let asked = end.clone();
+        let (control, hosted, clock) = (TestControl::default(), self.hosted.clone(), self.clock);
+        let asked = control.clone();
         let serve = move || {
             // Beside the poller that took the order, which may have a CPU of its own.
             let _ = pin::set_affinity(process_cpus());
@@ -121,7 +119,7 @@ impl TestMasters for MasterHost {
             match OrderedTest::ordered(&order, &hosted, clock) {
                 Ok(test) => {
                     answers.send(FrameKind::StartAck, 0, Vec::new());
-                    let done = test.serve(asked.sign(), &answers);
+                    let done = test.serve(&asked, &answers);
                     drop(turn);
                     send(&answers, done);
                 }
@@ -135,7 +133,7 @@ impl TestMasters for MasterHost {
         let named = thread::Builder::new().name(format!("weir-master-{master}"));
         let spawned = named.spawn(serve);
         spawned.map_err(RpcError::io("start a thread for the test"))?;
-        Ok(end)
+        Ok(control)
     }
 }
 
@@ -219,7 +217,6 @@ struct OrderedTest {
     work: RpcWorkload,
     list: CallList,
     way: Way,
-    start_ns: u64,
     clock: Clock,
 }
 
@@ -261,20 +258,19 @@ impl OrderedTest {
             job: Job::of_rpcs("master", work.clone()),
             work,
             way,
-            start_ns: task.start_ns,
             clock,
         })
     }
 
     /// Runs it on a thread of its own and tells of it meanwhile.
-    fn serve(&self, stop: &AtomicU32, answers: &MasterAnswers) -> RpcMaster {
+    fn serve(&self, control: &TestControl, answers: &MasterAnswers) -> RpcMaster {
         let live = self.recorders();
         let (ended, wait) = channel();
         let live = &live;
         let all = self.work.load.bounds.operations.unwrap_or(0);
         thread::scope(|scope| {
             scope.spawn(move || {
-                let _ = ended.send(self.call(stop, live));
+                let _ = ended.send(self.call((control, answers), live));
             });
             let (mut progress, mut told) = (Vec::new(), Instant::now());
             let mut pause = NAP;
@@ -299,13 +295,10 @@ impl OrderedTest {
         })
     }
 
-    /// When its calls were made, since the time at which all masters were to begin: one whose sessions were
-    /// not open by then is late.
-    fn span(&self, live: &WorkerLive, took: Nanos) -> Span {
+    /// When its calls were made, since the time at which all masters were to begin.
+    fn span(&self, begin_ns: u64, live: &WorkerLive, took: Nanos) -> Span {
         let ago = self.scale_ns(self.clock.now().since(Tick(live.started.get())));
-        let start_ns = monotonic_ns()
-            .saturating_sub(ago)
-            .saturating_sub(self.start_ns);
+        let start_ns = monotonic_ns().saturating_sub(ago).saturating_sub(begin_ns);
         Span {
             start_ns: Nanos(start_ns),
             end_ns: Nanos(start_ns.saturating_add(took.0)),
@@ -340,7 +333,8 @@ impl OrderedTest {
         master
     }
 
-    fn call(&self, stop: &AtomicU32, live: &WorkerLive) -> RpcMaster {
+    fn call(&self, orderer: (&TestControl, &MasterAnswers), live: &WorkerLive) -> RpcMaster {
+        let stop = orderer.0.end_sign();
         let calls = OrderedCalls {
             calling: Calling {
                 work: &self.work,
@@ -356,6 +350,7 @@ impl OrderedTest {
                 },
             },
             test: self,
+            orderer,
             live,
         };
         match self
@@ -387,6 +382,8 @@ fn keep(notes: &mut Vec<RpcProgress>, now: Option<RpcProgress>) -> Duration {
 struct OrderedCalls<'a> {
     calling: Calling<'a>,
     test: &'a OrderedTest,
+    /// Who ordered it: what it says, and how it is answered.
+    orderer: (&'a TestControl, &'a MasterAnswers),
     live: &'a WorkerLive,
 }
 
@@ -403,7 +400,8 @@ impl TransportUser for OrderedCalls<'_> {
             live: self.live,
         };
         let mut calls = TimedStart {
-            start_ns: test.start_ns,
+            orderer: self.orderer,
+            began_ns: 0,
             alone,
         };
         let made = self.calling.run(transport, &mut calls)?;
@@ -419,16 +417,18 @@ impl TransportUser for OrderedCalls<'_> {
             cpu: alone.cpu(),
         };
         let mut master = parts.master();
-        master.span = Some(test.span(self.live, alone.duration()));
+        master.span = Some(test.span(calls.began_ns, self.live, alone.duration()));
         master.bulk_path = test.way.bulk_path(&test.work).map(str::to_owned);
         master.interface = test.way.interface().cloned();
         Ok(master)
     }
 }
 
-/// A loop that begins at a certain time.
+/// A loop that says when it is ready, and begins at the time that it is told then.
 struct TimedStart<'a> {
-    start_ns: u64,
+    orderer: (&'a TestControl, &'a MasterAnswers),
+    /// That time, by the monotonic clock; 0 before.
+    began_ns: u64,
     alone: LoneLoop<'a>,
 }
 
@@ -444,13 +444,17 @@ impl CallLoop for TimedStart<'_> {
         E: Engine,
         S: Source<Op = E::Op>,
     {
-        loop {
-            let left = Duration::from_nanos(self.start_ns.saturating_sub(monotonic_ns()));
-            if left.is_zero() || self.alone.stop.load(Ordering::Relaxed) != 0 {
+        let (control, answers) = self.orderer;
+        answers.send(FrameKind::Ready, 0, Vec::new());
+        while self.alone.stop.load(Ordering::Relaxed) == 0 {
+            let begin_ns = control.begin_ns();
+            let left = begin_ns.map(|at| at.saturating_sub(monotonic_ns()));
+            if left == Some(0) {
                 break;
             }
-            thread::sleep(left.min(NAP));
+            thread::sleep(left.map_or(NAP, |left| NAP.min(Duration::from_nanos(left))));
         }
+        self.began_ns = control.begin_ns().unwrap_or_else(monotonic_ns);
         self.alone.drive(engine, source, slots, change)
     }
 }
@@ -482,11 +486,11 @@ mod tests {
         }
     }
 
-    fn order(work: RpcWorkload, start_ns: u64, answers: &MasterAnswers) -> MasterOrder {
+    fn order(work: RpcWorkload, answers: &MasterAnswers) -> MasterOrder {
         MasterOrder {
             rank: 0,
             tag: 1,
-            body: serde_json::to_vec(&MasterTask { work, start_ns }).unwrap(),
+            body: serde_json::to_vec(&MasterTask { work }).unwrap(),
             answers: answers.clone(),
         }
     }
@@ -526,7 +530,7 @@ mod tests {
             transport: Some("tcp".to_owned()),
             ..nowhere()
         };
-        let order = || order(waits.clone(), 0, &answers);
+        let order = || order(waits.clone(), &answers);
         for _ in 0..2 {
             host.start(order()).unwrap();
             assert_eq!(answers.taken(), []);
@@ -557,20 +561,33 @@ mod tests {
     fn the_first_call_waits_for_its_time_unless_the_test_is_to_end() {
         let host = MasterHost::new(hosted(None));
         let answers = MasterAnswers::collected();
-        let start_ns = monotonic_ns() + 300_000_000;
-        host.start(order(nowhere(), start_ns, &answers)).unwrap();
-        let mut all = Vec::new();
-        while !all.contains(&(FrameKind::Result, 0)) {
-            all.extend(next(&answers));
+        let until = |last| {
+            let mut all = Vec::new();
+            while !all.contains(&(last, 0)) {
+                all.extend(next(&answers));
+            }
+            all
+        };
+        let test = host.start(order(nowhere(), &answers)).unwrap();
+        let before = until(FrameKind::Ready);
+        assert_eq!(before[0], (FrameKind::StartAck, 0));
+        // Nobody has said when it begins.
+        thread::sleep(Duration::from_millis(100));
+        assert!(!answers.taken().contains(&(FrameKind::Result, 0)));
+        let begin_ns = monotonic_ns() + 300_000_000;
+        test.begin_at(begin_ns);
+        until(FrameKind::Result);
+        assert!(monotonic_ns() >= begin_ns);
+        // In a year, and never said.
+        for begin_ns in [Some(monotonic_ns() + 31_536_000_000_000_000), None] {
+            let test = host.start(order(nowhere(), &answers)).unwrap();
+            until(FrameKind::Ready);
+            if let Some(time_ns) = begin_ns {
+                test.begin_at(time_ns);
+            }
+            test.end();
+            until(FrameKind::Result);
         }
-        assert!(monotonic_ns() >= start_ns);
-        assert_eq!(all[0], (FrameKind::StartAck, 0));
-        // In a year.
-        let later = monotonic_ns() + 31_536_000_000_000_000;
-        let end = host.start(order(nowhere(), later, &answers)).unwrap();
-        assert_eq!(next(&answers)[0], (FrameKind::StartAck, 0));
-        end.ask();
-        while !next(&answers).contains(&(FrameKind::Result, 0)) {}
     }
 
     #[test]
@@ -593,7 +610,7 @@ mod tests {
                 matrix,
                 ..nowhere()
             };
-            let order = order(work, 0, &MasterAnswers::collected());
+            let order = order(work, &MasterAnswers::collected());
             let hosted = hosted(Some(directory.clone()));
             let test = OrderedTest::ordered(&order, &hosted, Clock::detect().0);
             test.unwrap().way.never_sleeps()

@@ -1,5 +1,5 @@
-//! Tests on masters that are servers: this command orders them, looks at how far they are, and takes
-//! what they measured.
+//! Tests on masters that are servers: this command orders them, has them begin once all are ready, looks at
+//! how far they are, and takes what they measured.
 //!
 //! In: the masters, a task. Out: their figures, each with why where there are none. A thread for each
 //! waits for what it says. Not here: carrying a test out (`master_host`).
@@ -23,10 +23,10 @@ use super::{DerCode, RpcError};
 const PINGS: u32 = 8;
 /// How long an answer to one of them is waited for.
 const PING: Duration = Duration::from_secs(2);
-/// From the order to the first call: sessions are opened meanwhile.
-const LEAD: Duration = Duration::from_millis(200);
+/// From saying when all begin to that time: every master has heard of it by then.
+const LEAD: Duration = Duration::from_millis(50);
 /// The same for each master that there is.
-const LEAD_EACH: Duration = Duration::from_millis(10);
+const LEAD_EACH: Duration = Duration::from_millis(2);
 /// How long a look for frames waits.
 const LOOK: Duration = Duration::from_millis(20);
 /// A master that says nothing for so long is lost: it tells of itself four times a second.
@@ -36,11 +36,21 @@ const SILENCE_AT_END: Duration = Duration::from_secs(3);
 /// For so long results are waited for once the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A master that can be ordered, or why not.
+/// A master, and what it is at.
 #[derive(Debug)]
 struct OrderedMaster {
     endpoint: ServerEndpoint,
-    connection: Result<MasterConnection, RpcError>,
+    stage: MasterStage,
+}
+
+#[derive(Debug)]
+enum MasterStage {
+    /// Its connection is there: it can be ordered, or was and is ready.
+    Connected(MasterConnection),
+    /// It measured what it could.
+    Done(Box<RpcMaster>),
+    /// It cannot be had, or `was_there` and is gone.
+    Failed { why: RpcError, was_there: bool },
 }
 
 #[derive(Debug)]
@@ -69,9 +79,15 @@ impl OrderedMasters {
             MasterConnection::new(endpoint, dial, is_over)
         });
         let masters = endpoints.iter().zip(connected);
-        let master = |(endpoint, connection): (&ServerEndpoint, _)| OrderedMaster {
+        let master = |(endpoint, connection): (&ServerEndpoint, Result<_, _>)| OrderedMaster {
             endpoint: endpoint.clone(),
-            connection,
+            stage: connection.map_or_else(
+                |why| MasterStage::Failed {
+                    why,
+                    was_there: false,
+                },
+                MasterStage::Connected,
+            ),
         };
         Self {
             masters: masters.map(master).collect(),
@@ -84,31 +100,39 @@ impl OrderedMasters {
     /// # Errors
     /// Why the first one that did not.
     pub fn are_there(self) -> Result<(), RpcError> {
-        let mut connections = self.masters.into_iter().map(|master| master.connection);
-        connections.try_for_each(|connection| connection.map(drop))
+        let mut stages = self.masters.into_iter().map(|master| master.stage);
+        stages.try_for_each(|stage| match stage {
+            MasterStage::Failed { why, .. } => Err(why),
+            MasterStage::Connected(_) | MasterStage::Done(_) => Ok(()),
+        })
     }
 
-    /// From now to the first call, so that every master is ready by then.
+    /// Orders all of them, and waits until each has its sessions open and has made its first calls, or can
+    /// not. Given up once `is_over`.
+    pub fn prepare(&mut self, task: &MasterTask, is_over: IsOver<'_>) {
+        thread::scope(|scope| {
+            for master in &mut self.masters {
+                scope.spawn(|| master.prepare(task, is_over));
+            }
+        });
+    }
+
+    /// From now to the first call, so that every master knows of it by then.
     pub fn lead(&self) -> Duration {
         let count = u32::try_from(self.masters.len()).unwrap_or(u32::MAX);
         LEAD + LEAD_EACH.saturating_mul(count)
     }
 
-    /// Has every master carry the task out from the same instant on, and waits for what comes of it.
+    /// Has every master begin at the same instant of the monotonic clock, and waits for what comes of it.
     /// `look` sees now and then how many calls are done; once it is asked to end the tests are ended.
-    pub fn run(
-        mut self,
-        task: &MasterTask,
-        signs: EndSigns<'_>,
-        look: impl Fn(u64),
-    ) -> Vec<RpcMaster> {
+    pub fn run(mut self, begin_ns: u64, signs: EndSigns<'_>, look: impl Fn(u64)) -> Vec<RpcMaster> {
         let transport = std::mem::take(&mut self.transport);
         let counts: Vec<AtomicU64> = self.masters.iter().map(|_| AtomicU64::new(0)).collect();
         let mut results = thread::scope(|scope| {
             let threads = self.masters.into_iter().zip(&counts);
             let threads = threads.map(|(master, done)| {
                 let transport = &transport;
-                scope.spawn(move || master.run(task, signs, done, transport))
+                scope.spawn(move || master.run(begin_ns, signs, done, transport))
             });
             let threads: Vec<_> = threads.collect();
             while threads.iter().any(|thread| !thread.is_finished()) {
@@ -130,9 +154,25 @@ impl OrderedMasters {
 }
 
 impl OrderedMaster {
+    fn prepare(&mut self, task: &MasterTask, is_over: IsOver<'_>) {
+        let MasterStage::Connected(connection) = &mut self.stage else {
+            return;
+        };
+        match connection.prepare(task, is_over) {
+            Ok(None) => {}
+            Ok(Some(done)) => self.stage = MasterStage::Done(Box::new(done)),
+            Err(why) => {
+                self.stage = MasterStage::Failed {
+                    why,
+                    was_there: true,
+                }
+            }
+        }
+    }
+
     fn run(
         self,
-        task: &MasterTask,
+        begin_ns: u64,
         signs: EndSigns<'_>,
         done: &AtomicU64,
         transport: &str,
@@ -141,11 +181,11 @@ impl OrderedMaster {
             rank: self.endpoint.rank,
             tag: self.endpoint.tag,
         };
-        let was_there = self.connection.is_ok();
-        let result = self.connection.and_then(|mut connection| {
-            connection.start(task)?;
-            connection.wait(signs, done)
-        });
+        let (result, was_there) = match self.stage {
+            MasterStage::Connected(connection) => (connection.run(begin_ns, signs, done), true),
+            MasterStage::Done(master) => (Ok(*master), true),
+            MasterStage::Failed { why, was_there } => (Err(why), was_there),
+        };
         match result {
             Ok(master) => RpcMaster { endpoint, ..master },
             Err(why) => {
@@ -199,23 +239,48 @@ impl MasterConnection {
         Ok(())
     }
 
-    fn start(&mut self, task: &MasterTask) -> Result<(), RpcError> {
-        let task = MasterTask {
-            work: task.work.clone(),
-            start_ns: task.start_ns.saturating_add_signed(self.offset_ns),
-        };
-        let body = serde_json::to_vec(&task).map_err(|error| {
+    /// Orders the test and waits until it is ready; what came of it where it ended before.
+    fn prepare(
+        &mut self,
+        task: &MasterTask,
+        is_over: IsOver<'_>,
+    ) -> Result<Option<RpcMaster>, RpcError> {
+        let body = serde_json::to_vec(task).map_err(|error| {
             RpcError::new(
                 DerCode::Invalid,
                 format!("the order cannot be written: {error}"),
             )
         })?;
         self.stream
-            .send(&FrameHeader::plain(FrameKind::Start), &body)
+            .send(&FrameHeader::plain(FrameKind::Start), &body)?;
+        let mut heard = Instant::now();
+        while !is_over() {
+            if heard.elapsed() > SILENCE {
+                return Err(silent());
+            }
+            let Some((header, body)) = self.stream.receive_unless(LOOK, is_over)? else {
+                continue;
+            };
+            heard = Instant::now();
+            match said(&header, &body)? {
+                MasterWord::Ready => return Ok(None),
+                MasterWord::Ended(done) => return Ok(Some(*done)),
+                MasterWord::Progress(_) | MasterWord::Nothing => {}
+            }
+        }
+        Ok(None)
     }
 
-    /// What came of the test.
-    fn wait(&mut self, signs: EndSigns<'_>, done: &AtomicU64) -> Result<RpcMaster, RpcError> {
+    /// Has a test that is ready begin at this time of our monotonic clock; what came of it.
+    fn run(
+        mut self,
+        begin_ns: u64,
+        signs: EndSigns<'_>,
+        done: &AtomicU64,
+    ) -> Result<RpcMaster, RpcError> {
+        let begin_ns = begin_ns.saturating_add_signed(self.offset_ns);
+        self.stream
+            .send(&FrameHeader::plain(FrameKind::Go), &begin_ns.to_le_bytes())?;
         let mut heard = Instant::now();
         let (mut stopped, mut due): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
@@ -231,32 +296,55 @@ impl MasterConnection {
             let is_late = stopped.is_some_and(|since| since.elapsed() > PATIENCE)
                 || due.is_some_and(|since| since.max(heard).elapsed() > SILENCE_AT_END);
             if is_late || heard.elapsed() > SILENCE {
-                return Err(RpcError::new(DerCode::TimedOut, "it says nothing any more"));
+                return Err(silent());
             }
             let Some((header, body)) = came else { continue };
             heard = Instant::now();
-            match header.kind {
-                _ if header.word != 0 => {
-                    let words = String::from_utf8_lossy(&body).into_owned();
-                    return Err(RpcError::new(DerCode::from_status(header.word), words));
-                }
-                FrameKind::Progress => {
-                    let note = ProgressNote::decode(&body)?;
-                    done.store(note.done, Ordering::Relaxed);
-                }
-                FrameKind::Result => {
-                    let report = serde_json::from_slice::<MasterReport>(&body);
-                    return report.map(MasterReport::into_master).map_err(|error| {
-                        RpcError::protocol(format!("its result cannot be read: {error}"))
-                    });
-                }
-                FrameKind::GoAway => {
-                    return Err(RpcError::new(DerCode::Unreachable, "the server leaves"));
-                }
-                _ => {}
+            match said(&header, &body)? {
+                MasterWord::Progress(calls) => done.store(calls, Ordering::Relaxed),
+                MasterWord::Ended(master) => return Ok(*master),
+                MasterWord::Ready | MasterWord::Nothing => {}
             }
         }
     }
+}
+
+/// What a frame of a master says of its test.
+enum MasterWord {
+    Ready,
+    /// So many calls are done.
+    Progress(u64),
+    /// What came of it.
+    Ended(Box<RpcMaster>),
+    /// Nothing new.
+    Nothing,
+}
+
+/// What a frame of a master says.
+///
+/// # Errors
+/// The test failed, the server leaves, or what it says cannot be read.
+fn said(header: &FrameHeader, body: &[u8]) -> Result<MasterWord, RpcError> {
+    match header.kind {
+        _ if header.word != 0 => {
+            let words = String::from_utf8_lossy(body).into_owned();
+            Err(RpcError::new(DerCode::from_status(header.word), words))
+        }
+        FrameKind::Ready => Ok(MasterWord::Ready),
+        FrameKind::Progress => Ok(MasterWord::Progress(ProgressNote::decode(body)?.done)),
+        FrameKind::Result => {
+            let report: MasterReport = serde_json::from_slice(body).map_err(|error| {
+                RpcError::protocol(format!("its result cannot be read: {error}"))
+            })?;
+            Ok(MasterWord::Ended(Box::new(report.into_master())))
+        }
+        FrameKind::GoAway => Err(RpcError::new(DerCode::Unreachable, "the server leaves")),
+        _ => Ok(MasterWord::Nothing),
+    }
+}
+
+fn silent() -> RpcError {
+    RpcError::new(DerCode::TimedOut, "it says nothing any more")
 }
 
 /// The same of each, all at the same time.
@@ -270,4 +358,124 @@ fn each<T: Sync, R: Send>(
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(failed);
         threads.into_iter().map(join).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+    use std::sync::{Arc, Mutex};
+
+    use super::super::address::RpcAddress;
+    use super::super::master_host::MasterReport;
+    use super::super::server::{
+        MasterOrder, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup, TestControl,
+        TestMasters,
+    };
+    use super::*;
+
+    /// How long a master takes to be ready whose tag is 1.
+    const SLOW: Duration = Duration::from_millis(500);
+
+    /// Tests without calls: tag 0 is ready at once, 1 after some time, 2 never.
+    #[derive(Default)]
+    struct Pretended {
+        /// When tests were ready and when they began, by their tags.
+        times: Arc<Mutex<Vec<(u32, u64, u64)>>>,
+    }
+
+    impl TestMasters for Pretended {
+        fn start(&self, order: MasterOrder) -> Result<TestControl, RpcError> {
+            let control = TestControl::default();
+            let (told, times) = (control.clone(), Arc::clone(&self.times));
+            thread::spawn(move || {
+                if order.tag == 1 {
+                    thread::sleep(SLOW);
+                }
+                let mut result = RpcMaster::new(RpcEndpoint { rank: 0, tag: 0 }, "tcp");
+                if order.tag == 2 {
+                    result.failure = Some(Failure::new("missing", "nobody to call"));
+                } else {
+                    let ready_ns = monotonic_ns();
+                    order.answers.send(FrameKind::Ready, 0, Vec::new());
+                    let begin_ns = loop {
+                        if let Some(time_ns) = told.begin_ns() {
+                            break time_ns;
+                        }
+                        if told.end_sign().load(Ordering::Relaxed) != 0 {
+                            return;
+                        }
+                        thread::yield_now();
+                    };
+                    times.lock().unwrap().push((order.tag, ready_ns, begin_ns));
+                    result.succeeded = 7;
+                }
+                let body = serde_json::to_vec(&MasterReport::new(result)).unwrap();
+                order.answers.send(FrameKind::Result, 0, body);
+            });
+            Ok(control)
+        }
+    }
+
+    fn server(masters: Arc<Pretended>) -> RpcServer {
+        let setup = ServerSetup {
+            group: "g".to_owned(),
+            ranks: vec![RankSetup {
+                rank: 0,
+                tags: 3,
+                addresses: vec!["tcp://127.0.0.1:0".parse::<RpcAddress>().unwrap()],
+            }],
+            pollers: 1,
+            cpus: Vec::new(),
+            poll: PollMode::Block,
+            services: Box::new(|_, _| Vec::new()),
+            domain: None,
+            limits: ServerLimits::default(),
+            token: None,
+            masters,
+            log: Box::new(|_| ()),
+        };
+        RpcServer::start(setup).unwrap()
+    }
+
+    #[test]
+    fn all_masters_begin_together_once_each_is_ready_or_cannot_be() {
+        let masters = Arc::new(Pretended::default());
+        let server = server(Arc::clone(&masters));
+        let dial = DialSetup {
+            group: "g".to_owned(),
+            token: None,
+            from: Vec::new(),
+            within: Duration::from_secs(10),
+        };
+        let endpoint = |tag| ServerEndpoint {
+            rank: 0,
+            tag,
+            address: server.addresses()[0].1.clone(),
+            nonce: None,
+        };
+        let endpoints: Vec<_> = (0..3).map(endpoint).collect();
+        let mut ordered = OrderedMasters::connect(&endpoints, &dial, "tcp", &|| false);
+        let task = MasterTask {
+            work: weir_schema::RpcWorkload::default(),
+        };
+        ordered.prepare(&task, &|| false);
+        let begin_ns = monotonic_ns() + 50_000_000;
+        let stop = AtomicU32::new(0);
+        let signs = EndSigns {
+            stop: &stop,
+            findings: None,
+        };
+        let results = ordered.run(begin_ns, signs, |_| ());
+        let done: Vec<_> = results.iter().map(|one| one.succeeded).collect();
+        assert_eq!(done, [7, 7, 0]);
+        assert!(results[2].failure.is_some());
+        let times = masters.times.lock().unwrap();
+        assert_eq!(times.len(), 2);
+        let last_ready = times.iter().map(|(_, ready_ns, _)| *ready_ns).max();
+        for (tag, _, began_ns) in &*times {
+            assert!(Some(*began_ns) > last_ready, "tag {tag}");
+            // Both have the same clock here, up to what comparing clocks errs.
+            assert!(began_ns.abs_diff(begin_ns) < 20_000_000, "tag {tag}");
+        }
+    }
 }

@@ -212,8 +212,9 @@ impl RpcJob {
             let endpoints = self.way.endpoints(masters)?;
             let stop = worker.stop;
             let is_over = || stop.load(Ordering::Relaxed) != 0;
-            let masters =
+            let mut masters =
                 OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name(), &is_over);
+            masters.prepare(&MasterTask { work: self.task() }, &is_over);
             if is_over() {
                 return Ok(LoopStop::Asked);
             }
@@ -237,7 +238,7 @@ impl RpcJob {
         })
     }
 
-    /// Has some masters carry the test out at the same time, after others that did so.
+    /// Has some masters that are ready carry the test out at the same time, after others that did so.
     fn order_some(
         &self,
         masters: OrderedMasters,
@@ -246,10 +247,7 @@ impl RpcJob {
         before: &[RpcMaster],
     ) -> Vec<RpcMaster> {
         let lead = Nanos(u64::try_from(masters.lead().as_nanos()).unwrap_or(0));
-        let task = MasterTask {
-            work: self.task(),
-            start_ns: monotonic_ns() + lead.0,
-        };
+        let begin_ns = monotonic_ns() + lead.0;
         let start = worker.clock.now().after(worker.scale.load().to_ticks(lead));
         if began.is_none() {
             worker.begin_elsewhere(start);
@@ -269,7 +267,7 @@ impl RpcJob {
             rpcs.issued.set(done);
             rpcs.bytes.set(done.saturating_mul(bytes));
         };
-        let mut results = masters.run(&task, signs, look);
+        let mut results = masters.run(begin_ns, signs, look);
         let after = began.map_or(0, |first| worker.scale.load().to_nanos(start.since(first)));
         for span in results.iter_mut().filter_map(|master| master.span.as_mut()) {
             *span = later(*span, Nanos(after));

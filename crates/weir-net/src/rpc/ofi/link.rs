@@ -16,6 +16,7 @@ mod peer;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use self::addresses::AddressBook;
@@ -43,6 +44,9 @@ const LOOKS_BEFORE_AN_END: u32 = 16;
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 /// How long it sleeps at most where it has: providers want to be polled now and then.
 const LONG_NAP: Duration = Duration::from_millis(100);
+
+/// For so long a wait may be woken for nothing before it sleeps all the same.
+const FRUITLESS: Duration = Duration::from_micros(200);
 
 /// How a link uses its provider.
 #[derive(Clone, Copy, Debug)]
@@ -424,6 +428,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
         };
         let start = Instant::now();
         let mut nap = NAPS[0];
+        let mut looks_again = true;
         while events == 0 {
             let left = wait.saturating_sub(start.elapsed());
             let has_descriptor = self.endpoint.descriptor().is_some();
@@ -431,14 +436,22 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
                 nap
             } else if self.endpoint.may_sleep() {
                 LONG_NAP
-            } else {
+            } else if std::mem::take(&mut looks_again) {
                 Duration::ZERO
+            } else {
+                nap
             };
-            let sleep = left.min(most);
+            let (sleep, slept) = (left.min(most), Instant::now());
             events += self.poll_streams(Some(sleep), handler)?;
+            let was_woken = slept.elapsed() < sleep;
             events += self.look(handler)?;
             if left.is_zero() {
                 break;
+            }
+            if was_woken && events == 0 && start.elapsed() > FRUITLESS {
+                // Descriptors of providers stay readable while connections are made, and with every piece of
+                // long data: who looks on and on takes the CPU from those who answer.
+                thread::sleep(left.min(nap));
             }
             nap = (nap * 2).min(NAPS[1]);
         }

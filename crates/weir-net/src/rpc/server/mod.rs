@@ -25,7 +25,7 @@ mod thread;
 
 pub use inbox::MasterAnswers;
 pub use limits::{ServerCounters, ServerLimits};
-pub use masters::{MasterOrder, NoMasters, TestEnd, TestMasters};
+pub use masters::{MasterOrder, NoMasters, TestControl, TestMasters};
 #[cfg(test)]
 pub(in crate::rpc) use simulated_server::SimulatedServer;
 pub(in crate::rpc) use start::pin_to;

@@ -18,7 +18,7 @@ use super::inbox::{Arrival, Inbox};
 use super::sessions::ServerSession;
 use super::start::ServerShared;
 use super::tags::ServedTag;
-use super::{MasterAnswers, TestEnd, inbox::PollerOrder};
+use super::{MasterAnswers, TestControl, inbox::PollerOrder};
 use crate::rpc::assembly::{Assemblies, is_fragment, send_whole};
 use crate::rpc::link::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
 use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, PollerUse, WireReader};
@@ -37,7 +37,7 @@ pub(super) struct ServedPeer {
     pub(super) max_frame: u32,
     pub(super) sessions: Vec<u32>,
     /// Of the test that it has ordered and that may run.
-    test: Option<TestEnd>,
+    test: Option<TestControl>,
 }
 
 /// What a poller knows; the link stands beside it.
@@ -223,7 +223,7 @@ impl PollerState {
                 self.drop_session(link, session);
             }
             if let Some(test) = served.test {
-                test.ask();
+                test.end();
             }
             self.shared.connections.leave(served.source);
             self.shared.counters.connections.fetch_sub(1, Relaxed);
@@ -323,7 +323,14 @@ impl PollerState {
             FrameKind::Stop => {
                 let test = self.peer(peer).and_then(|served| served.test.as_ref());
                 if let Some(test) = test {
-                    test.ask();
+                    test.end();
+                }
+            }
+            FrameKind::Go => {
+                let begin_ns = WireReader::new(body).u64("start")?;
+                let test = self.peer(peer).and_then(|served| served.test.as_ref());
+                if let Some(test) = test {
+                    test.begin_at(begin_ns);
                 }
             }
             FrameKind::Error => {

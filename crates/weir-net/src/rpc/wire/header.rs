@@ -104,6 +104,10 @@ kinds! {
     Result = 0x23;
     /// Ends it early.
     Stop = 0x24;
+    /// Its sessions are open: it waits for `Go`.
+    Ready = 0x25;
+    /// When its first call goes out.
+    Go = 0x26;
     /// Is anybody there?
     Ping = 0x30;
     /// Yes.
