@@ -91,3 +91,23 @@ fn a_signal_to_a_client_whose_server_hangs_ends_it_with_its_own_tables() {
     let client = client.out("End-to-end");
     assert!(!client.err.contains("error: "), "{client}");
 }
+
+#[test]
+fn what_was_answered_while_a_run_was_stopped_is_neither_lost_nor_missed() {
+    let stage = Stage::new();
+    let sets = "duration=4 iteration=1 msg_timeout_ms=200 stall_timeout=1";
+    let sets = sets.split_whitespace().flat_map(|set| ["--set", set]);
+    let words: Vec<&str> = ["axio", "--example", "echo"]
+        .into_iter()
+        .chain(sets)
+        .collect();
+    let running = Running::start(stage.weir(&words));
+    until_it_works(&running);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal(Signal::CONT);
+    running
+        .end()
+        .code(0)
+        .out("messages: lost 0, late 0, incomplete 0, wrong 0");
+}

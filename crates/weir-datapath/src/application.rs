@@ -80,7 +80,9 @@ pub(crate) struct Application<W> {
     /// In ticks.
     flush: u64,
     timeout: u64,
+    /// The tick of the next look for messages that are lost, and that at which it last looked for answers.
     next_look: u64,
+    looked: u64,
     spin_per_message: u64,
     work_per_message: u64,
     is_answered: bool,
@@ -128,6 +130,7 @@ impl<W: MessageWork> Application<W> {
             flush: ticks(work.flush_ns),
             timeout: ticks(work.message_timeout_ns),
             next_look: 0,
+            looked: 0,
             spin_per_message: work.ticks_per_message,
             work_per_message: ticks(work.work_ns),
             is_answered: work.is_answered(),
@@ -215,6 +218,7 @@ impl<W: MessageWork> Application<W> {
         if now >= self.next_look {
             self.look_for_lost(now, counts);
         }
+        self.looked = now;
         let messages = self.whole_messages(now, pool, counts);
         if !self
             .rx_timer
@@ -350,11 +354,12 @@ impl<W: MessageWork> Application<W> {
         (messages, count)
     }
 
-    /// Messages whose answer does not come any more.
+    /// Messages whose answer does not come any more. What may have come while this thread was not run is looked
+    /// at first.
     fn look_for_lost(&mut self, now: u64, counts: &mut ThreadCounts) {
         self.next_look = now + self.timeout / 8 + 1;
         if self.is_answered {
-            counts.lost += self.outstanding.expire(now, self.timeout);
+            counts.lost += self.outstanding.expire(self.looked, self.timeout);
         }
     }
 

@@ -24,6 +24,9 @@ use crate::shared::PathShared;
 
 mod ending;
 mod other_side;
+mod progress;
+
+use progress::Progress;
 
 /// Passes for nothing before a thread lets others have the CPU.
 const PATIENCE: u32 = 64;
@@ -133,14 +136,6 @@ pub(crate) struct Pipeline<'a, W, L> {
     progress: Progress,
     /// What the last iteration came to.
     last: Option<PathThread>,
-}
-
-/// What had become of a client's messages at a tick.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    answered: u64,
-    lost: u64,
-    at: u64,
 }
 
 impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
@@ -380,7 +375,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let Progress {
             answered,
             lost: lost_before,
-            at,
+            ..
         } = self.progress;
         // Between messages that were given up and the next ones nothing is under way.
         let has_unanswered = |part: &Application<W>| {
@@ -393,8 +388,9 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 answered: done,
                 lost,
                 at: now,
+                overdue: None,
             };
-        } else if now.saturating_sub(at) >= self.times.stall {
+        } else if self.progress.has_stalled(now, self.times.stall) {
             self.shared.fail(failure(
                 "stalled",
                 None,

@@ -10,6 +10,7 @@ use weir_schema::PathSide;
 use weir_units::Nanos;
 
 use super::Pipeline;
+use super::progress::Progress;
 use crate::handler::MessageWork;
 use crate::link::PacketLink;
 
@@ -42,6 +43,10 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         };
         self.is_making = false;
         let start = self.clock.now();
+        let mut waiting = Progress {
+            at: start.0,
+            ..Progress::default()
+        };
         let mut has_all = self.parts.side == PathSide::Server || self.parts.application.is_none();
         let mut now = start.0;
         while !self.shared.ends.load(Ordering::Relaxed) {
@@ -63,7 +68,7 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
                 self.is_cut_short = true;
                 break;
             }
-            if self.clock.now().since(start) > patience {
+            if waiting.has_stalled(self.clock.now().0, patience) {
                 if is_lone_server {
                     self.miss_client();
                 }
