@@ -96,6 +96,20 @@ fn the_default_window_is_what_a_ring_holds_of_the_messages_of_a_workload() {
         ("FS_WRITE", 1, "kAppTxMsgBatchSize=400", 400),
         ("FS_READ", 1, "inflight=100", 100),
         ("FS_READ", 1, "pkt_handler=Echo", 1024),
+        // Half of the frames that a device holds.
+        (
+            "T_APP",
+            1,
+            "backend=dpdk:net_af_packet0,iface=a+net_null0",
+            256,
+        ),
+        (
+            "T_APP",
+            2,
+            "backend=dpdk:net_af_packet0,framecnt=256+net_null0",
+            64,
+        ),
+        ("T_APP", 1, "backend=dpdk:net_null0+net_null1", 1024),
     ] {
         stage.file("c.conf", config(handler, workspaces));
         let mut words = vec!["axio", "-c", "c.conf", "--show-plan"];

@@ -113,6 +113,25 @@ fn verbs(words: &str) -> Option<EngineChoice> {
     Some(choice)
 }
 
+/// Frames that the rings of devices hold which DPDK makes of interfaces, the smallest of them; a frame that finds no room
+/// there is lost.
+pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
+    const KIND: &str = "net_af_packet";
+    const USUAL: u32 = 512;
+    let frames = |device: &str| {
+        let mut words = device.split(',').map(str::trim);
+        words.next().filter(|name| name.starts_with(KIND))?;
+        let asked = words.find_map(|word| word.strip_prefix("framecnt="));
+        Some(asked.map_or(USUAL, |count| count.parse().unwrap_or(USUAL)))
+    };
+    let devices = ["device", "peer_device"].map(|name| choice.settings.get(name));
+    let of = |setting: Option<&Setting>| match setting {
+        Some(Setting::Text(device)) if choice.name == "dpdk" => frames(device),
+        _ => None,
+    };
+    devices.into_iter().filter_map(of).min()
+}
+
 /// The link of a side whose configuration names a device and no backend, as the older program has it.
 pub(super) fn of_device(pcie: Option<&str>, name: Option<&str>) -> Option<EngineChoice> {
     match (pcie, name) {
@@ -141,6 +160,12 @@ mod tests {
         assert_eq!(text("peer_interface"), "eth2");
         assert_eq!(text("mode"), "skb");
         assert_eq!(xdp.settings["queue"], Setting::Number(3));
+        let frames = |words| frames_of_devices(&backend(words).unwrap());
+        assert_eq!(frames("packet:net_af_packet0"), None);
+        assert_eq!(frames("dpdk:net_null0"), None);
+        assert_eq!(frames("dpdk:net_af_packet0,iface=a"), Some(512));
+        let other = "dpdk:net_af_packet0,iface=a+net_af_packet1,iface=b";
+        assert_eq!(frames(&format!("{other},framecnt=64")), Some(64));
         let dpdk = backend("dpdk:net_af_packet0,iface=eth1+0000:98:00.0").unwrap();
         assert_eq!(dpdk.name, "dpdk");
         let second = Setting::Text("0000:98:00.0".to_owned());

@@ -12,7 +12,7 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
-use super::backend::{TAKES, backend, of_device};
+use super::backend::{TAKES, backend, frames_of_devices, of_device};
 use super::config::AxioConfig;
 use super::handlers;
 use super::keys::TUNABLE;
@@ -120,7 +120,8 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
         ..PacketPathWorkload::default()
     };
     messages(&mut values, &mut work);
-    limits(&mut values, &mut work);
+    let mut engine = link(&mut values, role);
+    limits(&mut values, &mut work, frames_of_devices(&engine));
     let line = traffic(&mut values, &mut work);
     for (field, why) in work.short_messages() {
         let key = if field == "request_bytes" {
@@ -130,7 +131,6 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
         };
         values.refuse(key, &why);
     }
-    let mut engine = link(&mut values, role);
     let first = values.number("first_packets", 0, 1024, 0);
     if first > 0 {
         // Links that have no such setting say so.
@@ -226,7 +226,7 @@ fn messages(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     work.touch_bytes = values.bytes("mem_touch", 8, 4 << 30, 1 << 10);
 }
 
-fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
+fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload, device_frames: Option<u32>) {
     let times = PacketPathWorkload::default();
     work.iterations = values.number("iteration", 1, 1_000_000, 10);
     work.duration_ns = values.time("duration", 1e9, 0.001, times.duration_ns);
@@ -234,7 +234,12 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     work.pool_buffers = values.number("pool", 64, 1 << 20, 8192);
     work.ring_slots = values.number("ring", 64, 1 << 20, 4096);
     work.queue_slots = values.number("nic_ring", 64, 1 << 20, 2048);
-    work.in_flight = values.number("inflight", 0, 65535, window::default_window(work));
+    work.in_flight = values.number(
+        "inflight",
+        0,
+        65535,
+        window::default_window(work, device_frames),
+    );
     work.flush_ns = values.time("flush_us", 1e3, 0.0, times.flush_ns);
     work.message_timeout_ns = values.time("msg_timeout_ms", 1e6, 1.0, times.message_timeout_ns);
     work.stall_timeout_ns = values.time("stall_timeout", 1e9, 0.001, times.stall_timeout_ns);

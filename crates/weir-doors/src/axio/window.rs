@@ -5,6 +5,7 @@
 
 use weir_schema::PacketPathWorkload;
 
+use super::backend::frames_of_devices;
 use super::config::AxioConfig;
 use super::plan;
 use super::role::AxioRole;
@@ -13,23 +14,26 @@ use super::role::AxioRole;
 const OF_SHORT: u32 = 1024;
 
 /// The window where none is asked for: of messages of several packets as many as a ring and a pool hold if all that a
-/// workload has under way comes to one of its workspaces, as a power of two; no less than a batch.
-pub(super) fn default_window(work: &PacketPathWorkload) -> u32 {
+/// workload has under way comes to one of its workspaces, as a power of two; no less than a batch. Where devices hold few
+/// frames, half of those, since others send to them as well.
+pub(super) fn default_window(work: &PacketPathWorkload, device_frames: Option<u32>) -> u32 {
     let response = if work.echoes() {
         1
     } else {
         work.packets(work.whole_response())
     };
     let packets = work.packets(work.request_bytes).max(response);
-    if packets <= 1 {
-        return OF_SHORT;
-    }
     let workspaces = work.streams.iter().map(|stream| {
         let all = stream.groups.iter().map(|group| group.threads.len());
         u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
     });
     let share = workspaces.max().unwrap_or(1).max(1);
-    let room = work.ring_slots.min(work.pool_buffers) / packets.saturating_mul(share);
+    let of_rings = (packets > 1).then(|| work.ring_slots.min(work.pool_buffers));
+    let of_devices = device_frames.map(|frames| frames / 2);
+    let Some(least) = of_rings.into_iter().chain(of_devices).min() else {
+        return OF_SHORT;
+    };
+    let room = least / packets.max(1).saturating_mul(share);
     let fits = room.checked_ilog2().map_or(1, |log| 1 << log);
     let batch = work.batches.application_tx.max(work.batches.application_rx);
     fits.min(OF_SHORT).max(batch)
@@ -40,7 +44,9 @@ pub(super) fn default_window(work: &PacketPathWorkload) -> u32 {
 pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
     let config = AxioConfig::read(file, text).ok();
     let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());
-    asked.map_or(OF_SHORT, |asked| default_window(&asked.work))
+    asked.map_or(OF_SHORT, |asked| {
+        default_window(&asked.work, frames_of_devices(&asked.engine))
+    })
 }
 
 /// Whether messages of a configuration come back; so they do where something is wrong with it, which its run says.
