@@ -229,7 +229,9 @@ impl OrderedTest {
         let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
         let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
         let task = task.map_err(|error| {
-            let why = format!("the order cannot be read: {error}");
+            let why = format!(
+                "the order cannot be read, command and servers have to be of the same version of weir: {error}"
+            );
             RpcError::new(DerCode::Invalid, why)
         })?;
         let mut work = task.work;
