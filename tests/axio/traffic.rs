@@ -1,8 +1,9 @@
 //! Traffic that is asked for: rates, sizes in turn, a server that pauses or takes no more than a rate.
 
+use rustix::process::Signal;
 use serde_json::Value as Json;
 
-use super::stage::{Said, Stage};
+use super::stage::{Running, Said, Stage, until};
 use super::{stored, sum};
 
 /// A run whose server sends every packet back, with values and flags.
@@ -114,6 +115,23 @@ fn the_longest_pause_between_passes_ends_with_its_iteration() {
     let sets = "loop_interval_ns=1e15 duration=0.1 iteration=3";
     let said = echo(&stage, sets, &[]).code(0);
     assert_eq!(said.out.matches("Perf Statistics").count(), 3, "{said}");
+}
+
+#[test]
+fn a_signal_ends_the_longest_pause_between_passes() {
+    let stage = Stage::new();
+    stage.file("c.conf", CONFIG);
+    let mut words = vec!["axio", "-c", "c.conf", "--loopback"];
+    for set in ["loop_interval_ns=1e15", "duration=1000", "iteration=1"] {
+        words.extend(["--set", set]);
+    }
+    let running = Running::start(stage.weir(&words));
+    until("it catches signals", || running.catches_signals());
+    // Both sides have made their first pass by then.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    assert!(!said.err.contains("left behind"), "{said}");
 }
 
 #[test]

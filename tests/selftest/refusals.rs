@@ -183,6 +183,12 @@ fn a_server_that_takes_no_orders_says_so_of_each_master() {
     let all = masters(&said.code(3));
     assert_eq!(all[0].len(), 2);
     assert!(all[0].iter().all(|one| one["succeeded"] == 0), "{all:?}");
+    // What is for programs has no blocks that say it.
+    for form in ["csv", "json", "prom"] {
+        let said = self_test(&stage, &format!("{words} --output {form}")).code(3);
+        let said = said.err("error: 0-EMPTY 0-EMPTY: master 0:0 failed: ");
+        said.err("error: 0-EMPTY 0-EMPTY: master 1:0 failed: ");
+    }
 }
 
 #[test]

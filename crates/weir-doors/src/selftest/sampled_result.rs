@@ -206,15 +206,16 @@ fn code_of(code: i32) -> ErrorCode {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use weir_schema::{RpcPayload, RpcPayloadKind};
+    use weir_schema::{RpcPayload, RpcPayloadKind, rpc_error_code};
 
     use super::*;
     use crate::selftest::MessagePair;
+    use crate::selftest::output::work_of;
     use crate::selftest::samples::tests::any_master;
 
-    #[test]
-    fn a_tuple_ends_where_its_sizes_or_its_masters_come_again() {
-        let of = |bytes, rank| SampledMaster {
+    /// A master of messages of so many bytes that has sent nothing.
+    fn of(bytes: u32, rank: u32) -> SampledMaster {
+        SampledMaster {
             pair: MessagePair {
                 request: RpcPayload::of(RpcPayloadKind::Inline, bytes),
                 reply: RpcPayload::default(),
@@ -226,7 +227,37 @@ mod tests {
             unsent: 1,
             failure: None,
             turns: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn wrong_payloads_are_counted_and_a_master_that_failed_takes_nothing_from_the_others() {
+        let failed = SampledMaster {
+            unsent: 0,
+            failure: Some("it is not there".to_owned()),
+            ..of(1, 0)
         };
+        let wrong = rpc_error_code(WRONG_PAYLOAD).unwrap();
+        let sample = |code| RpcSample {
+            latency_ns: Nanos(5),
+            endpoint: RpcEndpoint { rank: 2, tag: 0 },
+            code,
+        };
+        let good = SampledMaster {
+            samples: vec![sample(0), sample(wrong), sample(wrong)],
+            ..of(1, 1)
+        };
+        let result = result(&[failed, good]);
+        let (_, job) = result.plan.jobs().next().unwrap();
+        assert_eq!(work_of(job).unwrap().repetitions, 4);
+        let masters = &result.groups[0].jobs[0].rpc().unwrap().masters;
+        let counts = |one: &RpcMaster| (one.failure.is_some(), one.mismatches, one.failed);
+        let counts: Vec<_> = masters.iter().map(counts).collect();
+        assert_eq!(counts, [(true, 0, 0), (false, 2, 2)]);
+    }
+
+    #[test]
+    fn a_tuple_ends_where_its_sizes_or_its_masters_come_again() {
         let all = [of(1, 0), of(1, 1), of(1, 0), of(2, 0), of(2, 1)];
         let sizes: Vec<usize> = tuples(&all).map(<[_]>::len).collect();
         assert_eq!(sizes, [2, 1, 2]);
