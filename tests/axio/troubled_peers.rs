@@ -182,8 +182,9 @@ fn a_client_whose_server_is_stopped_waits_for_its_figures_as_long_as_for_an_answ
     until_it_works(&server);
     server.signal(Signal::STOP);
     let client = client.end().code(1);
-    server.signal(Signal::KILL);
-    server.end();
+    // Once it goes on it finds out that nobody waits for what it counted.
+    server.signal(Signal::CONT);
+    server.end().code(1).out("End-to-end").err("is lost");
     client
         .out("End-to-end")
         .err("does not say within 3s what it counted: it hangs, or is stopped");

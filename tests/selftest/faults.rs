@@ -170,6 +170,26 @@ fn a_master_that_is_killed_or_stopped_has_failed_and_nobody_waits_for_it() {
 }
 
 #[test]
+fn a_master_that_waited_for_another_has_the_whole_time_for_its_first_rpcs() {
+    let stage = Stage::new();
+    let servers = [0, 1].map(|rank| Server::start(&stage, &format!("--rank {rank}")));
+    let alone = servers[1].descriptors();
+    let words =
+        "selftest -u --path . -e 0:0 -m 0-1:0 -s 0 -r 2000 --warmup 1s --timeout 1 --output json";
+    let client = Running::start(stage.weir(&split(words)));
+    until("it has been ordered", || servers[1].descriptors() > alone);
+    std::thread::sleep(Duration::from_millis(300));
+    servers[1].signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(2500));
+    servers[1].signal(Signal::CONT);
+    // What the other had out in its warm-up may have failed.
+    let said = client.end();
+    let master = &masters(&said)[0][0];
+    assert_eq!(master["succeeded"], 2000, "{said}");
+    assert_eq!(master["failed"], 0, "{said}");
+}
+
+#[test]
 fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
     over_both(|transport| {
         let stage = Stage::new();

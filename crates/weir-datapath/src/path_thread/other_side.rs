@@ -159,7 +159,15 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             return;
         }
         if self.parts.side == PathSide::Server {
-            if let Err(why) = peer.say(&PeerLine::Counted(self.shared.iterations())) {
+            // A client that waits no longer is gone, though it once said that it had ended.
+            let heard = peer.hear().and_then(|line| match line {
+                Some(PeerLine::Failed(why)) => {
+                    let why = format!("{} failed: {why}", peer.name());
+                    Err(failure("peer", None, why))
+                }
+                _ => peer.say(&PeerLine::Counted(self.shared.iterations())),
+            });
+            if let Err(why) = heard {
                 self.shared.fail(why);
             }
             return;

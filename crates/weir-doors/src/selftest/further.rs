@@ -144,10 +144,13 @@ fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> Str
         Some(_) => "",
         None => " (--reconnect S looks for a server that comes back)",
     };
+    let when = match after {
+        Nanos::ZERO => "before the first RPC that counts".to_owned(),
+        after => format!("after {:.3} s", after.as_secs_f64()),
+    };
     format!(
-        "Connection to {endpoint} lost after {:.3} s{others}: {cause}{why}; {failed} RPCs failed with \
-         {UNREACHED}{remedy}",
-        after.as_secs_f64()
+        "Connection to {endpoint} lost {when}{others}: {cause}{why}; {failed} RPCs failed with \
+         {UNREACHED}{remedy}"
     )
 }
 
@@ -363,10 +366,10 @@ mod tests {
         one.failed.insert(UNREACHED.into(), 7);
         let mut master = RpcMaster::new(endpoint, "tcp");
         master.endpoints.push(one);
-        let line = |code: &str| {
+        let line = |code: &str, after_ms| {
             let trouble = RpcTrouble {
                 endpoint,
-                after_ns: Some(Nanos::from_millis(1)),
+                after_ns: Some(Nanos::from_millis(after_ms)),
                 code: code.into(),
                 cause: "half a frame".to_owned(),
                 count: 1,
@@ -376,7 +379,9 @@ mod tests {
         let end =
             "7 RPCs failed with DER_UNREACH (--reconnect S looks for a server that comes back)";
         let begin = "Connection to 1:0 lost after 0.001 s: half a frame";
-        assert_eq!(line(UNREACHED), format!("{begin}; {end}"));
-        assert_eq!(line("DER_PROTO"), format!("{begin} (DER_PROTO); {end}"));
+        assert_eq!(line(UNREACHED, 1), format!("{begin}; {end}"));
+        assert_eq!(line("DER_PROTO", 1), format!("{begin} (DER_PROTO); {end}"));
+        let begin = "Connection to 1:0 lost before the first RPC that counts: half a frame";
+        assert_eq!(line(UNREACHED, 0), format!("{begin}; {end}"));
     }
 }

@@ -54,8 +54,8 @@ pub struct CallsMade {
     pub failed: Vec<FailedWarmUp>,
     /// What befell its connections, each with how long before the end of the loop that was.
     pub troubles: Vec<(ConnectionTrouble, Duration)>,
-    /// How long the thread had nothing to do but wait for answers, where that is known.
-    pub waited: Option<Duration>,
+    /// CPU time that the thread spent looking for answers while there were none, where that is known.
+    pub looked: Option<Duration>,
     /// Every call, where they are kept.
     pub samples: Vec<SampledCall>,
 }
@@ -209,7 +209,7 @@ impl Calling<'_> {
         };
         let ended = Instant::now();
         let turns = states.turns();
-        let waited = engine.waited();
+        let looked = engine.looked_for_nothing();
         let mut transport = engine.into_transport();
         let troubles = before_end(transport.troubles(), ended);
         let servers = used_since(&servers, transport.server_use()?);
@@ -220,7 +220,7 @@ impl Calling<'_> {
             failed,
             troubles,
             samples,
-            waited,
+            looked,
             servers,
             counters: transport.close()?.since(counted),
         })

@@ -23,6 +23,8 @@ const DRAIN_IN_TIME: Duration = Duration::from_secs(3);
 /// One of so many waits for answers is timed: what is looked for is a share, and two looks at the clock for
 /// each would show.
 const TIMED: u32 = 64;
+/// In a wait that took no longer the thread was not kept from its CPU for long, nor asleep.
+const SURELY_RUN: Duration = Duration::from_micros(20);
 /// Fewer timed waits say nothing.
 const LEAST_TIMED: u32 = 16;
 /// Lost endpoints that may come back are looked at every so many harvests.
@@ -51,7 +53,7 @@ pub struct RpcEngine<'a, T> {
     signs: EndSigns<'a>,
     /// Since when it is to end.
     ending: Option<Instant>,
-    /// Waits that were timed, and how long they took.
+    /// Waits that were timed, and the CPU time they took.
     timed: (u32, Duration),
 }
 
@@ -79,9 +81,9 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
         }
     }
 
-    /// How long it had nothing to do but wait for answers, looking or asleep, as far as timed waits say;
-    /// nothing where they were too few.
-    pub fn waited(&self) -> Option<Duration> {
+    /// CPU time that went into looking for answers while there were none, as far as timed waits say; nothing
+    /// where they were too few.
+    pub fn looked_for_nothing(&self) -> Option<Duration> {
         let (count, time) = self.timed;
         (count >= LEAST_TIMED).then(|| time.saturating_mul(TIMED))
     }
@@ -175,9 +177,13 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
         if there > 0 {
             return Ok(there);
         }
-        let began = Instant::now();
+        let (used, began) = (thread_cpu_time(), Instant::now());
         let came = self.harvest(timeout, at_most, done)?;
-        self.timed.1 += began.elapsed();
+        let mut waited = began.elapsed();
+        if waited > SURELY_RUN {
+            waited = waited.min(thread_cpu_time().saturating_sub(used));
+        }
+        self.timed.1 += waited;
         Ok(came)
     }
 
@@ -195,6 +201,13 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             self.transport.cancel();
         }
     }
+}
+
+/// CPU time of this thread.
+fn thread_cpu_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let whole = Duration::from_secs(u64::try_from(used.tv_sec).unwrap_or(0));
+    whole + Duration::from_nanos(u64::try_from(used.tv_nsec).unwrap_or(0))
 }
 
 impl<T: RpcTransport> Engine for RpcEngine<'_, T> {

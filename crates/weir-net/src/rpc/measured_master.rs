@@ -185,9 +185,9 @@ impl MasterParts<'_> {
         if whole <= 0.0 || self.work.load.pacing.schedule.is_some() {
             return None;
         }
-        let waited: Option<Duration> = self.made.iter().map(|thread| thread.waited).sum();
+        let looked: Option<Duration> = self.made.iter().map(|thread| thread.looked).sum();
         let used = self.cpu.user_ns.as_secs_f64() + self.cpu.system_ns.as_secs_f64();
-        Some(share_of_work(whole, waited?.as_secs_f64(), used))
+        Some(share_of_work(whole, looked?.as_secs_f64(), used))
     }
 
     /// Calls per second that there were to be.
@@ -279,9 +279,10 @@ pub(super) fn added(one: CpuUse, other: CpuUse) -> CpuUse {
     }
 }
 
-/// The share of a time that was work, of which so much was spent waiting, and so much on a CPU.
-fn share_of_work(whole: f64, waited: f64, used: f64) -> f64 {
-    ((whole - waited).min(used) / whole).clamp(0.0, 1.0)
+/// The share of a time that was work, of which so much was spent on a CPU, and so much of that looking for answers
+/// while there were none.
+fn share_of_work(whole: f64, looked: f64, used: f64) -> f64 {
+    ((used - looked) / whole).clamp(0.0, 1.0)
 }
 
 /// Threads that asked the same server saw the same thread of it: the one that looked for longest counts.
@@ -330,14 +331,15 @@ mod tests {
 
     #[test]
     fn neither_a_look_for_replies_nor_a_wait_for_a_cpu_is_work() {
-        for (whole, waited, used, share) in [
+        for (whole, looked, used, share) in [
             (10.0, 9.0, 10.0, 0.1),
-            (10.0, 1.0, 2.0, 0.2),
             (10.0, 0.0, 10.0, 1.0),
             (10.0, 11.0, 10.0, 0.0),
+            // Others had the CPU for most of the time, or it slept.
+            (10.0, 1.0, 3.0, 0.2),
         ] {
-            let found = share_of_work(whole, waited, used);
-            assert!((found - share).abs() < 1e-9, "{waited} {used}: {found}");
+            let found = share_of_work(whole, looked, used);
+            assert!((found - share).abs() < 1e-9, "{looked} {used}: {found}");
         }
     }
 }

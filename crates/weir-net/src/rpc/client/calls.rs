@@ -422,6 +422,18 @@ impl ClientState {
         result
     }
 
+    /// Calls that began since a look at the clock that is long past began no earlier than now, as far as is
+    /// known: they have their whole time still.
+    #[cold]
+    pub(super) fn restamp(&mut self, before_ns: u64) {
+        let now_ns = self.now_ns;
+        for slot in &mut self.slots.slots {
+            if slot.since_ns == before_ns {
+                slot.since_ns = now_ns;
+            }
+        }
+    }
+
     /// Ends calls that have taken too long, and asks silent servers whether they are there.
     pub(super) fn sweep<L: Link>(&mut self, link: &mut L) {
         let (timeout, now) = (self.timeout_ns, self.now_ns);

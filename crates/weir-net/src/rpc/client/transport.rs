@@ -28,6 +28,8 @@ const LOOK: u32 = 16;
 /// Where calls may take less than this, the clock is read with every answer: a thread that had to wait for a CPU would
 /// take late answers for good ones.
 const EXACT: Duration = Duration::from_secs(1);
+/// A thread that did not look at the clock for so many sweeps was busy elsewhere or not run.
+const UNSEEN: u64 = 4;
 /// Longest sleep, so that time-outs are seen.
 const SLEEP: Duration = Duration::from_millis(50);
 /// How long servers may take to say what they have used.
@@ -242,7 +244,11 @@ impl<L: Link> RpcClient<L> {
     }
 
     fn look_at_clock(&mut self) {
-        self.state.now_ns = (self.time)();
+        let before_ns = std::mem::replace(&mut self.state.now_ns, (self.time)());
+        if self.state.now_ns.saturating_sub(before_ns) > UNSEEN * self.sweep_ns {
+            // This thread did something else, or was not run.
+            self.state.restamp(before_ns);
+        }
         if self.state.now_ns >= self.next_sweep_ns {
             self.next_sweep_ns = self.state.now_ns + self.sweep_ns;
             self.state.sweep(&mut self.link);
