@@ -144,7 +144,7 @@ fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> Str
         Some(_) => "",
         None => " (--reconnect S looks for a server that comes back)",
     };
-    let when = match after {
+    let when = match *after {
         Nanos::ZERO => "before the first RPC that counts".to_owned(),
         after => format!("after {:.3} s", after.as_secs_f64()),
     };

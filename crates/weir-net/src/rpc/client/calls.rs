@@ -423,13 +423,13 @@ impl ClientState {
     }
 
     /// Calls that began since a look at the clock that is long past began no earlier than now, as far as is
-    /// known: they have their whole time still.
+    /// known: they have their whole time still. Each is found once: no look at the clock has shown its new time.
     #[cold]
     pub(super) fn restamp(&mut self, before_ns: u64) {
-        let now_ns = self.now_ns;
+        let since_ns = self.now_ns + 1;
         for slot in &mut self.slots.slots {
             if slot.since_ns == before_ns {
-                slot.since_ns = now_ns;
+                slot.since_ns = since_ns;
             }
         }
     }
