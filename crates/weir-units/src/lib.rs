@@ -2,14 +2,15 @@
 //!
 //! In: plain numbers, as newtypes. Out: text, as `4.00 KiB`, `1.50 GB/s`, `250 ms`: `Display` with
 //! three significant digits, `exact()` with all of a size; `raw()` for the bare integer. Units are
-//! complete: `KiB` is 1024 bytes, `kB` is 1000. Not here: reading quantities, which each door has its
-//! own words for.
+//! complete: `KiB` is 1024 bytes, `kB` is 1000. [`parse`] reads quantities of command lines. Not here:
+//! the grammars of peers' files.
 
 #![forbid(unsafe_code)]
 
 mod count;
 mod date;
 mod number;
+pub mod parse;
 mod rate;
 mod share;
 mod size;
