@@ -8,7 +8,7 @@ use weir_schema::{
     EngineChoice, ExchangeWorkload, Job, Method, Pairing, Placement, Plan, Ranks, ShareCpus, Spawn,
     TargetsPerRank, Validation, Warning, Word,
 };
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::argv::refuse;
 use super::card;
@@ -204,11 +204,14 @@ fn fits(work: &ExchangeWorkload, ranks: u32, memory: Option<u64>) -> Result<(), 
 }
 
 fn placement(given: &GivenFlags) -> Result<Placement, Refusal> {
-    let cpus = match given.text("pin") {
-        Some("none") | None => return Ok(Placement::default()),
-        Some("auto") => None,
-        Some(list) => Some(values::cpus(list).map_err(|why| wrong("pin", list, &why))?),
-    };
+    let cpus =
+        match given.text("pin") {
+            Some("none") | None => return Ok(Placement::default()),
+            Some("auto") => None,
+            Some(list) => Some(parse::cpus(list).map_err(|why| {
+                wrong("pin", list, &why.replace("takes ", "takes auto, none, or "))
+            })?),
+        };
     Ok(Placement {
         cpus,
         share: ShareCpus::Split,
@@ -243,7 +246,7 @@ fn echo(given: &GivenFlags, schedule: &LoopSchedule, transport: &TransportRecord
 fn time(given: &GivenFlags, name: &str) -> Result<Option<Nanos>, Refusal> {
     given
         .text(name)
-        .map(|text| values::seconds(text).map_err(|why| wrong(name, text, &why)))
+        .map(|text| parse::seconds(text).map_err(|why| wrong(name, text, &why)))
         .transpose()
 }
 

@@ -6,12 +6,12 @@
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 use weir_schema::{Plan, Warning};
 
+use weir_units::parse;
+
 use super::argv::{parse, refuse};
 use super::comm;
 use super::device::made_up;
-use super::{
-    Action, BeffFormat, BeffMode, BeffOptions, BeffRun, help, plan, setting_flags, values,
-};
+use super::{Action, BeffFormat, BeffMode, BeffOptions, BeffRun, help, plan, setting_flags};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -125,7 +125,7 @@ fn options(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
         _ => BeffFormat::Text,
     };
     let line_rate = given.text("line-rate").map(|text| {
-        values::bits_per_s(text).map_err(|why| refuse(&format!("--line-rate {text}: {why}")))
+        parse::bits_per_s(text).map_err(|why| refuse(&format!("--line-rate {text}: {why}")))
     });
     Ok(BeffOptions {
         format,

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use weir_schema::Setting;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
+use weir_units::parse;
+
 use super::BeffMode;
 use super::argv::refuse;
-use super::values;
 use crate::flags::Flag;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
@@ -136,7 +137,7 @@ impl SettingFlag {
     /// More than a number holds is no limit.
     #[expect(clippy::cast_possible_truncation, reason = "saturates, as it should")]
     fn rate(&self, text: &str) -> Result<Setting, Refusal> {
-        let bits_per_s = values::bits_per_s(text)
+        let bits_per_s = parse::bits_per_s(text)
             .map_err(|why| refuse(&format!("--{} {text}: {why}", self.flag)))?;
         Ok(Setting::Number((bits_per_s / 8.0) as i64))
     }

@@ -1,42 +1,8 @@
-//! Values with a grammar of their own: times, rates, lists of sizes and CPUs, models, faults.
+//! Values with a grammar of their own: lists of sizes, models, faults.
 //!
 //! In: the text of a value. Out: what it means, or what was expected instead.
 
 use weir_schema::{FaultKind, InjectedFault, LARGEST_EXPONENT, Model};
-use weir_units::Nanos;
-
-/// Seconds with decimals.
-pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
-    number_of_seconds(text)
-        .filter(|time| *time > Nanos(0))
-        .ok_or_else(|| "it takes seconds above 0 and up to 1.8e10, such as 0.5".to_owned())
-}
-
-/// Seconds with decimals, where 0 means that nothing is waited for.
-pub(crate) fn pause(text: &str) -> Result<Nanos, String> {
-    number_of_seconds(text)
-        .ok_or_else(|| "it takes seconds from 0 to 1.8e10, such as 0.5".to_owned())
-}
-
-fn number_of_seconds(text: &str) -> Option<Nanos> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    number.and_then(Nanos::from_secs_f64)
-}
-
-/// Bits per second, `100G`, `25e9`, `400M`.
-pub(super) fn bits_per_s(text: &str) -> Result<f64, String> {
-    let (digits, factor) = match text.char_indices().last() {
-        Some((at, 'G' | 'g')) => (&text[..at], 1e9),
-        Some((at, 'M' | 'm')) => (&text[..at], 1e6),
-        Some((at, 'T' | 't')) => (&text[..at], 1e12),
-        Some((at, 'K' | 'k')) => (&text[..at], 1e3),
-        _ => (text, 1.0),
-    };
-    let number = digits.parse::<f64>().ok().map(|n| n * factor);
-    number
-        .filter(|n| n.is_finite() && *n >= 8.0)
-        .ok_or_else(|| "it takes bits per second, 8 at least, such as 100G".to_owned())
-}
 
 /// Exponents, `0,1,2,8`.
 pub(super) fn exponents(text: &str) -> Result<Vec<u8>, String> {
@@ -55,21 +21,6 @@ pub(super) fn exponents(text: &str) -> Result<Vec<u8>, String> {
         )),
         None => Ok(all),
     }
-}
-
-/// CPUs, `0,2,4-7`.
-pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || "it takes auto, none, or CPUs such as 0,2,4-7".to_owned();
-    let mut out = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |t: &str| t.trim().parse::<u32>().ok().filter(|n| *n < 1 << 16);
-        match (number(first), number(last)) {
-            (Some(first), Some(last)) if first <= last => out.extend(first..=last),
-            _ => return Err(wrong()),
-        }
-    }
-    Ok(out)
 }
 
 /// `520n`, `520n-parallel`, `fit`, or `c=2,w=32,f=156.25e6,lat=520e-9[,dup=1|2]`.
@@ -176,19 +127,12 @@ fn find<'a>(fields: &[(&str, &'a str)], key: &str) -> Option<&'a str> {
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
+    use weir_units::parse;
+
     use super::*;
 
     #[test]
     fn values_mean_what_they_say() {
-        assert_eq!(seconds("0.5").unwrap(), Nanos(500_000_000));
-        assert_eq!(
-            seconds("1e300").unwrap_err(),
-            "it takes seconds above 0 and up to 1.8e10, such as 0.5"
-        );
-        assert!(seconds("0").is_err() && seconds("-1").is_err() && seconds("x").is_err());
-        assert_eq!(bits_per_s("100G").unwrap(), 1e11);
-        assert_eq!(bits_per_s("25e9").unwrap(), 25e9);
-        assert!(bits_per_s("G").is_err() && bits_per_s("-1G").is_err() && bits_per_s("").is_err());
         assert_eq!(exponents("0,4, 34").unwrap(), [0, 4, 34]);
         assert!(exponents("0,35").is_err() && exponents("").is_err());
         assert!(
@@ -196,8 +140,6 @@ mod tests {
                 .unwrap_err()
                 .contains("3 stands there twice")
         );
-        assert_eq!(cpus("0,4-6").unwrap(), [0, 4, 5, 6]);
-        assert!(cpus("6-4").is_err() && cpus("a").is_err());
     }
 
     #[test]

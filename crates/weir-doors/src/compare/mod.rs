@@ -8,12 +8,11 @@ mod sides;
 
 use clap::{Arg, ArgMatches, Command};
 use weir_compare::{Condition, Rule, USUAL_METRICS};
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 pub use flags::FLAGS;
 pub use sides::{CompareInput, RoundsOf, StoredSide};
 
-use crate::beff::values;
 use crate::door::Door;
 use crate::flags::command;
 use crate::given::GivenFlags;
@@ -344,7 +343,7 @@ fn rounds(matches: &ArgMatches) -> Result<Rounds, Refusal> {
         )));
     }
     let settle = one(matches, "settle").map_or(Ok(Nanos(0)), |text| {
-        values::pause(text).map_err(|why| Refusal::usage(format!("--settle {text}: {why}")))
+        parse::pause(text).map_err(|why| Refusal::usage(format!("--settle {text}: {why}")))
     })?;
     Ok(Rounds {
         count,

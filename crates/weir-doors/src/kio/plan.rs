@@ -6,6 +6,8 @@
 
 use weir_schema::{Group, Job, Kind, Mix, Plan, Start};
 
+use weir_units::parse;
+
 use super::boundary;
 use super::config::{self, Config};
 use super::job::{self, JobRequest};
@@ -14,7 +16,6 @@ use super::points::{self, PointName};
 use super::settings::{Field, Given, Settings};
 use super::sweep::{Point, points as swept_points};
 use super::{Action, FLAGS, KioEnvironment, KioRun, ModuleFacts, TargetFacts, output, targets};
-use crate::beff::values;
 use crate::flags::{find, refuse_result_files};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
@@ -212,7 +213,7 @@ impl Globals {
 
 fn cpus(given: &GivenFlags) -> Result<Option<Vec<u32>>, Refusal> {
     let list = given.text("cpus").map(|list| {
-        values::cpus(list)
+        parse::cpus(list)
             .map_err(|_| Refusal::usage(format!("--cpus {list}: expected CPUs such as 0,2,4-7")))
     });
     list.transpose()

@@ -7,11 +7,11 @@ use weir_schema::{
     EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn,
     TargetsPerRank,
 };
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::flags::MOST_RANKS;
 use super::word;
-use crate::beff::{comm, values};
+use crate::beff::comm;
 use crate::flags::nearest;
 
 /// The plan of these words.
@@ -133,7 +133,12 @@ fn placement(matches: &ArgMatches, launcher: Option<u32>) -> Result<Placement, S
         Some("none") | None => return Ok(Placement::default()),
         Some("auto") if launcher.is_some() && !given => return Ok(Placement::default()),
         Some("auto") => None,
-        Some(list) => Some(values::cpus(list).map_err(|why| format!("--pin {list}: {why}"))?),
+        Some(list) => Some(parse::cpus(list).map_err(|why| {
+            format!(
+                "--pin {list}: {}",
+                why.replace("takes ", "takes auto, none, or ")
+            )
+        })?),
     };
     Ok(Placement {
         cpus,
@@ -145,6 +150,6 @@ fn placement(matches: &ArgMatches, launcher: Option<u32>) -> Result<Placement, S
 fn time(matches: &ArgMatches, name: &str) -> Result<Option<Nanos>, String> {
     let text = word(matches, name);
     let time =
-        text.map(|text| values::seconds(text).map_err(|why| format!("--{name} {text}: {why}")));
+        text.map(|text| parse::seconds(text).map_err(|why| format!("--{name} {text}: {why}")));
     time.transpose()
 }

@@ -4,12 +4,11 @@
 //! which rank is free.
 
 use weir_schema::RpcPoll;
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, Nanos, parse};
 
-use crate::beff::values::{cpus, seconds};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::selftest::values::{group_name, listen_uris, poll, size, time, whole};
+use crate::selftest::values::{group_name, listen_uris, poll};
 use crate::selftest::{TableDirectory, UsedVariables};
 
 /// Most ranks of one process, and most tags of a rank.
@@ -140,16 +139,18 @@ pub(super) fn of(
         token_file: given.text("token-file").map(str::to_owned),
         allows_masters: !given.is("allow-master", "no"),
         max_message: read
-            .value("max-msg", |text| size(text, LONGEST_MESSAGE))?
+            .value("max-msg", |text| parse::size(text, LONGEST_MESSAGE))?
             .unwrap_or(Bytes(16 << 20)),
-        memory_limit: read.value("mem-limit", |text| size(text, u64::MAX))?,
+        memory_limit: read.value("mem-limit", |text| parse::size(text, u64::MAX))?,
         max_connections: read
             .value("max-conns", |text| small(text, (1, 1 << 20)))?
             .unwrap_or(1),
         max_sessions: read
             .value("max-sessions", |text| small(text, (1, 1 << 20)))?
             .unwrap_or(1),
-        half_frame_timeout_ns: read.value("half-frame-timeout", time)?.unwrap_or_default(),
+        half_frame_timeout_ns: read
+            .value("half-frame-timeout", parse::time)?
+            .unwrap_or_default(),
         ready_descriptor: read
             .value("ready-fd", |text| small(text, (1, 1 << 20)))?
             .and_then(|n| i32::try_from(n).ok()),
@@ -195,13 +196,13 @@ fn refuse(name: &str, text: &str, why: &str) -> Refusal {
 }
 
 fn small(text: &str, range: (u64, u64)) -> Result<u32, String> {
-    let number = whole(text, range)?;
+    let number = parse::whole(text, range)?;
     u32::try_from(number).map_err(|_| format!("it goes up to {}", u32::MAX))
 }
 
 /// CPUs, each for a poller.
 fn one_each(text: &str, pollers: Option<u32>) -> Result<Vec<u32>, String> {
-    let cpus = cpus(text).map_err(|_| "it takes CPUs such as 0,2,4-7".to_owned())?;
+    let cpus = parse::cpus(text)?;
     match pollers {
         Some(pollers) if cpus.len() > pollers as usize => {
             let plural = if pollers == 1 { "" } else { "s" };
@@ -279,8 +280,8 @@ fn layout(text: &str) -> Result<u32, String> {
 /// `1000`, `idle:30`.
 fn end(text: &str) -> Result<ServeEnd, String> {
     match text.strip_prefix("idle:") {
-        Some(idle) => seconds(idle).map(ServeEnd::Idle),
-        None => whole(text, (1, u64::MAX))
+        Some(idle) => parse::seconds(idle).map(ServeEnd::Idle),
+        None => parse::whole(text, (1, u64::MAX))
             .map(ServeEnd::Requests)
             .map_err(|_| "it takes a number of requests, or idle:SECONDS".to_owned()),
     }

@@ -18,9 +18,7 @@ mod workload_door;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::{Plan, TargetsPerRank};
-use weir_units::{Nanos, Percent};
-
-use crate::beff::values;
+use weir_units::{Nanos, Percent, parse};
 
 pub use flags::FLAGS;
 pub use live::Live;
@@ -456,5 +454,5 @@ fn ranks(text: &str) -> Result<u32, Refusal> {
 }
 
 fn timeout(text: &str) -> Result<Nanos, Refusal> {
-    values::seconds(text).map_err(|why| Refusal::usage(format!("--timeout {text}: {why}")))
+    parse::seconds(text).map_err(|why| Refusal::usage(format!("--timeout {text}: {why}")))
 }

@@ -5,10 +5,9 @@
 
 use clap::ArgMatches;
 use weir_schema::{BlockWorkload, Kind, Plan};
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::one;
-use crate::beff::values;
 use crate::refusal::Refusal;
 
 /// Runs where their number is not given.
@@ -66,7 +65,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
         ))
     })?;
     let pause = pause.map_or(Ok(Nanos(0)), |text| {
-        values::pause(text).map_err(|why| Refusal::usage(format!("--pause {text}: {why}")))
+        parse::pause(text).map_err(|why| Refusal::usage(format!("--pause {text}: {why}")))
     })?;
     Ok(Some(Repeat { runs, pause }))
 }

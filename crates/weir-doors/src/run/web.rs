@@ -3,10 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::ArgMatches;
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::one;
-use crate::beff::values;
 use crate::refusal::Refusal;
 
 /// Who sees a run.
@@ -23,7 +22,7 @@ pub struct Web {
 /// What the words ask for.
 pub(super) fn read(matches: &ArgMatches) -> Result<Web, Refusal> {
     let linger = one(matches, "web-linger").map_or(Ok(Nanos(0)), |text| {
-        values::pause(text).map_err(|why| Refusal::usage(format!("--web-linger {text}: {why}")))
+        parse::pause(text).map_err(|why| Refusal::usage(format!("--web-linger {text}: {why}")))
     })?;
     Ok(Web {
         address: one(matches, "web").map(address).transpose()?,

@@ -8,11 +8,10 @@ use weir_schema::{
     RpcWorkload,
 };
 use weir_stats::Histogram;
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::output::{Scale, bandwidth, ordinal, percentile, percentile_of};
 use super::{SelfTestOptions, TimeUnit};
-use crate::beff::values::cpus;
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
@@ -103,7 +102,7 @@ fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<Str
         .as_ref()
         .filter(|_| work.masters.is_empty())?;
     let threads = job.clones.max(1);
-    let count = cpus(&own.client_cpus).ok()?.len();
+    let count = parse::cpus(&own.client_cpus).ok()?.len();
     let how = if count == threads as usize {
         "each pinned to a CPU".to_owned()
     } else {

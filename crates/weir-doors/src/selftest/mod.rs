@@ -31,7 +31,7 @@ pub(crate) mod values;
 
 use clap::Command;
 use weir_schema::{EndpointSet, Plan, RankTags, RpcWorkload};
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 pub use exit::{exit_code, has_cart_codes, in_style_of};
 pub use flags::FLAGS;
@@ -40,7 +40,6 @@ pub use sizes::MessagePair;
 pub use surroundings::{LogLevel, LogSettings, TableDirectory, log_settings};
 pub(crate) use surroundings::{UsedVariables, table_file};
 
-use crate::beff::values::seconds;
 use crate::door::{Door, DoorLink};
 use crate::flags::{command, listing, refuse_result_files};
 use crate::given::GivenFlags;
@@ -250,7 +249,7 @@ pub fn read(words: &[String], environment: &SelfTestEnvironment<'_>) -> Result<A
     }
     let mut notes = taken.notes;
     notes.extend(made.notes);
-    if let Some(runs) = plan::value(given, "repeat", |text| values::whole(text, (2, 1000)))? {
+    if let Some(runs) = plan::value(given, "repeat", |text| parse::whole(text, (2, 1000)))? {
         return repeated(given, made.plan, runs, notes);
     }
     Ok(Action::Run(Box::new(SelfTestRun {
@@ -261,7 +260,7 @@ pub fn read(words: &[String], environment: &SelfTestEnvironment<'_>) -> Result<A
         store,
         history,
         samples: given.text("samples").map(str::to_owned),
-        stall: plan::value(given, "stall-timeout", seconds)?.unwrap_or_default(),
+        stall: plan::value(given, "stall-timeout", parse::seconds)?.unwrap_or_default(),
         finds_group,
     })))
 }
@@ -327,7 +326,7 @@ fn options(given: &GivenFlags) -> Result<SelfTestOptions, Refusal> {
             Some("auto") => TimeUnit::Auto,
             _ => TimeUnit::Micros,
         },
-        percentiles: plan::value(given, "percentiles", values::percentiles)?.unwrap_or_default(),
+        percentiles: plan::value(given, "percentiles", parse::percentiles)?.unwrap_or_default(),
         is_verbose: given.has("verbose"),
         is_strict_rate: given.has("strict-rate"),
         goal: plan::value(given, "find-max", |text| {

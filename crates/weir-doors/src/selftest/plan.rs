@@ -8,7 +8,7 @@ use weir_schema::{
     RpcEndpoint, RpcPoll, RpcSpread, RpcVerify, RpcWarmup, RpcWorkload, Schedule, count_endpoints,
     expand_endpoints,
 };
-use weir_units::{Iops, Nanos, QueueDepth};
+use weir_units::{Iops, Nanos, QueueDepth, parse};
 
 use super::argv::refuse_named;
 use super::contradictions::refuse_contradictions;
@@ -17,7 +17,6 @@ use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
 use super::values::{self, MOST};
 use super::{SelfTestEnvironment, rate_search, surroundings, sweep};
-use crate::beff::values::seconds;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -96,7 +95,7 @@ pub(super) fn of(
     let mut common = bounded(given, explicit(common, &members)?, endpoints)?;
     let mut notes = Vec::new();
     if let Some(asked) = value(given, "connect-storm", |text| {
-        values::whole(text, (1, 65_536))
+        parse::whole(text, (1, 65_536))
     })? {
         let (count, note) = connections(&common, asked, environment.most_files);
         let asked_for = given.text("connect-storm").unwrap_or_default();
@@ -203,7 +202,7 @@ fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Optio
 /// Threads of the own master, where that is the one that asks.
 fn threads(given: &GivenFlags, used: &mut surroundings::UsedVariables<'_>) -> Result<u32, Refusal> {
     let threads = value(given, "threads", |text| {
-        values::whole(text, (1, MOST_THREADS))
+        parse::whole(text, (1, MOST_THREADS))
     })?;
     if let Some(threads) = threads.and_then(|n| u32::try_from(n).ok()) {
         return Ok(threads);
@@ -242,13 +241,14 @@ fn workload(
         matrix: given.has("matrix"),
         first: given.has("first"),
         samples: given.has("samples"),
-        seed: value(given, "seed", |text| values::whole(text, (1, u64::MAX)))?
+        seed: value(given, "seed", |text| parse::whole(text, (1, u64::MAX)))?
             .unwrap_or_else(|| environment.seed.max(1)),
-        attach_timeout_ns: value(given, "attach-timeout", seconds)?.unwrap_or(Nanos::from_secs(10)),
-        reconnect_ns: value(given, "reconnect", seconds)?,
+        attach_timeout_ns: value(given, "attach-timeout", parse::seconds)?
+            .unwrap_or(Nanos::from_secs(10)),
+        reconnect_ns: value(given, "reconnect", parse::seconds)?,
         token_file: given.text("token-file").map(str::to_owned),
         in_flight_per_endpoint: value(given, "inflight-per-endpoint", |text| {
-            values::whole(text, (1, MOST))
+            parse::whole(text, (1, MOST))
         })?
         .and_then(|n| u32::try_from(n).ok()),
         ..RpcWorkload::default()
@@ -258,7 +258,7 @@ fn workload(
         Some(poll) => poll,
         None => used.poll()?.unwrap_or(RpcPoll::Automatic),
     };
-    work.timeout_ns = match value(given, "timeout", seconds)? {
+    work.timeout_ns = match value(given, "timeout", parse::seconds)? {
         Some(timeout) => timeout,
         None => used.timeout()?.unwrap_or(Nanos::from_secs(60)),
     };
@@ -291,7 +291,7 @@ fn words(given: &GivenFlags, work: &mut RpcWorkload) {
 fn loopback(given: &GivenFlags) -> Result<Option<u32>, Refusal> {
     let tags = value(given, "loopback", |text| match text {
         "" => Ok(u64::from(LOOPBACK_TAGS)),
-        tags => values::whole(tags, (1, 65_536)),
+        tags => parse::whole(tags, (1, 65_536)),
     })?;
     Ok(tags.and_then(|tags| u32::try_from(tags).ok()))
 }
@@ -379,7 +379,7 @@ fn bounded(
     mut work: RpcWorkload,
     endpoints: u64,
 ) -> Result<RpcWorkload, Refusal> {
-    let duration = value(given, "duration", values::time)?;
+    let duration = value(given, "duration", parse::time)?;
     let is_search = given.has("find-max") && !given.has("repetitions-per-size");
     let duration = duration.or(is_search.then_some(rate_search::STEP));
     let repetitions = number(given, "repetitions-per-size", endpoints)?;
@@ -398,7 +398,7 @@ fn schedule(
     work: &RpcWorkload,
     threads: u32,
 ) -> Result<Option<Schedule>, Refusal> {
-    let rate = value(given, "rate", values::rate)?;
+    let rate = value(given, "rate", |text| parse::rate(text, "RPCs"))?;
     Ok(rate.map(|rate| {
         let of_thread = Iops(rate / f64::from(rate_sharers(work, threads)));
         Schedule::OpsPerSecond {

@@ -10,12 +10,11 @@ use weir_schema::{
     Group, Job, KindName, Plan, RPC_KINDS, RpcMaster, RpcOutcome, RpcWorkload, RunResult, Schedule,
     State,
 };
-use weir_units::{Iops, Nanos};
+use weir_units::{Iops, Nanos, parse};
 
 use super::output::{percentile, work_of};
 use super::plan::rate_sharers;
 use super::sizes::MessagePair;
-use super::values;
 use crate::rate_bracket::{RateBracket, append};
 
 /// Steps with a rate, of each pair of sizes.
@@ -44,7 +43,7 @@ pub(super) fn goal(text: &str, is_poisson: bool) -> Result<RateGoal, String> {
         || "it takes a percentile and a time, as p99<200 in microseconds or p99.9<2ms".to_owned();
     let (percentile, limit) = text.split_once('<').ok_or_else(wrong)?;
     let percentile = percentile.trim().strip_prefix('p').ok_or_else(wrong)?;
-    let percent = match values::percentiles(percentile).as_deref() {
+    let percent = match parse::percentiles(percentile).as_deref() {
         Ok([percent]) => *percent,
         _ => return Err(wrong()),
     };
@@ -57,7 +56,7 @@ pub(super) fn goal(text: &str, is_poisson: bool) -> Result<RateGoal, String> {
     };
     Ok(RateGoal {
         percent,
-        below: values::time(&limit).map_err(|_| wrong())?,
+        below: parse::time(&limit).map_err(|_| wrong())?,
         is_poisson,
     })
 }

@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::output::work_of;
 pub use super::sampled_result::result;
 use super::sampled_turns::{TURNS, turns, turns_of, turns_text};
 use super::sizes::{MessagePair, reply_word, request_word};
-use super::values::whole;
 
 /// The first line of a file.
 pub const HEAD: &str = "# weir-selftest-samples 1";
@@ -159,7 +158,8 @@ pub fn read(text: &str) -> Result<SampledRun, String> {
         } else if let (Some(why), Some(last)) = (line.strip_prefix(FAILED), masters.last_mut()) {
             last.failure = Some(why.to_owned());
         } else if let Some(code) = line.strip_prefix(EXIT) {
-            let code = whole(code, (0, 255)).map_err(|why| refuse(format!("exit: {why}")))?;
+            let code =
+                parse::whole(code, (0, 255)).map_err(|why| refuse(format!("exit: {why}")))?;
             exit_code = u8::try_from(code).unwrap_or(u8::MAX);
         } else if line.is_empty() || line.starts_with('#') {
             // A remark.
@@ -224,8 +224,9 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
         let why = || format!("{TURNS}={text}: it takes RANK:TAG/NANOSECONDS, several with commas");
         turns(text).ok_or_else(why)
     });
-    let number =
-        |name: &str, range| whole(field(name)?, range).map_err(|why| format!("{name}: {why}"));
+    let number = |name: &str, range| {
+        parse::whole(field(name)?, range).map_err(|why| format!("{name}: {why}"))
+    };
     let master = field("master")?;
     let master = endpoint(master).ok_or_else(|| format!("master={master}: it takes RANK:TAG"))?;
     let in_flight = number("inflight", (1, u32::MAX.into()))?;
@@ -278,7 +279,7 @@ fn take_row(master: &mut SampledMaster, line: &str) -> Result<(), String> {
     let count = match rest.strip_prefix(':') {
         _ if rest.is_empty() => 1,
         Some(count) => {
-            whole(count, (1, u64::MAX)).map_err(|why| format!("`{line}`: unsent: {why}"))?
+            parse::whole(count, (1, u64::MAX)).map_err(|why| format!("`{line}`: unsent: {why}"))?
         }
         None => return Err(no_sample(line)),
     };

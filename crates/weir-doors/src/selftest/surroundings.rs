@@ -4,7 +4,7 @@
 //! Not here: options, which go before variables; what the table says.
 
 use weir_schema::{RpcAddresses, RpcPoll, RpcWorkload};
-use weir_units::Nanos;
+use weir_units::{Nanos, parse};
 
 use super::argv::refuse_named;
 use super::{SelfTestEnvironment, values};
@@ -71,7 +71,7 @@ impl<'a> UsedVariables<'a> {
     }
 
     fn number(&mut self, name: &'static str, range: (u64, u64)) -> Result<Option<u64>, Refusal> {
-        self.value(&[name], |text| values::whole(text, range))
+        self.value(&[name], |text| parse::whole(text, range))
     }
 
     /// How long an RPC may take.
@@ -121,7 +121,7 @@ impl<'a> UsedVariables<'a> {
     /// The port that a server listens at.
     pub(crate) fn port(&mut self) -> Result<Option<u64>, Refusal> {
         let range = (0, u16::MAX.into());
-        self.value(&["D_PORT", "OFI_PORT"], |text| values::whole(text, range))
+        self.value(&["D_PORT", "OFI_PORT"], |text| parse::whole(text, range))
     }
 
     /// Which addresses of servers are used.

@@ -6,9 +6,11 @@
 use weir_schema::RunResult;
 use weir_stats::Histogram;
 
+use weir_units::parse;
+
 use super::output::{percentile_of, work_of};
 use super::sizes::MessagePair;
-use super::values::{MOST, whole};
+use super::values::MOST;
 
 /// So many points a sweep may have.
 const MOST_POINTS: usize = 64;
@@ -17,7 +19,7 @@ const MOST_POINTS: usize = 64;
 pub(super) fn depths(text: &str) -> Result<Vec<u64>, String> {
     let all: Result<Vec<u64>, String> = text
         .split(',')
-        .map(|word| whole(word.trim(), (1, MOST)))
+        .map(|word| parse::whole(word.trim(), (1, MOST)))
         .collect();
     let mut all = all?;
     all.sort_unstable();

@@ -1,41 +1,12 @@
-//! Values with a small grammar of their own: times, rates, percentiles, counts.
+//! Values with a small grammar of their own: warm-ups, polling, addresses, names of groups.
 //!
 //! In: the text of a value. Out: what it means, or what was expected.
 
 use weir_schema::{RpcPoll, RpcWarmup};
-use weir_units::{Bytes, Nanos};
+use weir_units::{Nanos, parse};
 
 /// What repetitions and RPCs at once may come to.
 pub(super) const MOST: u64 = 1 << 30;
-
-/// Units of time and their nanoseconds.
-const UNITS: [(&str, f64); 5] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-];
-
-/// A time with its unit; seconds without one.
-pub(crate) fn time(text: &str) -> Result<Nanos, String> {
-    let wrong = || "it takes a time above 0, as 3, 0.5s, 500ms or 2min".to_owned();
-    let found = time_with_unit(text).or_else(|| of_unit(text, 1e9));
-    found.filter(|time| *time > Nanos::ZERO).ok_or_else(wrong)
-}
-
-fn time_with_unit(text: &str) -> Option<Nanos> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text.get(digits.len()..)?;
-    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    of_unit(digits, *factor)
-}
-
-fn of_unit(digits: &str, factor: f64) -> Option<Nanos> {
-    let is_plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let number = digits.parse::<f64>().ok().filter(|_| is_plain)?;
-    Nanos::from_secs_f64(number * factor / 1e9)
-}
 
 /// A number of RPCs, or a time with its unit.
 pub(super) fn warmup(text: &str) -> Result<RpcWarmup, String> {
@@ -44,39 +15,8 @@ pub(super) fn warmup(text: &str) -> Result<RpcWarmup, String> {
     {
         return Ok(RpcWarmup::Requests { count });
     }
-    let time = time_with_unit(text).map(|for_ns| RpcWarmup::Time { for_ns });
+    let time = parse::time_with_unit(text).map(|for_ns| RpcWarmup::Time { for_ns });
     time.ok_or_else(|| format!("it takes a number of RPCs up to {MOST}, or a time as 500ms"))
-}
-
-/// RPCs per second: `10000`, `10k`, `1.5M/s`; k, M and G are steps of 1000.
-pub(super) fn rate(text: &str) -> Result<f64, String> {
-    let bare = text.strip_suffix("/s").unwrap_or(text);
-    let (digits, factor) = match bare.char_indices().last() {
-        Some((at, 'k' | 'K')) => (bare.get(..at), 1e3),
-        Some((at, 'm' | 'M')) => (bare.get(..at), 1e6),
-        Some((at, 'g' | 'G')) => (bare.get(..at), 1e9),
-        _ => (Some(bare), 1.0),
-    };
-    let digits = digits.filter(|d| d.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
-    let number = digits.and_then(|digits| digits.parse::<f64>().ok());
-    let rate = number.map(|n| n * factor);
-    let good = rate.filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e12);
-    good.ok_or_else(|| "it takes RPCs per second above 0, as 10000, 10k or 10k/s".to_owned())
-}
-
-/// `90,99,99.9`, ascending.
-pub(super) fn percentiles(text: &str) -> Result<Vec<f64>, String> {
-    const MOST_PERCENTILES: usize = 32;
-    let one = |word: &str| {
-        let number = word.trim().parse::<f64>().ok();
-        number.filter(|p| *p > 0.0 && *p < 100.0)
-    };
-    let all: Option<Vec<f64>> = text.split(',').map(one).collect();
-    let all = all.filter(|all| all.len() <= MOST_PERCENTILES);
-    let mut all = all.ok_or("it takes percentiles above 0 and below 100, as 90,99,99.9")?;
-    all.sort_by(f64::total_cmp);
-    all.dedup();
-    Ok(all)
 }
 
 /// `auto`, `busy`, `block` or `spin:US`.
@@ -95,35 +35,6 @@ pub(crate) fn poll(text: &str) -> Result<RpcPoll, String> {
         }
         _ => Err("it takes auto, busy, block or spin:US".to_owned()),
     }
-}
-
-/// A whole number of a range.
-pub(crate) fn whole(text: &str, range: (u64, u64)) -> Result<u64, String> {
-    let (least, most) = range;
-    let number = text.parse::<u64>().ok().filter(|_| !text.starts_with('+'));
-    let number = number.filter(|n| (least..=most).contains(n));
-    number.ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
-}
-
-/// Bytes with a suffix that counts in steps of 1024, above 0.
-pub(crate) fn size(text: &str, most: u64) -> Result<Bytes, String> {
-    let wrong = || format!("it takes a size from 1 to {most} bytes, as 16m");
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match lower.get(digits.len()..) {
-        Some("") => 1,
-        Some("k" | "ki") => 1 << 10,
-        Some("m" | "mi") => 1 << 20,
-        Some("g" | "gi") => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    let number = digits
-        .parse::<u64>()
-        .ok()
-        .filter(|_| !digits.starts_with('+'));
-    let bytes = number.and_then(|number| number.checked_mul(factor));
-    let bytes = bytes.filter(|bytes| (1..=most).contains(bytes));
-    bytes.map(Bytes).ok_or_else(wrong)
 }
 
 /// URIs of servers, with commas between them.
@@ -239,19 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_units_and_are_seconds_without_one() {
-        for (text, ns) in [
-            ("3", 3_000_000_000),
-            ("0.5", 500_000_000),
-            ("500ms", 500_000_000),
-            ("2min", 120_000_000_000),
-            ("20us", 20_000),
-        ] {
-            assert_eq!(time(text), Ok(Nanos(ns)), "{text}");
-        }
-        for text in ["", "0", "-1", "inf", "nan", "3 s", "3x", "1e400"] {
-            assert!(time(text).is_err(), "{text}");
-        }
+    fn a_warm_up_is_a_count_or_a_time() {
         assert_eq!(warmup("0"), Ok(RpcWarmup::Requests { count: 0 }));
         assert_eq!(
             warmup("1s"),
@@ -260,19 +159,6 @@ mod tests {
             })
         );
         assert!(warmup("1.5").is_err() && warmup("x").is_err());
-    }
-
-    #[test]
-    fn rates_and_percentiles_are_positive_numbers() {
-        assert_eq!(rate("10000"), Ok(10_000.0));
-        assert_eq!(rate("1.5k/s"), Ok(1500.0));
-        for text in ["", "0", "-5", "k", "nan", "inf", "1e300", "5/min"] {
-            assert!(rate(text).is_err(), "{text}");
-        }
-        assert_eq!(percentiles("99.9, 90,90"), Ok(vec![90.0, 99.9]));
-        for text in ["", "0", "100", "x", "nan", "90,"] {
-            assert!(percentiles(text).is_err(), "{text}");
-        }
     }
 
     #[test]
