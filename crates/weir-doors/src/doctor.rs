@@ -5,15 +5,17 @@
 use clap::{Arg, Command, ValueHint};
 
 use weir_jobfile::{CommandWord, CompileRequest, Dialect, JobSource};
-use weir_schema::TargetsPerRank;
+use weir_schema::Plan;
 
 use crate::compare::Compare;
 use crate::door::Door;
 use crate::flags::{Flag, command};
 use crate::given::{FlagNeed, GivenFlags};
+use crate::house::{Input, Run};
+use crate::house_words;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-use crate::run::{self, Input, Run};
+use crate::run::read_run;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -123,7 +125,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     if let Some(why) = GivenFlags::of_matches(FLAGS, &matches).refusal() {
         return Err(Refusal::usage(why));
     }
-    let targets = run::all(&matches, "path");
+    let targets = house_words::all(&matches, "path");
     if matches.get_flag("ci") {
         if let Some(stray) = targets.first() {
             return Err(Refusal::usage(format!(
@@ -131,7 +133,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
             )));
         }
         return Ok(Action::Ci(CiCheck {
-            jobs: ci_jobs(&run::all(&matches, "target"), words)?,
+            jobs: ci_jobs(&house_words::all(&matches, "target"), words)?,
             json: matches.get_flag("json"),
         }));
     }
@@ -149,12 +151,8 @@ fn ci_jobs(files: &[String], words: &[String]) -> Result<Vec<Compare>, Refusal> 
     let (name, standard) = standard_job(&command)?;
     let mut jobs = vec![Compare::with_itself(name, &standard)];
     for file in files {
-        match run::read(std::slice::from_ref(file))? {
-            run::Action::Run(run) => jobs.push(Compare::with_itself(file, &run)),
-            _ => {
-                return Err(Refusal::usage(format!("--target: `{file}` is no job file")));
-            }
-        }
+        let run = read_run(std::slice::from_ref(file))?;
+        jobs.push(Compare::with_itself(file, &run));
     }
     Ok(jobs)
 }
@@ -177,14 +175,7 @@ fn standard_job(command: &[String]) -> Result<(&'static str, Run), Refusal> {
     });
     let run = Run {
         input,
-        show_plan: false,
-        ranks: None,
-        targets: TargetsPerRank::Own,
-        timeout: None,
-        repeat: None,
-        store: None,
-        history: None,
-        options: run::read_options(&[])?,
+        ..Run::of_plan(Plan::default())
     };
     Ok((STANDARD_JOB[0].1, run))
 }

@@ -1,51 +1,85 @@
-//! What a door is: its names, its way from words to a plan, its way from a result to text.
+//! A door as a record: its names, its flags, its way from arguments to a request and from a result
+//! to text.
 //!
-//! In: nothing. Out: the records in [`crate::DOORS`], from which verbs, links, help and `weir show`
-//! are made. A door whose plan needs nothing of this machine has a [`DoorPath`], and the program
-//! carries it out without knowing it; one that asks for a job of one workload is a [`WorkloadDoor`]
-//! and has no other code of its own. Not here: what is done with a plan.
+//! In: nothing. Out: the records in [`crate::DOORS`], from which verbs, links, help, manual and
+//! `weir show` are made, and which the one driver of the program carries out. Not here: the driver.
 
-use clap::{ArgMatches, Command};
-use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{Job, Plan, RunResult};
+use clap::Command;
+use weir_schema::RunResult;
+pub use weir_schema::Voice;
 
 use crate::DOORS;
+use crate::args;
 use crate::flags::{Flag, command};
+use crate::given::Given;
+use crate::machine::Machine;
+use crate::observer::Observer;
 use crate::refusal::Refusal;
-use crate::run;
+use crate::request::Request;
 
 /// A door.
 #[derive(Clone, Copy, Debug)]
 pub struct Door {
     /// The sub-command.
     pub verb: &'static str,
-    /// What follows it, for the list of verbs.
+    /// Arguments after the verb, for the list of verbs.
     pub arguments: &'static str,
-    /// What it is for, in a few words.
+    /// Purpose in a few words.
     pub purpose: &'static str,
     /// Links to the program that are this door.
     pub links: &'static [DoorLink],
-    /// Its flags, where it prints results: `weir show` takes those that choose how.
-    pub printing: &'static [Flag],
-    /// From words to a plan and from a result to text, where that needs nothing else.
-    pub path: Option<DoorPath>,
-    /// Its words ask for a job of one workload; all else is as `weir run` does it.
-    pub workload: Option<WorkloadDoor>,
-    /// Its words as a clap command, also where something else parses them: what its page of the
-    /// manual and its completions are made from. That of its printing flags where absent.
+    /// Its own flags, of a door that prints results.
+    pub flags: &'static [Flag],
+    /// The way through a door that the driver carries out.
+    pub measures: Option<Measures>,
+    /// Arguments as a clap command, of a door that reads them itself: for the manual and
+    /// completions.
     pub words: Option<fn() -> Command>,
 }
 
-/// A door whose words ask for one job. Ranks, progress, report and stored results have the flags and
-/// the form of `weir run`.
+/// The way through a door that measures.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkloadDoor {
-    /// What its own flags are.
-    pub flags: &'static [Flag],
-    /// The job that they ask for; else what is wrong with a value, and what it takes.
-    pub job: fn(&ArgMatches) -> Result<Job, String>,
-    /// Command lines to begin with, for the help text.
+pub struct Measures {
+    /// How arguments are read.
+    pub manner: Manner,
+    /// From arguments to a request.
+    pub read: ReadRequest,
+    /// From a result to the peer's text; `None` where the door has no peer and weir's report is all.
+    pub print: Option<PrintMeasured>,
+    /// Live text of the peer.
+    pub observe: Option<MakeObserver>,
+    /// Flags of the house that this door does not take, since its own do the same.
+    pub without: &'static [&'static str],
+    /// Sentences after the list of flags in the help text.
+    pub help: &'static str,
+    /// Command lines to begin with, for the end of the help text.
     pub examples: &'static [&'static str],
+}
+
+/// From arguments to a request.
+pub type ReadRequest = fn(&Given, &dyn Machine) -> Result<Request, Refusal>;
+
+/// From a result, and the arguments that led to it, to the peer's text.
+pub type PrintMeasured = fn(&RunResult, &Given, &dyn Machine) -> Result<Printed, Refusal>;
+
+/// The live text of a run that these arguments ask for.
+pub type MakeObserver = fn(&Given, &dyn Machine) -> Box<dyn Observer>;
+
+/// How a door's arguments are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Manner {
+    /// As weir's own verbs: `--flag value`, `--flag=value`; operands by this name, where there are
+    /// any.
+    House(Option<Operands>),
+}
+
+/// Arguments that are no flags.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands {
+    /// Their name in help texts.
+    pub name: &'static str,
+    /// Their line in help texts.
+    pub help: &'static str,
 }
 
 /// A link to the program that stands for a door.
@@ -53,44 +87,11 @@ pub struct WorkloadDoor {
 pub struct DoorLink {
     /// The name of the link.
     pub name: &'static str,
-    /// Words that go before those it is called with.
+    /// Arguments that go before those it is called with.
     pub words: &'static [&'static str],
 }
 
-/// From the words after a verb to what they ask for, for so many ranks of a launcher, over the
-/// transports of this build.
-pub type ReadWords =
-    fn(&[String], Option<u32>, &TransportCatalogue) -> Result<DoorRequest, Refusal>;
-
-/// From a result, and the words that led to it, to what is printed.
-pub type PrintResult = fn(&RunResult, &[String], &TransportCatalogue) -> Result<Printed, Refusal>;
-
-/// The way through a door.
-#[derive(Clone, Copy, Debug)]
-pub struct DoorPath {
-    /// What the words after the verb ask for.
-    pub read: ReadWords,
-    /// What is printed of a result that the same words led to.
-    pub print: PrintResult,
-}
-
-/// What words ask for.
-#[derive(Clone, Debug)]
-pub enum DoorRequest {
-    /// Print this on standard output and exit with 0.
-    Print(String),
-    /// Carry a plan out.
-    Measure {
-        /// The plan, with the door's verb and its words, by which `weir show` prints the result again.
-        plan: Box<Plan>,
-        /// The file that gets the result.
-        store: Option<String>,
-        /// The history that keeps it, or `off`, where the words say so.
-        history: Option<String>,
-    },
-}
-
-/// What is printed of a result.
+/// Text of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
     /// On standard output.
@@ -99,10 +100,23 @@ pub struct Printed {
     pub err: String,
     /// The exit code.
     pub code: u8,
+    /// Files with their text.
+    pub files: Vec<PrintedFile>,
+}
+
+/// File that a door writes about a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrintedFile {
+    /// Its path.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    /// Whether rows are added to those that the file has.
+    pub appends: bool,
 }
 
 impl Door {
-    /// One without links.
+    /// A door without links.
     pub(crate) const fn new(
         verb: &'static str,
         arguments: &'static str,
@@ -113,32 +127,18 @@ impl Door {
             arguments,
             purpose,
             links: &[],
-            printing: &[],
-            path: None,
-            workload: None,
+            flags: &[],
+            measures: None,
             words: None,
         }
     }
 
-    /// One of a workload.
-    pub const fn of_workload(
-        verb: &'static str,
-        purpose: &'static str,
-        workload: WorkloadDoor,
-    ) -> Self {
-        Self {
-            workload: Some(workload),
-            printing: run::FLAGS,
-            ..Self::new(verb, "[OPTIONS]", purpose)
-        }
-    }
-
-    /// Its words as a clap command, named like its verb.
+    /// Its arguments as a clap command, named like its verb.
     pub fn command(&self) -> Command {
-        let command = match (self.words, &self.workload) {
+        let command = match (self.words, &self.measures) {
             (Some(words), _) => words(),
-            (None, Some(workload)) => run::workload_builder(self, workload),
-            (None, None) => command(self.verb, self.printing).about(self.purpose),
+            (None, Some(measures)) => args::command(self, measures),
+            (None, None) => command(self.verb, self.flags).about(self.purpose),
         };
         command.name(self.verb).no_binary_name(false)
     }
@@ -151,7 +151,22 @@ impl Door {
 
     /// Whether it prints results.
     pub fn prints(&self) -> bool {
-        !self.printing.is_empty()
+        self.measures.is_some() || !self.flags.is_empty()
+    }
+}
+
+impl Measures {
+    /// A door without a peer, read in the manner of the house.
+    pub const fn new(read: ReadRequest) -> Self {
+        Self {
+            manner: Manner::House(None),
+            read,
+            print: None,
+            observe: None,
+            without: &[],
+            help: "",
+            examples: &[],
+        }
     }
 }
 

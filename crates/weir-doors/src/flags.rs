@@ -229,8 +229,23 @@ impl Flag {
 
     /// The name with its dashes.
     pub(crate) fn spelling(&self) -> String {
-        let dashes = if self.name.len() == 1 { "-" } else { "--" };
-        format!("{dashes}{}", self.name)
+        self.spelling_of(self.name)
+    }
+
+    /// The name that it has at a door, with its dashes.
+    pub(crate) fn spelling_of(&self, name: &str) -> String {
+        let dashes = if name.len() == 1 { "-" } else { "--" };
+        format!("{dashes}{name}")
+    }
+
+    /// The name of a flag of the house among those of clap, where a door's own may have the same.
+    pub(crate) fn house_id(&self) -> String {
+        format!("house:{}", self.name)
+    }
+
+    /// A flag of the house, by the name that it has at a door.
+    pub(crate) fn to_house_arg(self, name: &str) -> Arg {
+        self.to_arg().id(self.house_id()).long(name.to_owned())
     }
 
     fn to_arg(self) -> Arg {

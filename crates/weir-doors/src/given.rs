@@ -1,12 +1,15 @@
-//! The flags that a command line gives, and whether each of them can act among the others.
+//! The arguments of a door, read: its own flags, those of the house, operands.
 //!
-//! In: flags with their values, from any parser. Out: the value that counts; the flags that
+//! In: flags with their values, from any reader. Out: the value that counts; the flags that
 //! have no effect, and when they would. Not here: whether such a flag is refused, as weir's own doors do,
 //! or noted, as those of peers do.
+
+use std::ops::Deref;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
+use crate::door::Door;
 use crate::flags::{Flag, find};
 
 /// What the other flags have to say for one to act.
@@ -64,13 +67,13 @@ impl GivenFlags {
     }
 
     /// Whether this flag stands there.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(flag, _)| flag.name == name)
     }
 
     /// The value that counts, which is the last one; the default of the table where there is
     /// none.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: &str) -> Option<&str> {
         let last = self.given.iter().rev().find(|(flag, _)| flag.name == name);
         last.map(|(_, value)| value.as_str())
             .or_else(|| find(self.table, name).and_then(|flag| flag.default))
@@ -115,6 +118,43 @@ impl GivenFlags {
         let (flag, when) = self.idle().next()?;
         let name = flag.spelling();
         Some(format!("{name} acts only {when}; leave it out"))
+    }
+}
+
+/// Arguments of a door, read. It derefs to the values of the door's own flags.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The door.
+    pub door: &'static Door,
+    /// The name of the link that the program was called by, where it was one of the door's.
+    pub link: Option<&'static str>,
+    /// Arguments verbatim, those of the link first.
+    pub args: Vec<String>,
+    /// Values of the door's own flags.
+    pub own: GivenFlags,
+    /// Values of the flags of the house.
+    pub house: GivenFlags,
+    /// Arguments that are no flags.
+    pub operands: Vec<String>,
+}
+
+impl Given {
+    /// The command line as plans and results have it: the link, or `weir VERB`, and the arguments.
+    pub fn command(&self) -> Vec<String> {
+        let verb = self.door.verb;
+        let program = ["weir", verb].map(str::to_owned);
+        program
+            .into_iter()
+            .chain(self.args.iter().cloned())
+            .collect()
+    }
+}
+
+impl Deref for Given {
+    type Target = GivenFlags;
+
+    fn deref(&self) -> &GivenFlags {
+        &self.own
     }
 }
 

@@ -4,7 +4,7 @@
 //! the form of every refusal of weir: what is wrong, and a line of help. Not here: what values mean.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, ValueHint};
 
 use crate::flags::nearest;
 use crate::refusal::Refusal;
@@ -110,11 +110,31 @@ fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
     }
 }
 
+/// Names of files, as many as there are.
+pub(crate) fn files() -> Arg {
+    Arg::new("file")
+        .value_name("FILE")
+        .value_hint(ValueHint::FilePath)
+        .num_args(0..)
+}
+
+/// All values of an argument.
+pub(crate) fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
+    let values = matches.get_many::<String>(name);
+    values.into_iter().flatten().cloned().collect()
+}
+
+/// The value of an argument; `None` where the command does not have it.
+pub(crate) fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    let given = matches.try_get_one::<String>(name).ok().flatten();
+    given.map(String::as_str)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::flags::command;
-    use crate::run::FLAGS;
+    use crate::house::HOUSE_FLAGS as FLAGS;
 
     fn told(words: &str) -> String {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();

@@ -13,6 +13,7 @@ macro_rules! push {
     }};
 }
 
+pub mod args;
 pub mod axio;
 pub mod beff;
 pub mod compare;
@@ -24,18 +25,22 @@ pub mod fio;
 pub mod flags;
 mod given;
 pub mod history;
+pub mod house;
 mod house_words;
 pub mod import;
 pub mod kio;
+pub mod machine;
 pub mod manual;
 pub mod monitor;
 mod mpi;
 pub mod net;
 pub mod new;
+pub mod observer;
 mod pair_table;
 mod rate_bracket;
 mod refusal;
 pub mod report;
+pub mod request;
 pub mod rpc;
 pub mod run;
 pub mod selftest;
@@ -44,11 +49,15 @@ pub mod top;
 pub mod topo;
 pub mod tune;
 
+pub use args::DoorCall;
 pub use door::{
-    Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
+    Door, DoorLink, MakeObserver, Manner, Measures, Operands, PrintMeasured, Printed, PrintedFile,
+    ReadRequest, Voice,
 };
-pub use given::{FlagNeed, GivenFlags};
+pub use given::{FlagNeed, Given, GivenFlags};
+pub use machine::Machine;
 pub use refusal::{LACKS, Refusal, USAGE};
+pub use request::Request;
 
 /// All doors, in the order of the list of verbs.
 pub const DOORS: &[Door] = &[

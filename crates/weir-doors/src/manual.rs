@@ -258,12 +258,10 @@ mod tests {
         for door in DOORS {
             // In pages a dash that is one is written so.
             let page = man(door.verb).replace("\\-", "-");
-            let own = door.workload.map_or(&[][..], |workload| workload.flags);
             let works = |flag: &&Flag| !matches!(flag.standing, Standing::Refused(_));
-            for flag in door.printing.iter().chain(own).filter(works) {
-                let is_shared = door.workload.is_some() && !own.iter().any(|f| f.name == flag.name);
+            for flag in door.flags.iter().filter(works) {
                 let bold = format!("\\fB{}\\fR", flag.spelling());
-                assert!(is_shared || page.contains(&bold), "{}: {bold}", door.verb);
+                assert!(page.contains(&bold), "{}: {bold}", door.verb);
             }
             assert!(page.contains(&format!("weir-{}", door.verb)), "{page}");
         }

@@ -9,11 +9,13 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 
 use crate::DOORS;
+use crate::args::house_flags;
 use crate::door::Door;
 use crate::flags::{Flag, find, nearest};
 use crate::given::GivenFlags;
+use crate::house::HOUSE_FLAGS;
+use crate::house_words::files;
 use crate::refusal::Refusal;
-use crate::run::files;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -128,11 +130,12 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
 ///
 /// # Errors
 /// The first such word, by its name: exit 2.
-pub fn check_words(door: &Door, own: &[String], words: &[String]) -> Result<(), Refusal> {
+pub fn check_words(door: &'static Door, own: &[String], words: &[String]) -> Result<(), Refusal> {
     refuse_others(door, words)?;
     let new = flags_among(door, words);
     let all = flags_among(door, &[own, words].concat());
-    let mut idle = all.idle().filter(|(flag, _)| new.has(flag.name));
+    let idle = all.iter().flat_map(GivenFlags::idle);
+    let mut idle = idle.filter(|(flag, _)| new.iter().any(|given| given.has(flag.name)));
     idle.next().map_or(Ok(()), |(flag, when)| {
         let name = flag.spelling();
         Err(Refusal::usage(format!(
@@ -147,20 +150,34 @@ fn parts(word: &str) -> (&str, Option<&str>) {
         .map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
-/// The door's flags among words; all else is passed over.
-fn flags_among(door: &Door, words: &[String]) -> GivenFlags {
-    let mut given = GivenFlags::new(door.printing);
+/// The door's own flags among words, and those of the house; all else is passed over.
+fn flags_among(door: &Door, words: &[String]) -> [GivenFlags; 2] {
+    let mut own = GivenFlags::new(door.flags);
+    let mut of_house = GivenFlags::new(HOUSE_FLAGS);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (name, value) = parts(word);
         let bare = name.trim_start_matches('-');
-        if let Some(flag) = find(door.printing, bare).filter(|_| name.starts_with('-')) {
+        let known = match find(door.flags, bare) {
+            Some(flag) => Some((flag, &mut own)),
+            None => house_names(door)
+                .find(|(_, name)| name == bare)
+                .map(|(flag, _)| (flag, &mut of_house)),
+        };
+        if let Some((flag, given)) = known.filter(|_| name.starts_with('-')) {
             let needed = flag.value.is_some() && !flag.optional && value.is_none();
             let next = if needed { words.next() } else { None };
             given.add(flag, value.or(next.map(String::as_str)).unwrap_or_default());
         }
     }
-    given
+    [own, of_house]
+}
+
+/// The flags of the house that a door takes, by the names they have there.
+fn house_names(door: &Door) -> impl Iterator<Item = (&'static Flag, String)> {
+    door.measures
+        .iter()
+        .flat_map(|measures| house_flags(door, measures))
 }
 
 fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
@@ -168,9 +185,10 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
     while let Some(word) = words.next() {
         let (name, value) = parts(word);
         let bare = name.trim_start_matches('-');
-        let mut flags = printing_flags(door);
-        let Some(flag) = flags.find(|flag| name.starts_with('-') && flag.name == bare) else {
-            let near = nearest(bare, printing_flags(door).map(|flag| flag.name));
+        let flags = printing_flags(door);
+        let known = flags.iter().find(|(_, known)| known == bare);
+        let Some((flag, _)) = known.filter(|_| name.starts_with('-')) else {
+            let near = nearest(bare, flags.iter().map(|(_, name)| name.as_str()));
             let help = near.map_or_else(
                 || help_with(door, name, bare),
                 |near| format!("did you mean `--{near}`?"),
@@ -189,19 +207,28 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
 
 /// What to do instead of a word that a door does not print by.
 fn help_with(door: &Door, name: &str, bare: &str) -> String {
-    let has = |door: &Door| printing_flags(door).any(|flag| flag.name == bare);
+    let has = |door: &Door| printing_flags(door).iter().any(|(_, name)| name == bare);
     if DOORS.iter().any(|other| other.verb == "run" && has(other)) {
         return format!("`--as run {name}` is a word of weir's own report");
     }
-    let names: Vec<String> = printing_flags(door).map(Flag::spelling).collect();
+    let names = spellings(door);
     match names.as_slice() {
         [] => "`weir show --help` lists the words that have".to_owned(),
         names => format!("`{}` takes {}", door.verb, names.join(", ")),
     }
 }
 
-fn printing_flags(door: &Door) -> impl Iterator<Item = &'static Flag> {
-    door.printing.iter().filter(|flag| flag.prints)
+/// Flags that choose how a door prints a result, with their names there.
+fn printing_flags(door: &Door) -> Vec<(&'static Flag, String)> {
+    let own = door.flags.iter().map(|flag| (flag, flag.name.to_owned()));
+    let all = own.chain(house_names(door));
+    all.filter(|(flag, _)| flag.prints).collect()
+}
+
+/// The same with their dashes.
+fn spellings(door: &Door) -> Vec<String> {
+    let all = printing_flags(door).into_iter();
+    all.map(|(flag, name)| flag.spelling_of(&name)).collect()
 }
 
 /// The page of `weir show --help`, with the words of each door.
@@ -209,7 +236,7 @@ fn page() -> String {
     let mut list = String::new();
     for door in DOORS.iter().filter(|door| door.prints()) {
         let mut verb = door.verb;
-        let names: Vec<_> = printing_flags(door).map(Flag::spelling).collect();
+        let names = spellings(door);
         for few in names.chunks(4) {
             push!(list, "  {verb:9} {}\n", few.join(" "));
             verb = "";

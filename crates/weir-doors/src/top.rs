@@ -6,6 +6,7 @@
 use clap::Command;
 
 use crate::DOORS;
+use crate::args::DoorCall;
 use crate::door::Door;
 use crate::flags::nearest;
 use crate::mpi;
@@ -37,8 +38,8 @@ pub(crate) fn engines_words() -> Command {
 /// What `weir` was told to do.
 #[derive(Clone, Debug)]
 pub enum Call {
-    /// Through a door, with the words after its name.
-    Door(&'static Door, Vec<String>),
+    /// Through a door.
+    Door(DoorCall),
     /// Print this on standard output and exit with 0.
     Print(String),
 }
@@ -58,10 +59,11 @@ fn linked(program: &str, words: &[String]) -> Option<Call> {
     let of_door = |door: &'static Door| Some((door, door.links.iter().find(|l| l.name == name)?));
     let (door, link) = DOORS.iter().find_map(of_door)?;
     let first = link.words.iter().map(ToString::to_string);
-    Some(Call::Door(
+    Some(Call::Door(DoorCall {
         door,
-        first.chain(words.iter().cloned()).collect(),
-    ))
+        link: Some(link),
+        args: first.chain(words.iter().cloned()).collect(),
+    }))
 }
 
 /// The door of a verb.
@@ -99,12 +101,21 @@ fn of_door(door: &'static Door, words: &[String]) -> Result<Call, Refusal> {
     let asks = words.iter().any(|word| word == "--help" || word == "-h");
     match (door.verb, words) {
         ("mpi", _) if asks => Ok(Call::Print(mpi::HELP.to_owned())),
-        ("mpi", [word]) if word == "info" => Ok(Call::Door(door, words.to_vec())),
+        ("mpi", [word]) if word == "info" => Ok(called(door, words)),
         ("mpi", _) => Err(Refusal::usage("`weir mpi` takes one word: `info`")),
         ("engines", _) if asks => Ok(Call::Print(ENGINES.to_owned())),
         ("engines", [_, ..]) => Err(Refusal::usage("`weir engines` takes no arguments")),
-        _ => Ok(Call::Door(door, words.to_vec())),
+        _ => Ok(called(door, words)),
     }
+}
+
+/// A door that was called by its verb.
+fn called(door: &'static Door, args: &[String]) -> Call {
+    Call::Door(DoorCall {
+        door,
+        link: None,
+        args: args.to_vec(),
+    })
 }
 
 fn help_of(rest: &[String]) -> Result<Call, Refusal> {
@@ -156,11 +167,8 @@ fn page() -> String {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::sample;
-
     use super::*;
-    use crate::door::DoorRequest;
-    use crate::run::{self, read_workload};
+    use crate::args::{self, Arguments};
 
     fn of(text: &str) -> Result<Call, Refusal> {
         call(&list(&text.split(' ').collect::<Vec<_>>()))
@@ -173,7 +181,7 @@ mod tests {
     #[track_caller]
     fn is_door(text: &str, verb: &str, words: &[&str]) {
         match of(text) {
-            Ok(Call::Door(door, given)) => assert_eq!((door.verb, given), (verb, list(words))),
+            Ok(Call::Door(call)) => assert_eq!((call.door.verb, call.args), (verb, list(words))),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -200,18 +208,17 @@ mod tests {
         for door in DOORS {
             let words = list(&["weir", "help", door.verb]);
             match call(&words).unwrap() {
-                Call::Door(same, words) => {
-                    assert_eq!((same.verb, &words), (door.verb, &list(&["--help"])));
-                    let page = match (door.path, door.workload) {
-                        (Some(path), _) => match (path.read)(&words, None, &sample::transports()) {
-                            Ok(DoorRequest::Print(page)) => page,
-                            other => panic!("{}: {other:?}", door.verb),
-                        },
-                        (_, Some(workload)) => match read_workload(door, &workload, &words) {
-                            Ok(run::Action::Print(page)) => page,
-                            other => panic!("{}: {other:?}", door.verb),
-                        },
-                        _ => continue,
+                Call::Door(call) => {
+                    assert_eq!(
+                        (call.door.verb, &call.args),
+                        (door.verb, &list(&["--help"]))
+                    );
+                    if door.measures.is_none() {
+                        continue;
+                    }
+                    let page = match args::read(&call) {
+                        Ok(Arguments::Print(page)) => page,
+                        other => panic!("{}: {other:?}", door.verb),
                     };
                     assert!(page.contains(door.verb) && page.ends_with('\n'), "{page}");
                 }

@@ -52,6 +52,7 @@ impl Default for Plan {
             groups: Vec::new(),
             total_log: None,
             ranks: None,
+            voice: None,
             extensions: Extensions::new(),
         }
     }

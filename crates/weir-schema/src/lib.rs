@@ -111,7 +111,7 @@ pub use packet_path_result::{
 };
 pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
 pub use path_handlers::{HandlerFacts, MessageHandler, PacketHandler};
-pub use plan::{
+pub use plan::{Voice, 
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
     Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
 };

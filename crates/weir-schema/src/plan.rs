@@ -28,12 +28,25 @@ pub struct Plan {
     /// Logs of the whole run.
     #[serde(default)]
     pub total_log: Option<TotalLog>,
+    /// Whose text its door prints. Absent: the peer's, of a door that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Voice>,
     /// Who carries it out; this process alone where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
     /// What only the output of one door needs.
     #[serde(default, skip_serializing_if = "Extensions::is_empty")]
     pub extensions: Extensions,
+}
+
+/// Whose text a door prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Voice {
+    /// weir's report, exit codes and history.
+    Weir,
+    /// The text and exit codes of the tool that the door stands for.
+    Peer,
 }
 
 /// Data of doors, by the door's name. Its form is the door's; nothing else reads it.

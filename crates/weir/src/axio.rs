@@ -13,7 +13,8 @@ use weir_doors::axio::{
     Action, AxioEnvironment, AxioOptions, AxioRun, MachineFacts, TrafficSearch, backend_list,
     output as tables, read, read_options, read_search, work_of,
 };
-use weir_doors::run::{RunFormat, Strict, exit_code, read_options as run_options};
+use weir_doors::house::{RunFormat, RunOptions, Strict, exit_code};
+use weir_doors::request::NamedFile;
 use weir_doors::{Printed, Refusal, USAGE};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, EndedBy, PathSide, Plan, RunResult, TargetsPerRank};
@@ -23,7 +24,7 @@ use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::monitor::HostWatch;
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::turns::{pause, refuse_launcher};
-use crate::{Outcome, diagnose, output, run as run_door, session, signals, tune};
+use crate::{Outcome, diagnose, house_report, output, session, signals, tune};
 
 /// The longest configuration that is read.
 const LONGEST_CONFIG: u64 = 16 << 20;
@@ -133,8 +134,8 @@ pub(crate) fn printed_again(result: &RunResult, words: &[String]) -> Result<Prin
 /// What is printed, from an iteration on.
 fn text_of(result: &RunResult, options: AxioOptions, shown: usize) -> Result<String, Refusal> {
     if options.is_json {
-        let house = run_options(&[])?;
-        return Ok(run_door::text_of(result, RunFormat::Json, &house, true));
+        let house = RunOptions::usual();
+        return Ok(house_report::text_of(result, RunFormat::Json, &house, true));
     }
     let (Some(work), Some(done)) = (work_of(&result.plan), tables::measured(result)) else {
         return Ok(String::new());
@@ -169,11 +170,11 @@ fn measure(run: &AxioRun) -> Outcome {
 }
 
 /// What is read and written besides the result.
-fn other_files(run: &AxioRun) -> Vec<(&'static str, String)> {
+fn other_files(run: &AxioRun) -> Vec<NamedFile> {
     let config = run.config.iter();
-    let config = config.map(|file| ("the configuration", file.clone()));
+    let config = config.map(|file| NamedFile::written(file, "the configuration"));
     let monitor = run.monitor.iter();
-    let monitor = monitor.map(|file| ("where --monitor goes", file.clone()));
+    let monitor = monitor.map(|file| NamedFile::written(file, "where --monitor goes"));
     config.chain(monitor).collect()
 }
 

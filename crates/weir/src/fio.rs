@@ -16,6 +16,7 @@ use weir_doors::fio::output::{
     Idleness, banner, complaints, failures, reservations, signal_notice,
 };
 use weir_doors::fio::{self, Action, FioOptions, FioRun, USAGE, complaint, exit_code, read};
+use weir_doors::request::NamedFile;
 use weir_jobfile::{Compiled, Context, FioPlan, compile};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, FileNames, Plan, RunResult, TargetsPerRank};
@@ -163,11 +164,11 @@ fn refuse_absent_directories(plan: &Plan) -> Result<(), Refusal> {
 }
 
 /// What is read and written besides the result.
-fn other_files(run: &FioRun) -> Vec<(&'static str, String)> {
+fn other_files(run: &FioRun) -> Vec<NamedFile> {
     let read = run.request.files();
-    let read = read.map(|path| ("a job file", path.to_owned()));
+    let read = read.map(|path| NamedFile::read(path, "a job file"));
     let written = run.options.output.iter();
-    let written = written.map(|path| ("where the report goes (--output)", path.clone()));
+    let written = written.map(|path| NamedFile::written(path, "where the report goes (--output)"));
     read.chain(written).collect()
 }
 

@@ -3,7 +3,7 @@
 //! In: the words. Out: a refusal where they ask for it.
 
 use weir_doors::Refusal;
-use weir_doors::run::RunOptions;
+use weir_doors::house::RunOptions;
 use weir_schema::Plan;
 
 use crate::measure::RunObserver;

@@ -6,19 +6,24 @@
 
 mod axio;
 mod beff;
+mod calibrate;
 mod command_turn;
 mod compare;
 mod destination;
 mod diagnose;
 mod doctor;
+mod driver;
 mod engines;
 mod environment;
 mod fio;
 mod history;
+mod house_report;
 mod import;
+mod input;
 mod kio;
 #[cfg_attr(not(feature = "tui"), path = "live_absent.rs")]
 mod live;
+mod machine;
 mod manual;
 mod measure;
 mod monitor;
@@ -26,15 +31,14 @@ mod mpi;
 mod new;
 mod no_result;
 mod output;
+mod peer_observer;
 mod picture;
-mod plain_door;
 mod progress;
 mod ranks;
 mod repeat;
 mod report;
 mod rows;
 mod rpc;
-mod run;
 mod runners;
 mod scratch;
 mod selftest;
@@ -86,7 +90,6 @@ type Carry = fn(&[String]) -> Outcome;
 
 /// Doors that need more of this machine than a plan does.
 const OWN_WAYS: &[(&str, Carry)] = &[
-    ("run", run::run),
     ("fio", fio::run),
     ("kio", kio::run),
     ("beff", beff::run),
@@ -130,19 +133,16 @@ fn dispatch(arguments: &[String]) -> Outcome {
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
         Err(_) | Ok(Call::Print(_)) => true,
-        Ok(Call::Door(door, _)) => MEASURES_NOTHING.contains(&door.verb),
+        Ok(Call::Door(call)) => MEASURES_NOTHING.contains(&call.door.verb),
     };
     if alike && !speaks() {
         return Ok(0);
     }
     match call? {
         Call::Print(text) => Ok(printed(&text)),
-        Call::Door(door, words) => match OWN_WAYS.iter().find(|(verb, _)| *verb == door.verb) {
-            Some((_, carry)) => carry(&words),
-            None => match &door.workload {
-                Some(workload) => run::run_workload(door, workload, &words),
-                None => plain_door::run(door, &words),
-            },
+        Call::Door(call) => match OWN_WAYS.iter().find(|(verb, _)| *verb == call.door.verb) {
+            Some((_, carry)) => carry(&call.args),
+            None => driver::run(&call),
         },
     }
 }

@@ -5,6 +5,7 @@
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
 //! nothing. Not here: what a plan is made of, and what a report looks like.
 
+use weir_doors::request::NamedFile;
 use weir_doors::{Refusal, USAGE};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
@@ -34,7 +35,7 @@ pub(crate) struct MeasureRequest<'a> {
     pub(crate) keep: Keep<'a>,
     /// Files that the words name for something else: what they are, and their paths. The result must
     /// not replace one of them.
-    pub(crate) other_files: &'a [(&'static str, String)],
+    pub(crate) other_files: &'a [NamedFile],
     /// What the words gave rise to.
     pub(crate) warnings: &'a [Warning],
     /// What it says while the plan runs, and how it is refused.
@@ -307,10 +308,7 @@ fn store(path: &str, result: &RunResult) -> Result<(), String> {
 }
 
 /// Finds out before the run whether the result can be stored.
-pub(crate) fn check_store(
-    store: Option<&str>,
-    others: &[(&'static str, String)],
-) -> Result<(), Refusal> {
+pub(crate) fn check_store(store: Option<&str>, others: &[NamedFile]) -> Result<(), Refusal> {
     let Some(path) = store else {
         return Ok(());
     };
@@ -319,12 +317,11 @@ pub(crate) fn check_store(
             "--store-result -: a result is stored in a file",
         ));
     }
-    if let Some((what, _)) = others
-        .iter()
-        .find(|(_, other)| output::are_same(path, other))
-    {
+    let is_same = |other: &&NamedFile| output::are_same(path, &other.path);
+    if let Some(other) = others.iter().find(is_same) {
         return Err(Refusal::usage(format!(
-            "--store-result {path}: this file is {what}"
+            "--store-result {path}: this file is {}",
+            other.role
         )));
     }
     output::check_writable(path).map_err(|message| {

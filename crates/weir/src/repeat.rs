@@ -3,13 +3,14 @@
 //! In: what the words ask for. Out: the report over all runs, the exit code. Not here: one run
 //! (`turns`), the figures (`weir-schema`), the report (`weir-report`).
 
-use weir_doors::run::{Repeat, Run, exit_code};
+use weir_doors::house::{Repeat, Run, exit_code};
+use weir_doors::request::NamedFile;
 use weir_schema::{RUNS_SCHEMA, RunResult, RunSeries, Runs};
 
 use crate::history::{self, Keep};
 use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
-use crate::{Outcome, measure, output, run as run_door, signals};
+use crate::{Outcome, house_report, measure, output, signals};
 
 const FLAG: &str = "--repeat";
 
@@ -19,8 +20,13 @@ struct Series {
     results: Vec<RunResult>,
 }
 
-/// Carries all runs out and reports them.
-pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
+/// Carries all runs out and reports them; `each` hears the result of every one.
+pub(crate) fn run(
+    run: &Run,
+    repeat: Repeat,
+    files: &[NamedFile],
+    each: &dyn Fn(&RunResult),
+) -> Outcome {
     refuse_launcher(FLAG)?;
     let mut all = Vec::new();
     for input in run.input.each_file() {
@@ -29,12 +35,12 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
             results: Vec::new(),
         });
     }
-    measure::check_store(run.store.as_deref(), &run_door::other_files(run))?;
+    measure::check_store(run.store.as_deref(), files)?;
     Keep::Always(run.history.as_deref()).check()?;
     signals::claim()?;
     let caught = signals::catch(None, None)?;
     let turns = Turns::new(FLAG, run.command(), &caught)?;
-    let mut worst = carry_out(run, repeat, &mut all, &turns)?;
+    let mut worst = carry_out(run, repeat, &mut all, &turns, each)?;
     let mut runs = collect(run, repeat, all);
     let kept = history::keep_runs(&mut runs, Keep::Always(run.history.as_deref()));
     let strict = |series: &RunSeries| {
@@ -45,7 +51,7 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
         worst = worst.max(1);
     }
     let worst = code_of_signal(&caught).unwrap_or(worst);
-    let code = run_door::report_runs(run, &runs).max(worst);
+    let code = house_report::print_runs(run, &runs).max(worst);
     if let Some(kept) = kept {
         kept.tell_changes();
     }
@@ -53,7 +59,13 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
 }
 
 /// One run after the other, until all are done or a signal comes; the gravest exit code.
-fn carry_out(run: &Run, repeat: Repeat, all: &mut [Series], turns: &Turns<'_>) -> Outcome {
+fn carry_out(
+    run: &Run,
+    repeat: Repeat,
+    all: &mut [Series],
+    turns: &Turns<'_>,
+    each: &dyn Fn(&RunResult),
+) -> Outcome {
     let mut worst = 0;
     // Each run shows its own.
     let mut progress = TurnProgress::new(ProgressMode::None, 0);
@@ -73,6 +85,7 @@ fn carry_out(run: &Run, repeat: Repeat, all: &mut [Series], turns: &Turns<'_>) -
         match turn.run(&label, turns, &mut progress) {
             Ok(result) => {
                 worst = worst.max(exit_code(&result, &run.options.strict));
+                each(&result);
                 results.push(result);
             }
             Err(refusal) if number == 0 && !turns.caught.interrupted() => return Err(refusal),

@@ -4,15 +4,15 @@
 //! report says (`weir-report`).
 
 use weir_compare::Rule;
+use weir_doors::house::RunFormat;
 use weir_doors::report::{Action, Report, ReportFormat, read};
-use weir_doors::run::RunFormat;
 use weir_doors::{Refusal, USAGE};
 use weir_report::{LabelledResult, LineTone, PageSection, PlotChoice, SectionLine, SectionPart};
 use weir_schema::{RunResult, Runs};
 
 use crate::compare::{StoredRuns, sides_of};
 use crate::stored::Stored;
-use crate::{Outcome, output, picture, printed, run as run_door};
+use crate::{Outcome, house_report, output, picture, printed};
 
 /// So many results are shown beside each other.
 pub(crate) const MOST: usize = 16;
@@ -36,7 +36,7 @@ fn carry_out(report: &Report) -> Outcome {
         }
         match file.format {
             ReportFormat::Whole(format) => {
-                run_door::check_output(&file.path, format, &report.options)?;
+                house_report::check_output(&file.path, format, &report.options)?;
             }
             ReportFormat::Svg | ReportFormat::Png => {
                 let writable = output::check_writable(&file.path);
@@ -58,7 +58,7 @@ fn carry_out(report: &Report) -> Outcome {
     for (path, form) in files {
         good &= match form {
             Form::Text(format, text) => {
-                run_door::write_output(path, format, &report.options, &text)
+                house_report::write_output(path, format, &report.options, &text)
             }
             Form::Picture(bytes) => {
                 let written = output::write_file(path, bytes);
@@ -114,12 +114,14 @@ fn text_of(
         )),
         RunFormat::Text | RunFormat::Json => {
             let texts = stored.iter().map(|stored| match stored {
-                Stored::One(result) => run_door::text_of(result, format, options, on_stdout),
-                Stored::Several(runs) => run_door::text_of_runs(runs, format, options, on_stdout),
+                Stored::One(result) => house_report::text_of(result, format, options, on_stdout),
+                Stored::Several(runs) => {
+                    house_report::text_of_runs(runs, format, options, on_stdout)
+                }
             });
             Ok(texts.collect::<Vec<_>>().join("\n"))
         }
-        format => Ok(run_door::several_of(&labelled(report, stored), format)),
+        format => Ok(house_report::several_of(&labelled(report, stored), format)),
     }
 }
 

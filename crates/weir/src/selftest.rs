@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_doors::run::{RunFormat, RunOptions, read_options as run_options};
+use weir_doors::house::{RunFormat, RunOptions};
+use weir_doors::request::NamedFile;
 use weir_doors::selftest::{
     Action, DOOR, RateSearch, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun,
     exit_code, has_cart_codes, in_style_of, log_settings, output as blocks, read, read_options,
@@ -32,7 +33,7 @@ use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::stall::StallWatch;
 use crate::turns::refuse_launcher;
-use crate::{Outcome, output, printed, repeat, run as run_door, session, signals};
+use crate::{Outcome, house_report, output, printed, repeat, session, signals};
 
 /// The longest text of samples that is read.
 const LONGEST_SAMPLES: u64 = 1 << 30;
@@ -75,7 +76,7 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
         Action::Replay { file, options } => replay(&file, &options, is_cart),
         Action::Repeat { run, repeat, notes } => {
             print_notes(&notes);
-            repeat::run(&run, repeat)
+            repeat::run(&run, repeat, &[], &|_| ())
         }
         Action::Run(run) => {
             print_notes(&run.notes);
@@ -160,10 +161,8 @@ fn samples_text(path: &str) -> Result<String, String> {
 
 fn text_of(result: &RunResult, options: &SelfTestOptions) -> String {
     let of_house = || {
-        let house = run_options(&[]).ok();
-        house.map_or_else(String::new, |house: RunOptions| {
-            run_door::text_of(result, RunFormat::Json, &house, true)
-        })
+        let house = RunOptions::usual();
+        house_report::text_of(result, RunFormat::Json, &house, true)
     };
     blocks::text(result, options).unwrap_or_else(of_house)
 }
@@ -197,10 +196,10 @@ fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
     })
 }
 
-fn other_files(run: &SelfTestRun) -> Vec<(&'static str, String)> {
+fn other_files(run: &SelfTestRun) -> Vec<NamedFile> {
     let samples = run.samples.iter();
     samples
-        .map(|file| ("that of --samples", file.clone()))
+        .map(|file| NamedFile::written(file, "that of --samples"))
         .collect()
 }
 

@@ -3,15 +3,17 @@
 //! In: the words after `show`. Out: on standard output what its door printed, or what another door
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
-use weir_doors::run::RunOptions;
+use weir_doors::args::read_again;
+use weir_doors::house::RunOptions;
 use weir_doors::show::{Action, Show, check_words, read};
-use weir_doors::{Printed, Refusal, USAGE, beff, fio, run, top};
+use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, beff, fio, top};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Runs, Spawn};
 
+use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
 use crate::{
-    Outcome, axio, fio as fio_door, kio, output, printed, run as run_door, runners, selftest,
+    Outcome, axio, fio as fio_door, house_report, kio, output, printed, runners, selftest,
 };
 
 /// The words after `show`.
@@ -47,12 +49,12 @@ fn print_again(show: &Show) -> Outcome {
     words.extend(show.words.iter().cloned());
     // A run that was cut short may have printed nothing.
     let may_be_empty = show.door.is_none() && !result.is_newer();
-    let text = match printed_by(door, &result, &words) {
+    let text = match printed_by(door, &result, &words, show.door.is_none()) {
         Ok(Some(text)) if may_be_empty || !text.out.is_empty() => text,
         // Its door, its words or its jobs may be of the newer weir.
         _ if result.is_newer() && show.door.is_none() && show.words.is_empty() => {
             output::error("note: its own door cannot print it here: this is weir's report\n");
-            of_run(&result, &run::read_options(&[])?)
+            of_run(&result, &RunOptions::usual())
         }
         Err(why) => return Err(why),
         Ok(printed) => {
@@ -82,24 +84,43 @@ fn runs_again(show: &Show, runs: &Runs) -> Outcome {
         check_words(door, &own, &show.words)?;
     }
     let words = [own, show.words.clone()].concat();
-    let options = run::read_options(&words)?;
-    let text = run_door::text_of_runs(runs, options.format, &options, true);
+    let options = RunOptions::read(&given("run", &words)?)?;
+    let text = house_report::text_of_runs(runs, options.format, &options, true);
     Ok(u8::from(!output::print(&text)))
 }
 
-/// What a door without a way of its own prints of it; nothing where it prints no results.
-fn of_door(verb: &str, result: &RunResult, words: &[String]) -> Result<Option<Printed>, Refusal> {
-    let Some(door) = top::door(verb) else {
+/// Arguments of a door that choose how a result is printed.
+fn given(verb: &str, words: &[String]) -> Result<Given, Refusal> {
+    let door = top::door(verb).ok_or_else(|| Refusal::usage(format!("no door `{verb}`")))?;
+    read_again(&DoorCall {
+        door,
+        link: None,
+        args: words.to_vec(),
+    })
+}
+
+/// The text of a door that the driver carries out; `None` where it prints no results.
+fn of_door(
+    verb: &str,
+    result: &RunResult,
+    words: &[String],
+    is_own: bool,
+) -> Result<Option<Printed>, Refusal> {
+    let Some(measures) = top::door(verb).and_then(|door| door.measures) else {
         return Ok(None);
     };
-    if let Some(path) = door.path {
-        return (path.print)(result, words, &runners::transports()).map(Some);
+    let given = given(verb, words)?;
+    // Another door is asked for its peer's text.
+    let stored = if is_own { result.plan.voice } else { None };
+    let voice = match given.house.text("voice") {
+        Some("weir") => Voice::Weir,
+        Some(_) => Voice::Peer,
+        None => stored.unwrap_or(Voice::Peer),
+    };
+    match measures.print.filter(|_| voice == Voice::Peer) {
+        Some(print) => print(result, &given, &ThisMachine::new()).map(Some),
+        None => Ok(Some(of_run(result, &RunOptions::read(&given)?))),
     }
-    let Some(workload) = &door.workload else {
-        return Ok(None);
-    };
-    let options = run::read_workload_options(door, workload, words)?;
-    Ok(Some(of_run(result, &options)))
 }
 
 /// What a door prints of it; nothing where it prints no results.
@@ -107,6 +128,7 @@ fn printed_by(
     door: &str,
     result: &RunResult,
     words: &[String],
+    is_own: bool,
 ) -> Result<Option<Printed>, Refusal> {
     Ok(Some(match door {
         "fio" => of_fio(result, words)?,
@@ -114,8 +136,7 @@ fn printed_by(
         "kio" => kio::printed_again(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
         "axio" => axio::printed_again(result, words)?,
-        "run" => of_run(result, &run::read_options(words)?),
-        other => return of_door(other, result, words),
+        other => return of_door(other, result, words, is_own),
     }))
 }
 
@@ -167,12 +188,13 @@ fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
         out: beff::output::stdout(result, &options).unwrap_or_default(),
         err: beff::complaints(result),
         code: beff::exit_code(result),
+        ..Printed::default()
     })
 }
 
 fn of_run(result: &RunResult, options: &RunOptions) -> Printed {
     Printed {
-        out: run_door::text_of(result, options.format, options, true),
+        out: house_report::text_of(result, options.format, options, true),
         ..Printed::default()
     }
 }

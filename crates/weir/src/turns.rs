@@ -20,15 +20,15 @@ use rustix::process::{
     Pid, Signal, getppid, kill_process, kill_process_group, set_parent_process_death_signal,
     test_kill_process,
 };
-use weir_doors::run::{Input, ProgressStyle, Run, begin_anew};
+use weir_doors::house::{Input, ProgressStyle, Run, begin_anew};
 use weir_doors::{Refusal, USAGE};
 use weir_run::execute::Signals;
 use weir_schema::{Plan, RunResult, TargetsPerRank};
 use weir_units::Nanos;
 use weir_world::Launcher;
 
+use crate::input::plan_to_run;
 use crate::progress::TurnProgress;
-use crate::run as run_door;
 use crate::scratch::Scratch;
 
 /// The environment variable by which a process knows which run it is.
@@ -150,7 +150,7 @@ pub(crate) fn pause(time: Nanos, caught: &Signals) {
 impl PlanTurn {
     /// The plan that words ask for, as each of several runs carries it out.
     pub(crate) fn of(flag: &str, run: &Run, input: &Input) -> Result<Self, Refusal> {
-        let mut plan = run_door::plan_to_run(run, input)?;
+        let mut plan = plan_to_run(run, input)?;
         let renews = begin_anew(flag, &mut plan, run.ranks)?;
         Ok(Self {
             plan,
@@ -227,8 +227,8 @@ fn passed_on(run: &Run) -> Vec<String> {
         TargetsPerRank::Split => Some("--per-rank=split".to_owned()),
         TargetsPerRank::Shared => Some("--per-rank=shared".to_owned()),
     });
-    let timeout = run.timeout.map(Nanos::as_secs_f64);
-    words.extend(timeout.map(|seconds| format!("--timeout={seconds}")));
+    let timeout = run.rank_timeout.map(Nanos::as_secs_f64);
+    words.extend(timeout.map(|seconds| format!("--rank-timeout={seconds}")));
     words
 }
 
@@ -313,7 +313,6 @@ fn remove(path: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use weir_doors::run::Action;
 
     use super::*;
 
@@ -333,14 +332,12 @@ mod tests {
     fn what_a_plan_does_not_hold_is_passed_on_to_each_run() {
         let passed_on = |words: &str| {
             let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-            match weir_doors::run::read(&words) {
-                Ok(Action::Run(run)) => passed_on(&run).join(" "),
-                other => panic!("{other:?}"),
-            }
+            let run = weir_doors::run::read_run(&words).unwrap();
+            passed_on(&run).join(" ")
         };
         assert_eq!(passed_on("--repeat a.fio"), "--progress=auto --history=off");
         for targets in ["split", "shared"] {
-            let words = format!("--ranks=2 --per-rank={targets} --timeout=1.5");
+            let words = format!("--ranks=2 --per-rank={targets} --rank-timeout=1.5");
             let given = format!("--repeat=3 a.fio --progress=json --history=h.db {words}");
             let expected = format!("--progress=json --history=off {words}");
             assert_eq!(passed_on(&given), expected);

@@ -53,7 +53,7 @@ use crate::refusal::Refusal;
 /// The door.
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("axio")],
-    printing: FLAGS,
+    flags: FLAGS,
     words: Some(builder),
     ..Door::new(
         "axio",

@@ -46,7 +46,7 @@ pub const DOOR: Door = Door {
             words: &["--selftest"],
         },
     ],
-    printing: FLAGS,
+    flags: FLAGS,
     words: Some(help::words),
     ..Door::new(
         "beff",

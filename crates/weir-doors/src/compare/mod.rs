@@ -16,9 +16,9 @@ pub use sides::{CompareInput, RoundsOf, StoredSide};
 use crate::door::Door;
 use crate::flags::command;
 use crate::given::GivenFlags;
+use crate::house::{ProgressStyle, Run, suffix};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-use crate::run::{ProgressStyle, Run, suffix};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -368,7 +368,7 @@ fn show(matches: &ArgMatches) -> Result<CompareShow, Refusal> {
             _ => None,
         },
         ascii: matches.get_flag("ascii"),
-        width: one(matches, "width").map(crate::run::width).transpose()?,
+        width: one(matches, "width").map(crate::house::width).transpose()?,
         raw: matches.get_flag("raw"),
     })
 }

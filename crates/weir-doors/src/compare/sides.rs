@@ -6,8 +6,10 @@
 use clap::ArgMatches;
 
 use super::{Rounds, all, one, rounds};
+use crate::given::GivenFlags;
+use crate::house::{self, HOUSE_FLAGS, ProgressStyle, Run};
 use crate::refusal::Refusal;
-use crate::run::{self, ProgressStyle, Run};
+use crate::run::read_run;
 
 /// Where the sides come from.
 #[derive(Clone, Debug)]
@@ -87,7 +89,7 @@ pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInpu
         command: command.chain(words.iter().cloned()).collect(),
         store: one(matches, "store-result").map(str::to_owned),
         save: one(matches, "save").map(label).transpose()?,
-        progress: run::progress(matches),
+        progress: house::progress(&GivenFlags::of_matches(HOUSE_FLAGS, matches)),
     })
 }
 
@@ -178,11 +180,10 @@ fn plans(matches: &ArgMatches, files: &[String]) -> Result<Vec<(String, Box<Run>
     ] {
         shared.extend(values.iter().map(|value| format!("--{flag}={value}")));
     }
-    let read =
-        |(name, own): (String, Vec<String>)| match run::read(&[shared.clone(), own].concat())? {
-            run::Action::Run(run) => Ok((name, run)),
-            _ => Err(Refusal::usage(format!("--run: `{name}` is no job file"))),
-        };
+    let read = |(name, own): (String, Vec<String>)| {
+        let run = read_run(&[shared.clone(), own].concat())?;
+        Ok((name, Box::new(run)))
+    };
     sides.into_iter().map(read).collect()
 }
 

@@ -10,8 +10,8 @@ use weir_schema::catalogue::Catalogue;
 use super::flags::FLAGS;
 use super::output::FIO_VERSION;
 use crate::flags::{command, find, listing, nearest};
+use crate::house_words::files;
 use crate::refusal::Refusal;
-use crate::run::files;
 
 /// Examples and exit codes, the end of the page.
 pub const HELP: &str = include_str!("help.md");

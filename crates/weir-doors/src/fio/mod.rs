@@ -30,7 +30,7 @@ pub use request::{Action, FioRun, read};
 /// The door.
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("fio")],
-    printing: FLAGS,
+    flags: FLAGS,
     words: Some(help::words),
     ..Door::new(
         "fio",

@@ -95,7 +95,12 @@ impl FioOptions {
             (banner + &wrong + &document, String::new())
         };
         let code = super::exit_code(result, self.exit);
-        Printed { out, err, code }
+        Printed {
+            out,
+            err,
+            code,
+            ..Printed::default()
+        }
     }
 
     /// Terse lines before whatever else was asked for.

@@ -327,7 +327,7 @@ proptest! {
     #[test]
     fn no_words_make_the_reader_panic(words in prop::collection::vec("-{0,3}[a-z=:,+\\PC]{0,12}", 0..6)) {
         let _ = read(&words, &catalogue());
-        let _ = crate::run::read(&words);
+        let _ = crate::run::read_run(&words);
         let _ = crate::top::call(&words);
     }
 

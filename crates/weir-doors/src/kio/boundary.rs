@@ -12,8 +12,8 @@ use super::Action;
 use crate::compare::{Compare, CompareFormat, CompareInput, CompareShow, Rounds, RoundsOf};
 use crate::flags::refuse_result_files;
 use crate::given::GivenFlags;
+use crate::house::{ProgressStyle, Repeat, Run, RunFormat};
 use crate::refusal::Refusal;
-use crate::run::{ProgressStyle, Repeat, Run, RunFormat};
 
 /// What is compared: rates, latencies, CPU time of an operation.
 const FIGURES: [&str; 4] = ["rate", "p50", "p99", "cpu_per_op"];
@@ -38,7 +38,7 @@ pub(super) fn compare(
     };
     let sides = sides
         .into_iter()
-        .map(|(name, plan)| Ok((name, Box::new(Run::of_plan(plan)?))));
+        .map(|(name, plan)| Ok((name, Box::new(Run::of_plan(plan)))));
     let sides: Vec<_> = sides.collect::<Result<_, Refusal>>()?;
     refuse_result_files(None, given.text("history"))?;
     let command = ["weir", "kio"].into_iter().map(str::to_owned);
@@ -96,7 +96,7 @@ pub(super) fn repeat(
             "--repeat: --{flag} is about one run, and here are several; leave one of them out"
         )));
     }
-    let mut run = Run::of_plan(plan)?;
+    let mut run = Run::of_plan(plan);
     run.options.format = match given.text("format") {
         Some("json") => RunFormat::Json,
         Some("table") | None => RunFormat::Text,

@@ -34,9 +34,9 @@ use crate::compare::Compare;
 use crate::door::{Door, DoorLink};
 use crate::flags::{command, nearest};
 use crate::given::GivenFlags;
+use crate::house::{Repeat, Run};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-use crate::run::{Repeat, Run};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -47,7 +47,7 @@ pub const DOOR: Door = Door {
             words: &["--format=kio"],
         },
     ],
-    printing: FLAGS,
+    flags: FLAGS,
     words: Some(builder),
     ..Door::new(
         "kio",

@@ -1,10 +1,9 @@
 //! The flags of `weir net lat-bw`.
 
-use crate::flags::{Flag, history, store_result};
+use crate::flags::Flag;
 
 const WORLD: &str = "Ranks and transport";
 const MEASURE: &str = "Measuring";
-const OUTPUT: &str = "Output";
 
 /// Most ranks that are asked for.
 pub(super) const MOST_RANKS: u32 = 1024;
@@ -63,15 +62,4 @@ pub const FLAGS: &[Flag] = &[
         "Without progress for S seconds the run ends",
     )
     .default("60"),
-    Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
-        .choices(&["text", "json"])
-        .default("text")
-        .prints(),
-    store_result(OUTPUT),
-    history(OUTPUT),
-    Flag::switch(
-        "show-plan",
-        OUTPUT,
-        "Print the plan as JSON and run nothing",
-    ),
 ];

@@ -1,8 +1,6 @@
 //! From words to a plan: one job of ping-pongs and rings over one transport.
 
-use clap::ArgMatches;
-use clap::parser::ValueSource;
-use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
+use weir_schema::catalogue::TransportRecord;
 use weir_schema::{
     EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn,
     TargetsPerRank,
@@ -10,55 +8,46 @@ use weir_schema::{
 use weir_units::{Nanos, parse};
 
 use super::flags::MOST_RANKS;
-use super::word;
 use crate::beff::comm;
 use crate::flags::nearest;
+use crate::given::Given;
+use crate::machine::Machine;
 
-/// The plan of these words.
+/// The plan of these arguments.
 ///
 /// # Errors
-/// What is wrong with a value, and what it takes.
-pub(super) fn of(
-    matches: &ArgMatches,
-    words: &[String],
-    launcher: Option<u32>,
-    transports: &TransportCatalogue,
-) -> Result<Plan, String> {
-    let transport = transport(matches, launcher, transports)?;
-    let ranks = ranks(matches, &transport, launcher)?;
-    let seed = word(matches, "seed").unwrap_or_default();
+/// A value that cannot be used, and what it takes.
+pub(super) fn of(given: &Given, machine: &dyn Machine) -> Result<Plan, String> {
+    let transport = transport(given, machine)?;
+    let ranks = ranks(given, &transport, machine.launcher())?;
+    let seed = given.text("seed").unwrap_or_default();
     let work = LatencyBandwidthWorkload {
-        matrix: matches.get_flag("matrix"),
+        matrix: given.has("matrix"),
         seed: seed
             .parse()
             .map_err(|_| format!("--seed {seed}: expected a whole number from 0"))?,
-        min_time_ns: time(matches, "min-time")?,
-        max_time_ns: time(matches, "max-time")?,
-        timeout_ns: time(matches, "timeout")?.unwrap_or_default(),
+        min_time_ns: time(given, "min-time")?,
+        max_time_ns: time(given, "max-time")?,
+        timeout_ns: time(given, "timeout")?.unwrap_or_default(),
         ..LatencyBandwidthWorkload::default()
     };
     let mut job = Job::alone("lat-bw", EngineChoice::new(transport.name), work);
-    job.placement = placement(matches, launcher)?;
-    let command = ["weir", "net"].into_iter().map(str::to_owned);
+    job.placement = placement(given, machine.launcher())?;
     Ok(Plan {
-        command: command.chain(words.iter().cloned()).collect(),
         ranks: Some(ranks),
         ..Plan::new("latency and bandwidth", "net", vec![job])
     })
 }
 
 /// The transport, by weir's name or the peer's.
-fn transport(
-    matches: &ArgMatches,
-    launcher: Option<u32>,
-    all: &TransportCatalogue,
-) -> Result<TransportRecord, String> {
-    let asked = word(matches, "comm-type").unwrap_or_default();
+fn transport(given: &Given, machine: &dyn Machine) -> Result<TransportRecord, String> {
+    let all = &machine.transports();
+    let asked = given.text("comm-type").unwrap_or_default();
     let name = match asked.to_uppercase() {
         auto if auto == "AUTO" => comm::HOSTS.to_owned(),
         other => other,
     };
-    let found = comm::named(&name, launcher.is_some(), all);
+    let found = comm::named(&name, machine.launcher().is_some(), all);
     let able = all.records.iter().filter(|t| t.connects_any_two);
     let able: Vec<_> = able.map(|t| t.name).collect();
     let list = able.join(", ");
@@ -79,22 +68,21 @@ fn transport(
 }
 
 fn ranks(
-    matches: &ArgMatches,
+    given: &Given,
     transport: &TransportRecord,
     launcher: Option<u32>,
 ) -> Result<Ranks, String> {
-    let text = word(matches, "ranks").unwrap_or_default();
+    let text = given.text("ranks").unwrap_or_default();
     let asked = text.parse::<u32>().ok().filter(|n| *n <= MOST_RANKS);
     let asked =
         asked.ok_or_else(|| format!("--ranks {text}: expected a number from 2 to {MOST_RANKS}"))?;
-    let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
     if let Some(started) = launcher {
-        if given("ranks") && asked != started {
+        if given.has("ranks") && asked != started {
             return Err(format!(
                 "--ranks {asked}: the launcher started {started}; leave --ranks out"
             ));
         }
-        if given("spawn") {
+        if given.has("spawn") {
             return Err("--spawn: the launcher has started the ranks; leave it out".to_owned());
         }
     }
@@ -115,7 +103,7 @@ fn ranks(
             transport.name
         ));
     }
-    let spawn = match (launcher, word(matches, "spawn")) {
+    let spawn = match (launcher, given.text("spawn")) {
         (Some(_), _) => Spawn::Launcher,
         (None, Some("procs")) => Spawn::Processes,
         (None, _) => Spawn::Threads,
@@ -127,11 +115,10 @@ fn ranks(
     })
 }
 
-fn placement(matches: &ArgMatches, launcher: Option<u32>) -> Result<Placement, String> {
-    let given = matches.value_source("pin") == Some(ValueSource::CommandLine);
-    let cpus = match word(matches, "pin") {
+fn placement(given: &Given, launcher: Option<u32>) -> Result<Placement, String> {
+    let cpus = match given.text("pin") {
         Some("none") | None => return Ok(Placement::default()),
-        Some("auto") if launcher.is_some() && !given => return Ok(Placement::default()),
+        Some("auto") if launcher.is_some() && !given.has("pin") => return Ok(Placement::default()),
         Some("auto") => None,
         Some(list) => Some(parse::cpus(list).map_err(|why| {
             format!(
@@ -147,9 +134,14 @@ fn placement(matches: &ArgMatches, launcher: Option<u32>) -> Result<Placement, S
     })
 }
 
-fn time(matches: &ArgMatches, name: &str) -> Result<Option<Nanos>, String> {
-    let text = word(matches, name);
+fn time(given: &Given, name: &str) -> Result<Option<Nanos>, String> {
+    let text = given.text(name);
     let time =
         text.map(|text| parse::seconds(text).map_err(|why| format!("--{name} {text}: {why}")));
     time.transpose()
+}
+
+/// Silence after which a rank of the plan is lost.
+pub(super) fn timeout(plan: &Plan) -> Option<Nanos> {
+    plan.jobs().find_map(|(_, job)| job.workload.timeout_ns())
 }

@@ -1,41 +1,42 @@
 //! The door's words, its help, and its lines for a result made by hand.
 
 use weir_schema::{
-    LatencyBandwidthResult, MessageTestResult, PairResult, RingResult, RunResult, Spawn, Workload,
-    sample,
+    LatencyBandwidthResult, MessageTestResult, PairResult, Plan, RingResult, RunResult, Spawn,
+    Workload, sample,
 };
 use weir_units::{Bytes, Nanos};
 
 use super::*;
 use crate::USAGE;
+use crate::args::read_given;
+use crate::house::Input;
+use crate::machine::SampleMachine;
+use crate::request::Action;
 
-fn list(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
+fn request(text: &str, launcher: Option<u32>) -> Result<Request, Refusal> {
+    let args: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    super::request(&read_given(&DOOR, &args)?, &SampleMachine(launcher))
 }
 
-fn run(text: &str, launcher: Option<u32>) -> NetRun {
-    match read(&list(text), launcher, &sample::transports()) {
-        Ok(Action::Run(run)) => *run,
+fn plan(text: &str, launcher: Option<u32>) -> Plan {
+    match request(text, launcher).map(|request| request.action) {
+        Ok(Action::Measure(Input::Made(plan))) => *plan,
         other => panic!("{text}: {other:?}"),
     }
 }
 
 fn refused(text: &str, launcher: Option<u32>) -> String {
-    match read(&list(text), launcher, &sample::transports()) {
-        Err(refusal) => {
-            assert_eq!(refusal.code, USAGE, "{refusal}");
-            refusal.message
-        }
-        other => panic!("{text}: {other:?}"),
-    }
+    let refusal = request(text, launcher).unwrap_err();
+    assert_eq!(refusal.code, USAGE, "{refusal}");
+    refusal.message
 }
 
 #[test]
 fn without_words_two_threads_measure_what_hpcc_measures() {
-    let run = run("lat-bw", None);
-    let ranks = run.plan.ranks.unwrap();
+    let plan = plan("lat-bw", None);
+    let ranks = plan.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (2, Spawn::Threads));
-    let job = &run.plan.groups[0].jobs[0];
+    let job = &plan.groups[0].jobs[0];
     assert_eq!(job.engine.name, "shm");
     let Workload::LatencyBandwidth(work) = &job.workload else {
         panic!("{job:?}")
@@ -48,21 +49,20 @@ fn without_words_two_threads_measure_what_hpcc_measures() {
         (work.latency.random_rings, work.bandwidth.random_rings),
         (30, 10)
     );
-    let again = Plan::from_json(&run.plan.to_json().unwrap()).unwrap();
-    assert_eq!(again, run.plan);
+    let again = Plan::from_json(&plan.to_json().unwrap()).unwrap();
+    assert_eq!(again, plan);
 }
 
 #[test]
 fn words_become_settings_of_the_plan() {
-    let run = run(
-        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --max-time 60 --timeout 3s --format json",
+    let plan = plan(
+        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --max-time 60 --timeout 3s",
         None,
     );
-    let ranks = run.plan.ranks.unwrap();
+    let ranks = plan.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (5, Spawn::Processes));
-    assert_eq!(run.format, NetFormat::Json);
-    let Workload::LatencyBandwidth(work) = &run.plan.groups[0].jobs[0].workload else {
-        panic!("{:?}", run.plan)
+    let Workload::LatencyBandwidth(work) = &plan.groups[0].jobs[0].workload else {
+        panic!("{:?}", plan)
     };
     assert_eq!(work.seed, 9);
     assert_eq!(work.min_time_ns, Some(Nanos::from_millis(500)));
@@ -72,12 +72,12 @@ fn words_become_settings_of_the_plan() {
 
 #[test]
 fn a_launcher_says_how_many_ranks_there_are() {
-    let under = run("lat-bw", Some(4));
-    let ranks = under.plan.ranks.unwrap();
+    let under = plan("lat-bw", Some(4));
+    let ranks = under.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (4, Spawn::Launcher));
-    assert_eq!(under.plan.groups[0].jobs[0].engine.name, "mpi");
-    let memory = run("lat-bw --comm-type SHM --ranks 4", Some(4));
-    assert_eq!(memory.plan.groups[0].jobs[0].engine.name, "shm");
+    assert_eq!(under.groups[0].jobs[0].engine.name, "mpi");
+    let memory = plan("lat-bw --comm-type SHM --ranks 4", Some(4));
+    assert_eq!(memory.groups[0].jobs[0].engine.name, "shm");
     assert!(refused("lat-bw --ranks 3", Some(4)).contains("the launcher started 4"));
     assert!(refused("lat-bw --spawn procs", Some(4)).contains("has started the ranks"));
     assert!(refused("lat-bw", Some(1)).contains("needs at least 2 ranks"));
@@ -86,7 +86,7 @@ fn a_launcher_says_how_many_ranks_there_are() {
 #[test]
 fn ranks_have_a_cpu_each_unless_a_launcher_places_them() {
     let share = |text: &str, launcher| {
-        let place = run(text, launcher).plan.groups[0].jobs[0].placement.clone();
+        let place = plan(text, launcher).groups[0].jobs[0].placement.clone();
         (place.share == weir_schema::ShareCpus::Split, place.cpus)
     };
     assert_eq!(share("lat-bw", None), (true, None));
@@ -134,47 +134,10 @@ fn wrong_words_are_refused_with_what_is_right() {
         ("lat-bw --comm-type ofi", "it takes AUTO, mpi, shm"),
         ("lat-bw --pin x", "--pin x: it takes auto, none, or CPUs"),
         ("lat-bw --rank 2", "--ranks"),
+        ("lat-bw osu", "stray word `osu`"),
     ] {
         let message = refused(words, None);
         assert!(message.contains(told), "{words}: {message}");
-    }
-}
-
-#[test]
-fn the_help_lists_every_flag_and_its_examples_are_good() {
-    let Ok(Action::Print(page)) = read(&list("lat-bw --help"), None, &sample::transports()) else {
-        panic!("a page")
-    };
-    for flag in FLAGS {
-        assert!(page.contains(&flag.spelling()), "{page}");
-    }
-    let mut examples = 0;
-    for line in HELP.lines().filter_map(|l| l.strip_prefix("    ")) {
-        let words = line.split_once("weir net ").unwrap().1;
-        let launcher = line.starts_with("mpirun").then_some(4);
-        assert!(
-            read(&list(words), launcher, &sample::transports()).is_ok(),
-            "{line}"
-        );
-        examples += 1;
-    }
-    assert!((3..=5).contains(&examples));
-}
-
-#[test]
-fn the_page_of_all_tests_has_good_examples_and_exit_codes() {
-    let Ok(Action::Print(page)) = read(&list("--help"), None, &sample::transports()) else {
-        panic!("a page")
-    };
-    assert!(page.contains("lat-bw") && page.contains("\nExit codes: 0 good; "));
-    let examples = page.lines().filter_map(|line| line.strip_prefix("    "));
-    let examples: Vec<&str> = examples.collect();
-    assert_eq!(examples.len(), 3, "{page}");
-    for line in examples {
-        let words = line.split_once("weir net ").unwrap().1;
-        let launcher = line.starts_with("mpirun").then_some(4);
-        let read = read(&list(words), launcher, &sample::transports());
-        assert!(read.is_ok(), "{line}");
     }
 }
 
@@ -207,7 +170,7 @@ fn result() -> RunResult {
         bandwidth: measurement([250_000, 500_000, 400_000]),
         ..LatencyBandwidthResult::default()
     };
-    let mut result = sample::result(run("lat-bw", None).plan);
+    let mut result = sample::result(plan("lat-bw", None));
     result.groups[0].jobs[0] = sample::latency_bandwidth_result("lat-bw", measured);
     result
 }
@@ -268,7 +231,7 @@ fn json_has_the_summary_and_the_result() {
 }
 
 #[test]
-fn wrong_bytes_and_early_ends_are_told() {
+fn wrong_bytes_and_early_ends_are_named() {
     let mut wrong = result();
     assert_eq!((exit_code(&wrong), complaints(&wrong).as_str()), (0, ""));
     let mut done = |change: fn(&mut LatencyBandwidthResult)| {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::flags::Flag;
 use crate::given::{FlagNeed, GivenFlags};
-use crate::run;
+use crate::house::HOUSE_FLAGS;
 
 const OUTPUT: &str = "Output";
 
@@ -75,7 +75,7 @@ const OWN: [Flag; 4] = [
 
 /// All of them, in the order of the help text.
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
-    let shared = run::FLAGS
+    let shared = HOUSE_FLAGS
         .iter()
         .filter(|flag| (flag.prints && flag.name != "format") || flag.name == "append");
     let shared = shared.map(|flag| {

@@ -12,9 +12,10 @@ pub use flags::FLAGS;
 use crate::door::Door;
 use crate::flags::command;
 use crate::given::GivenFlags;
+use crate::house::{self, HOUSE_FLAGS, RunFormat, RunOptions};
+use crate::house_words;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-use crate::run::{self, RunFormat, RunOptions};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -76,7 +77,7 @@ impl ReportFormat {
     }
 
     fn of_file(path: &str) -> Option<Self> {
-        match run::suffix(path) {
+        match house::suffix(path) {
             Some("svg") => Some(Self::Svg),
             Some("png") => Some(Self::Png),
             _ => RunFormat::of_file(path).map(Self::Whole),
@@ -106,7 +107,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     if let Some(why) = given.refusal() {
         return Err(Refusal::usage(why));
     }
-    let operands: Vec<String> = run::all(&matches, "result");
+    let operands: Vec<String> = house_words::all(&matches, "result");
     if operands.is_empty() {
         return Err(Refusal::usage(
             "no result given\n  help: `weir run --store-result r.json FILE` stores one",
@@ -116,7 +117,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         .all("output")
         .map(file)
         .collect::<Result<Vec<_>, _>>()?;
-    let format = match run::one(&matches, "format") {
+    let format = match house_words::one(&matches, "format") {
         Some(word) => ReportFormat::of_word(word),
         None if !outputs.is_empty() => None,
         None => Some(ReportFormat::Whole(RunFormat::Text)),
@@ -125,11 +126,11 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         operands,
         format,
         outputs,
-        plot: run::one(&matches, "plot").map(str::to_owned),
-        job: run::one(&matches, "job").map(str::to_owned),
+        plot: house_words::one(&matches, "plot").map(str::to_owned),
+        job: house_words::one(&matches, "job").map(str::to_owned),
         options: RunOptions {
             append: matches.get_flag("append"),
-            ..run::options_of_text(&matches)?
+            ..house::options_of_text(&GivenFlags::of_matches(HOUSE_FLAGS, &matches))?
         },
     })))
 }

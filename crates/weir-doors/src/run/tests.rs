@@ -1,25 +1,20 @@
 //! The words of `weir run`.
 
-use super::*;
+use weir_units::Percent;
 
-fn words(text: &str) -> Result<Action, Refusal> {
-    read(
-        &text
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>(),
-    )
+use super::*;
+use crate::house::{Mode, ProgressStyle, RunFormat, RunOptions, Strict, Web};
+
+fn list(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 fn run(text: &str) -> Run {
-    match words(text) {
-        Ok(Action::Run(run)) => *run,
-        other => panic!("{other:?}"),
-    }
+    read_run(&list(text)).unwrap_or_else(|why| panic!("{text}: {why}"))
 }
 
 fn refused(text: &str) -> String {
-    let refusal = words(text).unwrap_err();
+    let refusal = read_run(&list(text)).unwrap_err();
     assert_eq!(refusal.code, 2);
     refusal.message
 }
@@ -36,7 +31,7 @@ fn flags_stand_before_and_after_files() {
     );
     assert_eq!(request.sets, ["bs=64k", "w:rw=read"]);
     assert_eq!(request.sections, ["w"]);
-    assert!(request.read_only && !run.show_plan);
+    assert!(request.read_only && run.mode == Mode::Run);
     assert_eq!(request.command[..3], ["weir", "run", "--set"]);
 }
 
@@ -97,7 +92,7 @@ fn flags_set_what_they_name() {
 #[test]
 fn a_stored_plan_is_run_alone() {
     let plan = run("p.json --readonly --show-plan");
-    assert!(plan.show_plan);
+    assert!(plan.mode == Mode::ShowPlan);
     assert!(matches!(plan.input, Input::Plan { path, read_only: true, .. } if path == "p.json"));
     assert!(refused("p.json a.fio").contains("run alone"));
     assert!(refused("p.json --set bs=4k").contains("stored plan"));
@@ -117,27 +112,15 @@ fn bad_words_are_named_with_what_was_expected() {
 }
 
 #[test]
-fn help_ends_with_examples_that_are_good_words() {
-    let Ok(Action::Print(page)) = words("--help") else {
-        panic!("help is printed")
-    };
-    for flag in FLAGS {
-        assert!(page.contains(flag.short), "{}: {page}", flag.name);
-    }
-    let examples: Vec<_> = page
-        .lines()
-        .filter_map(|l| l.strip_prefix("    weir run "))
-        .collect();
-    assert!((3..=5).contains(&examples.len()), "{page}");
-    assert!(page.ends_with(HELP), "wrapped: {page}");
-    for example in examples {
-        assert!(words(example).is_ok(), "{example}");
-    }
-}
-
-#[test]
 fn calibration_takes_no_other_word() {
-    assert!(matches!(words("--calibrate"), Ok(Action::Calibrate)));
+    let action = |text: &str| {
+        let given = args::read_given(&DOOR, &list(text)).unwrap();
+        request(&given, &NoMachine).map(|request| request.action)
+    };
+    assert!(matches!(
+        action("--calibrate"),
+        Ok(Action::Tool(Tool::Calibrate))
+    ));
     assert!(refused("--calibrate a.fio").contains("leave `a.fio` out"));
     assert!(refused("--calibrate --format json").contains("leave `--format` out"));
     assert!(refused("--store-result r.json --calibrate").contains("`--store-result`"));

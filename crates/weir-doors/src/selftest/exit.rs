@@ -3,8 +3,8 @@
 use weir_schema::{ErrorCode, JobResult, RpcMaster, RunResult, rpc_error_code};
 
 use super::{SelfTestOptions, rate_search};
+use crate::house::{self, Strict};
 use crate::refusal::{LACKS, Refusal, USAGE};
-use crate::run::{self, Strict};
 
 /// An error of weir itself.
 const INTERNAL: u8 = 4;
@@ -16,7 +16,7 @@ pub(super) const MISCELLANEOUS: i32 = -1025;
 /// 0 good; 1 failures; 2 a plan that cannot be carried out; 3 servers that cannot be reached or let nobody
 /// in; 4 an error of weir itself; 128 + signal.
 pub fn exit_code(result: &RunResult, options: &SelfTestOptions) -> u8 {
-    let code = run::exit_code(result, &Strict::No);
+    let code = house::exit_code(result, &Strict::No);
     let is_internal = |job: &JobResult| job.failure.as_ref().is_some_and(|f| f.cause == "panic");
     if code == 1 && result.jobs().any(is_internal) {
         return INTERNAL;

@@ -43,13 +43,13 @@ pub(crate) use surroundings::{UsedVariables, table_file};
 use crate::door::{Door, DoorLink};
 use crate::flags::{command, listing, refuse_result_files};
 use crate::given::GivenFlags;
+use crate::house::{Repeat, Run, RunFormat};
 use crate::refusal::Refusal;
-use crate::run::{Repeat, Run, RunFormat};
 
 /// The door.
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("self_test")],
-    printing: FLAGS,
+    flags: FLAGS,
     words: Some(builder),
     ..Door::new(
         "selftest",
@@ -272,7 +272,7 @@ fn repeated(
     runs: u64,
     notes: Vec<String>,
 ) -> Result<Action, Refusal> {
-    let mut run = Run::of_plan(plan)?;
+    let mut run = Run::of_plan(plan);
     run.options.format = match given.text("output") {
         Some("json") => RunFormat::Json,
         Some("csv") => RunFormat::Csv,

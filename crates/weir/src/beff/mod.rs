@@ -11,6 +11,7 @@ use weir_doors::beff::{
     Action, Baseline, BeffEnvironment, BeffMode, BeffOptions, BeffRun, complaints, exit_code, read,
 };
 use weir_doors::flags::nothing_to_store;
+use weir_doors::request::NamedFile;
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult, TargetsPerRank};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
@@ -125,11 +126,11 @@ fn measure(run: &BeffRun) -> Outcome {
 }
 
 /// What is read and written besides the result.
-fn other_files(run: &BeffRun) -> Vec<(&'static str, String)> {
+fn other_files(run: &BeffRun) -> Vec<NamedFile> {
     let read = run.baseline.iter();
-    let read = read.map(|path| ("the --baseline", path.clone()));
+    let read = read.map(|path| NamedFile::written(path, "the --baseline"));
     let written = run.options.dump_json.iter();
-    let written = written.map(|path| ("where --dump-json goes", path.clone()));
+    let written = written.map(|path| NamedFile::written(path, "where --dump-json goes"));
     read.chain(written).collect()
 }
 

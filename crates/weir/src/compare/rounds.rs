@@ -9,13 +9,14 @@ use std::fs;
 use weir_compare::{Comparison, Rule, Side, Sides, Verdict, compare, is_of_loops};
 use weir_doors::Refusal;
 use weir_doors::compare::{Compare, CompareInput, Rounds, RoundsOf};
-use weir_doors::run::{ProgressStyle, Run, Strict, exit_code};
+use weir_doors::house::{ProgressStyle, Run, Strict, exit_code};
+use weir_doors::request::NamedFile;
 use weir_schema::{Kind, Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs, Workload};
 
 use crate::command_turn::{self, CommandTurn, shell};
 use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
-use crate::{Outcome, history, measure, output, run as run_door, signals};
+use crate::{Outcome, driver, history, input, measure, output, signals};
 
 pub(super) use command_turn::METRICS as COMMAND_METRICS;
 
@@ -75,7 +76,7 @@ pub(super) fn run(asked: &Compare) -> Outcome {
     refuse_launcher(flag)?;
     let others = other_files(of);
     measure::check_store(store.as_deref(), &others)?;
-    let sources = others.iter().map(|(_, path)| path).chain(store);
+    let sources = others.iter().map(|file| &file.path).chain(store);
     let sources: Vec<&str> = sources.map(String::as_str).collect();
     super::show::check(&asked.show, &sources)?;
     if save.is_some() {
@@ -169,9 +170,9 @@ fn mode_of(of: &RoundsOf, style: ProgressStyle) -> ProgressMode {
         RoundsOf::Plans(sides) if sides.iter().any(|(_, run)| tells(run)) => ProgressMode::None,
         RoundsOf::Plans(sides) => {
             let first = sides.first().map(|(_, run)| run.options.progress);
-            run_door::progress_mode(first.unwrap_or(style))
+            driver::style_mode(first.unwrap_or(style))
         }
-        RoundsOf::Commands(_) => run_door::progress_mode(style),
+        RoundsOf::Commands(_) => driver::style_mode(style),
     }
 }
 
@@ -200,10 +201,10 @@ fn contenders(flag: &'static str, of: &RoundsOf) -> Result<Vec<Contender>, Refus
 }
 
 /// What is read besides what is stored.
-fn other_files(of: &RoundsOf) -> Vec<(&'static str, String)> {
+fn other_files(of: &RoundsOf) -> Vec<NamedFile> {
     match of {
         RoundsOf::Plans(sides) => {
-            let files = sides.iter().flat_map(|(_, run)| run_door::other_files(run));
+            let files = sides.iter().flat_map(|(_, run)| input::other_files(run));
             files.collect()
         }
         RoundsOf::Commands(_) => Vec::new(),

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use weir_doors::Refusal;
-use weir_doors::run::{Strict, exit_code};
+use weir_doors::house::{Strict, exit_code};
 use weir_history::{Entry, History, HistoryError, LEAST_CHANGE, new_id};
 use weir_schema::{HistoryPlace, RunResult, Runs, SchemaError};
 

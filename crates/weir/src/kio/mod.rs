@@ -9,11 +9,12 @@ mod needs;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use weir_doors::house::{RunFormat, RunOptions, Strict, exit_code};
 use weir_doors::kio::{
     Action, KioEnvironment, KioFormat, KioOptions, KioRun, MODPROBE, TargetFacts, deeds,
     output as kio_output, read, read_options,
 };
-use weir_doors::run::{RunFormat, RunOptions, Strict, exit_code, read_options as run_options};
+use weir_doors::request::NamedFile;
 use weir_doors::{Printed, Refusal, USAGE};
 use weir_schema::{RunResult, TargetsPerRank};
 use weir_sys::Tree;
@@ -25,7 +26,7 @@ use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::rows::{self, Unfit};
 use crate::runners::first_operations;
-use crate::{Outcome, compare, fio, output, printed, repeat, run as run_door, session, signals};
+use crate::{Outcome, compare, fio, house_report, output, printed, repeat, session, signals};
 
 /// The least unit of addressing.
 const SECTOR: u64 = 512;
@@ -53,7 +54,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         Action::Run(run) => measure(*run),
         Action::Repeat { run, repeat, notes } => {
             print_notes(&notes);
-            repeat::run(&run, repeat)
+            repeat::run(&run, repeat, &[], &|_| ())
         }
         Action::Compare(asked) => compare::in_rounds(&asked),
         Action::Status => Ok(module::status(&facts)),
@@ -143,7 +144,7 @@ fn measure(mut run: KioRun) -> Outcome {
 }
 
 /// What is written besides the result.
-fn other_files(run: &KioRun) -> Vec<(&'static str, String)> {
+fn other_files(run: &KioRun) -> Vec<NamedFile> {
     let files = [
         ("where --output-csv goes", &run.csv),
         ("where --output-yaml goes", &run.yaml),
@@ -151,17 +152,17 @@ fn other_files(run: &KioRun) -> Vec<(&'static str, String)> {
     ];
     let named = files
         .into_iter()
-        .filter_map(|(what, file)| Some((what, file.clone()?)));
+        .filter_map(|(what, file)| Some(NamedFile::written(file.as_ref()?, what)));
     named.collect()
 }
 
 /// Finds out before the run whether everything can be written.
 fn check_files(run: &KioRun) -> Result<(), Refusal> {
     let files = other_files(run);
-    for (_, path) in &files {
-        output::check_writable(path).map_err(|why| Refusal::new(USAGE, why))?;
+    for file in &files {
+        output::check_writable(&file.path).map_err(|why| Refusal::new(USAGE, why))?;
     }
-    let paths: Vec<&str> = files.iter().map(|(_, path)| path.as_str()).collect();
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     crate::written_files::refuse_targets(&run.plan, &paths)?;
     let Some(path) = &run.csv else {
         return Ok(());
@@ -254,10 +255,8 @@ fn traced(result: &RunResult, count: u32) -> String {
 
 fn text_of(result: &RunResult, options: &KioOptions, on_stdout: bool) -> String {
     let of_house = |format| {
-        let house = run_options(&[]).ok();
-        house.map_or_else(String::new, |house: RunOptions| {
-            run_door::text_of(result, format, &house, on_stdout)
-        })
+        let house = RunOptions::usual();
+        house_report::text_of(result, format, &house, on_stdout)
     };
     match (kio_output::text(result, options), options.format) {
         (Some(text), _) => text,

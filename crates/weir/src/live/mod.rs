@@ -16,7 +16,7 @@ mod view;
 use std::cell::OnceCell;
 
 use weir_doors::Refusal;
-use weir_doors::run::{Live, RunOptions};
+use weir_doors::house::{Live, RunOptions};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, Plan, RunResult};

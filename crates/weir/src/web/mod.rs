@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_doors::run::Web;
+use weir_doors::house::Web;
 use weir_doors::{Refusal, USAGE};
 use weir_report::prometheus::{Form, metrics};
 use weir_schema::RunResult;

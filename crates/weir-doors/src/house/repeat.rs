@@ -3,11 +3,10 @@
 //! In: the words, a plan. Out: how many runs and the pause between them; the plan as each of them
 //! carries it out. Not here: carrying runs out.
 
-use clap::ArgMatches;
 use weir_schema::{BlockWorkload, Kind, Plan};
 use weir_units::{Nanos, parse};
 
-use super::one;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// Runs where their number is not given.
@@ -25,9 +24,9 @@ pub struct Repeat {
 }
 
 /// What the words ask for.
-pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
-    let pause = one(matches, "pause");
-    let Some(runs) = one(matches, "repeat") else {
+pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
+    let pause = given.text("pause");
+    let Some(runs) = given.text("repeat") else {
         return match pause {
             None => Ok(None),
             Some(pause) => Err(Refusal::usage(format!(
@@ -37,17 +36,17 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
     };
     for (flag, what) in [
         ("show-plan", "prints the plan"),
-        ("calibrate", "measures the instrument alone"),
+        ("dry-run", "checks the plan"),
     ] {
-        if matches.get_flag(flag) {
+        if given.has(flag) {
             let why = format!("--repeat: --{flag} {what} and runs nothing; leave one of them out");
             return Err(Refusal::usage(why));
         }
     }
     for (flag, is_given) in [
-        ("live", matches.get_flag("live")),
-        ("web", one(matches, "web").is_some()),
-        ("metrics-file", one(matches, "metrics-file").is_some()),
+        ("live", given.has("live")),
+        ("web", given.text("web").is_some()),
+        ("metrics-file", given.text("metrics-file").is_some()),
     ] {
         if is_given {
             let why = "shows one run, and here are several; leave one of them out";
@@ -72,7 +71,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
 
 /// Words in which the number of runs belongs to its flag: `--repeat 10` as `--repeat=10`, since the
 /// flag may stand alone before a file.
-pub(super) fn joined(words: &[String]) -> Vec<String> {
+pub(crate) fn joined(words: &[String]) -> Vec<String> {
     let is_number = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let mut joined: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
@@ -113,7 +112,7 @@ pub fn begin_anew(flag: &str, plan: &mut Plan, ranks: Option<u32>) -> Result<boo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Action, read};
+    use crate::run::read_run;
     use weir_schema::sample::{self, JobSample};
 
     fn words(text: &str) -> Vec<String> {
@@ -121,10 +120,7 @@ mod tests {
     }
 
     fn repeat(text: &str) -> Option<Repeat> {
-        match read(&words(text)) {
-            Ok(Action::Run(run)) => run.repeat,
-            other => panic!("{other:?}"),
-        }
+        read_run(&words(text)).unwrap().repeat
     }
 
     #[test]
@@ -156,7 +152,7 @@ mod tests {
             ("--repeat --show-plan a.fio", "--show-plan"),
             ("--repeat --calibrate", "--calibrate"),
         ] {
-            let refusal = read(&words(text)).unwrap_err();
+            let refusal = read_run(&words(text)).unwrap_err();
             assert!(refusal.message.contains(named), "{text}: {refusal}");
         }
     }

@@ -1,8 +1,6 @@
 //! `--live`, `--fps`: the run on the whole terminal while it goes on.
 
-use clap::ArgMatches;
-
-use super::one;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// More are not told apart from a film, and cost.
@@ -16,11 +14,11 @@ pub struct Live {
 }
 
 /// What the words ask for.
-pub(super) fn read(matches: &ArgMatches) -> Result<Option<Live>, Refusal> {
-    if !matches.get_flag("live") {
+pub(super) fn read(given: &GivenFlags) -> Result<Option<Live>, Refusal> {
+    if !given.has("live") {
         return Ok(None);
     }
-    let text = one(matches, "fps").unwrap_or_default();
+    let text = given.text("fps").unwrap_or_default();
     let frames_per_second = number(text).ok_or_else(|| {
         let (least, most) = (FRAMES_PER_SECOND.start(), FRAMES_PER_SECOND.end());
         Refusal::usage(format!(

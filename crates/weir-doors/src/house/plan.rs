@@ -8,7 +8,7 @@ use weir_schema::{
     Timing, Workload,
 };
 
-use super::{Input, Run, Strict};
+use super::{Input, Mode, Run, Strict};
 use crate::refusal::{LACKS, Refusal, USAGE};
 
 impl Run {
@@ -26,7 +26,7 @@ impl Run {
             if *read_only {
                 forbid_writes(plan, path)?;
             }
-            if !self.show_plan {
+            if self.mode != Mode::ShowPlan {
                 // Whichever door has written the plan, this one prints what comes of it.
                 "run".clone_into(&mut plan.door);
                 plan.command.clone_from(command);
@@ -34,7 +34,7 @@ impl Run {
         }
         self.refuse_idle_flags(plan)?;
         for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-            if let Some(timeout) = self.timeout {
+            if let Some(timeout) = self.rank_timeout {
                 job.workload.set_timeout(timeout);
             }
             let Some(Load { recording, .. }) = job.workload.load_mut() else {
@@ -175,13 +175,10 @@ mod tests {
 
     use super::*;
     use crate::fio::output::sample;
-    use crate::run::{Action, read};
+    use crate::run::read_run;
 
     fn run(words: &[&str]) -> Run {
-        match read(&words.iter().map(ToString::to_string).collect::<Vec<_>>()) {
-            Ok(Action::Run(run)) => *run,
-            other => panic!("{other:?}"),
-        }
+        read_run(&words.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use clap::ArgMatches;
 use weir_units::{Nanos, parse};
 
-use super::one;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// Who sees a run.
@@ -20,14 +19,14 @@ pub struct Web {
 }
 
 /// What the words ask for.
-pub(super) fn read(matches: &ArgMatches) -> Result<Web, Refusal> {
-    let linger = one(matches, "web-linger").map_or(Ok(Nanos(0)), |text| {
+pub(super) fn read(given: &GivenFlags) -> Result<Web, Refusal> {
+    let linger = given.text("web-linger").map_or(Ok(Nanos(0)), |text| {
         parse::pause(text).map_err(|why| Refusal::usage(format!("--web-linger {text}: {why}")))
     })?;
     Ok(Web {
-        address: one(matches, "web").map(address).transpose()?,
+        address: given.text("web").map(address).transpose()?,
         linger,
-        metrics_file: one(matches, "metrics-file").map(str::to_owned),
+        metrics_file: given.text("metrics-file").map(str::to_owned),
     })
 }
 

@@ -1,0 +1,275 @@
+//! The one reader of a door's arguments, by the door's manner.
+//!
+//! In: a door, the link it was called by, arguments. Out: what is [`Given`], or the help that was asked
+//! for; a refusal that names the argument and the nearest that is. Not here: what values mean.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, ValueHint};
+
+use crate::door::{Door, DoorLink, Manner, Measures, Operands};
+use crate::flags::{Flag, command as command_of, find};
+use crate::given::{Given, GivenFlags};
+use crate::house::{HOUSE_FLAGS, joined};
+use crate::house_words::{self, Parsed};
+use crate::refusal::Refusal;
+
+/// Exit codes of weir's own voice, for help texts.
+const EXIT_CODES: &str = "\
+Exit codes: 0 good; 1 the run had failures; 2 usage or plan error, nothing was
+touched; 3 this machine lacks something, which is named; 130 or 143
+interrupted, the report is marked.
+";
+/// The operands among clap's arguments.
+const OPERANDS: &str = "operand";
+
+/// A door that was called, with the arguments after its name.
+#[derive(Clone, Debug)]
+pub struct DoorCall {
+    /// The door.
+    pub door: &'static Door,
+    /// The link that the program was called by, where it was one of the door's.
+    pub link: Option<&'static DoorLink>,
+    /// Arguments, those of the link first.
+    pub args: Vec<String>,
+}
+
+/// Arguments, read.
+#[derive(Clone, Debug)]
+pub enum Arguments {
+    /// They are understood.
+    Given(Box<Given>),
+    /// They ask for this text.
+    Print(String),
+}
+
+/// Reads the arguments of a door.
+///
+/// # Errors
+/// Arguments that are not understood: exit code 2.
+pub fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
+    read_by(call, false).map_err(|refusal| with_usage(refusal, call.door))
+}
+
+/// Reads arguments that follow those of a stored result: the last of several values holds.
+///
+/// # Errors
+/// Arguments that are not understood: exit code 2.
+pub fn read_again(call: &DoorCall) -> Result<Given, Refusal> {
+    match read_by(call, true).map_err(|refusal| with_usage(refusal, call.door))? {
+        Arguments::Given(given) => Ok(*given),
+        Arguments::Print(_) => Err(Refusal::usage("help is of no use for a stored result")),
+    }
+}
+
+/// Reads arguments of a door that ask for no help.
+///
+/// # Errors
+/// Arguments that are not understood: exit code 2.
+pub fn read_given(door: &'static Door, args: &[String]) -> Result<Given, Refusal> {
+    read_again(&DoorCall {
+        door,
+        link: None,
+        args: args.to_vec(),
+    })
+}
+
+fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
+    let Some(measures) = &call.door.measures else {
+        return Err(Refusal::usage(format!(
+            "`weir {}` measures nothing",
+            call.door.verb
+        )));
+    };
+    let Manner::House(_) = measures.manner;
+    let command = command(call.door, measures).args_override_self(is_again);
+    match house_words::parse(command, &joined(&call.args))? {
+        Parsed::Given(matches) => Ok(Arguments::Given(Box::new(given(call, &matches)))),
+        Parsed::Print(page) => Ok(Arguments::Print(page)),
+    }
+}
+
+/// The flags of the house that a door takes, with the names they have there: a flag of the door's own
+/// keeps its name.
+pub(crate) fn house_flags(
+    door: &Door,
+    measures: &Measures,
+) -> impl Iterator<Item = (&'static Flag, String)> {
+    let has_peer = measures.print.is_some();
+    let (without, own) = (measures.without, door.flags);
+    HOUSE_FLAGS
+        .iter()
+        .filter(move |flag| !without.contains(&flag.name) && (has_peer || flag.name != "voice"))
+        .map(move |flag| {
+            let is_taken = own.iter().any(|known| known.name == flag.name);
+            let name = if is_taken { "weir-" } else { "" };
+            (flag, format!("{name}{}", flag.name))
+        })
+}
+
+/// The command that reads the arguments of a door in the manner of the house, and from which help,
+/// manual and completions are made.
+pub(crate) fn command(door: &Door, measures: &Measures) -> Command {
+    let house = house_flags(door, measures).map(|(flag, name)| flag.to_house_arg(&name));
+    let mut command = command_of(&format!("weir {}", door.verb), door.flags)
+        .args(house)
+        .about(door.purpose)
+        .after_help(after_help(measures))
+        .override_usage(usage_line(door))
+        .no_binary_name(true);
+    if let Manner::House(Some(operands)) = &measures.manner {
+        command = command.arg(operand_arg(operands));
+    }
+    command
+}
+
+fn operand_arg(operands: &Operands) -> Arg {
+    let hint = if operands.name == "FILE" {
+        ValueHint::FilePath
+    } else {
+        ValueHint::Unknown
+    };
+    Arg::new(OPERANDS)
+        .value_name(operands.name)
+        .value_hint(hint)
+        .num_args(0..)
+        .help(operands.help)
+}
+
+fn after_help(measures: &Measures) -> String {
+    let mut out = String::new();
+    if !measures.help.is_empty() {
+        push!(out, "{}\n", measures.help);
+    }
+    if !measures.examples.is_empty() {
+        out.push_str("Examples:\n");
+        for example in measures.examples {
+            push!(out, "    {example}\n");
+        }
+        out.push('\n');
+    }
+    out + EXIT_CODES
+}
+
+fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
+    let mut house = GivenFlags::new(HOUSE_FLAGS);
+    for flag in HOUSE_FLAGS {
+        let id = flag.house_id();
+        let is_given = matches.try_contains_id(&id).unwrap_or(false)
+            && matches.value_source(&id) == Some(ValueSource::CommandLine);
+        if is_given {
+            let values = matches.get_raw(&id).into_iter().flatten();
+            for value in values {
+                house.add(flag, &value.to_string_lossy());
+            }
+        }
+    }
+    let mut own = GivenFlags::new(call.door.flags);
+    for id in matches.ids() {
+        let is_given = matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        if let Some(flag) = find(call.door.flags, id.as_str()).filter(|_| is_given) {
+            let values = matches.get_raw(id.as_str()).into_iter().flatten();
+            for value in values {
+                own.add(flag, &value.to_string_lossy());
+            }
+        }
+    }
+    let operands = matches.try_get_many::<String>(OPERANDS).ok().flatten();
+    Given {
+        door: call.door,
+        link: call.link.map(|link| link.name),
+        args: call.args.clone(),
+        own,
+        house,
+        operands: operands.into_iter().flatten().cloned().collect(),
+    }
+}
+
+/// A refusal without a remedy of its own ends with how the door is used.
+pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
+    let verb = door.verb;
+    if !refusal.message.contains("\n  help: ") {
+        let line = usage_line(door);
+        push!(
+            refusal.message,
+            "  help: {line}; `weir {verb} --help` says more\n"
+        );
+    }
+    refusal
+}
+
+fn usage_line(door: &Door) -> String {
+    let options = if door.arguments.contains("OPTIONS") {
+        ""
+    } else {
+        "[OPTIONS] "
+    };
+    format!("weir {} {options}{}", door.verb, door.arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DOORS;
+    use crate::machine::SampleMachine;
+
+    fn page(door: &'static Door) -> String {
+        let call = DoorCall {
+            door,
+            link: None,
+            args: vec!["--help".to_owned()],
+        };
+        match read(&call) {
+            Ok(Arguments::Print(page)) => page,
+            other => panic!("{}: {other:?}", door.verb),
+        }
+    }
+
+    #[test]
+    fn every_measuring_door_has_a_page_with_all_flags_and_examples_that_are_understood() {
+        for door in DOORS {
+            let Some(measures) = &door.measures else {
+                continue;
+            };
+            let page = page(door);
+            let house = house_flags(door, measures).map(|(flag, name)| flag.spelling_of(&name));
+            let own = door.flags.iter().map(Flag::spelling);
+            for name in own.chain(house) {
+                assert!(page.contains(&name), "{}: {name}", door.verb);
+            }
+            assert!(page.trim_end().ends_with(EXIT_CODES.trim_end()), "{page}");
+            let examples: Vec<&str> = page
+                .lines()
+                .filter_map(|l| l.strip_prefix("    "))
+                .collect();
+            let begin = format!("weir {} ", door.verb);
+            let own = examples
+                .iter()
+                .filter(|line| !line.starts_with(' ') && line.contains(&begin));
+            for line in own.clone() {
+                let launcher = line.starts_with("mpirun").then_some(4);
+                let (_, args) = line.split_once(&begin).unwrap();
+                let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+                let given = read_given(door, &args).unwrap_or_else(|why| panic!("{line}: {why}"));
+                let request = (measures.read)(&given, &SampleMachine(launcher));
+                assert!(request.is_ok(), "{line}: {request:?}");
+            }
+            assert!((3..=6).contains(&own.count()), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_flag_of_the_house_steps_aside_for_one_of_the_doors_own() {
+        const OWN: &[Flag] = &[Flag::with_value("format", "F", "Own", "The peer's format")];
+        const DOOR: Door = Door {
+            flags: OWN,
+            measures: Some(Measures::new(|_, _| Ok(crate::Request::print("")))),
+            ..Door::new("peer", "[OPTIONS]", "a peer")
+        };
+        let args = ["--format", "own", "--weir-format", "json", "--raw"].map(str::to_owned);
+        let given = read_given(&DOOR, &args).unwrap();
+        assert_eq!(given.text("format"), Some("own"));
+        assert_eq!(given.house.text("format"), Some("json"));
+        assert!(given.house.has("raw") && !given.has("raw"));
+        assert_eq!(given.command()[..3], ["weir", "peer", "--format"]);
+    }
+}

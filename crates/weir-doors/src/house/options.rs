@@ -1,0 +1,96 @@
+//! How a run is measured and shown, by the flags of the house.
+
+use weir_units::parse;
+
+use super::{Output, ProgressStyle, RunFormat, RunOptions, Strict, Web, live, strict, web};
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+pub(super) fn options(given: &GivenFlags) -> Result<RunOptions, Refusal> {
+    let outputs = given.all("output").map(output);
+    Ok(RunOptions {
+        format: given
+            .text("format")
+            .and_then(RunFormat::of_word)
+            .unwrap_or(RunFormat::Text),
+        outputs: outputs.collect::<Result<_, _>>()?,
+        append: given.has("append"),
+        progress: progress(given),
+        strict: strict::strict(given.text("strict"))?,
+        no_latency: given.has("no-latency"),
+        live: live::read(given)?,
+        web: web::read(given)?,
+        ..options_of_text(given)?
+    })
+}
+
+/// How progress is shown.
+pub(crate) fn progress(given: &GivenFlags) -> ProgressStyle {
+    match given.text("progress") {
+        Some("plain") => ProgressStyle::Plain,
+        Some("none") => ProgressStyle::None,
+        Some("json") => ProgressStyle::Json,
+        _ => ProgressStyle::Auto,
+    }
+}
+
+/// How text looks, by flags that say no more than that.
+pub(crate) fn options_of_text(given: &GivenFlags) -> Result<RunOptions, Refusal> {
+    let named = given.has("percentiles");
+    let percentiles = given
+        .text("percentiles")
+        .filter(|_| named)
+        .map(|list| {
+            parse::percentages(list)
+                .map_err(|why| Refusal::usage(format!("--percentiles {list}: {why}")))
+        })
+        .transpose()?;
+    let width = given.text("width").map(width).transpose()?;
+    Ok(RunOptions {
+        format: RunFormat::Text,
+        outputs: Vec::new(),
+        append: false,
+        percentiles,
+        progress: ProgressStyle::Auto,
+        color: match given.text("color") {
+            Some("always") => Some(true),
+            Some("never") => Some(false),
+            _ => None,
+        },
+        ascii: given.has("ascii"),
+        width,
+        raw: given.has("raw"),
+        pretty: given.has("pretty"),
+        all_warnings: given.text("warnings") == Some("all"),
+        strict: Strict::No,
+        no_latency: false,
+        live: None,
+        web: Web::default(),
+    })
+}
+
+fn output(path: &str) -> Result<Output, Refusal> {
+    match RunFormat::of_file(path) {
+        Some(format) => Ok(Output {
+            path: path.to_owned(),
+            format,
+        }),
+        None => Err(Refusal::usage(format!(
+            "--output {path}: the suffix decides the format; known are .txt, .json, .html, .md, .csv \
+             and .series.csv"
+        ))),
+    }
+}
+
+/// A number of columns.
+pub(crate) fn width(text: &str) -> Result<u16, Refusal> {
+    let wrong = || {
+        Refusal::usage(format!(
+            "--width {text}: expected a number of columns from 20 to 1000"
+        ))
+    };
+    text.parse()
+        .ok()
+        .filter(|w| (20..=1000).contains(w))
+        .ok_or_else(wrong)
+}

@@ -1,0 +1,121 @@
+//! What a command line asks of the house: one action, and the data that goes with it.
+//!
+//! In: a door's reading of its arguments. Out: plain data that the driver of the program carries
+//! out. Not here: carrying it out.
+
+use weir_schema::{Job, Plan, RunResult, TargetsPerRank, Warning};
+use weir_units::Nanos;
+
+use crate::door::Printed;
+use crate::given::Given;
+use crate::house::Input;
+
+/// Request of a door that measures.
+#[derive(Debug)]
+pub struct Request {
+    /// The one thing to do.
+    pub action: Action,
+    /// Notes for standard error, without their prefix.
+    pub notes: Vec<String>,
+    /// Warnings of the arguments, for the result.
+    pub warnings: Vec<Warning>,
+    /// Files that the door reads or writes beside targets, reports and the stored result.
+    pub files: Vec<NamedFile>,
+    /// Use of the targets by several ranks.
+    pub targets: TargetsPerRank,
+    /// Silence after which a rank is lost, where the door's own arguments say it.
+    pub rank_timeout: Option<Nanos>,
+    /// Whether the house shows no progress.
+    pub is_quiet: bool,
+}
+
+/// The one thing that a request asks for.
+#[derive(Debug)]
+pub enum Action {
+    /// Print this and end with its code.
+    Print(Printed),
+    /// Measure what the input plans.
+    Measure(Input),
+    /// Print the plan of the input as JSON.
+    ShowPlan(Input),
+    /// Check the plan of the input as before a run, then print the text.
+    DryRun(Input, String),
+    /// Print a result that needs no measuring: a prediction, or samples that were stored.
+    Show(Box<RunResult>),
+    /// Work of the program that is no measurement of a plan.
+    Tool(Tool),
+}
+
+/// Work of the program that is no measurement of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Measure the cost of the instrument and print it.
+    Calibrate,
+}
+
+/// File that a door names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    /// Its path.
+    pub path: String,
+    /// Its part in the command, for messages: "the --baseline", "where --output-csv goes".
+    pub role: String,
+    /// Whether the command writes it.
+    pub is_written: bool,
+}
+
+impl NamedFile {
+    /// File that the command reads.
+    pub fn read(path: &str, role: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            role: role.into(),
+            is_written: false,
+        }
+    }
+
+    /// File that the command writes.
+    pub fn written(path: &str, role: impl Into<String>) -> Self {
+        Self {
+            is_written: true,
+            ..Self::read(path, role)
+        }
+    }
+}
+
+impl Request {
+    /// An action with nothing beside it.
+    pub fn new(action: Action) -> Self {
+        Self {
+            action,
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            files: Vec::new(),
+            targets: TargetsPerRank::default(),
+            rank_timeout: None,
+            is_quiet: false,
+        }
+    }
+
+    /// Text for standard output.
+    pub fn print(text: impl Into<String>) -> Self {
+        Self::new(Action::Print(Printed {
+            out: text.into(),
+            ..Printed::default()
+        }))
+    }
+
+    /// Measurement of a plan. The plan gets door and command line, by which `weir show` prints its
+    /// result again.
+    pub fn measure(given: &Given, mut plan: Plan) -> Self {
+        given.door.verb.clone_into(&mut plan.door);
+        plan.command = given.command();
+        Self::new(Action::Measure(Input::Made(Box::new(plan))))
+    }
+
+    /// Measurement of one job.
+    pub fn of_job(given: &Given, job: Job) -> Self {
+        let verb = given.door.verb;
+        Self::measure(given, Plan::new(verb, verb, vec![job]))
+    }
+}

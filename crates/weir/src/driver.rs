@@ -1,0 +1,359 @@
+//! The one driver of all doors that measure: from a door's record and its arguments to what is
+//! printed and the exit code.
+//!
+//! In: a call of a door. Out: the exit code. Notes, checks of files, ranks, progress, live views,
+//! store, history, repeats, dry runs and plans that are shown are the same for every door, whichever
+//! voice speaks at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
+
+use std::path::Path;
+
+use weir_doors::args::{self, Arguments};
+use weir_doors::house::{Mode, ProgressStyle, Run, RunOptions};
+use weir_doors::request::{Action, NamedFile, Request, Tool};
+use weir_doors::{DoorCall, Given, Measures, Printed, Refusal, USAGE, Voice};
+use weir_schema::{Plan, RunResult};
+use weir_world::{Launcher, started_rank};
+
+use crate::history::Keep;
+use crate::house_report::print_report;
+use crate::input::{other_files, plan_to_run};
+use crate::live::LiveDisplay;
+use crate::machine::ThisMachine;
+use crate::measure::{self, MeasureRequest, RunObserver, Silent};
+use crate::peer_observer::{PeerObserver, PeerText};
+use crate::progress::{ProgressMode, ProgressObserver};
+use crate::watch::{Watch, WatchedObserver};
+use crate::web::Window;
+use crate::{Outcome, calibrate, output, printed, repeat, rows, session, signals, written_files};
+
+/// Carries out a call of a door that measures. Under a launcher one process speaks for all.
+pub(crate) fn run(call: &DoorCall) -> Outcome {
+    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.speaks());
+    // Before any library of a transport is opened.
+    signals::claim()?;
+    let outcome = carry_out(call, speaks);
+    if speaks { outcome } else { Ok(0) }
+}
+
+fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
+    let Some(measures) = call.door.measures else {
+        let why = format!("`weir {}` measures nothing", call.door.verb);
+        return Err(Refusal::usage(why));
+    };
+    let given = match args::read(call)? {
+        Arguments::Print(_) if !speaks => return Ok(0),
+        Arguments::Print(page) => return Ok(printed(&page)),
+        Arguments::Given(given) => *given,
+    };
+    let machine = ThisMachine::new();
+    let mut request =
+        (measures.read)(&given, &machine).map_err(|r| args::with_usage(r, call.door))?;
+    let (input, mode) = match std::mem::replace(&mut request.action, Action::Tool(Tool::Calibrate))
+    {
+        Action::Measure(input) => (input, Mode::Run),
+        Action::ShowPlan(input) => (input, Mode::ShowPlan),
+        Action::DryRun(input, _) => (input, Mode::DryRun),
+        _ if !speaks => return Ok(0),
+        Action::Print(text) => return Ok(emit(&text)),
+        Action::Show(result) => {
+            print_notes(&request);
+            let door = Caller::new(&given, &machine, &measures, &request);
+            return door.print(&result, Voice::Peer);
+        }
+        Action::Tool(Tool::Calibrate) => return calibrate::run(),
+    };
+    let mut run = Run::read(&given, input).map_err(|r| args::with_usage(r, call.door))?;
+    run.targets = request.targets;
+    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
+    if mode != Mode::Run {
+        run.mode = mode;
+    }
+    if given.house.text("voice") == Some("peer") && measures.print.is_none() {
+        return Err(Refusal::usage("--voice peer: this door has no peer"));
+    }
+    Caller::new(&given, &machine, &measures, &request).carry_out(&run, speaks)
+}
+
+/// Prints what a door says; the exit code.
+fn emit(text: &Printed) -> u8 {
+    output::error(&text.err);
+    let is_out = output::print(&text.out);
+    if is_out { text.code } else { text.code.max(1) }
+}
+
+fn print_notes(request: &Request) {
+    for note in &request.notes {
+        output::error(&format!("note: {note}\n"));
+    }
+}
+
+/// A door that was called, with what its arguments ask for.
+struct Caller<'a> {
+    given: &'a Given,
+    machine: &'a ThisMachine,
+    measures: &'a Measures,
+    request: &'a Request,
+}
+
+impl<'a> Caller<'a> {
+    fn new(
+        given: &'a Given,
+        machine: &'a ThisMachine,
+        measures: &'a Measures,
+        request: &'a Request,
+    ) -> Self {
+        Self {
+            given,
+            machine,
+            measures,
+            request,
+        }
+    }
+
+    fn carry_out(&self, run: &Run, speaks: bool) -> Outcome {
+        match run.mode {
+            Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
+            Mode::ShowPlan => {
+                let text = self.plan(run)?.to_json().map_err(Refusal::usage)?;
+                Ok(printed(&(text + "\n")))
+            }
+            Mode::DryRun => {
+                let plan = self.plan(run)?;
+                session::check(&plan, &Silent)?;
+                Ok(printed(&dry_text(&plan)))
+            }
+            Mode::Run => match run.repeat {
+                Some(repeat) => {
+                    print_notes(self.request);
+                    repeat::run(run, repeat, &self.named_files(run), &|result| {
+                        self.print_one_of_several(run, result)
+                    })
+                }
+                None => self.measure(run, speaks),
+            },
+        }
+    }
+
+    /// The plan of a run; everything that can be refused by arguments and files is refused here.
+    fn plan(&self, run: &Run) -> Result<Plan, Refusal> {
+        print_notes(self.request);
+        let mut plan = plan_to_run(run, &run.input)?;
+        if self.measures.print.is_some() {
+            plan.voice = Some(run.voice);
+        }
+        self.check_files(run, &plan)?;
+        Ok(plan)
+    }
+
+    /// Files that are read and written besides the stored result, by their parts.
+    fn named_files(&self, run: &Run) -> Vec<NamedFile> {
+        let own = self.request.files.iter().cloned();
+        let read = self.machine.files_read();
+        let read = read
+            .iter()
+            .map(|path| NamedFile::read(path, "read for this run"));
+        let house = other_files(run);
+        own.chain(read).chain(house).collect()
+    }
+
+    /// Refuses files that cannot be written, that would replace one that is read, or a target.
+    fn check_files(&self, run: &Run, plan: &Plan) -> Result<(), Refusal> {
+        let all = self.named_files(run);
+        let written: Vec<&NamedFile> = all.iter().filter(|file| file.is_written).collect();
+        for (at, file) in written.iter().enumerate() {
+            let path = &file.path;
+            let is_other =
+                |other: &&NamedFile| other.role != file.role && output::are_same(&other.path, path);
+            let read = all.iter().filter(|other| !other.is_written);
+            if let Some(other) = read.chain(written[..at].iter().copied()).find(is_other) {
+                return Err(Refusal::usage(format!(
+                    "{path}: this file is {}, and {} too\n  help: name another file",
+                    file.role, other.role
+                )));
+            }
+            output::check_writable(path).map_err(|why| Refusal::new(USAGE, why))?;
+        }
+        let paths: Vec<&str> = written.iter().map(|file| file.path.as_str()).collect();
+        written_files::refuse_targets(plan, &paths)
+    }
+
+    fn measure(&self, run: &Run, speaks: bool) -> Outcome {
+        // One process speaks for all, whoever started them.
+        let is_first = started_rank().is_none() && speaks;
+        let watch = Watch::default();
+        let (live, window) = if is_first {
+            refuse_lost_port(run)?;
+            let live = LiveDisplay::of(&run.options, &watch)?;
+            (live, Window::open(&run.options.web, &watch)?)
+        } else {
+            (None, None)
+        };
+        let text = self.peer_text(run);
+        let files = self.named_files(run);
+        measure::measure(&MeasureRequest {
+            ranks: run.ranks,
+            targets: run.targets,
+            timeout: run.rank_timeout,
+            store: run.store.as_deref(),
+            keep: keep(run),
+            other_files: &files,
+            warnings: &self.request.warnings,
+            ..MeasureRequest::of(
+                &|| self.plan(run),
+                &|plan| {
+                    let mut shown = self.observer(run, plan, text.as_ref());
+                    if let Some(live) = &live {
+                        shown = live.observer(plan, shown);
+                    }
+                    if live.is_some() || window.is_some() {
+                        shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
+                    }
+                    shown
+                },
+                &|result| {
+                    let code = match &text {
+                        Some(text) => self.print_rest(result, text)?,
+                        None => self.print_in(result, run)?,
+                    };
+                    if let Some(window) = &window {
+                        window.finish(result);
+                    }
+                    Ok(code)
+                },
+            )
+        })
+    }
+
+    /// The peer's live text, where the peer's voice has one.
+    fn peer_text(&self, run: &Run) -> Option<PeerText> {
+        let observe = self.measures.observe.filter(|_| run.voice == Voice::Peer)?;
+        Some(PeerText::new(observe(self.given, self.machine)))
+    }
+
+    fn observer<'b>(
+        &self,
+        run: &Run,
+        plan: &Plan,
+        text: Option<&'b PeerText>,
+    ) -> Box<dyn RunObserver + 'b> {
+        let mode = if self.request.is_quiet {
+            ProgressMode::None
+        } else {
+            progress_mode(run)
+        };
+        let progress = ProgressObserver::new(mode, plan);
+        match text {
+            Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
+            None => Box::new(progress),
+        }
+    }
+
+    /// Prints what a live text has not printed yet; the exit code.
+    fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
+        signals::release();
+        let mut text = self.peer(result)?;
+        text.out = live.rest(result, text.out);
+        let code = write_files(&text).max(emit(&text));
+        Ok(if live.is_lost() { code.max(1) } else { code })
+    }
+
+    /// Prints a result in the voice of a run; the exit code.
+    fn print_in(&self, result: &RunResult, run: &Run) -> Outcome {
+        match run.voice {
+            Voice::Weir => Ok(print_report(result, &run.options)),
+            Voice::Peer => self.print(result, Voice::Peer),
+        }
+    }
+
+    fn print(&self, result: &RunResult, voice: Voice) -> Outcome {
+        signals::release();
+        if voice == Voice::Weir || self.measures.print.is_none() {
+            let options = RunOptions::read(self.given)?;
+            return Ok(print_report(result, &options));
+        }
+        let text = self.peer(result)?;
+        Ok(write_files(&text).max(emit(&text)))
+    }
+
+    fn peer(&self, result: &RunResult) -> Result<Printed, Refusal> {
+        match self.measures.print {
+            Some(print) => print(result, self.given, self.machine),
+            None => Ok(Printed::default()),
+        }
+    }
+
+    /// Prints one of several runs as the peer does; weir's voice prints them together.
+    fn print_one_of_several(&self, run: &Run, result: &RunResult) {
+        if run.voice == Voice::Peer
+            && let Ok(text) = self.peer(result)
+        {
+            emit(&text);
+        }
+    }
+}
+
+/// Writes the files of a door about a result; 1 where one could not be written.
+fn write_files(text: &Printed) -> u8 {
+    let mut code = 0;
+    for file in &text.files {
+        let written = if file.appends {
+            rows::append_rows(&file.path, &file.text)
+        } else {
+            output::write_file(&file.path, &file.text)
+        };
+        if let Err(why) = written {
+            output::error(&why);
+            code = 1;
+        }
+    }
+    code
+}
+
+/// Whether the history keeps a run: of a peer only where the environment or a flag names one.
+fn keep(run: &Run) -> Keep<'_> {
+    match (run.voice, &run.history) {
+        (Voice::Peer, None) => Keep::WhereNamed,
+        (_, history) => Keep::Always(history.as_deref()),
+    }
+}
+
+/// The jobs that a run would have.
+fn dry_text(plan: &Plan) -> String {
+    let jobs = plan.jobs().map(|(_, job)| {
+        let name = weir_report::clean(&job.name, false);
+        format!("would run: {name} ({})\n", job.engine.name)
+    });
+    jobs.collect()
+}
+
+fn progress_mode(run: &Run) -> ProgressMode {
+    match (run.voice, run.options.progress) {
+        (Voice::Peer, ProgressStyle::Auto) => ProgressMode::of_terminal(),
+        (_, style) => style_mode(style),
+    }
+}
+
+/// How progress of this style is shown here.
+pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
+    match style {
+        ProgressStyle::Auto => ProgressMode::detect(),
+        ProgressStyle::Plain => ProgressMode::Plain,
+        ProgressStyle::None => ProgressMode::None,
+        ProgressStyle::Json => ProgressMode::Json,
+    }
+}
+
+/// Refuses a port that a blank keeps from `--web`: it would be an operand, and none is called so.
+fn refuse_lost_port(run: &Run) -> Result<(), Refusal> {
+    let mut pairs = run.command().windows(2);
+    let lost = pairs.find_map(|pair| match pair {
+        [flag, port] if flag == "--web" => Some(port).filter(|p| p.parse::<u16>().is_ok()),
+        _ => None,
+    });
+    match lost.filter(|port| !Path::new(port).exists()) {
+        None => Ok(()),
+        Some(port) => Err(Refusal::usage(format!(
+            "--web {port}: without `=` it is a job file, and none is called so\n  help: --web={port}"
+        ))),
+    }
+}
