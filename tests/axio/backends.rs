@@ -3,13 +3,13 @@
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 
-use super::stage::{Running, Stage, WEIR, has, said, skip, until};
+use super::stage::{Running, Stage, has, peer, said, skip, until};
 use super::{SEND, example, stored, sum};
 
 #[test]
 fn every_backend_is_listed_with_what_it_needs_and_why_it_is_not_there() {
     let stage = Stage::new();
-    let mut command = stage.weir(&["axio", "--backend", "list"]);
+    let mut command = stage.peer(&["axio", "--backend", "list"]);
     command.env("WEIR_DPDK", "./absent.so");
     let list = said(command).code(0);
     for words in [
@@ -33,7 +33,7 @@ fn without_rights_the_list_says_which_are_missing_and_a_run_is_refused() {
     let stage = Stage::new();
     let nobody = |words: &[&str]| {
         let mut command = stage.command("unshare");
-        command.args(["--user", WEIR, "axio"]).args(words);
+        command.args(["--user", peer("axio")]).args(words);
         said(command)
     };
     if !has("unshare") || nobody(&["--backend", "list"]).code != Some(0) {
@@ -59,7 +59,7 @@ fn a_link_that_this_build_has_not_is_missing_and_never_another() {
     stage.file("c.conf", SEND);
     let refused = |words: &[&str]| {
         let all = [&["axio", "-c", "c.conf", "--server"], words].concat();
-        stage.say(&all)
+        stage.peer_says(&all)
     };
     refused(&["--backend", "verbs:rc:mlx5_0"])
         .code(3)
@@ -70,7 +70,7 @@ fn a_link_that_this_build_has_not_is_missing_and_never_another() {
     refused(&[])
         .code(2)
         .err("backend: it is missing: a side alone has no ring (valid: ring, shm:PATH, udp");
-    let mut command = stage.weir(&["axio", "-c", "c.conf", "--server"]);
+    let mut command = stage.peer(&["axio", "-c", "c.conf", "--server"]);
     command.args(["--set", "device_pcie=0000.98.00.0", "--set", "nic_ring=64"]);
     command.env("WEIR_DPDK", "./absent.so");
     command.args([
@@ -85,7 +85,7 @@ fn a_link_that_this_build_has_not_is_missing_and_never_another() {
 
 /// A side over shared memory, for a test of this number.
 fn side(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Command {
-    let mut command = stage.weir(&["axio", "--example", "scan", role, "--backend", "shm:link"]);
+    let mut command = stage.peer(&["axio", "--example", "scan", role, "--backend", "shm:link"]);
     let own = std::process::id() % 10_000;
     let port = format!("mgmt_port={}", 20_000 + own * 4 + test);
     let patient = [
@@ -224,7 +224,7 @@ fn memory_that_cannot_be_shared_is_refused_with_what_to_do() {
         .code(3)
         .err("cannot share memory at link: ")
         .err("another server answers there: end it, or name another path, the same on both sides");
-    let mut absent = stage.weir(&["axio", "--example", "scan", "--server"]);
+    let mut absent = stage.peer(&["axio", "--example", "scan", "--server"]);
     absent.args(["--backend", "shm:none/link"]);
     said(absent)
         .code(3)

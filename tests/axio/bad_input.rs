@@ -10,7 +10,7 @@ fn looked_at(from: &str, to: &str, words: &[&str]) -> Said {
     let stage = Stage::new();
     assert!(SEND.contains(from));
     stage.file("c.conf", SEND.replace(from, to));
-    stage.say(&[&["axio", "tools", "-c", "c.conf"], words].concat())
+    stage.peer_says(&[&["axio", "tools", "-c", "c.conf"], words].concat())
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn the_verifier_says_which_rule_is_broken_in_the_words_of_the_older_one() {
         .replace(apps, "kAppCoreNum : 5");
     stage.file("c.conf", both);
     stage
-        .say(&["axio", "tools", "-c", "c.conf", "-v"])
+        .peer_says(&["axio", "tools", "-c", "c.conf", "-v"])
         .code(1)
         .err("Invalid configuration: disp group should be equal to app group");
 }
@@ -50,10 +50,10 @@ fn dispatchers_shared_by_workloads_count_twice_and_are_warned_of() {
         workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0,1|2,3 : 0|2\n\
         workload : 2 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 2 : 4,5 : 0\n";
     stage.file("c.conf", shared);
-    let said = stage.say(&["axio", "verify", "-c", "c.conf"]).code(0);
+    let said = stage.peer_says(&["axio", "verify", "-c", "c.conf"]).code(0);
     said.err("dispatcher 0 serves workloads 1 and 2");
     stage
-        .say(&["axio", "verify", "-c", "c.conf", "--strict"])
+        .peer_says(&["axio", "verify", "-c", "c.conf", "--strict"])
         .code(1);
     for (from, to, why) in [
         (
@@ -69,7 +69,7 @@ fn dispatchers_shared_by_workloads_count_twice_and_are_warned_of() {
     ] {
         stage.file("d.conf", shared.replace(from, to));
         stage
-            .say(&["axio", "verify", "-c", "d.conf"])
+            .peer_says(&["axio", "verify", "-c", "d.conf"])
             .code(1)
             .err(why);
     }
@@ -87,7 +87,7 @@ fn the_tunable_numbers_are_printed_in_the_order_of_their_names_before_the_verdic
     assert!(lines[1..9].is_sorted(), "{said}");
     assert_eq!(lines.len(), 10, "{said}");
     let stage = Stage::new();
-    let none = stage.say(&["axio", "tools", "-p"]).code(1);
+    let none = stage.peer_says(&["axio", "tools", "-p"]).code(1);
     none.err("[ERROR] Please specify the configuration file via -c");
 }
 
@@ -161,7 +161,7 @@ fn bad_lines_are_refused_by_name_and_number_before_anything_runs() {
     let stage = Stage::new();
     for (text, why) in WRONG_LINES {
         stage.file("c.conf", text);
-        stage.say(&["axio", "-c", "c.conf"]).code(2).err(why);
+        stage.peer_says(&["axio", "-c", "c.conf"]).code(2).err(why);
     }
 }
 
@@ -171,7 +171,7 @@ fn all_that_is_wrong_is_said_in_the_order_of_lines() {
     let text = "inflight : x\nnuma\nduration : 0\n\
         workload : 1 : TxNIC : 0 : 0 : 0,1\nworkload : 1 : Tx : 0 : 0 : 0\n";
     stage.file("c.conf", text);
-    let said = stage.say(&["axio", "-c", "c.conf"]).code(2);
+    let said = stage.peer_says(&["axio", "-c", "c.conf"]).code(2);
     let begins = |line: &str| line.chars().take(15).collect::<String>();
     let lines: Vec<String> = said.err.lines().map(begins).collect();
     let wanted = [1, 2, 3, 4, 5, 5].map(|line| format!("error: c.conf:{line}"));
@@ -195,7 +195,10 @@ fn forms_and_words_without_effect_are_refused_or_noted() {
         (&["show"], "please specify the configuration file via -c"),
         (&["verify"], "please specify the configuration file via -c"),
     ] {
-        stage.say(&[&["axio"], words].concat()).code(2).err(why);
+        stage
+            .peer_says(&[&["axio"], words].concat())
+            .code(2)
+            .err(why);
     }
     let idle =
         "work_ns=5 msg_handler=Empty pkt_handler=Echo mgmt_port=9 duration=0.1 role=loopback";
@@ -206,7 +209,7 @@ fn forms_and_words_without_effect_are_refused_or_noted() {
     let both = "axio --example scan --set duration=0.1 --set iteration=1 --both --format json";
     let both: Vec<&str> = both.split(' ').collect();
     stage
-        .say(&both)
+        .peer_says(&both)
         .code(0)
         .err("--both: without effect: the JSON has both sides");
 }
@@ -230,7 +233,7 @@ fn bad_words_are_refused_by_name_before_anything_runs() {
             "--diagnose acts only with `weir axio tools`",
         ),
     ] {
-        stage.say(words).code(2).err(why);
+        stage.peer_says(words).code(2).err(why);
     }
 }
 
@@ -254,7 +257,7 @@ fn what_cannot_flow_is_explained_before_the_run() {
         "duration=0.1",
         "--force",
     ];
-    stage.say(&forced).code(0).out("End-to-end");
+    stage.peer_says(&forced).code(0).out("End-to-end");
     let fits =
         "inflight=16 kAppTxMsgBatchSize=16 kAppRxMsgBatchSize=16 kDispTxBatchSize=16 duration=0.1";
     example(&stage, "scan", fits).code(0);
@@ -280,7 +283,7 @@ fn what_cannot_flow_is_explained_before_the_run() {
 #[test]
 fn three_hundred_iterations_are_three_hundred() {
     let stage = Stage::new();
-    let said = stage.say(&[
+    let said = stage.peer_says(&[
         "axio",
         "--example",
         "echo",
@@ -295,7 +298,9 @@ fn three_hundred_iterations_are_three_hundred() {
 fn a_plan_that_repeats_a_number_is_refused_by_its_stream() {
     let stage = Stage::new();
     stage.file("c.conf", SEND);
-    let shown = stage.say(&["axio", "-c", "c.conf", "--show-plan"]).code(0);
+    let shown = stage
+        .peer_says(&["axio", "-c", "c.conf", "--show-plan"])
+        .code(0);
     for (place, value, why) in [
         ("/peers", json!([3, 0, 3]), "stream 1 sends to 3 twice"),
         ("/id", json!(2), "stream 2 is there twice"),
@@ -337,7 +342,7 @@ fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
             .into_iter()
             .chain(words.split(' '))
             .collect();
-        stage.say(&words).code(2).silent().err(says);
+        stage.peer_says(&words).code(2).silent().err(says);
     }
     assert_eq!(stage.read("c"), config);
 }
@@ -351,7 +356,7 @@ fn a_configuration_without_a_word_in_it_is_refused_by_its_file() {
         for verb in [&["axio"][..], &["axio", "verify"], &["axio", "show"]] {
             let words = [verb, &["-c", file]].concat();
             let why = format!("error: {file}: there is no workload line");
-            stage.say(&words).code(2).err(&why);
+            stage.peer_says(&words).code(2).err(&why);
         }
     }
     let why = "error: empty.conf: it is empty";
@@ -363,13 +368,13 @@ fn a_byte_order_mark_before_a_configuration_is_none_of_its_words() {
     let stage = Stage::new();
     stage.file("c.conf", format!("\u{feff}{SEND}"));
     stage.file("w.conf", "\u{feff}kAppCoreNumm : 4\n");
-    stage.say(&["axio", "verify", "-c", "c.conf"]).code(0);
-    stage.say(&["axio", "-c", "c.conf"]).code(0);
-    let wrong = stage.say(&["axio", "verify", "-c", "w.conf"]).code(2);
+    stage.peer_says(&["axio", "verify", "-c", "c.conf"]).code(0);
+    stage.peer_says(&["axio", "-c", "c.conf"]).code(0);
+    let wrong = stage.peer_says(&["axio", "verify", "-c", "w.conf"]).code(2);
     wrong.err("w.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?");
-    let toml = stage.say(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
+    let toml = stage.peer_says(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
     stage.file("c.toml", format!("\u{feff}{}", toml.code(0).out));
-    stage.say(&["axio", "verify", "-c", "c.toml"]).code(0);
+    stage.peer_says(&["axio", "verify", "-c", "c.toml"]).code(0);
     let words = "tune -c c.conf --vary kDispTxBatchSize=32,64 -t 3";
     stage.file("c.conf", format!("\u{feff}kDispTxBatchSize : 32\n{SEND}"));
     stage
@@ -388,23 +393,23 @@ fn passes_that_are_timed_are_named_by_their_flag_in_every_role() {
     for role in ["--loopback", "--server", "--client"] {
         let words = ["axio", "-c", "c.conf", role, "--backend", "udp"];
         stage
-            .say(&[&words[..], &flag].concat())
+            .peer_says(&[&words[..], &flag].concat())
             .code(2)
             .err("--stage-timing: `some` (valid: all, off, 1/N)");
     }
     for verb in ["ndr", "rfc2544", "verify", "show"] {
         stage
-            .say(&[&["axio", verb, "-c", "c.conf"], &flag[..]].concat())
+            .peer_says(&[&["axio", verb, "-c", "c.conf"], &flag[..]].concat())
             .code(2)
             .err("--stage-timing");
     }
     for verb in ["selftest", "linerate"] {
-        let said = stage.say(&[&["axio", verb], &flag[..]].concat());
+        let said = stage.peer_says(&[&["axio", verb], &flag[..]].concat());
         said.code(2).err("--stage-timing");
     }
     for (word, times) in [("all", true), ("1/4", true), ("off", false)] {
         let words = ["axio", "-c", "c.conf", "--stage-timing", word];
-        let said = stage.say(&[&words[..], &["--store-result", "r.json"]].concat());
+        let said = stage.peer_says(&[&words[..], &["--store-result", "r.json"]].concat());
         said.code(0);
         let timed = super::sum(&super::stored(&stage), "server", "timed_passes");
         assert_eq!(timed > 0, times, "{word}");
@@ -420,13 +425,13 @@ fn sides_over_udp_have_two_addresses() {
             "axio -c c.conf {role} --backend udp --set local_ip=127.0.0.9 --set remote_ip=127.0.0.9"
         );
         stage
-            .say(&words.split(' ').collect::<Vec<_>>())
+            .peer_says(&words.split(' ').collect::<Vec<_>>())
             .code(2)
             .err("`local_ip` and `remote_ip` are both 127.0.0.9");
     }
     let words = "axio -c c.conf --backend udp --set local_ip=127.0.0.2";
     stage
-        .say(&words.split(' ').collect::<Vec<_>>())
+        .peer_says(&words.split(' ').collect::<Vec<_>>())
         .code(2)
         .err("`local_ip` and `remote_ip` are both 127.0.0.2");
 }
@@ -436,7 +441,7 @@ fn the_tools_without_a_tool_name_those_that_there_are() {
     let stage = Stage::new();
     stage.file("c.conf", SEND);
     for words in [&["axio", "tools"][..], &["axio", "tools", "-c", "c.conf"]] {
-        let said = stage.say(words).code(2);
+        let said = stage.peer_says(words).code(2);
         let said = said.err("`weir axio tools` needs a tool");
         for tool in ["-v", "-p", "-d LOG -m REPORT", "-t N", "-i"] {
             assert!(said.err.contains(&format!("\n  {tool} ")), "{tool}: {said}");
@@ -448,14 +453,14 @@ fn the_tools_without_a_tool_name_those_that_there_are() {
 fn true_is_no_number_in_toml() {
     let stage = Stage::new();
     stage.file("c.conf", SEND);
-    let toml = stage.say(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
+    let toml = stage.peer_says(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
     let toml = toml.code(0).out;
     let others = toml
         .lines()
         .filter(|line| !line.starts_with("duration ") && !line.starts_with("scan "));
     let others = others.collect::<Vec<_>>().join("\n");
     stage.file("c.toml", format!("scan = true\nduration = true\n{others}"));
-    let said = stage.say(&["axio", "verify", "-c", "c.toml"]).code(2);
+    let said = stage.peer_says(&["axio", "verify", "-c", "c.toml"]).code(2);
     let why = "error: c.toml:2:12: duration: expected a number or a text, not true or false\n";
     assert_eq!(said.err, why);
 }
@@ -464,7 +469,7 @@ fn true_is_no_number_in_toml() {
 fn what_a_configuration_has_of_control_characters_is_spelt_out() {
     let stage = Stage::new();
     stage.file("c.conf", format!("{SEND}inflight : \u{1b}[31m10\n"));
-    let said = stage.say(&["axio", "-c", "c.conf"]).code(2);
+    let said = stage.peer_says(&["axio", "-c", "c.conf"]).code(2);
     let said = said.err("\\u{1b}[31m10");
     assert!(!said.err.contains('\u{1b}'), "{said}");
 }

@@ -7,27 +7,29 @@ use super::{SEND, stored, sum};
 fn verified(config: &str, words: &[&str]) -> Said {
     let stage = Stage::new();
     stage.file("c.conf", config);
-    stage.say(&[&["axio", "verify", "-c", "c.conf"], words].concat())
+    stage.peer_says(&[&["axio", "verify", "-c", "c.conf"], words].concat())
 }
 
 #[test]
 fn either_form_becomes_the_other_and_back_and_runs() {
     let stage = Stage::new();
     stage.file("send.conf", SEND);
-    let toml = stage.say(&["axio", "show", "-c", "send.conf", "--as", "toml"]);
+    let toml = stage.peer_says(&["axio", "show", "-c", "send.conf", "--as", "toml"]);
     let toml = toml
         .code(0)
         .out("[[workload]]\nid = 2")
         .out("duration = 0.1\n");
     stage.file("send.toml", &toml.out);
-    let lines = stage.say(&["axio", "show", "-c", "send.toml"]).code(0);
+    let lines = stage
+        .peer_says(&["axio", "show", "-c", "send.toml"])
+        .code(0);
     stage.file("again.conf", &lines.out);
-    let again = stage.say(&["axio", "show", "-c", "again.conf", "--as", "toml"]);
+    let again = stage.peer_says(&["axio", "show", "-c", "again.conf", "--as", "toml"]);
     assert_eq!(again.code(0).out, toml.out);
-    let verify = |name: &str| stage.say(&["axio", "verify", "-c", name]).code(0);
+    let verify = |name: &str| stage.peer_says(&["axio", "verify", "-c", name]).code(0);
     assert_eq!(verify("send.conf").out, verify("send.toml").out);
     let words = ["axio", "-c", "send.toml", "--set", "iteration=1"];
-    let said = stage.say(&[&words[..], &["--store-result", "r.json"]].concat());
+    let said = stage.peer_says(&[&words[..], &["--store-result", "r.json"]].concat());
     let said = said.code(0);
     assert!(
         sum(&stored(&stage), "client", "application_rx.packets") > 0,
@@ -42,7 +44,7 @@ fn what_is_wrong_in_toml_is_said_with_line_and_column() {
         "c.toml",
         "kAppCoreNumm = 4\nduration = 'x'\n[[workload]]\nid = 99\n",
     );
-    let said = stage.say(&["axio", "-c", "c.toml"]).code(2);
+    let said = stage.peer_says(&["axio", "-c", "c.toml"]).code(2);
     said.err("c.toml:1:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?")
         .err("c.toml:2:1: duration: `x` (valid: seconds")
         .err("c.toml:4:6: workload: id: expected numbers from 0 to 15");
@@ -52,7 +54,7 @@ fn what_is_wrong_in_toml_is_said_with_line_and_column() {
 fn lines_and_values_that_are_wrong_are_said_in_one_pass() {
     let stage = Stage::new();
     stage.file("c.conf", "kAppCoreNumm : 4\nnuma :\ninflight : x\nphase\n");
-    let said = stage.say(&["axio", "-c", "c.conf"]).code(2);
+    let said = stage.peer_says(&["axio", "-c", "c.conf"]).code(2);
     for line in [
         "c.conf:1: no key",
         "c.conf:2: numa:",
@@ -141,29 +143,32 @@ fn the_configuration_of_the_other_side_has_to_fit() {
     ];
     stage.file("server", &server);
     // Whether each workspace has a CPU is another matter.
-    let said = stage.say(&peer);
+    let said = stage.peer_says(&peer);
     assert!(!said.err.contains("server"), "{said}");
     let server = server
         .replace("10.0.0.1", "10.0.0.9")
         .replace(" : 3 : 3\n", " : 7 : 7\n");
     stage.file("server", server);
     stage
-        .say(&peer)
+        .peer_says(&peer)
         .code(1)
         .err("local_ip is 10.0.0.1 here, and remote_ip 10.0.0.9 in server")
         .err("workload 4 of here sends to 3, which is no dispatcher of server");
     let lax = ["axio", "verify", "-c", "client", "--peer", "server"];
     stage
-        .say(&lax)
+        .peer_says(&lax)
         .code(1)
         .err("error: local_ip is 10.0.0.1 here");
     stage.file("none", "# nothing");
     let none = ["axio", "verify", "-c", "client", "--peer", "none"];
-    stage.say(&none).code(2).err("there is no workload line");
+    stage
+        .peer_says(&none)
+        .code(2)
+        .err("there is no workload line");
     let absent = ["axio", "verify", "-c", "client", "--peer", "absent"];
-    stage.say(&absent).code(2).err("absent: ");
+    stage.peer_says(&absent).code(2).err("absent: ");
     let idle = ["axio", "-c", "client", "--peer", "server"];
-    stage.say(&idle).code(2).err("--peer acts only with");
+    stage.peer_says(&idle).code(2).err("--peer acts only with");
 }
 
 #[test]
@@ -178,13 +183,13 @@ fn a_loopback_that_sends_to_a_dispatcher_which_is_not_there_is_refused_by_its_li
         &["axio", "tools", "-c", "c.conf", "-v"],
     ];
     for words in looks {
-        let said = stage.say(words).code(1).err(why);
+        let said = stage.peer_says(words).code(1).err(why);
         assert!(!said.out.contains("Passed"), "{said}");
     }
-    stage.say(&["axio", "-c", "c.conf"]).code(2).err(why);
+    stage.peer_says(&["axio", "-c", "c.conf"]).code(2).err(why);
     // Whose other side is another file's may send there.
     stage.file("c.conf", odd.replace("loopback", "client\nbackend : udp"));
-    stage.say(looks[0]).code(0);
+    stage.peer_says(looks[0]).code(0);
 }
 
 #[test]
@@ -192,6 +197,8 @@ fn more_iterations_than_a_byte_holds_are_as_many() {
     let stage = Stage::new();
     let config = SEND.replace("iteration : 2", "iteration : 300");
     stage.file("c.conf", config);
-    let shown = stage.say(&["axio", "-c", "c.conf", "--show-plan"]).code(0);
+    let shown = stage
+        .peer_says(&["axio", "-c", "c.conf", "--show-plan"])
+        .code(0);
     shown.out("\"iterations\": 300");
 }

@@ -1,4 +1,4 @@
-//! `weir axio --server --daemon` and `weir tune --daemon`: a search whose server is another program.
+//! `axio --server --daemon` and `weir tune --daemon`: a search whose server is another program.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -48,7 +48,7 @@ pub(super) fn lasting(test: u32) -> Stage {
 pub(super) fn daemon(stage: &Stage, test: u32) -> Running {
     let words = "axio --server --daemon -c server --token-file token";
     let words: Vec<&str> = words.split(' ').collect();
-    let daemon = Running::start(stage.weir(&words));
+    let daemon = Running::start(stage.peer(&words));
     until("the daemon listens", || {
         TcpStream::connect((addresses(test)[1].clone(), MANAGEMENT_PORT)).is_ok()
     });
@@ -93,7 +93,7 @@ fn a_search_runs_both_sides_and_leaves_a_configuration_for_each() {
     };
     assert!(kept("client.out").is_some() && kept("client.out") == kept("server.out"));
     for name in ["client.out", "server.out"] {
-        stage.say(&["axio", "verify", "-c", name]).code(0);
+        stage.peer_says(&["axio", "verify", "-c", name]).code(0);
     }
 }
 
@@ -198,13 +198,13 @@ fn words_that_no_daemon_can_act_on_are_refused_before_it_listens() {
         ),
     ] {
         let words: Vec<&str> = words.split(' ').collect();
-        stage.say(&words).code(2).err(says);
+        said(stage.called(&words)).code(2).err(says);
     }
     std::fs::set_permissions(stage.path("token"), std::fs::Permissions::from_mode(0o644)).unwrap();
     let words = "axio --server --daemon -c server --token-file token";
     let words: Vec<&str> = words.split(' ').collect();
     stage
-        .say(&words)
+        .peer_says(&words)
         .code(2)
         .err("others may read it (chmod 600)");
     token(&stage, "token", "secret");

@@ -12,7 +12,7 @@ const MANAGEMENT_PORT: u16 = 20086;
 
 /// A side of a single run, to its end.
 fn side(stage: &Stage, role: &str, config: &str) -> Said {
-    said(stage.weir(&["axio", role, "-c", config]))
+    said(stage.peer(&["axio", role, "-c", config]))
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_daemon_and_a_client_of_a_single_run_hear_what_the_other_is() {
 #[test]
 fn a_search_and_a_server_of_a_single_run_hear_what_the_other_is() {
     let stage = stage(67);
-    let server = Running::start(stage.weir(&["axio", "--server", "-c", "server"]));
+    let server = Running::start(stage.peer(&["axio", "--server", "-c", "server"]));
     until("the server listens", || {
         TcpStream::connect((addresses(67)[1].clone(), MANAGEMENT_PORT)).is_ok()
     });
@@ -96,7 +96,7 @@ fn a_search_over_a_daemon_tries_layouts_on_both_sides() {
     }
     ended(daemon).code(0);
     for name in ["client.out", "server.out"] {
-        stage.say(&["axio", "verify", "-c", name]).code(0);
+        stage.peer_says(&["axio", "verify", "-c", name]).code(0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
+use crate::stage::{Said, Stage, has, is_root, peer, root, said, skip};
 use crate::{stored, sum};
 
 /// A wire on which the kernel says nothing of its own, then the words.
@@ -54,7 +54,7 @@ fn has_library(stage: &Stage) -> bool {
 
 /// The words, with the library of the stage.
 fn over_dpdk(stage: &Stage, before: &[&str], words: &str) -> Said {
-    let all: Vec<&str> = before.iter().copied().chain([WEIR, "axio"]).collect();
+    let all: Vec<&str> = before.iter().copied().chain([peer("axio")]).collect();
     let mut command = stage.command(all[0]);
     command.args(&all[1..]);
     for set in [

@@ -21,7 +21,7 @@ fn an_interrupted_run_prints_what_it_has() {
         "--set",
         "stall_timeout=30",
     ];
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     until_it_works(&running);
     running.signal(Signal::INT);
     let said = running.end().code(130);
@@ -37,7 +37,7 @@ fn an_interrupt_ends_the_work_of_a_handler() {
         .into_iter()
         .chain(sets)
         .collect();
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
     until("its threads have used 500 ms", || {
         let stat = std::fs::read_to_string(&stat).unwrap();
@@ -55,7 +55,7 @@ fn interrupted_at_its_end(stage: &Stage, signal: Signal) -> Said {
     let sets = sets.split_whitespace().flat_map(|set| ["--set", set]);
     let words = "axio --example echo --inject-loss 1% --store-result r.json";
     let words: Vec<&str> = words.split_whitespace().chain(sets).collect();
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     until_it_works(&running);
     // A signal that comes before the end of its measurement says no less.
     std::thread::sleep(Duration::from_secs(1));
@@ -101,7 +101,7 @@ fn what_was_answered_while_a_run_was_stopped_is_neither_lost_nor_missed() {
         .into_iter()
         .chain(sets)
         .collect();
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     until_it_works(&running);
     running.signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(1500));

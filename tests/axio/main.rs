@@ -1,4 +1,4 @@
-//! `weir axio` as a user sees it: tables, the verifier, what is lost and what comes back, bad input.
+//! `axio` by its name, as a user sees it: tables, the verifier, what is lost and what comes back, bad input.
 //!
 //! The acceptance cases of the packet data path, and where they are:
 //!
@@ -77,7 +77,7 @@ fn example(stage: &Stage, name: &str, sets: &str) -> Said {
     for set in sets.split_whitespace() {
         words.extend(["--set", set]);
     }
-    stage.say(&words)
+    stage.peer_says(&words)
 }
 
 /// The packet path of the stored result.
@@ -238,7 +238,7 @@ fn four_workloads_keep_to_their_own_workspaces() {
     let stage = Stage::new();
     stage.file("send.conf", SEND);
     let words = ["axio", "-c", "send.conf", "--store-result", "r.json"];
-    let said = stage.say(&words).code(0);
+    let said = stage.peer_says(&words).code(0);
     said.out("Total launched 8 threads!")
         .out("Workspace 3 is assigned to workload 4, dispatcher 3");
     let outcome = stored(&stage);
@@ -266,7 +266,7 @@ fn a_packet_that_comes_to_the_wrong_dispatcher_is_handed_over_and_counted() {
         "--store-result",
         "r.json",
     ];
-    stage.say(&words).code(0);
+    stage.peer_says(&words).code(0);
     let outcome = stored(&stage);
     assert!(sum(&outcome, "server", "misrouted") > 0);
     // Answers come to the wrong one as well.
@@ -290,7 +290,7 @@ fn one_message_of_another_stream_is_handed_over_once_and_answered() {
     );
     stage.file("c.conf", config);
     let words = ["axio", "-c", "c.conf", "--store-result", "r.json"];
-    let said = stage.say(&words).code(0);
+    let said = stage.peer_says(&words).code(0);
     let outcome = stored(&stage);
     let server = |path: &str| sum(&outcome, "server", path);
     assert_eq!(server("application_rx.packets"), 2, "{said}");
@@ -306,7 +306,7 @@ fn what_is_sent_comes_back_with_more_workspaces_than_cores_which_a_note_says() {
     let stage = Stage::new();
     stage.file("send.conf", SEND);
     let words = ["axio", "-c", "send.conf", "--store-result", "r.json"];
-    let said = stage.say(&words).code(0);
+    let said = stage.peer_says(&words).code(0);
     assert_eq!(said.out.matches("Perf Statistics").count(), 2, "{said}");
     let cpus = std::thread::available_parallelism().unwrap().get();
     let note = format!("note: 8 workspaces share {cpus} CPUs: none has one of its own");
@@ -336,7 +336,7 @@ fn several_workers_of_a_group_get_whole_messages() {
     for (handler, side, packets) in [("FS_READ", "client", 51), ("FS_WRITE", "server", 9)] {
         let set = format!("msg_handler={handler}");
         let words = ["axio", "-c", "group.conf", "--set", &set];
-        let said = stage.say(&[&words[..], &["--store-result", "r.json"]].concat());
+        let said = stage.peer_says(&[&words[..], &["--store-result", "r.json"]].concat());
         let said = said.code(0);
         let outcome = stored(&stage);
         for thread in outcome["iterations"][0]["threads"].as_array().unwrap() {
@@ -366,7 +366,7 @@ fn what_is_dropped_on_purpose_is_lost_and_the_run_goes_on() {
         "--set",
         "msg_timeout_ms=200",
     ];
-    let said = stage.say(&words).code(0);
+    let said = stage.peer_says(&words).code(0);
     let outcome = stored(&stage);
     let dropped = sum(&outcome, "client", "dropped_on_purpose");
     let lost = sum(&outcome, "client", "lost");
@@ -402,7 +402,7 @@ fn a_run_in_which_nothing_comes_back_fails_and_says_so() {
         "--set",
         "inflight=32",
     ];
-    stage.say(&words).code(1).err("was answered for 200");
+    stage.peer_says(&words).code(1).err("was answered for 200");
 }
 
 #[test]

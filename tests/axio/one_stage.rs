@@ -18,7 +18,7 @@ fn alone(stage: &Stage, name: &str, more: &[&str]) -> super::Said {
                   workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n";
     stage.file("c.conf", config);
     let words = ["axio", "-c", "c.conf", "--stage", name];
-    stage.say(&[&words[..], more].concat())
+    stage.peer_says(&[&words[..], more].concat())
 }
 
 #[test]
@@ -124,11 +124,11 @@ fn what_means_nothing_beside_a_stage_is_refused_by_name() {
     }
     let stage = Stage::new();
     stage
-        .say(&["axio", "ndr", "--example", "echo", "--stage", "app_rx"])
+        .peer_says(&["axio", "ndr", "--example", "echo", "--stage", "app_rx"])
         .code(2)
         .err("`ndr`: it means");
     stage
-        .say(&["axio", "--example", "echo", "--stage", "app"])
+        .peer_says(&["axio", "--example", "echo", "--stage", "app"])
         .code(2)
         .err("app_tx");
 }

@@ -116,7 +116,7 @@ fn the_default_window_is_what_a_ring_holds_of_the_messages_of_a_workload() {
         for set in more.split_whitespace() {
             words.extend(["--set", set]);
         }
-        let plan: Json = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
+        let plan: Json = serde_json::from_str(&stage.peer_says(&words).code(0).out).unwrap();
         let work = &plan["groups"][0]["jobs"][0]["workload"];
         let found = work.as_object().unwrap().get("packet_path").unwrap_or(work);
         assert_eq!(found["in_flight"], window, "{handler} {workspaces} {more}");
@@ -133,7 +133,7 @@ fn the_default_window_loses_no_packet_of_long_messages() {
     ] {
         let stage = Stage::new();
         stage.file("c.conf", config(handler, workspaces));
-        let said = stage.say(&["axio", "-c", "c.conf", "--store-result", "r.json"]);
+        let said = stage.peer_says(&["axio", "-c", "c.conf", "--store-result", "r.json"]);
         let said = said.code(0);
         let outcome = stored(&stage);
         for none in ["lost", "incomplete", "application_drops", "dispatch_drops"] {

@@ -24,7 +24,7 @@ fn search(stage: &Stage, verb: &str, words: &[&str]) -> Said {
         "--sink-rate",
         "30k",
     ];
-    stage.say(&[&["axio"][..], &all, &SHORT, &PATIENT, words].concat())
+    stage.peer_says(&[&["axio"][..], &all, &SHORT, &PATIENT, words].concat())
 }
 
 /// A metric of a stored search, from whichever trial it came.
@@ -165,7 +165,7 @@ fn a_search_that_is_interrupted_between_two_trials_begins_no_other() {
         "--store-result",
         "r.json",
     ];
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     let mut last = (0, Instant::now());
     until("it rests after its trial", || {
         let now = ticks(&running);
@@ -197,7 +197,7 @@ fn an_interrupted_search_prints_the_trials_that_it_has() {
         "--store-result",
         "r.json",
     ];
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     until("its threads have used 100 ms", || ticks(&running) >= 10);
     running.signal(Signal::INT);
     let said = running.end().code(130);
@@ -288,7 +288,7 @@ fn a_search_that_cannot_be_is_refused_before_anything_runs() {
         let (verb, rest) = words.split_first().unwrap();
         let example = ["--example", "echo"];
         stage
-            .say(&[&["axio", verb][..], &example[..], rest].concat())
+            .peer_says(&[&["axio", verb][..], &example[..], rest].concat())
             .code(2)
             .err(why);
     }
@@ -301,7 +301,7 @@ fn a_search_that_cannot_be_is_refused_before_anything_runs() {
         "rate=5",
         "--show-plan",
     ];
-    let plan: Json = serde_json::from_str(&stage.say(&shown).code(0).out).unwrap();
+    let plan: Json = serde_json::from_str(&stage.peer_says(&shown).code(0).out).unwrap();
     let work = &plan["groups"][0]["jobs"][0]["workload"];
     assert_eq!(
         (&work["in_flight"], &work["messages_per_s"]),

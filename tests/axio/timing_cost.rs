@@ -9,7 +9,7 @@ use super::{example, stored, sum};
 #[test]
 fn the_self_test_says_what_timing_the_stages_costs() {
     let stage = Stage::new();
-    let said = stage.say(&["axio", "selftest"]).code(0);
+    let said = stage.peer_says(&["axio", "selftest"]).code(0);
     for timing in ["off", "1/8", "all"] {
         let begin = format!("stage timing {timing} ");
         let line = said.out.lines().find(|line| line.starts_with(&begin));
@@ -20,7 +20,7 @@ fn the_self_test_says_what_timing_the_stages_costs() {
     }
     said.out("a read of the clock takes ")
         .out("Timing every pass costs ");
-    let running = Running::start(stage.weir(&["axio", "selftest"]));
+    let running = Running::start(stage.peer(&["axio", "selftest"]));
     until("it catches signals", || running.catches_signals());
     running.signal(Signal::INT);
     let said = running.end().code(130);

@@ -81,7 +81,7 @@ fn the_log_of_a_server_that_echoes_has_traffic() {
     let stage = Stage::new();
     let set = ["--set", "duration=0.2", "--set", "msg_timeout_ms=20000"];
     let words = [&["axio", "--example", "echo", "--both"][..], &set].concat();
-    let log = stage.say(&words).code(0).out;
+    let log = stage.peer_says(&words).code(0).out;
     let parts = log.split("Server\n").skip(1);
     let tables: Vec<&str> = parts.filter_map(|part| part.split("\n\n").next()).collect();
     let of_server = tables.join("\n");
@@ -129,7 +129,9 @@ fn a_search_from_batches_of_one_finds_more_and_its_file_is_accepted() {
     let stage = stage();
     let one = config().replace("iteration : 30", "iteration : 1");
     stage.file("c", one.replace("numa : 1\n", ""));
-    let said = stage.say(&["axio", "tools", "-c", "c", "-t", "20"]).code(0);
+    let said = stage
+        .peer_says(&["axio", "tools", "-c", "c", "-t", "20"])
+        .code(0);
     assert!(said.out.contains("written: c.out"), "{}", said.out);
     let found = stage.read("c.out");
     assert!(found.contains("device_name : mlx5_0\n"), "{found}");
@@ -139,15 +141,19 @@ fn a_search_from_batches_of_one_finds_more_and_its_file_is_accepted() {
         .iter()
         .all(|key| found.contains(&format!("{key} : 1\n")));
     assert_eq!(is_kept, is_same, "{}{found}", said.out);
-    stage.say(&["axio", "tools", "-c", "c.out", "-v"]).code(0);
-    stage.say(&["axio", "-c", "c.out", "--loopback"]).code(0);
+    stage
+        .peer_says(&["axio", "tools", "-c", "c.out", "-v"])
+        .code(0);
+    stage
+        .peer_says(&["axio", "-c", "c.out", "--loopback"])
+        .code(0);
 }
 
 #[test]
 fn words_of_the_tools_are_refused_elsewhere() {
     let stage = stage();
     let said = stage
-        .say(&["axio", "-c", "c", "--loopback", "-t", "5"])
+        .peer_says(&["axio", "-c", "c", "--loopback", "-t", "5"])
         .code(2);
     assert!(
         said.err.contains("--tune acts only with `weir axio tools`"),
@@ -157,7 +163,7 @@ fn words_of_the_tools_are_refused_elsewhere() {
     let words = ["axio", "tools", "-c", "c", "-t", "5", "-m", "report.rpt"];
     assert!(
         stage
-            .say(&words)
+            .peer_says(&words)
             .code(1)
             .err
             .contains("leave out -d and -m")

@@ -28,7 +28,7 @@ fn echo(stage: &Stage, sets: &str, flags: &[&str]) -> Said {
         words.extend(["--set", set]);
     }
     words.extend(flags);
-    stage.say(&words)
+    stage.peer_says(&words)
 }
 
 /// The same without a size of requests.
@@ -125,7 +125,7 @@ fn a_signal_ends_the_longest_pause_between_passes() {
     for set in ["loop_interval_ns=1e15", "duration=1000", "iteration=1"] {
         words.extend(["--set", set]);
     }
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     until("it catches signals", || running.catches_signals());
     // Both sides have made their first pass by then.
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -191,10 +191,10 @@ fn a_sink_takes_its_rate_and_a_bucket_and_counts_what_it_drops() {
 #[test]
 fn the_rate_of_a_line_is_looked_up() {
     let stage = Stage::new();
-    let one = stage.say(&["axio", "linerate", "10G", "64"]).code(0);
+    let one = stage.peer_says(&["axio", "linerate", "10G", "64"]).code(0);
     assert_eq!(one.out, "14880952\n");
     let all = stage
-        .say(&["axio", "linerate", "10G", "--format", "json"])
+        .peer_says(&["axio", "linerate", "10G", "--format", "json"])
         .code(0);
     let all: Json = serde_json::from_str(&all.out).unwrap();
     let per_s = |at: usize| all["frames"][at]["frames_per_s"].as_u64().unwrap();
@@ -203,7 +203,7 @@ fn the_rate_of_a_line_is_looked_up() {
     ];
     assert_eq!([0, 1, 2, 3, 4, 5, 6].map(per_s), known);
     let half = ["--set", "rate=50%", "--set", "line_rate=10G", "--show-plan"];
-    let plan = stage.say(&[&["axio", "--example", "echo"], &half[..]].concat());
+    let plan = stage.peer_says(&[&["axio", "--example", "echo"], &half[..]].concat());
     // The example's frames have 64 bytes and four of their check.
     plan.code(0).out("\"messages_per_s\": 7102273");
 }
@@ -263,7 +263,7 @@ fn traffic_that_cannot_be_is_refused_before_anything_runs() {
             words.extend(["--set", set]);
         }
         words.extend(*flags);
-        stage.say(&words).code(2).err(why);
+        stage.peer_says(&words).code(2).err(why);
     }
     let keys = "msg_handler=KV";
     let words = [
@@ -277,7 +277,7 @@ fn traffic_that_cannot_be_is_refused_before_anything_runs() {
         keys,
     ];
     stage
-        .say(&words)
+        .peer_says(&words)
         .code(2)
         .err("the messages of this msg_handler have one size");
     let client = [
@@ -291,7 +291,7 @@ fn traffic_that_cannot_be_is_refused_before_anything_runs() {
         "1ms",
     ];
     stage
-        .say(&client)
+        .peer_says(&client)
         .code(2)
         .err("--inject-pause acts on the server");
 }

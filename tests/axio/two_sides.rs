@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::stage::{Running, Said, Stage, WEIR, has, is_root, root, said, skip, until};
+use super::stage::{Running, Said, Stage, has, is_root, peer, root, said, skip, until};
 use super::{stored, stored_as, sum};
 
 /// A stream of one workspace on each side.
@@ -44,7 +44,7 @@ pub(super) fn side(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Comma
         (server, client)
     };
     let words = [format!("local_ip={own}"), format!("remote_ip={other}")];
-    let mut command = stage.weir(&["axio", role, "-c", "c.conf"]);
+    let mut command = stage.peer(&["axio", role, "-c", "c.conf"]);
     for set in words.iter().map(String::as_str).chain(sets.iter().copied()) {
         command.args(["--set", set]);
     }
@@ -309,7 +309,7 @@ fn links_that_cannot_be_had_are_refused_by_name() {
     );
     let both = ["axio", "--client", "--server", "-c", "c.conf"];
     stage
-        .say(&both)
+        .peer_says(&both)
         .code(2)
         .err("--client: --server says another role");
 }
@@ -321,7 +321,7 @@ shift
 side() {
     role=$1 own=$2 other=$3
     shift 3
-    "$lab" rank "$0" axio "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
+    "$lab" rank "$0" "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
 }
 export PMI_RANK=0
 side server 1 2 "$@" >server 2>&1 &
@@ -339,7 +339,7 @@ shift
 side() {
     role=$1 own=$2 other=$3
     shift 3
-    exec "$lab" rank "$0" axio "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
+    exec "$lab" rank "$0" "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
 }
 (PMI_RANK=1; export PMI_RANK; side client 2 1 "$@" --store-result r.json) &
 client=$!
@@ -385,7 +385,7 @@ fn on_hosts(stage: &Stage, wire: &str, script: &str, sets: &[&str]) -> Option<Sa
     }
     trial.code(0);
     stage.file("c.conf", CONFIG);
-    let mut command = wired(&["sh", "-c", script, WEIR, lab]);
+    let mut command = wired(&["sh", "-c", script, peer("axio"), lab]);
     for set in sets {
         command.args(["--set", set]);
     }

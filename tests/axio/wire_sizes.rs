@@ -1,10 +1,10 @@
 //! Lengths of frames on a wire, as somebody else sees them there.
 
-use super::stage::{Said, Stage, WEIR, has, is_root, said, skip};
+use super::stage::{Said, Stage, has, is_root, peer, said, skip};
 
 /// A wire between two networks; the server's end is listened at while a client sends.
 const NETWORK: &str = r#"
-weir=$1
+axio=$1
 shift
 ip link set lo up
 unshare --net sleep 300 &
@@ -21,11 +21,11 @@ ip link set weirA up
 $there python3 listen.py >lengths &
 listener=$!
 while [ ! -s lengths ]; do sleep 0.01; done
-$there "$weir" axio --server -c c.conf --set backend=packet:weirB --set local_ip=10.77.0.2 \
+$there "$axio" --server -c c.conf --set backend=packet:weirB --set local_ip=10.77.0.2 \
     --set remote_ip=10.77.0.1 "$@" >server 2>&1 &
 server=$!
 code=0
-"$weir" axio --client -c c.conf --set backend=packet:weirA --set local_ip=10.77.0.1 \
+"$axio" --client -c c.conf --set backend=packet:weirA --set local_ip=10.77.0.1 \
     --set remote_ip=10.77.0.2 "$@" || code=$?
 wait $server || code=8
 kill $listener
@@ -78,7 +78,7 @@ fn lengths(sets: &[&str]) -> Option<(Said, Vec<u32>)> {
     stage.file("c.conf", CONFIG);
     stage.file("listen.py", LISTENER);
     let mut command = stage.command("unshare");
-    command.args(["--net", "sh", "-ec", NETWORK, "sh", WEIR]);
+    command.args(["--net", "sh", "-ec", NETWORK, "sh", peer("axio")]);
     for set in sets {
         command.args(["--set", set]);
     }

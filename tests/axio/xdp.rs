@@ -1,6 +1,6 @@
 //! Packets over `AF_XDP`: client and server at the two ends of a wire, in a network of the test's own.
 
-use crate::stage::{Said, Stage, WEIR, has, is_root, said, skip};
+use crate::stage::{Said, Stage, has, is_root, peer, said, skip};
 use crate::{SEND, stored, sum};
 
 /// A wire with four queues each way, then the words; after them, packets that the client's end has sent.
@@ -27,7 +27,7 @@ fn on_a_wire(stage: &Stage, words: &str) -> Option<Said> {
         return no(&format!("no {missing}"));
     }
     let mut command = stage.command("unshare");
-    command.args(["--net", "sh", "-ec", NETWORK, "sh", WEIR, "axio"]);
+    command.args(["--net", "sh", "-ec", NETWORK, "sh", peer("axio")]);
     // Fewer on their way than a wire has room for, so that none of them is lost.
     let sets = "inflight=128 iteration=1 duration=0.2 msg_timeout_ms=20000 stall_timeout=30";
     for set in sets.split(' ') {
@@ -166,7 +166,7 @@ fn messages_that_are_longer_than_the_mtu_of_the_wire_are_refused_before_the_run(
     said.code(0);
     let mut command = stage.command("unshare");
     let network = NETWORK.replace("weirB mtu 2048", "weirB mtu 1500");
-    command.args(["--net", "sh", "-ec", &network, "sh", WEIR, "axio"]);
+    command.args(["--net", "sh", "-ec", &network, "sh", peer("axio")]);
     command.args(words.split_whitespace());
     crate::stage::said(command)
         .code(2)

@@ -83,7 +83,7 @@ fn help_is_printed_by_one_process_of_a_launcher() {
     let stage = Stage::new();
     beff(&stage, "-h").code(0).calm().out("--comm-type=TYPE");
     for (rank, prints) in [("0", true), ("1", false)] {
-        let mut command = stage.weir(&["beff", "-h"]);
+        let mut command = stage.peer(&["Network_intel", "-h"]);
         command.env("OMPI_COMM_WORLD_SIZE", "2");
         command.env("OMPI_COMM_WORLD_RANK", rank);
         let said = crate::stage::said(command).code(0).calm();
@@ -95,7 +95,7 @@ fn help_is_printed_by_one_process_of_a_launcher() {
 fn a_wrong_word_under_a_launcher_is_told_once() {
     let stage = Stage::new();
     for (rank, code) in [("0", 2), ("1", 0)] {
-        let mut command = stage.weir(&["beff", "-d", "0"]);
+        let mut command = stage.peer(&["Network_intel", "-d", "0"]);
         command.env("OMPI_COMM_WORLD_SIZE", "2");
         command.env("OMPI_COMM_WORLD_RANK", rank);
         let said = crate::stage::said(command).code(code).silent();
@@ -147,7 +147,7 @@ fn threads_that_the_user_may_not_have_are_told() {
         return skip(name, "not root, or nothing to become somebody with a limit");
     }
     let stage = Stage::public();
-    let program = stage.path("weir");
+    let program = stage.path("Network_intel");
     std::fs::copy(WEIR, &program).unwrap();
     // Nobody else runs anything as this user, whose threads are counted together.
     let mut command = stage.command("prlimit");
@@ -158,9 +158,7 @@ fn threads_that_the_user_may_not_have_are_told() {
         "--regid=64987",
         "--clear-groups",
     ]);
-    command.args([
-        &program, "beff", "--ranks", "100", "-u", "2", "-l", "1", "-m", "3",
-    ]);
+    command.args([&program, "--ranks", "100", "-u", "2", "-l", "1", "-m", "3"]);
     let said = said(command).code(1).err("could not be started");
     assert_eq!(said.err.matches("error: ").count(), 1, "{said}");
 }

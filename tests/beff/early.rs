@@ -31,9 +31,10 @@ pub(crate) fn has_one_of_two(stage: &Stage, said: &Said) {
 /// A run over channel files in `D`, which is at its second size.
 pub(crate) fn at_the_second_size(stage: &Stage, words: &str) -> Running {
     std::fs::create_dir(stage.path("D")).unwrap();
-    let words = format!("beff --comm-type file --channel-dir D --keep-channels {words} {LONG}");
+    let words =
+        format!("Network_intel --comm-type file --channel-dir D --keep-channels {words} {LONG}");
     let words: Vec<_> = words.split_whitespace().collect();
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     let channel = stage.path("D/rank0/kernel_output_ch0");
     until("messages of the second size are on their way", || {
         let mut byte = [0];
@@ -151,10 +152,10 @@ fn a_signal_before_the_first_size_is_told_in_a_line() {
         return skip("an interrupt", "no transport file");
     }
     std::fs::create_dir(stage.path("D")).unwrap();
-    let words = "beff --comm-type file --channel-dir D --keep-channels --sizes 6,7 -u 16 -l 16 -n 1000000 \
+    let words = "Network_intel --comm-type file --channel-dir D --keep-channels --sizes 6,7 -u 16 -l 16 -n 1000000 \
                  --dump-json o.json";
     let words: Vec<_> = words.split_whitespace().collect();
-    let running = Running::start(stage.weir(&words));
+    let running = Running::start(stage.peer(&words));
     let channel = stage.path("D/kernel_output_ch0");
     until("messages are on their way", || {
         std::fs::metadata(&channel).is_ok_and(|m| m.len() > 0)
@@ -197,12 +198,12 @@ fn the_line_of_progress_is_for_terminals() {
         return skip("a line of progress", "no script");
     }
     let stage = Stage::new();
-    let words = "beff --comm-type shm --sizes 6 -u 1 -l 1 -n 4 --min-time 0.5 --quiet";
+    let words = "--comm-type shm --sizes 6 -u 1 -l 1 -n 4 --min-time 0.5 --quiet";
     for (words, shown) in [(words.trim_end_matches(" --quiet"), true), (words, false)] {
         let mut command = stage.command("script");
         command.args([
             "-qec",
-            &format!("{} {words}", crate::stage::WEIR),
+            &format!("{} {words}", crate::stage::peer("Network_intel")),
             "/dev/null",
         ]);
         let out = command.env("NO_COLOR", "1").output().unwrap();
@@ -243,9 +244,10 @@ fn a_warm_up_ends_with_the_time() {
 #[test]
 fn a_rank_that_stands_still_in_the_warm_up_is_noticed() {
     let stage = Stage::new();
-    let words = "beff --ranks 2 --spawn procs --timeout 1 --warmup 4000000000 -u 1 -l 1 -m 2";
+    let words =
+        "Network_intel --ranks 2 --spawn procs --timeout 1 --warmup 4000000000 -u 1 -l 1 -m 2";
     let words: Vec<_> = words.split_whitespace().collect();
-    let ranks = RankProcesses::of(Running::start(stage.weir(&words)), 2);
+    let ranks = RankProcesses::of(Running::start(stage.peer(&words)), 2);
     let said = ranks.end_without(1).code(1);
     said.err("rank 1 does not answer");
 }
@@ -256,8 +258,8 @@ fn a_signal_ends_the_wait_for_a_reader_of_the_result() {
     let mut command = stage.command("mkfifo");
     command.arg("pipe");
     said(command).code(0);
-    let words = "beff --ranks 2 -u 8 -l 8 -m 4 -n 2 --dump-json pipe";
-    let running = Running::start(stage.weir(&words.split(' ').collect::<Vec<_>>()));
+    let words = "Network_intel --ranks 2 -u 8 -l 8 -m 4 -n 2 --dump-json pipe";
+    let running = Running::start(stage.peer(&words.split(' ').collect::<Vec<_>>()));
     // The first may still find it measuring.
     for _ in 0..3 {
         std::thread::sleep(std::time::Duration::from_millis(700));

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
+use crate::stage::{Said, Stage, has, is_root, peer, root, said, skip};
 use crate::table;
 
-/// weir beff with a rank on each of two hosts; nothing where this machine cannot have them.
+/// The benchmark with a rank on each of two hosts; nothing where this machine cannot have them.
 fn between_hosts(stage: &Stage, wire: &str, words: &str) -> Option<Said> {
     let no = |reason: &str| {
         skip(&format!("two hosts over a wire with {wire}"), reason);
@@ -27,7 +27,14 @@ fn between_hosts(stage: &Stage, wire: &str, words: &str) -> Option<Said> {
     }
     trial.code(0);
     let lab_again = lab.to_str()?.to_owned();
-    let ranks = ["mpirun.mpich", "-n", "2", &lab_again, "rank", WEIR, "beff"];
+    let ranks = [
+        "mpirun.mpich",
+        "-n",
+        "2",
+        &lab_again,
+        "rank",
+        peer("Network_intel"),
+    ];
     let words = words.split_whitespace().chain(["--iface", "weir0"]);
     let all: Vec<&str> = ranks.into_iter().chain(words).collect();
     Some(said(wired(stage, &lab, wire, &all)))

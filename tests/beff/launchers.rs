@@ -2,13 +2,15 @@
 
 use std::process::Command;
 
-use crate::stage::{LAUNCHERS, Said, Stage, each_launcher, has, launch, said, skip};
+use crate::stage::{
+    LAUNCHERS, Said, Stage, each_launcher, has, launch, launch_program, peer, said, skip,
+};
 use crate::table;
 
-/// weir beff with these words on so many ranks of a launcher.
+/// The benchmark with these words on so many ranks of a launcher.
 pub(crate) fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &str) -> Command {
-    let all = std::iter::once("beff").chain(words.split_whitespace());
-    launch(stage, launcher, ranks, &all.collect::<Vec<_>>())
+    let all = std::iter::once(peer("Network_intel")).chain(words.split_whitespace());
+    launch_program(stage, launcher, ranks, &all.collect::<Vec<_>>())
 }
 
 /// MPI where this build has it as a transport, else memory that the ranks share.

@@ -1,4 +1,5 @@
-//! `weir beff` as a user sees it: tables, JSON, models, devices, bad input, faults, self test.
+//! The benchmark of effective bandwidth by its own name, as a user sees it: tables, JSON, models, devices,
+//! bad input, faults, self test.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,11 +24,11 @@ mod transports;
 
 use stage::{Said, Stage};
 
-/// weir beff with these words.
+/// The benchmark with these words.
 fn beff(stage: &Stage, words: &str) -> Said {
-    let mut all = vec!["beff"];
+    let mut all = vec!["Network_intel"];
     all.extend(words.split_whitespace());
-    stage.say(&all)
+    stage.peer_says(&all)
 }
 
 /// Whether this build and machine have a transport.

@@ -20,11 +20,11 @@ fn usable(stage: &Stage, test: &str) -> bool {
     false
 }
 
-/// weir beff with these words. What PoCL compiles lies on the stage.
+/// The benchmark with these words. What PoCL compiles lies on the stage.
 fn prepared(stage: &Stage, words: &str) -> Command {
-    let mut all = vec!["beff"];
+    let mut all = vec!["Network_intel"];
     all.extend(words.split_whitespace());
-    let mut command = stage.weir(&all);
+    let mut command = stage.peer(&all);
     command.env("POCL_CACHE_DIR", stage.path("pocl"));
     command
 }
@@ -73,7 +73,7 @@ fn processes_and_launchers_have_devices_too() {
         return skip("devices under a launcher", "no mpirun.openmpi");
     }
     let mut command = stage.command(launcher);
-    command.args([rights, "-n", "2", crate::stage::WEIR, "beff"]);
+    command.args([rights, "-n", "2", crate::stage::peer("Network_intel")]);
     command.args(words.split_whitespace());
     command.env("POCL_CACHE_DIR", stage.path("pocl"));
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -341,10 +341,10 @@ fn a_driver_that_cannot_write_its_cache_is_told_as_such() {
 fn without_a_driver_or_a_library_both_are_named_with_their_packages() {
     let stage = Stage::new();
     std::fs::create_dir(stage.path("vendors")).unwrap();
-    let words = ["beff", "--comm-type", "ocl-pcie", "-m", "2"];
-    let mut driverless = stage.weir(&words);
+    let words = ["Network_intel", "--comm-type", "ocl-pcie", "-m", "2"];
+    let mut driverless = stage.peer(&words);
     driverless.env("OCL_ICD_VENDORS", stage.path("vendors"));
-    let mut without = stage.weir(&words);
+    let mut without = stage.peer(&words);
     without.env("WEIR_OPENCL_LIB", stage.path("libOpenCL.so.1"));
     for command in [driverless, without] {
         said(command)
@@ -355,7 +355,7 @@ fn without_a_driver_or_a_library_both_are_named_with_their_packages() {
             .err("ocl-icd-libopencl1")
             .err("pocl-opencl-icd");
     }
-    let mut list = stage.weir(&["beff", "--list-comm"]);
+    let mut list = stage.peer(&["Network_intel", "--list-comm"]);
     list.env("WEIR_OPENCL_LIB", stage.path("libOpenCL.so.1"));
     let page = said(list).code(0).out;
     let line = page.lines().find(|l| l.starts_with("ocl-pcie "));
@@ -364,7 +364,7 @@ fn without_a_driver_or_a_library_both_are_named_with_their_packages() {
         "{page}"
     );
     // What needs no device needs no library.
-    let mut other = stage.weir(&["beff", "-m", "2", "-u", "2", "-l", "2"]);
+    let mut other = stage.peer(&["Network_intel", "-m", "2", "-u", "2", "-l", "2"]);
     other.env("WEIR_OPENCL_LIB", stage.path("libOpenCL.so.1"));
     said(other).code(0);
     beff(&stage, "--comm-type ocl-pcie --test").code(0);

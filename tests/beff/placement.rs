@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_sys::pin::affinity;
 
 use crate::beff;
-use crate::stage::{Stage, WEIR, has, said, skip};
+use crate::stage::{Stage, has, peer, said, skip};
 
 const FEW: &str = "--comm-type shm -n 1 -u 4 -l 4 -m 2 --dump-json o.json";
 
@@ -78,7 +78,7 @@ fn a_rank_that_the_launcher_has_bound_stays_where_it_is() {
         "if [ $PMI_RANK = 0 ]; then cpu=$2; else cpu=$1; fi; shift 2; exec taskset -c $cpu \"$@\"";
     let (first, second) = (first.to_string(), second.to_string());
     command.args(["-n", "2", "sh", "-c", bound, "bound", &first, &second]);
-    command.args([WEIR, "beff", "--pin", "auto"]);
+    command.args([peer("Network_intel"), "--pin", "auto"]);
     command.args(FEW.split_whitespace());
     said(command).code(0);
     let found: Vec<String> = cpus(&stage).iter().map(u32::to_string).collect();
@@ -115,7 +115,7 @@ fn a_cpu_that_there_is_not_ends_every_rank_of_a_launcher_at_once() {
     }
     let stage = Stage::new();
     let mut command: Command = stage.command("mpirun.mpich");
-    command.args(["-n", "2", WEIR, "beff", "--pin", "0,9999"]);
+    command.args(["-n", "2", peer("Network_intel"), "--pin", "0,9999"]);
     command.args(FEW.split_whitespace());
     said(command)
         .code(1)

@@ -124,7 +124,7 @@ fn crossed_bounds_are_told_and_the_run_goes_on() {
 fn the_library_path_is_stored_also_where_there_is_none() {
     let stage = Stage::new();
     let words = [
-        "beff",
+        "Network_intel",
         "-u",
         "2",
         "-l",
@@ -135,7 +135,7 @@ fn the_library_path_is_stored_also_where_there_is_none() {
         "o.json",
     ];
     for (value, wanted) in [(None, ""), (Some("/some/where"), "/some/where")] {
-        let mut command = stage.weir(&words);
+        let mut command = stage.peer(&words);
         match value {
             None => command.env_remove("LD_LIBRARY_PATH"),
             Some(path) => command.env("LD_LIBRARY_PATH", path),
@@ -187,11 +187,8 @@ fn a_rank_that_stops_taking_part_is_named() {
 fn links_with_names_of_the_peer_are_this_door() {
     let stage = Stage::new();
     for name in ["Network_intel", "fnet"] {
-        let link = stage.path(name);
-        std::os::unix::fs::symlink(crate::stage::WEIR, &link).unwrap();
-        let mut command = stage.command(&link);
-        command.args(["-u", "2", "-l", "2", "-m", "3", "-n", "1"]);
-        let said = crate::stage::said(command).code(0);
+        let words = [name, "-u", "2", "-l", "2", "-m", "3", "-n", "1"];
+        let said = stage.peer_says(&words).code(0);
         assert_eq!(table(&said.out).len(), 4, "{said}");
     }
 }

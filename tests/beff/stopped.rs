@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::early::{LONG, at_the_second_size, has_one_of_two};
 use crate::launchers::under;
 use crate::stage::ranks::{RankProcesses, TIMEOUT, silence_of};
-use crate::stage::{Running, Said, Stage, each_launcher, launch, said, skip};
+use crate::stage::{Running, Said, Stage, each_launcher, launch_program, peer, said, skip};
 use crate::{beff, has};
 
 const RANKS: usize = 3;
@@ -43,9 +43,12 @@ fn a_process_that_stops_is_named_whatever_the_transport() {
             skip("a stopped process", &format!("no transport {transport}"));
             continue;
         }
-        let all = format!("beff --ranks {RANKS} --spawn procs {}", words(transport));
+        let all = format!(
+            "Network_intel --ranks {RANKS} --spawn procs {}",
+            words(transport)
+        );
         let all: Vec<_> = all.split_whitespace().collect();
-        for (rank, said) in each_rank_stopped(|s| s.weir(&all)).into_iter().enumerate() {
+        for (rank, said) in each_rank_stopped(|s| s.peer(&all)).into_iter().enumerate() {
             let said = said.err(&silence_of(rank));
             // Rank 0 is killed by the test.
             assert_eq!(said.code, (rank > 0).then_some(1), "{said}");
@@ -76,11 +79,12 @@ fn a_rank_of_a_launcher_that_stops_is_named_whatever_the_transport() {
 #[test]
 fn a_rank_that_never_comes_is_told_while_mpi_starts() {
     each_launcher("a rank that never comes", |stage, launcher| {
-        let ours = format!("beff --comm-type mpi --timeout {TIMEOUT}");
+        let program = peer("Network_intel");
+        let ours = format!("{program} --comm-type mpi --timeout {TIMEOUT}");
         // The other one does not know of MPI.
         let other = ": -n 1 sleep 60";
         let words: Vec<_> = ours.split(' ').chain(other.split(' ')).collect();
-        let running = Running::start(launch(stage, launcher, 1, &words));
+        let running = Running::start(launch_program(stage, launcher, 1, &words));
         let (said, has_ended) = running.end_within(Duration::from_secs(20));
         assert!(has_ended, "it goes on: {said}");
         let said = said.err("error: MPI has not started for 2 s: not every rank came");
@@ -104,9 +108,10 @@ fn a_rank_that_stops_leaves_the_sizes_before() {
 #[test]
 fn processes_that_were_stopped_together_go_on() {
     let stage = Stage::new();
-    let all = "beff --ranks 3 --spawn procs --timeout 1 --sizes 6 -n 1 -u 1 -l 1 --min-time 3";
+    let all =
+        "Network_intel --ranks 3 --spawn procs --timeout 1 --sizes 6 -n 1 -u 1 -l 1 --min-time 3";
     let all: Vec<_> = all.split_whitespace().collect();
-    let ranks = RankProcesses::of(Running::start(stage.weir(&all)), RANKS);
+    let ranks = RankProcesses::of(Running::start(stage.peer(&all)), RANKS);
     let running = ranks.pause_all(Duration::from_secs(3));
     running.end().code(0).out("Validation: SUCCESS!");
 }

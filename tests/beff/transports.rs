@@ -51,11 +51,11 @@ fn what_a_killed_run_leaves_the_next_one_removes() {
         let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
         names.collect::<Vec<_>>()
     };
-    let long = "beff --comm-type file --channel-dir D --ranks 2 --spawn procs --sizes 6 -u 16 -l 16 -n 1000000";
+    let long = "Network_intel --comm-type file --channel-dir D --ranks 2 --spawn procs --sizes 6 -u 16 -l 16 -n 1000000";
     let long: Vec<_> = long.split_whitespace().collect();
     // A run with a directory of its own, and no other one beside it.
     let start = |before: &[String]| {
-        let running = Running::start(stage.weir(&long));
+        let running = Running::start(stage.peer(&long));
         until("it has its directory", || {
             let names = names();
             names.len() == 1 && names != before && !names[0].starts_with('.')
@@ -147,9 +147,8 @@ fn too_few_open_files_end_all_ranks_at_once() {
     let stage = Stage::new();
     let mut command = stage.command("sh");
     // Each rank listens, and cannot connect to all.
-    let words =
-        "ulimit -n 40; exec \"$0\" beff --comm-type tcp --ranks 16 -r 8 -m 3 --timeout 3600";
-    command.args(["-c", words, crate::stage::WEIR]);
+    let words = "ulimit -n 40; exec \"$0\" --comm-type tcp --ranks 16 -r 8 -m 3 --timeout 3600";
+    command.args(["-c", words, crate::stage::peer("Network_intel")]);
     crate::stage::said(command)
         .code(1)
         .err(": Too many open files")
@@ -217,7 +216,7 @@ fn every_transport_is_listed_with_what_it_lacks() {
 #[test]
 fn without_an_mpi_library_the_others_are_available() {
     let stage = Stage::new();
-    let mut command = stage.weir(&["beff", "--list-comm"]);
+    let mut command = stage.peer(&["Network_intel", "--list-comm"]);
     command.env("WEIR_MPI_LIB", "/nowhere/libmpi.so");
     let page = crate::stage::said(command).code(0).calm().out;
     let line = |name: &str| page.lines().find(|l| l.split(' ').next() == Some(name));
@@ -231,9 +230,7 @@ fn without_an_mpi_library_the_others_are_available() {
 #[test]
 fn the_self_test_passes() {
     let stage = Stage::new();
-    let link = stage.path("Network_test_intel");
-    std::os::unix::fs::symlink(crate::stage::WEIR, &link).unwrap();
-    let said = crate::stage::said(stage.command(&link)).code(0);
+    let said = stage.peer_says(&["Network_test_intel"]).code(0);
     let last = said.out.lines().last().unwrap();
     let good = said.out.lines().filter(|l| l.starts_with("ok ")).count();
     assert!(good >= 6, "{said}");

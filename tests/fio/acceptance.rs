@@ -26,7 +26,7 @@ pub(crate) fn example(name: &str) -> String {
 
 fn start(stage: &Stage, tool: &str, words: &[&str]) -> Said {
     let mut command = match tool {
-        "weir" => stage.weir(&["fio"]),
+        "weir" => stage.peer(&["fio"]),
         other => stage.command(other),
     };
     command.args(words).env("DIR", ".");

@@ -40,7 +40,7 @@ fn make(stage: &Stage, words: &[&str]) -> Said {
 fn fio(stage: &Stage, file: &str, words: &[&str]) -> Said {
     let file = format!("jobs/{file}");
     let fixed = ["fio", "--map", "/dev/=card/", &file];
-    stage.say(&[&fixed[..], words].concat())
+    stage.peer_says(&[&fixed[..], words].concat())
 }
 
 fn texts(directory: &Path) -> BTreeMap<String, String> {
@@ -177,7 +177,7 @@ fn what_showcmd_prints_runs_the_same() {
         "{shown}"
     );
     let words: Vec<&str> = shown.out.split_whitespace().collect();
-    let again = stage.say(&words).code(0).calm();
+    let again = stage.peer_says(&words).code(0).calm();
     assert_eq!(again.out.matches("total=0,16,0,0").count(), 4, "{again}");
     assert!(again.out.contains("io=64.0MiB (67.1MB)"));
 }
@@ -190,18 +190,19 @@ fn maps_say_what_they_replaced_and_must_meet_something() {
         .code(0)
         .out("--map: 4 names replaced, for example /dev/xdma0_c2h_0 by card/xdma0_c2h_0");
     let file = "jobs/xdma_4-ch_4-1M_read.fio";
-    for (door, code) in [("fio", 1), ("run", 2)] {
-        let words = [door, "--map", "/dev/=card/", "--map", "/dev/xmda=x", file];
-        stage
-            .say(&words)
-            .code(code)
-            .silent()
-            .err("`--map /dev/xmda` meets no file or device of the jobs");
-        stage
-            .say(&[door, "--map", "nonsense", file])
-            .code(code)
-            .silent()
-            .err("expected OLD=NEW");
+    let unmet = ["--map", "/dev/=card/", "--map", "/dev/xmda=x", file];
+    let nonsense = ["--map", "nonsense", file];
+    for (words, why) in [
+        (
+            &unmet[..],
+            "`--map /dev/xmda` meets no file or device of the jobs",
+        ),
+        (&nonsense, "expected OLD=NEW"),
+    ] {
+        let as_fio = stage.peer_says(&[&["fio"], words].concat());
+        as_fio.code(1).silent().err(why);
+        let as_weir = stage.say(&[&["run"], words].concat());
+        as_weir.code(2).silent().err(why);
     }
     stage
         .say(&["run", "--map", "/dev/=card/", file])
@@ -236,7 +237,7 @@ fn a_sweep_runs_on_the_emulated_card_at_full_size() {
         "--set=number_ios=4",
         file.to_str().unwrap(),
     ];
-    let said = Stage::new().say(&words).code(0).calm();
+    let said = Stage::new().peer_says(&words).code(0).calm();
     assert_eq!(said.out.matches("jobs=4): err= 0").count(), 8, "{said}");
 }
 
@@ -278,7 +279,7 @@ fn a_fault_on_the_way_back_is_told_with_its_place_and_kind() {
         ("stall@34m:600000", ["got 0B/s", "from /dev/xdma0_c2h_2"]),
     ] {
         let said = stage
-            .say(&[
+            .peer_says(&[
                 "fio",
                 "--set=ioengine=dma-emu",
                 "--set=emu_shared=card",
@@ -317,7 +318,7 @@ fn every_fault_of_the_emulated_card_is_told_with_its_place_and_kind() {
     ] {
         let words_of_fault = format!("--set=emu_fault={fault}");
         let said = stage
-            .say(&[
+            .peer_says(&[
                 "fio",
                 "--set=ioengine=dma-emu",
                 "--set=emu_shared=card",

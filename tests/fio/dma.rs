@@ -24,7 +24,7 @@ rw=read
 fn on_card(words: &[&str]) -> Said {
     let stage = Stage::new();
     stage.file("card.fio", CARD);
-    let said = stage.say(&[&["fio", "card.fio"], words].concat());
+    let said = stage.peer_says(&[&["fio", "card.fio"], words].concat());
     assert_eq!(stage.list(), ["card.fio"], "no file is touched");
     said
 }
@@ -116,7 +116,7 @@ fn what_is_not_there_is_said_before_the_first_job_starts() {
                 [third]\nstonewall\nfilename=/dev/weir_typo\nrw=write\n";
     stage.file("j.fio", text);
     let said = stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(1)
         .err("note: third cannot run: /dev/weir_typo: there is no such device");
     assert_eq!(said.out.matches("err= 0").count(), 2, "{said}");
@@ -144,7 +144,7 @@ fn a_device_without_a_size_needs_one_and_a_region_is_never_empty() {
     let stage = Stage::new();
     let on = |words: &[&str]| {
         let fixed = ["fio", "--name=a", "--bs=1m"];
-        stage.say(&[&fixed[..], words].concat())
+        stage.peer_says(&[&fixed[..], words].concat())
     };
     on(&["--filename=/dev/zero", "--rw=read"])
         .code(1)

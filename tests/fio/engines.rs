@@ -28,7 +28,7 @@ fn a_busy_processor_ends_with_the_io_and_has_no_banner() {
         "[io]\nioengine=null\nsize=1m\n[busy]\nioengine=cpuio\ncpuload=10\nexit_on_io_done=1\n",
     );
     let said = stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(0)
         .out("io: (g=0): rw=read");
     assert!(!said.out.contains("busy: (g=0): rw="), "{said}");
@@ -46,10 +46,10 @@ fn a_busy_processor_alone_ends_with_its_bounds() {
         "--ioengine=cpuio",
     ];
     let more = ["--cpuload=50", "--cpuchunks=1000", "--number_ios=4"];
-    let said = stage.say(&[&words[..], &more[..]].concat()).code(0);
+    let said = stage.peer_says(&[&words[..], &more[..]].concat()).code(0);
     assert_eq!(entries(&json(&said)), [("b".to_owned(), 4, 0)]);
     stage
-        .say(&["fio", "--name=b", "--ioengine=cpuio"])
+        .peer_says(&["fio", "--name=b", "--ioengine=cpuio"])
         .code(1)
         .err("fio: cpu thread needs rate (cpuload=)");
 }
@@ -63,7 +63,7 @@ fn a_program_runs_once_and_leaves_its_output() {
         "--arguments=to %n in %r",
         "--runtime=30",
     ];
-    let said = stage.say(&[&words[..], &more[..]].concat()).code(0);
+    let said = stage.peer_says(&[&words[..], &more[..]].concat()).code(0);
     assert_eq!(entries(&json(&said)), [("p".to_owned(), 1, 0)]);
     assert_eq!(stage.read("p.stdout"), "to p in 30\n");
     assert_eq!(stage.read("p.stderr"), "");
@@ -78,7 +78,7 @@ fn a_program_that_stays_is_ended_with_the_jobs_time() {
     );
     let words = ["fio", "--name=p", "--ioengine=exec", "--program=/bin/sh"];
     let more = ["--arguments=stay.sh", "--runtime=200ms", "--grace_time=0"];
-    stage.say(&[&words[..], &more[..]].concat()).code(0);
+    stage.peer_says(&[&words[..], &more[..]].concat()).code(0);
     let process = format!("/proc/{}", stage.read("pid").trim());
     assert!(
         !std::path::Path::new(&process).exists(),
@@ -91,7 +91,7 @@ fn a_directory_that_is_not_there_ends_the_run_before_anything_is_touched() {
     let stage = Stage::new();
     let words = "fio --rw=write --size=4k --name=a --filename=a --name=b --directory=nowhere";
     stage
-        .say(&words.split(' ').collect::<Vec<_>>())
+        .peer_says(&words.split(' ').collect::<Vec<_>>())
         .code(1)
         .err("nowhere");
     assert!(!std::path::Path::new(&stage.path("a")).exists());
@@ -103,7 +103,7 @@ fn a_program_that_does_not_exist_fails_its_job_alone() {
     let words = ["fio", "--name=p", "--ioengine=exec", "--program=/nowhere/p"];
     let more = ["--name=io", "--ioengine=null", "--size=1m"];
     stage
-        .say(&[&words[..], &more[..]].concat())
+        .peer_says(&[&words[..], &more[..]].concat())
         .code(1)
         .err("exec: /nowhere/p cannot be run")
         .out("io: (groupid=0, jobs=1): err= 0");
@@ -120,7 +120,7 @@ fn a_network_job_says_what_it_lacks_and_who_is_not_there() {
             "--size=64k",
             "--port=9",
         ];
-        stage.say(&[&first[..], words].concat()).code(1)
+        stage.peer_says(&[&first[..], words].concat()).code(1)
     };
     say(&["--rw=write"]).err("no hostname= is set");
     say(&["--rw=randread", "--listen"]).err("cannot be random");
@@ -138,7 +138,7 @@ fn a_pair_in_one_file_measures_in_bits() {
     let pair = "[global]\nioengine=net\nprotocol=unix\nhostname=there\nbs=4k\nsize=64k\n\
                 [in]\nlisten\nrw=read\n[out]\nrw=write\n";
     stage.file("pair.fio", pair);
-    let said = stage.say(&["fio", "pair.fio"]).code(0);
+    let said = stage.peer_says(&["fio", "pair.fio"]).code(0);
     assert_eq!(
         said.out.matches("total=16,0,0,0 short=0").count(),
         1,
@@ -160,13 +160,13 @@ fn a_peer_that_closes_early_fails_a_receiver_unless_its_time_ends_it() {
                 [in]\nlisten\nrw=read\nsize=128k\n[out]\nrw=write\nsize=66k\nbs=6k\n";
     stage.file("pair.fio", pair);
     stage
-        .say(&["fio", "pair.fio"])
+        .peer_says(&["fio", "pair.fio"])
         .code(1)
         .err("there: the peer closed the connection after 67584 bytes")
         .out("in: (groupid=0, jobs=1): err=104")
         .out("out: (groupid=0, jobs=1): err= 0");
     stage
-        .say(&["fio", "--set=in:runtime=60", "pair.fio"])
+        .peer_says(&["fio", "--set=in:runtime=60", "pair.fio"])
         .code(0);
 }
 
@@ -182,7 +182,7 @@ fn a_receiver_that_nobody_calls_ends_with_a_signal() {
         "--size=64k",
     ];
     let more = ["--hostname=there", "--listen", "--rw=read"];
-    let running = Running::start(stage.weir(&[&words[..], &more[..]].concat()));
+    let running = Running::start(stage.peer(&[&words[..], &more[..]].concat()));
     until("it listens", || stage.list().contains(&"there".to_owned()));
     running.signal(rustix::process::Signal::INT);
     running.end().code(128).out("fio: terminating on signal 2");
@@ -201,7 +201,7 @@ fn what_is_done_to_names_is_told_in_words_of_its_own() {
         "--exec_prerun=rm gone",
     ];
     let said = stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .err("fio: d: removing gone: No such file or directory");
     assert!(!said.err.contains("read"), "{said}");
@@ -219,7 +219,7 @@ fn a_missing_file_is_told_once() {
         "--allow_file_create=0",
     ];
     let said = stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .err("fio: file creation disallowed by allow_file_create=0");
     assert_eq!(said.err.matches("none: ").count(), 1, "{said}");
@@ -247,7 +247,7 @@ fn what_a_network_job_lacks_is_told_before_other_jobs_run() {
         ),
     ] {
         let job = ["fio", "--name=a", "--ioengine=net", "--size=4k"];
-        let said = stage.say(&[&job[..], words].concat()).code(1);
+        let said = stage.peer_says(&[&job[..], words].concat()).code(1);
         let told = "note: a cannot run: net: ";
         assert!(said.err.contains(told), "{words:?}: {said}");
         assert_eq!(said.err.matches(lacks).count(), 1, "{words:?}: {said}");
@@ -262,7 +262,7 @@ fn what_a_network_job_lacks_is_told_before_other_jobs_run() {
         "--protocol=unix",
     ];
     stage
-        .say(&[&peer[..], &["--filename=nobody"]].concat())
+        .peer_says(&[&peer[..], &["--filename=nobody"]].concat())
         .code(1)
         .err("nobody: cannot connect to it");
 }

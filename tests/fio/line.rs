@@ -5,7 +5,7 @@ use crate::{entries, json};
 
 fn said(words: &[&str]) -> Said {
     let job = ["--name=a", "--ioengine=null", "--size=64k"];
-    Stage::new().say(&[&["fio"], words, &job].concat())
+    Stage::new().peer_says(&[&["fio"], words, &job].concat())
 }
 
 #[test]
@@ -15,11 +15,11 @@ fn names_may_be_cut_where_no_other_begins_alike() {
     said(&["--versio"]).code(0).out("weir");
     let short = ["fio", "--na=b", "--ioengin", "null", "--siz=4k", "--outp=r"];
     Stage::new()
-        .say(&short)
+        .peer_says(&short)
         .code(1)
         .err("option '--outp=r' is ambiguous; possibilities: '--output' '--output-format'");
     let words = &["fio", "--na=b", "--ioengin", "null", "--siz=4k"];
-    Stage::new().say(words).code(0).out("b: (groupid=0");
+    Stage::new().peer_says(words).code(0).out("b: (groupid=0");
     said(&["--stat=1"]).code(1).err("is ambiguous");
     // What only weir has is written out, and leaves the names of fio as short as they were.
     said(&["--showc"]).code(0).out("fio --name=a");
@@ -57,7 +57,7 @@ fn debug_words_are_taken_and_those_without_messages_noted_in_json() {
         "--ss_dur=10s",
     ];
     crate::stage::Stage::new()
-        .say(&options)
+        .peer_says(&options)
         .code(0)
         .out("set steady state IOPS threshold to 10.000000\n");
 }

@@ -23,7 +23,7 @@ fn a_paced_job_logs_its_bandwidth_each_half_second_but_the_last() {
                  --time_based --write_bw_log=x --write_iops_log=x --write_lat_log=x \
                  --log_avg_msec=500 --write_hist_log=x --log_hist_msec=500 --output-format=json";
     let words: Vec<&str> = words.split_whitespace().collect();
-    let report = super::json(&stage.say(&words).code(0));
+    let report = super::json(&stage.peer_says(&words).code(0));
     let iops = report["jobs"][0]["read"]["iops"].as_f64().unwrap();
     assert!((1013.0..1035.0).contains(&iops), "{iops}");
     let instants = |lines: &[Vec<u64>]| lines.iter().map(|l| l[0] / 100).collect::<Vec<_>>();
@@ -58,7 +58,7 @@ fn without_a_window_every_operation_has_a_line_in_the_log_of_its_worker() {
         "[global]\nioengine=null\nsize=64k\nbs=4k\nrw=randwrite\nlog_offset=1\nlog_prio=1\n\
          write_bw_log\nwrite_lat_log\n[a]\n[b]\nnumjobs=2\n",
     );
-    stage.say(&["fio", "j.fio"]).code(0);
+    stage.peer_says(&["fio", "j.fio"]).code(0);
     for name in ["a_bw.1.log", "b_bw.2.log", "b_clat.3.log"] {
         let text = stage.read(name);
         assert_eq!(text.lines().count(), 16, "{name}");
@@ -83,7 +83,7 @@ fn operations_are_logged_with_their_priority_and_windows_have_none() {
             "fio --name=a --filename=f --size=16k --bs=4k --write_bw_log=p --write_lat_log=p {words}"
         );
         stage
-            .say(&all.split_whitespace().collect::<Vec<_>>())
+            .peer_says(&all.split_whitespace().collect::<Vec<_>>())
             .code(0);
         let columns = ["p_bw.1.log", "p_clat.1.log", "p_lat.1.log"].map(|name| {
             let text = stage.read(name);
@@ -121,7 +121,7 @@ fn workers_whose_logs_have_one_name_share_it() {
     let words = "fio --name=a --ioengine=null --size=16k --bs=4k --numjobs=3 --write_iops_log=p \
                  --per_job_logs=0";
     stage
-        .say(&words.split_whitespace().collect::<Vec<_>>())
+        .peer_says(&words.split_whitespace().collect::<Vec<_>>())
         .code(0);
     assert_eq!(lines(&stage, "p_iops.log").len(), 12);
 }
@@ -130,7 +130,7 @@ fn workers_whose_logs_have_one_name_share_it() {
 fn a_log_that_cannot_be_written_is_named_and_nothing_starts() {
     let stage = Stage::new();
     let words = "fio --name=a --filename=target --size=64k --rw=write --write_bw_log=no/where/x";
-    let said = stage.say(&words.split_whitespace().collect::<Vec<_>>());
+    let said = stage.peer_says(&words.split_whitespace().collect::<Vec<_>>());
     said.code(1).err("no/where/x_bw.1.log cannot be written");
     assert_eq!(stage.list(), Vec::<String>::new(), "no target was made");
 }
@@ -142,7 +142,7 @@ fn a_log_on_a_full_disk_is_given_up_and_the_job_goes_on() {
     let words = "fio --name=a --ioengine=null --size=1m --bs=4k --write_bw_log=x \
                  --output-format=json";
     let said = stage
-        .say(&words.split_whitespace().collect::<Vec<_>>())
+        .peer_says(&words.split_whitespace().collect::<Vec<_>>())
         .code(0);
     let said = said.err("x_bw.1.log is not whole");
     let job = &super::json(&said)["jobs"][0];
@@ -155,7 +155,7 @@ fn the_bandwidth_of_the_whole_run_is_logged_without_a_terminal() {
     let words = "fio --bandwidth-log --name=a --ioengine=null --size=1g --bs=4k --rate=4m \
                  --rw=randrw --runtime=1200ms --time_based";
     stage
-        .say(&words.split_whitespace().collect::<Vec<_>>())
+        .peer_says(&words.split_whitespace().collect::<Vec<_>>())
         .code(0);
     for (name, kind, about) in [
         ("agg-read_bw.log", 0, 4096),
@@ -178,7 +178,7 @@ fn a_latency_that_is_not_recorded_has_no_log_and_a_prefix_holds_until_the_next()
         "j.fio",
         "[global]\nioengine=null\nsize=16k\nwrite_lat_log=x\n[a]\nwrite_lat_log\ndisable_lat=1\n",
     );
-    stage.say(&["fio", "j.fio"]).code(0);
+    stage.peer_says(&["fio", "j.fio"]).code(0);
     assert_eq!(stage.list(), ["j.fio", "x_clat.1.log", "x_slat.1.log"]);
 }
 
@@ -187,6 +187,6 @@ fn a_log_of_each_operation_is_whole_however_fast_they_come() {
     let stage = Stage::new();
     let words = "fio --name=a --ioengine=null --size=4g --rw=read --bs=4k --write_iops_log=x";
     let words: Vec<&str> = words.split_whitespace().collect();
-    stage.say(&words).code(0).calm();
+    stage.peer_says(&words).code(0).calm();
     assert_eq!(stage.read("x_iops.1.log").lines().count(), 1 << 20);
 }

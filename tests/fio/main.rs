@@ -1,4 +1,4 @@
-//! `weir fio`, and a link named `fio`, as a user of fio sees them.
+//! fio by its name, as a user of fio sees it.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -24,7 +24,7 @@ mod verify_plans;
 use std::os::unix::fs::symlink;
 
 use serde_json::Value;
-use stage::{Said, Stage, WEIR, masked, root, said};
+use stage::{Said, Stage, masked, root, said};
 
 const GROUPS: &str = "[global]
 ioengine=null
@@ -113,7 +113,7 @@ fn groups_waits_and_barriers_come_out_as_entries_in_file_order() {
         "--store-result=r.json",
         "j.fio",
     ];
-    let report = json(&stage.say(&words).code(0));
+    let report = json(&stage.peer_says(&words).code(0));
     let entries = entries(&report);
     let names: Vec<_> = entries.iter().map(|e| (e.0.as_str(), e.1)).collect();
     assert_eq!(
@@ -143,7 +143,7 @@ fn span_of(job: &Value) -> (u64, u64) {
 fn the_normal_report_has_fios_lines_in_fios_order() {
     let stage = Stage::new();
     stage.file("j.fio", GROUPS);
-    let said = stage.say(&["fio", "j.fio"]).code(0).calm();
+    let said = stage.peer_says(&["fio", "j.fio"]).code(0).calm();
     insta::assert_snapshot!(shape(&said.out));
 }
 
@@ -155,7 +155,7 @@ fn a_grouped_report_has_one_entry_for_each_group() {
         GROUPS.replace("size=1m", "size=1m\ngroup_reporting"),
     );
     let said = stage
-        .say(&["fio", "--compat-banner", "j.fio"])
+        .peer_says(&["fio", "--compat-banner", "j.fio"])
         .code(0)
         .calm();
     insta::assert_snapshot!(shape(&said.out));
@@ -166,14 +166,14 @@ fn parse_only_prints_nothing_and_runs_nothing() {
     let stage = Stage::new();
     stage.file("j.fio", "[w]\nfilename=data\nrw=write\nsize=1m\n");
     stage
-        .say(&["fio", "--parse-only", "j.fio"])
+        .peer_says(&["fio", "--parse-only", "j.fio"])
         .code(0)
         .silent()
         .calm();
     assert_eq!(stage.list(), ["j.fio"]);
     stage.file("bad.fio", "[w]\nrw=wrte\n");
     stage
-        .say(&["fio", "--parse-only", "bad.fio"])
+        .peer_says(&["fio", "--parse-only", "bad.fio"])
         .code(1)
         .silent()
         .err("bad.fio:2:4")
@@ -185,29 +185,44 @@ fn parse_only_prints_nothing_and_runs_nothing() {
 fn showcmd_prints_words_that_give_the_same_run() {
     let stage = Stage::new();
     stage.file("j.fio", GROUPS);
-    let shown = stage.say(&["fio", "--showcmd", "j.fio"]).code(0).calm().out;
+    let shown = stage
+        .peer_says(&["fio", "--showcmd", "j.fio"])
+        .code(0)
+        .calm()
+        .out;
     assert!(
         shown.starts_with(
             "fio --ioengine=null --rw=read --bs=64k --size=1m --name=load --numjobs=2 --name=check "
         ),
         "{shown}"
     );
-    let direct = json(&stage.say(&["fio", "--output-format=json", "j.fio"]).code(0));
+    let direct = json(
+        &stage
+            .peer_says(&["fio", "--output-format=json", "j.fio"])
+            .code(0),
+    );
     let words = shown.split_whitespace().chain(["--output-format=json"]);
-    let again = json(&stage.say(&words.collect::<Vec<_>>()).code(0));
+    let again = json(&stage.peer_says(&words.collect::<Vec<_>>()).code(0));
     assert_eq!(entries(&again), entries(&direct));
 }
 
 #[test]
 fn a_link_named_fio_is_the_fio_door() {
     let stage = Stage::new();
-    symlink(WEIR, stage.path("fio")).unwrap();
-    let mut command = stage.command(&stage.path("fio"));
-    command.args(["--name=a", "--ioengine=null", "--size=1m", "--rw=randread"]);
-    said(command).code(0).out("a: (groupid=0, jobs=1): err= 0");
-    let mut command = stage.command(&stage.path("fio"));
-    command.arg("--version");
-    said(command).code(0).out("(job language fio-3.33)");
+    stage
+        .peer_says(&[
+            "fio",
+            "--name=a",
+            "--ioengine=null",
+            "--size=1m",
+            "--rw=randread",
+        ])
+        .code(0)
+        .out("a: (groupid=0, jobs=1): err= 0");
+    stage
+        .peer_says(&["fio", "--version"])
+        .code(0)
+        .out("(job language fio-3.33)");
 }
 
 #[test]
@@ -215,20 +230,20 @@ fn sections_are_picked_by_name() {
     let stage = Stage::new();
     stage.file("j.fio", GROUPS);
     let words = ["fio", "--section=after", "--output-format=json", "j.fio"];
-    let entries = entries(&json(&stage.say(&words).code(0)));
+    let entries = entries(&json(&stage.peer_says(&words).code(0)));
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].0, "after");
     stage
-        .say(&["fio", "--section=check", "j.fio"])
+        .peer_says(&["fio", "--section=check", "j.fio"])
         .code(1)
         .silent()
         .err("check: waitee job load unknown.");
     stage
-        .say(&["fio", "--section=global", "j.fio"])
+        .peer_says(&["fio", "--section=global", "j.fio"])
         .code(1)
         .err("fio: can't use global as only section");
     stage
-        .say(&["fio", "--section=nobody", "j.fio"])
+        .peer_says(&["fio", "--section=nobody", "j.fio"])
         .code(1)
         .err("No job(s) defined");
 }
@@ -252,7 +267,11 @@ fn wait_for_errors_have_fios_sentences() {
         ),
     ] {
         stage.file("j.fio", text);
-        stage.say(&["fio", "j.fio"]).code(1).silent().err(sentence);
+        stage
+            .peer_says(&["fio", "j.fio"])
+            .code(1)
+            .silent()
+            .err(sentence);
         stage.say(&["run", "j.fio"]).code(2).silent().err("j.fio");
     }
 }
@@ -262,7 +281,7 @@ fn readonly_refuses_with_fios_sentences() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nfilename=data\nsize=64k\nrw=write\n");
     stage
-        .say(&["fio", "--readonly", "j.fio"])
+        .peer_says(&["fio", "--readonly", "j.fio"])
         .code(1)
         .silent()
         .err("fio: job <a> has write or trim bit set, but fio is in read-only mode")
@@ -276,18 +295,18 @@ fn output_goes_to_the_file_and_only_there() {
     let stage = Stage::new();
     stage.file("j.fio", GROUPS);
     stage
-        .say(&["fio", "--output=r.txt", "j.fio"])
+        .peer_says(&["fio", "--output=r.txt", "j.fio"])
         .code(0)
         .silent()
         .calm();
-    let normal = stage.say(&["fio", "j.fio"]).code(0).out;
+    let normal = stage.peer_says(&["fio", "j.fio"]).code(0).out;
     assert_eq!(shape(&stage.read("r.txt")), shape(&normal));
     let words = ["fio", "--output=r.json", "--output-format=json", "j.fio"];
-    stage.say(&words).code(0).silent().calm();
+    stage.peer_says(&words).code(0).silent().calm();
     let report: Value = serde_json::from_str(&stage.read("r.json")).unwrap();
     assert_eq!(report["jobs"].as_array().unwrap().len(), 4);
     stage
-        .say(&["fio", "--output=none/r", "j.fio"])
+        .peer_says(&["fio", "--output=none/r", "j.fio"])
         .code(1)
         .silent()
         .err("none/r");
@@ -301,7 +320,9 @@ fn the_exit_status_is_the_number_of_failed_jobs() {
     let text = "[global]\nallow_file_create=0\nsize=64k\nrw=read\n\
                 [gone1]\nfilename=gone1\n[here]\nfilename=there\n[gone2]\nfilename=gone2\n";
     stage.file("j.fio", text);
-    let said = stage.say(&["fio", "--output-format=json", "j.fio"]).code(2);
+    let said = stage
+        .peer_says(&["fio", "--output-format=json", "j.fio"])
+        .code(2);
     assert_eq!(
         said.err
             .matches("fio: file creation disallowed by allow_file_create=0")
@@ -315,7 +336,7 @@ fn the_exit_status_is_the_number_of_failed_jobs() {
         .find(|e| e.0 == "here")
         .unwrap();
     assert_eq!((here.2, here.3), (0, [64 << 10, 0, 0]));
-    stage.say(&["fio", "--exit=unix", "j.fio"]).code(1);
+    stage.peer_says(&["fio", "--exit=unix", "j.fio"]).code(1);
     assert_eq!(stage.list(), ["j.fio", "there"]);
 }
 
@@ -328,7 +349,7 @@ fn an_end_of_a_device_in_mid_run_is_fios_error_5() {
         "[a]\nfilename=/dev/null\nfilesize=1m\nsize=1m\nrw=read\n",
     );
     let said = stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(1)
         .out("err=5/")
         .out("err= 5");
@@ -347,7 +368,7 @@ fn options_before_the_file_are_defaults_under_it_and_set_wins() {
         symlink("card", stage.path(&format!("ch_h2c_{i}"))).unwrap();
     }
     let banner = |words: &[&str]| {
-        let mut command = stage.weir(&["fio"]);
+        let mut command = stage.peer(&["fio"]);
         command.args(words).env("DIR", stage.path(""));
         said(command).code(0).out
     };
@@ -377,12 +398,12 @@ fn a_variable_that_is_not_set_is_named() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nioengine=null\nsize=${SZ}\nbs=2*$pagesize\n");
     stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(1)
         .silent()
         .err("SZ")
         .err("fio: failed parsing size=${SZ}");
-    let mut command = stage.weir(&["fio", "j.fio"]);
+    let mut command = stage.peer(&["fio", "j.fio"]);
     command.env("SZ", "1m");
     said(command).code(0).out("bs=(R) 8192B-8192B");
 }
@@ -394,36 +415,36 @@ fn what_fio_has_and_this_version_lacks_is_refused_by_name() {
     for flag in ["--server", "--client=h"] {
         let name = flag.split('=').next().unwrap();
         stage
-            .say(&["fio", flag, "j.fio"])
+            .peer_says(&["fio", flag, "j.fio"])
             .code(1)
             .silent()
             .err(name);
     }
     stage
-        .say(&["fio", "--blksz=1", "j.fio"])
+        .peer_says(&["fio", "--blksz=1", "j.fio"])
         .code(1)
         .silent()
         .err("fio: unrecognized option '--blksz=1'");
     stage
-        .say(&["fio", "none.fio"])
+        .peer_says(&["fio", "none.fio"])
         .code(1)
         .silent()
         .err("none.fio");
-    stage.say(&["fio"]).code(1).err("No job(s) defined");
+    stage.peer_says(&["fio"]).code(1).err("No job(s) defined");
 }
 
 #[test]
 fn engine_and_option_help_are_fios() {
     let stage = Stage::new();
     stage
-        .say(&["fio", "--enghelp"])
+        .peer_says(&["fio", "--enghelp"])
         .code(0)
         .out("Available IO engines:")
         .out("psync");
     stage
-        .say(&["fio", "--enghelp=null"])
+        .peer_says(&["fio", "--enghelp=null"])
         .code(0)
         .out("IO engine null has no options");
-    stage.say(&["fio", "--cmdhelp=bs"]).code(0).out("bs");
-    stage.say(&["fio", "--help"]).code(0).out("--showcmd");
+    stage.peer_says(&["fio", "--cmdhelp=bs"]).code(0).out("bs");
+    stage.peer_says(&["fio", "--help"]).code(0).out("--showcmd");
 }

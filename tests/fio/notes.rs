@@ -1,6 +1,6 @@
 //! What is given and has no effect: said on a terminal, and in the JSON.
 
-use crate::stage::{Said, Stage, WEIR, has, said, skip};
+use crate::stage::{Said, Stage, has, peer, said, skip};
 use crate::{entries, json};
 
 const JOB: &[&str] = &["--name=a", "--ioengine=null", "--size=64k"];
@@ -23,7 +23,7 @@ fn programs_read_of_idle_options_and_flags_in_the_json_alone() {
         "--trigger=true",
         "--output-format=json",
     ];
-    let said = Stage::new().say(&[&["fio"], JOB, &idle].concat());
+    let said = Stage::new().peer_says(&[&["fio"], JOB, &idle].concat());
     let said = said.code(0).calm();
     assert_eq!(
         notes(&said),
@@ -40,7 +40,7 @@ fn programs_read_of_idle_options_and_flags_in_the_json_alone() {
         "--rate=100m",
         "--output-format=json",
     ];
-    let said = Stage::new().say(&[&["fio"], JOB, &acting].concat());
+    let said = Stage::new().peer_says(&[&["fio"], JOB, &acting].concat());
     assert_eq!(notes(&said.code(0).calm()), Vec::<String>::new());
 }
 
@@ -51,10 +51,10 @@ fn on_a_terminal_a_line_says_it() {
     }
     let stage = Stage::new();
     let mut command = stage.command("script");
-    let words = [&["fio"], JOB, &["--rate_process=poisson"]]
+    let words = [&[peer("fio")], JOB, &["--rate_process=poisson"]]
         .concat()
         .join(" ");
-    command.args(["-qec", &format!("{WEIR} {words} --eta=never"), "/dev/null"]);
+    command.args(["-qec", &format!("{words} --eta=never"), "/dev/null"]);
     said(command)
         .code(0)
         .out("note: `rate_process` has no effect in a: it acts only with `rate` or `rate_iops`");
@@ -63,7 +63,7 @@ fn on_a_terminal_a_line_says_it() {
 #[test]
 fn notes_that_are_fatal_are_told_everywhere() {
     let words = ["--warnings-fatal", "--rate_process=poisson"];
-    let said = Stage::new().say(&[&["fio"], JOB, &words].concat());
+    let said = Stage::new().peer_says(&[&["fio"], JOB, &words].concat());
     said.code(1)
         .silent()
         .err("note: `rate_process` has no effect");
@@ -89,7 +89,7 @@ fn disks(words: &[&str]) -> usize {
         "--size=64k",
         "--output-format=json",
     ];
-    let said = Stage::new().say(&[&["fio"], &file[..], words].concat());
+    let said = Stage::new().peer_says(&[&["fio"], &file[..], words].concat());
     let report = json(&said.code(0));
     assert_eq!(entries(&report).len(), 1);
     report["disk_util"].as_array().map_or(0, Vec::len)
@@ -106,6 +106,9 @@ fn disks_are_left_out_where_they_are_not_wanted() {
 
 #[test]
 fn letters_stand_for_help_and_version() {
-    Stage::new().say(&["fio", "-h"]).code(0).out("--showcmd");
-    Stage::new().say(&["fio", "-v"]).code(0).out("weir ");
+    Stage::new()
+        .peer_says(&["fio", "-h"])
+        .code(0)
+        .out("--showcmd");
+    Stage::new().peer_says(&["fio", "-v"]).code(0).out("weir ");
 }

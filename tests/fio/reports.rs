@@ -12,7 +12,7 @@ fn several_formats_stand_in_one_stream_in_fios_order() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
     let said = stage
-        .say(&["fio", "--output-format=normal,json,terse", "j.fio"])
+        .peer_says(&["fio", "--output-format=normal,json,terse", "j.fio"])
         .code(0)
         .calm();
     let place = |text: &str| {
@@ -28,18 +28,23 @@ fn several_formats_stand_in_one_stream_in_fios_order() {
         "Run status",
     ];
     assert!(places.map(place).is_sorted(), "{said}");
-    let minimal = stage.say(&["fio", "--minimal", "j.fio"]).code(0).calm();
+    let minimal = stage
+        .peer_says(&["fio", "--minimal", "j.fio"])
+        .code(0)
+        .calm();
     assert_eq!(minimal.out.lines().count(), 1, "{minimal}");
     let fields = |n: &str| {
         let version = format!("--terse-version={n}");
-        let said = stage.say(&["fio", "--minimal", &version, "j.fio"]).code(0);
+        let said = stage
+            .peer_says(&["fio", "--minimal", &version, "j.fio"])
+            .code(0);
         said.out.trim_end().split(';').count()
     };
     assert_eq!(["2", "3", "4", "5"].map(fields), [161, 121, 162, 180]);
-    let appended = stage.say(&["fio", "--append-terse", "j.fio"]).code(0);
+    let appended = stage.peer_says(&["fio", "--append-terse", "j.fio"]).code(0);
     assert!(appended.out.contains("\n3;weir-") && appended.out.contains("Run status"));
     stage
-        .say(&["fio", "--terse-version=9", "j.fio"])
+        .peer_says(&["fio", "--terse-version=9", "j.fio"])
         .code(1)
         .silent()
         .err("fio: bad terse version format");
@@ -66,7 +71,7 @@ fn reports_at_intervals_are_json_lines_of_which_the_last_is_whole() {
         "--output-format=json",
         "j.fio",
     ];
-    let said = stage.say(&words).code(0).calm();
+    let said = stage.peer_says(&words).code(0).calm();
     let lines: Vec<Value> = said.out.lines().map(parsed).collect();
     let (last, partial) = lines.split_last().unwrap();
     assert!(partial.len() >= 2, "{said}");
@@ -74,7 +79,9 @@ fn reports_at_intervals_are_json_lines_of_which_the_last_is_whole() {
     assert!(last["weir"].get("partial").is_none() && last["weir"]["complete"] == true);
     let done = |d: &Value| d["jobs"][0]["read"]["total_ios"].as_u64().unwrap();
     assert!(lines.is_sorted_by_key(done) && done(last) > 0, "{said}");
-    let refused = stage.say(&["fio", "--status-interval=0", "j.fio"]).code(1);
+    let refused = stage
+        .peer_says(&["fio", "--status-interval=0", "j.fio"])
+        .code(1);
     refused.silent().err("fio: status interval too small");
 }
 
@@ -82,7 +89,7 @@ fn reports_at_intervals_are_json_lines_of_which_the_last_is_whole() {
 fn a_signal_and_a_file_ask_for_a_report_and_a_signal_ends_with_the_last() {
     let stage = Stage::new();
     stage.file("j.fio", ENDLESS);
-    let mut command = stage.weir(&["fio", "--output-format=json", "j.fio"]);
+    let mut command = stage.peer(&["fio", "--output-format=json", "j.fio"]);
     command
         .env("TMPDIR", stage.path("."))
         .stdout(Stdio::piped())
@@ -122,7 +129,7 @@ fn a_report_file_holds_every_report_while_it_runs() {
         "--output=r",
         "j.fio",
     ];
-    stage.say(&words).code(0).silent().calm();
+    stage.peer_says(&words).code(0).silent().calm();
     let text = stage.read("r");
     let documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     assert!(documents.map(Result::unwrap).count() >= 3);
@@ -149,9 +156,9 @@ fn errors_after_which_a_job_goes_on_are_printed_if_asked_for() {
              buflen=4096\n"
         )
     };
-    let said = stage.say(&words("--error_dump=1"));
+    let said = stage.peer_says(&words("--error_dump=1"));
     said.err(&line(0)).err(&line(4096));
-    let said = stage.say(&words("--error_dump=0"));
+    let said = stage.peer_says(&words("--error_dump=0"));
     assert!(!said.err.contains("io_u error on"), "{said}");
 }
 
@@ -160,7 +167,7 @@ fn json_is_whole_whatever_happens() {
     let stage = Stage::new();
     stage.file("fails.fio", "[missing]\nfilename=none\nrw=read\nsize=64k\nallow_file_create=0\n[full]\nfilename=/dev/full\nrw=write\nsize=64k\n[good]\nioengine=null\nsize=64k\n");
     let said = stage
-        .say(&["fio", "--output-format=json", "fails.fio"])
+        .peer_says(&["fio", "--output-format=json", "fails.fio"])
         .code(2);
     let report = parsed(&said.out);
     let errors: Vec<_> = report["jobs"]
@@ -180,7 +187,7 @@ fn json_is_whole_whatever_happens() {
     ];
     let with = |format| {
         let all = [&["fio", format, name], &words[..]].concat();
-        stage.say(&all).code(0)
+        stage.peer_says(&all).code(0)
     };
     let report = parsed(&with("--output-format=json").out);
     assert_eq!(
@@ -190,7 +197,7 @@ fn json_is_whole_whatever_happens() {
     assert_eq!(report["jobs"][0]["desc"], "a\"b\\c\u{1b}");
     assert_eq!(with("--minimal").out.lines().count(), 1);
     stage.file("bytes.fio", b"[b\xff\xfe]\nioengine=null\nsize=4k\n");
-    let said = stage.say(&["fio", "--output-format=json", "bytes.fio"]);
+    let said = stage.peer_says(&["fio", "--output-format=json", "bytes.fio"]);
     assert!(
         said.out.is_empty() || parsed(&said.out).is_object(),
         "{said}"
@@ -205,7 +212,7 @@ fn jobs_below_their_minimum_and_operations_above_their_maximum_are_told_as_fio_t
         "slow.fio",
         format!("[w1]\n{slow}rate_min=1m\n[w2]\n{slow}rate_iops_min=100\n"),
     );
-    let said = stage.say(&["fio", "slow.fio"]).code(2);
+    let said = stage.peer_says(&["fio", "slow.fio"]).code(2);
     said.err("w1: rate_min=1048576B/s not met, got ")
         .err("w2: rate_iops_min=100 not met, got 1")
         .out("err=5/file:-, func=check_min_rate, error=Input/output error");
@@ -214,7 +221,7 @@ fn jobs_below_their_minimum_and_operations_above_their_maximum_are_told_as_fio_t
         "[a]\nfilename=/dev/zero\nfilesize=64m\nsize=64m\nbs=32m\nmax_latency=1us\n",
     );
     stage
-        .say(&["fio", "late.fio"])
+        .peer_says(&["fio", "late.fio"])
         .code(1)
         .err("nsec exceeds specified max (1000 nsec): /dev/zero read 0 33554432")
         .out("err=110/file:/dev/zero, func=max latency exceeded, error=Connection timed out");
@@ -228,9 +235,13 @@ fn failed_operations_are_counted_where_the_job_goes_on() {
         "[a]\nfilename=/dev/full\nrw=write\nsize=64k\nignore_error=,ENOSPC\n",
     );
     stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .out("     errors    : total=16, first_error=28/<No space left on device>");
-    let json = parsed(&stage.say(&["fio", "--output-format=json", "j.fio"]).out);
+    let json = parsed(
+        &stage
+            .peer_says(&["fio", "--output-format=json", "j.fio"])
+            .out,
+    );
     assert_eq!(
         (
             &json["jobs"][0]["total_err"],
@@ -238,7 +249,7 @@ fn failed_operations_are_counted_where_the_job_goes_on() {
         ),
         (&16.into(), &28.into())
     );
-    let terse = stage.say(&["fio", "--minimal", "j.fio"]).out;
+    let terse = stage.peer_says(&["fio", "--minimal", "j.fio"]).out;
     assert!(terse.ends_with(";16;28\n"), "{terse}");
 }
 
@@ -255,7 +266,7 @@ fn a_trigger_ends_the_run_in_order_and_then_runs_its_command() {
         "--output-format=normal,json",
         "j.fio",
     ];
-    let said = stage.say(&words).code(0);
+    let said = stage.peer_says(&words).code(0);
     assert_eq!(stage.read("mark"), "pulled\n", "{said}");
     let (json, text) = said.out.split_once("\n}\n").unwrap();
     let json = &json[json.find("\n{\n").unwrap()..];
@@ -275,7 +286,9 @@ fn a_trigger_ends_the_run_in_order_and_then_runs_its_command() {
 fn a_job_that_cannot_start_or_is_interrupted_at_once_leaves_valid_json() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nfilename=none/there\nallow_file_create=0\n");
-    let said = stage.say(&["fio", "--output-format=json", "j.fio"]).code(1);
+    let said = stage
+        .peer_says(&["fio", "--output-format=json", "j.fio"])
+        .code(1);
     let document = parsed(&said.out);
     assert_ne!(document["jobs"][0]["error"], 0);
     assert!(document["weir"]["plan"]["groups"].is_array());
@@ -285,8 +298,8 @@ fn a_job_that_cannot_start_or_is_interrupted_at_once_leaves_valid_json() {
 fn a_report_that_standard_output_does_not_take_is_told_once_and_fails_the_run() {
     let stage = Stage::new();
     let mut command = stage.command("sh");
-    let words = "exec \"$0\" fio --name=a --ioengine=null --size=64k >/dev/full";
-    command.args(["-c", words, crate::stage::WEIR]);
+    let words = "exec \"$0\" --name=a --ioengine=null --size=64k >/dev/full";
+    command.args(["-c", words, crate::stage::peer("fio")]);
     let told = said(command).code(1).silent().err;
     assert_eq!(
         told.matches("error: standard output: No space left")
@@ -303,7 +316,7 @@ fn thousands_of_files_that_lack_the_same_are_told_in_a_few_lines() {
                  --filename_format=none/$filenum";
     let words: Vec<&str> = words.split_whitespace().collect();
     let told = stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .err("4997 more failures of this kind")
         .err;

@@ -5,7 +5,7 @@ use super::json;
 use super::stage::{Said, Stage};
 
 fn say(stage: &Stage, words: &str) -> Said {
-    stage.say(&words.split_whitespace().collect::<Vec<_>>())
+    stage.peer_says(&words.split_whitespace().collect::<Vec<_>>())
 }
 
 #[test]

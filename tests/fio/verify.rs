@@ -22,7 +22,7 @@ fn example(name: &str) -> String {
 }
 
 fn in_directory(stage: &Stage, words: &[&str]) -> Said {
-    let mut command = stage.weir(words);
+    let mut command = stage.peer(words);
     command.env("DIR", stage.path(""));
     crate::stage::said(command)
 }
@@ -83,10 +83,10 @@ fn damage_between_writing_and_checking_is_named_and_dumped_to_the_byte() {
     let stage = card();
     in_directory(&stage, &["fio", &example("xdma_4-ch_4-1M_verify.fio")]).code(0);
     check_jobs(&stage);
-    stage.say(&["fio", "check.fio"]).code(0).calm();
+    stage.peer_says(&["fio", "check.fio"]).code(0).calm();
     let at = (2 << 20) + 5000;
     overwrite(&stage.path("card"), at, b"\x01\x02\x03\x04");
-    let said = stage.say(&["fio", "check.fio"]).code(1);
+    let said = stage.peer_says(&["fio", "check.fio"]).code(1);
     let said = said
         .err("xxhash: verify failed at file ch_c2h_0 offset 2097152, length 1048576 (requested")
         .err("       received data dumped as ch_c2h_0.2097152.received\n")
@@ -117,7 +117,7 @@ fn damage_between_writing_and_checking_is_named_and_dumped_to_the_byte() {
             b"\x01\x02\x03\x04",
         );
     }
-    stage.say(&["fio", "check.fio"]).code(4);
+    stage.peer_says(&["fio", "check.fio"]).code(4);
 }
 
 /// A file of eight verified blocks.
@@ -145,9 +145,9 @@ pub(crate) const READ: &[&str] = &[
 fn each_kind_of_damage_is_called_by_its_name() {
     let stage = Stage::new();
     let file = stage.path("f");
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     let old = std::fs::read(&file).unwrap();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     let good = std::fs::read(&file).unwrap();
     let block = |data: &[u8], n: usize| data[n * 4096..(n + 1) * 4096].to_vec();
     let mut flipped = block(&good, 2);
@@ -187,7 +187,7 @@ fn each_kind_of_damage_is_called_by_its_name() {
     for (bad, check, damage) in cases {
         std::fs::write(&file, &good).unwrap();
         overwrite(&file, 8192, &bad);
-        let said = stage.say(READ).code(1);
+        let said = stage.peer_says(READ).code(1);
         assert!(said.err.contains(check), "{damage}: {said}");
         assert!(
             said.err.contains(&format!("       Damage: {damage}")),
@@ -200,31 +200,31 @@ fn each_kind_of_damage_is_called_by_its_name() {
 #[test]
 fn data_of_an_earlier_run_is_stale_for_a_reader_that_waits_for_the_writer() {
     let stage = Stage::new();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     // The writer of this run writes another part, so that the reader meets the old one.
     let text = "[global]\nbs=4k\nverify=crc32c\n[w]\nfilename=other\nrw=write\nsize=32k\n\
                 do_verify=0\n[r]\nwait_for=w\nfilename=f\nrw=read\nsize=32k\n";
     stage.file("j.fio", text);
     stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(1)
         .err("verify: block belongs to an earlier run ")
         .err("Damage: stale");
     stage
-        .say(&["fio", "--set", "verify_run_id=0", "j.fio"])
+        .peer_says(&["fio", "--set", "verify_run_id=0", "j.fio"])
         .code(0);
-    stage.say(READ).code(0).calm();
+    stage.peer_says(READ).code(0).calm();
 }
 
 #[test]
 fn jobs_go_on_after_bad_blocks_where_they_shall_and_still_fail() {
     let stage = Stage::new();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     for at in [5000, 21000] {
         overwrite(&stage.path("f"), at, b"\x11\x22");
     }
     let said = stage
-        .say(&[READ, &["--continue_on_error=verify"]].concat())
+        .peer_says(&[READ, &["--continue_on_error=verify"]].concat())
         .code(1);
     let said = said
         .out("err=84")
@@ -237,14 +237,14 @@ fn jobs_go_on_after_bad_blocks_where_they_shall_and_still_fail() {
     assert_eq!(issued(&said), ["8,0,0,0"]);
     // Threads beside the worker find the same.
     let words = ["--continue_on_error=verify", "--verify_async=2"];
-    let said = stage.say(&[READ, &words].concat()).code(1);
+    let said = stage.peer_says(&[READ, &words].concat()).code(1);
     assert_eq!(
         said.err.matches("crc32c: verify failed").count(),
         2,
         "{said}"
     );
     let json = stage
-        .say(
+        .peer_says(
             &[
                 READ,
                 &["--continue_on_error=verify", "--output-format=json"],
@@ -294,7 +294,7 @@ fn writes_are_read_back_as_often_as_fio_reads_them_back() {
             "--size=64k",
             "--verify=md5",
         ];
-        let said = stage.say(&[&job[..], words].concat()).code(0).calm();
+        let said = stage.peer_says(&[&job[..], words].concat()).code(0).calm();
         assert_eq!(issued(&said), [wanted], "{words:?}");
     }
 }
@@ -327,7 +327,7 @@ fn overwritten_blocks_are_read_back_once_with_what_was_written_last() {
             "--size=256k",
             "--verify=xxhash",
         ];
-        let said = stage.say(&[&job[..], words].concat());
+        let said = stage.peer_says(&[&job[..], words].concat());
         assert_eq!(said.code, Some(0), "{words:?}: {said}");
     }
 }
@@ -344,14 +344,16 @@ fn an_earlier_run_is_checked_without_writing() {
         "--rw=randwrite",
         "--verify=sha1",
     ];
-    stage.say(&job).code(0);
+    stage.peer_says(&job).code(0);
     let before = std::fs::read(stage.path("f")).unwrap();
-    let said = stage.say(&[&job[..], &["--verify_only"]].concat()).code(0);
+    let said = stage
+        .peer_says(&[&job[..], &["--verify_only"]].concat())
+        .code(0);
     assert_eq!(issued(&said), ["16,0,0,0"]);
     assert_eq!(std::fs::read(stage.path("f")).unwrap(), before);
     overwrite(&stage.path("f"), 30_000, b"?");
     stage
-        .say(&[&job[..], &["--verify_only"]].concat())
+        .peer_says(&[&job[..], &["--verify_only"]].concat())
         .code(1)
         .err("sha1: verify failed at file f offset 28672");
 }
@@ -371,7 +373,7 @@ fn a_minimum_rate_holds_for_the_kind_whose_turn_it_is() {
         "--rate_min=64k",
         "--verify=crc32c",
     ];
-    let said = stage.say(&words).code(0);
+    let said = stage.peer_says(&words).code(0);
     assert_eq!(issued(&said), ["52,52,0,0"]);
 }
 
@@ -394,7 +396,7 @@ fn a_pattern_without_a_method_is_verified_too() {
         "--verify_pattern=0xa5",
     ];
     // Written, and read back.
-    stage.say(&write).code(0).out("total=16,16,0,0");
+    stage.peer_says(&write).code(0).out("total=16,16,0,0");
     let mut data = std::fs::read(stage.path("f")).unwrap();
     data[5000] ^= 1;
     std::fs::write(stage.path("f"), data).unwrap();
@@ -406,7 +408,7 @@ fn a_pattern_without_a_method_is_verified_too() {
         "--rw=read",
         "--verify_pattern=0xa5",
     ];
-    stage.say(&read).code(1).out("err=84");
+    stage.peer_says(&read).code(1).out("err=84");
 }
 
 #[test]
@@ -415,5 +417,5 @@ fn a_pattern_with_headers_is_found_again_by_blocks_of_another_size() {
     let words = "fio --name=a --size=512k --rw=randwrite --bssplit=4k/50:8k/50 --norandommap";
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push("--verify_pattern=\"ab\"%o");
-    stage.say(&words).code(0).out("err= 0");
+    stage.peer_says(&words).code(0).out("err= 0");
 }

@@ -18,9 +18,12 @@ fn the_null_engine_says_that_nothing_is_verified() {
         "--rw=write",
         "--verify=md5",
     ];
-    assert_eq!(issued(&stage.say(&words).code(0).calm()), ["0,16,0,0"]);
+    assert_eq!(
+        issued(&stage.peer_says(&words).code(0).calm()),
+        ["0,16,0,0"]
+    );
     stage
-        .say(&[&words[..], &["--output-format=json"]].concat())
+        .peer_says(&[&words[..], &["--output-format=json"]].concat())
         .code(0)
         .out("engine null moves no data: nothing is verified");
 }
@@ -59,7 +62,7 @@ fn plans_that_cannot_be_verified_are_refused_before_anything_is_touched() {
         (&["--bs=64k", "--size=4k"], "below the block size"),
     ] {
         let stage = Stage::new();
-        let said = stage.say(&[&job[..], words].concat()).code(1);
+        let said = stage.peer_says(&[&job[..], words].concat()).code(1);
         assert!(said.err.contains(complaint), "{words:?}: {said}");
         assert!(!Path::new(&stage.path("f")).exists(), "{words:?}");
     }
@@ -80,7 +83,7 @@ fn two_writers_of_one_place_are_refused_unless_something_orders_them() {
     ] {
         let stage = Stage::new();
         stage.file("j.fio", format!("{head}{tail}"));
-        let said = stage.say(&["fio", "j.fio"]);
+        let said = stage.peer_says(&["fio", "j.fio"]);
         assert!(codes.contains(&said.code.unwrap()), "{tail}: {said}");
         assert_eq!(
             codes == [1],
@@ -110,7 +113,7 @@ fn a_region_with_nothing_in_it_is_no_silent_pass() {
         "--verify=crc32c",
     ];
     stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .err("you need to specify valid offset=");
     // Never written: zeros are no marks.
@@ -124,7 +127,7 @@ fn a_region_with_nothing_in_it_is_no_silent_pass() {
         "--verify=crc32c",
     ];
     stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .err("verify: bad magic header 0, wanted acca at file f offset 0");
 }
@@ -132,15 +135,15 @@ fn a_region_with_nothing_in_it_is_no_silent_pass() {
 #[test]
 fn a_reader_that_only_checks_reads_and_checks() {
     let stage = Stage::new();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     let only = [READ, &["--verify_only"]].concat();
-    let said = stage.say(&only).code(0);
-    let plain = stage.say(READ).code(0);
+    let said = stage.peer_says(&only).code(0);
+    let plain = stage.peer_says(READ).code(0);
     assert_eq!(issued(&said), issued(&plain));
     assert_ne!(issued(&said), ["0,0,0,0"]);
     overwrite(&stage.path("f"), 5000, b"\x11\x22");
     stage
-        .say(&only)
+        .peer_says(&only)
         .code(1)
         .err("verify failed at file f offset 4096");
 }
@@ -148,7 +151,7 @@ fn a_reader_that_only_checks_reads_and_checks() {
 #[test]
 fn a_file_that_was_cut_short_does_not_pass() {
     let stage = Stage::new();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     let path = stage.path("f");
     let whole = std::fs::metadata(&path).unwrap().len();
     let only = [WRITE, &["--verify_only"]].concat();
@@ -158,7 +161,7 @@ fn a_file_that_was_cut_short_does_not_pass() {
         let wanted =
             format!("f: its first {whole} bytes are to be verified, but it has only {left}:");
         for words in [READ, &only] {
-            stage.say(words).code(1).err(&wanted);
+            stage.peer_says(words).code(1).err(&wanted);
         }
         assert_eq!(std::fs::metadata(&path).unwrap().len(), left);
     }
@@ -171,9 +174,9 @@ fn a_fault_of_an_emulated_card_is_found() {
                 wait_for=down\nfilename=c2h\nemu_dir=c2h\nrw=read\n";
     let stage = Stage::new();
     stage.file("j.fio", text);
-    stage.say(&["fio", "j.fio"]).code(0);
+    stage.peer_says(&["fio", "j.fio"]).code(0);
     stage
-        .say(&["fio", "--set", "up:emu_fault=flip@300k", "j.fio"])
+        .peer_says(&["fio", "--set", "up:emu_fault=flip@300k", "j.fio"])
         .code(1)
         .err("crc32c: verify failed at file c2h offset 262144, length 65536")
         .err("Damage: bit flip, 1 bit from byte ");
@@ -182,11 +185,11 @@ fn a_fault_of_an_emulated_card_is_found() {
 #[test]
 fn dumps_go_where_the_command_line_says() {
     let stage = Stage::new();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     overwrite(&stage.path("f"), 5000, b"\x11\x22");
     std::fs::create_dir(stage.path("aux")).unwrap();
     stage
-        .say(&[READ, &["--verify_dump=1", "--aux-path=aux"]].concat())
+        .peer_says(&[READ, &["--verify_dump=1", "--aux-path=aux"]].concat())
         .code(1);
     let mut names: Vec<_> = std::fs::read_dir(stage.path("aux"))
         .unwrap()
@@ -199,11 +202,11 @@ fn dumps_go_where_the_command_line_says() {
 #[test]
 fn a_dump_that_cannot_be_stored_is_told() {
     let stage = Stage::new();
-    stage.say(WRITE).code(0);
+    stage.peer_says(WRITE).code(0);
     overwrite(&stage.path("f"), 5000, b"\x11\x22");
     let dump = |aux| {
         stage
-            .say(&[READ, &["--verify_dump=1", aux]].concat())
+            .peer_says(&[READ, &["--verify_dump=1", aux]].concat())
             .code(1)
     };
     let missing = "none/f.4096.received";
@@ -229,9 +232,9 @@ fn checks_that_were_asked_for_and_did_not_happen_are_told() {
                 runtime=300ms\n";
     stage.file("w.fio", text);
     // Programs read standard error: nothing has gone wrong.
-    stage.say(&["fio", "w.fio"]).code(0).calm();
+    stage.peer_says(&["fio", "w.fio"]).code(0).calm();
     stage
-        .say(&["fio", "--output-format=json", "w.fio"])
+        .peer_says(&["fio", "--output-format=json", "w.fio"])
         .code(0)
         .out("The time was up before everything that was written had been read back");
     stage.say(&["run", "w.fio"]).code(0);
@@ -240,7 +243,7 @@ fn checks_that_were_asked_for_and_did_not_happen_are_told() {
                 filesize=64m\nemu_fault=flip@32m\n";
     stage.file("j.fio", text);
     stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(0)
         .err("fio: down: The emulated fault flip@");
 }
@@ -248,12 +251,15 @@ fn checks_that_were_asked_for_and_did_not_happen_are_told() {
 #[test]
 fn what_cannot_be_verified_is_said_in_few_words() {
     let stage = Stage::new();
-    stage.say(&[WRITE, &["--numjobs=2"]].concat()).code(1).err(
-        "error: w: its clones 0 and 1 write and verify the same part of f: let their \
-              parts begin 32768 bytes apart, or ",
-    );
     stage
-        .say(&[WRITE, &["--numjobs=2", "--offset_increment=4k"]].concat())
+        .peer_says(&[WRITE, &["--numjobs=2"]].concat())
+        .code(1)
+        .err(
+            "error: w: its clones 0 and 1 write and verify the same part of f: let their \
+              parts begin 32768 bytes apart, or ",
+        );
+    stage
+        .peer_says(&[WRITE, &["--numjobs=2", "--offset_increment=4k"]].concat())
         .code(1)
         .err(
             "error: w: its clones 0 and 1 write and verify the same part of f: let their \
@@ -269,13 +275,13 @@ fn what_cannot_be_verified_is_said_in_few_words() {
         "--output-format=json",
     ];
     stage
-        .say(&trim)
+        .peer_says(&trim)
         .code(0)
         .out("a job that only trims brings no data: nothing is verified");
     stage
-        .say(&[WRITE, &["--verify_interval=1k"]].concat())
+        .peer_says(&[WRITE, &["--verify_interval=1k"]].concat())
         .code(0);
-    stage.say(READ).code(1).err(
+    stage.peer_says(READ).code(1).err(
         "Damage: other interval, the block was written with an interval of 1024 bytes, this job \
          checks 4096\n",
     );
@@ -283,7 +289,7 @@ fn what_cannot_be_verified_is_said_in_few_words() {
                 filesize=64m\nverify=crc32c\n";
     stage.file("j.fio", text);
     stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(1)
         .err("device h2c does not accept reads (wrong direction?)");
 }
@@ -295,7 +301,7 @@ fn reads_back_do_not_keep_to_a_rate() {
     for engine in ["psync", "libaio"] {
         let engine = format!("--ioengine={engine}");
         let words = ["--do_verify=1", "--rate=41,100m", &engine];
-        let said = stage.say(&[WRITE, &words].concat()).code(0);
+        let said = stage.peer_says(&[WRITE, &words].concat()).code(0);
         assert_eq!(issued(&said), ["8,8,0,0"]);
     }
 }
@@ -315,7 +321,7 @@ fn an_interrupted_job_leaves_a_state_and_just_that_is_checked_later() {
     ];
     let state = "local-j-0-verify.state";
     // Nothing is left behind in order.
-    stage.say(&job).code(0);
+    stage.peer_says(&job).code(0);
     assert!(!Path::new(&stage.path(state)).exists());
     let slowly = [&job[..], &["--rate_iops=,100"]].concat();
     let changed = || {
@@ -325,7 +331,7 @@ fn an_interrupted_job_leaves_a_state_and_just_that_is_checked_later() {
             .unwrap()
     };
     let before = changed();
-    let running = crate::stage::Running::start(stage.weir(&slowly));
+    let running = crate::stage::Running::start(stage.peer(&slowly));
     crate::stage::until("a write", || changed() > before);
     running.signal(Signal::INT);
     let said = running.end().code(128);
@@ -335,14 +341,17 @@ fn an_interrupted_job_leaves_a_state_and_just_that_is_checked_later() {
     // The whole sequence was written by the first run, with another identity; the second has
     // overwritten a part of it.
     let check = [&job[..], &["--verify_only", "--verify_state_load=1"]].concat();
-    let said = stage.say(&check).code(0).calm();
+    let said = stage.peer_says(&check).code(0).calm();
     assert_eq!(issued(&said), [format!("{written},0,0,0")]);
     stage.file(state, "no state");
-    stage.say(&check).code(1).err("weir has not stored it");
-    std::fs::remove_file(stage.path(state)).unwrap();
-    stage.say(&check).code(1).err("cannot be read");
     stage
-        .say(&[&job[..], &["--verify_state_load=1"]].concat())
+        .peer_says(&check)
+        .code(1)
+        .err("weir has not stored it");
+    std::fs::remove_file(stage.path(state)).unwrap();
+    stage.peer_says(&check).code(1).err("cannot be read");
+    stage
+        .peer_says(&[&job[..], &["--verify_state_load=1"]].concat())
         .code(1)
         .err("this job writes anew");
 }
@@ -359,12 +368,12 @@ fn a_state_is_stored_when_it_is_asked_for_and_bounds_a_reader() {
         "--verify=md5",
     ];
     let write = ["--rw=write", "--verify_state_save=1", "--number_ios=5"];
-    stage.say(&[&job[..], &write].concat()).code(0);
+    stage.peer_says(&[&job[..], &write].concat()).code(0);
     let read = ["--rw=read", "--verify_state_load=1"];
-    let said = stage.say(&[&job[..], &read].concat()).code(0);
+    let said = stage.peer_says(&[&job[..], &read].concat()).code(0);
     assert_eq!(issued(&said), ["5,0,0,0"]);
     stage
-        .say(&[&job[..], &read, &["--verify=sha1"]].concat())
+        .peer_says(&[&job[..], &read, &["--verify=sha1"]].concat())
         .code(1)
         .err("verified by md5, not by sha1");
 }
@@ -374,14 +383,14 @@ fn a_state_that_cannot_be_stored_is_found_before_anything_is_written() {
     let stage = Stage::new();
     let save = [WRITE, &["--verify_state_save=1", "--aux-path=none/there"]].concat();
     stage
-        .say(&save)
+        .peer_says(&save)
         .code(1)
         .err("could not be stored: No such file or directory");
     assert!(!Path::new(&stage.path("f")).exists());
     let named = stage.path("a file");
     std::fs::write(&named, "").unwrap();
     let save = [WRITE, &["--verify_state_save=1", "--aux-path=a file"]].concat();
-    stage.say(&save).code(1).err("could not be stored");
+    stage.peer_says(&save).code(1).err("could not be stored");
 }
 
 #[test]
@@ -397,7 +406,7 @@ fn a_job_that_only_trims_has_nothing_to_verify_alone() {
         "--verify_only",
     ];
     stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .err("`verify_only` of a job that only trims");
     assert_eq!(std::fs::read(stage.path("f")).unwrap(), vec![7; 65536]);

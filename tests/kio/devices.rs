@@ -12,7 +12,7 @@ fn the_kernel_engine_without_its_module_says_how_to_get_it() {
     }
     let stage = stage();
     stage
-        .say(&["kio", "--engine", "kernel", "--device", "F"])
+        .peer_says(&["kio", "--engine", "kernel", "--device", "F"])
         .code(3)
         .err("weir kio build")
         .err("weir kio load");
@@ -50,7 +50,7 @@ fn engines_that_are_not_there_are_refused_by_name() {
         ("urin", "did you mean `uring`"),
     ] {
         let words = ["kio", "-d", "F", "--engine", engine];
-        stage.say(&words).code(2).silent().err(nearest);
+        stage.peer_says(&words).code(2).silent().err(nearest);
     }
     kio(&stage, "-d F --op zone-append")
         .code(2)

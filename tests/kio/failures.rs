@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, WEIR, has, said, skip};
+use crate::stage::{Said, Stage, has, peer, said, skip};
 use crate::{after, kio, stage};
 
-/// `weir kio` that may write no further than the first MiB of a file.
+/// kio that may write no further than the first MiB of a file.
 fn confined(stage: &Stage, words: &str) -> Said {
     let mut command = stage.command("prlimit");
-    command.args(["--fsize=1048576", WEIR, "kio", "-d", "F", "--op", "write"]);
+    command.args(["--fsize=1048576", peer("kio"), "-d", "F", "--op", "write"]);
     command.args(["--ol", "1M", "--format", "json", "-s", "60"]);
     command.args(words.split_whitespace());
     said(command).code(1)

@@ -17,7 +17,7 @@ fn a_generated_configuration_runs_again_with_another_time() {
         "--generate-config",
         "kio.conf",
     ];
-    let said = stage.say(&words);
+    let said = stage.peer_says(&words);
     said.code(0).out("Generating config in kio.conf\n").calm();
     let config = stage.read("kio.conf");
     assert!(
@@ -182,7 +182,7 @@ fn what_is_wrong_with_a_configuration_is_named_with_its_file() {
         .err("did you mean `queue_depth`");
     kio(&stage, "-c none.conf -d F").code(2).err("none.conf");
     stage
-        .say(&["kio", "-g", "no/such/folder.conf"])
+        .peer_says(&["kio", "-g", "no/such/folder.conf"])
         .code(2)
         .err("no/such/folder.conf");
 }
@@ -287,11 +287,11 @@ fn a_dry_run_and_a_plan_touch_nothing() {
     stage.file("reads.json", &planned.out);
     stage.say(&["run", "reads.json"]).code(0).out("thread 0");
     stage.file("c.conf", "global: {num_threads: 3, block_device: F}");
-    let converted = stage.say(&["kio", "convert", "c.conf"]).code(0);
+    let converted = stage.peer_says(&["kio", "convert", "c.conf"]).code(0);
     assert_eq!(converted.out.matches("\"thread ").count(), 3, "{converted}");
     stage.file("d.conf", "global: {num_threads: 2}");
     let words = ["kio", "convert", "d.conf", "--device", "F"];
-    let converted = stage.say(&words).code(0);
+    let converted = stage.peer_says(&words).code(0);
     assert_eq!(converted.out.matches("\"thread ").count(), 2, "{converted}");
     assert_eq!(stage.read_bytes("F"), bytes);
     let files = ["F", "c.conf", "d.conf", "plan.json", "reads.json"];

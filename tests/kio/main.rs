@@ -1,4 +1,4 @@
-//! `weir kio` as a user sees it: the words, files and texts of kio.py, from user space. What the
+//! kio by its name, as a user sees it: the words, files and texts of kio.py, from user space. What the
 //! kernel module does is seen in the lab's virtual machines.
 #![allow(
     clippy::unwrap_used,
@@ -15,10 +15,8 @@ mod refused;
 #[path = "../stage/mod.rs"]
 mod stage;
 
-use std::os::unix::process::CommandExt;
-
 use rustix::process::Signal;
-use stage::{Running, Said, Stage, WEIR, said};
+use stage::{Running, Said, Stage, said};
 
 /// Bytes of the target.
 const TARGET: u64 = 64 << 20;
@@ -30,7 +28,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// `weir kio --engine uring` with these words.
+/// kio on `uring` with these words.
 fn kio(stage: &Stage, words: &str) -> Said {
     let mut all = vec!["kio", "--engine", "uring"];
     all.extend(words.split_whitespace());
@@ -39,7 +37,7 @@ fn kio(stage: &Stage, words: &str) -> Said {
 
 /// weir with these words, whatever the surroundings of the test say of devices.
 fn in_peace(stage: &Stage, words: &[&str]) -> std::process::Command {
-    let mut command = stage.weir(words);
+    let mut command = stage.peer(words);
     command.env_remove("WEIR_KIO_DEVICE");
     command
 }
@@ -130,7 +128,7 @@ fn several_threads_add_up_and_the_older_summary_divides_by_their_square() {
     assert!((iops - sum("iops")).abs() <= 2.0, "{said}");
 
     stage
-        .say(&[
+        .peer_says(&[
             "kio",
             "--store-result",
             "r.json",
@@ -265,9 +263,7 @@ fn a_fixed_seed_gives_the_same_offsets_again_and_another_one_others() {
 #[test]
 fn the_link_lists_every_option_of_the_other_program() {
     let stage = Stage::new();
-    let mut command = stage.command(WEIR);
-    command.arg0("kio.py").arg("-h");
-    let said = said(command).code(0);
+    let said = stage.peer_says(&["kio.py", "-h"]).code(0);
     for option in [
         "--num-threads",
         "--runtime",
@@ -314,11 +310,8 @@ fn the_link_lists_every_option_of_the_other_program() {
 fn the_links_choose_what_is_printed() {
     let stage = stage();
     let by = |name: &str| {
-        let mut command = stage.command(WEIR);
-        command
-            .arg0(name)
-            .args(["-d", "F", "-s", "1", "--engine", "sync"]);
-        said(command).code(0)
+        let words = [name, "-d", "F", "-s", "1", "--engine", "sync"];
+        stage.peer_says(&words).code(0)
     };
     by("kio.py").out("-   bw_MBps: ");
     by("kio").out("thread 0").out("engine: user/psync");

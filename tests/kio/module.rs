@@ -17,10 +17,10 @@ fn is_loaded() -> bool {
     is_loaded
 }
 
-/// weir kio with a verb, where no program can load anything.
+/// kio with a verb, where no program can load anything.
 fn harmless(stage: &Stage, words: &[&str]) -> Said {
     let all = [&["kio"], words].concat();
-    let mut command = stage.weir(&all);
+    let mut command = stage.peer(&all);
     command.env("PATH", "/nowhere");
     said(command)
 }
@@ -77,7 +77,7 @@ fn a_module_that_cannot_be_loaded_is_refused_with_a_remedy() {
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let refused = || {
-        let mut command = stage.weir(&["kio", "load"]);
+        let mut command = stage.peer(&["kio", "load"]);
         command.env("PATH", stage.path("bin"));
         said(command).code(3).silent()
     };
@@ -105,24 +105,28 @@ fn the_module_is_built_against_the_folder_that_is_named() {
     let stage = tree();
     std::fs::create_dir(stage.path("headers")).unwrap();
     stage.file("headers/Makefile", "modules:\n\techo $(M) > $(M)/kio.ko\n");
-    stage.say(&["kio", "build", "--kdir", "headers"]).code(0);
+    stage
+        .peer_says(&["kio", "build", "--kdir", "headers"])
+        .code(0);
     let built = stage.read("kmod/kio/kio.ko");
     assert!(built.trim().ends_with("/kmod/kio"), "{built}");
 
     stage.file("headers/Makefile", "modules:\n\texit 7\n");
     stage
-        .say(&["kio", "build", "--kdir", "headers"])
+        .peer_says(&["kio", "build", "--kdir", "headers"])
         .code(3)
         .err("make ended with 2")
         .err("weir kio doctor");
     if !is_root() {
         let closed = std::fs::Permissions::from_mode(0o555);
         std::fs::set_permissions(stage.path("kmod/kio"), closed).unwrap();
-        let said = stage.say(&["kio", "build", "--kdir", "headers"]).code(3);
+        let said = stage
+            .peer_says(&["kio", "build", "--kdir", "headers"])
+            .code(3);
         said.err("it cannot be written").err("copy of the");
     }
     stage
-        .say(&["kio", "build", "--kdir", "nowhere"])
+        .peer_says(&["kio", "build", "--kdir", "nowhere"])
         .code(3)
         .err("nowhere: the kernel's headers are not there")
         .err("--kdir DIR");
@@ -133,7 +137,7 @@ fn verbs_show_the_help_of_the_door() {
     let stage = Stage::new();
     for verb in ["load", "unload", "build", "convert", "status"] {
         stage
-            .say(&["kio", verb, "--help"])
+            .peer_says(&["kio", verb, "--help"])
             .code(0)
             .out("load [--device DEV]")
             .out("Examples:")
@@ -150,7 +154,7 @@ fn devices_are_listed_with_their_sizes() {
     else {
         return skip("kio devices", "no loop devices here");
     };
-    let said = stage.say(&["kio", "devices"]).code(0).calm();
+    let said = stage.peer_says(&["kio", "devices"]).code(0).calm();
     let line = format!("{:20} 64.0 MiB", device.0);
     assert!(said.out.lines().any(|found| found == line), "{said}");
 }

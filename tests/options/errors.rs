@@ -1,6 +1,6 @@
 //! Errors after which a job goes on, and those that end it.
 
-use super::stage::{Said, Stage, WEIR, said, skip};
+use super::stage::{Said, Stage, peer, said, skip};
 use super::{fio, has_all};
 
 /// The error of the only entry, and what was counted; fio's columns.
@@ -26,7 +26,7 @@ fn a_full_device_ends_a_job_that_goes_on_after_errors() {
             "--output-format=json",
             &format!("--continue_on_error={after}"),
         ];
-        let ended = stage.say(&words).code(1);
+        let ended = stage.peer_says(&words).code(1);
         assert_eq!(error_of(&ended).0, 28, "{after}");
     }
     let ignoring = [
@@ -91,7 +91,7 @@ fn jobs_go_on_after_the_errors_after_which_fio_goes_on() {
             (said.code, error_of(&said).0)
         };
         assert_eq!(
-            outcome(&[WEIR, "fio"]),
+            outcome(&[peer("fio")]),
             outcome(&["fio"]),
             "{error} {words:?}"
         );
@@ -102,7 +102,7 @@ fn jobs_go_on_after_the_errors_after_which_fio_goes_on() {
 fn a_file_that_may_not_grow_further_is_an_error_of_the_write() {
     let stage = Stage::new();
     let mut command = stage.command("prlimit");
-    command.args(["--fsize=16384", WEIR, "fio", "--name=a", "--filename=f"]);
+    command.args(["--fsize=16384", peer("fio"), "--name=a", "--filename=f"]);
     command.args(["--rw=write", "--bs=4k", "--size=64k", "--fallocate=none"]);
     // What was written before counts, and so does the report.
     let said = said(command).code(1).out("err=27 (").out("File too large");

@@ -1,6 +1,6 @@
 //! Which files are used, and in which order.
 
-use super::stage::{Stage, WEIR, has, said, skip};
+use super::stage::{Stage, has, peer, said, skip};
 use super::{Op, calls, done, fio, fios, has_all};
 
 fn targets(done: &[Op]) -> Vec<u32> {
@@ -80,17 +80,14 @@ fn two_jobs_with_one_file_lay_it_out_as_long_as_both_read_it() {
     let jobs = "[global]\nfilename_format=one\nrw=read\nbs=4k\n\
                 [a]\nsize=64k\n[b]\nsize=256k\n[c]\nstonewall\nsize=512k\n";
     let tools = if has("fio") {
-        &["fio", WEIR][..]
+        &["fio", peer("fio")][..]
     } else {
-        &[WEIR]
+        &[peer("fio")]
     };
     for tool in tools {
         let stage = Stage::new();
         stage.file("j.fio", jobs);
         let mut command = stage.command(tool);
-        if *tool == WEIR {
-            command.arg("fio");
-        }
         command.args(["j.fio", "--output-format=json", "--output=report"]);
         said(command).code(0);
         let report = stage.read("report");
@@ -106,9 +103,9 @@ fn two_jobs_with_one_file_lay_it_out_as_long_as_both_read_it() {
 #[test]
 fn an_absolute_filename_lies_below_the_directory_as_in_fio() {
     let tools = if has("fio") {
-        &["fio", WEIR][..]
+        &["fio", peer("fio")][..]
     } else {
-        &[WEIR]
+        &[peer("fio")]
     };
     // More slashes name the same file.
     for beginning in ["", "/"] {
@@ -119,9 +116,6 @@ fn an_absolute_filename_lies_below_the_directory_as_in_fio() {
             let parent = std::path::Path::new(&joined).parent().unwrap();
             std::fs::create_dir_all(parent).unwrap();
             let mut command = stage.command(tool);
-            if *tool == WEIR {
-                command.arg("fio");
-            }
             command.args([
                 "--name=a",
                 "--output=report",

@@ -43,7 +43,7 @@ fn flushed_ranges_count_as_syncs_and_not_as_bytes() {
             "--output-format=json",
             &format!("--ioengine={engine}"),
         ];
-        let report = stage.say(&words);
+        let report = stage.peer_says(&words);
         if report.err.contains("this machine lacks") {
             skip("flushed_ranges_count_as_syncs", &format!("no {engine}"));
             continue;
@@ -80,7 +80,7 @@ fn what_every_pass_wrote_is_flushed_at_its_end_as_in_fio() {
         ("--loops=3 --number_ios=20 --rw=randwrite", 3),
     ] {
         let words: Vec<&str> = ENDS.into_iter().chain(words.split(' ')).collect();
-        for program in [&["fio"][..], &[super::stage::WEIR, "fio"]] {
+        for program in [&["fio"][..], &[super::stage::peer("fio")]] {
             let stage = Stage::new();
             let command = [program, &["--name=a"], &words[..]].concat();
             let calls = traced(&stage, "fsync", &command);
@@ -94,7 +94,7 @@ fn a_flush_at_the_end_counts_as_time_of_the_job() {
     if let Err(missing) = has_all(&["fio", "strace"]) {
         return skip("a_flush_at_the_end_counts_as_time_of_the_job", &missing);
     }
-    for program in [&["fio"][..], &[super::stage::WEIR, "fio"]] {
+    for program in [&["fio"][..], &[super::stage::peer("fio")]] {
         let stage = Stage::new();
         // The tracer keeps the call waiting.
         let slow = [
@@ -175,7 +175,7 @@ fn overlapping_operations_wait_for_each_other() {
             &format!("--ioengine={engine}"),
             &format!("--serialize_overlap={serial}"),
         ];
-        let said = stage.say(&words);
+        let said = stage.peer_says(&words);
         if said.err.contains("this machine lacks") {
             skip("overlapping_operations_wait", &format!("no {engine}"));
             continue;
@@ -199,7 +199,7 @@ fn an_offloaded_job_counts_latency_from_intended_starts() {
     let words = ["--rw=write", "--size=40k", "--rate_iops=1000"];
     let plan = |mode: &str| {
         let words = [&["fio", "--name=a", "--show-plan"], &words[..], &[mode]].concat();
-        let said = stage.say(&words).code(0);
+        let said = stage.peer_says(&words).code(0);
         let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
         plan["groups"][0]["jobs"][0]["workload"]["load"]["pacing"]["schedule"]["open_loop"].clone()
     };

@@ -24,7 +24,7 @@ mod zones;
 
 use std::process::Command;
 
-use stage::{Said, Stage, WEIR, has, said};
+use stage::{Said, Stage, has, peer, said};
 
 /// An operation: kind, target, offset in KiB.
 type Op = (String, u32, u64);
@@ -34,7 +34,7 @@ type Op = (String, u32, u64);
 fn done(stage: &Stage, words: &[&str]) -> Vec<Op> {
     let trace = ["--name=a", "--trace=t.csv", "--output=report"];
     let all = [&["fio"], &trace[..], words].concat();
-    stage.say(&all).code(0);
+    stage.peer_says(&all).code(0);
     let read = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |at: usize| cells[at].parse::<u64>().unwrap();
@@ -72,7 +72,7 @@ fn fios(stage: &Stage, words: &[&str]) -> Vec<Op> {
 /// The system calls of these kinds that weir makes for these words, one text each.
 #[track_caller]
 fn calls(stage: &Stage, kinds: &str, words: &[&str]) -> Vec<String> {
-    let command = [&[WEIR, "fio", "--name=a", "--output=report"], words].concat();
+    let command = [&[peer("fio"), "--name=a", "--output=report"], words].concat();
     traced(stage, kinds, &command)
 }
 
@@ -113,5 +113,5 @@ fn has_all(programs: &[&str]) -> Result<(), String> {
 
 /// weir with these words, as fio.
 fn fio(stage: &Stage, words: &[&str]) -> Said {
-    stage.say(&[&["fio", "--name=a", "--output=report"], words].concat())
+    stage.peer_says(&[&["fio", "--name=a", "--output=report"], words].concat())
 }

@@ -1,6 +1,6 @@
 //! How targets are opened: the flags that the kernel sees, beside fio's.
 
-use super::stage::{Stage, WEIR, has, skip};
+use super::stage::{Stage, has, peer, skip};
 use super::{has_all, traced};
 
 /// Engines that write to an open file.
@@ -81,7 +81,7 @@ fn every_engine_opens_with_the_flags_that_sync_and_direct_ask_for_as_in_fio() {
                 both.sort();
                 both
             });
-            let told = flags(&[WEIR, "fio"], engine, direct);
+            let told = flags(&[peer("fio")], engine, direct);
             assert_eq!(told, asked, "{engine}, direct {direct}");
             if has("fio") {
                 let theirs = flags(&["fio"], engine, direct);

@@ -47,7 +47,7 @@ fn pauses_count_completed_operations_unless_issued_ones_are_asked_for() {
             "--thinktime=1ms",
             "--show-plan",
         ];
-        let said = stage.say(&[&common[..], words].concat()).code(0);
+        let said = stage.peer_says(&[&common[..], words].concat()).code(0);
         let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
         plan["groups"][0]["jobs"][0]["workload"]["load"]["pacing"]["thinktime"]["completed"].clone()
     };

@@ -1,6 +1,6 @@
 //! The page cache is dropped before every pass over a file, as often as fio drops it.
 
-use super::stage::{Stage, WEIR, has, skip};
+use super::stage::{Stage, has, peer, skip};
 use super::{fio, has_all, traced};
 
 /// Blocks of 4 KiB of a file.
@@ -32,7 +32,7 @@ fn drops(program: &[&str], words: &[&str]) -> (u64, u64) {
 /// weir drops the cache so often, and fio does too if it is here.
 #[track_caller]
 fn agree(words: &[&str], expected: u64) {
-    let (ours, _) = drops(&[WEIR, "fio"], words);
+    let (ours, _) = drops(&[peer("fio")], words);
     assert_eq!(ours, expected, "{words:?}");
     if has("fio") {
         assert_eq!(drops(&["fio"], words).0, expected, "fio {words:?}");
@@ -155,7 +155,7 @@ fn a_mapping_lets_its_pages_go_between_loops_and_keeps_them_until_the_time_is_up
         let stage = Stage::new();
         stage.file("f", vec![1_u8; 64 << 10]);
         let job = ["--name=a", "--filename=f", "--rw=read", "--ioengine=mmap"];
-        let words = [&[WEIR, "fio"], &job[..], &["--output=report"], words].concat();
+        let words = [&[peer("fio")], &job[..], &["--output=report"], words].concat();
         let calls = traced(&stage, "madvise", &words);
         let of_file = |call: &&String| call.contains(", 65536, MADV_DONTNEED");
         assert_eq!(calls.iter().filter(of_file).count(), expected, "{words:?}");
@@ -183,7 +183,7 @@ fn the_cache_is_dropped_on_every_pass_until_the_time_is_up_as_in_fio() {
     if !is_possible("the_cache_is_dropped_on_every_pass_until_the_time_is_up_as_in_fio") {
         return;
     }
-    let programs = [&[WEIR, "fio"][..], &["fio"]];
+    let programs = [&[peer("fio")][..], &["fio"]];
     let programs = if has("fio") {
         &programs[..]
     } else {

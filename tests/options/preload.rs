@@ -1,7 +1,7 @@
 //! Libraries that are loaded before the C library and take its functions over: the synchronous
 //! engines call these functions, one for each operation.
 
-use super::stage::{Stage, WEIR, has, said, skip};
+use super::stage::{Stage, has, peer, said, skip};
 
 /// Counts the calls on the file `f` and writes the counts down at the end.
 const SHIM: &str = r#"
@@ -68,9 +68,9 @@ fn a_preloaded_library_sees_each_operation_of_the_synchronous_engines() {
     said(cc).code(0);
     stage.file("f", vec![1_u8; 65_536]);
     let counts = |words: &[&str]| {
-        let mut weir = stage.command(WEIR);
+        let mut weir = stage.command(peer("fio"));
         weir.env("LD_PRELOAD", stage.path("shim.so"));
-        weir.args(["fio", "--name=a", "--filename=f", "--size=64k", "--bs=4k"]);
+        weir.args(["--name=a", "--filename=f", "--size=64k", "--bs=4k"]);
         weir.args(["--overwrite=1", "--output=report"]).args(words);
         said(weir).code(0);
         stage.read("counts")

@@ -25,11 +25,12 @@ fn a_command_that_fails_fails_the_job_before_anything_is_written() {
     let stage = Stage::new();
     stage.file("f", "old");
     let words = ["--filename=f", "--size=3", "--bs=1", "--rw=write"];
-    let said = stage.say(&[&["fio", "--name=a"], &words[..], &["--exec_prerun=exit 3"]].concat());
+    let said =
+        stage.peer_says(&[&["fio", "--name=a"], &words[..], &["--exec_prerun=exit 3"]].concat());
     said.code(1);
     assert_eq!(stage.read("f"), "old");
     stage
-        .say(&[&["fio", "--name=a"], &words[..], &["--exec_postrun=exit 3"]].concat())
+        .peer_says(&[&["fio", "--name=a"], &words[..], &["--exec_postrun=exit 3"]].concat())
         .code(1);
 }
 
@@ -39,7 +40,7 @@ fn ctrl_c_waits_for_a_command_and_ends_the_run() {
         (&["fio"][..], 128, true),
         // fio's threads are of the same group as what they start.
         (&["fio", "--thread"], 0, false),
-        (&[super::stage::WEIR, "fio"], 128, true),
+        (&[super::stage::peer("fio")], 128, true),
     ];
     for (program, code, waits) in programs {
         if !super::stage::has(program[0]) {

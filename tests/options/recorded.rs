@@ -155,11 +155,11 @@ fn a_missing_file_of_a_pattern_is_laid_out_as_far_as_it_is_read() {
     fio(&stage, &["--read_iolog=p"]).code(0);
     assert_eq!(std::fs::metadata(stage.path("f")).unwrap().len(), 12288);
     stage
-        .say(&["fio", "--name=a", "--read_iolog=p", "--allow_file_create=0"])
+        .peer_says(&["fio", "--name=a", "--read_iolog=p", "--allow_file_create=0"])
         .code(0);
     std::fs::remove_file(stage.path("f")).unwrap();
     stage
-        .say(&["fio", "--name=a", "--read_iolog=p", "--allow_file_create=0"])
+        .peer_says(&["fio", "--name=a", "--read_iolog=p", "--allow_file_create=0"])
         .code(1);
 }
 
@@ -178,22 +178,22 @@ fn a_pattern_that_cannot_be_read_is_refused_with_its_line_and_nothing_is_touched
     ] {
         stage.file("p", text);
         stage
-            .say(&["fio", "--name=a", "--read_iolog=p"])
+            .peer_says(&["fio", "--name=a", "--read_iolog=p"])
             .code(1)
             .err(told);
         assert!(!stage.list().contains(&"f".to_owned()), "{text:?}");
     }
     stage
-        .say(&["fio", "--name=a", "--read_iolog=missing"])
+        .peer_says(&["fio", "--name=a", "--read_iolog=missing"])
         .code(1)
         .err("missing");
     stage.file("p", "fio version 2 iolog\nf add\nf write 0 4096\n");
     stage
-        .say(&["fio", "--name=a", "--read_iolog=p", "--readonly"])
+        .peer_says(&["fio", "--name=a", "--read_iolog=p", "--readonly"])
         .code(1);
     assert!(!stage.list().contains(&"f".to_owned()));
     stage
-        .say(&[
+        .peer_says(&[
             "fio",
             "--name=a",
             "--rw=write",
@@ -283,7 +283,7 @@ f close
         let [writes, flushes] = ["write", "sync"].map(|kind| number(&job[kind]["total_ios"]));
         (writes, flushes, number(&job["sync"]["lat_ns"]["N"]))
     };
-    let ours = stage.say(&[&["fio"], &words[..]].concat()).code(0);
+    let ours = stage.peer_says(&[&["fio"], &words[..]].concat()).code(0);
     assert_eq!(counts(ours), (2, 2, 0));
     if let Err(missing) = has_all(&["fio"]) {
         return skip("flushes_of_a_pattern_are_counted", &missing);

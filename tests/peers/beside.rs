@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::left::{Left, left};
 use crate::order::{Written, written};
-use crate::stage::{Running, Said, Stage, WEIR, said};
+use crate::stage::{Running, Said, Stage, peer, said};
 
 /// The version whose behaviour is compared.
 const FIO: &str = "fio-3.33";
@@ -157,7 +157,7 @@ pub(crate) fn both(case: &Case) -> Both {
 }
 
 pub(crate) fn seen_of_weir(case: &Case) -> Seen {
-    seen(&[WEIR, "fio"], case)
+    seen(&[peer("fio")], case)
 }
 
 impl Seen {

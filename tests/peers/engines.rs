@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Running, Said, Stage, has, said, skip};
+use crate::stage::{Running, Said, Stage, has, peer, said, skip};
 
 /// Jobs by name. fio 3.33 loses bytes of random reads with vsync above depth 1, so there is none
 /// here. The words are given to both programs.
@@ -100,17 +100,15 @@ fn engines_do_what_fios_engines_of_the_same_name_do() {
         return skip("engines_do_what_fios_engines_do", "no fio");
     }
     for (name, words) in JOBS {
-        let run = |program: &str, first: &[&str]| {
+        let run = |program: &str| {
             let stage = Stage::new();
             let mut command = stage.command(program);
-            command
-                .args(first)
-                .args(["--output-format=json", "--name=j", "--bs=4k"]);
+            command.args(["--output-format=json", "--name=j", "--bs=4k"]);
             command.args(words.split(' '));
             (said(command), left(&stage))
         };
-        let (theirs, their_files) = run("fio", &[]);
-        let (ours, our_files) = run(crate::stage::WEIR, &["fio"]);
+        let (theirs, their_files) = run("fio");
+        let (ours, our_files) = run(peer("fio"));
         assert_eq!(ours.code, theirs.code, "{name}: {ours}\n{theirs}");
         assert_eq!(counts(&ours), counts(&theirs), "{name}: {ours}");
         assert_eq!(our_files, their_files, "{name}");
@@ -129,9 +127,6 @@ fn pair(receiver: &str, sender: &str, words: &[&str]) -> [[(u64, u64); 3]; 2] {
     let port = port();
     let command = |program: &str, name: &str, more: &[&str]| {
         let mut command = stage.command(program);
-        if program == crate::stage::WEIR {
-            command.arg("fio");
-        }
         let common = ["--output-format=json", "--ioengine=net"];
         command.arg(format!("--name={name}")).args(common);
         command.arg(&port).args(words).args(more);
@@ -174,7 +169,7 @@ fn blocks_go_from_fio_to_weir_and_from_weir_to_fio() {
     if !has("fio") {
         return skip("blocks_go_from_fio_to_weir", "no fio");
     }
-    let weir = crate::stage::WEIR;
+    let weir = peer("fio");
     for words in [
         ["--protocol=tcp", "--bs=4k", "--size=256k"],
         ["--protocol=udp", "--bs=1k", "--size=16k"],
@@ -205,7 +200,8 @@ fn each_block_comes_back_where_fio_and_weir_play_ping_pong() {
         return skip("each_block_comes_back", "no fio");
     }
     let words = ["--protocol=tcp", "--bs=512", "--size=16k", "--pingpong"];
-    for (receiver, sender) in [(crate::stage::WEIR, "fio"), ("fio", crate::stage::WEIR)] {
+    let weir = peer("fio");
+    for (receiver, sender) in [(weir, "fio"), ("fio", weir)] {
         let [_, sending] = pair(receiver, sender, &words);
         assert_eq!(sending[1], (32, 16 << 10), "{sender} to {receiver}");
     }

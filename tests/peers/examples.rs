@@ -42,9 +42,9 @@ fn card() -> Stage {
     stage
 }
 
-fn run(stage: &Stage, verb: &str, name: &str, words: &[&str]) -> Said {
+fn run(stage: &Stage, called_as: &str, name: &str, words: &[&str]) -> Said {
     let file = root().join("examples/fio").join(name);
-    let mut command = stage.weir(&[verb]);
+    let mut command = stage.called(&[called_as]);
     command.args(words).arg(file);
     command.env("DIR", stage.path("")).env("SZ", "2m");
     said(command)
@@ -145,7 +145,7 @@ fn an_offset_into_a_device_without_a_size_reads_what_was_asked_for() {
     ];
     let mut all = vec!["fio", "--name=z", "--rw=read", "--bs=1m"];
     all.extend(words);
-    stage.say(&all).code(0).out("total=16,0,0,0");
+    stage.peer_says(&all).code(0).out("total=16,0,0,0");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_minimum_rate_that_is_not_met_fails_the_job() {
         "--ratemin=1m",
     ];
     let said = stage
-        .say(&words)
+        .peer_says(&words)
         .code(1)
         .out("err=5/")
         .out("Input/output error");

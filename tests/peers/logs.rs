@@ -64,7 +64,7 @@ fn logs_have_the_names_lines_and_columns_of_fios() {
     let mut command = theirs.command("fio");
     command.arg("j.fio");
     said(command).code(0);
-    ours.say(&["fio", "j.fio"]).code(0);
+    ours.peer_says(&["fio", "j.fio"]).code(0);
     let found = shapes(&ours);
     assert_eq!(found.len(), 17, "{:?}", found.keys());
     for (name, shape) in shapes(&theirs) {
@@ -85,7 +85,7 @@ fn steady_state_has_the_keys_and_types_of_fios() {
     let theirs = said(command).code(0).out;
     let mut ours = vec!["fio"];
     ours.extend(words.split_whitespace());
-    let ours = stage.say(&ours).code(0).out;
+    let ours = stage.peer_says(&ours).code(0).out;
     let kinds = |text: &str| {
         let report: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
         kinds(&report["jobs"][0]["steadystate"])

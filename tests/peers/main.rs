@@ -84,7 +84,9 @@ fn json_has_every_key_of_fios_and_more_only_under_one() {
     // fio prints notes before its document.
     let document = theirs.out.find('{').unwrap();
     let theirs: Value = serde_json::from_str(&theirs.out[document..]).unwrap();
-    let ours = stage.say(&["fio", "--output-format=json", "j.fio"]).code(0);
+    let ours = stage
+        .peer_says(&["fio", "--output-format=json", "j.fio"])
+        .code(0);
     let ours: Value = serde_json::from_str(&ours.out).unwrap();
     let (their_keys, our_keys) = (all_paths(&theirs), all_paths(&ours));
     let missing: Vec<_> = their_keys.difference(&our_keys).collect();
@@ -127,7 +129,12 @@ fn the_normal_report_has_fios_kinds_of_lines_in_fios_order() {
     let mut command = stage.command("fio");
     command.arg("j.fio");
     let theirs = kinds(&said(command).code(0).out);
-    let ours = kinds(&stage.say(&["fio", "--compat-banner", "j.fio"]).code(0).out);
+    let ours = kinds(
+        &stage
+            .peer_says(&["fio", "--compat-banner", "j.fio"])
+            .code(0)
+            .out,
+    );
     assert_eq!(ours, theirs);
 }
 

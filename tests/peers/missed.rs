@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::beside::{Case, Kind, no_fio};
 use crate::generated::{Differing, differing};
-use crate::stage::{Stage, WEIR, said, skip};
+use crate::stage::{Stage, peer, said, skip};
 
 const FILES: &[&str] = &[
     "[skip]\nrw=write:8k\nbs=4k\nsize=64k\n",
@@ -109,7 +109,7 @@ fn latencies_by_priority_have_the_keys_of_fios_and_add_up() {
         ("--unified_rw_reporting=1", "clat_ns", &["mixed"]),
     ] {
         let words: Vec<&str> = words.split(' ').chain([more]).collect();
-        let (theirs, ours) = (document(&["fio"], &words), document(&[WEIR, "fio"], &words));
+        let (theirs, ours) = (document(&["fio"], &words), document(&[peer("fio")], &words));
         for kind in occurring {
             let (theirs, ours) = (&theirs["jobs"][0][kind], &ours["jobs"][0][kind]);
             let names = priorities(ours, stage);
@@ -130,7 +130,7 @@ fn latencies_by_priority_have_the_keys_of_fios_and_add_up() {
 #[test]
 fn without_completion_latencies_there_is_no_distribution() {
     let stage = Stage::new();
-    let programs = [&[WEIR, "fio"][..], &["fio"]];
+    let programs = [&[peer("fio")][..], &["fio"]];
     let here = programs
         .iter()
         .filter(|program| program[0] != "fio" || no_fio().is_none());
@@ -160,10 +160,8 @@ fn a_compressed_log_is_inflated_to_the_lines_of_a_plain_one() {
         "--log_offset=1",
     ];
     let run = |more: &[&str]| {
-        let mut command = Command::new(WEIR);
-        command
-            .current_dir(stage.path(""))
-            .args(["fio", "--name=a"]);
+        let mut command = Command::new(peer("fio"));
+        command.current_dir(stage.path("")).arg("--name=a");
         command.args(words).args(more);
         said(command).code(0)
     };
@@ -171,7 +169,7 @@ fn a_compressed_log_is_inflated_to_the_lines_of_a_plain_one() {
     run(&["--log_store_compressed=1"]);
     let plain = stage.read("log_bw.1.log");
     let inflated = stage
-        .say(&["fio", "--inflate-log=log_bw.1.log.fz"])
+        .peer_says(&["fio", "--inflate-log=log_bw.1.log.fz"])
         .code(0)
         .out;
     let offsets = |text: &str| -> Vec<String> {
@@ -185,7 +183,7 @@ fn a_compressed_log_is_inflated_to_the_lines_of_a_plain_one() {
         .len();
     assert!(packed < plain.len() as u64 / 2, "{packed} bytes");
     stage
-        .say(&["fio", "--inflate-log=log_bw.1.log"])
+        .peer_says(&["fio", "--inflate-log=log_bw.1.log"])
         .code(1)
         .err("log_bw.1.log: ");
 }

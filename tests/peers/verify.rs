@@ -63,8 +63,12 @@ fn either_tool_checks_what_the_other_has_written() {
     stage.file("write.fio", jobs("write"));
     stage.file("read.fio", jobs("read"));
     fio(&stage, "write.fio").code(0);
-    stage.say(&[&weir[..], &["read.fio"]].concat()).code(0);
-    stage.say(&[&weir[..], &["write.fio"]].concat()).code(0);
+    stage
+        .peer_says(&[&weir[..], &["read.fio"]].concat())
+        .code(0);
+    stage
+        .peer_says(&[&weir[..], &["write.fio"]].concat())
+        .code(0);
     let theirs = fio(&stage, "read.fio").code(0);
     assert!(!theirs.err.contains("verify"), "{theirs}");
     // And both find damage in it.
@@ -77,7 +81,7 @@ fn either_tool_checks_what_the_other_has_written() {
         std::fs::write(stage.path(method), data).unwrap();
     }
     let damaged = METHODS.len() - 3;
-    let ours = stage.say(&[&weir[..], &["read.fio"]].concat());
+    let ours = stage.peer_says(&[&weir[..], &["read.fio"]].concat());
     let theirs = fio(&stage, "read.fio");
     let failed = |said: &Said| said.out.matches("err=84 (").count();
     assert_eq!(failed(&ours), damaged, "{ours}");

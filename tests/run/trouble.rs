@@ -78,7 +78,7 @@ fn is_running(stage: &Stage, file: &str) -> bool {
 fn interrupted(signal: Signal, words: &[&str]) -> Said {
     let stage = Stage::new();
     stage.file("j.fio", ENDLESS);
-    let running = Running::start(stage.weir(words));
+    let running = Running::start(stage.called(words));
     until("the job runs", || is_running(&stage, "data"));
     running.signal(signal);
     running.end()
@@ -200,7 +200,7 @@ fn a_full_file_system_fails_its_job_and_no_other() {
         .out("1 × ENOSPC (No space left on device) in write");
     // The fio door counts failed jobs.
     stage
-        .say(&["fio", "j.fio"])
+        .peer_says(&["fio", "j.fio"])
         .code(1)
         .out("err=28")
         .out("other: (groupid=0, jobs=1): err= 0");
@@ -260,7 +260,10 @@ fn a_mounted_device_is_not_written_to() {
         .silent()
         .err(&refusal)
         .err("is mounted on");
-    stage.say(&["fio", "w.fio"]).code(1).err("is mounted on");
+    stage
+        .peer_says(&["fio", "w.fio"])
+        .code(1)
+        .err("is mounted on");
     stage.say(&["run", "r.fio"]).code(0);
     rustix::fs::sync();
     assert_eq!(first(), before);
@@ -283,7 +286,7 @@ fn a_device_smaller_than_the_job_is_refused() {
         );
         stage.file("j.fio", text);
         stage.say(&["run", "j.fio"]).code(2).silent().err("1048576");
-        stage.say(&["fio", "j.fio"]).code(1);
+        stage.peer_says(&["fio", "j.fio"]).code(1);
     }
     assert!(
         fs::read(stage.path("image"))
@@ -406,7 +409,7 @@ fn what_is_written_at_the_end_does_not_replace_what_a_job_works_on() {
         let said = stage.say(&["run", word, "data.json", "j.fio"]).code(2);
         said.err("data.json: the job reads works on this file");
         let words = ["fio", word, "data.json", "j.fio"];
-        stage.say(&words).code(1).err("works on this file");
+        stage.peer_says(&words).code(1).err("works on this file");
         assert_eq!(stage.read_bytes("data.json"), data);
     }
 }

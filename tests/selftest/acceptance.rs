@@ -43,7 +43,7 @@ fn a10_buffers_end_in_the_byte_that_was_asked_for_and_carry_everything() {
 fn a11_without_variables_the_table_says_where_servers_are() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);
-    let mut command = stage.weir(&split("selftest --path . -e 0:2 -s 0 -r 100"));
+    let mut command = stage.peer(&split("self_test --path . -e 0:2 -s 0 -r 100"));
     for name in [
         "D_PROVIDER",
         "D_INTERFACE",
@@ -110,10 +110,10 @@ fn a14_a_servers_time_is_in_each_latency_and_nothing_else_is() {
 fn a15_rate_times_latency_is_what_is_in_flight() {
     for transport in ["tcp", "shm", "ofi+tcp", "ofi+shm"] {
         let stage = Stage::new();
-        let words = "selftest --loopback=1 -e 0:0 -s 0 -i 16 -r 100000 --output json --transport";
+        let words = "self_test --loopback=1 -e 0:0 -s 0 -i 16 -r 100000 --output json --transport";
         let mut words = split(words);
         words.push(transport);
-        let mut said = stage.say(&words);
+        let mut said = stage.peer_says(&words);
         if said.err.contains("libfabric not found") {
             skip(
                 &format!("a15_rate_times_latency over {transport}"),
@@ -131,7 +131,7 @@ fn a15_rate_times_latency_is_what_is_in_flight() {
                 break;
             }
             assert!(tries.len() < 5, "{transport}: {tries:?}");
-            said = stage.say(&words);
+            said = stage.peer_says(&words);
         }
     }
 }
@@ -140,8 +140,8 @@ fn a15_rate_times_latency_is_what_is_in_flight() {
 fn a16_a_run_without_a_network_says_so() {
     let stage = Stage::new();
     let words =
-        "selftest --transport null:// -e 0:0 -s 0 -i 16 -r 100000 --verbose --store-result r.json";
-    let said = stage.say(&split(words)).code(0);
+        "self_test --transport null:// -e 0:0 -s 0 -i 16 -r 100000 --verbose --store-result r.json";
+    let said = stage.peer_says(&split(words)).code(0);
     let said = said.out("\t+ Transport: null\n").out("\tRPC Failures: 0\n");
     let stored: Value = serde_json::from_str(&stage.read("r.json")).unwrap();
     let master = &stored["groups"][0]["jobs"][0]["outcome"]["masters"][0];

@@ -13,9 +13,9 @@ use crate::stage::{Said, Stage, skip};
 /// A self-test of a server of its own.
 fn over(transport: &str, words: &str) -> Said {
     let words = format!(
-        "selftest --loopback=1 -e 0:0 -s 'b70000 b70000' -r 40 --warmup 0 --transport {transport} {words}"
+        "self_test --loopback=1 -e 0:0 -s 'b70000 b70000' -r 40 --warmup 0 --transport {transport} {words}"
     );
-    Stage::new().say(&split(&words))
+    Stage::new().peer_says(&split(&words))
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn bulk_data_move_as_they_are_asked_to_or_the_nearest_way_is_named() {
             ));
         }
     }
-    let words = "selftest --transport null -e 0:0 -s b70000 --bulk-mode rma";
-    let null = Stage::new().say(&split(words)).code(2);
+    let words = "self_test --transport null -e 0:0 -s b70000 --bulk-mode rma";
+    let null = Stage::new().peer_says(&split(words)).code(2);
     null.err("bulk mode rma: transport null does not have it");
 }
 
@@ -125,10 +125,10 @@ fn a_payload_that_arrives_with_another_byte_is_a_wrong_payload() {
     let place = damaging(&server, 50);
     for verify in ["full", "crc"] {
         let words = format!(
-            "selftest -u --target {place} -e 0:2 -s 'i4000 i4000' -i 4 -r 100 --warmup 0 --verify {verify}"
+            "self_test -u --target {place} -e 0:2 -s 'i4000 i4000' -i 4 -r 100 --warmup 0 --verify {verify}"
         );
         stage
-            .say(&split(&words))
+            .peer_says(&split(&words))
             .code(1)
             .out("\tRPC Failures: 1\n")
             .out("\t\t\tFailures: 1/100\n")
@@ -137,9 +137,9 @@ fn a_payload_that_arrives_with_another_byte_is_a_wrong_payload() {
     }
     // Nobody looks.
     let words = format!(
-        "selftest -u --target {place} -e 0:2 -s 'i4000 i4000' -i 4 -r 100 --warmup 0 --verify off"
+        "self_test -u --target {place} -e 0:2 -s 'i4000 i4000' -i 4 -r 100 --warmup 0 --verify off"
     );
-    stage.say(&split(&words)).code(0);
+    stage.peer_says(&split(&words)).code(0);
     assert_eq!(server.end(), Some(0));
 }
 

@@ -54,8 +54,8 @@ fn waits_for_credits_are_counted_and_printed() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);
     let limited = |words: &str| {
-        let words = format!("selftest -u --path . -e 0:0-2 -s 0 -r 500 -i 16 {words}");
-        let mut command = stage.weir(&split(&words));
+        let words = format!("self_test -u --path . -e 0:0-2 -s 0 -r 500 -i 16 {words}");
+        let mut command = stage.peer(&split(&words));
         command.env("CRT_CREDIT_EP_CTX", "2");
         said(command).code(0)
     };

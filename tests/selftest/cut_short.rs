@@ -12,7 +12,7 @@ use crate::stage::{Running, Said, Stage, said, until};
 use crate::{quiet, selftest};
 
 fn interrupted(stage: &Stage, words: &str) -> Running {
-    let running = Running::start(quiet(stage.weir(&split(words))));
+    let running = Running::start(quiet(stage.peer(&split(words))));
     until("the test has begun", || running.catches_signals());
     running
 }
@@ -21,7 +21,7 @@ fn interrupted(stage: &Stage, words: &str) -> Running {
 fn samples_that_were_never_sent_are_one_line() {
     let stage = &Stage::new();
     let words =
-        "selftest --loopback=1 -e 0:0 -s 0 -i 2 -r 900000000 --warmup 0 --samples s --history off";
+        "self_test --loopback=1 -e 0:0 -s 0 -i 2 -r 900000000 --warmup 0 --samples s --history off";
     let running = interrupted(stage, words);
     std::thread::sleep(std::time::Duration::from_millis(200));
     running.signal(Signal::INT);
@@ -53,7 +53,7 @@ fn a_signal_while_samples_are_written_names_their_file() {
         .write(true)
         .open(stage.path("pipe"))
         .unwrap();
-    let words = "selftest --loopback=1 -e 0:0 -s 0 -r 50000 --samples pipe --history off";
+    let words = "self_test --loopback=1 -e 0:0 -s 0 -r 50000 --samples pipe --history off";
     let running = interrupted(stage, words);
     pipe.read_exact(&mut [0; 9]).unwrap();
     running.signal(Signal::INT);
@@ -67,8 +67,8 @@ fn a_signal_while_samples_are_written_names_their_file() {
 fn a_log_that_cannot_be_written_is_told_once_and_its_variables_are_named() {
     let stage = &Stage::new();
     let with = |file: &str| -> Said {
-        let words = "selftest --transport null -e 0:0 -s 0 -r 100 -i 2 --threads 4 --history off";
-        let mut command = quiet(stage.weir(&split(words)));
+        let words = "self_test --transport null -e 0:0 -s 0 -r 100 -i 2 --threads 4 --history off";
+        let mut command = quiet(stage.peer(&split(words)));
         command.env("D_LOG_FILE", file).env("D_LOG_MASK", "NOTE");
         said(command)
     };
@@ -105,7 +105,7 @@ fn a_stall_of_masters_says_how_many_rpcs_each_may_have_out() {
     let stage = &Stage::new();
     let _master = Server::start(stage, "--rank 0");
     let called = Server::start(stage, "--rank 1");
-    let words = "selftest -u --path . -e 1:0 -m 0:0 -s 0 -i 4 -r 100000000 --stall-timeout 0.2 --history off";
+    let words = "self_test -u --path . -e 1:0 -m 0:0 -s 0 -i 4 -r 100000000 --stall-timeout 0.2 --history off";
     let running = interrupted(stage, words);
     called.works_for(20);
     called.signal(Signal::STOP);

@@ -10,9 +10,9 @@ use crate::stage::{Running, Said, Stage, until};
 #[test]
 fn a_self_test_without_a_network_counts_every_rpc() {
     let stage = Stage::new();
-    let words = "selftest --transport null:// --endpoint 0-1:0-2 --endpoint 1-2:0 --message-sizes 0 \
+    let words = "self_test --transport null:// --endpoint 0-1:0-2 --endpoint 1-2:0 --message-sizes 0 \
                  --repetitions-per-size 5000 --max-inflight-rpcs 16 --warmup 0 --output json";
-    let said = stage.say(&split(words)).code(0);
+    let said = stage.peer_says(&split(words)).code(0);
     let masters = &masters(&said)[0];
     assert_eq!(masters.len(), 1);
     let master = &masters[0];
@@ -180,8 +180,8 @@ fn a8_more_in_flight_than_repetitions_is_as_many() {
 fn a13_a_stopped_server_shows_in_the_latency_from_intended_starts() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);
-    let words = "selftest --path . -e 0:2 -s 0 --rate 10000 --duration 3s --output json";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test --path . -e 0:2 -s 0 --rate 10000 --duration 3s --output json";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     std::thread::sleep(Duration::from_millis(1500));
     server.signal(Signal::STOP);
@@ -248,8 +248,8 @@ fn a19_requests_wait_for_buffers_of_a_slow_server_and_none_is_lost() {
 fn after_a_kill(transport: &str) -> (Duration, Said) {
     let stage = Stage::new();
     let server = Server::start(&stage, &format!("{S1} --transport {transport}"));
-    let words = "selftest -u --path . -e 0:2 -s 0 -r 1000000000 --warmup 0 --store-result r.json";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0:2 -s 0 -r 1000000000 --warmup 0 --store-result r.json";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     server.works_for(5);
     server.signal(Signal::KILL);
@@ -294,8 +294,9 @@ fn third_is_slow(stage: &Stage) -> Vec<Server> {
 fn f2_one_of_four_servers_is_killed_and_the_others_go_on() {
     let stage = Stage::new();
     let servers = third_is_slow(&stage);
-    let words = "selftest -u --path . -e 0-3:0 -s 0 --duration 2s --warmup 0 --store-result r.json";
-    let running = Running::start(stage.weir(&split(words)));
+    let words =
+        "self_test -u --path . -e 0-3:0 -s 0 --duration 2s --warmup 0 --store-result r.json";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     servers[2].works_for(5);
     servers[2].signal(Signal::KILL);
@@ -330,8 +331,8 @@ fn f2_one_of_four_servers_is_killed_and_the_others_go_on() {
 fn f2_one_of_four_servers_comes_back_and_takes_load_again() {
     let stage = Stage::new();
     let mut servers = third_is_slow(&stage);
-    let words = "selftest -u --path . -e 0-3:0 -s 0 -r 200000000 --reconnect 10 --output json";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0-3:0 -s 0 -r 200000000 --reconnect 10 --output json";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     servers[2].works_for(5);
     let killed = servers.remove(2);
@@ -357,8 +358,8 @@ fn f2_one_of_four_servers_comes_back_and_takes_load_again() {
 fn f2_the_only_server_comes_back_and_takes_load_again() {
     let stage = Stage::new();
     let server = Server::start(&stage, "--rank 0 --service-time const:100000");
-    let words = "selftest -u --path . -e 0:0 -s 0 -r 200000000 --reconnect 30 --output json";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0:0 -s 0 -r 200000000 --reconnect 30 --output json";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     server.works_for(5);
     server.signal(Signal::KILL);
@@ -385,12 +386,12 @@ fn calls_over_shared_memory_arrive_whole() {
 fn f15_a_missing_library_of_fabrics_is_named_and_other_transports_work() {
     let stage = Stage::new();
     let without = |words: &str| {
-        let mut command = stage.weir(&split(words));
+        let mut command = stage.called(&split(words));
         command.env("WEIR_LIBFABRIC", "/nonexistent/libfabric.so");
         crate::stage::said(command)
     };
     for words in [
-        "selftest --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10",
+        "self_test --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10",
         "rpc serve --path . --transport ofi+tcp://lo",
     ] {
         let said = without(words)
@@ -400,7 +401,7 @@ fn f15_a_missing_library_of_fabrics_is_named_and_other_transports_work() {
         assert_eq!(said.err.lines().count(), 1, "{said}");
     }
     for transport in ["tcp", "shm"] {
-        let words = format!("selftest --loopback=1 --transport {transport} -e 0:0 -s 0 -r 10");
+        let words = format!("self_test --loopback=1 --transport {transport} -e 0:0 -s 0 -r 10");
         without(&words).code(0).out("RPC Failures: 0\n");
     }
 }
@@ -410,8 +411,8 @@ fn f14_an_interrupted_test_reports_what_it_measured() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);
     for (signal, number, code) in [(Signal::INT, 2, 130), (Signal::TERM, 15, 143)] {
-        let words = "selftest -u --path . -e 0:2 -s 0 -r 1000000000 --warmup 0";
-        let running = Running::start(stage.weir(&split(words)));
+        let words = "self_test -u --path . -e 0:2 -s 0 -r 1000000000 --warmup 0";
+        let running = Running::start(stage.peer(&split(words)));
         until("the test has begun", || running.catches_signals());
         std::thread::sleep(Duration::from_millis(300));
         running.signal(signal);
@@ -432,8 +433,8 @@ fn f14_an_interrupted_test_reports_what_masters_on_servers_measured() {
     let stage = Stage::new();
     let server = Server::start(&stage, "--ranks 0-1");
     let alone = server.descriptors();
-    let words = "selftest -u --path . -e 0-1:0 -m 0-1:0 -s 0 -r 100000000";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0-1:0 -m 0-1:0 -s 0 -r 100000000";
+    let running = Running::start(stage.peer(&split(words)));
     // Two orders, and the calls of two masters to two ranks each: four sockets with both of their ends.
     until("the test runs", || server.descriptors() >= alone + 10);
     server.works_for(20);
@@ -451,7 +452,7 @@ fn f14_an_interrupted_test_reports_what_masters_on_servers_measured() {
 #[test]
 fn a_server_of_the_runs_own_answers() {
     let stage = Stage::new();
-    let words = "selftest --loopback=4 -e 0:0-3 -s '(0 0) (i100 b70000)' -r 200";
-    let said = stage.say(&split(words)).code(0);
+    let words = "self_test --loopback=4 -e 0:0-3 -s '(0 0) (i100 b70000)' -r 200";
+    let said = stage.peer_says(&split(words)).code(0);
     assert_eq!(values(&said, "RPC Failures"), [0.0; 2]);
 }

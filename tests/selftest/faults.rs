@@ -23,8 +23,8 @@ fn kills() -> u32 {
 
 /// A self-test that goes on until something ends it.
 pub(crate) fn endless(stage: &Stage, words: &str) -> Running {
-    let words = format!("selftest -u --path . --output json -r 100000000 {words}");
-    Running::start(stage.weir(&split(&words)))
+    let words = format!("self_test -u --path . --output json -r 100000000 {words}");
+    Running::start(stage.peer(&split(&words)))
 }
 
 pub(crate) fn count(of: &Value, what: &str) -> u64 {
@@ -117,10 +117,10 @@ fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
         // Each endpoint has slots of its own, so that the other one goes on. The time of an RPC is longer
         // than a busy machine makes one wait, and over twice before those that are out are given up.
         let words = format!(
-            "selftest -u --path . -e 0-1:0 -s 'i100 b9000' --spread per-endpoint --timeout 2 \
+            "self_test -u --path . -e 0-1:0 -s 'i100 b9000' --spread per-endpoint --timeout 2 \
              --duration 3s --output json --transport {transport}"
         );
-        let client = Running::start(stage.weir(&split(&words)));
+        let client = Running::start(stage.peer(&split(&words)));
         until("it has connected", || servers[0].descriptors() > alone);
         servers[0].works_for(5);
         servers[0].signal(Signal::STOP);
@@ -153,9 +153,9 @@ fn a_master_that_is_killed_or_stopped_has_failed_and_nobody_waits_for_it() {
         } else {
             "csv"
         };
-        let words = "selftest -u --path . -e 1:0 -m 0:0 -s 0";
+        let words = "self_test -u --path . -e 1:0 -m 0:0 -s 0";
         let words = format!("{words} --duration {duration} --output {form}");
-        let client = Running::start(stage.weir(&split(&words)));
+        let client = Running::start(stage.peer(&split(&words)));
         until("it has been ordered", || called.descriptors() > alone);
         master.signal(signal);
         let said = client.end().code(1);
@@ -175,8 +175,8 @@ fn a_master_that_waited_for_another_has_the_whole_time_for_its_first_rpcs() {
     let servers = [0, 1].map(|rank| Server::start(&stage, &format!("--rank {rank}")));
     let alone = servers[1].descriptors();
     let words =
-        "selftest -u --path . -e 0:0 -m 0-1:0 -s 0 -r 2000 --warmup 1s --timeout 1 --output json";
-    let client = Running::start(stage.weir(&split(words)));
+        "self_test -u --path . -e 0:0 -m 0-1:0 -s 0 -r 2000 --warmup 1s --timeout 1 --output json";
+    let client = Running::start(stage.peer(&split(words)));
     until("it has been ordered", || servers[1].descriptors() > alone);
     std::thread::sleep(Duration::from_millis(300));
     servers[1].signal(Signal::STOP);
@@ -196,8 +196,8 @@ fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
         let server = Server::start(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://");
         let alone = server.descriptors();
         let words = format!("-e 0:0 -s '(b100k b100k)' --transport {transport}");
-        let test = format!("selftest -u --path . {words} -r 4000");
-        let client = Running::start(stage.weir(&split(&test)));
+        let test = format!("self_test -u --path . {words} -r 4000");
+        let client = Running::start(stage.peer(&split(&test)));
         until("it has connected", || server.descriptors() > alone);
         std::thread::sleep(Duration::from_millis(200));
         client.signal(Signal::STOP);
@@ -383,12 +383,12 @@ fn rpcs_of_the_warm_up_that_are_never_answered_have_failed() {
     let stage = Stage::new();
     // Its first RPC takes ten seconds, and the others wait for it.
     let server = Server::start(&stage, "--rank 0 --service-time const:10000000");
-    let test = "selftest --path . -e 0:0 -s 0 -i 4 -r 4 --timeout";
-    let failed = stage.say(&split(&format!("{test} 1"))).code(1);
+    let test = "self_test --path . -e 0:0 -s 0 -i 4 -r 4 --timeout";
+    let failed = stage.peer_says(&split(&format!("{test} 1"))).code(1);
     failed.out("\t+ Failures of 0:0: 4 -DER_TIMEDOUT (-1011)\n");
     drop(server);
     let server = Server::start(&stage, "--rank 0 --service-time const:10000000");
-    let client = Running::start(stage.weir(&split(&format!("{test} 60"))));
+    let client = Running::start(stage.peer(&split(&format!("{test} 60"))));
     until("it has begun", || client.catches_signals());
     server.works_for(5);
     // Asks for the progress line.
@@ -403,8 +403,8 @@ fn rpcs_of_the_warm_up_that_are_never_answered_have_failed() {
 fn a_connection_that_is_lost_is_named_with_the_time_and_the_remedy() {
     let stage = Stage::new();
     let server = Server::start(&stage, "--rank 0");
-    let words = "selftest -u --path . -e 0:0 -s 0 --duration 100s";
-    let client = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0:0 -s 0 --duration 100s";
+    let client = Running::start(stage.peer(&split(words)));
     until("the test has begun", || client.catches_signals());
     server.works_for(10);
     server.signal(Signal::KILL);
@@ -423,8 +423,8 @@ fn a_server_that_ends_in_order_is_named_though_it_was_the_only_one() {
         let stage = Stage::new();
         let server = Server::start(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://");
         let words =
-            format!("selftest -u --path . -e 0:0 -s 0 --duration 100s --transport {transport}");
-        let client = Running::start(stage.weir(&split(&words)));
+            format!("self_test -u --path . -e 0:0 -s 0 --duration 100s --transport {transport}");
+        let client = Running::start(stage.peer(&split(&words)));
         until("the test has begun", || client.catches_signals());
         server.works_for(10);
         server.signal(Signal::TERM);
@@ -445,8 +445,8 @@ fn sizes_behind_the_loss_of_a_server_are_measured_with_the_others() {
         let stage = Stage::new();
         let stays = Server::start(&stage, "--rank 0");
         let goes = Server::start(&stage, "--rank 1");
-        let words = "selftest --path . -e 0-1:0 -s '(0 0) (0 i1)' --duration 2s --output json";
-        let client = Running::start(stage.weir(&split(&format!("{words} {who}"))));
+        let words = "self_test --path . -e 0-1:0 -s '(0 0) (0 i1)' --duration 2s --output json";
+        let client = Running::start(stage.peer(&split(&format!("{words} {who}"))));
         goes.works_for(10);
         goes.signal(signal);
         let said = client.end().code(1);
@@ -466,9 +466,9 @@ fn an_answer_behind_its_time_is_a_failure_however_it_is_waited_for() {
     let _server = Server::start(&stage, "--rank 0 --service-time const:20000");
     for poll in ["busy", "block"] {
         let words = format!(
-            "selftest -u --path . -e 0:0 -s 0 -i 1 -r 20 --warmup 0 --timeout 0.02 --poll {poll} --output json"
+            "self_test -u --path . -e 0:0 -s 0 -i 1 -r 20 --warmup 0 --timeout 0.02 --poll {poll} --output json"
         );
-        let said = stage.say(&split(&words)).code(1);
+        let said = stage.peer_says(&split(&words)).code(1);
         let master = &masters(&said)[0][0];
         let endpoint = &master["endpoints"][0];
         assert_eq!(count(endpoint, "succeeded"), 0, "{poll}: {endpoint}");

@@ -7,7 +7,7 @@ use rustix::thread::sched_getaffinity;
 use serde_json::Value;
 
 use crate::servers::{S1, Server, split};
-use crate::stage::{Said, Stage, WEIR, has, lacks_mounts, said, skip};
+use crate::stage::{Said, Stage, WEIR, has, lacks_mounts, peer, said, skip};
 
 /// A host with these cards in its /sys, each with its node; CPU 0 is of node 0, CPU 1 of node 1. Its network
 /// has eth0 (10.88.0.1) and eth1 (10.88.0.2), a wire between them, and 10.99.0.1 on the loopback.
@@ -53,7 +53,7 @@ env $1 $WEIR rpc serve --path . --rank 0 --tags 1 $2 > ready &
 server=$!
 read -r line < ready
 echo \"$line\"
-asks=\"$WEIR selftest -u --path . -e 0:0 -s 0 -r 100 --output json\"
+asks=\"$SELF_TEST -u --path . -e 0:0 -s 0 -r 100 --output json\"
 eval \"$3\"
 kill $server
 wait $server
@@ -91,7 +91,9 @@ pub(crate) fn on_host(
     for variable in crate::VARIABLES {
         command.env_remove(variable);
     }
-    command.env("WEIR", WEIR);
+    command
+        .env("WEIR", WEIR)
+        .env("SELF_TEST", peer("self_test"));
     Some(said(command).code(0))
 }
 
@@ -109,13 +111,13 @@ fn an_interface_that_does_not_exist_ends_with_3_and_those_that_do() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);
     for words in [
-        "selftest -u --path . -e 0:2 -s 0 -r 10",
-        "selftest --loopback=1 -e 0:0 -s 0 -r 10",
-        "selftest --loopback=1 --transport shm -e 0:0 -s 0 -r 10",
+        "self_test -u --path . -e 0:2 -s 0 -r 10",
+        "self_test --loopback=1 -e 0:0 -s 0 -r 10",
+        "self_test --loopback=1 --transport shm -e 0:0 -s 0 -r 10",
         "rpc serve --path . --group other",
     ] {
         for variable in ["D_INTERFACE", "OFI_INTERFACE"] {
-            let mut command = stage.weir(&split(words));
+            let mut command = stage.called(&split(words));
             command.env(variable, "nosuch0");
             let said = said(command)
                 .code(3)
@@ -224,9 +226,9 @@ fn n_3_and_n_4_a_client_without_a_card_of_its_node_or_of_any_says_so() {
 #[test]
 fn a_fabric_has_the_interface_and_the_domain_that_it_is_told() {
     let stage = Stage::new();
-    let words = "selftest --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
+    let words = "self_test --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
     let with = |domain: &str| {
-        let mut command = stage.weir(&split(words));
+        let mut command = stage.peer(&split(words));
         command.env("D_INTERFACE", "lo").env("D_DOMAIN", domain);
         said(command)
     };

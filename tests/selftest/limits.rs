@@ -80,7 +80,9 @@ fn so_many_at_once_that_there_is_no_memory_for_them_are_refused() {
     let _server = Server::start(&stage, "--rank 0");
     for to in ["--transport null", "-u --path .", "-u --path . -m 0:0"] {
         let words = "-e 0:0 -s 0 -i 1073741824 -r 1073741824 --duration 1 --history off";
-        let refused = stage.say(&split(&format!("selftest {words} {to}"))).code(3);
+        let refused = stage
+            .peer_says(&split(&format!("self_test {words} {to}")))
+            .code(3);
         refused.err("1073741824 RPCs at once take 274877906944 bytes, and that machine has ");
     }
 }
@@ -88,13 +90,16 @@ fn so_many_at_once_that_there_is_no_memory_for_them_are_refused() {
 #[test]
 fn a_thread_without_an_rpc_at_once_has_none_to_send() {
     let stage = Stage::new();
-    let words = "selftest --transport null -e 0:0 -s 0 --threads 4 -i 2 -r 1000 --history off";
-    let said = stage.say(&split(words)).code(0).out("RPC Failures: 0\n");
+    let words = "self_test --transport null -e 0:0 -s 0 --threads 4 -i 2 -r 1000 --history off";
+    let said = stage
+        .peer_says(&split(words))
+        .code(0)
+        .out("RPC Failures: 0\n");
     let said = said
         .err("warning: --threads 4: there are 2 RPCs at once, and no thread without one of them\n");
     assert!(!said.out.contains("Not sent"), "{said}");
     // A plan may have more of them.
-    let plan = stage.say(&split(
+    let plan = stage.peer_says(&split(
         &format!("{words} --show-plan").replace("--history off", ""),
     ));
     let plan = plan.code(0).out.replace("\"clones\": 2", "\"clones\": 4");
@@ -141,7 +146,7 @@ fn sockets_of_servers_that_were_killed_are_removed_and_that_is_said() {
 fn calls_that_wait_for_room_do_not_stop_those_that_are_out() {
     let stage = Stage::new();
     // More data than sockets and queues take, both ways: seconds, were payloads made again at each try.
-    let words = "selftest --loopback=1 --transport tcp -e 0:0 -s i15m -i 8 -r 24 --timeout 10";
-    let said = stage.say(&split(words)).code(0);
+    let words = "self_test --loopback=1 --transport tcp -e 0:0 -s i15m -i 8 -r 24 --timeout 10";
+    let said = stage.peer_says(&split(words)).code(0);
     said.out("\tRPC Failures: 0\n");
 }

@@ -4,9 +4,8 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::WEIR;
 use crate::servers::{S1, Server, is_long, masters, self_test, split};
-use crate::stage::{Running, Said, Stage, said, until};
+use crate::stage::{Running, Said, Stage, peer, said, until};
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
@@ -44,8 +43,8 @@ fn in_a_matrix_an_endpoint_is_called_while_no_other_is() {
 #[test]
 fn a_plan_of_a_matrix_is_reported_pair_by_pair() {
     let stage = Stage::new();
-    let words = "selftest --transport null -e 0:0-1 -s 0 -r 100 --matrix --show-plan";
-    stage.file("plan.json", stage.say(&split(words)).code(0).out);
+    let words = "self_test --transport null -e 0:0-1 -s 0 -r 100 --matrix --show-plan";
+    stage.file("plan.json", stage.peer_says(&split(words)).code(0).out);
     let said = stage.say(&split("run plan.json --history off")).code(0);
     let said = said.out("  pair by pair ");
     let rows = said
@@ -56,8 +55,8 @@ fn a_plan_of_a_matrix_is_reported_pair_by_pair() {
     // Each with its own rate.
     assert_eq!(rows.len(), 2, "{said}");
     assert!(rows.iter().all(|row| row.contains("ops/s")), "{said}");
-    let words = "selftest --loopback -e 0:0 -s 0 -r 10 --first --show-plan";
-    stage.file("first.json", stage.say(&split(words)).code(0).out);
+    let words = "self_test --loopback -e 0:0 -s 0 -r 10 --first --show-plan";
+    stage.file("first.json", stage.peer_says(&split(words)).code(0).out);
     let said = stage.say(&split("run first.json --history off")).code(0);
     said.out("first ").out(" to connect");
 }
@@ -133,10 +132,10 @@ fn the_highest_rate_that_keeps_a_percentile_is_searched_for() {
 #[test]
 fn a_limit_that_no_rate_keeps_is_a_failure() {
     let stage = Stage::new();
-    let words = "selftest --transport null:// -e 0:0 -s 0 -i 1 --warmup 0 --find-max p50<1ns \
+    let words = "self_test --transport null:// -e 0:0 -s 0 -i 1 --warmup 0 --find-max p50<1ns \
                  --repetitions-per-size 200 --history off";
     stage
-        .say(&split(words))
+        .peer_says(&split(words))
         .code(1)
         .out("+ None of these rates keeps it\n");
 }
@@ -155,9 +154,9 @@ fn a_rate_that_is_not_kept_fails_where_it_has_to_be() {
 #[test]
 fn several_runs_are_one_measurement() {
     let stage = Stage::new();
-    let words = "selftest --transport null:// -e 0:0 -s 0 -r 1000 --warmup 0 --repeat 3 --output json \
+    let words = "self_test --transport null:// -e 0:0 -s 0 -r 1000 --warmup 0 --repeat 3 --output json \
                  --history off";
-    let said = stage.say(&split(words)).code(0);
+    let said = stage.peer_says(&split(words)).code(0);
     let runs: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(
         runs["series"][0]["runs"].as_array().unwrap().len(),
@@ -180,14 +179,14 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
     assert!(first.ends_with(",0,0,0"), "{first}");
     // The end of a run that reaches nobody any more.
     stage
-        .say(&split("selftest --replay s"))
+        .peer_says(&split("self_test --replay s"))
         .code(0)
         .out("RPC Failures: 0\n");
 }
 
 /// That a report of samples has the counts and latencies of the run, and its end; the masters of each.
 fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
-    let again = stage.say(&split("selftest --replay s --output json"));
+    let again = stage.peer_says(&split("self_test --replay s --output json"));
     assert_eq!(again.code, measured.code, "{again}");
     let both = [masters(measured), masters(&again)];
     let counts = |master: &Value| {
@@ -245,9 +244,9 @@ fn a_report_of_samples_ends_as_the_run_that_stored_them() {
     let _server = Server::start(&stage, "--rank 0 --allow-master no");
     let words = "-e 0:0 -m 0:0 -s 0 -r 10 --samples s --output json";
     counted_alike(&stage, &self_test(&stage, words).code(3));
-    let words = split("selftest --replay s");
+    let words = split("self_test --replay s");
     stage
-        .say(&words)
+        .peer_says(&words)
         .code(3)
         .out("Master Endpoint 0:0 FAILED: ")
         .out("-1001");
@@ -266,7 +265,7 @@ fn samples_of_masters_on_servers_are_theirs() {
     }
     assert_eq!(stage.read("s").matches("# tuple ").count(), 4);
     // What they did at the same time was measured by none of them alone.
-    let text = stage.say(&split("selftest --replay s")).code(0);
+    let text = stage.peer_says(&split("self_test --replay s")).code(0);
     let text = text.out("Aggregate of 2 masters\n\t+ Samples do not say when");
     assert!(!text.out.contains("At work at the same time"), "{text}");
 }
@@ -277,7 +276,7 @@ fn a_matrix_of_samples_is_that_of_the_run() {
     let _server = Server::start(&stage, "--ranks 0-1");
     let words = "-e 0-1:0 -m 0-1:0 -s '(0 0) (i64 0)' -i 4 -r 25 --matrix --samples s";
     let measured = self_test(&stage, words).code(0);
-    let again = stage.say(&split("selftest --replay s")).code(0);
+    let again = stage.peer_says(&split("self_test --replay s")).code(0);
     let matrices = |said: &Said| -> Vec<String> {
         let lines = said.out.lines().filter(|line| line.starts_with("+ "));
         lines.map(str::to_owned).collect()
@@ -349,8 +348,12 @@ fn every_one_of_many_connections_has_its_rpc() {
         .out("\tRPC Failures: 0\n");
     let few = |soft: &str| -> Said {
         let mut command = stage.command("/bin/sh");
-        command.args(["-c", &format!("ulimit -n {soft}; exec \"$0\" \"$@\""), WEIR]);
-        command.args(split(&format!("selftest -u --path . {words}")));
+        command.args([
+            "-c",
+            &format!("ulimit -n {soft}; exec \"$0\" \"$@\""),
+            peer("self_test"),
+        ]);
+        command.args(split(&format!("-u --path . {words}")));
         said(command)
     };
     few("164")
@@ -365,8 +368,8 @@ fn every_one_of_many_connections_has_its_rpc() {
 fn a_server_that_stops_is_told_of_while_it_does() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);
-    let words = "selftest -u --path . -e 0:2 -s 0 -r 1000000000 --stall-timeout 0.2";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0:2 -s 0 -r 1000000000 --stall-timeout 0.2";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     std::thread::sleep(std::time::Duration::from_millis(700));
     server.signal(Signal::STOP);

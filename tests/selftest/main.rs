@@ -1,4 +1,4 @@
-//! `weir selftest` and `weir rpc serve` as a user sees them. Here what reaches nobody: words, what is
+//! `self_test` by its name and `weir rpc serve` as a user sees them. Here what reaches nobody: words, what is
 //! printed of a plan, the report of stored samples; RPCs in the other files.
 //!
 //! Which test has which acceptance case of the RPC self-test (`doors`: `crates/weir-doors/src/selftest`, `net`:
@@ -49,10 +49,9 @@ mod stage;
 mod two_hosts;
 mod words;
 
-use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use stage::{Said, Stage, WEIR, said};
+use stage::{Said, Stage, said};
 
 /// Eight RPCs of 10.5 to 84 µs, to two endpoints in turn.
 const GOLDEN: &str = "\
@@ -100,17 +99,8 @@ fn quiet(mut command: Command) -> Command {
 }
 
 fn selftest(stage: &Stage, words: &[&str]) -> Said {
-    let words = [&["selftest"], words].concat();
-    said(quiet(stage.weir(&words)))
-}
-
-/// The same words through a link that is called as the older program.
-fn linked(stage: &Stage, words: &[&str]) -> Said {
-    let link = stage.path("self_test");
-    let _ = symlink(WEIR, &link);
-    let mut command = stage.command(&link);
-    command.args(words);
-    said(quiet(command))
+    let words = [&["self_test"], words].concat();
+    said(quiet(stage.peer(&words)))
 }
 
 #[test]
@@ -164,15 +154,11 @@ fn the_command_lines_that_users_know_are_understood() {
         ),
     ] {
         let words = [&common[..], words].concat();
-        let (own, link) = (
-            selftest(stage, &words).code(0),
-            linked(stage, &words).code(0),
-        );
+        let said = selftest(stage, &words).code(0);
         for line in lines {
-            assert!(own.out.contains(line), "{line}\n{}", own.out);
+            assert!(said.out.contains(line), "{line}\n{}", said.out);
         }
-        assert_eq!(own.out, link.out);
-        assert!(!own.out.contains("Invalid"), "{}", own.out);
+        assert!(!said.out.contains("Invalid"), "{}", said.out);
     }
 }
 
@@ -180,7 +166,7 @@ fn the_command_lines_that_users_know_are_understood() {
 fn stored_samples_are_reported_and_the_report_is_read_as_that_of_the_older_program() {
     let stage = &Stage::new();
     stage.file("s", GOLDEN);
-    let report = linked(stage, &["--replay", "s"]).code(0).calm();
+    let report = selftest(stage, &["--replay", "s"]).code(0).calm();
     assert!(
         report.out.contains("\tRPC Bandwidth (MB/sec): 2000.00\n"),
         "{}",
@@ -234,8 +220,8 @@ fn failures_are_the_exit_code_in_either_style() {
         .say(&["show", "all.txt", "--from", "self-test"])
         .code(0);
     let in_cart = |words: &[&str]| {
-        let words = [&["selftest"], words].concat();
-        let mut command = quiet(stage.weir(&words));
+        let words = [&["self_test"], words].concat();
+        let mut command = quiet(stage.peer(&words));
         command.env("WEIR_COMPAT_EXIT", "cart");
         said(command)
     };

@@ -54,14 +54,14 @@ fn a_client_that_only_waits_is_not_the_limit_however_it_waits() {
 #[test]
 fn a_client_that_never_waits_is_the_limit() {
     let stage = Stage::new();
-    let words = "selftest --transport null:// -e 0:0 -s 0 -i 16 -r 300000 --warmup 0";
+    let words = "self_test --transport null:// -e 0:0 -s 0 -i 16 -r 300000 --warmup 0";
     // Unless others had its CPU meanwhile.
     until("it has a CPU of its own", || {
-        let said = stage.say(&split(words)).code(0);
+        let said = stage.peer_says(&split(words)).code(0);
         said.out.contains("\t+ Client-bound: its threads worked ")
     });
     let words = format!("{words} --rate 100000000");
-    let paced = stage.say(&split(&words)).code(0);
+    let paced = stage.peer_says(&split(&words)).code(0);
     assert!(!paced.out.contains("Client-bound"), "{paced}");
 }
 
@@ -69,10 +69,10 @@ fn a_client_that_never_waits_is_the_limit() {
 fn threads_that_share_cpus_are_warned_of_once() {
     let cpus = std::thread::available_parallelism().unwrap().get();
     let words = format!(
-        "selftest --transport null:// -e 0:0 -s '(0 0) (i8 0)' --duration 600ms --threads {}",
+        "self_test --transport null:// -e 0:0 -s '(0 0) (i8 0)' --duration 600ms --threads {}",
         cpus + 1
     );
-    let said = Stage::new().say(&split(&words)).code(0);
+    let said = Stage::new().peer_says(&split(&words)).code(0);
     let warned = said
         .err
         .lines()
@@ -82,7 +82,7 @@ fn threads_that_share_cpus_are_warned_of_once() {
     assert!(!said.out.contains("warning"), "{said}");
     let one = words.replace(&format!("--threads {}", cpus + 1), "-r 1000 --verbose");
     let one = one.replace("--duration 600ms ", "");
-    let said = Stage::new().say(&split(&one)).code(0);
+    let said = Stage::new().peer_says(&split(&one)).code(0);
     said.out("+ Load average before the run: ");
 }
 
@@ -131,8 +131,8 @@ fn every_rank_is_asked_first_unless_that_is_left_out() {
     let gone = Server::start(&stage, "--rank 1");
     gone.signal(rustix::process::Signal::KILL);
     assert_eq!(gone.wait(), None);
-    let words = "selftest --path . -e 0:0 -s 0 -r 10";
-    let attempt = |more: &str| stage.say(&split(&format!("{words} {more}")));
+    let words = "self_test --path . -e 0:0 -s 0 -r 10";
+    let attempt = |more: &str| stage.peer_says(&split(&format!("{words} {more}")));
     attempt("").code(3).err("rank 1").err("refused");
     attempt("-n").code(0);
     attempt("-u").code(0);
@@ -147,13 +147,14 @@ fn a_link_with_the_older_programs_name_warms_up_briefly() {
         plan["groups"][0]["jobs"][0]["workload"]["warmup"].clone()
     };
     let brief = serde_json::json!({"name": "requests", "count": 8});
-    assert_eq!(warmup(crate::linked(&stage, &words)), brief);
-    assert_eq!(warmup(crate::selftest(&stage, &words))["name"], "automatic");
+    assert_eq!(warmup(crate::selftest(&stage, &words)), brief);
+    let by_verb = stage.weir(&[&["selftest"], &words[..]].concat());
+    assert_eq!(warmup(said(crate::quiet(by_verb)))["name"], "automatic");
 }
 
 /// A self-test with variables.
 fn with(stage: &Stage, variables: &[(&str, &str)], words: &str) -> Said {
-    let mut command = stage.weir(&split(&format!("selftest -u --path . {words}")));
+    let mut command = stage.peer(&split(&format!("self_test -u --path . {words}")));
     command.envs(variables.iter().copied());
     said(command)
 }

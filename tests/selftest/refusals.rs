@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use weir_net::rpc::wire::{PREAMBLE, PreambleReply};
 
 use crate::servers::{S1, Server, masters, self_test, split};
-use crate::stage::{Running, Stage, WEIR, has, is_root, said, skip, until};
+use crate::stage::{Running, Stage, WEIR, has, is_root, peer, said, skip, until};
 
 const TABLE: &str = "daos_server.attach_info_tmp";
 
@@ -28,8 +28,8 @@ fn f7_a_server_of_another_version_is_refused_with_both_versions() {
         };
         stream.write_all(&reply.encode()).unwrap();
     });
-    let words = format!("selftest --target tcp://{place} -e 0:0 -s 0 -r 10");
-    let said = Stage::new().say(&split(&words)).code(3);
+    let words = format!("self_test --target tcp://{place} -e 0:0 -s 0 -r 10");
+    let said = Stage::new().peer_says(&split(&words)).code(3);
     said.err("version mismatch: local 1.0, remote 2.3");
     server.join().unwrap();
 }
@@ -40,8 +40,8 @@ fn f11_an_endpoint_that_runs_a_test_is_busy_until_whoever_ordered_it_is_gone() {
     let server = Server::start(&stage, "--ranks 0-1 --tags 2");
     let alone = server.descriptors();
     let words = "-e 0:0 --master-endpoint 1:0 -s 0 -r 100000000";
-    let words = format!("selftest -u --path . {words}");
-    let first = Running::start(stage.weir(&split(&words)));
+    let words = format!("self_test -u --path . {words}");
+    let first = Running::start(stage.peer(&split(&words)));
     // The order, and the calls of the master to its own process: a socket and its two ends.
     until("the test runs", || server.descriptors() >= alone + 3);
     let order = |master| {
@@ -90,12 +90,12 @@ fn f12_a_table_that_others_may_not_read_says_what_lets_them() {
         return skip("a table of another user", "not root, or no setpriv");
     }
     let stage = Stage::public();
-    let program = stage.path("weir");
+    let program = stage.path("self_test");
     std::fs::copy(WEIR, &program).unwrap();
     let _server = Server::start(&stage, "--rank 0");
     let mut command = stage.command("setpriv");
     command.args(["--reuid=64986", "--regid=64986", "--clear-groups", &program]);
-    command.args(split("selftest -u --path . -e 0:0 -s 0 -r 10"));
+    command.args(split("-u --path . -e 0:0 -s 0 -r 10"));
     said(command)
         .code(3)
         .err("Permission denied")
@@ -131,18 +131,18 @@ fn f12_an_entry_of_a_server_that_is_gone_is_noticed_and_replaced() {
 fn f16_what_cannot_be_printed_is_told_and_the_run_finishes() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);
-    let shell = |line: &str| {
+    let shell = |line: &str, program: &str| {
         let mut command = stage.command("sh");
-        command.args(["-c", line, WEIR]);
+        command.args(["-c", line, program]);
         said(command)
     };
-    let test = "exec \"$0\" selftest -u --path . -e 0:2 -s 0 -r 100 --store-result r.json";
+    let test = "exec \"$0\" -u --path . -e 0:2 -s 0 -r 100 --store-result r.json";
     for (line, why) in [
         (format!("{test} >/dev/full"), "No space left"),
         (format!("{test} >&-"), "standard output is closed"),
     ] {
         let _ = std::fs::remove_file(stage.path("r.json"));
-        let lost = shell(&line).code(1).err(why);
+        let lost = shell(&line, peer("self_test")).code(1).err(why);
         assert_eq!(lost.err.matches("standard output").count(), 1, "{lost}");
         let stored = serde_json::from_str(&stage.read("r.json")).unwrap();
         let stored: serde_json::Value = stored;
@@ -156,7 +156,7 @@ fn f16_what_cannot_be_printed_is_told_and_the_run_finishes() {
     assert_eq!(server.end(), Some(0));
     // A server that cannot say that it is ready serves all the same.
     let serve = "exec \"$0\" rpc serve --path . --rank 5 --exit-after idle:0.1 >&-";
-    shell(serve).code(1).err("standard output is closed");
+    shell(serve, WEIR).code(1).err("standard output is closed");
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn f16_a_reader_that_has_seen_enough_ends_no_test() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);
     let mut command = stage.command("sh");
-    let line = "\"$0\" selftest -u --path . -e 0:2 -s 0 -r 100 --store-result r.json | true";
-    command.args(["-c", line, WEIR]);
+    let line = "\"$0\" -u --path . -e 0:2 -s 0 -r 100 --store-result r.json | true";
+    command.args(["-c", line, peer("self_test")]);
     said(command).code(0);
     assert!(stage.read("r.json").contains("rpc"));
 }

@@ -259,7 +259,7 @@ fn the_seeds_lines_have_the_report_of_the_older_program_over_tcp() {
     let cross = &said[5].out;
     assert_eq!(cross.matches("Aggregate of 44 masters\n").count(), 6);
     let stage = Stage::new();
-    let help = stage.say(&["selftest", "--help"]).code(0);
+    let help = stage.peer_says(&["self_test", "--help"]).code(0);
     help.out("--group-name").out("--message-sizes");
 }
 
@@ -270,8 +270,8 @@ fn the_seeds_lines_have_the_report_of_the_older_program_over_shared_memory() {
 }
 
 fn has_fabric() -> bool {
-    let words = "selftest --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
-    let trial = Stage::new().say(&split(words));
+    let words = "self_test --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
+    let trial = Stage::new().peer_says(&split(words));
     if trial.err.contains("libfabric not found") {
         return false;
     }
@@ -297,8 +297,8 @@ fn a_fabric_leaves_signals_to_the_test_and_to_its_server() {
     }
     let stage = Stage::new();
     let server = Server::start(&stage, "--rank 0 --transport ofi+tcp://127.0.0.1:0");
-    let words = "selftest -u --path . -e 0:0 -s 0 -r 1000000000 --warmup 0";
-    let running = Running::start(stage.weir(&split(words)));
+    let words = "self_test -u --path . -e 0:0 -s 0 -r 1000000000 --warmup 0";
+    let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
     server.works_for(20);
     running.signal(Signal::INT);

@@ -111,7 +111,7 @@ pub(crate) const S1: &str = "--group daos_server --rank 0 --tags 3";
 
 /// What the self-test says to these words; quotes keep words together.
 pub(crate) fn self_test(stage: &Stage, words: &str) -> Said {
-    stage.say(&split(&format!("selftest -u --path . {words}")))
+    stage.peer_says(&split(&format!("self_test -u --path . {words}")))
 }
 
 /// Words as a shell splits them, as far as single quotes go.

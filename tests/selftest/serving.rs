@@ -51,8 +51,8 @@ fn in_line_payloads_above_the_servers_limit_are_refused_with_limit_and_remedy() 
         .err("20971520 bytes")
         .err("16777216 bytes");
     // Nobody else is there whom a server of the run's own has to mind.
-    let own = "selftest --loopback --warmup 0 -e 0:0 -s i20m -r 3";
-    stage.say(&split(own)).code(0);
+    let own = "self_test --loopback --warmup 0 -e 0:0 -s i20m -r 3";
+    stage.peer_says(&split(own)).code(0);
 }
 
 #[test]

@@ -6,13 +6,13 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::servers::masters;
-use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
+use crate::stage::{Said, Stage, WEIR, has, is_root, peer, root, said, skip};
 
 /// A server on the first host and the command on the second, after which the server's end is asked for.
 /// What is printed last is how many descriptors the server had before the command and how many it has
 /// once there are as few again, or after a while.
 const SCRIPT: &str = r#"
-lab=$1 serve=$2 test=$3
+lab=$1 serve=$2 self_test=$3 test=$4
 export PMI_RANK=0
 mkfifo ready
 "$lab" rank "$0" rpc serve --path . --rank 0 --transport tcp://10.77.0.1:0 $serve >ready 2>log &
@@ -21,7 +21,7 @@ read -r _ <ready || exit 9
 open() { ls "/proc/$server/fd" | wc -l; }
 before=$(open)
 code=0
-PMI_RANK=1 "$lab" rank "$0" selftest -u --path . -e 0:0 --output json $test || code=$?
+PMI_RANK=1 "$lab" rank "$self_test" -u --path . -e 0:0 --output json $test || code=$?
 tries=0
 while [ "$(open)" -gt "$before" ] && [ $tries -lt 150 ]; do
     sleep 0.2
@@ -59,7 +59,9 @@ fn between_hosts(wire: &str, serve: &str, test: &str) -> Option<Said> {
     }
     trial.code(0);
     let lab = root().join("lab/net");
-    let words = ["sh", "-c", SCRIPT, WEIR, lab.to_str().unwrap(), serve, test];
+    let self_test = peer("self_test");
+    let lab = lab.to_str().unwrap();
+    let words = ["sh", "-c", SCRIPT, WEIR, lab, serve, self_test, test];
     let found = said(wired(&words));
     let server = stage.read("log");
     assert_eq!(server.matches("panicked").count(), 0, "{server}");

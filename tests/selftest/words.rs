@@ -8,13 +8,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::servers::{Server, split};
-use crate::stage::{Running, Said, Stage, WEIR, said, until};
+use crate::stage::{Running, Said, Stage, peer, said, until};
 use crate::{GOLDEN, quiet, selftest};
 
-/// A line of a shell, with the program as its `$0`.
+/// A line of a shell, with the older program's name as its `$0`.
 fn shell(stage: &Stage, line: &str) -> Said {
     let mut command = stage.command("sh");
-    command.args(["-c", line, WEIR]);
+    command.args(["-c", line, peer("self_test")]);
     said(quiet(command))
 }
 
@@ -36,7 +36,7 @@ fn words_that_are_no_options_are_refused_with_a_remedy() {
         assert_eq!((refused.out.as_str(), refused.err.as_str()), ("", says));
     }
     let style = |value: &str| {
-        let mut command = quiet(stage.weir(&["selftest", "--loopback", "--dry-run"]));
+        let mut command = quiet(stage.peer(&["self_test", "--loopback", "--dry-run"]));
         command.env("WEIR_COMPAT_EXIT", value);
         said(command)
     };
@@ -53,14 +53,11 @@ fn what_holds_no_samples_is_refused_before_it_is_read_to_its_end() {
         selftest(stage, &["--replay", file]).code(2).err(says);
     }
     // It never ends, and has no line.
-    shell(
-        stage,
-        "yes | tr -d '\\n' | \"$0\" selftest --replay /dev/stdin",
-    )
-    .code(2)
-    .err("--replay /dev/stdin: line 1: it begins with `# weir-selftest-samples 1`");
+    shell(stage, "yes | tr -d '\\n' | \"$0\" --replay /dev/stdin")
+        .code(2)
+        .err("--replay /dev/stdin: line 1: it begins with `# weir-selftest-samples 1`");
     stage.file("s", GOLDEN);
-    let piped = shell(stage, "cat s | \"$0\" selftest --replay /dev/stdin").code(0);
+    let piped = shell(stage, "cat s | \"$0\" --replay /dev/stdin").code(0);
     assert_eq!(piped.out, selftest(stage, &["--replay", "s"]).code(0).out);
     let head = GOLDEN.lines().take(3).collect::<Vec<_>>().join("\n");
     for (text, says) in [
@@ -202,8 +199,8 @@ fn a_table_that_is_no_file_is_named_and_what_weir_needs_comes_first() {
 #[test]
 fn a_run_that_is_interrupted_before_it_has_sent_anything_says_so() {
     let stage = Stage::new();
-    let words = "selftest --loopback -e 0:0 -s 0 -r 10 --warmup 50s --history off";
-    let running = Running::start(quiet(stage.weir(&split(words))));
+    let words = "self_test --loopback -e 0:0 -s 0 -r 10 --warmup 50s --history off";
+    let running = Running::start(quiet(stage.peer(&split(words))));
     until("it warms up", || running.catches_signals());
     running.signal(Signal::INT);
     let said = running.end().code(130);
@@ -225,9 +222,9 @@ fn a_run_that_is_interrupted_while_it_connects_ends_without_its_servers() {
     // Each asks somebody else first: every rank, an endpoint, a master.
     for first in ["", "-n", "-n -m 0:0"] {
         let words = format!(
-            "selftest --target tcp://{at} -e 0:0 -s 0 -r 10 --attach-timeout 100 --history off {first}"
+            "self_test --target tcp://{at} -e 0:0 -s 0 -r 10 --attach-timeout 100 --history off {first}"
         );
-        let running = Running::start(quiet(stage.weir(&split(&words))));
+        let running = Running::start(quiet(stage.peer(&split(&words))));
         let held = silent.accept().unwrap();
         running.signal(Signal::INT);
         let said = running.end().code(130);
@@ -242,8 +239,8 @@ fn a_run_that_is_interrupted_while_it_connects_ends_without_its_servers() {
 fn a_search_that_is_interrupted_has_found_nothing_yet() {
     let stage = Stage::new();
     let server = Server::start(&stage, "--rank 0");
-    let words = "selftest -u --path . -e 0:0 -s 0 --find-max p99<1s --duration 50s --warmup 0";
-    let running = Running::start(quiet(stage.weir(&split(words))));
+    let words = "self_test -u --path . -e 0:0 -s 0 --find-max p99<1s --duration 50s --warmup 0";
+    let running = Running::start(quiet(stage.peer(&split(words))));
     until("the first step has begun", || running.catches_signals());
     server.works_for(5);
     running.signal(Signal::INT);
@@ -257,7 +254,7 @@ fn a_search_whose_text_is_lost_fails() {
     let stage = &Stage::new();
     let words =
         "--transport null -e 0:0 -s 0 -i 1 --warmup 0 --find-max 'p50<1s' -r 200 --history off";
-    shell(stage, &format!("\"$0\" selftest {words} >&-"))
+    shell(stage, &format!("\"$0\" {words} >&-"))
         .code(1)
         .err("standard output is closed");
     let table = selftest(stage, &split(words)).code(0);

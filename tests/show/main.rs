@@ -1,13 +1,14 @@
 //! `weir show`: what was printed live and what a stored result prints are the same bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod fixtures;
 mod newer;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod words;
 
 use serde_json::Value as Json;
-use stage::{Said, Stage};
+use stage::{Said, Stage, said};
 
 const JOBS: &str = "\
 [global]
@@ -25,7 +26,7 @@ iodepth=4
 /// Runs these words with `--store-result`, and shows the result again.
 fn twice(stage: &Stage, words: &[&str]) -> (Said, Said) {
     let stored = [words, &["--store-result", "r.json"]].concat();
-    let live = stage.say(&stored).code(0);
+    let live = said(stage.called(&stored)).code(0);
     let again = stage.say(&["show", "r.json"]).code(0);
     (live, again)
 }
@@ -63,7 +64,7 @@ fn weirs_own_reports_are_printed_again_byte_for_byte() {
 #[test]
 fn tables_of_effective_bandwidth_are_printed_again_byte_for_byte() {
     for format in ["text", "table", "json", "csv", "md"] {
-        let words = format!("beff --ranks 2 -n 2 -u 8 -l 8 -m 4 --format {format}");
+        let words = format!("Network_intel --ranks 2 -n 2 -u 8 -l 8 -m 4 --format {format}");
         is_same(&words.split(' ').collect::<Vec<_>>());
     }
 }
@@ -115,12 +116,12 @@ fn an_exchange_is_found_wherever_it_stands_among_the_jobs() {
 fn a_result_is_refused_a_place_where_words_measure_nothing_or_name_no_file() {
     let stage = Stage::new();
     stage.file("j.fio", JOBS);
-    let beff = "beff --comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4";
+    let beff = "Network_intel --comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4";
     let refused = |words: &str, file: &str, why: &str| {
         let words = format!("{words} --store-result {file}");
         let words: Vec<_> = words.split(' ').collect();
         let code = if words[0] == "fio" { 1 } else { 2 };
-        let said = stage.say(&words).code(code).silent();
+        let said = said(stage.called(&words)).code(code).silent();
         said.err(&format!("--store-result {file}: {why}"));
         assert_eq!(stage.list(), ["j.fio"], "{words:?}");
     };

@@ -3,13 +3,13 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, said};
 
 /// A result of each door that has an output of its own, as a newer weir could have made it of work
 /// that this one does not know.
 const DOORS: [&str; 3] = [
     "fio --name=a --ioengine=null --size=64k",
-    "beff --comm-type shm --ranks 2 -n 2 -u 8 -l 8 -m 4",
+    "Network_intel --comm-type shm --ranks 2 -n 2 -u 8 -l 8 -m 4",
     "net lat-bw --comm-type shm --min-time 0.0001",
 ];
 
@@ -17,7 +17,7 @@ const DOORS: [&str; 3] = [
 fn measured(stage: &Stage, words: &str) -> Json {
     let mut words: Vec<_> = words.split(' ').collect();
     words.extend(["--store-result", "r.json"]);
-    stage.say(&words).code(0);
+    said(stage.called(&words)).code(0);
     serde_json::from_str(&stage.read("r.json")).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! The words of `weir show`: those that choose how a result is printed are taken, all others are
 //! refused by name.
 
-use crate::stage::Stage;
+use crate::stage::{Stage, said};
 
 /// A result of each door.
 fn stored() -> Stage {
@@ -10,10 +10,10 @@ fn stored() -> Stage {
     for words in [
         "run j.fio --store-result run.json",
         "fio j.fio --store-result fio.json",
-        "beff --comm-type shm --ranks 2 -n 2 -u 8 -l 8 -m 4 --store-result beff.json",
+        "Network_intel --comm-type shm --ranks 2 -n 2 -u 8 -l 8 -m 4 --store-result beff.json",
         "net lat-bw --comm-type shm --min-time 0.0001 --store-result net.json",
     ] {
-        stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
+        said(stage.called(&words.split(' ').collect::<Vec<_>>())).code(0);
     }
     stage
 }

@@ -14,7 +14,8 @@
 pub(crate) mod ranks;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -26,6 +27,34 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 /// The program under test.
 pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The names of peers that the tests call the program by.
+const PEERS: [&str; 9] = [
+    "fio",
+    "kio",
+    "kio.py",
+    "Network_intel",
+    "Network_xilinx",
+    "Network_test_intel",
+    "fnet",
+    "axio",
+    "self_test",
+];
+
+/// Link to the program under test with a peer's name, by which it is that peer: its text and its exit
+/// codes. By a verb it is weir.
+#[track_caller]
+pub(crate) fn peer(name: &str) -> &'static str {
+    assert!(PEERS.contains(&name), "no peer is named `{name}`");
+    // Beside the program, so that each build has its own.
+    let folder = Path::new(WEIR).with_file_name("peers");
+    fs::create_dir_all(&folder).unwrap();
+    let link = folder.join(name);
+    if let Err(why) = symlink("../weir", &link) {
+        assert_eq!(why.kind(), ErrorKind::AlreadyExists, "{}", link.display());
+    }
+    link.into_os_string().into_string().unwrap().leak()
+}
 
 /// The root of the tree.
 pub(crate) fn root() -> PathBuf {
@@ -161,6 +190,28 @@ impl Stage {
     /// What weir says to these words.
     pub(crate) fn say(&self, words: &[&str]) -> Said {
         said(self.weir(words))
+    }
+
+    /// The peer that the first word names, with the other words.
+    #[track_caller]
+    pub(crate) fn peer(&self, words: &[&str]) -> Command {
+        let mut command = self.command(peer(words[0]));
+        command.args(&words[1..]);
+        command
+    }
+
+    /// The peer that the first word names, else weir with that verb.
+    pub(crate) fn called(&self, words: &[&str]) -> Command {
+        if PEERS.contains(&words[0]) {
+            return self.peer(words);
+        }
+        self.weir(words)
+    }
+
+    /// What a peer says to these words, its name first.
+    #[track_caller]
+    pub(crate) fn peer_says(&self, words: &[&str]) -> Said {
+        said(self.peer(words))
     }
 }
 
@@ -356,9 +407,19 @@ pub(crate) const LAUNCHERS: [&[&str]; 2] =
 
 /// weir with these words on so many ranks of a launcher.
 pub(crate) fn launch(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Command {
+    launch_program(stage, launcher, ranks, &[&[WEIR], words].concat())
+}
+
+/// A program with its words on so many ranks of a launcher.
+pub(crate) fn launch_program(
+    stage: &Stage,
+    launcher: &[&str],
+    ranks: u32,
+    words: &[&str],
+) -> Command {
     let mut command = stage.command(launcher[0]);
     command.args(&launcher[1..]);
-    command.args(["-n", &ranks.to_string(), WEIR]).args(words);
+    command.args(["-n", &ranks.to_string()]).args(words);
     command.env_remove("WEIR_MPI_LIB");
     // As the administrator of a machine for tests.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");

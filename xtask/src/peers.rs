@@ -81,7 +81,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     };
     let weir = Program {
         name: "weir",
-        path: link(&folder, &weir)?,
+        path: link(&folder.join("link"), "fio", &weir)?,
     };
     let may_be_at_real_time = Cmd::new(AT_REAL_TIME).arg("true").run().is_ok();
     let suite = Suite {
@@ -239,15 +239,14 @@ fn checksum(description: &str, file: &str) -> Option<String> {
     entry?.into_iter().next()
 }
 
-/// A link named fio.
-fn link(folder: &Path, to: &Path) -> Result<PathBuf> {
-    let inside = folder.join("link");
-    std::fs::create_dir_all(&inside)?;
-    let link = inside.join("fio");
+/// Link with a peer's name, in this folder.
+pub(crate) fn link(folder: &Path, name: &str, to: &Path) -> Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    let link = folder.join(name);
     if link.symlink_metadata().is_ok() {
         std::fs::remove_file(&link)?;
     }
-    symlink(to, &link)?;
+    symlink(std::path::absolute(to)?, &link)?;
     Ok(link)
 }
 

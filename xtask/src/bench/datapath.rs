@@ -30,8 +30,8 @@ ip addr add 10.77.0.2/24 dev weirB
 ";
 /// A server and its client there; what the client prints.
 const TWO_PROGRAMS: &str = "\
-\"$0\" axio --server --set local_ip=10.77.0.2 --set remote_ip=10.77.0.1 --set backend=$1:weirB $2 > /dev/null 2>&1 &
-\"$0\" axio --client --set local_ip=10.77.0.1 --set remote_ip=10.77.0.2 --set backend=$1:weirA $2
+\"$0\" --server --set local_ip=10.77.0.2 --set remote_ip=10.77.0.1 --set backend=$1:weirB $2 > /dev/null 2>&1 &
+\"$0\" --client --set local_ip=10.77.0.1 --set remote_ip=10.77.0.2 --set backend=$1:weirA $2
 wait
 ";
 
@@ -116,8 +116,8 @@ fn echo(more: &str) -> Result<Rate> {
 }
 
 fn loopback(example: &str, more: &str) -> Result<Rate> {
-    let weir = text(&side::weir())?;
-    let words = format!("{weir} axio --example {example} {RUN} {more}");
+    let axio = side::named("axio", &text(&side::weir())?)?;
+    let words = format!("{axio} --example {example} {RUN} {more}");
     Ok(measured(split(&words), message_rate))
 }
 
@@ -130,9 +130,9 @@ fn rings() -> Result<Rate> {
 }
 
 fn xdp() -> Result<Rate> {
-    let weir = text(&side::weir())?;
+    let axio = side::named("axio", &text(&side::weir())?)?;
     let words = format!(
-        "{weir} axio --example echo {RUN} --set inflight={OVER_WIRE} \
+        "{axio} --example echo {RUN} --set inflight={OVER_WIRE} \
          --set backend=xdp:weirA,peer=weirB,mode=drv"
     );
     Ok(measured(on_a_wire("\"$0\" \"$@\"", &words), message_rate))
@@ -147,8 +147,8 @@ fn bare_xdp() -> Result<Rate> {
 
 /// A server and a client of its own over a wire, each a process.
 fn two_programs(link: &str) -> Result<Rate> {
-    let weir = text(&side::weir())?;
-    let mut words = on_a_wire(TWO_PROGRAMS, &format!("{weir} {link}"));
+    let axio = side::named("axio", &text(&side::weir())?)?;
+    let mut words = on_a_wire(TWO_PROGRAMS, &format!("{axio} {link}"));
     let settings = format!("--example echo {RUN} --set inflight={OVER_WIRE}");
     // One word for each side, which its shell takes apart.
     words.push(settings);
@@ -157,28 +157,27 @@ fn two_programs(link: &str) -> Result<Rate> {
 
 /// Both sides of `weir axio` over rings of DPDK: two threads, messages made, carried and counted.
 fn dpdk_rings() -> Result<Rate> {
-    let weir = with_dpdk()?;
-    let words =
-        format!("{weir} axio --example echo {RUN} --set backend=dpdk:rings --stage-timing 1/8");
+    let axio = with_dpdk()?;
+    let words = format!("{axio} --example echo {RUN} --set backend=dpdk:rings --stage-timing 1/8");
     Ok(measured(split(&words), message_rate))
 }
 
 /// A server alone at a port: one thread, whose dispatcher sends back what comes.
 fn dpdk_server(device: &str, first: u32) -> Result<Rate> {
-    let weir = with_dpdk()?;
+    let axio = with_dpdk()?;
     let words = format!(
-        "{weir} axio --server --example echo {RUN} --set backend=dpdk:{device} --set mgmt_port=0 \
+        "{axio} --server --example echo {RUN} --set backend=dpdk:{device} --set mgmt_port=0 \
          --set first_packets={first} --stage-timing 1/8"
     );
     Ok(measured(split(&words), turned_rate))
 }
 
-/// weir, with the library by which it reaches DPDK.
+/// The program, with the library by which it reaches DPDK.
 fn with_dpdk() -> Result<String> {
     Cmd::new("make -s -C native/dpdk").run()?;
     let library = std::env::current_dir()?.join("native/dpdk/libweir_dpdk.so");
-    let weir = text(&side::weir())?;
-    Ok(format!("env WEIR_DPDK={} {weir}", text(&library)?))
+    let axio = side::named("axio", &text(&side::weir())?)?;
+    Ok(format!("env WEIR_DPDK={} {axio}", text(&library)?))
 }
 
 /// DPDK's forwarder on a port: one core, which exchanges the Ethernet addresses of what comes and sends it.
@@ -223,14 +222,14 @@ fn tuned() -> Result<Rate> {
     );
     let file = format!("{FOLDER}/start.conf");
     std::fs::write(&file, config)?;
-    let weir = text(&side::weir())?;
-    Cmd::new(&format!("{weir} axio tools -c {file} -t 60")).run()?;
+    let axio = side::named("axio", &text(&side::weir())?)?;
+    Cmd::new(&format!("{axio} tools -c {file} -t 60")).run()?;
     of_config("start.conf.out")
 }
 
 fn of_config(name: &str) -> Result<Rate> {
-    let weir = text(&side::weir())?;
-    let words = format!("{weir} axio -c {FOLDER}/{name} {RUN}");
+    let axio = side::named("axio", &text(&side::weir())?)?;
+    let words = format!("{axio} -c {FOLDER}/{name} {RUN}");
     Ok(measured(split(&words), message_rate))
 }
 

@@ -1,6 +1,6 @@
 //! Exchanges of messages beside the same loop in plain C, built here with each family's `mpicc`.
 //!
-//! weir through its door `weir beff`, the C program (`bench/net/exchange.c`) under the same
+//! weir by the name of its peer, the C program (`bench/net/exchange.c`) under the same
 //! launcher, with as many exchanges; or the same loop inside of weir's own processes
 //! (`bench/net/within.c`), a run of one after a run of the other. Each value is the best repetition of the slowest rank, as
 //! nanoseconds of one exchange turned into exchanges per second. Not here: what an exchange is.
@@ -33,6 +33,8 @@ const LONGEST: f64 = 0.05;
 /// Enough that the best one was not disturbed: two ranks on two CPUs suffer from whatever else runs.
 const REPETITIONS: u32 = 20;
 const REPLICATIONS: u32 = 2;
+/// Peer whose command line weir takes here.
+const PEER: &str = "Network_intel";
 /// A large message.
 const MIB: usize = 1 << 20;
 /// Large messages of a loop beside a core's copies.
@@ -148,14 +150,14 @@ fn beside_c(
     let counts = format!("{exponent} {loops} {REPETITIONS} {REPLICATIONS}");
     let peer = launched(family, ranks, &format!("{program} {counts}"));
     let of = |program: &str| {
-        let words = weir(program, transport, exponent, loops);
-        match transport {
+        let words = weir(program, transport, exponent, loops)?;
+        Ok::<_, anyhow::Error>(match transport {
             "mpi" => launched(family, ranks, &words),
             _ => split(&format!("{words} --ranks {ranks}")),
-        }
+        })
     };
-    let mine = of(&text(&side::weir())?);
-    let peer = side::other().map_or(peer, of);
+    let mine = of(&text(&side::weir())?)?;
+    let peer = side::other().map_or(Ok(peer), of)?;
     println!("$ {}\n$ {}", mine.join(" "), peer.join(" "));
     let metric = Metric {
         name: "exchanges of the slowest rank",
@@ -198,7 +200,7 @@ fn within(
     let words = launched(
         family,
         ranks,
-        &weir(&text(&side::weir())?, "mpi", exponent, loops),
+        &weir(&text(&side::weir())?, "mpi", exponent, loops)?,
     );
     let words = [split(&wish), words].concat();
     println!("$ {}", words.join(" "));
@@ -231,11 +233,12 @@ fn trial(family: Family, ranks: u32, (exponent, longest): (u8, u32)) -> Result<u
 }
 
 /// weir's words for the exchanges of one size.
-fn weir(program: &str, transport: &str, exponent: u8, loops: u32) -> String {
-    format!(
-        "{program} beff --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \
+fn weir(program: &str, transport: &str, exponent: u8, loops: u32) -> Result<String> {
+    let program = side::named(PEER, program)?;
+    Ok(format!(
+        "{program} --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \
          -u {loops} -l {loops} --sizes {exponent} --dump-json - --quiet"
-    )
+    ))
 }
 
 /// Nanoseconds of an exchange, as the C program prints them.
@@ -300,9 +303,9 @@ fn null() -> Result<Vec<Row>> {
 
 /// From the start of the process to its end, without MPI, in milliseconds; the limit is 50.
 fn start() -> Result<Vec<Row>> {
-    let weir = text(&side::weir())?;
+    let program = side::named(PEER, &text(&side::weir())?)?;
     let words = split(&format!(
-        "{weir} beff --comm-type shm --ranks 1 -u 2 -l 1 -m 2"
+        "{program} --comm-type shm --ranks 1 -u 2 -l 1 -m 2"
     ));
     let wall = || Ok(1e3 * child::run(&words)?.wall.as_secs_f64());
     let runs: Result<Vec<f64>> = (0..11).map(|_| wall()).collect();
@@ -355,9 +358,9 @@ fn number(line: &str) -> Result<f64> {
 
 /// weir's large messages beside one core that copies what the other core has just written.
 fn beside_copy(rounds: usize) -> Result<Vec<Row>> {
-    let weir = text(&side::weir())?;
+    let program = side::named(PEER, &text(&side::weir())?)?;
     let words = split(&format!(
-        "{weir} beff --comm-type shm --ranks 2 -n {REPETITIONS} -r {REPLICATIONS} \
+        "{program} --comm-type shm --ranks 2 -n {REPETITIONS} -r {REPLICATIONS} \
          -u {COPIES} -l {COPIES} --sizes 20 --dump-json - --quiet"
     ));
     let metric = Metric {

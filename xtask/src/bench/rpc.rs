@@ -191,7 +191,7 @@ fn raw(probe: &str) -> Result<Rate> {
 /// What the loop itself takes for a call that goes nowhere, beside its limit.
 fn null(rounds: usize) -> Result<Vec<Row>> {
     let weir = text(&side::weir())?;
-    let words = split(&served::caller(&weir, "--transport null -s 0 -i 16"));
+    let words = split(&served::caller(&weir, "--transport null -s 0 -i 16")?);
     println!("$ {}", words.join(" "));
     let times: Result<Vec<f64>> = (0..rounds)
         .map(|_| Ok(1e9 / served::rate(&words)?))

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::FOLDER;
 use super::child::{self, Ended};
 use crate::{ab, cmd};
 
@@ -53,9 +54,9 @@ impl Side {
     /// The command line of a job.
     pub(super) fn words(self, options: &str) -> Result<Vec<String>> {
         let mut words = match self {
-            Self::Weir => vec![text(&weir())?, "fio".to_owned()],
+            Self::Weir => vec![named("fio", &text(&weir())?)?],
             Self::Fio => match other() {
-                Some(other) => vec![other.to_owned(), "fio".to_owned()],
+                Some(other) => vec![named("fio", other)?],
                 None => vec![text(&cmd::find("fio").context("fio is not installed")?)?],
             },
         };
@@ -115,6 +116,13 @@ pub(super) fn show(options: &str) -> Result<()> {
 /// The binary that `cargo build --release -p weir` made.
 pub(super) fn weir() -> PathBuf {
     built("weir")
+}
+
+/// Link with a peer's name to a build of weir, by which it is that peer.
+pub(super) fn named(peer: &str, weir: &str) -> Result<String> {
+    // A folder for each build.
+    let folder = Path::new(FOLDER).join("named").join(weir.replace('/', "+"));
+    text(&crate::peers::link(&folder, peer, Path::new(weir))?)
 }
 
 /// What it calls itself.

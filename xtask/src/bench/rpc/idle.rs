@@ -57,7 +57,7 @@ fn measure(rounds: usize) -> Result<Vec<Row>> {
         target: Target::AtLeast(0.9),
     };
     let mut rows = vec![Row::counted("idle", &memory, each, KIB_EACH)];
-    let (mine, peer) = (crowded.caller(&weir, CALLS), quiet.caller(&weir, CALLS));
+    let (mine, peer) = (crowded.caller(&weir, CALLS)?, quiet.caller(&weir, CALLS)?);
     println!("$ {}\n$ {}", mine.join(" "), peer.join(" "));
     rows.extend(in_turns(
         "idle",

@@ -1,4 +1,4 @@
-//! `weir rpc serve` on one CPU and `weir selftest` on another.
+//! `weir rpc serve` on one CPU and `self_test` on another.
 //!
 //! In: a build of weir, a transport, what is called. Out: calls per second, from weir's own result.
 //! The server lives as long as its case and sleeps while nobody calls it, so that the peer of the
@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Cpus, Rate, cpus, split};
+use crate::bench::side::named;
 use crate::bench::{FOLDER, child};
 
 /// How long calls are made, and before that without counting.
@@ -71,10 +72,10 @@ impl Served {
         Ok(served)
     }
 
-    /// What `weir selftest` of a new server comes to, in calls per second.
+    /// What `self_test` of a new server comes to, in calls per second.
     pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
-        let words = served.caller(weir, calls);
+        let words = served.caller(weir, calls)?;
         println!("$ {}", words.join(" "));
         Ok(Box::new(move || {
             // It is stopped when nobody calls it any more.
@@ -84,8 +85,9 @@ impl Served {
     }
 
     /// The words of a caller.
-    pub(super) fn caller(&self, weir: &str, calls: &str) -> Vec<String> {
-        split(&caller(weir, &format!("--target {} {calls}", self.address)))
+    pub(super) fn caller(&self, weir: &str, calls: &str) -> Result<Vec<String>> {
+        let words = caller(weir, &format!("--target {} {calls}", self.address))?;
+        Ok(split(&words))
     }
 
     /// Resident memory in bytes.
@@ -111,13 +113,14 @@ impl Drop for Served {
     }
 }
 
-/// `weir selftest` on the caller's CPU.
-pub(super) fn caller(weir: &str, calls: &str) -> String {
+/// The self-test on the caller's CPU.
+pub(super) fn caller(weir: &str, calls: &str) -> Result<String> {
     let Cpus { caller, .. } = cpus();
-    format!(
-        "taskset -c {caller} {weir} selftest --group-name daos_server --endpoint 0:0 {calls} {TIMES} \
+    let self_test = named("self_test", weir)?;
+    Ok(format!(
+        "taskset -c {caller} {self_test} --group-name daos_server --endpoint 0:0 {calls} {TIMES} \
          --poll busy --history off --output json"
-    )
+    ))
 }
 
 /// Calls per second of a run, none of which failed.
