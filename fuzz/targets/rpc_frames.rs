@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_net::rpc::wire::{
+use weir_rpc::wire::{
     Auth, Closed, Descriptor, FrameHeader, FrameKind, HEADER, Hello, HelloReply, OpenReply,
     OpenRequest, PREAMBLE, PingTimes, Preamble, PreambleReply, ProgressNote, PullRange, PushHead,
     WireReader, flag,

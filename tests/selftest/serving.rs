@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use rustix::thread::sched_getaffinity;
-use weir_net::rpc::auth::Token;
-use weir_net::rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
-use weir_net::rpc::link::LinkGreeting;
-use weir_net::rpc::master_host::MasterTask;
-use weir_net::rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
-use weir_net::rpc::{DerCode, self_test as service};
+use weir_rpc::auth::Token;
+use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
+use weir_rpc::link::LinkGreeting;
+use weir_rpc::master_host::MasterTask;
+use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
+use weir_rpc::{DerCode, self_test as service};
 use weir_schema::{EndpointSet, Members, RpcWorkload};
 
 use crate::faults::{adds_up, connected, count, endless};

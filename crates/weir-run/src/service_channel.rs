@@ -1,7 +1,7 @@
 //! Calls to a service on another machine, as engines of any family make them.
 //!
 //! In: requests by operation, each in a slot, with a payload and perhaps memory that the server
-//! reads or writes by itself. Out: answers by slot. `weir-net` implements it; whoever uses it knows
+//! reads or writes by itself. Out: answers by slot. `weir-rpc` implements it; whoever uses it knows
 //! nothing of transports. Not here: which services there are.
 
 use std::io;

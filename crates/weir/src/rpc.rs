@@ -2,7 +2,7 @@
 //!
 //! In: the words after `rpc`. Out: the exit code. Once it can be called it says `READY` and its addresses,
 //! a line for each rank; a signal ends it in order. Not here: what the words mean (`weir-doors`), serving
-//! (`weir-net`).
+//! (`weir-rpc`).
 
 use std::fs::File;
 use std::io::Write;
@@ -15,12 +15,12 @@ use rustix::fs::{Access, access};
 use weir_doors::Refusal;
 use weir_doors::rpc::{Action, BusyTime, ServeEnd, ServeSettings, read};
 use weir_doors::selftest::TableDirectory;
-use weir_net::rpc::RpcError;
-use weir_net::rpc::address::RpcAddress;
-use weir_net::rpc::group_table::TablePlace;
-use weir_net::rpc::hosting::{Host, Hosting};
-use weir_net::rpc::self_test::ServiceTime;
-use weir_net::rpc::server::ServerLimits;
+use weir_rpc::RpcError;
+use weir_rpc::address::RpcAddress;
+use weir_rpc::group_table::TablePlace;
+use weir_rpc::hosting::{Host, Hosting};
+use weir_rpc::self_test::ServiceTime;
+use weir_rpc::server::ServerLimits;
 use weir_sys::Tree;
 use weir_units::Nanos;
 use weir_world::Launcher;

@@ -1,7 +1,7 @@
 //! `weir rpc serve`: servers of a group, for `weir selftest` and others to ask.
 //!
 //! In: the words after `rpc`. Out: an [`Action`] with [`ServeSettings`]. Spec: RPC self-test, 8.1. Not
-//! here: serving, which is in `weir-net` and started by the program.
+//! here: serving, which is in `weir-rpc` and started by the program.
 
 mod flags;
 mod settings;

@@ -1,0 +1,103 @@
+//! What a client shall do.
+//!
+//! Plain data; in nanoseconds, bytes and counts as the names say.
+
+use std::time::Duration;
+
+use super::{DialSetup, ServerEndpoint};
+use crate::self_test;
+use crate::server::PollMode;
+use crate::wire::PayloadKind;
+
+/// What a call carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallPayload {
+    /// How the request's payload travels.
+    pub send_kind: PayloadKind,
+    /// Its bytes.
+    pub send_size: u32,
+    /// How the reply's payload travels.
+    pub reply_kind: PayloadKind,
+    /// Its bytes.
+    pub reply_size: u32,
+}
+
+impl CallPayload {
+    /// Bytes of a slot's buffer; 0 for none.
+    pub(super) fn buffer(&self) -> u64 {
+        u64::from(self.send_size.max(self.reply_size))
+    }
+
+    /// Bytes that a call moves.
+    pub(super) fn moved(&self) -> i64 {
+        i64::from(self.send_size) + i64::from(self.reply_size)
+    }
+
+    /// Whether memory of the client is described to the server.
+    pub(super) fn has_bulk(&self) -> bool {
+        self.send_kind == PayloadKind::Bulk || self.reply_kind == PayloadKind::Bulk
+    }
+
+    /// Whether calls need a session.
+    pub(super) fn has_session(&self) -> bool {
+        self.send_kind != PayloadKind::Empty || self.reply_kind != PayloadKind::Empty
+    }
+}
+
+/// Which payloads are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VerifyMode {
+    /// None.
+    Off,
+    /// Those of each slot's first call, byte by byte.
+    #[default]
+    First,
+    /// All, by their sums.
+    Checksum,
+    /// All, byte by byte.
+    Full,
+}
+
+/// What a client shall do.
+#[derive(Clone, Debug)]
+pub struct ClientSetup {
+    /// How connections are made.
+    pub dial: DialSetup,
+    /// Whom it calls; each entry has a session of its own, those of one rank and tag share a
+    /// connection unless each shall have its own.
+    pub endpoints: Vec<ServerEndpoint>,
+    /// Each entry has a connection of its own.
+    pub own_connections: bool,
+    /// Calls that may be out at once.
+    pub slots: u32,
+    /// What they carry.
+    pub payload: CallPayload,
+    /// Buffers that each session shall have at the server.
+    pub buffers: u32,
+    /// Calls that each session may have out.
+    pub credits: u32,
+    /// Calls that all endpoints of one rank together may have out; 0 for any number.
+    pub credits_per_rank: u32,
+    /// Calls that may be out altogether; 0 for any number.
+    pub quota: u32,
+    /// What is checked.
+    pub verify: VerifyMode,
+    /// Bulk data of requests follow them without being asked for, where the link has no remote
+    /// memory.
+    pub eager: bool,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// How long lost servers are tried again while no endpoint is up; `None`: not at all.
+    pub reconnect: Option<Duration>,
+    /// What the address of every buffer ends in, on both sides.
+    pub low_byte: Option<u8>,
+    /// How it waits for answers.
+    pub poll: PollMode,
+}
+
+impl ClientSetup {
+    /// The operation of the self-test that its calls ask for.
+    pub(super) fn operation(&self) -> u16 {
+        self_test::operation(self.payload.send_kind, self.payload.reply_kind)
+    }
+}
