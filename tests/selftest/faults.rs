@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Signal, getrlimit};
 use serde_json::Value;
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
-use weir_rpc::link::LinkGreeting;
+use weir_rpc::links::LinkGreeting;
 use weir_rpc::wire::{FrameHeader, FrameKind, MAJOR, MINOR, Preamble, RpcId};
 use weir_rpc::{DerCode, RpcError};
 

@@ -21,8 +21,8 @@
 //! | F8 | `faults::f8_…`, `load::f8_…`; 10,000 connections with `--long` |
 //! | F9 | `refusals::f9_…`, `serving::f9_…`; certificates later, with TLS |
 //! | F10, F11 | `serving::f10_…`, `f11_…`; `refusals::f11_…` |
-//! | F13 | `two_hosts::f13_…`; on any machine rpc `src/simulated/tests.rs` |
-//! | N-1 to N-5 | `interfaces::n_1_…` and so on; rpc `src/interface_choice/tests.rs` |
+//! | F13 | `two_hosts::f13_…`; on any machine rpc `src/links/simulated/tests.rs` |
+//! | N-1 to N-5 | `interfaces::n_1_…` and so on; rpc `src/interface/choice/tests.rs` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

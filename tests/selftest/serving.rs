@@ -9,10 +9,10 @@ use rustix::process::Signal;
 use rustix::thread::sched_getaffinity;
 use weir_rpc::auth::Token;
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
-use weir_rpc::link::LinkGreeting;
-use weir_rpc::master_host::MasterTask;
+use weir_rpc::links::LinkGreeting;
+use weir_rpc::master::host::MasterTask;
 use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
-use weir_rpc::{DerCode, self_test as service};
+use weir_rpc::{DerCode, service::self_test as service};
 use weir_schema::{EndpointSet, Members, RpcWorkload};
 
 use crate::faults::{adds_up, connected, count, endless};

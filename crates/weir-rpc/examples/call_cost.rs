@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use weir_rpc::client::{
     CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
 };
-use weir_rpc::link::{Link, LinkSide};
-use weir_rpc::self_test::{SelfTestService, ServiceTime};
+use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::stream::StreamLink;
+use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::{NoMasters, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup};
-use weir_rpc::shm::ShmLink;
-use weir_rpc::stream::StreamLink;
+use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
 use weir_rpc::transport::{Requested, RpcTransport};
 use weir_rpc::wire::PayloadKind;
 use weir_sys::CpuList;

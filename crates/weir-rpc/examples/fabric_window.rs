@@ -18,7 +18,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use weir_rpc::ofi::{
+use weir_rpc::links::ofi::{
     COMPLETIONS_AT_ONCE, EndpointSizes, FabricChoice, FabricCompletion, FabricEndpoint,
     FabricLibrary, FabricOffer, FabricPeer, FabricWaiting, Posted,
 };

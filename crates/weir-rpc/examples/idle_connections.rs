@@ -7,8 +7,8 @@ use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
-use weir_rpc::link::LinkGreeting;
-use weir_rpc::self_test;
+use weir_rpc::links::LinkGreeting;
+use weir_rpc::service::self_test;
 use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
 
 const WITHIN: Duration = Duration::from_secs(10);

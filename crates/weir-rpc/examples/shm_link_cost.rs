@@ -19,10 +19,10 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use weir_rpc::RpcError;
-use weir_rpc::link::{
+use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::{
     Link, LinkGreeting, LinkHandler, LinkSide, MemoryRange, NewPeer, PeerId, Sent,
 };
-use weir_rpc::shm::ShmLink;
 use weir_rpc::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind, MAX_FRAME};
 use weir_sys::CpuList;
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec};

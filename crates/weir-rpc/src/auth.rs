@@ -7,8 +7,8 @@ use std::path::Path;
 
 pub use weir_sys::token::{Token, nonce, same};
 
-use super::link::LinkSide;
-use super::{DerCode, RpcError};
+use crate::links::LinkSide;
+use crate::{DerCode, RpcError};
 
 /// A file's token.
 ///

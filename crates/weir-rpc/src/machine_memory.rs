@@ -6,7 +6,7 @@
 use weir_sys::Tree;
 use weir_sys::memory::MemoryFacts;
 
-use super::{DerCode, RpcError};
+use crate::{DerCode, RpcError};
 
 /// What is less is not worth a look.
 const MUCH: u64 = 16 << 20;
@@ -15,7 +15,7 @@ const MUCH: u64 = 16 << 20;
 ///
 /// # Errors
 /// It has not: [`DerCode::NoMemory`], with both numbers.
-pub(super) fn check(all: u64, for_what: impl FnOnce() -> String) -> Result<(), RpcError> {
+pub(crate) fn check(all: u64, for_what: impl FnOnce() -> String) -> Result<(), RpcError> {
     if all < MUCH {
         return Ok(());
     }

@@ -23,18 +23,18 @@ use weir_sys::clock::Tick;
 use weir_sys::limits::raise_open_files;
 use weir_units::Nanos;
 
-use super::call_list::CallList;
-use super::calling::{Calling, CallsMade, calls_of, check_slots, part};
-use super::engine::EndSigns;
-use super::group::RpcGroup;
-use super::hosting::Host;
-use super::known_groups::KnownGroups;
-use super::master_host::{MasterTask, monotonic_ns};
-use super::measured_master::{MasterParts, added, error_code, requested};
-use super::ordered::OrderedMasters;
-use super::own_server;
-use super::transport::RpcTransport;
-use super::way::{TransportUser, Way, refused};
+use crate::group::RpcGroup;
+use crate::group::known_groups::KnownGroups;
+use crate::master::call_list::CallList;
+use crate::master::calling::{Calling, CallsMade, calls_of, check_slots, part};
+use crate::master::engine::EndSigns;
+use crate::master::host::{MasterTask, monotonic_ns};
+use crate::master::measured::{MasterParts, added, error_code, requested};
+use crate::master::ordered::OrderedMasters;
+use crate::master::route::{TransportUser, Way, refused};
+use crate::server::hosting::Host;
+use crate::server::own_server;
+use crate::transport::RpcTransport;
 
 /// Carries RPCs out.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@
 use std::io;
 use std::time::Instant;
 
-use super::wire::PollerUse;
-use super::{DerCode, RpcError};
+use crate::wire::PollerUse;
+use crate::{DerCode, RpcError};
 
 /// The answer to [`RpcTransport::request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::testbed::raw::{bulk_session, greeted, header, open};
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
 use weir_rpc::client::{ClientSetup, RpcClient, ServerEndpoint};
-use weir_rpc::self_test::ServiceTime;
+use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
-use weir_rpc::stream::StreamLink;
 use weir_rpc::transport::{Requested, RpcTransport};
 use weir_rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_rpc::wire::{

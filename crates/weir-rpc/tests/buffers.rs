@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup, skip};
 use weir_rpc::client::{ClientSetup, RpcClient};
-use weir_rpc::link::{Link, LinkSide};
-use weir_rpc::ofi::{FabricChoice, OfiLink, OfiSettings};
-use weir_rpc::self_test::{SelfTestService, ServiceTime};
+use weir_rpc::links::ofi::{FabricChoice, OfiLink, OfiSettings};
+use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::stream::StreamLink;
+use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::RpcServer;
+use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
-use weir_rpc::shm::ShmLink;
-use weir_rpc::stream::StreamLink;
 use weir_rpc::transport::RpcTransport;
 use weir_rpc::wire::{OpenRequest, PayloadKind};
 use weir_rpc::{DerCode, RpcError};

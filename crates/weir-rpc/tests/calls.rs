@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
 use weir_rpc::client::{CallPayload, ClientSetup, VerifyMode};
-use weir_rpc::self_test::{SelfTestService, ServiceTime};
 use weir_rpc::server::RpcServer;
+use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_rpc::transport::RpcTransport;
 use weir_rpc::wire::OpenRequest;

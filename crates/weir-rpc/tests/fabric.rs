@@ -2,9 +2,9 @@
 
 use crate::testbed::{client_setup, endpoints, payload, run, server_setup, skip};
 use weir_rpc::client::{RpcClient, VerifyMode};
-use weir_rpc::ofi::{FabricChoice, OfiLink, OfiSettings};
-use weir_rpc::self_test::ServiceTime;
+use weir_rpc::links::ofi::{FabricChoice, OfiLink, OfiSettings};
 use weir_rpc::server::{PollMode, RpcServer};
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::RpcTransport as _;
 use weir_rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
 

@@ -10,8 +10,8 @@ use crate::testbed::raw::{
 };
 use crate::testbed::server_setup;
 use weir_rpc::client::ControlStream;
-use weir_rpc::self_test::ServiceTime;
 use weir_rpc::server::{MasterOrder, RpcServer, TestControl, TestMasters};
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::wire::{BulkAccess, FrameHeader, FrameKind, OpenRequest, PayloadKind, flag};
 use weir_rpc::{DerCode, RpcError};
 

@@ -10,9 +10,9 @@ use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup
 use weir_rpc::DerCode;
 use weir_rpc::auth::Token;
 use weir_rpc::client::{ControlStream, RpcClient};
-use weir_rpc::self_test::ServiceTime;
+use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
-use weir_rpc::stream::StreamLink;
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::RpcTransport;
 use weir_rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_rpc::wire::{

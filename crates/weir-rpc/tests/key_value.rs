@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::testbed::{client_setup, endpoints, payload, server_setup};
-use weir_rpc::channel::RpcChannel;
-use weir_rpc::self_test::ServiceTime;
+use weir_rpc::client::channel::RpcChannel;
+use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
-use weir_rpc::stream::StreamLink;
 use weir_rpc::wire::{OpenRequest, PayloadKind};
 use weir_rpc::{DerCode, RpcError};
 use weir_run::{BulkUse, ServiceChannel};

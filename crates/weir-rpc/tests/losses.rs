@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::testbed::{client, client_setup, endpoints, payload, run, run_with, server_setup};
 use weir_rpc::client::ServerEndpoint;
-use weir_rpc::self_test::ServiceTime;
 use weir_rpc::server::RpcServer;
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::{Requested, RpcTransport};
 use weir_rpc::wire::PayloadKind::{Bulk, Empty};
 

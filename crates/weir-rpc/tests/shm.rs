@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::testbed::{client_setup, endpoints, payload, run, run_with, server_setup};
 use weir_rpc::client::{CallPayload, ClientSetup, RpcClient, VerifyMode};
-use weir_rpc::link::LinkSide;
-use weir_rpc::self_test::ServiceTime;
+use weir_rpc::links::LinkSide;
+use weir_rpc::links::shm::ShmLink;
 use weir_rpc::server::{PollMode, RpcServer};
-use weir_rpc::shm::ShmLink;
+use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::RpcTransport;
 use weir_rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
 

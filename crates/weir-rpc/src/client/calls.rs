@@ -10,10 +10,10 @@ use super::ClientSetup;
 use super::endpoints::{ConnectionStage, EndpointStage, EndpointTable};
 use super::setup::VerifyMode;
 use super::slots::{SlotStage, SlotTable};
-use crate::assembly::{Assemblies, send_payload};
-use crate::link::{Link, MemoryRange, PeerId, RegionId, Sent};
-use crate::payload::{fill, payload_sum};
-use crate::self_test::CLIENT_FILL;
+use crate::links::assembly::{Assemblies, send_payload};
+use crate::links::{Link, MemoryRange, PeerId, RegionId, Sent};
+use crate::service::payload::{fill, payload_sum};
+use crate::service::self_test::CLIENT_FILL;
 use crate::transport::{ConnectionTrouble, RpcCounters};
 use crate::wire::{
     BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PayloadKind, PushHead, RpcId, flag,

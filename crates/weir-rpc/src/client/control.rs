@@ -13,10 +13,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::memory::unless_over;
-use crate::address::{RpcAddress, StreamAddress};
-use crate::assembly::Assemblies;
-use crate::link::PeerId;
-use crate::socket::{self, IsOver};
+use crate::group::address::{RpcAddress, StreamAddress};
+use crate::links::PeerId;
+use crate::links::assembly::Assemblies;
+use crate::links::socket::{self, IsOver};
 use crate::wire::{FrameHeader, HEADER, MAJOR, MINOR, PREAMBLE, PreambleReply, flag};
 use crate::{DerCode, RpcError};
 

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::control::ControlStream;
-use crate::address::RpcAddress;
 use crate::auth::{Token, nonce, proof, same};
-use crate::boot::boot;
-use crate::link::{LinkGreeting, LinkSide, NewPeer};
-use crate::socket::IsOver;
+use crate::group::address::RpcAddress;
+use crate::group::boot::boot;
+use crate::links::socket::IsOver;
+use crate::links::{LinkGreeting, LinkSide, NewPeer};
 use crate::wire::{
     Auth, FrameHeader, FrameKind, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, Preamble, features,
 };

@@ -5,7 +5,7 @@
 
 use super::ServerEndpoint;
 use crate::DerCode;
-use crate::link::PeerId;
+use crate::links::PeerId;
 use crate::wire::PollerUse;
 
 /// What a connection is at.

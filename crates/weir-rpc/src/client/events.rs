@@ -8,9 +8,9 @@ use std::time::Instant;
 use super::calls::{ClientState, HeldData, nanos};
 use super::endpoints::{ConnectionStage, EndpointStage};
 use super::slots::{AnswerFor, SlotStage};
-use crate::assembly::is_fragment;
-use crate::link::{Link, LinkHandler, MemoryRange, PeerId};
-use crate::payload::{follows, payload_sum};
+use crate::links::assembly::is_fragment;
+use crate::links::{Link, LinkHandler, MemoryRange, PeerId};
+use crate::service::payload::{follows, payload_sum};
 use crate::wire::{
     Closed, FrameHeader, FrameKind, OpenReply, PayloadKind, PingTimes, PullRange, PushHead, RpcId,
     WireReader, flag,

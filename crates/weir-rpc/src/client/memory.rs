@@ -4,8 +4,8 @@
 //! that calls leave behind (`calls`).
 
 use super::calls::ClientState;
-use crate::link::Link;
-use crate::socket::IsOver;
+use crate::links::Link;
+use crate::links::socket::IsOver;
 use crate::{DerCode, RpcError, machine_memory};
 
 /// Goes on unless it is over.

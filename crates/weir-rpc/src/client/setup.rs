@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::{DialSetup, ServerEndpoint};
-use crate::self_test;
 use crate::server::PollMode;
+use crate::service::self_test;
 use crate::wire::PayloadKind;
 
 /// What a call carries.

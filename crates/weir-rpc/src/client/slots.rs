@@ -3,7 +3,7 @@
 //! In: calls that begin and end. Out: whether an answer is for a call that is out, for one that is
 //! over, or for none. Not here: sending.
 
-use crate::link::RegionId;
+use crate::links::RegionId;
 use crate::wire::RpcId;
 
 /// What a slot is at.

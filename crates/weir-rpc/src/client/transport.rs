@@ -14,11 +14,11 @@ use super::dial::{Dialled, dial_unless};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
-use crate::link::{Link, NewPeer};
-use crate::payload::check_inline;
-use crate::self_test;
+use crate::links::socket::IsOver;
+use crate::links::{Link, NewPeer};
 use crate::server::PollMode;
-use crate::socket::IsOver;
+use crate::service::payload::check_inline;
+use crate::service::self_test;
 use crate::transport::{ConnectionTrouble, Requested, RpcCounters, RpcTransport, ServerUse};
 use crate::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
@@ -164,7 +164,7 @@ impl<L: Link> RpcClient<L> {
     }
 
     fn join(&mut self, connection: u32, peer: NewPeer, reply: &HelloReply) -> Result<(), RpcError> {
-        super::super::socket::set_user_timeout(&peer.stream, self.state.setup.timeout);
+        crate::links::socket::set_user_timeout(&peer.stream, self.state.setup.timeout);
         let peer = self.link.join(peer)?;
         let table = &mut self.state.table;
         table.connect(connection, peer);

@@ -4,7 +4,7 @@
 //! In: requests. Out: their parts; places that are used again. Not here: the steps (`serve`).
 
 use crate::RpcError;
-use crate::link::{PeerId, RegionId};
+use crate::links::{PeerId, RegionId};
 use crate::wire::{Descriptor, FrameHeader, RpcId, WireReader, flag};
 
 /// A request's body, taken apart.

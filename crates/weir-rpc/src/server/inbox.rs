@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::connections::Source;
-use crate::link::{LinkWaker, NewPeer, PeerId};
+use crate::links::{LinkWaker, NewPeer, PeerId};
 use crate::wire::{FrameHeader, FrameKind, RpcId};
 
 /// A connection for a poller.

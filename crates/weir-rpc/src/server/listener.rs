@@ -19,8 +19,8 @@ use super::connections::Source;
 use super::inbox::{Inbox, PollerOrder};
 use super::pending::{PendingClient, Progressed, write_error};
 use super::start::ServerShared;
-use crate::address::{RpcAddress, StreamAddress};
-use crate::dead_sockets::remove_dead;
+use crate::group::address::{RpcAddress, StreamAddress};
+use crate::group::dead_sockets::remove_dead;
 use crate::{DerCode, RpcError};
 
 /// Longest sleep, so that the end is seen.

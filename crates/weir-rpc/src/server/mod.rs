@@ -3,16 +3,18 @@
 //! In: which ranks and tags, what services they offer, limits. Out: answered calls, until it is
 //! stopped. One thread accepts connections and makes handshakes; a connection then belongs to the
 //! poller of its tag (the tag's number modulo the number of pollers). Not here: what a service
-//! does, who else is in the group (`group_table`).
+//! does, who else is in the group (`group::table`).
 
+mod bulk;
 mod calls;
 mod connections;
+pub mod hosting;
 mod inbox;
 mod limits;
 mod listener;
 mod masters;
-mod moves;
-mod opening;
+mod open_close;
+pub mod own_server;
 mod pending;
 mod poller;
 mod serve;

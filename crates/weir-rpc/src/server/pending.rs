@@ -14,9 +14,9 @@ use super::connections::Source;
 use super::inbox::Arrival;
 use super::start::ServerShared;
 use crate::auth::{proof, same};
-use crate::boot::boot;
-use crate::link::{LinkGreeting, LinkSide, NewPeer};
-use crate::socket;
+use crate::group::boot::boot;
+use crate::links::socket;
+use crate::links::{LinkGreeting, LinkSide, NewPeer};
 use crate::wire::{
     Auth, FrameHeader, FrameKind, HEADER, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, PREAMBLE,
     Preamble, PreambleReply, features,

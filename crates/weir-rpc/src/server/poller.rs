@@ -19,8 +19,8 @@ use super::sessions::ServerSession;
 use super::start::ServerShared;
 use super::tags::ServedTag;
 use super::{MasterAnswers, TestControl, inbox::PollerOrder};
-use crate::assembly::{Assemblies, is_fragment, send_whole};
-use crate::link::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
+use crate::links::assembly::{Assemblies, is_fragment, send_whole};
+use crate::links::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
 use crate::wire::{FrameHeader, FrameKind, PingTimes, PollerUse, WireReader};
 use crate::{DerCode, RpcError};
 

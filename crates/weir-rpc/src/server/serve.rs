@@ -5,8 +5,8 @@
 
 use super::calls::{CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
-use crate::assembly::{is_fragment, send_payload};
-use crate::link::{Link, MemoryRange, PeerId, RegionId};
+use crate::links::assembly::{is_fragment, send_payload};
+use crate::links::{Link, MemoryRange, PeerId, RegionId};
 use crate::service::{NextStep, ServiceCall};
 use crate::wire::{BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, RpcId, flag};
 use crate::{DerCode, RpcError};

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::limits::Quota;
-use crate::link::{Link, PeerId, RegionId};
+use crate::links::{Link, PeerId, RegionId};
 use crate::service::SessionShape;
 use crate::wire::OpenRequest;
 use crate::{DerCode, RpcError, machine_memory};

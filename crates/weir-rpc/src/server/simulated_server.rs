@@ -11,7 +11,7 @@ use super::poller::{Poller, PollerRound};
 use super::start::ServerShared;
 use super::tags::ServedTag;
 use super::{NoMasters, ServerCounters, ServerLimits, ServicesOfTag};
-use crate::link::{Link, NewPeer};
+use crate::links::{Link, NewPeer};
 
 /// Memory that sessions may take.
 const MEMORY: u64 = 1 << 30;

@@ -17,8 +17,8 @@ use super::limits::Quota;
 use super::listener::{BoundListener, run_listener, spare};
 use super::thread::{PollerThread, TICK, run_poller};
 use super::{ServerCounters, ServerLimits, TestMasters};
-use crate::address::RpcAddress;
 use crate::auth::{Token, nonce};
+use crate::group::address::RpcAddress;
 use crate::service::RpcService;
 use crate::{DerCode, RpcError};
 

@@ -11,11 +11,11 @@ use super::inbox::{Inbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
 use super::start::{PollMode, ServerShared, ServicesOfTag, pin_to};
 use super::tags::ServedTag;
-use crate::address::RpcAddress;
-use crate::link::{Link, LinkSide};
-use crate::ofi::{self, FabricChoice, OfiLink, OfiSettings};
-use crate::shm::ShmLink;
-use crate::stream::StreamLink;
+use crate::group::address::RpcAddress;
+use crate::links::ofi::{self, FabricChoice, OfiLink, OfiSettings};
+use crate::links::shm::ShmLink;
+use crate::links::stream::StreamLink;
+use crate::links::{Link, LinkSide};
 use crate::{DerCode, RpcError};
 
 /// Longest sleep.

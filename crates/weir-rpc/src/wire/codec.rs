@@ -2,7 +2,7 @@
 //!
 //! In: a body. Out: its fields in order, or what is wrong with it. Not here: which fields.
 
-use super::super::RpcError;
+use crate::RpcError;
 
 /// Why bytes are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

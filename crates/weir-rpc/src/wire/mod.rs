@@ -14,7 +14,7 @@ pub use codec::{WireError, WireReader};
 pub use descriptor::{BulkAccess, BulkMode, BulkSegment, Descriptor, MOST_SEGMENTS};
 pub use handshake::{Auth, Hello, HelloReply, MAJOR, MINOR, PREAMBLE, Preamble, PreambleReply};
 pub use header::{FrameHeader, FrameKind, HEADER, RpcId, flag};
-pub(super) use header::{HEADER_WORDS, sum};
+pub(crate) use header::{HEADER_WORDS, sum};
 pub use session::{
     Closed, OpenReply, OpenRequest, PROGRESS, PayloadKind, PingTimes, PollerUse, ProgressNote,
     PullRange, PushHead,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use weir_rpc::client::{ControlStream, open_control};
-use weir_rpc::link::LinkGreeting;
-use weir_rpc::self_test;
+use weir_rpc::links::LinkGreeting;
 use weir_rpc::server::RpcServer;
+use weir_rpc::service::self_test;
 use weir_rpc::wire::PayloadKind::{Bulk, Empty};
 use weir_rpc::wire::{
     BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,

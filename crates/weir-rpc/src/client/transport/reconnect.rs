@@ -10,7 +10,7 @@ use super::super::dial::dial_aside;
 use super::super::endpoints::{ClientConnection, ConnectionStage};
 use super::RpcClient;
 use crate::RpcError;
-use crate::link::{Link, NewPeer};
+use crate::links::{Link, NewPeer};
 use crate::wire::HelloReply;
 
 /// First and longest pause between two tries.
