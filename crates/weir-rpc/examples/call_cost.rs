@@ -15,16 +15,14 @@ use std::hint::spin_loop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_rpc::client::{
-    CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
-};
+use weir_rpc::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint};
 use weir_rpc::links::shm::ShmLink;
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::links::{Link, LinkSide};
-use weir_rpc::server::{NoMasters, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup};
-use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
+use weir_rpc::server::{NoMasters, RankSetup, RpcServer, ServerLimits, ServerSetup};
+use weir_rpc::service::self_test::SelfTestService;
 use weir_rpc::transport::{Requested, RpcTransport};
-use weir_rpc::wire::PayloadKind;
+use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
 use weir_sys::CpuList;
 use weir_sys::pin::set_affinity;
 
@@ -85,8 +83,8 @@ fn serve(address: &str, answerer: u32) -> RpcServer {
         }],
         pollers: 1,
         cpus: vec![answerer],
-        poll: PollMode::Busy,
-        services: Box::new(|_, _| vec![Box::new(SelfTestService::new(ServiceTime::None, 0))]),
+        poll: RpcPoll::Busy,
+        services: Box::new(|_, _| vec![Box::new(SelfTestService::new(RpcServiceTime::None, 0))]),
         domain: None,
         limits: ServerLimits::default(),
         token: None,
@@ -98,9 +96,9 @@ fn serve(address: &str, answerer: u32) -> RpcServer {
 
 fn setup(server: &RpcServer, in_flight: u32, request: u32, reply: u32) -> ClientSetup {
     let kind = |bytes| match bytes {
-        0 => PayloadKind::Empty,
-        BULK.. => PayloadKind::Bulk,
-        _ => PayloadKind::Inline,
+        0 => RpcPayloadKind::Empty,
+        BULK.. => RpcPayloadKind::Bulk,
+        _ => RpcPayloadKind::Inline,
     };
     let (rank, address) = server.addresses()[0].clone();
     ClientSetup {
@@ -119,21 +117,25 @@ fn setup(server: &RpcServer, in_flight: u32, request: u32, reply: u32) -> Client
         }],
         slots: in_flight,
         payload: CallPayload {
-            send_kind: kind(request),
-            send_size: request,
-            reply_kind: kind(reply),
-            reply_size: reply,
+            request: RpcPayload {
+                kind: kind(request),
+                bytes: request,
+            },
+            reply: RpcPayload {
+                kind: kind(reply),
+                bytes: reply,
+            },
         },
         buffers: in_flight,
         credits: in_flight,
         credits_per_rank: 0,
         quota: 0,
-        verify: VerifyMode::Off,
+        verify: RpcVerify::Off,
         eager: false,
         timeout: Duration::from_secs(60),
         reconnect: None,
         low_byte: None,
-        poll: PollMode::Busy,
+        poll: RpcPoll::Busy,
     }
 }
 

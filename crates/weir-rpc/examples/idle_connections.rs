@@ -9,7 +9,8 @@ use std::time::Duration;
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_rpc::links::LinkGreeting;
 use weir_rpc::service::self_test;
-use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
+use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest};
+use weir_schema::RpcPayloadKind;
 
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -51,8 +52,8 @@ fn connection(
         version: self_test::VERSION,
         send_size: 0,
         reply_size: 0,
-        send_kind: PayloadKind::Empty,
-        reply_kind: PayloadKind::Empty,
+        send_kind: RpcPayloadKind::Empty,
+        reply_kind: RpcPayloadKind::Empty,
         buffers: 1,
         credits: 1,
         low_byte: None,

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use weir_schema::{UNKNOWN_RPC_ERROR, rpc_error_name};
+use weir_run::failure;
+use weir_schema::{Failure, UNKNOWN_RPC_ERROR, rpc_error_name};
 
 /// Codes below this one are none of the operating system's.
 const BASE: i32 = -1000;
@@ -129,6 +130,16 @@ impl From<RpcError> for io::Error {
     fn from(error: RpcError) -> Self {
         Self::other(error)
     }
+}
+
+/// Failure of a job whose connection or session could not be had.
+pub fn refused(why: &RpcError) -> Failure {
+    let cause = match why.code {
+        DerCode::NoPermission => "authentication",
+        DerCode::Mismatch | DerCode::Other => "engine",
+        _ => "missing",
+    };
+    failure(cause, None, format!("{why} [{}]", why.code))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub mod master;
 pub mod runner;
 pub mod server;
 pub mod service;
+mod thread_wait;
 pub mod transport;
 pub mod wire;
 

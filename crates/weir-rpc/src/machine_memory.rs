@@ -11,6 +11,15 @@ use crate::{DerCode, RpcError};
 /// What is less is not worth a look.
 const MUCH: u64 = 16 << 20;
 
+/// The most that buffers take where no limit is set.
+const MOST_MEMORY: u64 = 1 << 30;
+
+/// Limit of all buffers where none is set: a quarter of the memory, at most a gibibyte.
+pub(crate) fn default_limit() -> u64 {
+    let all = MemoryFacts::read(&Tree::real()).total;
+    all.map_or(MOST_MEMORY, |all| (all.0 / 4).min(MOST_MEMORY))
+}
+
 /// Whether the machine has so many bytes left, as far as it says. `for_what` begins a sentence.
 ///
 /// # Errors

@@ -23,6 +23,7 @@ use weir_sys::clock::Tick;
 use weir_sys::limits::raise_open_files;
 use weir_units::Nanos;
 
+use crate::error::refused;
 use crate::group::RpcGroup;
 use crate::group::known_groups::KnownGroups;
 use crate::master::call_list::CallList;
@@ -31,7 +32,7 @@ use crate::master::engine::EndSigns;
 use crate::master::host::{MasterTask, monotonic_ns};
 use crate::master::measured::{MasterParts, added, error_code, requested};
 use crate::master::ordered::OrderedMasters;
-use crate::master::route::{TransportUser, Way, refused};
+use crate::master::route::{TransportUser, Way};
 use crate::server::hosting::Host;
 use crate::server::own_server;
 use crate::transport::RpcTransport;

@@ -16,14 +16,15 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use weir_schema::RpcServiceTime;
+
 use crate::testbed::raw::{bulk_session, greeted, header, open};
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
 use weir_rpc::client::ControlStream;
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::RpcTransport;
-use weir_rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_rpc::wire::{FrameHeader, FrameKind, MAX_FRAME, OpenRequest, Preamble, flag};
+use weir_schema::RpcPayloadKind::{Bulk, Empty, Inline};
 
 /// The largest allocation of any thread since it was 0, in bytes.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
@@ -104,7 +105,7 @@ fn announces_in_its_greeting(server: &RpcServer) {
 
 #[test]
 fn f5_what_a_peer_announces_makes_nothing_above_64_kib_be_allocated() {
-    let server = RpcServer::start(server_setup(1, ServiceTime::None)).unwrap();
+    let server = RpcServer::start(server_setup(1, RpcServiceTime::None)).unwrap();
     serves(&server);
     let fragment = |total: u64| [&total.to_le_bytes()[..], &[7; 100]].concat();
     let begin = |kind, flags, length, first: &[u8]| {

@@ -6,26 +6,27 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use weir_schema::RpcServiceTime;
+
 use crate::testbed::raw::{bulk_session, greeted, header, open};
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
 use weir_rpc::client::{ClientSetup, RpcClient, ServerEndpoint};
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_rpc::transport::{Requested, RpcTransport};
-use weir_rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_rpc::wire::{
     FrameHeader, FrameKind, HEADER, Hello, HelloReply, MAX_FRAME, OpenReply, OpenRequest, PREAMBLE,
     PullRange, PushHead, RpcId,
 };
 use weir_rpc::{DerCode, RpcError};
+use weir_schema::RpcPayloadKind::{Bulk, Empty, Inline};
 
 /// The limit of the servers here, in bytes.
 const LIMIT: u32 = 64 << 10;
 
 fn limited() -> RpcServer {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.max_message = u64::from(LIMIT);
     RpcServer::start(setup).unwrap()
 }
@@ -117,7 +118,7 @@ impl RpcService for LongReplies {
 
 #[test]
 fn a_reply_above_the_servers_limit_fails_its_call_alone() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.max_message = u64::from(LIMIT);
     setup.services = Box::new(|_, _| vec![Box::new(LongReplies)]);
     let server = RpcServer::start(setup).unwrap();

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use weir_schema::{RpcPayloadKind, RpcServiceTime};
+
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup, skip};
 use weir_rpc::client::{ClientSetup, RpcClient};
 use weir_rpc::links::ofi::{FabricChoice, OfiLink, OfiSettings};
@@ -13,10 +15,10 @@ use weir_rpc::links::shm::ShmLink;
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
+use weir_rpc::service::self_test::SelfTestService;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_rpc::transport::RpcTransport;
-use weir_rpc::wire::{OpenRequest, PayloadKind};
+use weir_rpc::wire::OpenRequest;
 use weir_rpc::{DerCode, RpcError};
 
 /// Low bytes of the addresses of buffers.
@@ -66,17 +68,17 @@ impl RpcService for NotingService {
 /// Makes calls to a server at this address; both ends shall have buffers that end in 3.
 fn both_ends<L: Link>(address: &str, link: impl Fn() -> L) {
     let seen = LowBytes::default();
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.ranks[0].addresses = vec![address.parse().unwrap()];
     let noted = Arc::clone(&seen);
     setup.services = Box::new(move |_, _| {
         vec![Box::new(NotingService {
-            test: SelfTestService::new(ServiceTime::None, 1),
+            test: SelfTestService::new(RpcServiceTime::None, 1),
             seen: Arc::clone(&noted),
         })]
     });
     let server = RpcServer::start(setup).unwrap();
-    let bulk = payload((PayloadKind::Bulk, 4096), (PayloadKind::Bulk, 5000));
+    let bulk = payload((RpcPayloadKind::Bulk, 4096), (RpcPayloadKind::Bulk, 5000));
     let setup = ClientSetup {
         low_byte: Some(3),
         ..client_setup(endpoints(&server, 1), bulk)
@@ -111,7 +113,7 @@ fn a10_buffers_at_both_ends_have_the_low_byte_that_was_asked_for() {
         skip("buffers of fabrics", &why.to_string());
         return;
     }
-    let poll = server_setup(1, ServiceTime::None).poll;
+    let poll = server_setup(1, RpcServiceTime::None).poll;
     both_ends("ofi+tcp;ofi_rxm://127.0.0.1:0", || {
         OfiLink::<true>::open(choice.find().unwrap(), OfiSettings::of(poll)).unwrap()
     });
@@ -119,10 +121,10 @@ fn a10_buffers_at_both_ends_have_the_low_byte_that_was_asked_for() {
 
 #[test]
 fn a_server_that_allows_fewer_rpcs_at_once_is_noticed() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.credits = 4;
     let server = RpcServer::start(setup).unwrap();
-    let inline = payload((PayloadKind::Inline, 100), (PayloadKind::Inline, 100));
+    let inline = payload((RpcPayloadKind::Inline, 100), (RpcPayloadKind::Inline, 100));
     for (wanted, fewer) in [(16, Some(4)), (4, None)] {
         let setup = ClientSetup {
             credits: wanted,
@@ -138,9 +140,9 @@ fn a_server_that_allows_fewer_rpcs_at_once_is_noticed() {
 
 #[test]
 fn taking_memory_is_given_up_when_it_is_to_end_and_the_servers_is_given_back() {
-    let server = RpcServer::start(server_setup(1, ServiceTime::None)).unwrap();
+    let server = RpcServer::start(server_setup(1, RpcServiceTime::None)).unwrap();
     let memory = server.memory_left();
-    let bulk = payload((PayloadKind::Bulk, 4096), (PayloadKind::Bulk, 4096));
+    let bulk = payload((RpcPayloadKind::Bulk, 4096), (RpcPayloadKind::Bulk, 4096));
     let setup = client_setup(endpoints(&server, 1), bulk);
     let looks = AtomicU32::new(0);
     // The first looks are before its session is there.

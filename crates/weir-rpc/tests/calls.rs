@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
+use weir_schema::{RpcServiceTime, RpcVerify};
+use weir_units::Nanos;
+
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
-use weir_rpc::client::{CallPayload, ClientSetup, VerifyMode};
+use weir_rpc::client::{CallPayload, ClientSetup};
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
+use weir_rpc::service::self_test::SelfTestService;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_rpc::transport::RpcTransport;
 use weir_rpc::wire::OpenRequest;
-use weir_rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
 use weir_rpc::{DerCode, RpcError};
+use weir_schema::RpcPayloadKind::{self, Bulk, Empty, Inline};
 
 /// Makes calls of this kind and checks that all end well and that all memory is given back.
 fn all_end_well(payload: CallPayload, calls: u64, change: impl Fn(&mut ClientSetup)) {
-    let server = RpcServer::start(server_setup(3, ServiceTime::None)).unwrap();
+    let server = RpcServer::start(server_setup(3, RpcServiceTime::None)).unwrap();
     let memory = server.memory_left();
     let mut setup = client_setup(endpoints(&server, 3), payload);
     change(&mut setup);
@@ -36,7 +39,7 @@ fn every_pair(sizes: &[u32]) -> Vec<CallPayload> {
     for send in [Empty, Inline, Bulk] {
         for reply in [Empty, Inline, Bulk] {
             for &size in sizes {
-                let bytes = |kind: PayloadKind, size| if kind == Empty { 0 } else { size };
+                let bytes = |kind: RpcPayloadKind, size| if kind == Empty { 0 } else { size };
                 pairs.push(payload(
                     (send, bytes(send, size)),
                     (reply, bytes(reply, size + 7)),
@@ -71,7 +74,7 @@ fn payloads_that_take_several_frames_arrive_whole() {
 #[test]
 fn sums_are_as_good_as_bytes() {
     for payload in every_pair(&[1000, 70_000]) {
-        all_end_well(payload, 100, |setup| setup.verify = VerifyMode::Checksum);
+        all_end_well(payload, 100, |setup| setup.verify = RpcVerify::Checksum);
     }
 }
 
@@ -87,7 +90,7 @@ fn data_may_follow_their_request_unasked() {
 #[test]
 fn calls_wait_for_buffers_and_say_so() {
     for eager in [false, true] {
-        let server = RpcServer::start(server_setup(1, ServiceTime::None)).unwrap();
+        let server = RpcServer::start(server_setup(1, RpcServiceTime::None)).unwrap();
         let mut setup = client_setup(endpoints(&server, 1), payload((Bulk, 600_000), (Empty, 0)));
         setup.buffers = 1;
         setup.eager = eager;
@@ -101,7 +104,7 @@ fn calls_wait_for_buffers_and_say_so() {
 #[test]
 fn limits_of_the_client_make_calls_wait_and_lose_none() {
     for limit in 0..3 {
-        let server = RpcServer::start(server_setup(2, ServiceTime::None)).unwrap();
+        let server = RpcServer::start(server_setup(2, RpcServiceTime::None)).unwrap();
         let mut setup = client_setup(endpoints(&server, 2), payload((Inline, 8), (Inline, 8)));
         match limit {
             0 => setup.credits = 2,
@@ -123,7 +126,7 @@ fn buffers_end_in_the_byte_that_was_asked_for() {
 
 #[test]
 fn a_call_that_takes_too_long_times_out_and_its_late_answer_harms_nobody() {
-    let busy = ServiceTime::Constant(Duration::from_millis(30));
+    let busy = RpcServiceTime::Constant(Nanos::from_millis(30));
     let server = RpcServer::start(server_setup(1, busy)).unwrap();
     for kinds in [((Empty, 0), (Empty, 0)), ((Bulk, 300_000), (Bulk, 300_000))] {
         let mut setup = client_setup(endpoints(&server, 1), payload(kinds.0, kinds.1));
@@ -181,21 +184,21 @@ impl RpcService for Damaging {
 
 #[test]
 fn a_reply_that_is_not_what_it_should_be_is_told() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.services = Box::new(|_, _| {
-        let service = SelfTestService::new(ServiceTime::None, 1);
+        let service = SelfTestService::new(RpcServiceTime::None, 1);
         vec![Box::new(Damaging(service))]
     });
     let server = RpcServer::start(setup).unwrap();
     for payload in every_pair(&[1000, 20_000]) {
-        if payload.reply_kind == Empty {
+        if payload.reply.kind == Empty {
             continue;
         }
         for (verify, slots, wrong) in [
-            (VerifyMode::Full, 16, 40),
-            (VerifyMode::Checksum, 16, 40),
-            (VerifyMode::First, 2, 2),
-            (VerifyMode::Off, 16, 0),
+            (RpcVerify::Full, 16, 40),
+            (RpcVerify::Checksum, 16, 40),
+            (RpcVerify::First, 2, 2),
+            (RpcVerify::Off, 16, 0),
         ] {
             let mut setup = client_setup(endpoints(&server, 1), payload);
             setup.verify = verify;
@@ -210,7 +213,7 @@ fn a_reply_that_is_not_what_it_should_be_is_told() {
 
 #[test]
 fn a_server_that_stops_lets_calls_end_and_takes_no_new_ones() {
-    let busy = ServiceTime::Constant(Duration::from_millis(2));
+    let busy = RpcServiceTime::Constant(Nanos::from_millis(2));
     let server = RpcServer::start(server_setup(1, busy)).unwrap();
     let mut client = client(client_setup(
         endpoints(&server, 1),

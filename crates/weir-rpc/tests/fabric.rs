@@ -1,12 +1,14 @@
 //! Calls over fabrics on loopback: the same client and server, another link.
 
+use weir_schema::{RpcPoll, RpcServiceTime, RpcVerify};
+use weir_units::Nanos;
+
 use crate::testbed::{client_setup, endpoints, payload, run, server_setup, skip};
-use weir_rpc::client::{RpcClient, VerifyMode};
+use weir_rpc::client::RpcClient;
 use weir_rpc::links::ofi::{FabricChoice, OfiLink, OfiSettings};
-use weir_rpc::server::{PollMode, RpcServer};
-use weir_rpc::service::self_test::ServiceTime;
+use weir_rpc::server::RpcServer;
 use weir_rpc::transport::RpcTransport as _;
-use weir_rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
+use weir_schema::RpcPayloadKind::{self, Bulk, Empty, Inline};
 
 /// Providers that need no device and are here.
 fn providers(test: &str) -> Vec<&'static str> {
@@ -27,8 +29,8 @@ fn providers(test: &str) -> Vec<&'static str> {
 
 /// Makes calls of each pair of kinds, and checks that all end well and that all memory is given
 /// back.
-fn all_end_well(provider: &str, poll: PollMode, size: u32, calls: u64) {
-    let mut setup = server_setup(2, ServiceTime::None);
+fn all_end_well(provider: &str, poll: RpcPoll, size: u32, calls: u64) {
+    let mut setup = server_setup(2, RpcServiceTime::None);
     let address = format!("ofi+{provider}://127.0.0.1:0");
     setup.ranks[0].addresses = vec![address.parse().unwrap()];
     setup.poll = poll;
@@ -36,10 +38,10 @@ fn all_end_well(provider: &str, poll: PollMode, size: u32, calls: u64) {
     let memory = server.memory_left();
     for send in [Empty, Inline, Bulk] {
         for reply in [Empty, Inline, Bulk] {
-            let bytes = |kind: PayloadKind, size| if kind == Empty { 0 } else { size };
+            let bytes = |kind: RpcPayloadKind, size| if kind == Empty { 0 } else { size };
             let kinds = payload((send, bytes(send, size)), (reply, bytes(reply, size + 7)));
             let mut setup = client_setup(endpoints(&server, 2), kinds);
-            setup.verify = VerifyMode::Full;
+            setup.verify = RpcVerify::Full;
             setup.poll = poll;
             let choice = FabricChoice::on_loopback(provider);
             let link = OfiLink::<true>::open(choice.find().unwrap(), OfiSettings::of(poll));
@@ -59,7 +61,9 @@ fn all_end_well(provider: &str, poll: PollMode, size: u32, calls: u64) {
     server.stop().unwrap();
 }
 
-const SPIN: PollMode = PollMode::Spin(std::time::Duration::from_micros(50));
+const SPIN: RpcPoll = RpcPoll::Spin {
+    for_ns: Nanos::from_micros(50),
+};
 
 #[test]
 fn every_pair_of_kinds_carries_small_payloads_whole_over_a_fabric() {
@@ -78,6 +82,6 @@ fn every_pair_of_kinds_carries_long_payloads_whole_over_a_fabric() {
 #[test]
 fn threads_that_sleep_are_woken_by_a_fabric() {
     for provider in providers("threads_that_sleep_are_woken_by_a_fabric") {
-        all_end_well(provider, PollMode::Block, 1000, 100);
+        all_end_well(provider, RpcPoll::Block, 1000, 100);
     }
 }

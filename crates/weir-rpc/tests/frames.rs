@@ -5,18 +5,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use weir_schema::{RpcPayloadKind, RpcServiceTime};
+
 use crate::testbed::raw::{
     PATIENCE, bulk_call, bulk_session, described, greeted, header, next, open,
 };
 use crate::testbed::server_setup;
 use weir_rpc::client::ControlStream;
 use weir_rpc::server::{MasterOrder, RpcServer, TestControl, TestMasters};
-use weir_rpc::service::self_test::ServiceTime;
-use weir_rpc::wire::{BulkAccess, FrameHeader, FrameKind, OpenRequest, PayloadKind, flag};
+use weir_rpc::wire::{BulkAccess, FrameHeader, FrameKind, OpenRequest, flag};
 use weir_rpc::{DerCode, RpcError};
 
 fn start() -> RpcServer {
-    RpcServer::start(server_setup(1, ServiceTime::None)).unwrap()
+    RpcServer::start(server_setup(1, RpcServiceTime::None)).unwrap()
 }
 
 /// The status of the next answer, whatever else comes before.
@@ -55,7 +56,7 @@ fn a_request_whose_bytes_are_not_those_of_its_call_is_answered_as_such() {
     let mut control = greeted(&server);
     let asked = OpenRequest {
         send_size: 10,
-        send_kind: PayloadKind::Inline,
+        send_kind: RpcPayloadKind::Inline,
         ..bulk_session()
     };
     let session = open(&mut control, &asked).unwrap().session;
@@ -123,7 +124,7 @@ impl TestMasters for Taken {
 #[test]
 fn a_test_is_asked_to_end_by_who_ordered_it_and_by_its_loss() {
     let taken = Arc::new(Taken::default());
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.masters = Arc::clone(&taken) as Arc<dyn TestMasters>;
     let server = RpcServer::start(setup).unwrap();
     let until = |number: usize, asked: u32| {

@@ -5,6 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcServiceTime;
+
 use crate::testbed::raw::{bulk_call, bulk_session, described, greeted, header, next, open};
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
 use weir_rpc::DerCode;
@@ -12,15 +14,14 @@ use weir_rpc::auth::Token;
 use weir_rpc::client::{ControlStream, RpcClient};
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::RpcTransport;
-use weir_rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_rpc::wire::{
     BulkAccess, FrameHeader, FrameKind, OpenRequest, PREAMBLE, Preamble, PreambleReply,
 };
+use weir_schema::RpcPayloadKind::{Bulk, Empty, Inline};
 
 fn start() -> RpcServer {
-    RpcServer::start(server_setup(1, ServiceTime::None)).unwrap()
+    RpcServer::start(server_setup(1, RpcServiceTime::None)).unwrap()
 }
 
 fn raw(server: &RpcServer) -> TcpStream {
@@ -99,7 +100,7 @@ fn other_languages_are_hung_up_on_while_calls_go_on() {
 
 #[test]
 fn who_does_not_finish_a_handshake_makes_room_for_others() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.handshake = Duration::from_millis(300);
     setup.limits.pending = 8;
     let server = RpcServer::start(setup).unwrap();
@@ -354,7 +355,7 @@ fn a_call_that_is_cut_anywhere_frees_its_session() {
 
 #[test]
 fn a_call_that_pauses_anywhere_loses_its_connection_and_its_session() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.half_frame = Duration::from_millis(200);
     let server = RpcServer::start(setup).unwrap();
     let memory = server.memory_left();
@@ -384,7 +385,7 @@ fn a_call_that_pauses_anywhere_loses_its_connection_and_its_session() {
 
 #[test]
 fn half_a_frame_that_lies_too_long_ends_its_connection() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.half_frame = Duration::from_millis(200);
     let server = RpcServer::start(setup).unwrap();
     let mut idle = greeted(&server);
@@ -405,7 +406,7 @@ fn half_a_frame_that_lies_too_long_ends_its_connection() {
 
 #[test]
 fn whoever_does_not_know_the_token_stays_outside() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.token = Some(Token::new(b"one".to_vec()));
     let server = RpcServer::start(setup).unwrap();
     let attach = |token: Option<&[u8]>| {
@@ -446,7 +447,7 @@ fn what_is_not_there_is_named() {
 
 #[test]
 fn a_limit_of_connections_refuses_the_next_and_recovers() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.limits.connections = 2;
     let server = RpcServer::start(setup).unwrap();
     let (first, second) = (greeted(&server), greeted(&server));

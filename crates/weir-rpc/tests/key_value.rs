@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use weir_schema::{RpcPayloadKind, RpcServiceTime};
+
 use crate::testbed::{client_setup, endpoints, payload, server_setup};
 use weir_rpc::client::channel::RpcChannel;
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
-use weir_rpc::wire::{OpenRequest, PayloadKind};
+use weir_rpc::wire::OpenRequest;
 use weir_rpc::{DerCode, RpcError};
 use weir_run::{BulkUse, ServiceChannel};
 
@@ -94,7 +95,7 @@ impl RpcService for KeyValueService {
 
 fn server(values: &Values) -> RpcServer {
     let values = Arc::clone(values);
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     setup.services = Box::new(move |_, _| {
         vec![Box::new(KeyValueService {
             values: Arc::clone(&values),
@@ -105,7 +106,7 @@ fn server(values: &Values) -> RpcServer {
 }
 
 fn channel(server: &RpcServer) -> RpcChannel<StreamLink> {
-    let none = payload((PayloadKind::Empty, 0), (PayloadKind::Empty, 0));
+    let none = payload((RpcPayloadKind::Empty, 0), (RpcPayloadKind::Empty, 0));
     let setup = client_setup(endpoints(server, 1), none);
     let asked = OpenRequest {
         service: "key-value".to_owned(),

@@ -3,15 +3,17 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcServiceTime;
+use weir_units::Nanos;
+
 use crate::testbed::{client, client_setup, endpoints, payload, run, run_with, server_setup};
 use weir_rpc::client::ServerEndpoint;
 use weir_rpc::server::RpcServer;
-use weir_rpc::service::self_test::ServiceTime;
 use weir_rpc::transport::{Requested, RpcTransport};
-use weir_rpc::wire::PayloadKind::{Bulk, Empty};
+use weir_schema::RpcPayloadKind::{Bulk, Empty};
 
 /// Requests stay at the server for a while, so that some are out whenever it vanishes.
-const BUSY: ServiceTime = ServiceTime::Constant(Duration::from_micros(100));
+const BUSY: RpcServiceTime = RpcServiceTime::Constant(Nanos::from_micros(100));
 
 fn start(port: Option<u16>) -> RpcServer {
     let mut setup = server_setup(1, BUSY);

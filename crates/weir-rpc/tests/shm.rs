@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+
+use weir_schema::{RpcPoll, RpcServiceTime, RpcVerify};
+use weir_units::Nanos;
 
 use crate::testbed::{client_setup, endpoints, payload, run, run_with, server_setup};
-use weir_rpc::client::{CallPayload, ClientSetup, RpcClient, VerifyMode};
+use weir_rpc::client::{CallPayload, ClientSetup, RpcClient};
 use weir_rpc::links::LinkSide;
 use weir_rpc::links::shm::ShmLink;
-use weir_rpc::server::{PollMode, RpcServer};
-use weir_rpc::service::self_test::ServiceTime;
+use weir_rpc::server::RpcServer;
 use weir_rpc::transport::RpcTransport;
-use weir_rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
+use weir_schema::RpcPayloadKind::{self, Bulk, Empty, Inline};
 
 /// A socket's path that nobody else has.
 fn socket() -> PathBuf {
@@ -22,7 +23,7 @@ fn socket() -> PathBuf {
 }
 
 /// A server of three tags whose pollers wait like this.
-fn server(time: ServiceTime, poll: PollMode) -> (RpcServer, PathBuf) {
+fn server(time: RpcServiceTime, poll: RpcPoll) -> (RpcServer, PathBuf) {
     let path = socket();
     let mut setup = server_setup(3, time);
     setup.poll = poll;
@@ -34,11 +35,13 @@ fn client(setup: ClientSetup) -> RpcClient<ShmLink> {
     RpcClient::attach(ShmLink::new(LinkSide::Client).unwrap(), setup).unwrap()
 }
 
-const SPIN: PollMode = PollMode::Spin(Duration::from_micros(50));
+const SPIN: RpcPoll = RpcPoll::Spin {
+    for_ns: Nanos::from_micros(50),
+};
 
 /// Makes calls of this kind and checks that all end well and that all memory is given back.
-fn all_end_well(payload: CallPayload, calls: u64, poll: PollMode, verify: VerifyMode) {
-    let (server, path) = server(ServiceTime::None, poll);
+fn all_end_well(payload: CallPayload, calls: u64, poll: RpcPoll, verify: RpcVerify) {
+    let (server, path) = server(RpcServiceTime::None, poll);
     let memory = server.memory_left();
     let mut setup = client_setup(endpoints(&server, 3), payload);
     (setup.poll, setup.verify, setup.low_byte) = (poll, verify, Some(3));
@@ -54,7 +57,7 @@ fn all_end_well(payload: CallPayload, calls: u64, poll: PollMode, verify: Verify
 
 fn every_pair(sizes: &[u32]) -> Vec<CallPayload> {
     let kinds = [Empty, Inline, Bulk];
-    let bytes = |kind: PayloadKind, size| if kind == Empty { 0 } else { size };
+    let bytes = |kind: RpcPayloadKind, size| if kind == Empty { 0 } else { size };
     let pair =
         |send, reply, size| payload((send, bytes(send, size)), (reply, bytes(reply, size + 7)));
     let of_kinds = |send| kinds.map(|reply| sizes.iter().map(move |&size| pair(send, reply, size)));
@@ -64,10 +67,10 @@ fn every_pair(sizes: &[u32]) -> Vec<CallPayload> {
 #[test]
 fn every_pair_of_kinds_carries_payloads_whole() {
     for payload in every_pair(&[1, 1_000, 5_000]) {
-        all_end_well(payload, 300, SPIN, VerifyMode::Full);
+        all_end_well(payload, 300, SPIN, RpcVerify::Full);
     }
     for payload in every_pair(&[1_048_578]) {
-        all_end_well(payload, 40, SPIN, VerifyMode::Full);
+        all_end_well(payload, 40, SPIN, RpcVerify::Full);
     }
 }
 
@@ -75,15 +78,15 @@ fn every_pair_of_kinds_carries_payloads_whole() {
 fn payloads_that_take_several_frames_arrive_whole_and_sums_are_as_good() {
     let size = 3_500_001;
     let inline = payload((Inline, size), (Inline, size + 1));
-    all_end_well(inline, 30, SPIN, VerifyMode::Full);
-    all_end_well(inline, 30, SPIN, VerifyMode::Checksum);
+    all_end_well(inline, 30, SPIN, RpcVerify::Full);
+    all_end_well(inline, 30, SPIN, RpcVerify::Checksum);
     let bulk = payload((Bulk, size), (Bulk, size - 1));
-    all_end_well(bulk, 30, SPIN, VerifyMode::Checksum);
+    all_end_well(bulk, 30, SPIN, RpcVerify::Checksum);
 }
 
 #[test]
 fn in_line_payloads_around_powers_of_two_arrive_whole_both_ways() {
-    let mut setup = server_setup(1, ServiceTime::None);
+    let mut setup = server_setup(1, RpcServiceTime::None);
     let path = socket();
     setup.limits.max_message = 32 << 20;
     setup.ranks[0].addresses = vec![format!("shm://{}", path.display()).parse().unwrap()];
@@ -92,7 +95,7 @@ fn in_line_payloads_around_powers_of_two_arrive_whole_both_ways() {
         let kind = |size| if size == 0 { Empty } else { Inline };
         let both = payload((kind(send), send), (kind(reply), reply));
         let setup = ClientSetup {
-            verify: VerifyMode::Checksum,
+            verify: RpcVerify::Checksum,
             ..client_setup(endpoints(&server, 1), both)
         };
         let mut client = client(setup);
@@ -125,13 +128,13 @@ fn in_line_payloads_around_powers_of_two_arrive_whole_both_ways() {
 #[test]
 fn sides_that_sleep_wake_each_other() {
     for payload in every_pair(&[100]) {
-        all_end_well(payload, 200, PollMode::Block, VerifyMode::Full);
+        all_end_well(payload, 200, RpcPoll::Block, RpcVerify::Full);
     }
 }
 
 #[test]
 fn a_server_that_stops_is_lost_and_the_rest_is_not_sent() {
-    let (server, path) = server(ServiceTime::None, SPIN);
+    let (server, path) = server(RpcServiceTime::None, SPIN);
     let setup = client_setup(endpoints(&server, 3), payload((Inline, 9), (Empty, 0)));
     let mut client = client(setup);
     let mut server = Some(server);

@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use weir_schema::{RpcPayloadKind, RpcVerify};
+
 use super::ClientSetup;
 use super::endpoints::{ConnectionStage, EndpointStage, EndpointTable};
-use super::setup::VerifyMode;
 use super::slots::{SlotStage, SlotTable};
 use crate::links::assembly::{Assemblies, send_payload};
 use crate::links::{Link, MemoryRange, PeerId, RegionId, Sent};
@@ -16,7 +17,7 @@ use crate::service::payload::{fill, payload_sum};
 use crate::service::self_test::CLIENT_FILL;
 use crate::transport::{ConnectionTrouble, RpcCounters};
 use crate::wire::{
-    BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PayloadKind, PushHead, RpcId, flag,
+    BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PushHead, RpcId, flag,
 };
 use crate::{DerCode, RpcError};
 
@@ -148,10 +149,10 @@ impl ClientState {
         entry.pushed = 0;
         entry.since_ns = self.now_ns;
         entry.flags = match self.setup.verify {
-            VerifyMode::Full => flag::PATTERN,
-            VerifyMode::First if first => flag::PATTERN,
-            VerifyMode::Checksum => flag::CHECKSUM,
-            VerifyMode::Off | VerifyMode::First => 0,
+            RpcVerify::Full => flag::PATTERN,
+            RpcVerify::First if first => flag::PATTERN,
+            RpcVerify::Checksum => flag::CHECKSUM,
+            RpcVerify::Off | RpcVerify::First => 0,
         };
         if self.waiting.is_empty() && self.table.may_call(endpoint) && self.go_out(link, slot) {
             return;
@@ -207,14 +208,14 @@ impl ClientState {
         let send = MemoryRange {
             region,
             offset: 0,
-            length: u64::from(payload.send_size),
+            length: u64::from(payload.request.bytes),
         };
         self.scratch.clear();
         let mut by_frames = false;
         if payload.has_bulk() {
-            let access = match (payload.send_kind, payload.reply_kind) {
-                (PayloadKind::Bulk, PayloadKind::Bulk) => BulkAccess::BOTH,
-                (PayloadKind::Bulk, _) => BulkAccess::READ,
+            let access = match (payload.request.kind, payload.reply.kind) {
+                (RpcPayloadKind::Bulk, RpcPayloadKind::Bulk) => BulkAccess::BOTH,
+                (RpcPayloadKind::Bulk, _) => BulkAccess::READ,
                 _ => BulkAccess::WRITE,
             };
             let length = payload.buffer();
@@ -224,15 +225,15 @@ impl ClientState {
             descriptor.encode(&mut self.scratch);
             header.flags |= flag::BULK;
         }
-        let size = payload.send_size as usize;
+        let size = payload.request.bytes as usize;
         if header.flags & (flag::PATTERN | flag::CHECKSUM) != 0 {
             self.prepare_check(&mut link.bytes(region)[..size], &header);
         }
-        let eager = self.setup.eager && by_frames && payload.send_kind == PayloadKind::Bulk;
+        let eager = self.setup.eager && by_frames && payload.request.kind == RpcPayloadKind::Bulk;
         if eager {
             header.flags |= flag::EAGER;
         }
-        let sent = if payload.send_kind == PayloadKind::Inline {
+        let sent = if payload.request.kind == RpcPayloadKind::Inline {
             send_payload(link, peer, &header, &self.scratch, send, max_frame)
         } else {
             link.send(peer, &header, &[&self.scratch])

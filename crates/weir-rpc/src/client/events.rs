@@ -5,6 +5,8 @@
 
 use std::time::Instant;
 
+use weir_schema::RpcPayloadKind;
+
 use super::calls::{ClientState, HeldData, nanos};
 use super::endpoints::{ConnectionStage, EndpointStage};
 use super::slots::{AnswerFor, SlotStage};
@@ -12,8 +14,8 @@ use crate::links::assembly::is_fragment;
 use crate::links::{Link, LinkHandler, MemoryRange, PeerId};
 use crate::service::payload::{follows, payload_sum};
 use crate::wire::{
-    Closed, FrameHeader, FrameKind, OpenReply, PayloadKind, PingTimes, PullRange, PushHead, RpcId,
-    WireReader, flag,
+    Closed, FrameHeader, FrameKind, OpenReply, PingTimes, PullRange, PushHead, RpcId, WireReader,
+    flag,
 };
 use crate::{DerCode, RpcError};
 
@@ -38,7 +40,7 @@ impl ClientState {
         body: &[u8],
     ) -> Result<(), RpcError> {
         if is_fragment(header) {
-            let longest = u64::from(self.setup.payload.reply_size) + 64;
+            let longest = u64::from(self.setup.payload.reply.bytes) + 64;
             return match self.assemblies.add(peer, header, body, longest, u64::MAX)? {
                 Some(whole) => self.answer(link, peer, header, &whole, None),
                 None => Ok(()),
@@ -105,8 +107,8 @@ impl ClientState {
     ) -> i64 {
         let payload = self.setup.payload;
         let slot = *self.slots.get(rpc.slot);
-        let size = u64::from(payload.reply_size);
-        let bulk = payload.reply_kind == PayloadKind::Bulk;
+        let size = u64::from(payload.reply.bytes);
+        let bulk = payload.reply.kind == RpcPayloadKind::Bulk;
         let length = match &reply {
             Reply::Here(bytes) if !bulk => bytes.len() as u64,
             Reply::Here(_) if L::REMOTE_MEMORY => size,
@@ -120,7 +122,7 @@ impl ClientState {
         if slot.flags != 0 && size > 0 {
             let bytes = match (reply, slot.region) {
                 (Reply::Here(bytes), _) if !bulk => bytes,
-                (_, Some(region)) => &link.bytes(region)[..payload.reply_size as usize],
+                (_, Some(region)) => &link.bytes(region)[..payload.reply.bytes as usize],
                 _ => &[],
             };
             let began = Instant::now();
@@ -170,8 +172,8 @@ impl ClientState {
         self.check_owner(peer, header)?;
         let payload = self.setup.payload;
         let end = range.offset.checked_add(range.length);
-        let within = end.is_some_and(|end| end <= u64::from(payload.send_size));
-        if payload.send_kind != PayloadKind::Bulk || !within {
+        let within = end.is_some_and(|end| end <= u64::from(payload.request.bytes));
+        if payload.request.kind != RpcPayloadKind::Bulk || !within {
             return Err(RpcError::protocol("a pull outside its descriptor"));
         }
         if self.held.len() > HELD_EACH * self.setup.slots as usize {
@@ -217,8 +219,8 @@ impl ClientState {
         let payload = self.setup.payload;
         let (head, _) = PushHead::decode(head)?;
         let end = head.offset.checked_add(length);
-        let within = end.is_some_and(|end| end <= u64::from(payload.reply_size));
-        if payload.reply_kind != PayloadKind::Bulk || !within {
+        let within = end.is_some_and(|end| end <= u64::from(payload.reply.bytes));
+        if payload.reply.kind != RpcPayloadKind::Bulk || !within {
             return Err(RpcError::protocol("data outside their descriptor"));
         }
         let region = self.slots.get(header.rpc.slot).region;
@@ -368,9 +370,9 @@ impl<L: Link> LinkHandler<L> for ClientState {
     ) -> Option<MemoryRange> {
         match header.kind {
             FrameKind::BulkPush => self.place_of_push(peer, header, head, length).ok()?,
-            FrameKind::Response if self.setup.payload.reply_kind == PayloadKind::Inline => {
+            FrameKind::Response if self.setup.payload.reply.kind == RpcPayloadKind::Inline => {
                 let is_call = self.slots.answer_for(header.rpc) == AnswerFor::Call;
-                let fits = length == u64::from(self.setup.payload.reply_size);
+                let fits = length == u64::from(self.setup.payload.reply.bytes);
                 self.check_owner(peer, header).ok()?;
                 let region = self.slots.get(header.rpc.slot).region?;
                 (is_call && fits).then_some(MemoryRange {

@@ -18,5 +18,5 @@ mod transport;
 pub use control::ControlStream;
 pub(crate) use dial::open_control_unless;
 pub use dial::{DialSetup, ServerEndpoint, dial, open_control};
-pub use setup::{CallPayload, ClientSetup, VerifyMode};
+pub use setup::{CallPayload, ClientSetup};
 pub use transport::RpcClient;

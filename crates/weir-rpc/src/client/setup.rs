@@ -1,64 +1,46 @@
-//! What a client shall do.
+//! Setup of a client.
 //!
 //! Plain data; in nanoseconds, bytes and counts as the names say.
 
 use std::time::Duration;
 
-use super::{DialSetup, ServerEndpoint};
-use crate::server::PollMode;
-use crate::service::self_test;
-use crate::wire::PayloadKind;
+use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcVerify};
 
-/// What a call carries.
+use super::{DialSetup, ServerEndpoint};
+use crate::service::self_test;
+
+/// Payloads of a call, both ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallPayload {
-    /// How the request's payload travels.
-    pub send_kind: PayloadKind,
-    /// Its bytes.
-    pub send_size: u32,
-    /// How the reply's payload travels.
-    pub reply_kind: PayloadKind,
-    /// Its bytes.
-    pub reply_size: u32,
+    /// Of the request.
+    pub request: RpcPayload,
+    /// Of the reply.
+    pub reply: RpcPayload,
 }
 
 impl CallPayload {
     /// Bytes of a slot's buffer; 0 for none.
     pub(super) fn buffer(&self) -> u64 {
-        u64::from(self.send_size.max(self.reply_size))
+        u64::from(self.request.bytes.max(self.reply.bytes))
     }
 
     /// Bytes that a call moves.
     pub(super) fn moved(&self) -> i64 {
-        i64::from(self.send_size) + i64::from(self.reply_size)
+        i64::from(self.request.bytes) + i64::from(self.reply.bytes)
     }
 
     /// Whether memory of the client is described to the server.
     pub(super) fn has_bulk(&self) -> bool {
-        self.send_kind == PayloadKind::Bulk || self.reply_kind == PayloadKind::Bulk
+        self.request.kind == RpcPayloadKind::Bulk || self.reply.kind == RpcPayloadKind::Bulk
     }
 
     /// Whether calls need a session.
     pub(super) fn has_session(&self) -> bool {
-        self.send_kind != PayloadKind::Empty || self.reply_kind != PayloadKind::Empty
+        self.request.kind != RpcPayloadKind::Empty || self.reply.kind != RpcPayloadKind::Empty
     }
 }
 
-/// Which payloads are checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum VerifyMode {
-    /// None.
-    Off,
-    /// Those of each slot's first call, byte by byte.
-    #[default]
-    First,
-    /// All, by their sums.
-    Checksum,
-    /// All, byte by byte.
-    Full,
-}
-
-/// What a client shall do.
+/// Setup of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSetup {
     /// How connections are made.
@@ -81,7 +63,7 @@ pub struct ClientSetup {
     /// Calls that may be out altogether; 0 for any number.
     pub quota: u32,
     /// What is checked.
-    pub verify: VerifyMode,
+    pub verify: RpcVerify,
     /// Bulk data of requests follow them without being asked for, where the link has no remote
     /// memory.
     pub eager: bool,
@@ -92,12 +74,12 @@ pub struct ClientSetup {
     /// What the address of every buffer ends in, on both sides.
     pub low_byte: Option<u8>,
     /// How it waits for answers.
-    pub poll: PollMode,
+    pub poll: RpcPoll,
 }
 
 impl ClientSetup {
     /// The operation of the self-test that its calls ask for.
     pub(super) fn operation(&self) -> u16 {
-        self_test::operation(self.payload.send_kind, self.payload.reply_kind)
+        self_test::operation(self.payload.request.kind, self.payload.reply.kind)
     }
 }

@@ -9,6 +9,8 @@ use std::io;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcPoll;
+
 use super::calls::ClientState;
 use super::dial::{Dialled, dial_unless};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
@@ -16,9 +18,9 @@ use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
 use crate::links::socket::IsOver;
 use crate::links::{Link, NewPeer};
-use crate::server::PollMode;
 use crate::service::payload::check_inline;
 use crate::service::self_test;
+use crate::thread_wait::patience;
 use crate::transport::{ConnectionTrouble, Requested, RpcCounters, RpcTransport, ServerUse};
 use crate::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
@@ -195,10 +197,10 @@ impl<L: Link> RpcClient<L> {
         let asked = OpenRequest {
             service: self_test::NAME.to_owned(),
             version: self_test::VERSION,
-            send_size: payload.send_size,
-            reply_size: payload.reply_size,
-            send_kind: payload.send_kind,
-            reply_kind: payload.reply_kind,
+            send_size: payload.request.bytes,
+            reply_size: payload.reply.bytes,
+            send_kind: payload.request.kind,
+            reply_kind: payload.reply.kind,
             buffers: setup.buffers,
             credits: setup.credits,
             low_byte: setup.low_byte,
@@ -288,11 +290,7 @@ impl<L: Link> RpcClient<L> {
 
     /// Looks until there is a completion or the time is over.
     fn wait_for_ready(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
-        let patience = match self.state.setup.poll {
-            PollMode::Busy => None,
-            PollMode::Spin(spin) => Some(spin),
-            PollMode::Block => Some(Duration::ZERO),
-        };
+        let patience = patience(self.state.setup.poll);
         let mut began = None;
         let mut looks = 0_u32;
         let mut wait = None;

@@ -206,6 +206,13 @@ pub fn nonce_text(nonce: [u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(nonce))
 }
 
+/// Name of this machine in tables.
+pub(crate) fn node_name() -> String {
+    let name = rustix::system::uname();
+    let name = name.nodename().to_string_lossy().into_owned();
+    name.replace(char::is_whitespace, "-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use weir_schema::RankTags;
+use weir_schema::{RankTags, RpcTable};
 
 use crate::auth::nonce;
 use crate::group::address::RpcAddress;
@@ -246,78 +246,63 @@ fn reachable(text: &str) -> Result<RpcAddress, RpcError> {
     Ok(address)
 }
 
-/// Where a server has its entries.
-#[derive(Clone, Debug)]
-pub struct TablePlace {
-    /// The directory.
-    pub directory: PathBuf,
-    /// The group.
-    pub group: String,
-    /// Everyone may read it.
-    pub is_public: bool,
-    /// Without fields of weir's own.
-    pub is_plain: bool,
+/// Changes the table, alone: others wait. A missing one is an empty one. A table without members
+/// stays, and says so.
+///
+/// # Errors
+/// It cannot be read or written, or the change is refused.
+pub fn change_table<R>(
+    place: &RpcTable,
+    change: impl FnOnce(&mut GroupTable) -> Result<R, RpcError>,
+) -> Result<R, RpcError> {
+    let path = GroupTable::path(&place.directory, &place.group);
+    let io = |error| RpcError::io(format_args!("write {}", path.display()))(error);
+    let lock = place
+        .directory
+        .join(format!("{}{SUFFIX}.lock", place.group));
+    let lock = own_file().truncate(false).open(lock).map_err(io)?;
+    // Given back with the file.
+    lock.lock().map_err(io)?;
+    let mut table = if path.exists() {
+        GroupTable::read(&place.directory, &place.group)?
+    } else {
+        GroupTable::default()
+    };
+    let result = change(&mut table)?;
+    let text = table.text(&place.group, place.is_plain);
+    let (group, mark) = (&place.group, nonce_text(nonce()));
+    let new = place.directory.join(format!(".{group}{SUFFIX}.{mark}"));
+    let written = write_table(place, &new, &text).and_then(|()| fs::rename(&new, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written.map_err(io)?;
+    Ok(result)
 }
 
-impl TablePlace {
-    /// Changes the table, alone: others wait. A missing one is an empty one. A table without members
-    /// stays, and says so.
-    ///
-    /// # Errors
-    /// It cannot be read or written, or the change is refused.
-    pub fn change<R>(
-        &self,
-        change: impl FnOnce(&mut GroupTable) -> Result<R, RpcError>,
-    ) -> Result<R, RpcError> {
-        let path = GroupTable::path(&self.directory, &self.group);
-        let io = |error| RpcError::io(format_args!("write {}", path.display()))(error);
-        let lock = self.directory.join(format!("{}{SUFFIX}.lock", self.group));
-        let lock = own_file().truncate(false).open(lock).map_err(io)?;
-        // Given back with the file.
-        lock.lock().map_err(io)?;
-        let mut table = if path.exists() {
-            GroupTable::read(&self.directory, &self.group)?
-        } else {
-            GroupTable::default()
-        };
-        let result = change(&mut table)?;
-        let text = table.text(&self.group, self.is_plain);
-        let (group, mark) = (&self.group, nonce_text(nonce()));
-        let new = self.directory.join(format!(".{group}{SUFFIX}.{mark}"));
-        let written = self
-            .write(&new, &text)
-            .and_then(|()| fs::rename(&new, &path));
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        written.map_err(io)?;
-        Ok(result)
+fn write_table(place: &RpcTable, path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = own_file().create_new(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    if place.is_public {
+        file.set_permissions(fs::Permissions::from_mode(0o644))?;
     }
+    Ok(())
+}
 
-    fn write(&self, path: &Path, text: &str) -> std::io::Result<()> {
-        let mut file = own_file().create_new(true).open(path)?;
-        file.write_all(text.as_bytes())?;
-        if self.is_public {
-            file.set_permissions(fs::Permissions::from_mode(0o644))?;
-        }
+/// Takes entries out, unless another run of a server has them by now.
+///
+/// # Errors
+/// As of [`change_table`].
+pub fn remove_from_table(place: &RpcTable, ranks: &[u32], nonce: &str) -> Result<(), RpcError> {
+    change_table(place, |table| {
+        table.members.retain(|rank, member| {
+            let is_other = member.nonce.as_deref().is_some_and(|other| other != nonce);
+            !ranks.contains(rank) || is_other
+        });
+        // Whoever has gone is missed by nobody.
+        table.said_size = None;
         Ok(())
-    }
-
-    /// Takes entries out, unless another run of a server has them by now.
-    ///
-    /// # Errors
-    /// As of [`TablePlace::change`].
-    pub fn remove(&self, ranks: &[u32], nonce: &str) -> Result<(), RpcError> {
-        self.change(|table| {
-            table.members.retain(|rank, member| {
-                let is_other = member.nonce.as_deref().is_some_and(|other| other != nonce);
-                !ranks.contains(rank) || is_other
-            });
-            // Whoever has gone is missed by nobody.
-            table.said_size = None;
-            Ok(())
-        })
-    }
+    })
 }
 
 /// Of this user alone from the beginning. In a directory that others write to, a link could lead anywhere, and a pipe
@@ -395,11 +380,11 @@ mod tests {
     }
 
     /// A directory for a test, with the place of a group's table in it.
-    fn place(name: &str, is_public: bool) -> (PathBuf, TablePlace) {
+    fn place(name: &str, is_public: bool) -> (PathBuf, RpcTable) {
         let directory = format!("weir-table-{name}-{}", std::process::id());
         let directory = std::env::temp_dir().join(directory);
         fs::create_dir_all(&directory).unwrap();
-        let place = TablePlace {
+        let place = RpcTable {
             directory: directory.clone(),
             group: "g".to_owned(),
             is_public,
@@ -424,10 +409,10 @@ mod tests {
         let (directory, place) = place("size", false);
         fs::write(GroupTable::path(&directory, "g"), text).unwrap();
         let size = |table: &mut GroupTable| Ok(table.said_size);
-        assert_eq!(place.change(size), Ok(Some(3)));
-        assert_eq!(place.change(size), Ok(Some(3)));
-        place.remove(&[1], "x").unwrap();
-        assert_eq!(place.change(size), Ok(None));
+        assert_eq!(change_table(&place, size), Ok(Some(3)));
+        assert_eq!(change_table(&place, size), Ok(Some(3)));
+        remove_from_table(&place, &[1], "x").unwrap();
+        assert_eq!(change_table(&place, size), Ok(None));
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -439,10 +424,10 @@ mod tests {
             fs::write(&victim, "precious").unwrap();
             let planted = directory.join("g.attach_info_tmp.lock");
             std::os::unix::fs::symlink(&victim, &planted).unwrap();
-            let refused = place.change(|_| Ok(())).unwrap_err();
+            let refused = change_table(&place, |_| Ok(())).unwrap_err();
             assert!(refused.message.contains("symbolic link"), "{refused}");
             fs::remove_file(&planted).unwrap();
-            place.change(|_| Ok(())).unwrap();
+            change_table(&place, |_| Ok(())).unwrap();
             let mode = |name: &str| {
                 let facts = fs::metadata(directory.join(name)).unwrap();
                 facts.permissions().mode() & 0o777
@@ -465,12 +450,12 @@ mod tests {
             let _ = fs::remove_file(&pipe);
             let made = std::process::Command::new("mkfifo").arg(&pipe).status();
             assert!(made.unwrap().success());
-            let why = place.change(|_| Ok(())).unwrap_err().message;
+            let why = change_table(&place, |_| Ok(())).unwrap_err().message;
             let known = ["it is no regular file", "No such device or address"];
             assert!(known.iter().any(|known| why.contains(known)), "{why}");
             fs::remove_file(&pipe).unwrap();
         }
-        place.change(|_| Ok(())).unwrap();
+        change_table(&place, |_| Ok(())).unwrap();
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -485,9 +470,9 @@ mod tests {
         };
         for (rank, nonce) in [(0, "a"), (1, "b")] {
             let add = |table: &mut GroupTable| Ok(table.members.insert(rank, member(nonce)));
-            place.change(add).unwrap();
+            change_table(&place, add).unwrap();
         }
-        place.remove(&[0, 1], "a").unwrap();
+        remove_from_table(&place, &[0, 1], "a").unwrap();
         let left = GroupTable::read(&directory, "g").unwrap();
         assert_eq!(left.members.keys().collect::<Vec<_>>(), [&1]);
         let path = GroupTable::path(&directory, "g");

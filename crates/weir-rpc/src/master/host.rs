@@ -26,13 +26,13 @@ use weir_sys::pin;
 use weir_units::Nanos;
 
 use crate::group::known_groups::KnownGroups;
+use crate::group::node_name;
 use crate::interface::local::process_cpus;
 use crate::master::call_list::CallList;
 use crate::master::calling::{CallLoop, Calling};
 use crate::master::engine::EndSigns;
 use crate::master::measured::{MasterParts, requested};
 use crate::master::route::{TransportUser, Way};
-use crate::server::hosting::node_name;
 use crate::server::{MasterAnswers, MasterOrder, TestControl, TestMasters};
 use crate::transport::RpcTransport;
 use crate::wire::{FrameKind, ProgressNote};

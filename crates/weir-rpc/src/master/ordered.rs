@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_run::Findings;
-use weir_schema::{Failure, RpcEndpoint, RpcMaster};
+use weir_schema::{Failure, RpcEndpoint, RpcMaster, RpcPoll};
 
 use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control_unless};
 use crate::links::LinkGreeting;
@@ -369,8 +369,7 @@ mod tests {
     use crate::group::address::RpcAddress;
     use crate::master::host::MasterReport;
     use crate::server::{
-        MasterOrder, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup, TestControl,
-        TestMasters,
+        MasterOrder, RankSetup, RpcServer, ServerLimits, ServerSetup, TestControl, TestMasters,
     };
 
     /// How long a master takes to be ready whose tag is 1.
@@ -426,7 +425,7 @@ mod tests {
             }],
             pollers: 1,
             cpus: Vec::new(),
-            poll: PollMode::Block,
+            poll: RpcPoll::Block,
             services: Box::new(|_, _| Vec::new()),
             domain: None,
             limits: ServerLimits::default(),

@@ -9,15 +9,18 @@ use std::time::Duration;
 
 use weir_run::failure;
 use weir_schema::{
-    BulkPath, Failure, RpcAddresses, RpcEndpoint, RpcInterface, RpcPayloadKind, RpcPoll, RpcVerify,
+    BulkPath, Failure, RpcAddresses, RpcEndpoint, RpcInterface, RpcPayloadKind, RpcPoll,
     RpcWorkload, Warning,
 };
 
+use crate::RpcError;
 use crate::auth::read_token;
-use crate::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
+use crate::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient};
+use crate::error::refused;
 use crate::group::RpcGroup;
 use crate::group::address::{RpcAddress, StreamAddress};
-use crate::interface::local::{LocalInterface, process_cpus};
+use crate::group::node_name;
+use crate::interface::local::LocalInterface;
 use crate::links::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
 use crate::links::shm::ShmLink;
 use crate::links::stream::StreamLink;
@@ -26,14 +29,9 @@ use crate::master::call_list::CallList;
 use crate::master::calling::{calls_of, check_slots, slots_of};
 use crate::master::null_transport::NullTransport;
 use crate::master::ordered::OrderedMasters;
-use crate::server::hosting::node_name;
-use crate::server::{PollMode, pin_to};
+use crate::server::pin_to;
+use crate::thread_wait::{choose_poll, cpu_for_each};
 use crate::transport::RpcTransport;
-use crate::wire::PayloadKind;
-use crate::{DerCode, RpcError};
-
-/// Asleep only after so long without anything.
-const SPIN: Duration = Duration::from_millis(10);
 
 /// How calls travel, and to whom.
 #[derive(Clone, Debug)]
@@ -43,7 +41,7 @@ pub struct Way {
     dial: DialSetup,
     local: LocalInterface,
     group: RpcGroup,
-    poll: PollMode,
+    poll: RpcPoll,
     addresses: RpcAddresses,
     /// What speaks against a fabric's provider.
     objection: Option<&'static str>,
@@ -202,7 +200,7 @@ impl Way {
 
     /// A thread of it uses a CPU all the time.
     pub fn never_sleeps(&self) -> bool {
-        self.is_null() || self.poll == PollMode::Busy
+        self.is_null() || self.poll == RpcPoll::Busy
     }
 
     /// How bulk data move, where a job has some.
@@ -282,10 +280,8 @@ impl Way {
             own_connections: work.connections.is_some(),
             slots,
             payload: CallPayload {
-                send_kind: payload_kind(work.request.kind),
-                send_size: work.request.bytes,
-                reply_kind: payload_kind(work.reply.kind),
-                reply_size: work.reply.bytes,
+                request: work.request,
+                reply: work.reply,
             },
             buffers: if work.matrix {
                 slots
@@ -295,12 +291,7 @@ impl Way {
             credits: u32::try_from(calls).unwrap_or(u32::MAX).min(slots),
             credits_per_rank: work.credits_per_rank,
             quota: work.quota,
-            verify: match work.verify {
-                RpcVerify::Off => VerifyMode::Off,
-                RpcVerify::First => VerifyMode::First,
-                RpcVerify::Checksum => VerifyMode::Checksum,
-                RpcVerify::Full => VerifyMode::Full,
-            },
+            verify: work.verify,
             eager: work.bulk_path == BulkPath::Eager,
             timeout: Duration::from_nanos(work.timeout_ns.0),
             reconnect: work.reconnect_ns.map(|time| Duration::from_nanos(time.0)),
@@ -362,16 +353,8 @@ fn offer(group: &RpcGroup, scheme: &str, local: &LocalInterface) -> Result<Fabri
     choice.find()
 }
 
-fn payload_kind(kind: RpcPayloadKind) -> PayloadKind {
-    match kind {
-        RpcPayloadKind::Empty => PayloadKind::Empty,
-        RpcPayloadKind::Inline => PayloadKind::Inline,
-        RpcPayloadKind::Bulk => PayloadKind::Bulk,
-    }
-}
-
 /// Busy only where each of the threads and each server of this machine has a CPU.
-fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> PollMode {
+fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> RpcPoll {
     let here = node_name();
     let mut servers: Vec<_> = group
         .members
@@ -382,36 +365,5 @@ fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> PollMode {
     servers.sort_unstable();
     servers.dedup();
     let spinners = threads as usize + servers.len().max(1);
-    choose_poll(asked, spinners, PollMode::Busy)
-}
-
-/// A CPU for each of so many threads, where this process has just as many. Where it has more, the kernel may
-/// choose, since others choose too.
-pub(crate) fn cpu_for_each(threads: usize) -> &'static [u32] {
-    let own = process_cpus().as_slice();
-    if own.len() == threads { own } else { &[] }
-}
-
-/// How threads look for work where so many spin on this machine.
-pub(crate) fn choose_poll(asked: RpcPoll, spinners: usize, with_room: PollMode) -> PollMode {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    match asked {
-        RpcPoll::Busy => PollMode::Busy,
-        RpcPoll::Spin { for_ns } => PollMode::Spin(Duration::from_nanos(for_ns.0)),
-        RpcPoll::Automatic if spinners <= cpus => with_room,
-        RpcPoll::Block | RpcPoll::Automatic => PollMode::Block,
-    }
-}
-
-/// What a server's threads do where there is room: CPUs are free for others while nobody asks.
-pub(crate) const SERVER_POLL: PollMode = PollMode::Spin(SPIN);
-
-/// Why a connection or a session could not be had.
-pub fn refused(why: &RpcError) -> Failure {
-    let cause = match why.code {
-        DerCode::NoPermission => "authentication",
-        DerCode::Mismatch | DerCode::Other => "engine",
-        _ => "missing",
-    };
-    failure(cause, None, format!("{why} [{}]", why.code))
+    choose_poll(asked, spinners, RpcPoll::Busy)
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use weir_schema::RpcPoll;
+use weir_schema::{RpcServe, RpcTable};
 use weir_sys::device::NetworkInterface;
 
 use crate::auth::{Token, read_token};
@@ -17,129 +17,108 @@ use crate::group::address::RpcAddress;
 use crate::group::dead_sockets::{remove_dead_of, socket_name};
 use crate::group::held_rank::refuse_held;
 use crate::group::known_groups::KnownGroups;
-use crate::group::nonce_text;
-use crate::group::table::{GroupMember, GroupTable, TablePlace};
+use crate::group::{nonce_text, node_name};
+use crate::machine_memory;
+use crate::group::table::{GroupMember, GroupTable, change_table, remove_from_table};
 use crate::interface::choice::{interfaces_of_this_machine, named_interface};
 use crate::interface::local::{addresses_of_interface, reachable_address};
 use crate::master::host::{HostedMasters, MasterHost};
-use crate::master::route::{SERVER_POLL, choose_poll, cpu_for_each};
+use crate::thread_wait::{SERVER_POLL, choose_poll, cpu_for_each};
 use crate::server::{
     NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, TestMasters,
 };
 use crate::service::RpcService;
-use crate::service::self_test::{SelfTestService, ServiceTime};
+use crate::service::self_test::SelfTestService;
 use crate::{DerCode, RpcError};
-
-/// What is to be served.
-#[derive(Clone, Debug)]
-pub struct Hosting {
-    /// The group.
-    pub group: String,
-    /// First and last rank; none: the next free one of the table.
-    pub ranks: Option<(u32, u32)>,
-    /// Ranks that the group shall have, where whoever started this one knows.
-    pub size: Option<u32>,
-    /// Endpoints of each rank.
-    pub tags: u32,
-    /// Where it listens, for each rank; port 0 is any.
-    pub addresses: Vec<RpcAddress>,
-    /// The interface by which the tests call that others order here.
-    pub interface: Option<String>,
-    /// The domain of its fabrics.
-    pub domain: Option<String>,
-    /// The table that names it.
-    pub table: Option<TablePlace>,
-    /// Threads that answer; none: as many as there are CPUs for, those that are named before all.
-    pub pollers: Option<u32>,
-    /// A CPU for each.
-    pub cpus: Vec<u32>,
-    /// How they wait.
-    pub poll: RpcPoll,
-    /// The file with the secret that clients must know.
-    pub token_file: Option<PathBuf>,
-    /// Tests may be ordered.
-    pub allows_masters: bool,
-    /// Bounds.
-    pub limits: ServerLimits,
-    /// How long it is busy with each request.
-    pub service_time: ServiceTime,
-}
 
 /// A server that others find.
 pub struct Host {
     server: RpcServer,
     addresses: Vec<(u32, RpcAddress)>,
     notes: Vec<String>,
-    table: Option<TablePlace>,
+    table: Option<RpcTable>,
     ranks: Vec<u32>,
 }
 
-impl Hosting {
-    /// One rank with these tags, found by nobody else.
-    pub fn alone(group: &str, tags: u32, address: RpcAddress) -> Self {
-        Self {
-            group: group.to_owned(),
-            ranks: Some((0, 0)),
-            size: None,
-            tags,
-            addresses: vec![address],
-            interface: None,
-            domain: None,
-            table: None,
-            pollers: None,
-            cpus: Vec::new(),
-            poll: RpcPoll::Automatic,
-            token_file: None,
-            allows_masters: false,
-            limits: ServerLimits::default(),
-            service_time: ServiceTime::None,
-        }
-    }
+/// What a server is made from.
+struct Hosting {
+    asked: RpcServe,
+    addresses: Vec<RpcAddress>,
+}
 
-    /// Serves from now on. `log` takes lines about strange clients.
-    ///
-    /// # Errors
-    /// An address cannot be bound, the table cannot be changed, the token cannot be read, another server
-    /// serves one of the ranks.
-    pub fn start(self, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
-        let token = self.token_file.as_deref().map(read_token).transpose()?;
-        if let Some(name) = &self.interface {
+/// Serves from now on. `log` takes lines about strange clients.
+///
+/// # Errors
+/// An address cannot be bound, the table cannot be changed, the token cannot be read, another server
+/// serves one of the ranks.
+pub fn host(asked: RpcServe, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
+    let addresses = asked
+        .addresses
+        .iter()
+        .map(|text| text.parse::<RpcAddress>());
+    let addresses = addresses.map(|address| address.map(with_port));
+    let addresses = addresses.collect::<Result<_, RpcError>>()?;
+    Hosting { asked, addresses }.start(log)
+}
+
+/// An address of the network without a port gets any.
+fn with_port(mut address: RpcAddress) -> RpcAddress {
+    let has_port = address
+        .place
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if address.scheme != "shm" && !has_port {
+        address.place.push_str(":0");
+    }
+    address
+}
+
+impl Hosting {
+    fn start(self, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
+        let token = self
+            .asked
+            .token_file
+            .as_deref()
+            .map(read_token)
+            .transpose()?;
+        if let Some(name) = &self.asked.interface {
             named_interface(interfaces_of_this_machine(), name)?;
         }
-        let Some(place) = self.table.clone() else {
-            let (first, last) = self.ranks.unwrap_or_default();
+        let Some(place) = self.asked.table.clone() else {
+            let (first, last) = self.asked.ranks.unwrap_or_default();
             let server = self.serve(&ranks_of(first, last), token, 1, log)?;
             return self.host(server, ranks_of(first, last));
         };
         // While nobody else takes the same rank.
-        place.change(|table| {
+        change_table(&place, |table| {
             let free = table.free_rank();
-            let (first, last) = self.ranks.unwrap_or((free, free));
+            let (first, last) = self.asked.ranks.unwrap_or((free, free));
             let ranks = ranks_of(first, last);
             for rank in &ranks {
-                refuse_held(&self.group, *rank, table.members.get(rank))?;
+                refuse_held(&self.asked.group, *rank, table.members.get(rank))?;
             }
             let server = self.serve(&ranks, token, others_here(table, &ranks) + 1, log)?;
             let host = self.host(server, ranks)?;
             for rank in &host.ranks {
                 table.members.insert(*rank, self.member(&host, *rank));
             }
-            table.said_size = self.size.map(u64::from).or(table.said_size);
+            table.said_size = self.asked.group_size.map(u64::from).or(table.said_size);
             Ok(host)
         })
     }
 
     fn host(&self, server: RpcServer, ranks: Vec<u32>) -> Result<Host, RpcError> {
-        let (mut addresses, mut notes) = (server.addresses().to_vec(), Vec::new());
+        let mut addresses = server.addresses().to_vec();
+        let mut notes: Vec<String> = self.exposed().into_iter().collect();
         for (_, address) in &mut addresses {
-            notes.extend(name_interface(address, self.interface.as_deref())?);
+            notes.extend(name_interface(address, self.asked.interface.as_deref())?);
         }
         notes.dedup();
         Ok(Host {
             server,
             addresses,
             notes,
-            table: self.table.clone(),
+            table: self.asked.table.clone(),
             ranks,
         })
     }
@@ -148,7 +127,7 @@ impl Hosting {
         let addresses = host.addresses.iter().filter(|(of, _)| *of == rank);
         GroupMember {
             addresses: addresses.map(|(_, address)| address.clone()).collect(),
-            tags: Some(self.tags),
+            tags: Some(self.asked.tags),
             node: Some(node_name()),
             nonce: Some(nonce_text(host.server.nonce())),
         }
@@ -162,16 +141,20 @@ impl Hosting {
         log: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<RpcServer, RpcError> {
         self.remove_dead_sockets(ranks, &*log);
-        let time = self.service_time;
-        let (pollers, cpus) = self.pollers(ranks.len() * self.tags as usize);
-        let directory = self.table.as_ref().map(|place| place.directory.clone());
-        let masters: Arc<dyn TestMasters> = if self.allows_masters {
+        let time = self.asked.service_time;
+        let (pollers, cpus) = self.pollers(ranks.len() * self.asked.tags as usize);
+        let directory = self
+            .asked
+            .table
+            .as_ref()
+            .map(|place| place.directory.clone());
+        let masters: Arc<dyn TestMasters> = if self.asked.allows_masters {
             Arc::new(MasterHost::new(HostedMasters {
-                group: self.group.clone(),
+                group: self.asked.group.clone(),
                 table: directory,
-                token_file: self.token_file.clone(),
-                interface: self.interface.clone(),
-                domain: self.domain.clone(),
+                token_file: self.asked.token_file.clone(),
+                interface: self.asked.interface.clone(),
+                domain: self.asked.domain.clone(),
                 known: KnownGroups::default(),
             }))
         } else {
@@ -182,43 +165,75 @@ impl Hosting {
             let places = places.map(|address| self.place(address, *rank));
             Ok(RankSetup {
                 rank: *rank,
-                tags: self.tags,
+                tags: self.asked.tags,
                 addresses: places.collect::<Result<_, RpcError>>()?,
             })
         };
         let setups: Result<_, RpcError> = ranks.iter().map(rank_setup).collect();
         RpcServer::start(ServerSetup {
-            group: self.group.clone(),
+            group: self.asked.group.clone(),
             ranks: setups?,
-            domain: self.domain.clone(),
+            domain: self.asked.domain.clone(),
             pollers,
             cpus,
-            poll: choose_poll(self.poll, pollers + servers_here, SERVER_POLL),
+            poll: choose_poll(self.asked.poll, pollers + servers_here, SERVER_POLL),
             services: Box::new(move |rank, tag| {
                 let seed = u64::from(rank) << 32 | u64::from(tag);
                 let service: Box<dyn RpcService> = Box::new(SelfTestService::new(time, seed | 1));
                 vec![service]
             }),
-            limits: self.limits.clone(),
+            limits: self.limits(),
             token,
             masters,
             log,
         })
     }
 
+    fn limits(&self) -> ServerLimits {
+        let memory = self.asked.memory_limit;
+        ServerLimits {
+            max_message: self.asked.max_message.0,
+            memory: memory.map_or_else(machine_memory::default_limit, |limit| limit.0),
+            connections: self.asked.max_connections,
+            sessions: self.asked.max_sessions,
+            half_frame: self.asked.half_frame_timeout_ns.into(),
+            ..ServerLimits::default()
+        }
+    }
+
+    /// The danger of listening beyond this machine without a secret.
+    fn exposed(&self) -> Option<String> {
+        let is_local = |address: &RpcAddress| {
+            let host = address.place.rsplit_once(':').map_or("", |(host, _)| host);
+            let host = host.trim_matches(['[', ']']);
+            let is_loopback = host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+            address.scheme == "shm" || is_loopback || ["localhost", "lo"].contains(&host)
+        };
+        let open = self.addresses.iter().find(|address| !is_local(address))?;
+        self.asked.token_file.is_none().then(|| {
+            format!(
+                "{open}: everyone who reaches it can have this server use memory and start tests \
+                 against its group (--token-file FILE, --allow-master no)"
+            )
+        })
+    }
+
     /// How many threads answer for so many tags, and the CPU of each where it has one.
     fn pollers(&self, tags: usize) -> (usize, Vec<u32>) {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let cpus = match self.cpus.len() {
+        let cpus = match self.asked.cpus.len() {
             // One CPU for a client on this machine.
             0 => cpus.saturating_sub(1).max(1),
             named => named,
         };
-        let pollers = self.pollers.map_or(tags.min(cpus), |count| count as usize);
-        if self.cpus.is_empty() {
+        let pollers = self
+            .asked
+            .pollers
+            .map_or(tags.min(cpus), |count| count as usize);
+        if self.asked.cpus.is_empty() {
             return (pollers, cpu_for_each(pollers).to_vec());
         }
-        (pollers, self.cpus.clone())
+        (pollers, self.asked.cpus.clone())
     }
 
     /// Where a rank listens: sockets of the file system lie beside the table.
@@ -229,7 +244,7 @@ impl Hosting {
         if !address.place.is_empty() {
             return Ok(address.clone());
         }
-        let name = socket_name(&self.group, rank, std::process::id());
+        let name = socket_name(&self.asked.group, rank, std::process::id());
         let directory = self.socket_directory();
         Ok(RpcAddress {
             scheme: address.scheme.clone(),
@@ -239,7 +254,11 @@ impl Hosting {
 
     /// Where sockets of the file system lie.
     fn socket_directory(&self) -> PathBuf {
-        let directory = self.table.as_ref().map(|place| place.directory.clone());
+        let directory = self
+            .asked
+            .table
+            .as_ref()
+            .map(|place| place.directory.clone());
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         std::path::absolute(&directory).unwrap_or(directory)
     }
@@ -248,7 +267,7 @@ impl Hosting {
     fn remove_dead_sockets(&self, ranks: &[u32], log: &dyn Fn(&str)) {
         let directory = self.socket_directory();
         for rank in ranks {
-            for path in remove_dead_of(&directory, &self.group, *rank) {
+            for path in remove_dead_of(&directory, &self.asked.group, *rank) {
                 log(&format!(
                     "removed {}: who listened there is gone",
                     path.display()
@@ -328,13 +347,6 @@ fn others_here(table: &GroupTable, ranks: &[u32]) -> usize {
     runs.len()
 }
 
-/// This machine in tables.
-pub(crate) fn node_name() -> String {
-    let name = rustix::system::uname();
-    let name = name.nodename().to_string_lossy().into_owned();
-    name.replace(char::is_whitespace, "-")
-}
-
 impl Host {
     /// Where others reach each rank.
     pub fn addresses(&self) -> &[(u32, RpcAddress)] {
@@ -362,9 +374,9 @@ impl Host {
     /// The table could not be changed, or a thread had failed.
     pub fn stop(self) -> Result<(), RpcError> {
         let nonce = nonce_text(self.server.nonce());
-        let removed = self
-            .table
-            .map_or(Ok(()), |place| place.remove(&self.ranks, &nonce));
+        let removed = self.table.map_or(Ok(()), |place| {
+            remove_from_table(&place, &self.ranks, &nonce)
+        });
         let stopped = self.server.stop();
         stopped.map_err(|error| RpcError::new(DerCode::Other, error.to_string()))?;
         removed

@@ -31,4 +31,4 @@ pub use masters::{MasterOrder, NoMasters, TestControl, TestMasters};
 #[cfg(test)]
 pub(crate) use simulated_server::SimulatedServer;
 pub(crate) use start::pin_to;
-pub use start::{PollMode, RankSetup, RpcServer, ServerSetup, ServicesOfTag};
+pub use start::{RankSetup, RpcServer, ServerSetup, ServicesOfTag};

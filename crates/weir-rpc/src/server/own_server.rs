@@ -6,14 +6,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use weir_schema::{Failure, RpcWorkload};
+use weir_schema::{Failure, RpcServe, RpcWorkload};
+use weir_units::Bytes;
 
+use crate::error::refused;
 use crate::group::RpcGroup;
 use crate::group::address::RpcAddress;
 use crate::interface::local::addresses_of_interface;
-use crate::master::route::refused;
-use crate::server::ServerLimits;
-use crate::server::hosting::{Host, Hosting};
+use crate::server::hosting::{Host, host};
 
 fn set_tags(group: &mut RpcGroup, tags: u32) {
     group
@@ -49,29 +49,21 @@ fn own_address(work: &RpcWorkload) -> Result<RpcAddress, Failure> {
     Ok(RpcAddress { scheme, place })
 }
 
-/// Nobody else is there whom its longest payload could harm.
-fn limits_for(work: &RpcWorkload) -> ServerLimits {
-    let usual = ServerLimits::default();
-    let longest = u64::from(work.request.bytes.max(work.reply.bytes));
-    ServerLimits {
-        max_message: usual.max_message.max(longest),
-        ..usual
-    }
-}
-
 /// A server of the run's own with so many tags, and its group.
 ///
 /// # Errors
 /// It cannot listen, or its token cannot be read.
 pub fn start(work: &RpcWorkload, tags: u32) -> Result<(Host, RpcGroup), Failure> {
-    let hosting = Hosting {
+    let usual = RpcServe::alone(&work.group, tags, own_address(work)?.to_string());
+    // No other client is there that a long payload could harm.
+    let longest = u64::from(work.request.bytes.max(work.reply.bytes));
+    let asked = RpcServe {
         token_file: work.token_file.as_ref().map(PathBuf::from),
         domain: work.domain.clone(),
-        limits: limits_for(work),
-        ..Hosting::alone(&work.group, tags, own_address(work)?)
+        max_message: usual.max_message.max(Bytes(longest)),
+        ..usual
     };
-    let host = hosting.start(Box::new(|_| ()));
-    let host = host.map_err(|why| refused(&why))?;
+    let host = host(asked, Box::new(|_| ())).map_err(|why| refused(&why))?;
     let mut group = RpcGroup::at(&work.group, host.addresses().iter().cloned());
     set_tags(&mut group, tags);
     Ok((host, group))

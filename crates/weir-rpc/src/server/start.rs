@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcPoll;
 use weir_sys::{CpuList, pin};
 
 use super::connections::Connections;
@@ -21,17 +22,6 @@ use crate::auth::{Token, nonce};
 use crate::group::address::RpcAddress;
 use crate::service::RpcService;
 use crate::{DerCode, RpcError};
-
-/// How a thread looks for work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PollMode {
-    /// All the time.
-    Busy,
-    /// All the time until nothing has come for so long, then it sleeps until something does.
-    Spin(Duration),
-    /// It sleeps whenever there is nothing.
-    Block,
-}
 
 /// A rank of a server.
 #[derive(Clone, Debug)]
@@ -58,7 +48,7 @@ pub struct ServerSetup {
     /// Poller p runs on the p-th of these; empty: where it likes.
     pub cpus: Vec<u32>,
     /// How they look for work.
-    pub poll: PollMode,
+    pub poll: RpcPoll,
     /// What each tag offers.
     pub services: Box<ServicesOfTag>,
     /// The domain of fabrics; none: the provider's first.
@@ -263,7 +253,7 @@ fn start_pollers(
     services: &Arc<ServicesOfTag>,
     links: &[RpcAddress],
     count: usize,
-    (poll, cpus): (PollMode, &[u32]),
+    (poll, cpus): (RpcPoll, &[u32]),
 ) -> Result<Pollers, RpcError> {
     let mut pollers = Pollers::default();
     for number in 0..count {

@@ -7,15 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcPoll;
+
 use super::inbox::{Inbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
-use super::start::{PollMode, ServerShared, ServicesOfTag, pin_to};
+use super::start::{ServerShared, ServicesOfTag, pin_to};
 use super::tags::ServedTag;
 use crate::group::address::RpcAddress;
 use crate::links::ofi::{self, FabricChoice, OfiLink, OfiSettings};
 use crate::links::shm::ShmLink;
 use crate::links::stream::StreamLink;
 use crate::links::{Link, LinkSide};
+use crate::thread_wait::patience;
 use crate::{DerCode, RpcError};
 
 /// Longest sleep.
@@ -36,7 +39,7 @@ pub(super) struct PollerThread {
     pub(super) links: Vec<RpcAddress>,
     /// Rank and tag of each tag that it serves.
     pub(super) tags: Vec<(u32, u32)>,
-    pub(super) poll: PollMode,
+    pub(super) poll: RpcPoll,
     pub(super) cpu: Option<u32>,
     /// No call is on its way.
     pub(super) at_rest: Arc<AtomicBool>,
@@ -114,11 +117,7 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
     } else {
         SLEEP
     };
-    let patience = match thread.poll {
-        PollMode::Busy => None,
-        PollMode::Spin(spin) => Some(spin),
-        PollMode::Block => Some(Duration::ZERO),
-    };
+    let patience = patience(thread.poll);
     let mut idle_since = None;
     let mut last_tick = Instant::now();
     let mut rounds = 0_u32;

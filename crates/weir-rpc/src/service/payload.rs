@@ -5,8 +5,9 @@
 //! session stays within a server's limit.
 
 use weir_run::generate::rng::mix64;
+use weir_schema::RpcPayloadKind;
 
-use crate::wire::{OpenRequest, PayloadKind, RpcId};
+use crate::wire::{OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
 
 /// The word at a place of a call's pattern.
@@ -39,8 +40,8 @@ pub(crate) fn check_inline(asked: &OpenRequest, limit: u64) -> Result<(), RpcErr
         ("requests", asked.send_kind, asked.send_size),
         ("replies", asked.reply_kind, asked.reply_size),
     ];
-    let too_long = |&(_, kind, size): &(_, PayloadKind, u32)| {
-        kind == PayloadKind::Inline && u64::from(size) > limit
+    let too_long = |&(_, kind, size): &(_, RpcPayloadKind, u32)| {
+        kind == RpcPayloadKind::Inline && u64::from(size) > limit
     };
     let Some((what, _, size)) = ways.into_iter().find(too_long) else {
         return Ok(());
@@ -70,11 +71,11 @@ mod tests {
             reply_kind,
             ..OpenRequest::default()
         };
-        let bulk = asked(PayloadKind::Bulk, PayloadKind::Bulk);
+        let bulk = asked(RpcPayloadKind::Bulk, RpcPayloadKind::Bulk);
         assert_eq!(check_inline(&bulk, 64), Ok(()));
-        let both = asked(PayloadKind::Inline, PayloadKind::Inline);
+        let both = asked(RpcPayloadKind::Inline, RpcPayloadKind::Inline);
         assert_eq!(check_inline(&both, 70), Ok(()));
-        let reply = asked(PayloadKind::Bulk, PayloadKind::Inline);
+        let reply = asked(RpcPayloadKind::Bulk, RpcPayloadKind::Inline);
         for (asked, limit, says) in [
             (&both, 64, "requests of 65 bytes are more than the 64"),
             (&both, 69, "replies of 70 bytes are more than the 69"),

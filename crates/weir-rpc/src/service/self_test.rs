@@ -7,10 +7,11 @@
 use std::time::{Duration, Instant};
 
 use weir_run::generate::rng::Rng;
+use weir_schema::{RpcPayloadKind, RpcServiceTime};
 
 use crate::service::payload::{fill, follows, payload_sum};
 use crate::service::{NextStep, RpcService, ServiceCall, SessionShape};
-use crate::wire::{OpenRequest, PayloadKind, flag};
+use crate::wire::{OpenRequest, flag};
 use crate::{DerCode, RpcError};
 
 /// The service's name.
@@ -24,8 +25,8 @@ pub const CLIENT_FILL: u8 = 0xc5;
 
 /// The operation for how request and reply travel: one without bulk data each for the four pairs,
 /// and three with.
-pub fn operation(send: PayloadKind, reply: PayloadKind) -> u16 {
-    use PayloadKind::{Bulk, Empty, Inline};
+pub fn operation(send: RpcPayloadKind, reply: RpcPayloadKind) -> u16 {
+    use RpcPayloadKind::{Bulk, Empty, Inline};
     match (send, reply) {
         (Empty, Empty) => 0,
         (Empty, Inline) => 1,
@@ -37,26 +38,12 @@ pub fn operation(send: PayloadKind, reply: PayloadKind) -> u16 {
     }
 }
 
-/// How long the server is busy with each request.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum ServiceTime {
-    /// Not at all.
-    #[default]
-    None,
-    /// Always so long.
-    Constant(Duration),
-    /// So long on average, without memory.
-    Exponential(Duration),
-    /// The first with this probability, otherwise the second.
-    Bimodal(Duration, f64, Duration),
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct TestSession {
     send: u64,
     reply: u64,
-    send_kind: PayloadKind,
-    reply_kind: PayloadKind,
+    send_kind: RpcPayloadKind,
+    reply_kind: RpcPayloadKind,
 }
 
 /// The self-test of a tag.
@@ -64,13 +51,13 @@ struct TestSession {
 pub struct SelfTestService {
     /// By the session's number.
     sessions: Vec<TestSession>,
-    time: ServiceTime,
+    time: RpcServiceTime,
     random: Rng,
 }
 
 impl SelfTestService {
     /// With a time that each request takes; `seed` is for the distributions.
-    pub fn new(time: ServiceTime, seed: u64) -> Self {
+    pub fn new(time: RpcServiceTime, seed: u64) -> Self {
         Self {
             sessions: Vec::new(),
             time,
@@ -88,7 +75,7 @@ impl SelfTestService {
     /// Is busy for as long as it was told to be.
     #[inline]
     fn work(&mut self) {
-        if self.time != ServiceTime::None {
+        if self.time != RpcServiceTime::None {
             self.work_now();
         }
     }
@@ -96,16 +83,19 @@ impl SelfTestService {
     #[cold]
     fn work_now(&mut self) {
         let begin = Instant::now();
-        let span = match self.time {
-            ServiceTime::None => return,
-            ServiceTime::Constant(span) => span,
-            ServiceTime::Exponential(mean) => mean.mul_f64(-(1.0 - self.random.unit()).ln()),
-            ServiceTime::Bimodal(one, probability, other) => {
-                if self.random.unit() < probability {
-                    one
-                } else {
-                    other
-                }
+        let span: Duration = match self.time {
+            RpcServiceTime::None => return,
+            RpcServiceTime::Constant(span) => span.into(),
+            RpcServiceTime::Exponential(mean) => {
+                Duration::from(mean).mul_f64(-(1.0 - self.random.unit()).ln())
+            }
+            RpcServiceTime::Bimodal {
+                first,
+                probability,
+                second,
+            } => {
+                let is_first = self.random.unit() < probability;
+                if is_first { first } else { second }.into()
             }
         };
         while begin.elapsed() < span {
@@ -118,7 +108,7 @@ impl SelfTestService {
         self.work();
         let session = self.session(call);
         let size = usize::try_from(session.reply).unwrap_or(0);
-        if session.reply_kind != PayloadKind::Empty {
+        if session.reply_kind != RpcPayloadKind::Empty {
             let Some(reply) = call.buffer.get_mut(..size) else {
                 return NextStep::Fail(DerCode::Invalid);
             };
@@ -130,9 +120,9 @@ impl SelfTestService {
             }
         }
         match session.reply_kind {
-            PayloadKind::Empty => NextStep::Reply(0),
-            PayloadKind::Inline => NextStep::Reply(session.reply),
-            PayloadKind::Bulk => NextStep::PushAndReply(session.reply),
+            RpcPayloadKind::Empty => NextStep::Reply(0),
+            RpcPayloadKind::Inline => NextStep::Reply(session.reply),
+            RpcPayloadKind::Bulk => NextStep::PushAndReply(session.reply),
         }
     }
 }
@@ -159,7 +149,7 @@ impl RpcService for SelfTestService {
         ];
         if sizes
             .iter()
-            .any(|&(kind, size)| (kind == PayloadKind::Empty) != (size == 0))
+            .any(|&(kind, size)| (kind == RpcPayloadKind::Empty) != (size == 0))
         {
             let message = "an empty payload has no bytes, and no other is empty";
             return Err(RpcError::new(DerCode::Invalid, message));
@@ -175,7 +165,7 @@ impl RpcService for SelfTestService {
             send_kind: asked.send_kind,
             reply_kind: asked.reply_kind,
         };
-        let buffer_bytes = if asked.send_kind == PayloadKind::Bulk {
+        let buffer_bytes = if asked.send_kind == RpcPayloadKind::Bulk {
             send.max(reply)
         } else {
             reply
@@ -201,7 +191,7 @@ impl RpcService for SelfTestService {
         if operation(session.send_kind, session.reply_kind) != call.operation {
             return NextStep::Fail(DerCode::Invalid);
         }
-        if session.send_kind == PayloadKind::Bulk {
+        if session.send_kind == RpcPayloadKind::Bulk {
             return NextStep::Pull(session.send);
         }
         if call.payload.len() as u64 != session.send {

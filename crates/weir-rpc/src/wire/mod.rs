@@ -16,8 +16,8 @@ pub use handshake::{Auth, Hello, HelloReply, MAJOR, MINOR, PREAMBLE, Preamble, P
 pub use header::{FrameHeader, FrameKind, HEADER, RpcId, flag};
 pub(crate) use header::{HEADER_WORDS, sum};
 pub use session::{
-    Closed, OpenReply, OpenRequest, PROGRESS, PayloadKind, PingTimes, PollerUse, ProgressNote,
-    PullRange, PushHead,
+    Closed, OpenReply, OpenRequest, PROGRESS, PingTimes, PollerUse, ProgressNote, PullRange,
+    PushHead,
 };
 
 /// Bits of the handshake: what a side can do beyond the version.

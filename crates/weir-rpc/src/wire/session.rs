@@ -2,6 +2,8 @@
 //!
 //! In: values, or bodies. Out: the other. Not here: descriptors, the handshake.
 
+use weir_schema::RpcPayloadKind;
+
 use super::codec::{WireError, WireReader, put_block};
 
 /// Longest name of a service, in bytes.
@@ -9,27 +11,22 @@ const SERVICE: usize = 32;
 /// What says that buffers may lie anywhere.
 const ANYWHERE: u16 = 256;
 
-/// How a direction's payload travels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum PayloadKind {
-    /// There is none.
-    #[default]
-    Empty = 0,
-    /// In the frame of the call itself.
-    Inline = 1,
-    /// By reading or writing the caller's memory.
-    Bulk = 2,
+/// A kind of payload as a number.
+fn kind_number(kind: RpcPayloadKind) -> u8 {
+    match kind {
+        RpcPayloadKind::Empty => 0,
+        RpcPayloadKind::Inline => 1,
+        RpcPayloadKind::Bulk => 2,
+    }
 }
 
-impl PayloadKind {
-    fn decode(number: u8, what: &'static str) -> Result<Self, WireError> {
-        match number {
-            0 => Ok(Self::Empty),
-            1 => Ok(Self::Inline),
-            2 => Ok(Self::Bulk),
-            _ => Err(WireError::Field(what)),
-        }
+/// The kind of payload that a number stands for.
+fn payload_kind(number: u8, field: &'static str) -> Result<RpcPayloadKind, WireError> {
+    match number {
+        0 => Ok(RpcPayloadKind::Empty),
+        1 => Ok(RpcPayloadKind::Inline),
+        2 => Ok(RpcPayloadKind::Bulk),
+        _ => Err(WireError::Field(field)),
     }
 }
 
@@ -45,9 +42,9 @@ pub struct OpenRequest {
     /// Bytes of a reply's payload, at most.
     pub reply_size: u32,
     /// How requests' payloads travel.
-    pub send_kind: PayloadKind,
+    pub send_kind: RpcPayloadKind,
     /// How replies' payloads travel.
-    pub reply_kind: PayloadKind,
+    pub reply_kind: RpcPayloadKind,
     /// How many buffers the server shall hold ready.
     pub buffers: u32,
     /// How many calls shall be out at once.
@@ -64,8 +61,8 @@ impl OpenRequest {
         out.extend_from_slice(&self.version.to_le_bytes());
         out.extend_from_slice(&self.send_size.to_le_bytes());
         out.extend_from_slice(&self.reply_size.to_le_bytes());
-        out.push(self.send_kind as u8);
-        out.push(self.reply_kind as u8);
+        out.push(kind_number(self.send_kind));
+        out.push(kind_number(self.reply_kind));
         out.extend_from_slice(&self.buffers.to_le_bytes());
         out.extend_from_slice(&self.credits.to_le_bytes());
         let low_byte = self.low_byte.map_or(ANYWHERE, u16::from);
@@ -84,8 +81,8 @@ impl OpenRequest {
             version: body.u16("version")?,
             send_size: body.u32("send_size")?,
             reply_size: body.u32("reply_size")?,
-            send_kind: PayloadKind::decode(body.u8("send_kind")?, "send_kind")?,
-            reply_kind: PayloadKind::decode(body.u8("reply_kind")?, "reply_kind")?,
+            send_kind: payload_kind(body.u8("send_kind")?, "send_kind")?,
+            reply_kind: payload_kind(body.u8("reply_kind")?, "reply_kind")?,
             buffers: body.u32("buffers")?,
             credits: body.u32("credits")?,
             low_byte: match body.u16("low_byte")? {

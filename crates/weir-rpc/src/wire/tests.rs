@@ -1,6 +1,7 @@
 //! Round trips of everything on the wire, and what damage does to it.
 
 use proptest::prelude::*;
+use weir_schema::RpcPayloadKind;
 
 use super::*;
 
@@ -22,8 +23,14 @@ fn header() -> impl Strategy<Value = FrameHeader> {
         )
 }
 
-fn payload_kind() -> impl Strategy<Value = PayloadKind> {
-    proptest::sample::select(&[PayloadKind::Empty, PayloadKind::Inline, PayloadKind::Bulk][..])
+fn payload_kind() -> impl Strategy<Value = RpcPayloadKind> {
+    proptest::sample::select(
+        &[
+            RpcPayloadKind::Empty,
+            RpcPayloadKind::Inline,
+            RpcPayloadKind::Bulk,
+        ][..],
+    )
 }
 
 fn hello() -> impl Strategy<Value = Hello> {

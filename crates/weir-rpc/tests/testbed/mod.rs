@@ -13,17 +13,16 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_rpc::client::{
-    CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
-};
+use weir_rpc::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint};
 use weir_rpc::links::stream::StreamLink;
-use weir_rpc::server::{NoMasters, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup};
-use weir_rpc::service::self_test::{SelfTestService, ServiceTime};
+use weir_rpc::server::{NoMasters, RankSetup, RpcServer, ServerLimits, ServerSetup};
+use weir_rpc::service::self_test::SelfTestService;
 use weir_rpc::transport::{Requested, RpcTransport};
-use weir_rpc::wire::PayloadKind;
+use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
+use weir_units::Nanos;
 
 /// A server's setup on loopback: rank 0 with so many tags.
-pub(crate) fn server_setup(tags: u32, time: ServiceTime) -> ServerSetup {
+pub(crate) fn server_setup(tags: u32, time: RpcServiceTime) -> ServerSetup {
     ServerSetup {
         group: "test".to_owned(),
         ranks: vec![RankSetup {
@@ -33,7 +32,9 @@ pub(crate) fn server_setup(tags: u32, time: ServiceTime) -> ServerSetup {
         }],
         pollers: 1,
         cpus: Vec::new(),
-        poll: PollMode::Spin(Duration::from_micros(50)),
+        poll: RpcPoll::Spin {
+            for_ns: Nanos::from_micros(50),
+        },
         services: Box::new(move |_, tag| {
             vec![Box::new(SelfTestService::new(time, u64::from(tag)))]
         }),
@@ -57,12 +58,16 @@ pub(crate) fn endpoints(server: &RpcServer, tags: u32) -> Vec<ServerEndpoint> {
     (0..tags).map(endpoint).collect()
 }
 
-pub(crate) fn payload(send: (PayloadKind, u32), reply: (PayloadKind, u32)) -> CallPayload {
+pub(crate) fn payload(send: (RpcPayloadKind, u32), reply: (RpcPayloadKind, u32)) -> CallPayload {
     CallPayload {
-        send_kind: send.0,
-        send_size: send.1,
-        reply_kind: reply.0,
-        reply_size: reply.1,
+        request: RpcPayload {
+            kind: send.0,
+            bytes: send.1,
+        },
+        reply: RpcPayload {
+            kind: reply.0,
+            bytes: reply.1,
+        },
     }
 }
 
@@ -82,12 +87,14 @@ pub(crate) fn client_setup(endpoints: Vec<ServerEndpoint>, payload: CallPayload)
         credits: 16,
         credits_per_rank: 0,
         quota: 0,
-        verify: VerifyMode::Full,
+        verify: RpcVerify::Full,
         eager: false,
         timeout: Duration::from_secs(60),
         reconnect: None,
         low_byte: None,
-        poll: PollMode::Spin(Duration::from_micros(50)),
+        poll: RpcPoll::Spin {
+            for_ns: Nanos::from_micros(50),
+        },
     }
 }
 

@@ -6,12 +6,12 @@ use weir_rpc::client::{ControlStream, open_control};
 use weir_rpc::links::LinkGreeting;
 use weir_rpc::server::RpcServer;
 use weir_rpc::service::self_test;
-use weir_rpc::wire::PayloadKind::{Bulk, Empty};
 use weir_rpc::wire::{
     BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
     RpcId, flag,
 };
 use weir_rpc::{DerCode, RpcError};
+use weir_schema::RpcPayloadKind::{Bulk, Empty};
 
 use super::{client_setup, endpoints, payload};
 

@@ -5,12 +5,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use weir_schema::RpcPoll;
+
 use super::endpoint_parts::FabricWaiting;
 use super::library::FabricLibrary;
 use super::link::OfiSettings;
 use super::offer::{FabricChoice, FabricOffer};
 use crate::group::address::{RpcAddress, StreamAddress};
-use crate::server::PollMode;
 use crate::{DerCode, RpcError};
 
 /// What the scheme of such an address begins with.
@@ -67,10 +68,10 @@ pub(crate) fn listening(address: &RpcAddress) -> Option<IpAddr> {
 
 impl OfiSettings {
     /// For a thread that looks for work in this way.
-    pub fn of(poll: PollMode) -> Self {
+    pub fn of(poll: RpcPoll) -> Self {
         let waiting = match poll {
-            PollMode::Busy => FabricWaiting::Busy,
-            PollMode::Spin(_) | PollMode::Block => FabricWaiting::Descriptor,
+            RpcPoll::Busy => FabricWaiting::Busy,
+            _ => FabricWaiting::Descriptor,
         };
         Self {
             waiting,

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use weir_schema::{RpcPayload, RpcPayloadKind};
+
 use super::tests::{dummy, reply, setup_of};
 use super::{Faults, SimulatedLink, SimulatedNet};
 use crate::DerCode;
@@ -11,7 +13,7 @@ use crate::client::{CallPayload, ClientSetup, RpcClient};
 use crate::links::stream::Collected;
 use crate::links::{Link, LinkSide, PeerId, Sent};
 use crate::transport::{Requested, RpcTransport};
-use crate::wire::{FrameHeader, FrameKind, OpenReply, PayloadKind, RpcId};
+use crate::wire::{FrameHeader, FrameKind, OpenReply, RpcId};
 
 /// A client, and the side that answers it: endpoint n is connection n and has the session n + 1.
 struct Answered {
@@ -187,8 +189,7 @@ fn an_answer_from_another_session_or_to_no_call_ends_the_connection() {
 
 fn bulk() -> CallPayload {
     CallPayload {
-        send_kind: PayloadKind::Bulk,
-        send_size: 1000,
+        request: RpcPayload::of(RpcPayloadKind::Bulk, 1000),
         ..CallPayload::default()
     }
 }

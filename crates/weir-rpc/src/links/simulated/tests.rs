@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
+
 use super::{Faults, SimulatedLink, SimulatedNet};
-use crate::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode};
+use crate::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint};
 use crate::links::{LinkGreeting, LinkSide, NewPeer};
-use crate::server::{PollMode, SimulatedServer};
-use crate::service::self_test::{SelfTestService, ServiceTime};
+use crate::server::SimulatedServer;
+use crate::service::self_test::SelfTestService;
 use crate::transport::{Requested, RpcTransport};
-use crate::wire::{HelloReply, PayloadKind};
+use crate::wire::HelloReply;
 
 const ENDPOINTS: u32 = 3;
 const SLOTS: u32 = 8;
@@ -32,11 +34,11 @@ struct Case {
     timeout_us: u64,
 }
 
-fn kinds() -> impl Strategy<Value = (PayloadKind, u32)> {
+fn kinds() -> impl Strategy<Value = (RpcPayloadKind, u32)> {
     prop_oneof![
-        Just((PayloadKind::Empty, 0)),
-        (1..5000_u32).prop_map(|size| (PayloadKind::Inline, size)),
-        (1..900_000_u32).prop_map(|size| (PayloadKind::Bulk, size)),
+        Just((RpcPayloadKind::Empty, 0)),
+        (1..5000_u32).prop_map(|size| (RpcPayloadKind::Inline, size)),
+        (1..900_000_u32).prop_map(|size| (RpcPayloadKind::Bulk, size)),
     ]
 }
 
@@ -73,10 +75,14 @@ fn case() -> impl Strategy<Value = Case> {
                 kill,
             };
             let payload = CallPayload {
-                send_kind: send.0,
-                send_size: send.1,
-                reply_kind: reply.0,
-                reply_size: reply.1,
+                request: RpcPayload {
+                    kind: send.0,
+                    bytes: send.1,
+                },
+                reply: RpcPayload {
+                    kind: reply.0,
+                    bytes: reply.1,
+                },
             };
             Case {
                 seed,
@@ -115,12 +121,12 @@ pub(super) fn setup_of(tags: u32, payload: CallPayload) -> ClientSetup {
         credits: 1,
         credits_per_rank: 0,
         quota: 0,
-        verify: VerifyMode::Full,
+        verify: RpcVerify::Full,
         eager: false,
         timeout: Duration::from_micros(PATIENT_US),
         reconnect: None,
         low_byte: None,
-        poll: PollMode::Busy,
+        poll: RpcPoll::Busy,
     }
 }
 
@@ -208,7 +214,7 @@ fn drive(
 fn holds(case: &Case) {
     let net = SimulatedNet::new(case.seed, case.faults);
     let service = |_, _| -> Vec<Box<dyn crate::service::RpcService>> {
-        vec![Box::new(SelfTestService::new(ServiceTime::None, 1))]
+        vec![Box::new(SelfTestService::new(RpcServiceTime::None, 1))]
     };
     let link = SimulatedLink::new(&net, LinkSide::Server);
     let regions = Rc::clone(&link.regions);
