@@ -17,18 +17,18 @@ use crate::group::address::RpcAddress;
 use crate::group::dead_sockets::{remove_dead_of, socket_name};
 use crate::group::held_rank::refuse_held;
 use crate::group::known_groups::KnownGroups;
-use crate::group::{nonce_text, node_name};
-use crate::machine_memory;
 use crate::group::table::{GroupMember, GroupTable, change_table, remove_from_table};
+use crate::group::{node_name, nonce_text};
 use crate::interface::choice::{interfaces_of_this_machine, named_interface};
 use crate::interface::local::{addresses_of_interface, reachable_address};
+use crate::machine_memory;
 use crate::master::host::{HostedMasters, MasterHost};
-use crate::thread_wait::{SERVER_POLL, choose_poll, cpu_for_each};
 use crate::server::{
     NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, TestMasters,
 };
 use crate::service::RpcService;
 use crate::service::self_test::SelfTestService;
+use crate::thread_wait::{SERVER_POLL, choose_poll, cpu_for_each};
 use crate::{DerCode, RpcError};
 
 /// A server that others find.

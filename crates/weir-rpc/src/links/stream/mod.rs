@@ -26,6 +26,7 @@ pub use collected::{Collected, CollectedEvent};
 pub(crate) use memory::RegionTable;
 
 use self::peer_stream::PeerStream;
+use crate::links::peer_table::PeerTable;
 use crate::links::{
     Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
     WireCounts,
@@ -55,10 +56,7 @@ pub struct StreamLink {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
     waker: Arc<OwnedFd>,
-    streams: Vec<Option<PeerStream>>,
-    /// Counts the uses of each place.
-    generations: Vec<u32>,
-    free: Vec<u32>,
+    streams: PeerTable<PeerStream>,
     memory: RegionTable,
     shared: Vec<u8>,
     /// Places with something to write.
@@ -95,9 +93,7 @@ impl StreamLink {
             epoll,
             events: Vec::with_capacity(64),
             waker: Arc::new(waker),
-            streams: Vec::new(),
-            generations: Vec::new(),
-            free: Vec::new(),
+            streams: PeerTable::default(),
             memory: RegionTable::default(),
             shared: vec![0; SHARED],
             dirty: Vec::new(),
@@ -112,50 +108,25 @@ impl StreamLink {
         })
     }
 
-    #[inline]
-    fn stream(&mut self, peer: PeerId) -> Option<&mut PeerStream> {
-        match self.streams.get_mut(peer.index as usize) {
-            Some(Some(stream)) if stream.generation == peer.generation => Some(stream),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    fn is_there(&self, peer: PeerId) -> bool {
-        matches!(self.streams.get(peer.index as usize),
-            Some(Some(stream)) if stream.generation == peer.generation)
-    }
-
-    /// The place's present connection.
-    fn peer_at(&self, index: u32) -> Option<PeerId> {
-        let stream = self.streams.get(index as usize)?.as_ref()?;
-        Some(PeerId {
-            index,
-            generation: stream.generation,
-        })
-    }
-
     /// Takes a connection out, without a word to anybody.
     fn remove(&mut self, peer: PeerId) {
-        if !self.is_there(peer) {
+        let Some(mut stream) = self.streams.remove(peer) else {
             return;
-        }
-        if let Some(mut stream) = self.streams[peer.index as usize].take() {
-            let counts = tcp_counts(&stream.fd).unwrap_or_default();
-            self.closed.retransmits += counts.retransmits;
-            self.closed.bytes += counts.bytes;
-            stream.forget(&mut self.memory);
-            // Closing the descriptor ends epoll's interest: nobody else has it.
-        }
+        };
+        self.streams.give_back(peer);
+        let counts = tcp_counts(&stream.fd).unwrap_or_default();
+        self.closed.retransmits += counts.retransmits;
+        self.closed.bytes += counts.bytes;
+        stream.forget(&mut self.memory);
+        // Closing the descriptor ends epoll's interest: nobody else has it.
         self.hot.retain(|&place| place != peer.index);
         self.dirty.retain(|&place| place != peer.index);
-        self.free.push(peer.index);
     }
 
     /// A connection failed while something was sent: the next poll says so.
     #[cold]
     fn break_off(&mut self, peer: PeerId, why: RpcError) {
-        if let Some(stream) = self.stream(peer)
+        if let Some(stream) = self.streams.get(peer)
             && !stream.broken
         {
             stream.broken = true;
@@ -165,7 +136,7 @@ impl StreamLink {
 
     fn mark_hot(&mut self, index: u32) {
         let round = self.round;
-        if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
+        if let Some((_, stream)) = self.streams.at(index) {
             stream.last_round = round;
             if !stream.hot {
                 stream.hot = true;
@@ -179,7 +150,7 @@ impl StreamLink {
     fn forget_idle(&mut self) {
         let (streams, round) = (&mut self.streams, self.round);
         self.hot.retain(|&index| {
-            let Some(Some(stream)) = streams.get_mut(index as usize) else {
+            let Some((_, stream)) = streams.at(index) else {
                 return false;
             };
             if round.wrapping_sub(stream.last_round) < IDLE_ROUNDS {
@@ -196,7 +167,7 @@ impl StreamLink {
     fn report_lost<H: LinkHandler<Self>>(&mut self, handler: &mut H) -> u32 {
         let mut events = 0;
         while let Some((peer, why)) = self.lost.pop() {
-            if self.is_there(peer) {
+            if self.streams.contains(peer) {
                 self.remove(peer);
                 handler.lost(self, peer, why);
                 events += 1;
@@ -213,13 +184,10 @@ impl StreamLink {
         length: u64,
         room: u64,
     ) -> Result<&mut PeerStream, Sent> {
-        let index = peer.index as usize;
-        let Some(stream) = self.streams.get_mut(index).and_then(Option::as_mut) else {
+        let stream = self.streams.get(peer).filter(|stream| !stream.broken);
+        let Some(stream) = stream else {
             return Err(Sent::Gone);
         };
-        if stream.generation != peer.generation || stream.broken {
-            return Err(Sent::Gone);
-        }
         if header.waits_for_room() && stream.queue.pending() >= room {
             stream.lacked_room = true;
             return Err(Sent::Full);
@@ -256,36 +224,24 @@ impl Link for StreamLink {
     }
 
     fn join(&mut self, new: NewPeer) -> Result<PeerId, RpcError> {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => u32::try_from(self.streams.len())
-                .map_err(|_| RpcError::new(DerCode::NoMemory, "too many connections"))?,
-        };
-        if index as usize == self.streams.len() {
-            self.streams.push(None);
-            self.generations.push(0);
-        }
-        let generation = &mut self.generations[index as usize];
-        *generation = generation.wrapping_add(1);
-        let peer = PeerId {
-            index,
-            generation: *generation,
-        };
+        let peer = self.streams.claim()?;
         let stream = PeerStream::new(
             new.stream,
-            peer.generation,
             new.features & features::HEADER_CHECKSUM != 0,
             new.max_frame,
             new.side == LinkSide::Server,
         );
-        let stream = stream
-            .watched(&self.epoll, index)
-            .inspect_err(|_| self.free.push(index))?;
-        self.streams[index as usize] = Some(stream);
+        match stream.watched(&self.epoll, peer.index) {
+            Ok(stream) => self.streams.insert(peer, stream),
+            Err(error) => {
+                self.streams.give_back(peer);
+                return Err(error);
+            }
+        }
         if !new.early.is_empty() {
             self.keep_early(peer, new.early);
         }
-        self.mark_hot(index);
+        self.mark_hot(peer.index);
         Ok(peer)
     }
 
@@ -314,7 +270,7 @@ impl Link for StreamLink {
         if let Err(refused) = self.begin_frame(peer, header, length, BULK_ROOM) {
             return refused;
         }
-        let Some(Some(stream)) = self.streams.get_mut(peer.index as usize) else {
+        let Some(stream) = self.streams.get(peer) else {
             return Sent::Gone;
         };
         stream.queue.push(head);
@@ -331,13 +287,13 @@ impl Link for StreamLink {
         let mut at = 0;
         while let Some(&index) = self.dirty.get(at) {
             self.write(index);
-            match self.streams.get_mut(index as usize) {
-                Some(Some(stream)) if !stream.queue.is_empty() && !stream.broken => at += 1,
-                Some(Some(stream)) => {
+            match self.streams.at(index) {
+                Some((_, stream)) if !stream.queue.is_empty() && !stream.broken => at += 1,
+                Some((_, stream)) => {
                     stream.dirty = false;
                     self.dirty.swap_remove(at);
                 }
-                _ => {
+                None => {
                     self.dirty.swap_remove(at);
                 }
             }
@@ -397,9 +353,7 @@ impl Link for StreamLink {
     }
 
     fn close(&mut self, peer: PeerId) {
-        if let Some(Some(stream)) = self.streams.get_mut(peer.index as usize)
-            && stream.generation == peer.generation
-        {
+        if let Some(stream) = self.streams.get(peer) {
             // What does not go out at once never will.
             let _ = stream.write(&mut self.memory);
             self.remove(peer);
@@ -407,7 +361,7 @@ impl Link for StreamLink {
     }
 
     fn wire_counts(&self) -> WireCounts {
-        let streams = self.streams.iter().flatten();
+        let streams = self.streams.values();
         let counts: Option<Vec<_>> = streams.map(|stream| tcp_counts(&stream.fd)).collect();
         // Of streams that are none of TCP nobody knows.
         let Some(counts) = counts else {
@@ -422,16 +376,9 @@ impl Link for StreamLink {
 
     fn close_stale(&mut self, limit: Duration) -> Vec<PeerId> {
         let now = Instant::now();
-        let stale: Vec<_> = (0_u32..)
-            .zip(&mut self.streams)
-            .filter_map(|(index, stream)| {
-                let stream = stream.as_mut()?;
-                stream.is_stale(now, limit).then_some(PeerId {
-                    index,
-                    generation: stream.generation,
-                })
-            })
-            .collect();
+        let stale = self.streams.iter_mut();
+        let stale = stale.filter_map(|(peer, stream)| stream.is_stale(now, limit).then_some(peer));
+        let stale: Vec<_> = stale.collect();
         for &peer in &stale {
             let header = FrameHeader {
                 word: DerCode::Protocol.to_status(),

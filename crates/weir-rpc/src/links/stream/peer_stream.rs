@@ -37,7 +37,6 @@ pub(super) struct LongBody {
 )]
 pub(super) struct PeerStream {
     pub(super) fd: OwnedFd,
-    pub(super) generation: u32,
     /// Headers carry sums.
     pub(super) summed: bool,
     pub(super) max_frame: u32,
@@ -66,16 +65,9 @@ pub(super) struct PeerStream {
 }
 
 impl PeerStream {
-    pub(super) fn new(
-        fd: OwnedFd,
-        generation: u32,
-        summed: bool,
-        max_frame: u32,
-        holds_back: bool,
-    ) -> Self {
+    pub(super) fn new(fd: OwnedFd, summed: bool, max_frame: u32, holds_back: bool) -> Self {
         Self {
             fd,
-            generation,
             summed,
             max_frame,
             holds_back,

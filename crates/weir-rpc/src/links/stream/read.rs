@@ -35,16 +35,12 @@ impl StreamLink {
     /// Reads once from a connection and handles what is whole. Returns how many frames that were.
     #[inline]
     pub(super) fn read<H: LinkHandler<Self>>(&mut self, index: u32, handler: &mut H) -> u32 {
-        let Some(Some(stream)) = self.streams.get(index as usize) else {
+        let Some((peer, stream)) = self.streams.at(index) else {
             return 0;
         };
         if stream.broken || stream.is_held_back() {
             return 0;
         }
-        let peer = PeerId {
-            index,
-            generation: stream.generation,
-        };
         let mut shared = std::mem::take(&mut self.shared);
         let frames = if stream.long.is_some() {
             self.read_long(peer, &mut shared, handler)
@@ -62,7 +58,7 @@ impl StreamLink {
         shared: &mut [u8],
         handler: &mut H,
     ) -> u32 {
-        let Some(stream) = self.stream(peer) else {
+        let Some(stream) = self.streams.get(peer) else {
             return 0;
         };
         let had = stream.partial.len();
@@ -94,7 +90,7 @@ impl StreamLink {
         match self.parse(peer, bytes, &mut frames, handler) {
             Parsed::Ended => {}
             Parsed::To(end) => {
-                if let Some(stream) = self.stream(peer) {
+                if let Some(stream) = self.streams.get(peer) {
                     stream.frames = stream.frames.wrapping_add(frames);
                     if end < bytes.len() {
                         stream.partial.extend_from_slice(&bytes[end..]);
@@ -113,7 +109,7 @@ impl StreamLink {
         frames: &mut u32,
         handler: &mut H,
     ) -> Parsed {
-        let Some(stream) = self.stream(peer) else {
+        let Some(stream) = self.streams.get(peer) else {
             return Parsed::Ended;
         };
         let (summed, max_frame) = (stream.summed, stream.max_frame);
@@ -128,7 +124,7 @@ impl StreamLink {
             if bytes.len() - body >= length {
                 *frames += 1;
                 handler.message(self, peer, &header, &bytes[body..body + length]);
-                if !self.is_there(peer) {
+                if !self.streams.contains(peer) {
                     return Parsed::Ended;
                 }
                 at = body + length;
@@ -180,7 +176,7 @@ impl StreamLink {
             let _ = room_for_more(&mut long);
             long.gathered[..bytes.len()].copy_from_slice(bytes);
         }
-        if let Some(stream) = self.stream(peer) {
+        if let Some(stream) = self.streams.get(peer) {
             stream.sends_long = true;
             stream.long = Some(Box::new(long));
         }
@@ -192,7 +188,7 @@ impl StreamLink {
         shared: &mut [u8],
         handler: &mut H,
     ) -> u32 {
-        let Some(Some(stream)) = self.streams.get_mut(peer.index as usize) else {
+        let Some(stream) = self.streams.get(peer) else {
             return 0;
         };
         let Some(long) = &mut stream.long else {
@@ -247,7 +243,7 @@ impl StreamLink {
 
     /// What was read together with the handshake.
     pub(super) fn keep_early(&mut self, peer: PeerId, early: Vec<u8>) {
-        if let Some(stream) = self.stream(peer) {
+        if let Some(stream) = self.streams.get(peer) {
             stream.partial = early;
         }
         self.early.push(peer);
@@ -258,7 +254,7 @@ impl StreamLink {
     pub(super) fn handle_early<H: LinkHandler<Self>>(&mut self, handler: &mut H) -> u32 {
         let mut frames = 0;
         while let Some(peer) = self.early.pop() {
-            if let Some(stream) = self.stream(peer) {
+            if let Some(stream) = self.streams.get(peer) {
                 let early = std::mem::take(&mut stream.partial);
                 frames += self.handle(peer, &early, handler);
             }

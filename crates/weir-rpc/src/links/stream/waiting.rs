@@ -17,7 +17,7 @@ impl StreamLink {
     pub(super) fn unwatch_hot(&mut self) {
         self.unwatched = true;
         for &index in &self.hot {
-            if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
+            if let Some((_, stream)) = self.streams.at(index) {
                 stream.unwatch(&self.epoll);
             }
         }
@@ -28,7 +28,7 @@ impl StreamLink {
     pub(super) fn watch_all(&mut self) {
         self.unwatched = false;
         for &index in &self.hot {
-            if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
+            if let Some((_, stream)) = self.streams.at(index) {
                 // Where there was no memory for it, it is tried again.
                 self.unwatched |= !stream.watch(&self.epoll, index);
             }
@@ -38,7 +38,7 @@ impl StreamLink {
     /// Tells epoll what each connection with something to write waits for.
     pub(super) fn set_interests(&mut self) {
         for &index in &self.dirty {
-            if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
+            if let Some((_, stream)) = self.streams.at(index) {
                 stream.set_interest(&self.epoll, index, stream.wanted());
             }
         }
@@ -85,7 +85,7 @@ impl StreamLink {
     }
 
     pub(super) fn write(&mut self, index: u32) {
-        let Some(Some(stream)) = self.streams.get_mut(index as usize) else {
+        let Some((peer, stream)) = self.streams.at(index) else {
             return;
         };
         match stream.write(&mut self.memory) {
@@ -95,11 +95,7 @@ impl StreamLink {
                     stream.set_interest(&self.epoll, index, epoll::EventFlags::IN);
                 }
             }
-            Err(errno) => {
-                if let Some(peer) = self.peer_at(index) {
-                    self.break_off(peer, gone(errno));
-                }
-            }
+            Err(errno) => self.break_off(peer, gone(errno)),
         }
     }
 }
