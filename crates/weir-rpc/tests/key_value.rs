@@ -13,7 +13,7 @@ use weir_rpc::server::RpcServer;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_rpc::wire::OpenRequest;
 use weir_rpc::{DerCode, RpcError};
-use weir_run::{BulkUse, ServiceChannel};
+use weir_run::{BulkPart, BulkUse, ServiceChannel};
 
 const PUT: u16 = 1;
 const GET: u16 = 2;
@@ -143,25 +143,32 @@ fn values_come_back_by_key_inline_and_in_bulk() {
     let values = Values::default();
     let server = server(&values);
     let mut channel = channel(&server);
-    channel.request(0, PUT, b"a=one").unwrap();
+    channel.request(0, PUT, b"a=one", None).unwrap();
     assert_eq!(answers(&mut channel, 1)[&0], Ok(Vec::new()));
     let memory = channel.register(1 << 20).unwrap();
     let long: Vec<u8> = (0..700_000_u32).map(|at| at.to_le_bytes()[0]).collect();
     channel.memory(memory)[..long.len()].copy_from_slice(&long);
-    let bulk = (BulkUse::Get, memory, long.len() as u64);
-    channel.request_bulk(3, PUT_BULK, b"b", bulk).unwrap();
-    channel.request(0, GET, b"a").unwrap();
-    channel.request(1, GET, b"c").unwrap();
+    let bulk = BulkPart {
+        memory,
+        length: long.len() as u64,
+        access: BulkUse::Get,
+    };
+    channel.request(3, PUT_BULK, b"b", Some(bulk)).unwrap();
+    channel.request(0, GET, b"a", None).unwrap();
+    channel.request(1, GET, b"c", None).unwrap();
     let all = answers(&mut channel, 3);
     assert_eq!(all[&0], Ok(b"one".to_vec()));
     assert_eq!(all[&1], Err(-1005));
     assert_eq!(all[&3], Ok(Vec::new()));
     assert!(values.lock().unwrap()[&b"b"[..]] == long);
     channel.memory(memory).fill(0);
-    channel
-        .request_bulk(2, GET_BULK, b"b", (BulkUse::Put, memory, 1 << 20))
-        .unwrap();
-    channel.request(0, GET, b"b").unwrap();
+    let back = BulkPart {
+        memory,
+        length: 1 << 20,
+        access: BulkUse::Put,
+    };
+    channel.request(2, GET_BULK, b"b", Some(back)).unwrap();
+    channel.request(0, GET, b"b", None).unwrap();
     let all = answers(&mut channel, 2);
     assert_eq!(all[&2], Ok(Vec::new()));
     assert!(channel.memory(memory)[..long.len()] == long);
@@ -173,9 +180,9 @@ fn a_server_that_ends_fails_what_is_out_and_refuses_more() {
     let server = server(&Values::default());
     let mut channel = channel(&server);
     server.stop().unwrap();
-    let sent = channel.request(0, GET, b"a");
+    let sent = channel.request(0, GET, b"a", None);
     if sent.is_ok() {
         assert_eq!(answers(&mut channel, 1)[&0], Err(-1006));
     }
-    assert!(channel.request(0, GET, b"a").is_err());
+    assert!(channel.request(0, GET, b"a", None).is_err());
 }

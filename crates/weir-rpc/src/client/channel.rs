@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use weir_run::{BulkMemory, BulkUse, ServiceChannel};
+use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 
 use crate::client::{DialSetup, ServerEndpoint, dial};
 use crate::links::{Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
@@ -22,7 +22,7 @@ use crate::{DerCode, RpcError};
 struct ChannelCall {
     generation: u32,
     is_out: bool,
-    bulk: Option<(BulkUse, RegionId, u64)>,
+    bulk: Option<BulkPart>,
 }
 
 /// An answer that nobody has taken.
@@ -108,7 +108,7 @@ impl<L: Link> RpcChannel<L> {
         &mut self,
         slot: u32,
         header: FrameHeader,
-        bulk: Option<(BulkUse, RegionId, u64)>,
+        bulk: Option<BulkPart>,
         body: &[&[u8]],
     ) -> io::Result<()> {
         if let Some(lost) = &self.state.lost {
@@ -153,52 +153,36 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
         self.link.bytes(RegionId(memory.0))
     }
 
-    fn request(&mut self, slot: u32, operation: u16, payload: &[u8]) -> io::Result<()> {
-        let header = FrameHeader {
-            word: operation,
-            ..FrameHeader::plain(FrameKind::Request)
-        };
-        self.send(slot, header, None, &[payload])
-    }
-
-    fn request_bulk(
+    fn request(
         &mut self,
         slot: u32,
         operation: u16,
         payload: &[u8],
-        bulk: (BulkUse, BulkMemory, u64),
+        bulk: Option<BulkPart>,
     ) -> io::Result<()> {
-        let (way, memory, length) = bulk;
-        let region = RegionId(memory.0);
-        if length > self.link.bytes(region).len() as u64 || payload.len() > self.send_size as usize
-        {
+        let mut header = FrameHeader {
+            word: operation,
+            ..FrameHeader::plain(FrameKind::Request)
+        };
+        let Some(part) = bulk else {
+            return self.send(slot, header, None, &[payload]);
+        };
+        let range = whole(part);
+        let has = self.link.bytes(range.region).len() as u64;
+        if range.length > has || payload.len() > self.send_size as usize {
             let message = "more bytes than the memory or the session has";
             return Err(RpcError::new(DerCode::Invalid, message).into());
         }
-        let access = match way {
+        let access = match part.access {
             BulkUse::Get => BulkAccess::READ,
             BulkUse::Put => BulkAccess::WRITE,
-        };
-        let range = MemoryRange {
-            region,
-            offset: 0,
-            length,
         };
         let mut descriptor = Vec::new();
         self.link
             .describe(self.peer, range, access)
             .encode(&mut descriptor);
-        let header = FrameHeader {
-            word: operation,
-            flags: flag::BULK,
-            ..FrameHeader::plain(FrameKind::Request)
-        };
-        self.send(
-            slot,
-            header,
-            Some((way, region, length)),
-            &[&descriptor, payload],
-        )
+        header.flags = flag::BULK;
+        self.send(slot, header, bulk, &[&descriptor, payload])
     }
 
     fn poll(
@@ -221,6 +205,15 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
     }
 }
 
+/// Memory of a call as a link names it.
+const fn whole(part: BulkPart) -> MemoryRange {
+    MemoryRange {
+        region: RegionId(part.memory.0),
+        offset: 0,
+        length: part.length,
+    }
+}
+
 impl ChannelState {
     /// The call that a frame belongs to, if it is out.
     fn call(&mut self, rpc: RpcId) -> Option<&mut ChannelCall> {
@@ -229,13 +222,19 @@ impl ChannelState {
     }
 
     /// The memory of a call, where a server may do this with the range.
-    fn range(&mut self, rpc: RpcId, way: BulkUse, offset: u64, length: u64) -> Option<MemoryRange> {
-        let (allowed, region, all) = self.call(rpc)?.bulk?;
-        let end = offset.checked_add(length)?;
-        (allowed == way && end <= all).then_some(MemoryRange {
-            region,
+    fn range(
+        &mut self,
+        rpc: RpcId,
+        access: BulkUse,
+        offset: u64,
+        length: u64,
+    ) -> Option<MemoryRange> {
+        let part = self.call(rpc)?.bulk?;
+        let is_within = offset.checked_add(length)? <= part.length;
+        (part.access == access && is_within).then_some(MemoryRange {
             offset,
             length,
+            ..whole(part)
         })
     }
 
