@@ -1,4 +1,4 @@
-//! What a call costs with client, server and sessions, and without a load generator around it: a
+//! Cost of a call with client, server and sessions, and without a load generator around it: a
 //! server with one poller on one CPU, a client on another, calls in a closed loop.
 //!
 //! `call_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]`: calls a second. REQUEST and
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_rpc::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint};
-use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::shm::RpcShmLink;
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::{NoMasters, RankSetup, RpcServer, ServerLimits, ServerSetup};
@@ -60,7 +60,7 @@ fn main() {
     let time = Duration::from_secs_f64(seconds);
     let rate = if scheme == "shm" {
         rate(
-            ShmLink::new(LinkSide::Client).expect("a link"),
+            RpcShmLink::new(LinkSide::Client).expect("a link"),
             setup,
             in_flight,
             time,

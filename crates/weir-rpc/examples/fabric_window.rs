@@ -1,4 +1,4 @@
-//! What a fabric itself gives: messages there and back, one after the other or many in flight,
+//! Rate of a bare fabric: messages there and back, one after the other or many in flight,
 //! without frames, sums or statistics. What `weir selftest` reaches on the same provider is
 //! compared with it.
 //!
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 
 use weir_rpc::links::ofi::{
     COMPLETIONS_AT_ONCE, EndpointSizes, FabricChoice, FabricCompletion, FabricEndpoint,
-    FabricLibrary, FabricOffer, FabricPeer, FabricWaiting, Posted,
+    FabricLibrary, FabricOffer, FabricPeer, FabricPosted, FabricWaiting,
 };
 use weir_sys::CpuList;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What ends the server's part.
+/// Message that ends the server's part.
 const LAST: &[u8] = b"the last message";
 /// For a peer that says nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// What the client does.
+/// Messages that the client sends.
 struct Plan {
     depth: u64,
     bytes: usize,
@@ -142,16 +142,16 @@ impl Window {
     fn send(&mut self, bytes: &[u8]) -> Outcome<()> {
         loop {
             let posted = self.try_to_send(bytes)?;
-            if posted == Posted::Taken {
+            if posted == FabricPosted::Taken {
                 return Ok(());
             }
             self.look()?;
         }
     }
 
-    fn try_to_send(&mut self, bytes: &[u8]) -> Outcome<Posted> {
+    fn try_to_send(&mut self, bytes: &[u8]) -> Outcome<FabricPosted> {
         let Some(slot) = self.endpoint.take_send() else {
-            return Ok(Posted::Again);
+            return Ok(FabricPosted::Again);
         };
         self.endpoint.send_bytes(&slot)[..bytes.len()].copy_from_slice(bytes);
         if let Some(posted) = self.endpoint.inject_slot(&slot, bytes.len(), self.peer)? {
@@ -159,10 +159,10 @@ impl Window {
             return Ok(posted);
         }
         Ok(match self.endpoint.send(slot, bytes.len(), self.peer, 0)? {
-            None => Posted::Taken,
+            None => FabricPosted::Taken,
             Some(slot) => {
                 self.endpoint.give_send_back(slot);
-                Posted::Again
+                FabricPosted::Again
             }
         })
     }

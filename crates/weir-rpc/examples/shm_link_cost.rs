@@ -1,4 +1,4 @@
-//! What a call over the shared-memory link costs, without client, server and sessions: two threads,
+//! Cost of a call over the shared-memory link, without client, server and sessions: two threads,
 //! each on a CPU of its own. Beside it stand the ring alone (`ring_cost` of weir-sys) and the probes
 //! of `bench/rpc/raw.c`.
 //!
@@ -19,11 +19,11 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use weir_rpc::RpcError;
-use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::shm::RpcShmLink;
 use weir_rpc::links::{
     Link, LinkGreeting, LinkHandler, LinkSide, MemoryRange, NewPeer, PeerId, Sent,
 };
-use weir_rpc::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind, MAX_FRAME};
+use weir_rpc::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, MAX_FRAME};
 use weir_sys::CpuList;
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec};
 use weir_sys::pin::set_affinity;
@@ -40,15 +40,16 @@ struct Ends {
     is_gone: bool,
 }
 
-impl LinkHandler<ShmLink> for Ends {
+impl LinkHandler<RpcShmLink> for Ends {
     fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
         None
     }
 
-    fn placed(&mut self, _: &mut ShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {}
+    fn placed(&mut self, _: &mut RpcShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
+    }
 
     #[inline]
-    fn message(&mut self, link: &mut ShmLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+    fn message(&mut self, link: &mut RpcShmLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         self.calls += 1;
         if self.answers {
             let answer = FrameHeader {
@@ -59,12 +60,12 @@ impl LinkHandler<ShmLink> for Ends {
         }
     }
 
-    fn moved(&mut self, _: &mut ShmLink, _: PeerId, _: u64, result: Result<(), RpcError>) {
+    fn moved(&mut self, _: &mut RpcShmLink, _: PeerId, _: u64, result: Result<(), RpcError>) {
         result.expect("moved");
         self.calls += 1;
     }
 
-    fn lost(&mut self, _: &mut ShmLink, _: PeerId, _: RpcError) {
+    fn lost(&mut self, _: &mut RpcShmLink, _: PeerId, _: RpcError) {
         self.is_gone = true;
     }
 }
@@ -121,8 +122,8 @@ fn new_peer(side: LinkSide, stream: UnixStream, greeting: LinkGreeting) -> NewPe
 }
 
 /// A client that has joined, and what its server joins with.
-fn client() -> (ShmLink, PeerId, NewPeer) {
-    let mut client = ShmLink::new(LinkSide::Client).expect("a link");
+fn client() -> (RpcShmLink, PeerId, NewPeer) {
+    let mut client = RpcShmLink::new(LinkSide::Client).expect("a link");
     let (one, other) = UnixStream::pair().expect("sockets");
     let greeting = client.greeting().expect("memory");
     let for_server = new_peer(LinkSide::Server, other, greeting);
@@ -131,8 +132,8 @@ fn client() -> (ShmLink, PeerId, NewPeer) {
     (client, peer, for_server)
 }
 
-fn server(client: NewPeer) -> (ShmLink, PeerId) {
-    let mut server = ShmLink::new(LinkSide::Server).expect("a link");
+fn server(client: NewPeer) -> (RpcShmLink, PeerId) {
+    let mut server = RpcShmLink::new(LinkSide::Server).expect("a link");
     let peer = server.join(client).expect("joined");
     (server, peer)
 }
@@ -215,7 +216,7 @@ fn bulk_ns(gets: bool) -> f64 {
         offset: (buffer * MIB) as u64,
         length: MIB as u64,
     };
-    let descriptors: Vec<Descriptor> = (0..BUFFERS)
+    let descriptors: Vec<BulkDescriptor> = (0..BUFFERS)
         .map(|buffer| client.describe(to_server, range(theirs, buffer), BulkAccess::BOTH))
         .collect();
     let mut ends = Ends {

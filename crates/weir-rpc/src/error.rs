@@ -61,9 +61,9 @@ codes! {
     Overflow = -1017;
     /// Cancelled before it was answered.
     Canceled = -1018;
-    /// Something else, which the words tell.
+    /// Something else, which the words name.
     Other = -1025;
-    /// What came is not what was sent.
+    /// Data that differ from the data that were sent.
     Mismatch = -2021;
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for DerCode {
     }
 }
 
-/// What went wrong, by code and in words.
+/// Error of a call or a connection, by code and in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcError {

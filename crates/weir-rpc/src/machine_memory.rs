@@ -1,4 +1,4 @@
-//! What this machine has left of its memory, asked before much of it is touched.
+//! Memory that this machine has left, asked before much of it is touched.
 //!
 //! In: how much is to be taken, for what. Out: nothing, or why not. Not here: limits that somebody set
 //! (`server::limits`).
@@ -8,7 +8,7 @@ use weir_sys::memory::MemoryFacts;
 
 use crate::{DerCode, RpcError};
 
-/// What is less is not worth a look.
+/// Amount below which nothing is asked.
 const MUCH: u64 = 16 << 20;
 
 /// The most that buffers take where no limit is set.

@@ -2,7 +2,7 @@
 //! has masters on servers do so.
 //!
 //! In: a job of the plan. Out: refusals before anything is touched; a job whose threads run the house's
-//! loop over a transport; what came of it by master and endpoint. Not here: how calls travel (`way`),
+//! loop over a transport; what came of it by master and endpoint. Not here: transports and targets (`master::route`),
 //! masters on servers (`ordered`).
 
 use std::io;
@@ -32,7 +32,7 @@ use crate::master::engine::EndSigns;
 use crate::master::host::{MasterTask, monotonic_ns};
 use crate::master::measured::{MasterParts, added, error_code, requested};
 use crate::master::ordered::OrderedMasters;
-use crate::master::route::{TransportUser, Way};
+use crate::master::route::{CallRoute, TransportUser};
 use crate::server::hosting::Host;
 use crate::server::own_server;
 use crate::transport::RpcTransport;
@@ -76,7 +76,7 @@ impl Runner for RpcRunner {
             let group = group(work, || self.known.with_left(work, context.directory))?;
             let job = RpcJob::new(context, work, group)?;
             if work.ping {
-                job.way.ping_ranks(&|| context.signals.interrupted())?;
+                job.route.ping_ranks(&|| context.signals.interrupted())?;
             }
             return Ok(PreparedJob::Workers(Arc::new(job)));
         };
@@ -102,15 +102,15 @@ struct RpcJob {
     work: RpcWorkload,
     threads: u32,
     list: CallList,
-    way: Way,
+    route: CallRoute,
     /// Who this command is among the masters.
     own: RpcEndpoint,
     /// Who else is master, instead of this command.
     masters: Vec<RpcEndpoint>,
     host: Mutex<Option<Host>>,
-    /// What its threads have learnt beside what the loop records.
+    /// Results of its threads, beside the recorders of the loop.
     made: Mutex<Vec<CallsMade>>,
-    /// What masters on servers have measured, each with the thread that had ordered it; when they worked is
+    /// Figures of masters on servers, each with the thread that had ordered it; when they worked is
     /// since that thread's first call.
     ordered: Mutex<Vec<(u32, RpcMaster)>>,
 }
@@ -132,7 +132,7 @@ impl RpcJob {
         let threads = context.job.clones.max(1);
         let directory = context.directory;
         let job = Self {
-            way: Way::of(work, group, threads, directory)?,
+            route: CallRoute::of(work, group, threads, directory)?,
             list: CallList::new(entries),
             own: RpcEndpoint {
                 rank: highest.unwrap_or(0).saturating_add(1),
@@ -153,7 +153,7 @@ impl RpcJob {
         if self.list.is_empty() {
             return Err(failure("plan", None, "there is no endpoint to call"));
         }
-        if self.way.is_null() && !self.masters.is_empty() {
+        if self.route.is_null() && !self.masters.is_empty() {
             let why = "without a network there is no other master than this command";
             return Err(failure("plan", None, why));
         }
@@ -161,12 +161,12 @@ impl RpcJob {
             return Err(failure("plan", None, why));
         }
         check_slots(&self.work).map_err(|why| refused(&why))?;
-        self.way.endpoints(&self.list.distinct)?;
-        self.way.endpoints(&self.masters)?;
+        self.route.endpoints(&self.list.distinct)?;
+        self.route.endpoints(&self.masters)?;
         Ok(())
     }
 
-    /// What of the work cannot be had together.
+    /// Two parts of the work that cannot be had together.
     fn contradiction(&self) -> Option<&'static str> {
         let (work, bounds) = (&self.work, &self.work.load.bounds);
         let is_paced = work.load.pacing.schedule.is_some();
@@ -210,11 +210,11 @@ impl RpcJob {
         let mut began = None;
         let mut results: Vec<RpcMaster> = Vec::new();
         for masters in mine.chunks(at_once) {
-            let endpoints = self.way.endpoints(masters)?;
+            let endpoints = self.route.endpoints(masters)?;
             let stop = worker.stop;
             let is_over = || stop.load(Ordering::Relaxed) != 0;
             let mut masters =
-                OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name(), &is_over);
+                OrderedMasters::connect(&endpoints, self.route.dial(), self.route.name(), &is_over);
             masters.prepare(&MasterTask { work: self.task() }, &is_over);
             if is_over() {
                 return Ok(LoopStop::Asked);
@@ -279,13 +279,13 @@ impl RpcJob {
         results
     }
 
-    /// What masters are sent: endpoints in their order, and nothing of where this command finds them. They
-    /// are told of each other: threads on one machine share its CPUs.
+    /// Order for masters: endpoints in their order, and nothing of where this command finds them. They
+    /// know of each other: threads on one machine share its CPUs.
     fn task(&self) -> RpcWorkload {
         RpcWorkload {
             endpoints: self.list.sets(),
             shuffle: false,
-            transport: Some(self.way.name().to_owned()),
+            transport: Some(self.route.name().to_owned()),
             ..self.work.clone()
         }
     }
@@ -319,7 +319,7 @@ impl RpcJob {
         let span = spans.reduce(Span::hull);
         let parts = MasterParts {
             endpoint: self.own,
-            transport: self.way.name(),
+            transport: self.route.name(),
             work: &self.work,
             list: &self.list,
             lives,
@@ -333,8 +333,8 @@ impl RpcJob {
         };
         let mut master = parts.master();
         master.span = span;
-        master.bulk_path = self.way.bulk_path(&self.work).map(str::to_owned);
-        master.interface = self.way.interface().cloned();
+        master.bulk_path = self.route.bulk_path(&self.work).map(str::to_owned);
+        master.interface = self.route.interface().cloned();
         master
     }
 }
@@ -407,7 +407,10 @@ impl Prepared for RpcJob {
         }
         let (stop, parts) = (worker.stop, (thread, self.threads));
         let calls = ThreadCalls { calling, worker };
-        let ended = match self.way.connect(&self.work, &self.list, parts, stop, calls) {
+        let ended = match self
+            .route
+            .connect(&self.work, &self.list, parts, stop, calls)
+        {
             // What is given up has not failed.
             Err(_) if stop.load(Ordering::Relaxed) != 0 => return Ok(LoopStop::Asked),
             ended => ended?,
@@ -454,11 +457,11 @@ impl Prepared for RpcJob {
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        self.way.warnings()
+        self.route.warnings()
     }
 
     fn never_sleeps(&self) -> bool {
-        self.masters.is_empty() && self.way.never_sleeps()
+        self.masters.is_empty() && self.route.never_sleeps()
     }
 
     fn finish(&self) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! What a load generator drives: calls to endpoints, each in a slot.
+//! Interface of a load generator: calls to endpoints, each in a slot.
 //!
 //! In: which endpoint, which slot. Out: completions by slot. What a call carries was settled when
 //! the transport was made. Not here: which endpoint is next, and when (the engine and the loop).
@@ -18,7 +18,7 @@ pub enum Requested {
     Gone,
 }
 
-/// What a transport has counted since it was made.
+/// Counters of a transport since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RpcCounters {
     /// Answers that came after their call had timed out.
@@ -27,11 +27,11 @@ pub struct RpcCounters {
     pub buffer_waits: u64,
     /// Calls that waited in this process for credits, a quota or room to send.
     pub credit_waits: u64,
-    /// How long those waited together, in nanoseconds, as precise as a look per round is.
+    /// Sum of those waits in nanoseconds, as precise as a look per round is.
     pub credit_wait_ns: u64,
-    /// Packets that were sent again; `None` where that cannot be told.
+    /// Packets that were sent again; `None` where that is not known.
     pub retransmits: Option<u64>,
-    /// Bytes of frames both ways; `None` where that cannot be told.
+    /// Bytes of frames both ways; `None` where that is not known.
     pub wire_bytes: Option<u64>,
     /// Connections that were made at first.
     pub connections: u32,
@@ -41,12 +41,12 @@ pub struct RpcCounters {
     pub fewer_credits: Option<u32>,
     /// Payloads that were compared or summed.
     pub verified: u64,
-    /// What that took, and writing and summing what is sent, in nanoseconds.
+    /// Time of that, and of writing and summing what is sent, in nanoseconds.
     pub verify_ns: u64,
 }
 
 impl RpcCounters {
-    /// What was counted after an earlier reading.
+    /// Difference to an earlier reading.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         let after = |now: u64, then: u64| now.saturating_sub(then);
@@ -68,18 +68,18 @@ impl RpcCounters {
     }
 }
 
-/// What the thread of a server's tag has used; others may run on it as well.
+/// CPU use of the thread of a server's tag; other tags may run on it as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerUse {
     /// The rank.
     pub rank: u32,
     /// The tag.
     pub tag: u32,
-    /// How much.
+    /// The use.
     pub used: PollerUse,
 }
 
-/// What befell connections and sessions of a client, those of one kind and code together.
+/// Trouble of connections and sessions of a client, those of one kind and code together.
 #[derive(Clone, Debug)]
 pub struct ConnectionTrouble {
     /// The rank of the first.
@@ -92,7 +92,7 @@ pub struct ConnectionTrouble {
     pub when: Instant,
     /// Why the first.
     pub why: RpcError,
-    /// How many they are.
+    /// Their number.
     pub count: u64,
 }
 
@@ -130,7 +130,7 @@ pub trait RpcTransport: Sized {
         DerCode::Unreachable
     }
 
-    /// What befell connections and sessions so far.
+    /// Troubles of connections and sessions so far.
     fn troubles(&self) -> Vec<ConnectionTrouble> {
         Vec::new()
     }
@@ -157,12 +157,12 @@ pub trait RpcTransport: Sized {
         None
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     fn counters(&self) -> RpcCounters;
 
     /// Closes sessions and connections; calls that are still out end here.
     ///
     /// # Errors
-    /// What closing reported.
+    /// An error of closing.
     fn close(self) -> io::Result<RpcCounters>;
 }

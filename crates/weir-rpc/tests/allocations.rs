@@ -1,4 +1,4 @@
-//! What a peer announces takes no memory before it has come (F5): the largest allocation of a process that
+//! Announcements of peers take no memory before their data have come (F5): the largest allocation of a process that
 //! serves while peers announce what they never send.
 #![allow(
     clippy::unwrap_used,
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Noting {
 #[global_allocator]
 static ALLOCATOR: Noting = Noting;
 
-/// What no announcement may exceed.
+/// Most that an announcement may take.
 const MOST: usize = 64 << 10;
 
 /// A header that announces so many bytes, and the first of them.

@@ -1,4 +1,4 @@
-//! What one side may ask of the other: lengths of payloads at a server, memory and credits at a client, whose
+//! Bounds of requests to the other side: lengths of payloads at a server, memory and credits at a client, whose
 //! servers are made by hand here and say what they like.
 
 use std::io::{Read, Write};
@@ -16,8 +16,8 @@ use weir_rpc::server::RpcServer;
 use weir_rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_rpc::transport::{Requested, RpcTransport};
 use weir_rpc::wire::{
-    FrameHeader, FrameKind, HEADER, Hello, HelloReply, MAX_FRAME, OpenReply, OpenRequest, PREAMBLE,
-    PullRange, PushHead, RpcId,
+    ClientHello, FrameHeader, FrameKind, HEADER, HelloReply, MAX_FRAME, OpenReply, OpenRequest,
+    PREAMBLE, PullRange, PushHead, RpcId,
 };
 use weir_rpc::{DerCode, RpcError};
 use weir_schema::RpcPayloadKind::{Bulk, Empty, Inline};
@@ -182,7 +182,7 @@ impl HandServer {
         stream.read_exact(&mut [0; PREAMBLE]).unwrap();
         let (first, body) = frame(&mut stream).unwrap();
         assert_eq!(first.kind, FrameKind::Hello);
-        let hello = Hello::decode(&body).unwrap();
+        let hello = ClientHello::decode(&body).unwrap();
         let reply = HelloReply {
             nonce: [1; 16],
             rank: hello.rank,

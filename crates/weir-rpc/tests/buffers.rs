@@ -11,7 +11,7 @@ use weir_schema::{RpcPayloadKind, RpcServiceTime};
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup, skip};
 use weir_rpc::client::{ClientSetup, RpcClient};
 use weir_rpc::links::ofi::{FabricChoice, OfiLink, OfiSettings};
-use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::shm::RpcShmLink;
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::RpcServer;
@@ -105,7 +105,7 @@ fn a10_buffers_at_both_ends_have_the_low_byte_that_was_asked_for() {
     let name = format!("weir-rpc-buffers-{}.sock", std::process::id());
     let path = std::env::temp_dir().join(name);
     both_ends(&format!("shm://{}", path.display()), || {
-        ShmLink::new(LinkSide::Client).unwrap()
+        RpcShmLink::new(LinkSide::Client).unwrap()
     });
     let _ = std::fs::remove_file(path);
     let choice = FabricChoice::on_loopback("tcp;ofi_rxm");

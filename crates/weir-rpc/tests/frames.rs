@@ -1,4 +1,4 @@
-//! What a server makes of single frames: calls that are given up, payloads that are wrong, tests that
+//! Single frames at a server: calls that are given up, payloads that are wrong, tests that
 //! are ordered, its own end.
 
 use std::sync::atomic::Ordering::Relaxed;

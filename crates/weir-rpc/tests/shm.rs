@@ -9,7 +9,7 @@ use weir_units::Nanos;
 use crate::testbed::{client_setup, endpoints, payload, run, run_with, server_setup};
 use weir_rpc::client::{CallPayload, ClientSetup, RpcClient};
 use weir_rpc::links::LinkSide;
-use weir_rpc::links::shm::ShmLink;
+use weir_rpc::links::shm::RpcShmLink;
 use weir_rpc::server::RpcServer;
 use weir_rpc::transport::RpcTransport;
 use weir_schema::RpcPayloadKind::{self, Bulk, Empty, Inline};
@@ -31,8 +31,8 @@ fn server(time: RpcServiceTime, poll: RpcPoll) -> (RpcServer, PathBuf) {
     (RpcServer::start(setup).unwrap(), path)
 }
 
-fn client(setup: ClientSetup) -> RpcClient<ShmLink> {
-    RpcClient::attach(ShmLink::new(LinkSide::Client).unwrap(), setup).unwrap()
+fn client(setup: ClientSetup) -> RpcClient<RpcShmLink> {
+    RpcClient::attach(RpcShmLink::new(LinkSide::Client).unwrap(), setup).unwrap()
 }
 
 const SPIN: RpcPoll = RpcPoll::Spin {

@@ -39,7 +39,7 @@ pub(super) struct Quarantined {
     pub(super) region: RegionId,
 }
 
-/// What a client knows; the link stands beside it.
+/// State of a client, apart from its link.
 #[derive(Debug)]
 pub(super) struct ClientState {
     pub(super) setup: ClientSetup,
@@ -59,13 +59,13 @@ pub(super) struct ClientState {
     pub(super) refusals: Vec<RpcError>,
     /// Why the last connection was lost.
     pub(super) last_loss: Option<RpcError>,
-    /// What befell connections and sessions.
+    /// Troubles of connections and sessions.
     pub(super) troubles: Vec<ConnectionTrouble>,
     /// Sessions whose end is not confirmed yet.
     pub(super) closing: u32,
     /// The time of the present round, in nanoseconds since the client was made.
     pub(super) now_ns: u64,
-    /// How long a call may take.
+    /// Limit of a call's time.
     timeout_ns: u64,
     scratch: Vec<u8>,
 }
@@ -253,7 +253,7 @@ impl ClientState {
         sent
     }
 
-    /// What the server checks a payload by: made once, however often the call finds no room.
+    /// Checksum or pattern that the server checks a payload by: made once, however often the call finds no room.
     fn prepare_check(&mut self, payload: &mut [u8], header: &FrameHeader) {
         let slot = header.rpc.slot;
         let made = self.slots.get(slot).check;

@@ -14,7 +14,8 @@ use crate::group::boot::boot;
 use crate::links::socket::IsOver;
 use crate::links::{LinkGreeting, LinkSide, NewPeer};
 use crate::wire::{
-    Auth, FrameHeader, FrameKind, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, Preamble, features,
+    Auth, ClientHello, FrameHeader, FrameKind, HelloReply, MAJOR, MAX_FRAME, MINOR, Preamble,
+    features,
 };
 use crate::{DerCode, RpcError};
 
@@ -31,17 +32,17 @@ pub struct ServerEndpoint {
     pub nonce: Option<[u8; 16]>,
 }
 
-/// What all connections of a client have in common.
+/// Setup that all connections of a client share.
 #[derive(Clone, Debug)]
 pub struct DialSetup {
     /// The group that the servers have to be of.
     pub group: String,
-    /// What proves that this client may.
+    /// Proof that this client is allowed.
     pub token: Option<Token>,
     /// Addresses of this machine that connections come from, one of each kind; empty: as the kernel
     /// has it.
     pub from: Vec<IpAddr>,
-    /// How long connecting and the handshake may take.
+    /// Limit of connecting and the handshake.
     pub within: Duration,
 }
 
@@ -80,7 +81,7 @@ pub(super) fn dial_unless(
     Ok((peer, reply))
 }
 
-/// What came of a connection that was tried on a thread of its own, by its number.
+/// Result of a connection that was tried on a thread of its own, by its number.
 pub(super) type Dialled = (u32, Result<(NewPeer, HelloReply), RpcError>);
 
 /// The same on a thread of its own; none where it cannot be started.
@@ -138,7 +139,7 @@ fn shake_hands(
     let until = Instant::now() + setup.within;
     let mut control =
         ControlStream::connect(&endpoint.address, &setup.from, setup.within, is_over)?;
-    let hello = Hello {
+    let hello = ClientHello {
         nonce: nonce(),
         group: setup.group.clone(),
         rank: endpoint.rank,
@@ -181,7 +182,7 @@ fn shake_hands(
 fn authenticate(
     control: &mut ControlStream,
     token: Option<&Token>,
-    hello: &Hello,
+    hello: &ClientHello,
     reply: &HelloReply,
     patience: (Instant, IsOver<'_>),
 ) -> Result<(), RpcError> {

@@ -8,7 +8,7 @@ use crate::DerCode;
 use crate::links::PeerId;
 use crate::wire::PollerUse;
 
-/// What a connection is at.
+/// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionStage {
     /// There is none; it may be tried again.
@@ -34,10 +34,10 @@ pub(super) struct ClientConnection {
     pub(super) out: u32,
     /// When something last came, in nanoseconds of the client's clock.
     pub(super) heard_ns: u64,
-    /// How long the first connection took.
+    /// Time that the first connection took.
     pub(super) connect_ns: Option<u64>,
     pub(super) pinged: bool,
-    /// What its server's thread had used by the latest answer.
+    /// CPU use of its server's thread as of the latest answer.
     pub(super) used: Option<PollerUse>,
     /// When it may be tried again, and how long to wait after that.
     pub(super) retry_ns: u64,
@@ -46,7 +46,7 @@ pub(super) struct ClientConnection {
     pub(super) endpoints: Vec<u32>,
 }
 
-/// What an endpoint is at.
+/// Stage of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndpointStage {
     /// It cannot be called.
@@ -89,7 +89,7 @@ pub(super) struct EndpointTable {
 /// Where there is no limit. Far from the end, so that counting never reaches it.
 pub(super) const NO_LIMIT: u32 = u32::MAX / 2;
 
-/// What 0 stands for in limits.
+/// A limit, where 0 stands for none.
 fn or_any(limit: u32) -> u32 {
     if limit == 0 {
         NO_LIMIT

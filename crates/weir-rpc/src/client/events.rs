@@ -1,4 +1,4 @@
-//! What comes from servers: answers, requests for data, data, sessions, losses.
+//! Frames from servers: answers, requests for data, data, sessions; and losses.
 //!
 //! In: frames. Out: completions, and frames in return. What a server may not send ends its
 //! connection.

@@ -43,7 +43,7 @@ impl CallPayload {
 /// Setup of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSetup {
-    /// How connections are made.
+    /// Setup of its connections.
     pub dial: DialSetup,
     /// Whom it calls; each entry has a session of its own, those of one rank and tag share a
     /// connection unless each shall have its own.
@@ -52,7 +52,7 @@ pub struct ClientSetup {
     pub own_connections: bool,
     /// Calls that may be out at once.
     pub slots: u32,
-    /// What they carry.
+    /// Payloads of each call.
     pub payload: CallPayload,
     /// Buffers that each session shall have at the server.
     pub buffers: u32,
@@ -62,18 +62,18 @@ pub struct ClientSetup {
     pub credits_per_rank: u32,
     /// Calls that may be out altogether; 0 for any number.
     pub quota: u32,
-    /// What is checked.
+    /// Checks of payloads.
     pub verify: RpcVerify,
     /// Bulk data of requests follow them without being asked for, where the link has no remote
     /// memory.
     pub eager: bool,
-    /// How long a call may take.
+    /// Limit of a call's time.
     pub timeout: Duration,
-    /// How long lost servers are tried again while no endpoint is up; `None`: not at all.
+    /// Time for which lost servers are tried again while no endpoint is up; `None`: not at all.
     pub reconnect: Option<Duration>,
-    /// What the address of every buffer ends in, on both sides.
+    /// Low byte of the address of every buffer, on both sides.
     pub low_byte: Option<u8>,
-    /// How it waits for answers.
+    /// Waits for answers.
     pub poll: RpcPoll,
 }
 

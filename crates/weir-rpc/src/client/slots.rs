@@ -6,7 +6,7 @@
 use crate::links::RegionId;
 use crate::wire::RpcId;
 
-/// What a slot is at.
+/// Stage of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotStage {
     /// It has no call.
@@ -29,7 +29,7 @@ pub(super) struct CallSlot {
     /// When the call began, in nanoseconds of the client's clock.
     pub(super) since_ns: u64,
     pub(super) region: Option<RegionId>,
-    /// What the server checks the payload by, once it is made.
+    /// Checksum that the server checks the payload by, once it is made.
     pub(super) check: Option<u32>,
     /// Bytes of the reply that have been pushed.
     pub(super) pushed: u64,

@@ -34,9 +34,9 @@ const EXACT: Duration = Duration::from_secs(1);
 const UNSEEN: u64 = 4;
 /// Longest sleep, so that time-outs are seen.
 const SLEEP: Duration = Duration::from_millis(50);
-/// How long servers may take to say what they have used.
+/// Limit of a server's answer to a ping for its CPU use.
 const ASK: Duration = Duration::from_millis(200);
-/// How long closing waits for servers.
+/// Limit of the wait for servers when a client closes.
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// Nanoseconds since some moment.

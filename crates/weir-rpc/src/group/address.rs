@@ -17,7 +17,7 @@ use crate::{DerCode, RpcError};
 pub struct RpcAddress {
     /// `tcp`, `shm`, `ofi+…`: which link carries calls.
     pub scheme: String,
-    /// What stands behind `://`.
+    /// The part behind `://`.
     pub place: String,
 }
 
@@ -54,7 +54,7 @@ impl RpcAddress {
     /// Whether it has what a server needs to be reached by: a port, or a socket in the file system.
     ///
     /// # Errors
-    /// What is missing.
+    /// The part that is missing.
     pub fn check_reachable(&self) -> Result<(), RpcError> {
         let refuse = |why: &str| {
             Err(RpcError::new(

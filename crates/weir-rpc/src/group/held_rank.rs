@@ -12,7 +12,7 @@ use crate::group::table::GroupMember;
 use crate::links::LinkGreeting;
 use crate::{DerCode, RpcError};
 
-/// How long a server may take to answer.
+/// Limit of a server's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether nobody serves a rank, as far as its entry says.

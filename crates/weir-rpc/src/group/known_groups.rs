@@ -15,7 +15,7 @@ use crate::group::RpcGroup;
 /// Groups by the directory of their table and their name.
 type ByTable = BTreeMap<(PathBuf, String), RpcGroup>;
 
-/// What is known of groups beside what their tables say by now.
+/// Groups as they were when the run began, by their tables.
 #[derive(Clone, Debug, Default)]
 pub struct KnownGroups(Arc<Mutex<ByTable>>);
 

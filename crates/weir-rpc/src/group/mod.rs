@@ -109,7 +109,7 @@ impl RpcGroup {
         Some(&first.addresses.first()?.scheme)
     }
 
-    /// How many of these endpoints are on a machine.
+    /// Number of these endpoints that are on a machine.
     pub fn count_on(&self, node: &str, endpoints: &[RpcEndpoint]) -> usize {
         let is_there = |one: &&RpcEndpoint| {
             let member = self.members.get(&one.rank);

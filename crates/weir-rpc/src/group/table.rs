@@ -19,7 +19,7 @@ use crate::group::address::RpcAddress;
 use crate::group::nonce_text;
 use crate::{DerCode, RpcError};
 
-/// What the name of the file ends with.
+/// End of the file's name.
 const SUFFIX: &str = ".attach_info_tmp";
 /// Longest table, in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -31,7 +31,7 @@ const LONGEST_LINE: usize = 64 << 10;
 pub struct GroupMember {
     /// Where it listens, each with another transport.
     pub addresses: Vec<RpcAddress>,
-    /// How many tags it has, where the table says so.
+    /// Number of its tags, where the table says so.
     pub tags: Option<u32>,
     /// Its machine.
     pub node: Option<String>,

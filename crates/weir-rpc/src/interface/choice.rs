@@ -23,9 +23,9 @@ const TURNS: &str = "weir-interface-turns";
 /// So much of it is read: a machine has few nodes.
 const MOST_TURNS: u64 = 64 << 10;
 
-/// What is known before an interface is chosen.
+/// Facts that a choice of an interface rests on.
 #[derive(Clone, Copy, Debug)]
-pub struct InterfaceFacts<'a> {
+pub struct InterfaceChoiceFacts<'a> {
     /// All interfaces of the machine.
     pub interfaces: &'a [NetworkInterface],
     /// The machine's CPUs and nodes.
@@ -45,7 +45,7 @@ pub struct InterfaceChoice {
     pub process_node: Option<u32>,
     /// The process's CPUs.
     pub process_cpus: CpuList,
-    /// What to say on standard error.
+    /// Note for standard error.
     pub note: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub fn interfaces_of_this_machine() -> &'static [NetworkInterface] {
 /// # Errors
 /// There is none of that name: [`DerCode::NotThere`], with those that there are.
 pub fn choose_interface(
-    facts: &InterfaceFacts<'_>,
+    facts: &InterfaceChoiceFacts<'_>,
     asked: Option<&str>,
     supports: impl Fn(&NetworkInterface) -> bool,
     turn: impl FnOnce(Option<u32>) -> u64,

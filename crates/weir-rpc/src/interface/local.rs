@@ -17,8 +17,8 @@ use weir_sys::{CpuList, pin};
 use crate::group::RpcGroup;
 use crate::group::address::StreamAddress;
 use crate::interface::choice::{
-    InterfaceChoice, InterfaceFacts, choose_interface, interfaces_of_this_machine, named_interface,
-    next_turn,
+    InterfaceChoice, InterfaceChoiceFacts, choose_interface, interfaces_of_this_machine,
+    named_interface, next_turn,
 };
 use crate::{DerCode, RpcError};
 
@@ -34,7 +34,7 @@ pub struct LocalInterface {
     pub domain: Option<String>,
     /// The interface and who uses it; nothing where data takes none.
     pub interface: Option<RpcInterface>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -136,8 +136,8 @@ pub fn process_cpus() -> &'static CpuList {
     CPUS.get_or_init(|| pin::affinity().unwrap_or_default())
 }
 
-fn facts() -> InterfaceFacts<'static> {
-    InterfaceFacts {
+fn facts() -> InterfaceChoiceFacts<'static> {
+    InterfaceChoiceFacts {
         interfaces: interfaces_of_this_machine(),
         topology: Topology::of_this_machine(),
         cpus: process_cpus(),
@@ -236,7 +236,7 @@ fn report(choice: &InterfaceChoice) -> RpcInterface {
     }
 }
 
-/// What is said of an interface that was asked for and is not near.
+/// Note about an interface that was asked for and is not near.
 fn far_away(choice: &InterfaceChoice) -> Option<String> {
     let process = choice.process_node.filter(|node| *node != choice.node)?;
     let (name, node) = (&choice.name, choice.node);

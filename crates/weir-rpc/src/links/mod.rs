@@ -1,4 +1,4 @@
-//! A link: one thread's way to its peers, and the memory that bulk transfers touch.
+//! A link: one thread's connections to its peers, and the memory that bulk transfers touch.
 //!
 //! In: frames to send, memory to move. Out: frames that came, to a [`LinkHandler`]. A link carries
 //! both planes: calls and bulk data over what it is named after, everything else (sessions, pings,
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::RpcError;
-use crate::wire::{Descriptor, FrameHeader};
+use crate::wire::{BulkDescriptor, FrameHeader};
 
 /// A connection of a link: its place and which of the connections that have had this place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ pub struct MemoryRange {
     pub region: RegionId,
     /// From its start.
     pub offset: u64,
-    /// How long.
+    /// Length.
     pub length: u64,
 }
 
@@ -66,7 +66,7 @@ pub enum LinkSide {
     Server,
 }
 
-/// What a side adds to the handshake so that the other can reach it.
+/// Part of the handshake by which the other side reaches this one.
 #[derive(Debug, Default)]
 pub struct LinkGreeting {
     /// An address of the fabric; empty for links that need none.
@@ -82,13 +82,13 @@ pub struct NewPeer {
     pub side: LinkSide,
     /// The stream of the handshake.
     pub stream: OwnedFd,
-    /// What was read of it beyond the handshake.
+    /// Bytes that were read beyond the handshake.
     pub early: Vec<u8>,
     /// Largest body of a frame, in bytes.
     pub max_frame: u32,
-    /// What both sides can do: bits of `wire::features`.
+    /// Features of both sides: bits of `wire::features`.
     pub features: u64,
-    /// What the other side said in its greeting.
+    /// Greeting of the other side.
     pub greeting: LinkGreeting,
 }
 
@@ -109,16 +109,16 @@ impl LinkWaker {
     }
 }
 
-/// What went over the wire.
+/// Traffic of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireCounts {
-    /// Packets that were sent again; `None` where the link cannot tell.
+    /// Packets that were sent again; `None` where the link does not know.
     pub retransmits: Option<u64>,
-    /// Bytes both ways, with what frames messages; `None` where the link cannot tell.
+    /// Bytes both ways, with what frames messages; `None` where the link does not know.
     pub bytes: Option<u64>,
 }
 
-/// One thread's way to its peers.
+/// One thread's connections to its peers.
 pub trait Link: Sized {
     /// `get` and `put` move memory by themselves; otherwise the protocol asks the client for data
     /// and sends it data in frames.
@@ -133,22 +133,22 @@ pub trait Link: Sized {
     /// Gives memory back. Frames that still refer to it are sent from what it held, or not at all.
     fn release(&mut self, region: RegionId);
 
-    /// What a region holds; empty for one that was released.
+    /// Bytes of a region; empty for one that was released.
     fn bytes(&mut self, region: RegionId) -> &mut [u8];
 
-    /// What a peer needs to reach a part of own memory. It goes to the peer of this call alone.
+    /// Descriptor by which a peer reaches a part of own memory. It goes to the peer of this call alone.
     fn describe(
         &self,
         peer: PeerId,
         range: MemoryRange,
         access: crate::wire::BulkAccess,
-    ) -> Descriptor;
+    ) -> BulkDescriptor;
 
-    /// What this side adds to a handshake. On the client's side it is asked for before each
+    /// Greeting of this side for a handshake. On the client's side it is asked for before each
     /// connect, and [`Link::join`] or another greeting follows.
     ///
     /// # Errors
-    /// What could not be prepared, as shared memory.
+    /// Something could not be prepared, as shared memory.
     fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
         Ok(LinkGreeting::default())
     }
@@ -178,7 +178,7 @@ pub trait Link: Sized {
     fn get(
         &mut self,
         _peer: PeerId,
-        _from: &Descriptor,
+        _from: &BulkDescriptor,
         _offset: u64,
         _into: MemoryRange,
         _token: u64,
@@ -191,7 +191,7 @@ pub trait Link: Sized {
         &mut self,
         _peer: PeerId,
         _from: MemoryRange,
-        _into: &Descriptor,
+        _into: &BulkDescriptor,
         _offset: u64,
         _token: u64,
     ) -> Sent {
@@ -215,7 +215,7 @@ pub trait Link: Sized {
         handler: &mut H,
     ) -> io::Result<u32>;
 
-    /// What other threads wake this one with.
+    /// Waker of this thread, for other threads.
     fn waker(&self) -> LinkWaker;
 
     /// Whether a frame that is not out yet refers to a region, so that its contents must stay.
@@ -232,13 +232,13 @@ pub trait Link: Sized {
         Vec::new()
     }
 
-    /// What went over the wire since the link was made, over all peers.
+    /// Traffic since the link was made, over all peers.
     fn wire_counts(&self) -> WireCounts {
         WireCounts::default()
     }
 }
 
-/// What a link calls for what comes.
+/// Receiver of a link's frames and events.
 pub trait LinkHandler<L: Link> {
     /// Where the data of a long frame goes that carries bulk data, asked once its header and head
     /// (see `FrameHeader::head_length`) are there: that many bytes from the start of the range. With

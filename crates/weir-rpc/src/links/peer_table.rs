@@ -76,7 +76,7 @@ impl<T> PeerTable<T> {
         matches!(there, Some(Some((there, _))) if *there == peer)
     }
 
-    /// What is known of a peer.
+    /// Entry of a peer.
     #[inline]
     pub(crate) fn get(&mut self, peer: PeerId) -> Option<&mut T> {
         match self.places.get_mut(peer.index as usize) {

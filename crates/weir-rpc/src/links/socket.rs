@@ -83,7 +83,7 @@ pub(crate) fn connect(
     Ok(socket)
 }
 
-/// How long the kernel tries to get data through before a connection counts as lost.
+/// Sets the time for which the kernel tries to get data through before a connection counts as lost.
 pub(crate) fn set_user_timeout(socket: &OwnedFd, timeout: Duration) {
     let millis = u32::try_from(timeout.as_millis())
         .unwrap_or(u32::MAX)

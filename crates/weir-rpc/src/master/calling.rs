@@ -23,7 +23,7 @@ use crate::{RpcError, machine_memory};
 /// The part of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Calling<'a> {
-    /// What its master does.
+    /// Work of its master.
     pub work: &'a RpcWorkload,
     /// Whom that calls.
     pub list: &'a CallList,
@@ -33,26 +33,26 @@ pub struct Calling<'a> {
     pub threads: u32,
     /// Of its random choices.
     pub seed: u64,
-    /// How it is asked to end.
+    /// Signs that ask it to end.
     pub signs: EndSigns<'a>,
 }
 
-/// What a thread's calls came to, beside what the loop records.
+/// Result of a thread's calls, beside the recorders of the loop.
 #[derive(Clone, Debug)]
 pub struct CallsMade {
     /// Why the loop ended.
     pub stop: LoopStop,
-    /// What the transport counted meanwhile.
+    /// Counters of the transport meanwhile.
     pub counters: RpcCounters,
-    /// What servers used meanwhile, each by its rank and tag.
+    /// CPU use of servers meanwhile, each by its rank and tag.
     pub servers: Vec<ServerUse>,
-    /// How long each entry was called alone; zeros where they have no turns.
+    /// Time for which each entry was called alone; zeros where they have no turns.
     pub turns: Vec<Duration>,
     /// The first call to each entry, where those are timed.
     pub first: Vec<Option<RpcFirst>>,
     /// Calls of the warm-up that failed.
     pub failed: Vec<FailedWarmUp>,
-    /// What befell its connections, each with how long before the end of the loop that was.
+    /// Troubles of its connections, each with its time before the end of the loop.
     pub troubles: Vec<(ConnectionTrouble, Duration)>,
     /// CPU time that the thread spent looking for answers while there were none, where that is known.
     pub looked: Option<Duration>,
@@ -137,7 +137,7 @@ impl Calling<'_> {
         slots_of(self.work, self.thread, self.threads)
     }
 
-    /// What goes before the calls that count: the first ones, timed, or a warm-up, of which some may fail.
+    /// Makes the calls before those that count: the first ones, timed, or a warm-up, of which some may fail.
     fn begin(
         &self,
         transport: &mut impl RpcTransport,
@@ -227,7 +227,7 @@ impl Calling<'_> {
     }
 }
 
-/// How long before the end of a loop each was.
+/// Time of each before the end of a loop.
 fn before_end(
     troubles: Vec<ConnectionTrouble>,
     end: Instant,
@@ -239,7 +239,7 @@ fn before_end(
     placed.collect()
 }
 
-/// What was used between two readings, of servers that answered both.
+/// CPU use between two readings, of servers that answered both.
 fn used_since(before: &[ServerUse], after: Vec<ServerUse>) -> Vec<ServerUse> {
     let since = |now: ServerUse| {
         let is_same = |one: &&ServerUse| (one.rank, one.tag) == (now.rank, now.tag);

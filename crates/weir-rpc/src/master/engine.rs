@@ -30,7 +30,7 @@ const LEAST_TIMED: u32 = 16;
 /// Lost endpoints that may come back are looked at every so many harvests.
 const LOOK_FOR_LOST: u32 = 64;
 
-/// How a loop is asked to end.
+/// Signs that ask a loop to end.
 #[derive(Clone, Copy, Debug)]
 pub struct EndSigns<'a> {
     /// Not 0: somebody has asked for it.
@@ -46,7 +46,7 @@ pub struct RpcEngine<'a, T> {
     entries: Rc<EntryStates>,
     /// The entry that each slot calls.
     called: Box<[u32]>,
-    /// What the loop takes as whole.
+    /// Result that the loop takes as whole.
     whole: i64,
     may_return: bool,
     harvests: u32,

@@ -11,7 +11,7 @@ use weir_units::Nanos;
 
 use crate::transport::{Requested, RpcTransport};
 
-/// How long a look for answers waits.
+/// Time that one look for answers waits.
 const LOOK_NS: u64 = 10_000_000;
 
 /// The times of each entry; of those that cannot be called none. `is_over` ends it early.

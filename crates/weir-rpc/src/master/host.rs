@@ -1,4 +1,4 @@
-//! Masters on a server: it is ordered to call others of its group, and tells how it went.
+//! Masters on a server: it is ordered to call others of its group, and reports how it went.
 //!
 //! In: orders. Out: that it is ready, notes of progress, and at the end the figures as [`RpcMaster`]. The same
 //! loop over the same transports as in the command's own process. One test at a time by rank and tag; only ranks of
@@ -32,18 +32,18 @@ use crate::master::call_list::CallList;
 use crate::master::calling::{CallLoop, Calling};
 use crate::master::engine::EndSigns;
 use crate::master::measured::{MasterParts, requested};
-use crate::master::route::{TransportUser, Way};
+use crate::master::route::{CallRoute, TransportUser};
 use crate::server::{MasterAnswers, MasterOrder, TestControl, TestMasters};
 use crate::transport::RpcTransport;
 use crate::wire::{FrameKind, ProgressNote};
 use crate::{DerCode, RpcError};
 
-/// How often a running test is told of.
+/// Time between two notes about a running test.
 const NOTES: Duration = Duration::from_millis(250);
-/// How long a master that waits for its start looks away.
+/// Time between two looks of a master that waits for its start.
 const NAP: Duration = Duration::from_millis(10);
 
-/// What a master is ordered to do.
+/// Order for a master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MasterTask {
@@ -51,7 +51,7 @@ pub struct MasterTask {
     pub work: RpcWorkload,
 }
 
-/// What the tests of a server have of it, whoever orders them.
+/// Parts of a server that its tests use, whoever orders them.
 #[derive(Clone, Debug)]
 pub struct HostedMasters {
     /// Its group.
@@ -166,7 +166,7 @@ impl Drop for MasterTurn {
     }
 }
 
-/// What a master sends at the end.
+/// Report of a master at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MasterReport {
     /// Its figures.
@@ -216,7 +216,7 @@ struct OrderedTest {
     job: Job,
     work: RpcWorkload,
     list: CallList,
-    way: Way,
+    route: CallRoute,
     clock: Clock,
 }
 
@@ -248,8 +248,10 @@ impl OrderedTest {
             _ if work.matrix => 1,
             count => u32::try_from(count.max(1)).unwrap_or(u32::MAX),
         };
-        let way = Way::of(&work, group, threads, here).map_err(|why| refuse(&why.message))?;
-        way.endpoints(&list.distinct)
+        let route =
+            CallRoute::of(&work, group, threads, here).map_err(|why| refuse(&why.message))?;
+        route
+            .endpoints(&list.distinct)
             .map_err(|why| refuse(&why.message))?;
         Ok(Self {
             master: RpcEndpoint {
@@ -259,12 +261,12 @@ impl OrderedTest {
             list,
             job: Job::of_rpcs("master", work.clone()),
             work,
-            way,
+            route,
             clock,
         })
     }
 
-    /// Runs it on a thread of its own and tells of it meanwhile.
+    /// Runs it on a thread of its own and reports its progress meanwhile.
     fn serve(&self, control: &TestControl, answers: &MasterAnswers) -> RpcMaster {
         let live = self.recorders();
         let (ended, wait) = channel();
@@ -274,17 +276,17 @@ impl OrderedTest {
             scope.spawn(move || {
                 let _ = ended.send(self.call((control, answers), live));
             });
-            let (mut progress, mut told) = (Vec::new(), Instant::now());
+            let (mut progress, mut noted) = (Vec::new(), Instant::now());
             let mut pause = NAP;
             loop {
                 match wait.recv_timeout(pause.min(NOTES)) {
                     Ok(done) => return RpcMaster { progress, ..done },
                     Err(RecvTimeoutError::Timeout) => {
                         pause = keep(&mut progress, self.progress(live));
-                        if told.elapsed() < NOTES {
+                        if noted.elapsed() < NOTES {
                             continue;
                         }
-                        told = Instant::now();
+                        noted = Instant::now();
                         let done = live.kinds[0].completed.get() + live.kinds[0].failed.get();
                         let note = ProgressNote { done, total: all };
                         answers.send(FrameKind::Progress, 0, note.encode().to_vec());
@@ -311,7 +313,7 @@ impl OrderedTest {
         self.clock.scale().to_nanos(ticks)
     }
 
-    /// How far it is by now; nothing before its first call.
+    /// Progress by now; nothing before its first call.
     fn progress(&self, live: &WorkerLive) -> Option<RpcProgress> {
         let began = Some(live.started.get()).filter(|began| *began > 0)?;
         Some(RpcProgress {
@@ -330,7 +332,7 @@ impl OrderedTest {
     }
 
     fn failed(&self, why: Failure) -> RpcMaster {
-        let mut master = RpcMaster::new(self.master, self.way.name());
+        let mut master = RpcMaster::new(self.master, self.route.name());
         master.failure = Some(why);
         master
     }
@@ -356,7 +358,7 @@ impl OrderedTest {
             live,
         };
         match self
-            .way
+            .route
             .connect(&self.work, &self.list, (0, 1), stop, calls)
         {
             Ok(Ok(master)) => master,
@@ -409,7 +411,7 @@ impl TransportUser for OrderedCalls<'_> {
         let made = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
-            transport: test.way.name(),
+            transport: test.route.name(),
             work: &test.work,
             list: &test.list,
             lives: &[self.live],
@@ -420,13 +422,13 @@ impl TransportUser for OrderedCalls<'_> {
         };
         let mut master = parts.master();
         master.span = Some(test.span(calls.began_ns, self.live, alone.duration()));
-        master.bulk_path = test.way.bulk_path(&test.work).map(str::to_owned);
-        master.interface = test.way.interface().cloned();
+        master.bulk_path = test.route.bulk_path(&test.work).map(str::to_owned);
+        master.interface = test.route.interface().cloned();
         Ok(master)
     }
 }
 
-/// A loop that says when it is ready, and begins at the time that it is told then.
+/// A loop that says when it is ready, and begins at the time that it gets then.
 struct TimedStart<'a> {
     orderer: (&'a TestControl, &'a MasterAnswers),
     /// That time, by the monotonic clock; 0 before.
@@ -476,7 +478,7 @@ mod tests {
     use super::*;
     use crate::group::table::GroupTable;
 
-    /// What a server has that finds group `g` in a directory.
+    /// Parts of a server that finds group `g` in a directory.
     fn hosted(table: Option<PathBuf>) -> HostedMasters {
         HostedMasters {
             group: "g".to_owned(),
@@ -615,7 +617,7 @@ mod tests {
             let order = order(work, &MasterAnswers::collected());
             let hosted = hosted(Some(directory.clone()));
             let test = OrderedTest::ordered(&order, &hosted, Clock::detect().0);
-            test.unwrap().way.never_sleeps()
+            test.unwrap().route.never_sleeps()
         };
         // One master and one server.
         let has_room = thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2);

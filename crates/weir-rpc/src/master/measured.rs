@@ -25,26 +25,26 @@ const KEPT: f64 = 0.99;
 /// Threads that work for more of their time have none left for more calls.
 const BOUND: f64 = 0.95;
 
-/// What a master measured, in pieces.
+/// Figures of a master, in pieces.
 #[derive(Debug)]
 pub struct MasterParts<'a> {
     /// Which it is.
     pub endpoint: RpcEndpoint,
-    /// How data moved.
+    /// Transport of its calls.
     pub transport: &'a str,
-    /// What was to be done.
+    /// Its work.
     pub work: &'a RpcWorkload,
     /// Whom it called.
     pub list: &'a CallList,
-    /// What each of its threads recorded.
+    /// Recorders of each of its threads.
     pub lives: &'a [&'a WorkerLive],
     /// From the first call to the end of the last.
     pub duration_ns: Nanos,
     /// Calls that there were to be in all, where a number is the bound.
     pub requested: Option<u64>,
-    /// What its threads learnt beside.
+    /// Results of its threads beside.
     pub made: &'a [CallsMade],
-    /// What they used.
+    /// Their CPU use.
     pub cpu: CpuUse,
 }
 
@@ -132,7 +132,7 @@ impl MasterParts<'_> {
         own.map(|(place, _)| place)
     }
 
-    /// How long it was called alone.
+    /// Time for which an entry was called alone.
     fn turn(&self, number: usize) -> Nanos {
         let turns = self.made.iter().map(|thread| &thread.turns);
         let own = turns.flat_map(|turns| self.places(number).filter_map(|at| turns.get(at)));
@@ -234,7 +234,7 @@ impl MasterParts<'_> {
         }
     }
 
-    /// What befell connections of one thread, to those of the others.
+    /// Adds a trouble of one thread to those of the others.
     fn add_trouble(&self, master: &mut RpcMaster, one: &ConnectionTrouble, before_end: Duration) {
         let code = error_code(-one.why.code.number());
         let before = Nanos(nanos(before_end));
@@ -263,7 +263,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What two threads have used.
+/// CPU use of two threads together.
 pub(crate) fn added(one: CpuUse, other: CpuUse) -> CpuUse {
     let both = |of: fn(&CpuUse) -> u64| of(&one) + of(&other);
     CpuUse {

@@ -13,7 +13,7 @@ pub struct NullTransport {
     queue: Box<[u32]>,
     queued: usize,
     handed_over: usize,
-    /// What every call comes to.
+    /// Result of every call.
     result: i64,
 }
 

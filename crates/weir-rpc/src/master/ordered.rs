@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_run::Findings;
-use weir_schema::{Failure, RpcEndpoint, RpcMaster, RpcPoll};
+use weir_schema::{Failure, RpcEndpoint, RpcMaster};
 
 use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control_unless};
 use crate::links::LinkGreeting;
@@ -21,15 +21,15 @@ use crate::{DerCode, RpcError};
 
 /// Clock readings that are compared with those of each master.
 const PINGS: u32 = 8;
-/// How long an answer to one of them is waited for.
+/// Limit of the answer of one of them.
 const PING: Duration = Duration::from_secs(2);
 /// From saying when all begin to that time: every master has heard of it by then.
 const LEAD: Duration = Duration::from_millis(50);
 /// The same for each master that there is.
 const LEAD_EACH: Duration = Duration::from_millis(2);
-/// How long a look for frames waits.
+/// Time that one look for frames waits.
 const LOOK: Duration = Duration::from_millis(20);
-/// A master that says nothing for so long is lost: it tells of itself four times a second.
+/// A master that says nothing for so long is lost: it reports four times a second.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The same once its time is up: shorter than the run waits for who does not come back.
 const SILENCE_AT_END: Duration = Duration::from_secs(3);
@@ -56,7 +56,7 @@ enum MasterStage {
 #[derive(Debug)]
 struct MasterConnection {
     stream: ControlStream,
-    /// What its clock shows more than ours, in nanoseconds.
+    /// Difference of its clock to ours, in nanoseconds.
     offset_ns: i64,
 }
 
@@ -218,7 +218,7 @@ impl MasterConnection {
         Ok(this)
     }
 
-    /// What its clock shows more than ours, by the answer that came fastest.
+    /// Finds the difference of its clock to ours, by the answer that came fastest.
     fn compare_clocks(&mut self, is_over: IsOver<'_>) -> Result<(), RpcError> {
         let mut best = u64::MAX;
         for _ in 0..PINGS {
@@ -309,18 +309,18 @@ impl MasterConnection {
     }
 }
 
-/// What a frame of a master says of its test.
+/// Frame of a master about its test.
 enum MasterWord {
     Ready,
     /// So many calls are done.
     Progress(u64),
-    /// What came of it.
+    /// The test has ended with this.
     Ended(Box<RpcMaster>),
     /// Nothing new.
     Nothing,
 }
 
-/// What a frame of a master says.
+/// Reads a frame of a master.
 ///
 /// # Errors
 /// The test failed, the server leaves, or what it says cannot be read.
@@ -365,6 +365,8 @@ mod tests {
     use std::sync::atomic::AtomicU32;
     use std::sync::{Arc, Mutex};
 
+    use weir_schema::RpcPoll;
+
     use super::*;
     use crate::group::address::RpcAddress;
     use crate::master::host::MasterReport;
@@ -372,7 +374,7 @@ mod tests {
         MasterOrder, RankSetup, RpcServer, ServerLimits, ServerSetup, TestControl, TestMasters,
     };
 
-    /// How long a master takes to be ready whose tag is 1.
+    /// Time that a master takes to be ready whose tag is 1.
     const SLOW: Duration = Duration::from_millis(500);
 
     /// Tests without calls: tag 0 is ready at once, 1 after some time, 2 never.
@@ -385,7 +387,7 @@ mod tests {
     impl TestMasters for Pretended {
         fn start(&self, order: MasterOrder) -> Result<TestControl, RpcError> {
             let control = TestControl::default();
-            let (told, times) = (control.clone(), Arc::clone(&self.times));
+            let (signs, times) = (control.clone(), Arc::clone(&self.times));
             thread::spawn(move || {
                 if order.tag == 1 {
                     thread::sleep(SLOW);
@@ -397,10 +399,10 @@ mod tests {
                     let ready_ns = monotonic_ns();
                     order.answers.send(FrameKind::Ready, 0, Vec::new());
                     let begin_ns = loop {
-                        if let Some(time_ns) = told.begin_ns() {
+                        if let Some(time_ns) = signs.begin_ns() {
                             break time_ns;
                         }
-                        if told.end_sign().load(Ordering::Relaxed) != 0 {
+                        if signs.end_sign().load(Ordering::Relaxed) != 0 {
                             return;
                         }
                         thread::yield_now();

@@ -1,4 +1,4 @@
-//! How the calls of a master travel.
+//! Route of a master's calls: a transport, and the endpoints of a group.
 //!
 //! In: what a job asks for, its group. Out: a transport per thread, of the kind that it asks for. Each
 //! kind has a loop of its own, so that no call goes through a pointer. Not here: the transports.
@@ -22,7 +22,7 @@ use crate::group::address::{RpcAddress, StreamAddress};
 use crate::group::node_name;
 use crate::interface::local::LocalInterface;
 use crate::links::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
-use crate::links::shm::ShmLink;
+use crate::links::shm::RpcShmLink;
 use crate::links::stream::StreamLink;
 use crate::links::{Link, LinkSide};
 use crate::master::call_list::CallList;
@@ -33,22 +33,22 @@ use crate::server::pin_to;
 use crate::thread_wait::{choose_poll, cpu_for_each};
 use crate::transport::RpcTransport;
 
-/// How calls travel, and to whom.
+/// Transport and targets of a master's calls.
 #[derive(Clone, Debug)]
-pub struct Way {
-    kind: WayKind,
+pub struct CallRoute {
+    kind: RouteKind,
     scheme: String,
     dial: DialSetup,
     local: LocalInterface,
     group: RpcGroup,
     poll: RpcPoll,
     addresses: RpcAddresses,
-    /// What speaks against a fabric's provider.
+    /// Objection to a fabric's provider.
     objection: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WayKind {
+enum RouteKind {
     /// Nowhere.
     Null,
     /// Streams of the network.
@@ -59,8 +59,8 @@ enum WayKind {
     Ofi { has_remote_memory: bool },
 }
 
-impl WayKind {
-    /// How it can move bulk data, the usual way first.
+impl RouteKind {
+    /// Paths of bulk data that it has, the usual one first.
     const fn bulk_paths(self) -> &'static [BulkPath] {
         match self {
             Self::Null => &[],
@@ -100,16 +100,16 @@ const fn bulk_word(path: BulkPath) -> &'static str {
     }
 }
 
-/// What is done with a transport, whatever its kind.
+/// User of a transport, whatever its kind.
 pub trait TransportUser {
-    /// What comes of it.
+    /// Result of the use.
     type Output;
 
     /// Uses it.
     fn with(self, transport: impl RpcTransport) -> Self::Output;
 }
 
-impl Way {
+impl CallRoute {
     /// As a job asks for it, with so many threads on this machine.
     ///
     /// # Errors
@@ -131,14 +131,14 @@ impl Way {
         let local = LocalInterface::of(work, &scheme, &group).map_err(|why| refused(&why))?;
         let mut objection = None;
         let kind = match scheme.as_str() {
-            "null" => WayKind::Null,
-            "tcp" => WayKind::Tcp,
-            "shm" => WayKind::Shm,
+            "null" => RouteKind::Null,
+            "tcp" => RouteKind::Tcp,
+            "shm" => RouteKind::Shm,
             fabric if fabric.starts_with(ofi::SCHEME) => {
                 let offer = offer(&group, fabric, &local).map_err(|why| refused(&why))?;
                 objection = offer.facts().objection();
                 let has_remote_memory = offer.facts().has_remote_memory;
-                WayKind::Ofi { has_remote_memory }
+                RouteKind::Ofi { has_remote_memory }
             }
             other => {
                 let why = format!("this build has no transport `{other}`");
@@ -178,7 +178,7 @@ impl Way {
         self.local.interface.as_ref()
     }
 
-    /// What the user should know.
+    /// Warnings for the user.
     pub fn warnings(&self) -> Vec<Warning> {
         let notes = self.local.notes.iter();
         let notes = notes.map(|note| Warning::new("rpc-interface", None, note.clone()));
@@ -195,7 +195,7 @@ impl Way {
 
     /// Nothing leaves this process.
     pub fn is_null(&self) -> bool {
-        self.kind == WayKind::Null
+        self.kind == RouteKind::Null
     }
 
     /// A thread of it uses a CPU all the time.
@@ -203,15 +203,15 @@ impl Way {
         self.is_null() || self.poll == RpcPoll::Busy
     }
 
-    /// How bulk data move, where a job has some.
+    /// Path of bulk data, where a job has some.
     pub fn bulk_path(&self, work: &RpcWorkload) -> Option<&'static str> {
         let is_bulk = |payload: weir_schema::RpcPayload| payload.kind == RpcPayloadKind::Bulk;
         let has_bulk = is_bulk(work.request) || is_bulk(work.reply);
         match self.kind {
             _ if !has_bulk => None,
-            WayKind::Null => None,
-            WayKind::Shm => Some("shm"),
-            WayKind::Ofi {
+            RouteKind::Null => None,
+            RouteKind::Shm => Some("shm"),
+            RouteKind::Ofi {
                 has_remote_memory: true,
             } => Some("rma"),
             _ if work.bulk_path == BulkPath::Eager => Some("emulated-eager"),
@@ -248,7 +248,7 @@ impl Way {
         asked.are_there().map_err(|why| refused(&why))
     }
 
-    /// How connections are made.
+    /// Setup of connections.
     pub fn dial(&self) -> &DialSetup {
         &self.dial
     }
@@ -299,10 +299,10 @@ impl Way {
             poll: self.poll,
         };
         match self.kind {
-            WayKind::Null => Ok(user.with(NullTransport::new(slots, work.bytes().0))),
-            WayKind::Tcp => self.attach(StreamLink::new(), setup, stop, user),
-            WayKind::Shm => self.attach(ShmLink::new(LinkSide::Client), setup, stop, user),
-            WayKind::Ofi { has_remote_memory } => {
+            RouteKind::Null => Ok(user.with(NullTransport::new(slots, work.bytes().0))),
+            RouteKind::Tcp => self.attach(StreamLink::new(), setup, stop, user),
+            RouteKind::Shm => self.attach(RpcShmLink::new(LinkSide::Client), setup, stop, user),
+            RouteKind::Ofi { has_remote_memory } => {
                 let settings = OfiSettings::of(self.poll);
                 let offer = offer(&self.group, &self.scheme, &self.local);
                 if has_remote_memory {
@@ -335,7 +335,7 @@ impl Way {
     }
 }
 
-/// What a fabric offers on the interface that was chosen, else on that which the group is reached by.
+/// Offer of a fabric on the interface that was chosen, else on that which the group is reached by.
 fn offer(group: &RpcGroup, scheme: &str, local: &LocalInterface) -> Result<FabricOffer, RpcError> {
     let all = group.members.values().flat_map(|member| &member.addresses);
     let mut fitting = all.filter(|address| address.scheme == scheme);

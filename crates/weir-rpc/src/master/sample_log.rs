@@ -13,7 +13,7 @@ use crate::master::spread::{RpcOp, RpcSource};
 pub struct SampledCall {
     /// When it was sent.
     pub began: Tick,
-    /// How long it took.
+    /// Time that it took.
     pub took_ns: u64,
     /// The entry of the list.
     pub entry: u32,
@@ -37,7 +37,7 @@ impl SampledSource {
         }
     }
 
-    /// What was kept.
+    /// The calls that were kept.
     pub fn into_kept(self) -> Vec<SampledCall> {
         self.kept
     }

@@ -49,7 +49,7 @@ impl Operation for RpcOp {
     }
 }
 
-/// What a thread knows of the entries of its list.
+/// State of the entries of a thread's list.
 #[derive(Debug)]
 pub struct EntryStates {
     entries: Box<[EntryState]>,
@@ -61,7 +61,7 @@ pub struct EntryStates {
     pub(crate) waits: Cell<bool>,
     /// The turn that goes on: its entry, and since when.
     turn: Cell<Option<(u32, Instant)>>,
-    /// How long each turn took that is over.
+    /// Times of the turns that are over.
     turns: RefCell<Vec<Duration>>,
 }
 
@@ -107,13 +107,13 @@ impl EntryStates {
         }
     }
 
-    /// How long the turn of each entry took; the last one ends now. Zero where there are no turns.
+    /// Time that the turn of each entry took; the last one ends now. Zero where there are no turns.
     pub fn turns(&self) -> Vec<Duration> {
         self.end_turn();
         self.turns.borrow().clone()
     }
 
-    /// How many there are.
+    /// Number of entries.
     pub fn len(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
@@ -171,19 +171,19 @@ pub struct RpcSource<const WAITS: bool> {
     at: usize,
     random: Rng,
     length: u32,
-    turns: Option<Turns>,
+    turns: Option<EntryTurns>,
 }
 
 /// One entry after another gets all its calls, and the next one's begin when they are answered.
 #[derive(Clone, Copy, Debug)]
-struct Turns {
+struct EntryTurns {
     /// Calls that the present entry still gets.
     left: u64,
     /// Calls of each entry, and how many entries get one more.
     each: (u64, u64),
 }
 
-impl Turns {
+impl EntryTurns {
     fn new(calls: u64, entries: u64) -> Self {
         let mut turns = Self {
             left: 0,
@@ -198,10 +198,10 @@ impl Turns {
     }
 }
 
-/// What a source is made of.
+/// Parts of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct SpreadPlan {
-    /// How the next one is chosen.
+    /// Choice of the next one.
     pub spread: RpcSpread,
     /// So many at once to one entry.
     pub limit: Option<u32>,
@@ -222,7 +222,7 @@ impl<const WAITS: bool> RpcSource<WAITS> {
     pub fn new(entries: Rc<EntryStates>, plan: &SpreadPlan) -> Self {
         let count = entries.entries.len() as u64;
         Self {
-            turns: (WAITS && plan.has_turns).then(|| Turns::new(plan.calls, count)),
+            turns: (WAITS && plan.has_turns).then(|| EntryTurns::new(plan.calls, count)),
             at: plan.first as usize % entries.entries.len().max(1),
             entries,
             spread: plan.spread,
@@ -279,7 +279,7 @@ impl<const WAITS: bool> RpcSource<WAITS> {
 
     /// The entry whose turn it is; nothing while the next one has to wait for answers, or where all
     /// have had theirs.
-    fn in_turn(&mut self, mut turns: Turns) -> Option<usize> {
+    fn in_turn(&mut self, mut turns: EntryTurns) -> Option<usize> {
         let states = Rc::clone(&self.entries);
         let found = loop {
             let entry = states.entries.get(self.at)?;

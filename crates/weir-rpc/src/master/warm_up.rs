@@ -17,13 +17,13 @@ const CALLS: u64 = 1000;
 const TIME: Duration = Duration::from_millis(500);
 /// No call of it begins after this: a thousand long ones would take minutes.
 const MOST: Duration = Duration::from_secs(1);
-/// How long a look for answers waits.
+/// Time that one look for answers waits.
 const LOOK_NS: u64 = 10_000_000;
 
 /// Whose calls warm up.
 #[derive(Clone, Copy, Debug)]
 pub struct WarmUp {
-    /// What was asked for.
+    /// Warm-up that was asked for.
     pub asked: RpcWarmup,
     /// Slots of the thread.
     pub slots: u32,
@@ -35,7 +35,7 @@ pub struct WarmUp {
     pub calls: u64,
 }
 
-/// How many calls, and for how long.
+/// Bounds by calls and by time.
 #[derive(Clone, Copy, Debug)]
 struct WarmUpBounds {
     /// So many at least.
@@ -55,7 +55,7 @@ pub struct FailedWarmUp {
     pub entry: u32,
     /// The negative number of what went wrong.
     pub code: i32,
-    /// How long it took.
+    /// Time that it took.
     pub took: Duration,
 }
 

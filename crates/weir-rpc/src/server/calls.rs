@@ -1,15 +1,15 @@
-//! What a request consists of, and calls that take more than one step: those that wait for a buffer or
+//! Parts of a request, and calls that take more than one step: those that wait for a buffer or
 //! move bulk data.
 //!
 //! In: requests. Out: their parts; places that are used again. Not here: the steps (`serve`).
 
 use crate::RpcError;
 use crate::links::{PeerId, RegionId};
-use crate::wire::{Descriptor, FrameHeader, RpcId, WireReader, flag};
+use crate::wire::{BulkDescriptor, FrameHeader, RpcId, WireReader, flag};
 
 /// A request's body, taken apart.
 pub(super) struct RequestParts<'a> {
-    pub(super) bulk: Option<Box<Descriptor>>,
+    pub(super) bulk: Option<Box<BulkDescriptor>>,
     pub(super) checksum: Option<u32>,
     pub(super) payload: &'a [u8],
 }
@@ -27,7 +27,7 @@ pub(super) fn take_apart<'a>(
     let bulk = if header.flags & flag::BULK == 0 {
         None
     } else {
-        Some(Box::new(Descriptor::decode(&mut reader)?))
+        Some(Box::new(BulkDescriptor::decode(&mut reader)?))
     };
     let checksum = if header.flags & flag::CHECKSUM == 0 {
         None
@@ -42,7 +42,7 @@ pub(super) fn take_apart<'a>(
     })
 }
 
-/// What a call is at.
+/// Stage of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallStage {
     /// The place is free.
@@ -78,7 +78,7 @@ pub(super) struct ServerCall {
     /// The link moves memory for it.
     pub(super) moving: bool,
     pub(super) region: Option<RegionId>,
-    pub(super) bulk: Option<Box<Descriptor>>,
+    pub(super) bulk: Option<Box<BulkDescriptor>>,
     pub(super) checksum: Option<u32>,
     pub(super) reply_checksum: Option<u32>,
     /// The request's payload while it waits for a buffer.
@@ -120,7 +120,7 @@ impl CallTable {
         &mut self.calls[place as usize]
     }
 
-    /// What a link says when it has moved memory for a call.
+    /// Token that a link reports when it has moved memory for a call.
     pub(super) fn token(&self, place: u32) -> u64 {
         let generation = self.calls[place as usize].generation;
         u64::from(generation) << 32 | u64::from(place)

@@ -1,4 +1,4 @@
-//! How many connections there are, in all and from each address.
+//! Number of connections, in all and from each address.
 //!
 //! In: who connects and who leaves. Out: whether one more may be. Not here: connections.
 
@@ -11,7 +11,7 @@ use super::limits::ServerLimits;
 
 /// Wrong proofs that an address may send within a second.
 const TRIES: u32 = 10;
-/// How long a wrong proof counts.
+/// Time that a wrong proof counts.
 const WATCH: Duration = Duration::from_secs(1);
 /// Addresses without connections that are remembered for their wrong proofs.
 const REMEMBERED: usize = 4096;
@@ -28,7 +28,7 @@ pub(super) enum NoRoom {
 }
 
 /// Where a connection comes from; `None` for this machine.
-pub(super) type Source = Option<IpAddr>;
+pub(super) type SourceAddress = Option<IpAddr>;
 
 #[derive(Debug, Default)]
 struct SourceCount {
@@ -82,7 +82,7 @@ pub(super) struct Connections {
 
 impl Connections {
     /// Whether one more may be; it counts from now on.
-    pub(super) fn enter(&self, source: Source, limits: &ServerLimits) -> Result<(), NoRoom> {
+    pub(super) fn enter(&self, source: SourceAddress, limits: &ServerLimits) -> Result<(), NoRoom> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.open >= limits.connections {
             return Err(NoRoom::All(limits.connections));
@@ -102,7 +102,7 @@ impl Connections {
     }
 
     /// One has left.
-    pub(super) fn leave(&self, source: Source) {
+    pub(super) fn leave(&self, source: SourceAddress) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.open = all.open.saturating_sub(1);
         if let Some(address) = source
@@ -116,7 +116,7 @@ impl Connections {
     }
 
     /// Whether this address may prove itself now: not after many wrong proofs within a second.
-    pub(super) fn may_prove(&self, source: Source) -> bool {
+    pub(super) fn may_prove(&self, source: SourceAddress) -> bool {
         let Some(address) = source else { return true };
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.each.get_mut(&address).is_none_or(|count| {
@@ -126,7 +126,7 @@ impl Connections {
     }
 
     /// A proof was wrong, of a connection that is there.
-    pub(super) fn wrong_proof(&self, source: Source) {
+    pub(super) fn wrong_proof(&self, source: SourceAddress) {
         let Some(address) = source else { return };
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(count) = all.each.get_mut(&address) else {

@@ -40,7 +40,7 @@ pub struct Host {
     ranks: Vec<u32>,
 }
 
-/// What a server is made from.
+/// Request for a server, with its addresses.
 struct Hosting {
     asked: RpcServe,
     addresses: Vec<RpcAddress>,
@@ -218,7 +218,7 @@ impl Hosting {
         })
     }
 
-    /// How many threads answer for so many tags, and the CPU of each where it has one.
+    /// Number of threads that answer for so many tags, and the CPU of each where it has one.
     fn pollers(&self, tags: usize) -> (usize, Vec<u32>) {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let cpus = match self.asked.cpus.len() {
@@ -353,7 +353,7 @@ impl Host {
         &self.addresses
     }
 
-    /// What the user should know.
+    /// Notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -363,7 +363,7 @@ impl Host {
         &self.ranks
     }
 
-    /// What it has counted.
+    /// Its counters.
     pub fn counters(&self) -> &ServerCounters {
         self.server.counters()
     }

@@ -1,4 +1,4 @@
-//! What other threads hand to a poller: connections, answers of masters, the order to stop.
+//! Inbox of a poller: connections, answers of masters, the order to stop, from other threads.
 //!
 //! In: orders from any thread. Out: orders to the poller, who is woken. Cost: one relaxed look per
 //! round while there are none.
@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::connections::Source;
+use super::connections::SourceAddress;
 use crate::links::{LinkWaker, NewPeer, PeerId};
 use crate::wire::{FrameHeader, FrameKind, RpcId};
 
@@ -17,10 +17,10 @@ pub(super) struct Arrival {
     pub(super) peer: NewPeer,
     /// Which of the server's tags, over all ranks.
     pub(super) tag: usize,
-    pub(super) source: Source,
+    pub(super) source: SourceAddress,
 }
 
-/// What a poller shall do.
+/// Order for a poller.
 #[derive(Debug)]
 pub(super) enum PollerOrder {
     /// Serve it.
@@ -32,7 +32,7 @@ pub(super) enum PollerOrder {
         header: FrameHeader,
         body: Vec<u8>,
     },
-    /// Tell everybody that the server leaves.
+    /// Announce to everybody that the server leaves.
     GoAway,
     /// End.
     Stop,
@@ -40,14 +40,14 @@ pub(super) enum PollerOrder {
 
 /// Orders for one poller.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct PollerInbox {
     /// There are some. Pairs with the lock, which orders the rest.
     full: AtomicBool,
     orders: Mutex<Vec<PollerOrder>>,
     wakers: Mutex<Vec<LinkWaker>>,
 }
 
-impl Inbox {
+impl PollerInbox {
     pub(super) fn post(&self, order: PollerOrder) {
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         orders.push(order);
@@ -63,7 +63,7 @@ impl Inbox {
         *self.wakers.lock().unwrap_or_else(PoisonError::into_inner) = wakers;
     }
 
-    /// What has come; nothing most of the time.
+    /// Takes all orders; none most of the time.
     #[inline]
     pub(super) fn take(&self) -> Vec<PollerOrder> {
         if !self.full.load(Ordering::Acquire) {
@@ -78,7 +78,7 @@ impl Inbox {
 /// The way from a running test back to who ordered it. Any thread may use it.
 #[derive(Clone, Debug)]
 pub struct MasterAnswers {
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) inbox: Arc<PollerInbox>,
     pub(super) link: usize,
     pub(super) peer: PeerId,
     pub(super) rpc: RpcId,

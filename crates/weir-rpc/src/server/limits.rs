@@ -1,4 +1,4 @@
-//! What peers may take from a server at most, and what they have taken.
+//! Limits of a server, and the amounts that peers have taken.
 //!
 //! In: limits; what is taken and given back, by any thread. Out: whether it may be. Not here: what
 //! happens to those who ask for more.
@@ -25,11 +25,11 @@ pub struct ServerLimits {
     pub credits: u32,
     /// Connections in their handshake.
     pub pending: u32,
-    /// How long a handshake may take.
+    /// Limit of a handshake's time.
     pub handshake: Duration,
-    /// How long half a frame may lie, and data that a client does not take.
+    /// Time for which half a frame may lie, and data that a client does not take.
     pub half_frame: Duration,
-    /// How long calls may take to end once the server stops.
+    /// Time for which calls may go on once the server stops.
     pub drain: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Quota {
     }
 }
 
-/// What a server has counted; any thread may look.
+/// Counters of a server; any thread may look.
 #[derive(Debug, Default)]
 pub struct ServerCounters {
     /// Connections that began in another language.

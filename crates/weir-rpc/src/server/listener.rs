@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::connections::Source;
-use super::inbox::{Inbox, PollerOrder};
+use super::connections::SourceAddress;
+use super::inbox::{PollerInbox, PollerOrder};
 use super::pending::{PendingClient, Progressed, write_error};
 use super::start::ServerShared;
 use crate::group::address::{RpcAddress, StreamAddress};
@@ -30,7 +30,7 @@ const LOOK: Timespec = Timespec {
 };
 /// Connections that are accepted before those in their handshake are looked at.
 const BURST: u32 = 64;
-/// How long nobody is accepted after descriptors ran out.
+/// Pause without accepting after descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(10);
 
 enum Listening {
@@ -82,7 +82,7 @@ impl BoundListener {
         })
     }
 
-    fn accept(&self) -> std::io::Result<(OwnedFd, Source)> {
+    fn accept(&self) -> std::io::Result<(OwnedFd, SourceAddress)> {
         match &self.listening {
             Listening::Tcp(listener) => {
                 let (stream, from) = listener.accept()?;
@@ -110,16 +110,16 @@ impl Drop for BoundListener {
 }
 
 /// This machine has no limit of its own.
-fn source_of(from: SocketAddr) -> Source {
+fn source_of(from: SocketAddr) -> SourceAddress {
     let address = from.ip().to_canonical();
     (!address.is_loopback()).then_some(address)
 }
 
-/// What the listening thread works on.
+/// State of the listening thread.
 struct ListenerState<'a> {
     shared: &'a Arc<ServerShared>,
     bound: Vec<BoundListener>,
-    inboxes: &'a [Arc<Inbox>],
+    inboxes: &'a [Arc<PollerInbox>],
     /// The address of each poller's links.
     addresses: &'a [Vec<Vec<u8>>],
     pending: Vec<PendingClient>,
@@ -133,7 +133,7 @@ struct ListenerState<'a> {
 pub(super) fn run_listener(
     shared: &Arc<ServerShared>,
     bound: Vec<BoundListener>,
-    inboxes: &[Arc<Inbox>],
+    inboxes: &[Arc<PollerInbox>],
     addresses: &[Vec<Vec<u8>>],
     spare: Option<OwnedFd>,
 ) {
@@ -202,7 +202,7 @@ impl ListenerState<'_> {
         }
     }
 
-    fn enter(&mut self, at: usize, stream: OwnedFd, source: Source) {
+    fn enter(&mut self, at: usize, stream: OwnedFd, source: SourceAddress) {
         if let Err(why) = self.shared.connections.enter(source, &self.shared.limits) {
             return self.turn_away(&stream, &why.to_string());
         }
@@ -227,7 +227,7 @@ impl ListenerState<'_> {
         self.paused_until = Some(Instant::now() + PAUSE);
     }
 
-    /// Tells whoever has connected why it cannot stay: a server without room is not one that is gone.
+    /// Sends whoever has connected the reason why it cannot stay: a server without room is not one that is gone.
     fn turn_away(&mut self, stream: &OwnedFd, why: &str) {
         self.shared.counters.refused.fetch_add(1, Relaxed);
         write_error(stream, &RpcError::new(DerCode::Busy, why.to_owned()));

@@ -16,13 +16,13 @@ pub struct MasterOrder {
     pub rank: u32,
     /// Its tag.
     pub tag: u32,
-    /// What it is; the wire does not look inside.
+    /// Its bytes; the wire does not look inside.
     pub body: Vec<u8>,
     /// Where `START_ACK`, `READY`, progress and result go.
     pub answers: MasterAnswers,
 }
 
-/// What whoever ordered a test says of it later.
+/// Signs for a test from whoever ordered it.
 #[derive(Clone, Debug, Default)]
 pub struct TestControl(Arc<TestSigns>);
 
@@ -44,7 +44,7 @@ impl TestControl {
         self.0.begin_ns.store(time_ns.max(1), Ordering::Relaxed);
     }
 
-    /// What the test looks at: not 0 once it shall end.
+    /// Sign that the test looks at: not 0 once it shall end.
     pub fn end_sign(&self) -> &AtomicU32 {
         &self.0.end
     }

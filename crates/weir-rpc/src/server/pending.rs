@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::connections::Source;
+use super::connections::SourceAddress;
 use super::inbox::Arrival;
 use super::start::ServerShared;
 use crate::auth::{proof, same};
@@ -18,29 +18,29 @@ use crate::group::boot::boot;
 use crate::links::socket;
 use crate::links::{LinkGreeting, LinkSide, NewPeer};
 use crate::wire::{
-    Auth, FrameHeader, FrameKind, HEADER, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, PREAMBLE,
-    Preamble, PreambleReply, features,
+    Auth, ClientHello, FrameHeader, FrameKind, HEADER, HelloReply, MAJOR, MAX_FRAME, MINOR,
+    PREAMBLE, Preamble, PreambleReply, features,
 };
 use crate::{DerCode, RpcError};
 
 /// Longest frame of a handshake.
 const LONGEST: usize = 4096;
 
-enum Stage {
+enum HandshakeStage {
     Preamble,
     Hello,
     /// The server waits for the proof.
     Proof(Box<Accepted>),
 }
 
-/// What HELLO settled.
+/// Settlement by HELLO.
 pub(super) struct Accepted {
     tag: usize,
-    hello: Hello,
+    hello: ClientHello,
     reply: HelloReply,
 }
 
-/// How far a handshake is.
+/// Progress of a handshake.
 pub(super) enum Progressed {
     /// More has to come.
     Waiting,
@@ -53,10 +53,10 @@ pub(super) enum Progressed {
 /// A connection in its handshake.
 pub(super) struct PendingClient {
     stream: OwnedFd,
-    source: Source,
+    source: SourceAddress,
     since: Instant,
     input: Vec<u8>,
-    stage: Stage,
+    stage: HandshakeStage,
     link: usize,
     rank: u32,
     scheme: String,
@@ -66,7 +66,7 @@ pub(super) struct PendingClient {
 impl PendingClient {
     pub(super) fn new(
         stream: OwnedFd,
-        source: Source,
+        source: SourceAddress,
         link: usize,
         rank: u32,
         scheme: &str,
@@ -77,7 +77,7 @@ impl PendingClient {
             source,
             since: Instant::now(),
             input: Vec::new(),
-            stage: Stage::Preamble,
+            stage: HandshakeStage::Preamble,
             link,
             rank,
             scheme: scheme.to_owned(),
@@ -85,7 +85,7 @@ impl PendingClient {
         })
     }
 
-    pub(super) fn source(&self) -> Source {
+    pub(super) fn source(&self) -> SourceAddress {
         self.source
     }
 
@@ -120,8 +120,8 @@ impl PendingClient {
         loop {
             let before = self.input.len();
             let done = match self.stage {
-                Stage::Preamble => self.preamble(shared),
-                Stage::Hello | Stage::Proof(_) => self.frame(shared, &address_of),
+                HandshakeStage::Preamble => self.preamble(shared),
+                HandshakeStage::Hello | HandshakeStage::Proof(_) => self.frame(shared, &address_of),
             };
             match done {
                 Progressed::Waiting if self.input.len() < before => {}
@@ -148,7 +148,7 @@ impl PendingClient {
             return Progressed::Refused("a client had another version");
         }
         self.input.drain(..PREAMBLE);
-        self.stage = Stage::Hello;
+        self.stage = HandshakeStage::Hello;
         Progressed::Waiting
     }
 
@@ -170,13 +170,17 @@ impl PendingClient {
             return Progressed::Waiting;
         }
         let body: Vec<u8> = self.input.drain(..HEADER + length).skip(HEADER).collect();
-        let stage = std::mem::replace(&mut self.stage, Stage::Hello);
+        let stage = std::mem::replace(&mut self.stage, HandshakeStage::Hello);
         match (stage, header.kind) {
-            (Stage::Hello, FrameKind::Hello) => match self.hello(shared, &body, address_of) {
-                Ok(accepted) => self.accept(shared, Box::new(accepted)),
-                Err(error) => self.refuse(shared, &error, "a client asked for what is not here"),
-            },
-            (Stage::Proof(accepted), FrameKind::Auth) => {
+            (HandshakeStage::Hello, FrameKind::Hello) => {
+                match self.hello(shared, &body, address_of) {
+                    Ok(accepted) => self.accept(shared, Box::new(accepted)),
+                    Err(error) => {
+                        self.refuse(shared, &error, "a client asked for what is not here")
+                    }
+                }
+            }
+            (HandshakeStage::Proof(accepted), FrameKind::Auth) => {
                 if !is_proof(shared, &accepted, &body) {
                     shared.connections.wrong_proof(self.source);
                     let error = RpcError::new(DerCode::NoPermission, "authentication failed");
@@ -195,7 +199,7 @@ impl PendingClient {
         body: &[u8],
         address_of: &impl Fn(usize, usize) -> &'a [u8],
     ) -> Result<Accepted, RpcError> {
-        let hello = Hello::decode(body)?;
+        let hello = ClientHello::decode(body)?;
         let missing = |what: String| Err(RpcError::new(DerCode::NotThere, what));
         if hello.group != shared.group {
             return missing(format!(
@@ -248,7 +252,7 @@ impl PendingClient {
         accepted.reply.encode(&mut body);
         write_frame(&self.stream, FrameKind::HelloAck, 0, &body);
         if accepted.reply.authenticate {
-            self.stage = Stage::Proof(accepted);
+            self.stage = HandshakeStage::Proof(accepted);
             return Progressed::Waiting;
         }
         Progressed::Done(accepted)
@@ -299,7 +303,7 @@ impl PendingClient {
     }
 }
 
-/// Tells a client why it cannot stay.
+/// Sends a client the reason why it cannot stay.
 pub(super) fn write_error(stream: &OwnedFd, error: &RpcError) {
     let body = error.message.as_bytes();
     write_frame(stream, FrameKind::Error, error.code.to_status(), body);

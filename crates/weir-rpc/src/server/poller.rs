@@ -13,8 +13,8 @@ use weir_sys::usage::ThreadUsage;
 
 use super::MasterOrder;
 use super::calls::CallTable;
-use super::connections::Source;
-use super::inbox::{Arrival, Inbox};
+use super::connections::SourceAddress;
+use super::inbox::{Arrival, PollerInbox};
 use super::sessions::ServerSession;
 use super::start::ServerShared;
 use super::tags::ServedTag;
@@ -33,14 +33,14 @@ pub(super) struct ServedPeer {
     pub(super) peer: PeerId,
     /// Place of its tag with this poller.
     pub(super) tag: usize,
-    source: Source,
+    source: SourceAddress,
     pub(super) max_frame: u32,
     pub(super) sessions: Vec<u32>,
     /// Of the test that it has ordered and that may run.
     test: Option<TestControl>,
 }
 
-/// What a poller knows; the link stands beside it.
+/// State of a poller, apart from its link.
 pub(super) struct PollerState {
     /// The link's number with its thread.
     pub(super) link_number: usize,
@@ -57,7 +57,7 @@ pub(super) struct PollerState {
     pub(super) starved: Vec<u32>,
     pub(super) assemblies: Assemblies,
     pub(super) shared: Arc<ServerShared>,
-    inbox: Arc<Inbox>,
+    inbox: Arc<PollerInbox>,
     /// Requests since the last tick.
     pub(super) requests: u64,
 }
@@ -75,11 +75,11 @@ pub(super) trait PollerRound {
     fn waker(&self) -> LinkWaker;
     fn join(&mut self, arrival: Arrival);
     fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]);
-    /// Tells all clients that the server leaves.
+    /// Announces to all clients that the server leaves.
     fn go_away(&mut self);
     /// No call is on its way.
     fn is_at_rest(&self) -> bool;
-    /// What is done a few times a second.
+    /// Does the work of a few times a second.
     fn tick(&mut self);
 }
 
@@ -89,7 +89,7 @@ impl<L: Link> Poller<L> {
         link_number: usize,
         tags: Vec<ServedTag>,
         shared: Arc<ServerShared>,
-        inbox: Arc<Inbox>,
+        inbox: Arc<PollerInbox>,
     ) -> Self {
         let state = PollerState {
             link_number,

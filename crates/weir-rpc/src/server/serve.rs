@@ -8,12 +8,12 @@ use super::poller::PollerState;
 use crate::links::assembly::{is_fragment, send_payload};
 use crate::links::{Link, MemoryRange, PeerId, RegionId};
 use crate::service::{NextStep, ServiceCall};
-use crate::wire::{BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, RpcId, flag};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, RpcId, flag};
 use crate::{DerCode, RpcError};
 
-/// What an answer needs to know of its request.
+/// Facts about a request that its answer needs.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct AnswerFacts {
     peer: PeerId,
     session: u32,
     rpc: RpcId,
@@ -116,7 +116,7 @@ impl PollerState {
             reply_checksum: None,
         };
         let step = self.tags[tag].services[service].request(&mut call);
-        let asked = Asked {
+        let asked = AnswerFacts {
             peer,
             session: header.session,
             rpc: header.rpc,
@@ -310,7 +310,7 @@ impl PollerState {
         let room = call
             .region
             .map_or(0, |region| link.bytes(region).len() as u64);
-        let fits = |bulk: &Descriptor| bulk.contains(0, length) && bulk.access.allows(access);
+        let fits = |bulk: &BulkDescriptor| bulk.contains(0, length) && bulk.access.allows(access);
         if length > room || !call.bulk.as_deref().is_some_and(fits) {
             return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
         }
@@ -389,7 +389,7 @@ impl PollerState {
     pub(super) fn finish<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep) {
         let call = self.calls.get(place);
         let region = call.region.take();
-        let asked = Asked {
+        let asked = AnswerFacts {
             peer: call.peer,
             session: call.session,
             rpc: call.rpc,
@@ -432,7 +432,7 @@ impl PollerState {
     fn answer<L: Link>(
         &mut self,
         link: &mut L,
-        asked: &Asked,
+        asked: &AnswerFacts,
         step: NextStep,
         region: Option<RegionId>,
     ) {

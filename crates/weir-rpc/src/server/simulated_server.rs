@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::connections::Connections;
-use super::inbox::{Arrival, Inbox};
+use super::inbox::{Arrival, PollerInbox};
 use super::limits::Quota;
 use super::poller::{Poller, PollerRound};
 use super::start::ServerShared;
@@ -43,7 +43,7 @@ impl<L: Link> SimulatedServer<L> {
             tag,
             services: services(0, tag),
         });
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(PollerInbox::default());
         let poller = Poller::new(link, 0, served.collect(), Arc::clone(&shared), inbox);
         Self { poller, shared }
     }

@@ -13,7 +13,7 @@ use weir_schema::RpcPoll;
 use weir_sys::{CpuList, pin};
 
 use super::connections::Connections;
-use super::inbox::{Inbox, PollerOrder};
+use super::inbox::{PollerInbox, PollerOrder};
 use super::limits::Quota;
 use super::listener::{BoundListener, run_listener, spare};
 use super::thread::{PollerThread, TICK, run_poller};
@@ -28,7 +28,7 @@ use crate::{DerCode, RpcError};
 pub struct RankSetup {
     /// Its number in the group.
     pub rank: u32,
-    /// How many tags it has.
+    /// Number of its tags.
     pub tags: u32,
     /// Where it listens; port 0 is any port.
     pub addresses: Vec<RpcAddress>,
@@ -37,25 +37,25 @@ pub struct RankSetup {
 /// Makes the services of a tag (rank, tag). The first answers requests without a session.
 pub type ServicesOfTag = dyn Fn(u32, u32) -> Vec<Box<dyn RpcService>> + Send + Sync;
 
-/// What a server shall be.
+/// Setup of a server.
 pub struct ServerSetup {
     /// The group that clients name.
     pub group: String,
     /// Its ranks.
     pub ranks: Vec<RankSetup>,
-    /// How many threads serve; at least 1.
+    /// Number of threads that serve; at least 1.
     pub pollers: usize,
     /// Poller p runs on the p-th of these; empty: where it likes.
     pub cpus: Vec<u32>,
-    /// How they look for work.
+    /// Waits of these threads.
     pub poll: RpcPoll,
-    /// What each tag offers.
+    /// Services of each tag.
     pub services: Box<ServicesOfTag>,
     /// The domain of fabrics; none: the provider's first.
     pub domain: Option<String>,
-    /// What clients may take.
+    /// Limits of clients.
     pub limits: ServerLimits,
-    /// What clients have to know.
+    /// Secret of clients.
     pub token: Option<Token>,
     /// Who runs ordered tests.
     pub masters: Arc<dyn TestMasters>,
@@ -63,7 +63,7 @@ pub struct ServerSetup {
     pub log: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// What the threads of a server share.
+/// State that the threads of a server share.
 pub(super) struct ServerShared {
     pub(super) group: String,
     /// Rank and its number of tags; a tag's number over all ranks counts these up.
@@ -104,7 +104,7 @@ impl ServerShared {
 /// A running server. Dropped without [`RpcServer::stop`] it ends at once.
 pub struct RpcServer {
     shared: Arc<ServerShared>,
-    inboxes: Vec<Arc<Inbox>>,
+    inboxes: Vec<Arc<PollerInbox>>,
     addresses: Vec<(u32, RpcAddress)>,
     pollers: Vec<JoinHandle<std::io::Result<()>>>,
     listener: Option<JoinHandle<()>>,
@@ -145,13 +145,13 @@ impl RpcServer {
         });
         let bound = bind_all(&setup.ranks, &links)?;
         let services: Arc<ServicesOfTag> = Arc::from(setup.services);
-        let way = (setup.poll, &setup.cpus[..]);
+        let waiting = (setup.poll, &setup.cpus[..]);
         let Pollers {
             inboxes,
             threads,
             greetings,
             rests,
-        } = start_pollers(&shared, &services, &links, setup.pollers.max(1), way)?;
+        } = start_pollers(&shared, &services, &links, setup.pollers.max(1), waiting)?;
         let addresses = bound
             .iter()
             .map(|one| (one.rank, one.address.clone()))
@@ -181,7 +181,7 @@ impl RpcServer {
         self.shared.nonce
     }
 
-    /// What it has counted.
+    /// Its counters.
     pub fn counters(&self) -> &ServerCounters {
         &self.shared.counters
     }
@@ -191,7 +191,7 @@ impl RpcServer {
         self.shared.memory.left()
     }
 
-    /// Takes no more connections, tells clients to go, waits a little for their calls, ends.
+    /// Takes no more connections, asks clients to go, waits a little for their calls, ends.
     ///
     /// # Errors
     /// A poller had failed.
@@ -238,10 +238,10 @@ impl Drop for RpcServer {
     }
 }
 
-/// What the threads that serve are reached by.
+/// Handles of the threads that serve.
 #[derive(Default)]
 struct Pollers {
-    inboxes: Vec<Arc<Inbox>>,
+    inboxes: Vec<Arc<PollerInbox>>,
     threads: Vec<JoinHandle<std::io::Result<()>>>,
     /// The addresses of each one's links.
     greetings: Vec<Vec<Vec<u8>>>,
@@ -257,7 +257,7 @@ fn start_pollers(
 ) -> Result<Pollers, RpcError> {
     let mut pollers = Pollers::default();
     for number in 0..count {
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(PollerInbox::default());
         let at_rest = Arc::new(AtomicBool::new(true));
         let (ready, made) = mpsc::channel();
         let thread = PollerThread {

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use weir_schema::RpcPoll;
 
-use super::inbox::{Inbox, PollerOrder};
+use super::inbox::{PollerInbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
 use super::start::{ServerShared, ServicesOfTag, pin_to};
 use super::tags::ServedTag;
 use crate::group::address::RpcAddress;
 use crate::links::ofi::{self, FabricChoice, OfiLink, OfiSettings};
-use crate::links::shm::ShmLink;
+use crate::links::shm::RpcShmLink;
 use crate::links::stream::StreamLink;
 use crate::links::{Link, LinkSide};
 use crate::thread_wait::patience;
@@ -30,11 +30,11 @@ pub(super) const TICK: Duration = Duration::from_millis(50);
 /// Rounds between two looks at the clock.
 const LOOK: u32 = 256;
 
-/// What a poller's thread begins with.
+/// Start of a poller's thread.
 pub(super) struct PollerThread {
     pub(super) shared: Arc<ServerShared>,
     pub(super) services: Arc<ServicesOfTag>,
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) inbox: Arc<PollerInbox>,
     /// One address of each scheme.
     pub(super) links: Vec<RpcAddress>,
     /// Rank and tag of each tag that it serves.
@@ -55,7 +55,7 @@ fn poller_of(
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
     match address.scheme.as_str() {
         "tcp" => with_link(thread, number, StreamLink::new()?),
-        "shm" => with_link(thread, number, ShmLink::new(LinkSide::Server)?),
+        "shm" => with_link(thread, number, RpcShmLink::new(LinkSide::Server)?),
         scheme if scheme.starts_with(ofi::SCHEME) => {
             let mut choice = FabricChoice::of_address(address, ofi::listening(address))?;
             choice.domain.clone_from(&thread.shared.domain);
@@ -89,7 +89,7 @@ fn with_link<L: Link + 'static>(
     Ok((Box::new(poller), address))
 }
 
-/// Serves until it is told to stop.
+/// Serves until it is to stop.
 pub(super) fn run_poller(thread: &PollerThread) -> std::io::Result<()> {
     let links = (0..).zip(&thread.links);
     let made: Result<Vec<_>, RpcError> = pin_to(thread.cpu).and_then(|()| {

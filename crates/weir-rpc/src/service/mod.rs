@@ -10,12 +10,12 @@ pub mod self_test;
 use crate::wire::{OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
 
-/// What a service makes of a request for a session.
+/// Answer of a service to a request for a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionShape {
     /// Bytes of each of the session's buffers; 0 for no buffers.
     pub buffer_bytes: u64,
-    /// What buffers are filled with at first.
+    /// Byte that buffers are filled with at first.
     pub fill: u8,
 }
 
@@ -28,7 +28,7 @@ pub struct ServiceCall<'a> {
     pub operation: u16,
     /// The caller's name for this call.
     pub rpc: RpcId,
-    /// What the caller wants checked: bits of `wire::flag`.
+    /// Checks that the caller wants: bits of `wire::flag`.
     pub flags: u8,
     /// The payload that came with the request.
     pub payload: &'a [u8],
@@ -42,7 +42,7 @@ pub struct ServiceCall<'a> {
     pub reply_checksum: Option<u32>,
 }
 
-/// What happens next to a request.
+/// Next step of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     /// Fetch this many bytes of the caller's memory into the buffer, then call `pulled`.
@@ -55,7 +55,7 @@ pub enum NextStep {
     Fail(DerCode),
 }
 
-/// What a server answers requests with. Each tag of a rank has its own.
+/// Service that answers requests. Each tag of a rank has its own.
 pub trait RpcService: Send {
     /// As clients ask for it; at most 32 bytes.
     fn name(&self) -> &'static str;
@@ -75,7 +75,7 @@ pub trait RpcService: Send {
     /// Takes a request that has its buffer.
     fn request(&mut self, call: &mut ServiceCall<'_>) -> NextStep;
 
-    /// What [`NextStep::Pull`] asked for is in the buffer.
+    /// Goes on once the bytes of [`NextStep::Pull`] are in the buffer.
     fn pulled(&mut self, call: &mut ServiceCall<'_>) -> NextStep;
 
     /// A session has ended.

@@ -1,4 +1,4 @@
-//! How long payloads may be, and what they hold when they are checked: a pattern that depends on the call,
+//! Payloads: their limit, and their bytes when they are checked: a pattern that depends on the call,
 //! or a sum.
 //!
 //! In: a call's name, bytes. Out: bytes that no other call has, and whether bytes are those; whether a

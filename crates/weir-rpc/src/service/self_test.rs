@@ -1,7 +1,7 @@
 //! The self-test as a service: seven operations, by how request and reply travel.
 //!
 //! In: requests. Out: replies of the session's size, from buffers that were filled when it opened.
-//! Payloads are checked where the caller asks for it. A server may be told to be busy for a while
+//! Payloads are checked where the caller asks for it. A server may be asked to be busy for a while
 //! with each request, for experiments with queues. Not here: the client's side.
 
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ use crate::{DerCode, RpcError};
 pub const NAME: &str = "selftest";
 /// Its version.
 pub const VERSION: u16 = 1;
-/// What the server's buffers hold.
+/// Fill of the server's buffers.
 pub const SERVER_FILL: u8 = 0xa7;
-/// What the client's buffers hold.
+/// Fill of the client's buffers.
 pub const CLIENT_FILL: u8 = 0xc5;
 
 /// The operation for how request and reply travel: one without bulk data each for the four pairs,
@@ -72,7 +72,7 @@ impl SelfTestService {
             .unwrap_or_default()
     }
 
-    /// Is busy for as long as it was told to be.
+    /// Is busy for as long as it was asked to be.
     #[inline]
     fn work(&mut self) {
         if self.time != RpcServiceTime::None {
@@ -103,7 +103,7 @@ impl SelfTestService {
         }
     }
 
-    /// What the reply is, once the request's payload is there.
+    /// Makes the reply, once the request's payload is there.
     fn reply(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
         self.work();
         let session = self.session(call);

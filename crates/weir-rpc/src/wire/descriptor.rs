@@ -8,7 +8,7 @@ use super::codec::{WireError, WireReader};
 /// Segments that a descriptor may have.
 pub const MOST_SEGMENTS: usize = 16;
 
-/// How the memory is reached.
+/// Access to bulk memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BulkMode {
@@ -22,7 +22,7 @@ pub enum BulkMode {
     Ucx = 3,
 }
 
-/// What the other side may do with the memory.
+/// Rights of the other side to the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkAccess(u8);
 
@@ -46,29 +46,29 @@ impl BulkAccess {
 pub struct BulkSegment {
     /// Its address, or offset.
     pub address: u64,
-    /// How long, in bytes.
+    /// Length, in bytes.
     pub length: u64,
-    /// What unlocks it.
+    /// Key that unlocks it.
     pub key: u64,
 }
 
 /// Memory of a caller that a server may read or write during a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor {
-    /// How it is reached.
+pub struct BulkDescriptor {
+    /// Access to it.
     pub mode: BulkMode,
-    /// What may be done.
+    /// Rights to it.
     pub access: BulkAccess,
     /// The registration, where the mode has such.
     pub registration: u32,
     /// Bytes of all segments.
     pub length: u64,
-    /// How many segments there are.
+    /// Number of segments.
     count: u16,
     segments: [BulkSegment; MOST_SEGMENTS],
 }
 
-impl Descriptor {
+impl BulkDescriptor {
     /// Memory in one piece.
     pub fn one(mode: BulkMode, access: BulkAccess, registration: u32, part: BulkSegment) -> Self {
         let mut segments = [BulkSegment::default(); MOST_SEGMENTS];

@@ -1,4 +1,4 @@
-//! How a connection begins: preamble, HELLO, AUTH.
+//! Beginning of a connection: preamble, HELLO, AUTH.
 //!
 //! In: who calls whom. Out: bytes, or the other way. Not here: the conversation (`stream`), the
 //! proof (`auth`).
@@ -106,7 +106,7 @@ fn words(bytes: &[u8; PREAMBLE]) -> Result<[u16; 4], WireError> {
 
 /// A client names itself and whom it wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hello {
+pub struct ClientHello {
     /// Never the same twice.
     pub nonce: [u8; 16],
     /// The group that it looks for.
@@ -123,13 +123,13 @@ pub struct Hello {
     pub max_frame: u32,
     /// Its process.
     pub process: u32,
-    /// Tells machines apart.
+    /// Identity of the machine.
     pub boot: u64,
     /// Its address on a fabric; empty where it has none.
     pub address: Vec<u8>,
 }
 
-impl Hello {
+impl ClientHello {
     /// As bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.nonce);
@@ -144,7 +144,7 @@ impl Hello {
         put_block(out, &self.address);
     }
 
-    /// What a client said.
+    /// Reads the bytes of a client.
     ///
     /// # Errors
     /// It is cut, or a field is out of bounds.
@@ -181,7 +181,7 @@ pub struct HelloReply {
     pub nonce: [u8; 16],
     /// Who answers.
     pub rank: u32,
-    /// How many tags this rank has.
+    /// Number of tags of this rank.
     pub tags: u32,
     /// Bits that both sides have.
     pub features: u64,
@@ -214,7 +214,7 @@ impl HelloReply {
         put_block(out, &self.address);
     }
 
-    /// What a server said.
+    /// Reads the bytes of a server.
     ///
     /// # Errors
     /// It is cut, or a field is out of bounds.
@@ -254,7 +254,7 @@ impl Auth {
         out.extend_from_slice(&self.proof);
     }
 
-    /// What the other side said.
+    /// Reads the bytes of the other side.
     ///
     /// # Errors
     /// It has another length.

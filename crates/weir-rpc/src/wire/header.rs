@@ -10,7 +10,7 @@ use super::codec::WireError;
 pub const HEADER: usize = 24;
 /// As many words of 64 bits.
 pub(crate) const HEADER_WORDS: usize = HEADER / size_of::<u64>();
-/// What the sum covers.
+/// Number of bytes that the sum covers.
 const SUMMED: usize = 20;
 
 /// A call's name: its slot at the caller, and which of the slot's calls it is.
@@ -46,7 +46,7 @@ pub mod flag {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
-        /// What a frame is.
+        /// Kind of a frame.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum FrameKind {
@@ -98,9 +98,9 @@ kinds! {
     Start = 0x20;
     /// Whether it runs.
     StartAck = 0x21;
-    /// How far it is.
+    /// Progress of it.
     Progress = 0x22;
-    /// What came of it.
+    /// Result of it.
     Result = 0x23;
     /// Ends it early.
     Stop = 0x24;
@@ -129,7 +129,7 @@ impl FrameKind {
 /// A frame's header, without the length, which its sender's link adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What it is.
+    /// Its kind.
     pub kind: FrameKind,
     /// Bits of [`flag`].
     pub flags: u8,

@@ -11,8 +11,10 @@ mod header;
 mod session;
 
 pub use codec::{WireError, WireReader};
-pub use descriptor::{BulkAccess, BulkMode, BulkSegment, Descriptor, MOST_SEGMENTS};
-pub use handshake::{Auth, Hello, HelloReply, MAJOR, MINOR, PREAMBLE, Preamble, PreambleReply};
+pub use descriptor::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment, MOST_SEGMENTS};
+pub use handshake::{
+    Auth, ClientHello, HelloReply, MAJOR, MINOR, PREAMBLE, Preamble, PreambleReply,
+};
 pub use header::{FrameHeader, FrameKind, HEADER, RpcId, flag};
 pub(crate) use header::{HEADER_WORDS, sum};
 pub use session::{

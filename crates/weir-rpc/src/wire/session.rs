@@ -8,7 +8,7 @@ use super::codec::{WireError, WireReader, put_block};
 
 /// Longest name of a service, in bytes.
 const SERVICE: usize = 32;
-/// What says that buffers may lie anywhere.
+/// Value for buffers that may lie anywhere.
 const ANYWHERE: u16 = 256;
 
 /// A kind of payload as a number.
@@ -41,17 +41,17 @@ pub struct OpenRequest {
     pub send_size: u32,
     /// Bytes of a reply's payload, at most.
     pub reply_size: u32,
-    /// How requests' payloads travel.
+    /// Kind of requests' payloads.
     pub send_kind: RpcPayloadKind,
-    /// How replies' payloads travel.
+    /// Kind of replies' payloads.
     pub reply_kind: RpcPayloadKind,
-    /// How many buffers the server shall hold ready.
+    /// Number of buffers that the server shall hold ready.
     pub buffers: u32,
-    /// How many calls shall be out at once.
+    /// Number of calls that shall be out at once.
     pub credits: u32,
-    /// What the address of every buffer shall end in.
+    /// Low byte of the address of every buffer.
     pub low_byte: Option<u8>,
-    /// What the client will have checked, for reports.
+    /// Checks by the client, for reports.
     pub verify: u8,
 }
 
@@ -71,7 +71,7 @@ impl OpenRequest {
         put_block(out, self.service.as_bytes());
     }
 
-    /// What a client asks for.
+    /// Reads the bytes of a client.
     ///
     /// # Errors
     /// It is cut, or a field is out of bounds.
@@ -97,7 +97,7 @@ impl OpenRequest {
     }
 }
 
-/// What a server granted. A refusal is a status and words instead.
+/// Session that a server granted. A refusal is a status and words instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenReply {
     /// The session's number; never 0.
@@ -116,7 +116,7 @@ impl OpenReply {
         out.extend_from_slice(&self.credits.to_le_bytes());
     }
 
-    /// What a server said.
+    /// Reads the bytes of a server.
     ///
     /// # Errors
     /// It has another length, or grants nothing.
@@ -135,7 +135,7 @@ impl OpenReply {
     }
 }
 
-/// What a session that ended has to say.
+/// Report of a session that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
     /// Requests that it has taken.
@@ -151,7 +151,7 @@ impl Closed {
         out.extend_from_slice(&self.buffer_waits.to_le_bytes());
     }
 
-    /// What a server said.
+    /// Reads the bytes of a server.
     ///
     /// # Errors
     /// It has another length.
@@ -184,7 +184,7 @@ impl PullRange {
         bytes
     }
 
-    /// What a server asks for.
+    /// Reads the bytes of a server.
     ///
     /// # Errors
     /// It has another length.
@@ -199,7 +199,7 @@ impl PullRange {
     }
 }
 
-/// What stands before bulk data in a frame.
+/// Head before bulk data in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PushHead {
     /// Where the data belong, from the start of the descriptor, in bytes.
@@ -229,15 +229,15 @@ impl PushHead {
 /// The body of PONG: what PING said, and the server's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PingTimes {
-    /// What PING's body was.
+    /// Body of the PING.
     pub echo: u64,
     /// `CLOCK_MONOTONIC` of the server, in nanoseconds.
     pub clock_ns: u64,
-    /// What the thread that answers has used.
+    /// CPU use of the thread that answers.
     pub used: PollerUse,
 }
 
-/// What a server's thread has used since it began.
+/// CPU use of a server's thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollerUse {
     /// Nanoseconds in user code.
@@ -251,7 +251,7 @@ pub struct PollerUse {
 }
 
 impl PollerUse {
-    /// What was used after an earlier reading.
+    /// Difference to an earlier reading.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -285,7 +285,7 @@ impl PingTimes {
         bytes
     }
 
-    /// What a server said.
+    /// Reads the bytes of a server.
     ///
     /// # Errors
     /// It has another length.
@@ -309,7 +309,7 @@ impl PingTimes {
 /// Bytes of a progress note.
 pub const PROGRESS: usize = 16;
 
-/// How far an ordered test is.
+/// Progress of an ordered test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgressNote {
     /// Calls that have ended.
@@ -327,7 +327,7 @@ impl ProgressNote {
         bytes
     }
 
-    /// What a master said.
+    /// Reads the bytes of a master.
     ///
     /// # Errors
     /// It has another length.

@@ -33,7 +33,7 @@ fn payload_kind() -> impl Strategy<Value = RpcPayloadKind> {
     )
 }
 
-fn hello() -> impl Strategy<Value = Hello> {
+fn hello() -> impl Strategy<Value = ClientHello> {
     (
         any::<([u8; 16], u32, u32, u64, u32, u64)>(),
         MIN_FRAME..=MAX_FRAME,
@@ -43,7 +43,7 @@ fn hello() -> impl Strategy<Value = Hello> {
     )
         .prop_map(|(numbers, max_frame, group, transports, address)| {
             let (nonce, rank, tag, features, process, boot) = numbers;
-            Hello {
+            ClientHello {
                 nonce,
                 group,
                 rank,
@@ -106,7 +106,7 @@ fn open() -> impl Strategy<Value = OpenRequest> {
         })
 }
 
-fn descriptor() -> impl Strategy<Value = Descriptor> {
+fn descriptor() -> impl Strategy<Value = BulkDescriptor> {
     (any::<u32>(), 0..u64::MAX / 2, 0..u64::MAX / 2, any::<u64>()).prop_map(
         |(registration, address, length, key)| {
             let part = BulkSegment {
@@ -114,7 +114,7 @@ fn descriptor() -> impl Strategy<Value = Descriptor> {
                 length,
                 key,
             };
-            Descriptor::one(BulkMode::Fabric, BulkAccess::BOTH, registration, part)
+            BulkDescriptor::one(BulkMode::Fabric, BulkAccess::BOTH, registration, part)
         },
     )
 }
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn a_hello_comes_back(hello in hello(), damage: (prop::sample::Index, u8)) {
-        comes_back(&hello, |m| bytes_of(|out| m.encode(out)), Hello::decode, damage);
+        comes_back(&hello, |m| bytes_of(|out| m.encode(out)), ClientHello::decode, damage);
     }
 
     #[test]
@@ -183,7 +183,7 @@ proptest! {
     fn a_descriptor_comes_back(part in descriptor(), damage: (prop::sample::Index, u8)) {
         let decode = |body: &[u8]| {
             let mut body = WireReader::new(body);
-            let part = Descriptor::decode(&mut body)?;
+            let part = BulkDescriptor::decode(&mut body)?;
             body.end()?;
             Ok(part)
         };
@@ -207,10 +207,10 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_without_a_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = Hello::decode(&body);
+        let _ = ClientHello::decode(&body);
         let _ = HelloReply::decode(&body);
         let _ = OpenRequest::decode(&body);
-        let _ = Descriptor::decode(&mut WireReader::new(&body));
+        let _ = BulkDescriptor::decode(&mut WireReader::new(&body));
     }
 }
 
@@ -243,7 +243,7 @@ fn a_descriptor_knows_its_bounds() {
         length: 100,
         key: 0,
     };
-    let part = Descriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part);
+    let part = BulkDescriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part);
     assert!(part.contains(0, 100) && part.contains(100, 0));
     assert!(!part.contains(1, 100) && !part.contains(u64::MAX, 1));
     assert!(part.access.allows(BulkAccess::READ) && !part.access.allows(BulkAccess::BOTH));

@@ -102,7 +102,7 @@ pub(crate) fn client(setup: ClientSetup) -> RpcClient<StreamLink> {
     RpcClient::attach(StreamLink::new().unwrap(), setup).unwrap()
 }
 
-/// What came of calls.
+/// Results of calls.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) good: u64,

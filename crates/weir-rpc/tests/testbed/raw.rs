@@ -7,15 +7,15 @@ use weir_rpc::links::LinkGreeting;
 use weir_rpc::server::RpcServer;
 use weir_rpc::service::self_test;
 use weir_rpc::wire::{
-    BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
-    RpcId, flag,
+    BulkAccess, BulkDescriptor, BulkMode, BulkSegment, FrameHeader, FrameKind, OpenReply,
+    OpenRequest, RpcId, flag,
 };
 use weir_rpc::{DerCode, RpcError};
 use weir_schema::RpcPayloadKind::{Bulk, Empty};
 
 use super::{client_setup, endpoints, payload};
 
-/// How long a frame is waited for.
+/// Limit of the wait for a frame.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn greeted(server: &RpcServer) -> ControlStream {
@@ -82,7 +82,7 @@ pub(crate) fn described(length: u64, access: BulkAccess) -> Vec<u8> {
         key: 0,
     };
     let mut body = Vec::new();
-    Descriptor::one(BulkMode::Frames, access, 0, part).encode(&mut body);
+    BulkDescriptor::one(BulkMode::Frames, access, 0, part).encode(&mut body);
     body
 }
 

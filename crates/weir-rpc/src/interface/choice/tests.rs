@@ -75,7 +75,7 @@ fn machine(cards: &[(&str, &str, &str)]) -> Machine {
 impl Machine {
     /// Chooses for a process on these CPUs, which asks for this one.
     fn choose(&self, cpus: &str, asked: Option<&str>) -> Result<InterfaceChoice, RpcError> {
-        let facts = InterfaceFacts {
+        let facts = InterfaceChoiceFacts {
             interfaces: &self.interfaces,
             topology: &self.topology,
             cpus: &cpus.parse().unwrap(),
@@ -180,7 +180,7 @@ fn cpus_of_several_nodes_mean_no_node_in_particular() {
 #[test]
 fn a_provider_that_does_not_support_the_near_card_uses_another() {
     let machine = machine(&[("eth0", "0", "up"), ("eth1", "1", "up")]);
-    let facts = InterfaceFacts {
+    let facts = InterfaceChoiceFacts {
         interfaces: &machine.interfaces,
         topology: &machine.topology,
         cpus: &"2".parse().unwrap(),

@@ -78,7 +78,7 @@ constants! {
 
 /// A structure of the C headers: its size and, by field, offset and size.
 #[cfg(test)]
-pub(super) struct Layout {
+pub(super) struct AbiLayout {
     pub(super) name: &'static str,
     pub(super) size: usize,
     pub(super) fields: &'static [(&'static str, usize, usize)],
@@ -98,7 +98,7 @@ macro_rules! structures {
 
         /// Every structure.
         #[cfg(test)]
-        pub(super) const LAYOUTS: &[Layout] = &[$(Layout {
+        pub(super) const LAYOUTS: &[AbiLayout] = &[$(AbiLayout {
             name: $c,
             size: size_of::<$name>(),
             fields: &[$((
@@ -111,28 +111,28 @@ macro_rules! structures {
 }
 
 /// A call that weir never makes.
-pub(super) type Unused = *const c_void;
-/// How a call ended: 0 or a count, or a negative number of the headers.
-pub(super) type Code = c_int;
+pub(super) type UnusedCall = *const c_void;
+/// Result of a call: 0 or a count, or a negative number of the headers.
+pub(super) type FabricCode = c_int;
 /// The same of calls that move data.
 pub(super) type SizedCode = isize;
-/// What a call reports when it is done.
-pub(super) type Context = *mut c_void;
+/// Pointer that a call reports when it is done.
+pub(super) type FabricContext = *mut c_void;
 /// A peer's address as the address vector numbers it.
 pub(super) type PeerAddress = u64;
 
 structures! {
-    /// What every object begins with.
+    /// Beginning of every object.
     Fid = "struct fid" {
         fclass: usize,
-        context: Context,
+        context: FabricContext,
         ops: *const FiOps,
     }
     FiOps = "struct fi_ops" {
         size: usize,
-        close: Option<unsafe extern "C" fn(*mut Fid) -> Code>,
-        bind: Option<unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> Code>,
-        control: Option<unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> Code>,
+        close: Option<unsafe extern "C" fn(*mut Fid) -> FabricCode>,
+        bind: Option<unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> FabricCode>,
+        control: Option<unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> FabricCode>,
     }
     FidFabric = "struct fid_fabric" {
         fid: Fid,
@@ -141,12 +141,12 @@ structures! {
     FiOpsFabric = "struct fi_ops_fabric" {
         size: usize,
         domain: Option<
-            unsafe extern "C" fn(*mut FidFabric, *mut FiInfo, *mut *mut FidDomain, Context) -> Code
+            unsafe extern "C" fn(*mut FidFabric, *mut FiInfo, *mut *mut FidDomain, FabricContext) -> FabricCode
         >,
-        passive_ep: Unused,
-        eq_open: Unused,
-        wait_open: Unused,
-        trywait: Option<unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> Code>,
+        passive_ep: UnusedCall,
+        eq_open: UnusedCall,
+        wait_open: UnusedCall,
+        trywait: Option<unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> FabricCode>,
     }
     FidDomain = "struct fid_domain" {
         fid: Fid,
@@ -156,20 +156,20 @@ structures! {
     FiOpsDomain = "struct fi_ops_domain" {
         size: usize,
         av_open: Option<
-            unsafe extern "C" fn(*mut FidDomain, *mut FiAvAttr, *mut *mut FidAv, Context) -> Code
+            unsafe extern "C" fn(*mut FidDomain, *mut FiAvAttr, *mut *mut FidAv, FabricContext) -> FabricCode
         >,
         cq_open: Option<
-            unsafe extern "C" fn(*mut FidDomain, *mut FiCqAttr, *mut *mut FidCq, Context) -> Code
+            unsafe extern "C" fn(*mut FidDomain, *mut FiCqAttr, *mut *mut FidCq, FabricContext) -> FabricCode
         >,
         endpoint: Option<
-            unsafe extern "C" fn(*mut FidDomain, *mut FiInfo, *mut *mut FidEp, Context) -> Code
+            unsafe extern "C" fn(*mut FidDomain, *mut FiInfo, *mut *mut FidEp, FabricContext) -> FabricCode
         >,
     }
     FiOpsMr = "struct fi_ops_mr" {
         size: usize,
         reg: Option<unsafe extern "C" fn(
-            *mut Fid, *const c_void, usize, u64, u64, u64, u64, *mut *mut FidMr, Context,
-        ) -> Code>,
+            *mut Fid, *const c_void, usize, u64, u64, u64, u64, *mut *mut FidMr, FabricContext,
+        ) -> FabricCode>,
     }
     FidMr = "struct fid_mr" {
         fid: Fid,
@@ -183,11 +183,11 @@ structures! {
     FiOpsAv = "struct fi_ops_av" {
         size: usize,
         insert: Option<unsafe extern "C" fn(
-            *mut FidAv, *const c_void, usize, *mut PeerAddress, u64, Context,
-        ) -> Code>,
-        insertsvc: Unused,
-        insertsym: Unused,
-        remove: Option<unsafe extern "C" fn(*mut FidAv, *mut PeerAddress, usize, u64) -> Code>,
+            *mut FidAv, *const c_void, usize, *mut PeerAddress, u64, FabricContext,
+        ) -> FabricCode>,
+        insertsvc: UnusedCall,
+        insertsym: UnusedCall,
+        remove: Option<unsafe extern "C" fn(*mut FidAv, *mut PeerAddress, usize, u64) -> FabricCode>,
     }
     FidCq = "struct fid_cq" {
         fid: Fid,
@@ -196,39 +196,39 @@ structures! {
     FiOpsCq = "struct fi_ops_cq" {
         size: usize,
         read: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize) -> SizedCode>,
-        readfrom: Unused,
+        readfrom: UnusedCall,
         readerr: Option<unsafe extern "C" fn(*mut FidCq, *mut FiCqErrEntry, u64) -> SizedCode>,
-        sread: Unused,
-        sreadfrom: Unused,
-        signal: Unused,
+        sread: UnusedCall,
+        sreadfrom: UnusedCall,
+        signal: UnusedCall,
         strerror: Option<unsafe extern "C" fn(
             *mut FidCq, c_int, *const c_void, *mut c_char, usize,
         ) -> *const c_char>,
     }
     FidEp = "struct fid_ep" {
         fid: Fid,
-        ops: Unused,
+        ops: UnusedCall,
         cm: *const FiOpsCm,
         msg: *const FiOpsMsg,
         rma: *const FiOpsRma,
     }
     FiOpsCm = "struct fi_ops_cm" {
         size: usize,
-        setname: Unused,
-        getname: Option<unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> Code>,
+        setname: UnusedCall,
+        getname: Option<unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> FabricCode>,
     }
     FiOpsMsg = "struct fi_ops_msg" {
         size: usize,
         recv: Option<unsafe extern "C" fn(
-            *mut FidEp, *mut c_void, usize, *mut c_void, PeerAddress, Context,
+            *mut FidEp, *mut c_void, usize, *mut c_void, PeerAddress, FabricContext,
         ) -> SizedCode>,
-        recvv: Unused,
-        recvmsg: Unused,
+        recvv: UnusedCall,
+        recvmsg: UnusedCall,
         send: Option<unsafe extern "C" fn(
-            *mut FidEp, *const c_void, usize, *mut c_void, PeerAddress, Context,
+            *mut FidEp, *const c_void, usize, *mut c_void, PeerAddress, FabricContext,
         ) -> SizedCode>,
-        sendv: Unused,
-        sendmsg: Unused,
+        sendv: UnusedCall,
+        sendmsg: UnusedCall,
         inject: Option<unsafe extern "C" fn(
             *mut FidEp, *const c_void, usize, PeerAddress,
         ) -> SizedCode>,
@@ -236,12 +236,12 @@ structures! {
     FiOpsRma = "struct fi_ops_rma" {
         size: usize,
         read: Option<unsafe extern "C" fn(
-            *mut FidEp, *mut c_void, usize, *mut c_void, PeerAddress, u64, u64, Context,
+            *mut FidEp, *mut c_void, usize, *mut c_void, PeerAddress, u64, u64, FabricContext,
         ) -> SizedCode>,
-        readv: Unused,
-        readmsg: Unused,
+        readv: UnusedCall,
+        readmsg: UnusedCall,
         write: Option<unsafe extern "C" fn(
-            *mut FidEp, *const c_void, usize, *mut c_void, PeerAddress, u64, u64, Context,
+            *mut FidEp, *const c_void, usize, *mut c_void, PeerAddress, u64, u64, FabricContext,
         ) -> SizedCode>,
     }
     FiInfo = "struct fi_info" {
@@ -330,7 +330,7 @@ structures! {
     }
     /// Allocated here, in arrays.
     FiCqDataEntry = "struct fi_cq_data_entry" {
-        op_context: Context,
+        op_context: FabricContext,
         flags: u64,
         len: usize,
         buf: *mut c_void,
@@ -338,7 +338,7 @@ structures! {
     }
     /// Allocated here.
     FiCqErrEntry = "struct fi_cq_err_entry" {
-        op_context: Context,
+        op_context: FabricContext,
         flags: u64,
         len: usize,
         buf: *mut c_void,

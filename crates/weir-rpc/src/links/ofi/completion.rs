@@ -1,4 +1,4 @@
-//! What came of operations: messages that arrived, sends and moves that are done or failed.
+//! Completions of operations: messages that arrived, sends and moves that are done or failed.
 //!
 //! In: an endpoint. Out: [`FabricCompletion`]s, and a descriptor to sleep on where the provider has
 //! one. Reading is also what lets a provider work that makes no progress by itself, so whoever waits
@@ -18,10 +18,10 @@ use super::endpoint::FabricEndpoint;
 use super::error::FabricError;
 use super::objects::{FabricDomain, Object};
 
-/// How many completions are read at once.
+/// Number of completions that are read at once.
 pub const COMPLETIONS_AT_ONCE: usize = 64;
 
-/// What an operation was.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricWork {
     /// A receive, by its number. It is posted again by the caller.
@@ -30,7 +30,7 @@ pub enum FabricWork {
     Send(u64),
     /// A move, by its owner.
     Move(u64),
-    /// Something that cannot be told, as a message that was injected.
+    /// Something unknown, as a message that was injected.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ pub enum FabricFailure {
     Unreachable(c_int),
 }
 
-/// What came of an operation.
+/// Completion of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricCompletion {
     /// A message lies in the receive of this number.
@@ -67,14 +67,14 @@ pub enum FabricCompletion {
     },
     /// It failed.
     Failed {
-        /// What.
+        /// The operation.
         work: FabricWork,
         /// Why.
         failure: FabricFailure,
     },
 }
 
-type Read = unsafe extern "C" fn(*mut FidCq, *mut std::ffi::c_void, usize) -> SizedCode;
+type ReadCall = unsafe extern "C" fn(*mut FidCq, *mut std::ffi::c_void, usize) -> SizedCode;
 type ReadError = unsafe extern "C" fn(*mut FidCq, *mut FiCqErrEntry, u64) -> SizedCode;
 
 const NOTHING: FiCqDataEntry = FiCqDataEntry {
@@ -89,7 +89,7 @@ const NOTHING: FiCqDataEntry = FiCqDataEntry {
 #[derive(Debug)]
 pub(super) struct CompletionQueue {
     queue: Option<Object<FidCq>>,
-    read: Read,
+    read: ReadCall,
     read_error: ReadError,
     descriptor: Option<RawFd>,
     entries: Box<[FiCqDataEntry; COMPLETIONS_AT_ONCE]>,
@@ -112,7 +112,7 @@ impl CompletionQueue {
         if has_descriptor {
             // SAFETY: the command writes one number for a queue that was opened with a descriptor.
             let code = unsafe { queue.control(FI_GETWAIT, (&raw mut descriptor).cast()) };
-            domain.offer.library.good("tell its descriptor", code)?;
+            domain.offer.library.good("report its descriptor", code)?;
         }
         Ok(Self {
             queue: Some(queue),
@@ -132,7 +132,7 @@ impl CompletionQueue {
         self.queue.take().is_none_or(Object::close)
     }
 
-    /// How many completions were read, or a negative number.
+    /// Reads completions; their number, or a negative number.
     #[inline]
     fn read(&mut self) -> SizedCode {
         let (queue, into) = (self.raw(), self.entries.as_mut_ptr());
@@ -202,7 +202,7 @@ impl FabricEndpoint {
         })
     }
 
-    /// What an operation was that is done now; its number is free again, unless it was a receive.
+    /// The operation that is done now; its number is free again, unless it was a receive.
     #[inline]
     fn work(&mut self, operation: u32) -> FabricWork {
         let Some(send) = operation.checked_sub(self.sizes.receives) else {
@@ -227,12 +227,12 @@ impl FabricEndpoint {
         FabricCompletion::Failed { work, failure }
     }
 
-    /// What libfabric says about a number of a [`FabricFailure`].
+    /// Text of libfabric about a number of a [`FabricFailure`].
     pub fn failure_text(&self, code: c_int) -> String {
         self.domain.offer.library.text(code)
     }
 
-    /// What becomes readable when there is something to poll for; `None` where the provider has no
+    /// Descriptor that is readable when there is something to poll for; `None` where the provider has no
     /// such thing, or it was not asked for.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let descriptor = self.queue.descriptor?;

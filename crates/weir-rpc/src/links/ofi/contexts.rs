@@ -1,4 +1,4 @@
-//! What libfabric is given to remember an operation by: a record of 64 bytes at a fixed address.
+//! Records by which libfabric remembers an operation: 64 bytes each, at a fixed address.
 //!
 //! In: an operation's number. Out: an address, and the number again from an address that libfabric
 //! hands back. A provider in mode `FI_CONTEXT` or `FI_CONTEXT2` keeps what it likes in the record

@@ -12,8 +12,8 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use super::abi::{
-    Code, FI_ADDR_NOTAVAIL, FI_EAGAIN, FI_ETOOSMALL, FI_MR_LOCAL, FI_RECV, FI_TRANSMIT, FiOpsAv,
-    FiOpsCm, Fid, FidAv, FidEp, PeerAddress, SizedCode, slot,
+    FI_ADDR_NOTAVAIL, FI_EAGAIN, FI_ETOOSMALL, FI_MR_LOCAL, FI_RECV, FI_TRANSMIT, FabricCode,
+    FiOpsAv, FiOpsCm, Fid, FidAv, FidEp, PeerAddress, SizedCode, slot,
 };
 use super::completion::CompletionQueue;
 use super::contexts::Contexts;
@@ -24,11 +24,11 @@ use super::error::FabricError;
 use super::library::NO_CONTEXT;
 use super::objects::{FabricDomain, Object, RegisteredMemory, Uses};
 use super::offer::{FabricFacts, FabricOffer};
-use super::remote_memory::Moves;
+use super::remote_memory::MoveCalls;
 
-/// What the provider did with an operation.
+/// Answer of the provider to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Posted {
+pub enum FabricPosted {
     /// It took it.
     Taken,
     /// It cannot now; poll, then ask again.
@@ -57,7 +57,7 @@ pub struct ReceivedMessages {
 }
 
 impl ReceivedMessages {
-    /// What was received by the receive of this number. It is read before that is posted again.
+    /// Bytes of the receive of this number. They are read before it is posted again.
     #[inline]
     pub fn message(&self, slot: u32, bytes: usize) -> &[u8] {
         let memory = self.memory.as_ref();
@@ -87,7 +87,7 @@ pub struct FabricEndpoint {
     /// Whose a send is, by its number less that of the first send.
     pub(super) owners: Vec<u64>,
     pub(super) free_sends: Vec<u32>,
-    pub(super) moves: Moves,
+    pub(super) moves: MoveCalls,
     received: Option<ReceivedMessages>,
     sending: Option<RegisteredMemory>,
     inject_bytes: usize,
@@ -131,7 +131,7 @@ impl FabricEndpoint {
             free_sends: (sizes.receives..sizes.receives + sizes.sends)
                 .rev()
                 .collect(),
-            moves: Moves::new(sizes.receives + sizes.sends, sizes.moves),
+            moves: MoveCalls::new(sizes.receives + sizes.sends, sizes.moves),
             received: None,
             sending: None,
             inject_bytes: domain.offer.facts().inject_bytes.min(sizes.message_bytes),
@@ -160,7 +160,7 @@ impl FabricEndpoint {
         });
         self.sending = Some(self.register(sending, 0, uses)?);
         for slot in 0..self.sizes.receives {
-            if self.receive(slot)? == Posted::Again {
+            if self.receive(slot)? == FabricPosted::Again {
                 return Err(FabricError::Lacks("post all receives at once"));
             }
         }
@@ -177,12 +177,12 @@ impl FabricEndpoint {
         self.domain.register(endpoint, len, low_byte, uses)
     }
 
-    /// What decides how its provider is used.
+    /// Facts that decide how its provider is used.
     pub fn facts(&self) -> &FabricFacts {
         self.domain.offer.facts()
     }
 
-    /// How much it holds.
+    /// Sizes that it was opened with.
     pub fn sizes(&self) -> EndpointSizes {
         self.sizes
     }
@@ -198,7 +198,7 @@ impl FabricEndpoint {
     pub fn address(&self) -> Result<Vec<u8>, FabricError> {
         // SAFETY: an open endpoint.
         let table = unsafe { (*self.raw()).cm };
-        let name = slot!(table, FiOpsCm, getname).ok_or(FabricError::Lacks("tell an address"))?;
+        let name = slot!(table, FiOpsCm, getname).ok_or(FabricError::Lacks("report an address"))?;
         let mut address = vec![0_u8; 256];
         loop {
             let mut len = address.len();
@@ -213,7 +213,7 @@ impl FabricEndpoint {
             let is_longer = len > address.len();
             address.resize(len, 0);
             if code != -FI_ETOOSMALL || !is_longer {
-                self.good("tell its address", code)?;
+                self.good("report its address", code)?;
                 return Ok(address);
             }
         }
@@ -278,7 +278,7 @@ impl FabricEndpoint {
     ///
     /// # Errors
     /// The provider fails for good.
-    pub fn receive(&mut self, slot: u32) -> Result<Posted, FabricError> {
+    pub fn receive(&mut self, slot: u32) -> Result<FabricPosted, FabricError> {
         let bytes = self.sizes.message_bytes;
         let memory = self.received.as_ref().and_then(|all| all.memory.as_ref());
         let part = memory.and_then(|memory| {
@@ -318,7 +318,7 @@ impl FabricEndpoint {
         self.free_sends.pop().map(SendSlot)
     }
 
-    /// How many messages can be sent before one is done.
+    /// Number of messages that can be sent before one is done.
     pub fn sends_left(&self) -> usize {
         self.free_sends.len()
     }
@@ -336,7 +336,7 @@ impl FabricEndpoint {
 
     /// The same, beside the memory that may be copied there.
     #[inline]
-    pub(super) fn moves_and_send_bytes(&mut self, slot: &SendSlot) -> (&Moves, &mut [u8]) {
+    pub(super) fn moves_and_send_bytes(&mut self, slot: &SendSlot) -> (&MoveCalls, &mut [u8]) {
         let (bytes, at) = (self.sizes.message_bytes, slot.0 - self.sizes.receives);
         let bytes = match &mut self.sending {
             Some(memory) => memory.slot_mut(at as usize * bytes, bytes),
@@ -356,7 +356,7 @@ impl FabricEndpoint {
         slot: &SendSlot,
         len: usize,
         to: FabricPeer,
-    ) -> Result<Option<Posted>, FabricError> {
+    ) -> Result<Option<FabricPosted>, FabricError> {
         let (bytes, at) = (self.sizes.message_bytes, slot.0 - self.sizes.receives);
         if len > self.inject_bytes {
             return Ok(None);
@@ -369,7 +369,7 @@ impl FabricEndpoint {
         self.posted("send", code).map(Some)
     }
 
-    /// Sends the first `len` bytes of a place, which comes back with its completion; `owner` is told
+    /// Sends the first `len` bytes of a place, which comes back with its completion; `owner` is reported
     /// then. Where the provider does not take it, the place is still the caller's.
     ///
     /// # Errors
@@ -403,8 +403,8 @@ impl FabricEndpoint {
             )
         };
         match self.posted("send", code) {
-            Ok(Posted::Taken) => Ok(None),
-            Ok(Posted::Again) => Ok(Some(slot)),
+            Ok(FabricPosted::Taken) => Ok(None),
+            Ok(FabricPosted::Again) => Ok(Some(slot)),
             Err(error) => {
                 self.give_send_back(slot);
                 Err(error)
@@ -416,16 +416,16 @@ impl FabricEndpoint {
         &self,
         what: &'static str,
         code: SizedCode,
-    ) -> Result<Posted, FabricError> {
+    ) -> Result<FabricPosted, FabricError> {
         let code = c_int::try_from(code).unwrap_or(c_int::MAX);
         match code {
-            0.. => Ok(Posted::Taken),
-            code if code == -FI_EAGAIN => Ok(Posted::Again),
+            0.. => Ok(FabricPosted::Taken),
+            code if code == -FI_EAGAIN => Ok(FabricPosted::Again),
             code => Err(self.domain.offer.library.error(what, code)),
         }
     }
 
-    pub(super) fn good(&self, what: &'static str, code: Code) -> Result<(), FabricError> {
+    pub(super) fn good(&self, what: &'static str, code: FabricCode) -> Result<(), FabricError> {
         self.domain.offer.library.good(what, code)
     }
 }

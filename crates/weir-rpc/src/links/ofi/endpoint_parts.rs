@@ -1,4 +1,4 @@
-//! What an endpoint is opened from: its sizes, its calls, and the objects that it binds together.
+//! Parts of an endpoint: its sizes, its calls, and the objects that it binds together.
 //!
 //! In: a domain, sizes. Out: an address table, a completion queue, an endpoint that is not enabled yet.
 //! Not here: using them (`endpoint`, `completion`, `remote_memory`).
@@ -17,7 +17,7 @@ use super::library::NO_CONTEXT;
 use super::objects::{FabricDomain, Object};
 use super::offer::FabricFacts;
 
-/// How the owner of an endpoint waits.
+/// Waits of the owner of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricWaiting {
     /// It polls all the time.
@@ -26,7 +26,7 @@ pub enum FabricWaiting {
     Descriptor,
 }
 
-/// How much an endpoint holds.
+/// Sizes of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointSizes {
     /// The longest message in bytes.
@@ -40,7 +40,7 @@ pub struct EndpointSizes {
 }
 
 impl EndpointSizes {
-    /// What of it this provider can hold.
+    /// These sizes, within the limits of a provider.
     pub(super) fn within(self, facts: &FabricFacts) -> Self {
         Self {
             message_bytes: self.message_bytes.clamp(1, facts.message_bytes.max(1)),
@@ -68,8 +68,8 @@ impl Default for EndpointSizes {
     }
 }
 
-/// How a message is received or sent from memory.
-pub(super) type Transfer<Bytes> = unsafe extern "C" fn(
+/// Call that receives or sends a message from memory.
+pub(super) type TransferCall<Bytes> = unsafe extern "C" fn(
     *mut FidEp,
     Bytes,
     usize,
@@ -78,10 +78,10 @@ pub(super) type Transfer<Bytes> = unsafe extern "C" fn(
     *mut c_void,
 ) -> SizedCode;
 
-/// How a message is sent that is copied.
+/// Call that sends a message and copies it.
 type Inject = unsafe extern "C" fn(*mut FidEp, *const c_void, usize, PeerAddress) -> SizedCode;
 
-/// How remote memory is moved.
+/// Call that moves remote memory.
 pub(super) type Move<Bytes> = unsafe extern "C" fn(
     *mut FidEp,
     Bytes,
@@ -96,8 +96,8 @@ pub(super) type Move<Bytes> = unsafe extern "C" fn(
 /// The calls of every message and move, looked up once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataCalls {
-    pub(super) recv: Transfer<*mut c_void>,
-    pub(super) send: Transfer<*const c_void>,
+    pub(super) recv: TransferCall<*mut c_void>,
+    pub(super) send: TransferCall<*const c_void>,
     pub(super) inject: Inject,
     /// Absent where the provider has no remote memory.
     pub(super) read: Option<Move<*mut c_void>>,

@@ -1,4 +1,4 @@
-//! What can go wrong with libfabric, in words.
+//! Errors of libfabric, in words.
 
 use std::ffi::c_int;
 
@@ -51,17 +51,17 @@ pub enum FabricError {
     /// The provider refused.
     #[error("the fabric cannot {what}: {text} ({code})")]
     Call {
-        /// What was tried, as a verb phrase.
+        /// The attempt, as a verb phrase.
         what: &'static str,
         /// The answer, a positive number of libfabric's.
         code: c_int,
-        /// What libfabric says about it.
+        /// Text of libfabric about it.
         text: String,
     },
     /// Memory cannot be had.
     #[error(transparent)]
     Memory(#[from] SysError),
-    /// What was asked for makes no sense.
+    /// A request that makes no sense.
     #[error("{0}")]
     Invalid(String),
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use weir_sys::KeptSignalActions;
 use weir_sys::library::{Library, SymbolScope};
 
-use super::abi::{Code, Context, FiFabricAttr, FiInfo, FidFabric, INTERFACE, OLDEST};
+use super::abi::{FabricCode, FabricContext, FiFabricAttr, FiInfo, FidFabric, INTERFACE, OLDEST};
 use super::abi::{packed, unpacked};
 use super::error::FabricError;
 
@@ -30,11 +30,11 @@ macro_rules! table {
     ($($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
         /// Functions of the library.
         #[derive(Debug)]
-        pub(super) struct Calls {
+        pub(super) struct LibraryCalls {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
         }
 
-        impl Calls {
+        impl LibraryCalls {
             /// Finds all of them, or names the first that is not there.
             fn resolve(library: &Library) -> Result<Self, &'static CStr> {
                 Ok(Self {
@@ -52,16 +52,16 @@ table! {
     strerror = c"fi_strerror"(c_int) -> *const c_char;
     getinfo = c"fi_getinfo"(
         u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo
-    ) -> Code;
+    ) -> FabricCode;
     freeinfo = c"fi_freeinfo"(*mut FiInfo);
     dupinfo = c"fi_dupinfo"(*const FiInfo) -> *mut FiInfo;
-    fabric = c"fi_fabric"(*mut FiFabricAttr, *mut *mut FidFabric, Context) -> Code;
+    fabric = c"fi_fabric"(*mut FiFabricAttr, *mut *mut FidFabric, FabricContext) -> FabricCode;
 }
 
 /// An opened libfabric.
 #[derive(Debug)]
 pub struct FabricLibrary {
-    pub(super) calls: Calls,
+    pub(super) calls: LibraryCalls,
     /// Its file.
     file: String,
     version: (u32, u32),
@@ -103,7 +103,7 @@ impl FabricLibrary {
     fn of(library: &Library, name: &str) -> Result<Arc<Self>, FabricError> {
         let file = library.symbol(c"fi_version").and_then(Library::file);
         let file = file.unwrap_or_else(|| name.to_owned());
-        let calls = Calls::resolve(library).map_err(|symbol| FabricError::Incomplete {
+        let calls = LibraryCalls::resolve(library).map_err(|symbol| FabricError::Incomplete {
             file: file.clone(),
             symbol: symbol.to_string_lossy().into_owned(),
         })?;
@@ -138,7 +138,7 @@ impl FabricLibrary {
         packed(self.version.min(INTERFACE))
     }
 
-    /// What libfabric says about an answer below 0, or its positive number.
+    /// Text of libfabric about an answer below 0, or its positive number.
     pub(super) fn text(&self, code: c_int) -> String {
         // SAFETY: resolved when it was opened, and never unloaded; it takes any number.
         let text = unsafe { (self.calls.strerror)(code.saturating_abs()) };

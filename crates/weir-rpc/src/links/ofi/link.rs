@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use self::addresses::AddressBook;
 use self::peer::{FabricLinkPeer, MARKED};
-use self::transfers::{Direction, MoveTable};
+use self::transfers::{MoveDirection, MoveTable};
 use super::completion::{COMPLETIONS_AT_ONCE, FabricCompletion};
 use super::endpoint::FabricEndpoint;
 use super::endpoint_parts::{EndpointSizes, FabricWaiting};
@@ -33,27 +33,27 @@ use crate::links::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
     Sent,
 };
-use crate::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, HEADER};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
 
 /// Rounds between two looks at the streams, while the fabric is busy.
 const LOOK_AT_STREAMS: u32 = 64;
 /// Looks at the fabric before the end of a stream is believed: its last answers may come later.
 const LOOKS_BEFORE_AN_END: u32 = 16;
-/// How long a wait sleeps at first, and at most, where the provider has nothing to sleep on.
+/// Shortest and longest sleep of a wait where the provider has nothing to sleep on.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
-/// How long it sleeps at most where it has: providers want to be polled now and then.
+/// Longest sleep of a wait where it has: providers want to be polled now and then.
 const LONG_NAP: Duration = Duration::from_millis(100);
 
 /// For so long a wait may be woken for nothing before it sleeps all the same.
 const FRUITLESS: Duration = Duration::from_micros(200);
 
-/// How a link uses its provider.
+/// Settings of a link over a provider.
 #[derive(Clone, Copy, Debug)]
 pub struct OfiSettings {
-    /// How much it holds.
+    /// Sizes of its endpoint.
     pub sizes: EndpointSizes,
-    /// How its thread waits.
+    /// Waits of its thread.
     pub waiting: FabricWaiting,
     /// A peer for which the provider takes nothing for so long is lost.
     pub patience: Duration,
@@ -69,11 +69,11 @@ impl Default for OfiSettings {
     }
 }
 
-/// What a connection was lost by, until the next poll says so.
+/// Loss of a connection, until the next poll reports it.
 type Loss = (PeerId, RpcError);
 
-/// One thread's way to its peers over a fabric. `RMA` says whether its provider moves memory, which
-/// [`FabricFacts::has_remote_memory`] tells before.
+/// One thread's connections to its peers over a fabric. `RMA` says whether its provider moves memory, which
+/// [`FabricFacts::has_remote_memory`] says before.
 pub struct OfiLink<const RMA: bool> {
     endpoint: FabricEndpoint,
     control: StreamLink,
@@ -147,7 +147,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         })
     }
 
-    /// What decides how its provider is used.
+    /// Facts that decide how its provider is used.
     pub fn facts(&self) -> &FabricFacts {
         self.endpoint.facts()
     }
@@ -191,10 +191,10 @@ impl<const RMA: bool> OfiLink<RMA> {
     fn post_receives(&mut self) -> io::Result<()> {
         while let Some(&slot) = self.unposted.last() {
             match self.endpoint.receive(slot) {
-                Ok(super::Posted::Taken) => {
+                Ok(super::FabricPosted::Taken) => {
                     self.unposted.pop();
                 }
-                Ok(super::Posted::Again) => break,
+                Ok(super::FabricPosted::Again) => break,
                 Err(error) => return Err(io::Error::other(error)),
             }
         }
@@ -283,7 +283,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
         self.endpoint.bytes(FabricRegion(region.0))
     }
 
-    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> Descriptor {
+    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
         let region = FabricRegion(range.region.0);
         let remote = RMA
             .then(|| self.endpoint.remote(region, range.offset))
@@ -297,7 +297,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
             length: range.length,
             key,
         };
-        Descriptor::one(mode, access, range.region.0, part)
+        BulkDescriptor::one(mode, access, range.region.0, part)
     }
 
     fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
@@ -390,23 +390,23 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     fn get(
         &mut self,
         peer: PeerId,
-        from: &Descriptor,
+        from: &BulkDescriptor,
         offset: u64,
         into: MemoryRange,
         token: u64,
     ) -> Sent {
-        self.begin_move(Direction::Get, peer, (from, offset), into, token)
+        self.begin_move(MoveDirection::Get, peer, (from, offset), into, token)
     }
 
     fn put(
         &mut self,
         peer: PeerId,
         from: MemoryRange,
-        into: &Descriptor,
+        into: &BulkDescriptor,
         offset: u64,
         token: u64,
     ) -> Sent {
-        self.begin_move(Direction::Put, peer, (into, offset), from, token)
+        self.begin_move(MoveDirection::Put, peer, (into, offset), from, token)
     }
 
     #[inline]

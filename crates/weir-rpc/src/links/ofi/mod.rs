@@ -17,7 +17,7 @@ mod remote_memory;
 mod scheme;
 
 pub use completion::{COMPLETIONS_AT_ONCE, FabricCompletion, FabricFailure, FabricWork};
-pub use endpoint::{FabricEndpoint, FabricPeer, Posted, ReceivedMessages, SendSlot};
+pub use endpoint::{FabricEndpoint, FabricPeer, FabricPosted, ReceivedMessages, SendSlot};
 pub use endpoint_parts::{EndpointSizes, FabricWaiting};
 pub use error::FabricError;
 pub use library::{FabricLibrary, LIBRARY_VARIABLE};
@@ -29,10 +29,10 @@ pub(crate) use scheme::listening;
 
 use weir_sys::Availability;
 
-/// What brings libfabric.
+/// Remedy where libfabric is missing.
 const REMEDY: &str = "install libfabric1 (Debian), or name a library with WEIR_LIBFABRIC";
 
-/// What there is of libfabric on this machine.
+/// Version and providers of libfabric on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricSurvey {
     /// The library's file.

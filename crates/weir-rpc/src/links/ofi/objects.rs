@@ -14,9 +14,9 @@ use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec};
 use weir_units::Bytes;
 
 use super::abi::{
-    Code, FI_ENABLE, FI_ENOSYS, FI_MR_ENDPOINT, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV,
-    FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND, FI_WRITE, FiOps, FiOpsDomain, FiOpsFabric, FiOpsMr,
-    Fid, FidAv, FidCq, FidDomain, FidEp, FidFabric, FidMr, slot,
+    FI_ENABLE, FI_ENOSYS, FI_MR_ENDPOINT, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV,
+    FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND, FI_WRITE, FabricCode, FiOps, FiOpsDomain,
+    FiOpsFabric, FiOpsMr, Fid, FidAv, FidCq, FidDomain, FidEp, FidFabric, FidMr, slot,
 };
 use super::error::FabricError;
 use super::library::NO_CONTEXT;
@@ -74,7 +74,7 @@ impl<T: FabricObject> Object<T> {
     }
 
     /// Binds it to another object.
-    pub(super) fn bind<U: FabricObject>(&self, to: &Object<U>, flags: u64) -> Code {
+    pub(super) fn bind<U: FabricObject>(&self, to: &Object<U>, flags: u64) -> FabricCode {
         match slot!(self.ops(), FiOps, bind) {
             // SAFETY: both objects are open, as long as their values live.
             Some(bind) => unsafe { bind(self.fid(), to.fid(), flags) },
@@ -82,11 +82,11 @@ impl<T: FabricObject> Object<T> {
         }
     }
 
-    /// Tells it something, or asks for it.
+    /// Sets or reads a property of it.
     ///
     /// # Safety
     /// `argument` is what the command asks for.
-    pub(super) unsafe fn control(&self, command: c_int, argument: *mut c_void) -> Code {
+    pub(super) unsafe fn control(&self, command: c_int, argument: *mut c_void) -> FabricCode {
         match slot!(self.ops(), FiOps, control) {
             // SAFETY: the object is open while this value lives; the caller answers for the argument.
             Some(control) => unsafe { control(self.fid(), command, argument) },
@@ -95,7 +95,7 @@ impl<T: FabricObject> Object<T> {
     }
 
     /// Puts it to use.
-    pub(super) fn enable(&self) -> Code {
+    pub(super) fn enable(&self) -> FabricCode {
         // SAFETY: FI_ENABLE reads no argument.
         unsafe { self.control(FI_ENABLE, null_mut()) }
     }
@@ -105,7 +105,7 @@ impl<T: FabricObject> Object<T> {
         ManuallyDrop::new(self).end() == 0
     }
 
-    fn end(&mut self) -> Code {
+    fn end(&mut self) -> FabricCode {
         match slot!(self.ops(), FiOps, close) {
             // SAFETY: the object is open, and both callers give this value up with it.
             Some(close) => unsafe { close(self.fid()) },
@@ -127,7 +127,7 @@ pub(super) struct FabricDomain {
     pub(super) domain: Object<FidDomain>,
     pub(super) fabric: Object<FidFabric>,
     pub(super) offer: FabricOffer,
-    /// What keys of registered memory are drawn from, where weir chooses them.
+    /// Source of keys of registered memory, where weir chooses them.
     keys: std::hash::RandomState,
     registered: u64,
 }
@@ -257,7 +257,7 @@ impl FabricDomain {
     }
 }
 
-/// What memory is registered for.
+/// Use of registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uses {
     /// Nothing: the provider takes plain memory for messages.
@@ -280,7 +280,7 @@ pub(super) struct RegisteredMemory {
     pub(super) address: u64,
     /// The key that a peer gives.
     pub(super) key: u64,
-    /// What the provider wants with local addresses.
+    /// Descriptor that the provider wants with local addresses.
     pub(super) descriptor: *mut c_void,
 }
 

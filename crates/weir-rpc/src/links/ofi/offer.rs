@@ -1,4 +1,4 @@
-//! What the providers of this machine offer, and the choice of one.
+//! Offers of the providers of this machine, and the choice of one.
 //!
 //! In: a provider's name, an interface's address, a domain. Out: a [`FabricOffer`], from which
 //! fabrics and endpoints are opened, with the facts that decide how it is used; or the names of all
@@ -56,7 +56,7 @@ impl FabricChoice {
     }
 }
 
-/// What decides how a provider is used.
+/// Facts that decide how a provider is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricFacts {
     /// The provider, with what it is layered on.
@@ -75,7 +75,7 @@ pub struct FabricFacts {
     pub receives: usize,
     /// The longest message in bytes.
     pub message_bytes: usize,
-    /// What kind of addresses it has; only equal kinds understand each other.
+    /// Kind of its addresses; only equal kinds understand each other.
     pub address_format: u32,
     pub(super) mr_mode: c_int,
     key_bytes: usize,
@@ -90,7 +90,7 @@ impl FabricFacts {
             .unwrap_or(0)
     }
 
-    /// What speaks against its provider.
+    /// Objection to its provider.
     pub fn objection(&self) -> Option<&'static str> {
         let is = |name: &str| self.provider.split(';').any(|part| part == name);
         if is("sockets") {
@@ -124,13 +124,13 @@ pub struct FabricOffer {
 // SAFETY: the list belongs to this value alone and to no particular thread.
 unsafe impl Send for FabricOffer {}
 
-/// What an offer has to be able to do.
+/// Abilities that an offer has to have.
 #[derive(Clone, Copy, Debug)]
 struct Abilities {
     caps: u64,
     /// Which operations a peer sees in the order in which they were begun.
     order: u64,
-    /// What holds for every operation.
+    /// Flags of every operation.
     flags: u64,
 }
 
@@ -158,7 +158,7 @@ impl Abilities {
         ..Self::DELIVERED_MOVES
     };
 
-    /// What to ask of a provider, best first.
+    /// Abilities to ask of a provider, best first.
     fn of(provider: Option<&str>) -> [Self; 3] {
         let moves = if provider == Some("shm") {
             // Asked for delivery, it leaves its short way.
@@ -170,7 +170,7 @@ impl Abilities {
     }
 }
 
-/// What is asked for. Freed by libfabric, which must not free the strings of the choice.
+/// Request for offers. Freed by libfabric, which must not free the strings of the choice.
 struct Hints<'library> {
     library: &'library FabricLibrary,
     info: NonNull<FiInfo>,
@@ -299,7 +299,7 @@ impl FabricOffer {
         Some(self)
     }
 
-    /// What decides how it is used.
+    /// Facts that decide how it is used.
     pub fn facts(&self) -> &FabricFacts {
         &self.facts
     }
@@ -340,7 +340,7 @@ pub fn providers(library: &FabricLibrary) -> Result<Vec<String>, FabricError> {
     Ok(names)
 }
 
-/// What libfabric answers; `None` where nothing fits.
+/// Offers of libfabric; `None` where nothing fits.
 fn list(
     library: &FabricLibrary,
     choice: &FabricChoice,

@@ -8,7 +8,7 @@
 use std::ffi::c_void;
 
 use super::abi::{FidEp, SizedCode};
-use super::endpoint::{FabricEndpoint, FabricPeer, Posted, SendSlot};
+use super::endpoint::{FabricEndpoint, FabricPeer, FabricPosted, SendSlot};
 use super::error::FabricError;
 use super::objects::{RegisteredMemory, Uses};
 
@@ -19,9 +19,9 @@ pub struct FabricRegion(pub(super) u32);
 /// Where a peer's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteMemory {
-    /// The address that the peer told for it.
+    /// Address of it at the peer.
     pub address: u64,
-    /// The key that the peer told for it.
+    /// Key of it at the peer.
     pub key: u64,
 }
 
@@ -65,7 +65,7 @@ impl MessagePart<'_> {
     }
 }
 
-/// What a move is between.
+/// Both ends of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FabricMove {
     /// Whose memory.
@@ -76,9 +76,9 @@ pub struct FabricMove {
     pub region: FabricRegion,
     /// From which of its bytes.
     pub offset: usize,
-    /// How many bytes.
+    /// Number of bytes.
     pub len: usize,
-    /// What is told when it is done.
+    /// Number that its completion reports.
     pub owner: u64,
 }
 
@@ -99,14 +99,14 @@ struct MoveInFlight {
 
 /// All regions and moves of an endpoint.
 #[derive(Debug)]
-pub(super) struct Moves {
+pub(super) struct MoveCalls {
     first: u32,
     free: Vec<u32>,
     in_flight: Vec<MoveInFlight>,
     regions: Vec<Option<MovedMemory>>,
 }
 
-impl Moves {
+impl MoveCalls {
     /// Of operations from `first` on.
     pub(super) fn new(first: u32, count: u32) -> Self {
         Self {
@@ -260,7 +260,7 @@ impl FabricEndpoint {
         }
     }
 
-    /// What a peer needs to reach a region from this byte on.
+    /// Address and key by which a peer reaches a region from this byte on.
     pub fn remote(&self, region: FabricRegion, offset: u64) -> Option<RemoteMemory> {
         let memory = &self.moves.region(region)?.memory;
         Some(RemoteMemory {
@@ -273,7 +273,7 @@ impl FabricEndpoint {
     ///
     /// # Errors
     /// The provider fails for good, or the region is shorter.
-    pub fn get(&mut self, wanted: &FabricMove) -> Result<Posted, FabricError> {
+    pub fn get(&mut self, wanted: &FabricMove) -> Result<FabricPosted, FabricError> {
         let what = "read a peer's memory";
         let read = self.calls.read.ok_or(FabricError::Lacks(what))?;
         self.begin(what, wanted, |own, at| {
@@ -297,7 +297,7 @@ impl FabricEndpoint {
     ///
     /// # Errors
     /// As [`FabricEndpoint::get`].
-    pub fn put(&mut self, wanted: &FabricMove) -> Result<Posted, FabricError> {
+    pub fn put(&mut self, wanted: &FabricMove) -> Result<FabricPosted, FabricError> {
         let what = "write a peer's memory";
         let write = self.calls.write.ok_or(FabricError::Lacks(what))?;
         self.begin(what, wanted, |own, at| {
@@ -322,9 +322,9 @@ impl FabricEndpoint {
         what: &'static str,
         wanted: &FabricMove,
         call: impl FnOnce(OwnPart, &FabricMove) -> SizedCode,
-    ) -> Result<Posted, FabricError> {
+    ) -> Result<FabricPosted, FabricError> {
         let Some(&operation) = self.moves.free.last() else {
-            return Ok(Posted::Again);
+            return Ok(FabricPosted::Again);
         };
         let (endpoint, context) = (self.raw(), self.contexts.address(operation));
         let region = self.moves.region(wanted.region);
@@ -343,7 +343,7 @@ impl FabricEndpoint {
             FabricError::Invalid(text.to_owned())
         })?;
         let posted = self.posted(what, call(part, wanted))?;
-        if posted == Posted::Taken {
+        if posted == FabricPosted::Taken {
             self.moves.free.pop();
             let index = (operation - self.moves.first) as usize;
             self.moves.in_flight[index] = MoveInFlight {

@@ -14,7 +14,7 @@ use super::offer::{FabricChoice, FabricOffer};
 use crate::group::address::{RpcAddress, StreamAddress};
 use crate::{DerCode, RpcError};
 
-/// What the scheme of such an address begins with.
+/// Beginning of the scheme of such an address.
 pub const SCHEME: &str = "ofi+";
 
 impl FabricChoice {
@@ -44,7 +44,7 @@ impl FabricChoice {
         })
     }
 
-    /// What its provider offers.
+    /// Offer of its provider.
     ///
     /// # Errors
     /// There is no libfabric, or it has no such provider.

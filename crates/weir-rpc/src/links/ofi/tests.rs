@@ -83,7 +83,7 @@ fn until(
 }
 
 /// Sends a message however long it is.
-fn send(endpoint: &mut FabricEndpoint, peer: FabricPeer, bytes: &[u8]) -> Posted {
+fn send(endpoint: &mut FabricEndpoint, peer: FabricPeer, bytes: &[u8]) -> FabricPosted {
     let slot = endpoint.take_send().unwrap();
     endpoint.send_bytes(&slot)[..bytes.len()].copy_from_slice(bytes);
     if let Some(posted) = endpoint.inject_slot(&slot, bytes.len(), peer).unwrap() {
@@ -91,10 +91,10 @@ fn send(endpoint: &mut FabricEndpoint, peer: FabricPeer, bytes: &[u8]) -> Posted
         return posted;
     }
     match endpoint.send(slot, bytes.len(), peer, 7).unwrap() {
-        None => Posted::Taken,
+        None => FabricPosted::Taken,
         Some(slot) => {
             endpoint.give_send_back(slot);
-            Posted::Again
+            FabricPosted::Again
         }
     }
 }
@@ -106,7 +106,7 @@ fn exchange(both: &mut [(FabricEndpoint, FabricPeer); 2], from: usize, bytes: &[
         let (endpoint, peer) = &mut both[from];
         let peer = *peer;
         let posted = send(endpoint, peer, bytes);
-        if posted == Posted::Taken {
+        if posted == FabricPosted::Taken {
             break;
         }
         assert!(start.elapsed() < PATIENCE, "the provider never takes it");
@@ -122,7 +122,7 @@ fn exchange(both: &mut [(FabricEndpoint, FabricPeer); 2], from: usize, bytes: &[
         let messages = endpoint.lend_messages().unwrap();
         assert_eq!(messages.message(slot, len), bytes);
         endpoint.take_messages_back(messages);
-        assert_eq!(endpoint.receive(slot).unwrap(), Posted::Taken);
+        assert_eq!(endpoint.receive(slot).unwrap(), FabricPosted::Taken);
         true
     });
 }
@@ -187,10 +187,10 @@ fn memory_is_moved_both_ways_by_one_side_alone() {
 
 fn until_taken(
     both: &mut [(FabricEndpoint, FabricPeer); 2],
-    mut begin: impl FnMut(&mut FabricEndpoint) -> Result<Posted, FabricError>,
+    mut begin: impl FnMut(&mut FabricEndpoint) -> Result<FabricPosted, FabricError>,
 ) {
     let start = Instant::now();
-    while begin(&mut both[0].0).unwrap() == Posted::Again {
+    while begin(&mut both[0].0).unwrap() == FabricPosted::Again {
         assert!(start.elapsed() < PATIENCE, "the provider never takes it");
         for (endpoint, _) in both.iter_mut() {
             endpoint.poll(&mut Vec::new()).unwrap();

@@ -12,13 +12,13 @@ use weir_sys::shared_memory::SharedMemory;
 
 use super::no_memory;
 use crate::links::{MemoryRange, RegionId};
-use crate::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment};
 use crate::{DerCode, RpcError};
 
 pub(super) const PAGE: u64 = 4096;
 /// Pages of the file: as many as half of a descriptor's key can name.
 const PAGES: u64 = 1 << 28;
-/// What an address may be moved by.
+/// Room to move an address by.
 const SPARE: usize = 256;
 
 #[derive(Debug)]
@@ -124,8 +124,8 @@ impl SharedArena {
         }
     }
 
-    /// What a server needs to reach a part of a region. The key says which pages it maps.
-    pub(super) fn describe(&self, range: MemoryRange, access: BulkAccess) -> Descriptor {
+    /// Descriptor by which a server reaches a part of a region. The key says which pages it maps.
+    pub(super) fn describe(&self, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
         let mut registration = 0;
         let mut part = BulkSegment {
             length: range.length,
@@ -136,6 +136,6 @@ impl SharedArena {
             part.address = range.offset.saturating_add(held.offset as u64);
             part.key = (held.first_page << 32) | (held.memory.len() as u64 / PAGE);
         }
-        Descriptor::one(BulkMode::Shared, access, registration, part)
+        BulkDescriptor::one(BulkMode::Shared, access, registration, part)
     }
 }

@@ -17,14 +17,14 @@ use crate::RpcError;
 use crate::wire::{FrameHeader, HEADER, HEADER_WORDS};
 
 /// A slot: a cache line of most processors.
-pub(super) type Slot = [u64; 8];
+pub(super) type FrameSlot = [u64; 8];
 /// Bytes of it.
-const SLOT: usize = size_of::<Slot>();
+const SLOT: usize = size_of::<FrameSlot>();
 /// Slots of a ring: a power of two.
 pub(super) const SLOTS: u32 = 2048;
 /// Longest body that travels in slots, in bytes.
 const INLINE: usize = 4096;
-/// What fits beside the header.
+/// Room beside the header.
 const BESIDE: usize = SLOT - HEADER;
 /// So many slots are shown to the other side without waiting for more, so that it has work while
 /// this side goes on.
@@ -34,13 +34,13 @@ fn corrupt(error: CorruptRing) -> RpcError {
     RpcError::protocol(error.to_string())
 }
 
-fn to_slot(bytes: &[u8; SLOT]) -> Slot {
+fn to_slot(bytes: &[u8; SLOT]) -> FrameSlot {
     let (words, _) = bytes.as_chunks();
     std::array::from_fn(|word| u64::from_le_bytes(words[word]))
 }
 
 #[inline]
-fn from_slot(slot: Slot) -> [u8; SLOT] {
+fn from_slot(slot: FrameSlot) -> [u8; SLOT] {
     let mut bytes = [0; SLOT];
     for (at, word) in bytes.as_chunks_mut().0.iter_mut().zip(slot) {
         *at = word.to_le_bytes();
@@ -65,7 +65,7 @@ struct InSlab {
 /// The end that sends.
 #[derive(Debug)]
 pub(super) struct FrameSender {
-    ring: Producer<MappedRing<Slot>>,
+    ring: Producer<MappedRing<FrameSlot>>,
     memory: Arc<SharedMemory>,
     /// Where the slab lies.
     slab: usize,
@@ -76,7 +76,7 @@ pub(super) struct FrameSender {
 
 impl FrameSender {
     pub(super) fn new(
-        ring: Producer<MappedRing<Slot>>,
+        ring: Producer<MappedRing<FrameSlot>>,
         memory: Arc<SharedMemory>,
         slab: usize,
     ) -> Self {
@@ -210,7 +210,7 @@ impl FrameSender {
 /// The end that receives.
 #[derive(Debug)]
 pub(super) struct FrameReceiver {
-    ring: Consumer<MappedRing<Slot>>,
+    ring: Consumer<MappedRing<FrameSlot>>,
     memory: Arc<SharedMemory>,
     /// Where the slab lies.
     slab: usize,
@@ -219,7 +219,7 @@ pub(super) struct FrameReceiver {
 
 impl FrameReceiver {
     pub(super) fn new(
-        ring: Consumer<MappedRing<Slot>>,
+        ring: Consumer<MappedRing<FrameSlot>>,
         memory: Arc<SharedMemory>,
         slab: usize,
         max_frame: u32,
@@ -265,7 +265,7 @@ impl FrameReceiver {
 
     fn receive_body(
         &mut self,
-        slot: Slot,
+        slot: FrameSlot,
         length: u32,
         into: &mut Vec<u8>,
     ) -> Result<(), RpcError> {
@@ -424,7 +424,7 @@ mod tests {
         assert!(!sender.publish(), "but once");
     }
 
-    /// What the receiver says to a first slot with this length and these bytes beside it.
+    /// Refusal by the receiver of a first slot with this length and these bytes beside it.
     fn refusal(length: u32, beside: u64) -> RpcError {
         let (memory, _, mut receiver) = connection();
         let mut slot = [0; SLOT];

@@ -4,7 +4,7 @@ use super::arena::SharedArena;
 use crate::RpcError;
 use crate::links::stream::RegionTable;
 use crate::links::{LinkSide, MemoryRange, RegionId};
-use crate::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment};
 
 #[derive(Debug)]
 pub(super) enum LinkMemory {
@@ -65,8 +65,8 @@ impl LinkMemory {
             .unwrap_or(&mut [])
     }
 
-    /// What the other side needs to reach a part. A server's memory it cannot reach.
-    pub(super) fn describe(&self, range: MemoryRange, access: BulkAccess) -> Descriptor {
+    /// Descriptor by which the other side reaches a part. A server's memory it cannot reach.
+    pub(super) fn describe(&self, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
         match self {
             Self::Shared(arena) => arena.describe(range, access),
             Self::Own(_) => {
@@ -75,7 +75,7 @@ impl LinkMemory {
                     length: range.length,
                     key: 0,
                 };
-                Descriptor::one(BulkMode::Frames, access, 0, part)
+                BulkDescriptor::one(BulkMode::Frames, access, 0, part)
             }
         }
     }

@@ -39,7 +39,7 @@ use crate::links::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
     Sent,
 };
-use crate::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind};
+use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind};
 use crate::{DerCode, RpcError};
 
 /// The frame that wakes the other side. It says nothing.
@@ -62,7 +62,7 @@ struct ShmPeer {
 }
 
 /// Connections over shared memory, all of one thread.
-pub struct ShmLink {
+pub struct RpcShmLink {
     side: LinkSide,
     control: StreamLink,
     collected: Collected,
@@ -85,7 +85,7 @@ pub struct ShmLink {
     lacks_room: bool,
 }
 
-impl ShmLink {
+impl RpcShmLink {
     /// A link without connections, for clients or for servers.
     ///
     /// # Errors
@@ -233,7 +233,7 @@ impl ShmLink {
     }
 }
 
-impl Link for ShmLink {
+impl Link for RpcShmLink {
     const REMOTE_MEMORY: bool = true;
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
@@ -249,7 +249,7 @@ impl Link for ShmLink {
         self.memory.bytes(region)
     }
 
-    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> Descriptor {
+    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
         self.memory.describe(range, access)
     }
 
@@ -329,7 +329,7 @@ impl Link for ShmLink {
     fn get(
         &mut self,
         peer: PeerId,
-        from: &Descriptor,
+        from: &BulkDescriptor,
         offset: u64,
         into: MemoryRange,
         token: u64,
@@ -343,7 +343,7 @@ impl Link for ShmLink {
         &mut self,
         peer: PeerId,
         from: MemoryRange,
-        into: &Descriptor,
+        into: &BulkDescriptor,
         offset: u64,
         token: u64,
     ) -> Sent {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_sys::ring::longest_sleep;
 
 use super::frames::SLOTS;
-use super::{BELL, ShmLink};
+use super::{BELL, RpcShmLink};
 use crate::RpcError;
 use crate::links::stream::CollectedEvent;
 use crate::links::{Link, LinkHandler, PeerId};
@@ -25,7 +25,7 @@ pub(super) const ALWAYS_BUSY: usize = 2;
 /// The longest sleep while a ring is full, whose reader rings no bell.
 const FULL_NAP: Duration = Duration::from_millis(1);
 
-impl ShmLink {
+impl RpcShmLink {
     /// Ends a connection whose other side broke the protocol.
     #[cold]
     pub(super) fn fail<H: LinkHandler<Self>>(
@@ -233,7 +233,7 @@ impl ShmLink {
         Ok(events + self.look_at_rings(handler))
     }
 
-    /// What is done since the last poll, and what broke.
+    /// Hands over moves that are done since the last poll, and connections that broke.
     #[cold]
     pub(super) fn hand_on<H: LinkHandler<Self>>(&mut self, handler: &mut H) -> u32 {
         let mut events = 0;

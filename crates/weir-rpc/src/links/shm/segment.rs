@@ -11,12 +11,12 @@ use weir_sys::SysError;
 use weir_sys::ring::{Consumer, MappedRing, Producer};
 use weir_sys::shared_memory::SharedMemory;
 
-use super::frames::{FrameReceiver, FrameSender, SLOTS, Slot};
+use super::frames::{FrameReceiver, FrameSender, FrameSlot, SLOTS};
 use crate::links::LinkSide;
 
 /// Bytes of a slab: several frames of the largest size. Pages come when they are touched.
 pub(super) const SLAB: usize = 4 << 20;
-const RING: usize = MappedRing::<Slot>::bytes(SLOTS).next_multiple_of(4096);
+const RING: usize = MappedRing::<FrameSlot>::bytes(SLOTS).next_multiple_of(4096);
 /// Of the whole memory.
 const LENGTH: usize = 2 * (RING + SLAB);
 
@@ -26,7 +26,7 @@ pub(super) fn create() -> Result<(Arc<SharedMemory>, OwnedFd), SysError> {
     Ok((Arc::new(memory), file))
 }
 
-/// What the other side made.
+/// Maps the segment that the other side made.
 pub(super) fn open(file: impl AsFd) -> Result<Arc<SharedMemory>, SysError> {
     SharedMemory::open(file, 0, LENGTH).map(Arc::new)
 }

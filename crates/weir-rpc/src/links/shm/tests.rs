@@ -12,28 +12,29 @@ use crate::wire::{MAX_FRAME, RpcId, WireReader};
 
 /// Keeps what comes.
 #[derive(Default)]
-struct Kept {
+struct KeptFrames {
     frames: Vec<(FrameHeader, Vec<u8>)>,
     moves: Vec<(u64, Result<(), RpcError>)>,
     lost: Vec<(PeerId, RpcError)>,
 }
 
-impl LinkHandler<ShmLink> for Kept {
+impl LinkHandler<RpcShmLink> for KeptFrames {
     fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
         None
     }
 
-    fn placed(&mut self, _: &mut ShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {}
+    fn placed(&mut self, _: &mut RpcShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
+    }
 
-    fn message(&mut self, _: &mut ShmLink, _: PeerId, header: &FrameHeader, body: &[u8]) {
+    fn message(&mut self, _: &mut RpcShmLink, _: PeerId, header: &FrameHeader, body: &[u8]) {
         self.frames.push((*header, body.to_vec()));
     }
 
-    fn moved(&mut self, _: &mut ShmLink, _: PeerId, token: u64, result: Result<(), RpcError>) {
+    fn moved(&mut self, _: &mut RpcShmLink, _: PeerId, token: u64, result: Result<(), RpcError>) {
         self.moves.push((token, result));
     }
 
-    fn lost(&mut self, _: &mut ShmLink, peer: PeerId, why: RpcError) {
+    fn lost(&mut self, _: &mut RpcShmLink, peer: PeerId, why: RpcError) {
         self.lost.push((peer, why));
     }
 }
@@ -58,8 +59,8 @@ fn stream_pair() -> (OwnedFd, OwnedFd) {
 }
 
 struct Connected {
-    client: ShmLink,
-    server: ShmLink,
+    client: RpcShmLink,
+    server: RpcShmLink,
     /// The other side, as each side names it.
     to_server: PeerId,
     to_client: PeerId,
@@ -68,8 +69,8 @@ struct Connected {
 }
 
 fn connected() -> Connected {
-    let mut client = ShmLink::new(LinkSide::Client).unwrap();
-    let mut server = ShmLink::new(LinkSide::Server).unwrap();
+    let mut client = RpcShmLink::new(LinkSide::Client).unwrap();
+    let mut server = RpcShmLink::new(LinkSide::Server).unwrap();
     let (one, other) = stream_pair();
     let greeting = client.greeting().unwrap();
     let memory = segment::open(&greeting.passed[0]).unwrap();
@@ -102,8 +103,8 @@ fn request(slot: u32) -> FrameHeader {
 const LONG: Option<Duration> = Some(Duration::from_secs(20));
 
 /// Polls until something was handed on.
-fn poll(link: &mut ShmLink) -> Kept {
-    let (mut kept, begin) = (Kept::default(), Instant::now());
+fn poll(link: &mut RpcShmLink) -> KeptFrames {
+    let (mut kept, begin) = (KeptFrames::default(), Instant::now());
     while link.poll(LONG, &mut kept).unwrap() == 0 {
         assert!(begin.elapsed() < Duration::from_secs(20), "nothing comes");
     }
@@ -176,7 +177,7 @@ fn what_is_more_than_fits_waits_for_the_reader() {
     }
     assert_eq!(queued, SLOTS);
     c.client.flush().unwrap();
-    let mut kept = Kept::default();
+    let mut kept = KeptFrames::default();
     while kept.frames.len() < queued as usize {
         assert!(c.server.poll(LONG, &mut kept).unwrap() > 0);
     }
@@ -195,7 +196,7 @@ fn what_was_sent_before_a_close_arrives_before_the_loss() {
     assert_eq!(c.client.send(c.to_server, &request(4), &[]), Sent::Queued);
     c.client.close(c.to_server);
     assert_eq!(c.client.send(c.to_server, &request(5), &[]), Sent::Gone);
-    let mut kept = Kept::default();
+    let mut kept = KeptFrames::default();
     while kept.lost.is_empty() {
         assert!(c.server.poll(LONG, &mut kept).unwrap() > 0);
     }
@@ -206,10 +207,10 @@ fn what_was_sent_before_a_close_arrives_before_the_loss() {
 
 #[test]
 fn rings_that_are_silent_for_long_are_left_alone_until_their_bell_rings() {
-    let mut server = ShmLink::new(LinkSide::Server).unwrap();
+    let mut server = RpcShmLink::new(LinkSide::Server).unwrap();
     let mut clients = Vec::new();
     for _ in 0..ALWAYS_BUSY + 3 {
-        let mut client = ShmLink::new(LinkSide::Client).unwrap();
+        let mut client = RpcShmLink::new(LinkSide::Client).unwrap();
         let (one, other) = stream_pair();
         let greeting = client.greeting().unwrap();
         server
@@ -221,7 +222,7 @@ fn rings_that_are_silent_for_long_are_left_alone_until_their_bell_rings() {
             .unwrap();
         clients.push((client, peer));
     }
-    let mut kept = Kept::default();
+    let mut kept = KeptFrames::default();
     for _ in 0..=IDLE_ROUNDS {
         assert_eq!(server.poll(None, &mut kept).unwrap(), 0);
     }
@@ -277,8 +278,8 @@ fn a_frame_on_the_wrong_plane_ends_the_connection() {
 
 #[test]
 fn a_greeting_with_half_of_the_memory_or_memory_that_can_be_cut_is_refused() {
-    let mut server = ShmLink::new(LinkSide::Server).unwrap();
-    let mut client = ShmLink::new(LinkSide::Client).unwrap();
+    let mut server = RpcShmLink::new(LinkSide::Server).unwrap();
+    let mut client = RpcShmLink::new(LinkSide::Client).unwrap();
     let mut refusal = |greeting| {
         let (_one, other) = stream_pair();
         let error = server
@@ -297,7 +298,7 @@ fn a_greeting_with_half_of_the_memory_or_memory_that_can_be_cut_is_refused() {
 
 #[test]
 fn whoever_shares_no_memory_gives_orders_and_makes_no_calls() {
-    let mut server = ShmLink::new(LinkSide::Server).unwrap();
+    let mut server = RpcShmLink::new(LinkSide::Server).unwrap();
     let mut plain = StreamLink::new().unwrap();
     let (one, other) = stream_pair();
     let greeting = LinkGreeting::default;
@@ -330,20 +331,21 @@ struct Answering {
     gone: bool,
 }
 
-impl LinkHandler<ShmLink> for Answering {
+impl LinkHandler<RpcShmLink> for Answering {
     fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
         None
     }
 
-    fn placed(&mut self, _: &mut ShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {}
+    fn placed(&mut self, _: &mut RpcShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
+    }
 
-    fn message(&mut self, link: &mut ShmLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+    fn message(&mut self, link: &mut RpcShmLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         let answer = FrameHeader {
             kind: FrameKind::Response,
             ..*header
         };
         if header.word == 1 {
-            let descriptor = Descriptor::decode(&mut WireReader::new(body)).unwrap();
+            let descriptor = BulkDescriptor::decode(&mut WireReader::new(body)).unwrap();
             let own = MemoryRange {
                 region: self.own,
                 offset: 0,
@@ -358,11 +360,11 @@ impl LinkHandler<ShmLink> for Answering {
         assert_eq!(link.send(peer, &answer, &[body]), Sent::Queued);
     }
 
-    fn moved(&mut self, _: &mut ShmLink, _: PeerId, _: u64, result: Result<(), RpcError>) {
+    fn moved(&mut self, _: &mut RpcShmLink, _: PeerId, _: u64, result: Result<(), RpcError>) {
         result.unwrap();
     }
 
-    fn lost(&mut self, _: &mut ShmLink, _: PeerId, _: RpcError) {
+    fn lost(&mut self, _: &mut RpcShmLink, _: PeerId, _: RpcError) {
         self.gone = true;
     }
 }
@@ -379,7 +381,7 @@ fn serve(paths: &str) {
     };
     let stream = std::io::stdin();
     let stream = rustix::io::dup(&stream).unwrap();
-    let mut link = ShmLink::new(LinkSide::Server).unwrap();
+    let mut link = RpcShmLink::new(LinkSide::Server).unwrap();
     let own = link.allocate(1 << 20, None).unwrap();
     link.join(new_peer(LinkSide::Server, stream, greeting))
         .unwrap();
@@ -390,8 +392,8 @@ fn serve(paths: &str) {
     }
 }
 
-fn start_server(test: &str) -> (ShmLink, PeerId, Child) {
-    let mut client = ShmLink::new(LinkSide::Client).unwrap();
+fn start_server(test: &str) -> (RpcShmLink, PeerId, Child) {
+    let mut client = RpcShmLink::new(LinkSide::Client).unwrap();
     let greeting = client.greeting().unwrap();
     let path = |file: &OwnedFd| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     let paths: Vec<String> = greeting.passed.iter().map(path).collect();
@@ -425,7 +427,7 @@ fn two_processes_call_each_other_and_share_memory() {
     let (mut client, peer, mut child) =
         start_server("two_processes_call_each_other_and_share_memory");
     let body: Vec<u8> = (0..5_000_u32).map(|n| (n % 251) as u8).collect();
-    let (mut sent, mut kept) = (0, Kept::default());
+    let (mut sent, mut kept) = (0, KeptFrames::default());
     let calls = 3_000;
     while kept.frames.len() < calls as usize {
         let ended = u32::try_from(kept.frames.len()).unwrap();

@@ -1,4 +1,4 @@
-//! What a server has mapped of a client's memory.
+//! Windows: parts of a client's memory that a server has mapped.
 //!
 //! In: the client's file, and descriptors, none of which is believed. Out: copies from and to what
 //! they name. A region is mapped when it is first named, and kept for the calls that follow.
@@ -9,7 +9,7 @@ use weir_sys::shared_memory::SharedMemory;
 
 use super::arena::PAGE;
 use crate::RpcError;
-use crate::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment};
 
 /// Regions that are kept mapped; a client needs one or two for each session.
 const MOST: usize = 64;
@@ -33,7 +33,7 @@ impl ClientWindows {
     /// Copies from a part of what a descriptor names.
     pub(super) fn read(
         &mut self,
-        from: &Descriptor,
+        from: &BulkDescriptor,
         offset: u64,
         into: &mut [u8],
     ) -> Result<(), RpcError> {
@@ -47,7 +47,7 @@ impl ClientWindows {
     pub(super) fn write(
         &mut self,
         from: &[u8],
-        into: &Descriptor,
+        into: &BulkDescriptor,
         offset: u64,
     ) -> Result<(), RpcError> {
         let length = from.len() as u64;
@@ -59,7 +59,7 @@ impl ClientWindows {
     /// The mapping of what a descriptor names, and where in it the part begins.
     fn window(
         &mut self,
-        descriptor: &Descriptor,
+        descriptor: &BulkDescriptor,
         access: BulkAccess,
         offset: u64,
         length: u64,
@@ -134,7 +134,7 @@ mod tests {
         windows.write(b"xy", &both, 11).unwrap();
         assert_eq!(&arena.bytes(region)[5_000..5_004], b"axyd");
         assert_eq!(windows.mapped.len(), 1);
-        let refused = |windows: &mut ClientWindows, descriptor: &Descriptor, offset| {
+        let refused = |windows: &mut ClientWindows, descriptor: &BulkDescriptor, offset| {
             let error = windows.write(b"xy", descriptor, offset).unwrap_err();
             error.message.into_owned()
         };
@@ -165,7 +165,7 @@ mod tests {
                 "were to be",
             ),
         ] {
-            let forged = Descriptor::one(BulkMode::Shared, BulkAccess::BOTH, 9, part);
+            let forged = BulkDescriptor::one(BulkMode::Shared, BulkAccess::BOTH, 9, part);
             let why = refused(&mut windows, &forged, 0);
             assert!(why.contains(says), "{part:?}: {why}");
         }

@@ -1,4 +1,4 @@
-//! What a client makes of answers that a test writes down: late ones, and ones that nobody may give.
+//! Answers that a test writes down, at a client: late ones, and ones that nobody may give.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -112,7 +112,7 @@ impl Answered {
         assert_eq!(sent, Sent::Queued);
     }
 
-    /// How the call ended, within so many looks.
+    /// Result of the call, within so many looks.
     fn ended(&mut self, looks: u32) -> Option<i64> {
         let mut ended = None;
         for _ in 0..looks {

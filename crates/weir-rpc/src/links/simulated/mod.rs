@@ -1,4 +1,4 @@
-//! A link without a network, for tests: two sides in one thread, a clock that is told the time, and
+//! A link without a network, for tests: two sides in one thread, a clock that the test sets, and
 //! faults by chance. Frames of calls are lost, come twice or in another order; connections are
 //! killed. Everything follows from a seed.
 
@@ -19,7 +19,7 @@ use crate::links::stream::RegionTable;
 use crate::links::{
     Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
 };
-use crate::wire::{BulkAccess, Descriptor, FrameHeader};
+use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader};
 use crate::{DerCode, RpcError};
 
 /// Longest time on the way without a fault, in nanoseconds.
@@ -45,7 +45,7 @@ struct Flight {
     body: Vec<u8>,
 }
 
-/// What both sides share.
+/// Network that both sides share.
 pub(crate) struct SimulatedNet {
     pub(crate) now_ns: u64,
     random: Rng,
@@ -156,7 +156,7 @@ pub(crate) struct SimulatedLink {
     side: LinkSide,
     memory: RegionTable,
     pub(crate) regions: Rc<RefCell<i64>>,
-    /// What else happens whenever this side looks.
+    /// Events besides, whenever this side looks.
     pub(crate) meanwhile: Option<Box<dyn FnMut()>>,
     joined: u32,
 }
@@ -198,8 +198,8 @@ impl Link for SimulatedLink {
         self.memory.bytes(region)
     }
 
-    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> Descriptor {
-        Descriptor::of_frames(range.offset, range.length, access)
+    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
+        BulkDescriptor::of_frames(range.offset, range.length, access)
     }
 
     fn join(&mut self, _: NewPeer) -> Result<PeerId, RpcError> {

@@ -1,4 +1,4 @@
-//! What holds whatever a network does: every call ends once, memory comes back, credits are kept.
+//! Properties that hold whatever a network does: every call ends once, memory comes back, credits are kept.
 
 use std::cell::RefCell;
 use std::rc::Rc;

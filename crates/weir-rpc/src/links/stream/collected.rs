@@ -6,7 +6,7 @@ use crate::RpcError;
 use crate::links::{Link, LinkHandler, MemoryRange, PeerId};
 use crate::wire::FrameHeader;
 
-/// What came.
+/// An event of a link.
 #[derive(Debug)]
 pub enum CollectedEvent {
     /// A frame.

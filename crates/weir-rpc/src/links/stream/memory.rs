@@ -9,7 +9,7 @@ use weir_units::Bytes;
 use crate::links::{MemoryRange, RegionId};
 use crate::{DerCode, RpcError};
 
-/// What the address of a buffer may be moved by.
+/// Room to move the address of a buffer by.
 const SPARE: usize = 256;
 
 #[derive(Debug)]

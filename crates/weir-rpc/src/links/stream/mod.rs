@@ -31,7 +31,7 @@ use crate::links::{
     Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
     WireCounts,
 };
-use crate::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind, features};
+use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, features};
 use crate::{DerCode, RpcError};
 
 /// The buffer that all connections are read into first.
@@ -48,7 +48,7 @@ const DIRECT: usize = 4;
 const FULL_LOOK: u32 = 64;
 /// Rounds without a frame after which a connection counts as idle.
 const IDLE_ROUNDS: u32 = 4096;
-/// What epoll says for the waker.
+/// Epoll's data of the waker.
 const WAKER: u64 = u64::MAX;
 
 /// Framed streams, all of one thread.
@@ -219,8 +219,8 @@ impl Link for StreamLink {
         self.memory.bytes(region)
     }
 
-    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> Descriptor {
-        Descriptor::of_frames(range.offset, range.length, access)
+    fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
+        BulkDescriptor::of_frames(range.offset, range.length, access)
     }
 
     fn join(&mut self, new: NewPeer) -> Result<PeerId, RpcError> {

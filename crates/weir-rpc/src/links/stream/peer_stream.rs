@@ -117,7 +117,7 @@ impl PeerStream {
         self.holds_back && self.queue.pending() >= ROOM
     }
 
-    /// What epoll shall look for.
+    /// Events that epoll is to report.
     pub(super) fn wanted(&self) -> epoll::EventFlags {
         let mut wanted = epoll::EventFlags::empty();
         if !self.is_held_back() {

@@ -17,14 +17,14 @@ use crate::{DerCode, wire::WireError};
 
 /// Bodies above this are read where they belong.
 const LONG: usize = 16 << 10;
-/// What is read behind a long body, and by streams that send such.
+/// Step of reads behind a long body, and of streams that send such.
 const STEP: usize = 4 << 10;
 
 /// Buffers of long bodies that are kept.
 const SPARE: usize = 4;
 
-/// How far a stretch of bytes was read.
-enum Parsed {
+/// End of a stretch of bytes that was read.
+enum ParsedBytes {
     /// To here; the rest is the beginning of a frame.
     To(usize),
     /// The connection is gone.
@@ -88,8 +88,8 @@ impl StreamLink {
     fn handle<H: LinkHandler<Self>>(&mut self, peer: PeerId, bytes: &[u8], handler: &mut H) -> u32 {
         let mut frames = 0;
         match self.parse(peer, bytes, &mut frames, handler) {
-            Parsed::Ended => {}
-            Parsed::To(end) => {
+            ParsedBytes::Ended => {}
+            ParsedBytes::To(end) => {
                 if let Some(stream) = self.streams.get(peer) {
                     stream.frames = stream.frames.wrapping_add(frames);
                     if end < bytes.len() {
@@ -108,9 +108,9 @@ impl StreamLink {
         bytes: &[u8],
         frames: &mut u32,
         handler: &mut H,
-    ) -> Parsed {
+    ) -> ParsedBytes {
         let Some(stream) = self.streams.get(peer) else {
-            return Parsed::Ended;
+            return ParsedBytes::Ended;
         };
         let (summed, max_frame) = (stream.summed, stream.max_frame);
         let mut at = 0;
@@ -125,17 +125,17 @@ impl StreamLink {
                 *frames += 1;
                 handler.message(self, peer, &header, &bytes[body..body + length]);
                 if !self.streams.contains(peer) {
-                    return Parsed::Ended;
+                    return ParsedBytes::Ended;
                 }
                 at = body + length;
             } else if length > LONG && bytes.len() - body >= PushHead::LENGTH {
                 self.begin_long(peer, &header, length, &bytes[body..], handler);
-                return Parsed::To(bytes.len());
+                return ParsedBytes::To(bytes.len());
             } else {
                 break;
             }
         }
-        Parsed::To(at)
+        ParsedBytes::To(at)
     }
 
     /// The first bytes of a long body are there.
@@ -241,7 +241,7 @@ impl StreamLink {
         }
     }
 
-    /// What was read together with the handshake.
+    /// Keeps bytes that were read together with the handshake.
     pub(super) fn keep_early(&mut self, peer: PeerId, early: Vec<u8>) {
         if let Some(stream) = self.streams.get(peer) {
             stream.partial = early;
@@ -277,7 +277,7 @@ impl StreamLink {
         error: WireError,
         handler: &mut H,
         frames: &mut u32,
-    ) -> Parsed {
+    ) -> ParsedBytes {
         let error = RpcError::from(error);
         let header = FrameHeader {
             word: DerCode::Protocol.to_status(),
@@ -287,7 +287,7 @@ impl StreamLink {
             self.write(peer.index);
         }
         *frames += self.end(peer, error, handler);
-        Parsed::Ended
+        ParsedBytes::Ended
     }
 }
 

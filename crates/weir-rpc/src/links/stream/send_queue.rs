@@ -1,4 +1,4 @@
-//! What waits to be written to a stream: bytes of its own, and parts of regions between them.
+//! Queue of bytes to be written to a stream: its own, and parts of regions between them.
 //!
 //! In: frames. Out: one gathering write per call. Not here: when it is called, whose turn it is.
 

@@ -35,7 +35,7 @@ impl StreamLink {
         }
     }
 
-    /// Tells epoll what each connection with something to write waits for.
+    /// Sets the events that each connection with something to write waits for.
     pub(super) fn set_interests(&mut self) {
         for &index in &self.dirty {
             if let Some((_, stream)) = self.streams.at(index) {

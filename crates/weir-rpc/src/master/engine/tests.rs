@@ -97,7 +97,7 @@ fn wait() -> Wait {
     }
 }
 
-/// What a test does with an engine over two endpoints.
+/// Runs a test with an engine over two endpoints.
 fn with_engine<'s>(
     scripted: &'s RefCell<Scripted>,
     stop: &'s AtomicU32,

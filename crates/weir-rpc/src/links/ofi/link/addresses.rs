@@ -11,7 +11,7 @@ use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer};
 /// Bytes of a greeting before the address.
 const HEAD: usize = 12;
 
-/// What a side says of itself: the kind of its address, a mark for this connection, the address.
+/// Greeting of a side: the kind of its address, a mark for this connection, the address.
 pub(super) fn greeting(format: u32, mark: u64, address: &[u8]) -> Vec<u8> {
     [&format.to_le_bytes()[..], &mark.to_le_bytes(), address].concat()
 }
@@ -36,7 +36,7 @@ pub(super) fn of_greeting(greeting: &[u8]) -> Result<(u32, u64, &[u8]), RpcError
 
 /// An address that is in use.
 #[derive(Debug)]
-struct Entry {
+struct AddressEntry {
     address: Vec<u8>,
     number: FabricPeer,
     uses: u32,
@@ -53,7 +53,7 @@ struct Departed {
 /// The addresses of an endpoint.
 #[derive(Debug, Default)]
 pub(super) struct AddressBook {
-    entries: Vec<Entry>,
+    entries: Vec<AddressEntry>,
     departed: Vec<Departed>,
 }
 
@@ -75,7 +75,7 @@ impl AddressBook {
         let number = endpoint
             .insert(address)
             .map_err(|error| RpcError::from(&error))?;
-        self.entries.push(Entry {
+        self.entries.push(AddressEntry {
             address: address.to_vec(),
             number,
             uses: 1,

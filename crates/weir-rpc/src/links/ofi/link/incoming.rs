@@ -1,4 +1,4 @@
-//! What comes over the fabric: messages, whose frames go to the handler, and ended operations.
+//! Incoming side of a fabric: messages, whose frames go to the handler, and ended operations.
 //!
 //! In: completions of the endpoint. Out: calls of the handler. Whatever a peer may not send breaks
 //! its connection off. A frame longer than a message is put together, or written where the handler
@@ -21,7 +21,7 @@ const MOST_STRANGERS: usize = 64;
 #[derive(Debug)]
 pub(super) struct PartialFrame {
     header: FrameHeader,
-    /// What comes before the data, or all of it where there is no place for data.
+    /// Bytes before the data, or all of them where there is no place for data.
     head: Vec<u8>,
     /// Where the data go.
     place: Option<MemoryRange>,

@@ -1,4 +1,4 @@
-//! What goes out over the fabric: frames and moves, now or when the provider takes them.
+//! Outgoing side of a fabric: frames and moves, now or when the provider takes them.
 //!
 //! In: frames, moves. Out: the same in order for each peer, or the peer's loss where its provider
 //! takes nothing for too long. Not here: how messages are written (`peer`), what comes (`incoming`).
@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use super::OfiLink;
 use super::peer::Outlook;
-use super::transfers::{self, Direction};
+use super::transfers::{self, MoveDirection};
 use crate::links::ofi::error::FabricError;
 use crate::links::ofi::remote_memory::MessagePart;
 use crate::links::{MemoryRange, PeerId, Sent};
-use crate::wire::{Descriptor, FrameHeader, HEADER};
+use crate::wire::{BulkDescriptor, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
 
 impl<const RMA: bool> OfiLink<RMA> {
@@ -110,9 +110,9 @@ impl<const RMA: bool> OfiLink<RMA> {
 
     pub(super) fn begin_move(
         &mut self,
-        direction: Direction,
+        direction: MoveDirection,
         peer: PeerId,
-        remote: (&Descriptor, u64),
+        remote: (&BulkDescriptor, u64),
         own: MemoryRange,
         token: u64,
     ) -> Sent {

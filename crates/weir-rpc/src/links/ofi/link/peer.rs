@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::incoming::PartialFrame;
 use crate::links::PeerId;
-use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, Posted, SendSlot};
+use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, FabricPosted, SendSlot};
 use crate::links::ofi::error::FabricError;
 use crate::links::ofi::remote_memory::MessagePart;
 
@@ -27,7 +27,7 @@ pub(super) enum Outlook {
     Stalled,
 }
 
-/// What came of trying again.
+/// Result of trying again.
 #[derive(Debug, Default)]
 pub(super) struct Retried {
     /// Something was taken.
@@ -39,7 +39,7 @@ pub(super) struct Retried {
 }
 
 /// A message that the provider did not take yet.
-type Kept = (SendSlot, usize);
+type KeptMessage = (SendSlot, usize);
 
 /// A peer.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ pub(super) struct FabricLinkPeer {
     pub(super) partial: Option<PartialFrame>,
     next_sent: u32,
     next_expected: u32,
-    open: Option<Kept>,
-    backlog: VecDeque<Kept>,
+    open: Option<KeptMessage>,
+    backlog: VecDeque<KeptMessage>,
     /// Frames for which there was no room, and which cannot be refused.
     overflow: VecDeque<Vec<u8>>,
 }
@@ -191,12 +191,12 @@ impl FabricLinkPeer {
         &mut self,
         endpoint: &mut FabricEndpoint,
         index: u32,
-        (slot, len): Kept,
-    ) -> Result<Option<Kept>, FabricError> {
+        (slot, len): KeptMessage,
+    ) -> Result<Option<KeptMessage>, FabricError> {
         match endpoint.inject_slot(&slot, len, self.address) {
             Ok(None) => {}
-            Ok(Some(Posted::Again)) => return Ok(Some((slot, len))),
-            Ok(Some(Posted::Taken)) => {
+            Ok(Some(FabricPosted::Again)) => return Ok(Some((slot, len))),
+            Ok(Some(FabricPosted::Taken)) => {
                 endpoint.give_send_back(slot);
                 return Ok(None);
             }
@@ -266,7 +266,7 @@ impl FabricLinkPeer {
     }
 }
 
-/// What the endpoint remembers a peer's sends by.
+/// Number by which the endpoint remembers a peer's sends.
 fn owner(index: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }

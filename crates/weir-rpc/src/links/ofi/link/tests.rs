@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than a message of every provider, and no power of two.
 const LONG: usize = 1_048_578;
 
-/// What a handler was called with.
+/// A call of the handler.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Message(PeerId, FrameHeader, Vec<u8>),
@@ -123,7 +123,7 @@ impl End {
         self.link.send(self.peer, header, body)
     }
 
-    /// What it saw next, while `other` works too.
+    /// The next call of its handler, while `other` works too.
     #[track_caller]
     fn next(&mut self, mut other: Option<&mut Self>) -> Seen {
         let start = Instant::now();
@@ -519,7 +519,7 @@ fn the_other_process_of_these_tests() {
             match seen {
                 Seen::Message(_, request, body) if request.rpc.slot == 0 => {
                     let mut body = crate::wire::WireReader::new(&body);
-                    described = Some(Descriptor::decode(&mut body).unwrap());
+                    described = Some(BulkDescriptor::decode(&mut body).unwrap());
                     get(&mut end, described.as_ref(), own);
                 }
                 Seen::Message(_, request, body) => {
@@ -533,7 +533,7 @@ fn the_other_process_of_these_tests() {
     }
 }
 
-fn get(end: &mut End, from: Option<&Descriptor>, own: RegionId) {
+fn get(end: &mut End, from: Option<&BulkDescriptor>, own: RegionId) {
     let into = MemoryRange {
         region: own,
         offset: 0,

@@ -4,18 +4,18 @@
 //! when one is done. Not here: reporting them (`incoming`).
 
 use super::peer::{Outlook, Retried};
-use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, Posted};
+use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, FabricPosted};
 use crate::links::ofi::error::FabricError;
 use crate::links::ofi::remote_memory::{FabricMove, FabricRegion, RemoteMemory};
 use crate::links::{MemoryRange, PeerId, RegionId};
-use crate::wire::{BulkAccess, BulkMode, Descriptor};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode};
 
 /// Moves that may wait for the provider to take them.
 const MOST_WAITING: usize = 1024;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum MoveDirection {
     /// From the peer.
     Get,
     /// To the peer.
@@ -25,13 +25,13 @@ pub(super) enum Direction {
 /// The move between a range of own memory and as many bytes of a peer's memory from an offset on;
 /// `None` where the descriptor does not allow it. Whose memory it is remains to be filled in.
 pub(super) fn wanted(
-    direction: Direction,
-    (remote, offset): (&Descriptor, u64),
+    direction: MoveDirection,
+    (remote, offset): (&BulkDescriptor, u64),
     own: MemoryRange,
 ) -> Option<FabricMove> {
     let access = match direction {
-        Direction::Get => BulkAccess::READ,
-        Direction::Put => BulkAccess::WRITE,
+        MoveDirection::Get => BulkAccess::READ,
+        MoveDirection::Put => BulkAccess::WRITE,
     };
     let is_allowed = remote.mode == BulkMode::Fabric
         && remote.access.allows(access)
@@ -65,7 +65,7 @@ pub(super) fn wanted(
 #[derive(Debug)]
 struct WaitingMove {
     peer: PeerId,
-    direction: Direction,
+    direction: MoveDirection,
     wanted: FabricMove,
 }
 
@@ -85,7 +85,7 @@ impl MoveTable {
     pub(super) fn begin(
         &mut self,
         endpoint: &mut FabricEndpoint,
-        (direction, mut wanted): (Direction, FabricMove),
+        (direction, mut wanted): (MoveDirection, FabricMove),
         (peer, token): (PeerId, u64),
         in_flight: &mut u32,
     ) -> Result<Option<Outlook>, FabricError> {
@@ -97,11 +97,11 @@ impl MoveTable {
         let is_first = !self.waiting.iter().any(|waiting| waiting.peer == peer);
         if is_first {
             match start(endpoint, direction, &wanted) {
-                Ok(Posted::Taken) => {
+                Ok(FabricPosted::Taken) => {
                     *in_flight += 1;
                     return Ok(Some(Outlook::Clear));
                 }
-                Ok(Posted::Again) => {}
+                Ok(FabricPosted::Again) => {}
                 Err(FabricError::Invalid(_)) => {
                     self.give_up(number);
                     return Ok(Some(Outlook::Clear));
@@ -141,12 +141,12 @@ impl MoveTable {
         while let Some(at) = self.waiting.iter().position(|move_| move_.peer == peer) {
             let (direction, wanted) = (self.waiting[at].direction, self.waiting[at].wanted);
             match start(endpoint, direction, &wanted) {
-                Ok(Posted::Taken) => {
+                Ok(FabricPosted::Taken) => {
                     *in_flight += 1;
                     retried.has_moved = true;
                     self.waiting.remove(at);
                 }
-                Ok(Posted::Again) => return retried,
+                Ok(FabricPosted::Again) => return retried,
                 Err(error) => {
                     retried.error = Some(error);
                     return retried;
@@ -218,12 +218,12 @@ impl MoveTable {
 
 fn start(
     endpoint: &mut FabricEndpoint,
-    direction: Direction,
+    direction: MoveDirection,
     wanted: &FabricMove,
-) -> Result<Posted, FabricError> {
+) -> Result<FabricPosted, FabricError> {
     match direction {
-        Direction::Get => endpoint.get(wanted),
-        Direction::Put => endpoint.put(wanted),
+        MoveDirection::Get => endpoint.get(wanted),
+        MoveDirection::Put => endpoint.put(wanted),
     }
 }
 
@@ -232,13 +232,13 @@ mod tests {
     use super::*;
     use crate::wire::BulkSegment;
 
-    fn descriptor(mode: BulkMode, access: BulkAccess) -> Descriptor {
+    fn descriptor(mode: BulkMode, access: BulkAccess) -> BulkDescriptor {
         let part = BulkSegment {
             address: 1000,
             length: 100,
             key: 5,
         };
-        Descriptor::one(mode, access, 0, part)
+        BulkDescriptor::one(mode, access, 0, part)
     }
 
     fn own(length: u64) -> MemoryRange {
@@ -252,17 +252,17 @@ mod tests {
     #[test]
     fn a_move_stays_within_the_descriptor_and_does_what_it_allows() {
         let read = descriptor(BulkMode::Fabric, BulkAccess::READ);
-        let got = wanted(Direction::Get, (&read, 10), own(90)).unwrap();
+        let got = wanted(MoveDirection::Get, (&read, 10), own(90)).unwrap();
         assert_eq!((got.remote.address, got.remote.key), (1010, 5));
         assert_eq!((got.region, got.offset, got.len), (FabricRegion(3), 8, 90));
         for (offset, length) in [(11, 90), (0, 101), (u64::MAX, 2), (101, 0)] {
-            assert!(wanted(Direction::Get, (&read, offset), own(length)).is_none());
+            assert!(wanted(MoveDirection::Get, (&read, offset), own(length)).is_none());
         }
-        assert!(wanted(Direction::Put, (&read, 0), own(1)).is_none());
+        assert!(wanted(MoveDirection::Put, (&read, 0), own(1)).is_none());
         let write = descriptor(BulkMode::Fabric, BulkAccess::WRITE);
-        assert!(wanted(Direction::Put, (&write, 0), own(1)).is_some());
-        assert!(wanted(Direction::Get, (&write, 0), own(1)).is_none());
+        assert!(wanted(MoveDirection::Put, (&write, 0), own(1)).is_some());
+        assert!(wanted(MoveDirection::Get, (&write, 0), own(1)).is_none());
         let frames = descriptor(BulkMode::Frames, BulkAccess::BOTH);
-        assert!(wanted(Direction::Get, (&frames, 0), own(1)).is_none());
+        assert!(wanted(MoveDirection::Get, (&frames, 0), own(1)).is_none());
     }
 }
