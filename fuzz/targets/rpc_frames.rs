@@ -48,7 +48,7 @@ fn body(header: &FrameHeader, body: &[u8]) {
         FrameKind::Auth => Auth::decode(body).map(|m| bytes(|out| m.encode(out))),
         FrameKind::Open => OpenRequest::decode(body).map(|m| bytes(|out| m.encode(out))),
         FrameKind::OpenAck => OpenReply::decode(body).map(|m| bytes(|out| m.encode(out))),
-        FrameKind::CloseAck => Closed::decode(body).map(|m| bytes(|out| m.encode(out))),
+        FrameKind::CloseAck => Closed::decode(body).map(|m| m.encode().to_vec()),
         FrameKind::BulkPull => PullRange::decode(body).map(|m| m.encode().to_vec()),
         FrameKind::Pong => PingTimes::decode(body).map(|m| m.encode().to_vec()),
         FrameKind::Progress => ProgressNote::decode(body).map(|m| m.encode().to_vec()),

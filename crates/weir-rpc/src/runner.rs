@@ -24,8 +24,7 @@ use weir_sys::limits::raise_open_files;
 use weir_units::Nanos;
 
 use crate::error::refused;
-use crate::group::RpcGroup;
-use crate::group::known_groups::KnownGroups;
+use crate::group::{RpcGroup, known_groups::KnownGroups};
 use crate::master::call_list::CallList;
 use crate::master::calling::{Calling, CallsMade, calls_of, check_slots, part};
 use crate::master::engine::EndSigns;
@@ -33,8 +32,7 @@ use crate::master::host::{MasterTask, monotonic_ns};
 use crate::master::measured::{MasterParts, added, error_code, requested};
 use crate::master::ordered::OrderedMasters;
 use crate::master::route::{CallRoute, TransportUser};
-use crate::server::hosting::Host;
-use crate::server::own_server;
+use crate::server::{hosting::Host, own_server};
 use crate::transport::RpcTransport;
 
 /// Carries RPCs out.

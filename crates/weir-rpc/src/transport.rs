@@ -6,7 +6,8 @@
 use std::io;
 use std::time::Instant;
 
-use crate::wire::PollerUse;
+use weir_schema::RpcServerUse;
+
 use crate::{DerCode, RpcError};
 
 /// The answer to [`RpcTransport::request`].
@@ -66,17 +67,6 @@ impl RpcCounters {
             verify_ns: after(self.verify_ns, before.verify_ns),
         }
     }
-}
-
-/// CPU use of the thread of a server's tag; other tags may run on it as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerUse {
-    /// The rank.
-    pub rank: u32,
-    /// The tag.
-    pub tag: u32,
-    /// The use.
-    pub used: PollerUse,
 }
 
 /// Trouble of connections and sessions of a client, those of one kind and code together.
@@ -148,7 +138,7 @@ pub trait RpcTransport: Sized {
     ///
     /// # Errors
     /// Nothing can be sent any more.
-    fn server_use(&mut self) -> io::Result<Vec<ServerUse>> {
+    fn server_use(&mut self) -> io::Result<Vec<RpcServerUse>> {
         Ok(Vec::new())
     }
 

@@ -3,10 +3,11 @@
 //! In: sessions that open, calls that begin and end, connections that are lost. Out: whether a call
 //! may go out. Not here: sending it.
 
+use weir_schema::CpuUse;
+
 use super::ServerEndpoint;
 use crate::DerCode;
 use crate::links::PeerId;
-use crate::wire::PollerUse;
 
 /// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(super) struct ClientConnection {
     pub(super) connect_ns: Option<u64>,
     pub(super) pinged: bool,
     /// CPU use of its server's thread as of the latest answer.
-    pub(super) used: Option<PollerUse>,
+    pub(super) used: Option<CpuUse>,
     /// When it may be tried again, and how long to wait after that.
     pub(super) retry_ns: u64,
     pub(super) pause_ns: u64,

@@ -308,7 +308,7 @@ impl ClientState {
                     let connection = &mut self.table.connections[connection as usize];
                     connection.heard_ns = self.now_ns;
                     connection.pinged = false;
-                    connection.used = Some(times.used);
+                    connection.used = Some(times.used());
                 }
             }
             FrameKind::GoAway => {

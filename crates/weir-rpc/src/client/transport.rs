@@ -9,7 +9,7 @@ use std::io;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use weir_schema::RpcPoll;
+use weir_schema::{RpcEndpoint, RpcServerUse};
 
 use super::calls::ClientState;
 use super::dial::{Dialled, dial_unless};
@@ -21,7 +21,7 @@ use crate::links::{Link, NewPeer};
 use crate::service::payload::check_inline;
 use crate::service::self_test;
 use crate::thread_wait::patience;
-use crate::transport::{ConnectionTrouble, Requested, RpcCounters, RpcTransport, ServerUse};
+use crate::transport::{ConnectionTrouble, Requested, RpcCounters, RpcTransport};
 use crate::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
 
@@ -391,7 +391,7 @@ impl<L: Link> RpcTransport for RpcClient<L> {
         }
     }
 
-    fn server_use(&mut self) -> io::Result<Vec<ServerUse>> {
+    fn server_use(&mut self) -> io::Result<Vec<RpcServerUse>> {
         let header = FrameHeader::plain(FrameKind::Ping);
         let echo = self.state.now_ns.to_le_bytes();
         for known in &mut self.state.table.connections {
@@ -408,10 +408,12 @@ impl<L: Link> RpcTransport for RpcClient<L> {
             self.link.poll(Some(SLEEP), &mut self.state)?;
         }
         let answered = |known: &ClientConnection| {
-            Some(ServerUse {
-                rank: known.endpoint.rank,
-                tag: known.endpoint.tag,
-                used: known.used?,
+            Some(RpcServerUse {
+                endpoint: RpcEndpoint {
+                    rank: known.endpoint.rank,
+                    tag: known.endpoint.tag,
+                },
+                cpu: known.used?,
             })
         };
         let connections = self.state.table.connections.iter();

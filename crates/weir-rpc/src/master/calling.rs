@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use weir_run::{Engine, LoopPlan, LoopStop, Source, WorkerContext};
-use weir_schema::{RpcFirst, RpcSpread, RpcWorkload};
+use weir_schema::{RpcFirst, RpcServerUse, RpcSpread, RpcWorkload};
 
 use crate::master::call_list::CallList;
 use crate::master::engine::{EndSigns, RpcEngine};
@@ -17,7 +17,7 @@ use crate::master::first_calls::time_first_calls;
 use crate::master::sample_log::{SampledCall, SampledSource};
 use crate::master::spread::{EntryStates, RpcSource, SpreadPlan};
 use crate::master::warm_up::{FailedWarmUp, WarmUp};
-use crate::transport::{ConnectionTrouble, RpcCounters, RpcTransport, ServerUse};
+use crate::transport::{ConnectionTrouble, RpcCounters, RpcTransport};
 use crate::{RpcError, machine_memory};
 
 /// The part of a thread.
@@ -44,8 +44,8 @@ pub struct CallsMade {
     pub stop: LoopStop,
     /// Counters of the transport meanwhile.
     pub counters: RpcCounters,
-    /// CPU use of servers meanwhile, each by its rank and tag.
-    pub servers: Vec<ServerUse>,
+    /// CPU use of servers meanwhile, each by its endpoint.
+    pub servers: Vec<RpcServerUse>,
     /// Time for which each entry was called alone; zeros where they have no turns.
     pub turns: Vec<Duration>,
     /// The first call to each entry, where those are timed.
@@ -240,12 +240,19 @@ fn before_end(
 }
 
 /// CPU use between two readings, of servers that answered both.
-fn used_since(before: &[ServerUse], after: Vec<ServerUse>) -> Vec<ServerUse> {
-    let since = |now: ServerUse| {
-        let is_same = |one: &&ServerUse| (one.rank, one.tag) == (now.rank, now.tag);
-        let then = before.iter().find(is_same)?;
-        let used = now.used.since(then.used);
-        Some(ServerUse { used, ..now })
+fn used_since(before: &[RpcServerUse], after: Vec<RpcServerUse>) -> Vec<RpcServerUse> {
+    let since = |mut now: RpcServerUse| {
+        let then = before.iter().find(|one| one.endpoint == now.endpoint)?;
+        let (cpu, then) = (&mut now.cpu, &then.cpu);
+        cpu.user_ns = cpu.user_ns.saturating_sub(then.user_ns);
+        cpu.system_ns = cpu.system_ns.saturating_sub(then.system_ns);
+        for (now, then) in [
+            (&mut cpu.voluntary_switches, then.voluntary_switches),
+            (&mut cpu.involuntary_switches, then.involuntary_switches),
+        ] {
+            *now = now.saturating_sub(then);
+        }
+        Some(now)
     };
     after.into_iter().filter_map(since).collect()
 }

@@ -17,7 +17,7 @@ use crate::DerCode;
 use crate::master::call_list::CallList;
 use crate::master::calling::CallsMade;
 use crate::master::sample_log::SampledCall;
-use crate::transport::{ConnectionTrouble, ServerUse};
+use crate::transport::ConnectionTrouble;
 
 /// A rate that is kept by less than this share is not kept.
 const KEPT: f64 = 0.99;
@@ -286,26 +286,13 @@ fn share_of_work(whole: f64, looked: f64, used: f64) -> f64 {
 }
 
 /// Threads that asked the same server saw the same thread of it: the one that looked for longest counts.
-fn add_server(master: &mut RpcMaster, one: &ServerUse) {
-    let used = RpcServerUse {
-        endpoint: RpcEndpoint {
-            rank: one.rank,
-            tag: one.tag,
-        },
-        cpu: CpuUse {
-            user_ns: Nanos(one.used.user_ns),
-            system_ns: Nanos(one.used.system_ns),
-            voluntary_switches: one.used.voluntary_switches,
-            involuntary_switches: one.used.involuntary_switches,
-            ..CpuUse::default()
-        },
-    };
+fn add_server(master: &mut RpcMaster, used: &RpcServerUse) {
     let time = |used: &RpcServerUse| used.cpu.user_ns.0 + used.cpu.system_ns.0;
     let same = |known: &&mut RpcServerUse| known.endpoint == used.endpoint;
     match master.servers.iter_mut().find(same) {
-        Some(known) if time(known) >= time(&used) => {}
-        Some(known) => *known = used,
-        None => master.servers.push(used),
+        Some(known) if time(known) >= time(used) => {}
+        Some(known) => *known = used.clone(),
+        None => master.servers.push(used.clone()),
     }
 }
 

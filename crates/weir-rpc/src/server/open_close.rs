@@ -161,7 +161,5 @@ fn answer_close<L: Link>(link: &mut L, peer: PeerId, session: u32, closed: &Clos
         session,
         ..FrameHeader::plain(FrameKind::CloseAck)
     };
-    let mut body = Vec::new();
-    closed.encode(&mut body);
-    link.send(peer, &header, &[&body]);
+    link.send(peer, &header, &[&closed.encode()]);
 }

@@ -21,7 +21,7 @@ use super::tags::ServedTag;
 use super::{MasterAnswers, TestControl, inbox::PollerOrder};
 use crate::links::assembly::{Assemblies, is_fragment, send_whole};
 use crate::links::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
-use crate::wire::{FrameHeader, FrameKind, PingTimes, PollerUse, WireReader};
+use crate::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
 use crate::{DerCode, RpcError};
 
 /// Longest order of a test, in bytes.
@@ -311,10 +311,14 @@ impl PollerState {
             FrameKind::Open => self.open(link, peer, header, body)?,
             FrameKind::Close => self.close(link, peer, header),
             FrameKind::Ping => {
+                let used = ThreadUsage::current();
                 let times = PingTimes {
                     echo: WireReader::new(body).u64("echo")?,
                     clock_ns: monotonic_ns(),
-                    used: used_by_this_thread(),
+                    user_ns: used.user.0,
+                    system_ns: used.system.0,
+                    voluntary_switches: used.voluntary_switches,
+                    involuntary_switches: used.involuntary_switches,
                 };
                 let header = FrameHeader::plain(FrameKind::Pong);
                 link.send(peer, &header, &[&times.encode()]);
@@ -420,15 +424,5 @@ pub(super) fn obey(pollers: &mut [Box<dyn PollerRound>], order: PollerOrder) {
         }
         PollerOrder::GoAway => pollers.iter_mut().for_each(|poller| poller.go_away()),
         PollerOrder::Stop => {}
-    }
-}
-
-fn used_by_this_thread() -> PollerUse {
-    let used = ThreadUsage::current();
-    PollerUse {
-        user_ns: used.user.0,
-        system_ns: used.system.0,
-        voluntary_switches: used.voluntary_switches,
-        involuntary_switches: used.involuntary_switches,
     }
 }

@@ -27,6 +27,52 @@ impl From<WireError> for RpcError {
     }
 }
 
+/// Message of numbers alone: its structure, its bytes, and how they are read.
+macro_rules! message_of_numbers {
+    ($(#[$what:meta])* pub struct $name:ident {
+        $($(#[$which:meta])* pub $field:ident: $number:ident,)*
+    }) => {
+        $(#[$what])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$which])* pub $field: $number,)*
+        }
+
+        impl $name {
+            /// Its bytes.
+            pub const LENGTH: usize = 0 $(+ size_of::<$number>())*;
+
+            /// As bytes.
+            pub fn encode(&self) -> [u8; Self::LENGTH] {
+                let mut bytes = [0; Self::LENGTH];
+                let mut places = &mut bytes[..];
+                $(
+                    let place = places.split_off_mut(..size_of::<$number>());
+                    if let Some(place) = place {
+                        place.copy_from_slice(&self.$field.to_le_bytes());
+                    }
+                )*
+                debug_assert!(places.is_empty());
+                bytes
+            }
+
+            /// Reads the bytes of the other side.
+            ///
+            /// # Errors
+            /// There are more or fewer.
+            pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+                let mut body = WireReader::new(body);
+                let message = Self {
+                    $($field: body.$number(stringify!($field))?,)*
+                };
+                body.end()?;
+                Ok(message)
+            }
+        }
+    };
+}
+pub(super) use message_of_numbers;
+
 /// Reads a body's fields in order.
 #[derive(Clone, Debug)]
 pub struct WireReader<'a> {

@@ -17,10 +17,7 @@ pub use handshake::{
 };
 pub use header::{FrameHeader, FrameKind, HEADER, RpcId, flag};
 pub(crate) use header::{HEADER_WORDS, sum};
-pub use session::{
-    Closed, OpenReply, OpenRequest, PROGRESS, PingTimes, PollerUse, ProgressNote, PullRange,
-    PushHead,
-};
+pub use session::{Closed, OpenReply, OpenRequest, PingTimes, ProgressNote, PullRange, PushHead};
 
 /// Bits of the handshake: what a side can do beyond the version.
 pub mod features {

@@ -2,9 +2,10 @@
 //!
 //! In: values, or bodies. Out: the other. Not here: descriptors, the handshake.
 
-use weir_schema::RpcPayloadKind;
+use weir_schema::{CpuUse, RpcPayloadKind};
+use weir_units::Nanos;
 
-use super::codec::{WireError, WireReader, put_block};
+use super::codec::{WireError, WireReader, message_of_numbers, put_block};
 
 /// Longest name of a service, in bytes.
 const SERVICE: usize = 32;
@@ -135,67 +136,23 @@ impl OpenReply {
     }
 }
 
-/// Report of a session that ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Closed {
-    /// Requests that it has taken.
-    pub requests: u64,
-    /// Those of them that waited for a buffer.
-    pub buffer_waits: u64,
-}
-
-impl Closed {
-    /// As bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.requests.to_le_bytes());
-        out.extend_from_slice(&self.buffer_waits.to_le_bytes());
-    }
-
-    /// Reads the bytes of a server.
-    ///
-    /// # Errors
-    /// It has another length.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let closed = Self {
-            requests: body.u64("requests")?,
-            buffer_waits: body.u64("buffer_waits")?,
-        };
-        body.end()?;
-        Ok(closed)
+message_of_numbers! {
+    /// Report of a session that ended.
+    pub struct Closed {
+        /// Requests that it has taken.
+        pub requests: u64,
+        /// Those of them that waited for a buffer.
+        pub buffer_waits: u64,
     }
 }
 
-/// A range of the caller's memory that a server asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PullRange {
-    /// From the start of the descriptor, in bytes.
-    pub offset: u64,
-    /// In bytes.
-    pub length: u64,
-}
-
-impl PullRange {
-    /// As bytes.
-    pub fn encode(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.length.to_le_bytes());
-        bytes
-    }
-
-    /// Reads the bytes of a server.
-    ///
-    /// # Errors
-    /// It has another length.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let range = Self {
-            offset: body.u64("offset")?,
-            length: body.u64("length")?,
-        };
-        body.end()?;
-        Ok(range)
+message_of_numbers! {
+    /// A range of the caller's memory that a server asks for.
+    pub struct PullRange {
+        /// From the start of the descriptor, in bytes.
+        pub offset: u64,
+        /// In bytes.
+        pub length: u64,
     }
 }
 
@@ -226,118 +183,44 @@ impl PushHead {
     }
 }
 
-/// The body of PONG: what PING said, and the server's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PingTimes {
-    /// Body of the PING.
-    pub echo: u64,
-    /// `CLOCK_MONOTONIC` of the server, in nanoseconds.
-    pub clock_ns: u64,
-    /// CPU use of the thread that answers.
-    pub used: PollerUse,
-}
-
-/// CPU use of a server's thread since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PollerUse {
-    /// Nanoseconds in user code.
-    pub user_ns: u64,
-    /// Nanoseconds in the kernel.
-    pub system_ns: u64,
-    /// Times it gave up the CPU.
-    pub voluntary_switches: u64,
-    /// Times the CPU was taken from it.
-    pub involuntary_switches: u64,
-}
-
-impl PollerUse {
-    /// Difference to an earlier reading.
-    #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary_switches: self
-                .voluntary_switches
-                .saturating_sub(before.voluntary_switches),
-            involuntary_switches: self
-                .involuntary_switches
-                .saturating_sub(before.involuntary_switches),
-        }
+message_of_numbers! {
+    /// The body of PONG: that of PING, the server's clock, and the CPU use of the thread that
+    /// answers.
+    pub struct PingTimes {
+        /// Body of the PING.
+        pub echo: u64,
+        /// `CLOCK_MONOTONIC` of the server, in nanoseconds.
+        pub clock_ns: u64,
+        /// Nanoseconds in user code.
+        pub user_ns: u64,
+        /// Nanoseconds in the kernel.
+        pub system_ns: u64,
+        /// Times the thread gave up the CPU.
+        pub voluntary_switches: u64,
+        /// Times the CPU was taken from it.
+        pub involuntary_switches: u64,
     }
 }
 
 impl PingTimes {
-    /// As bytes.
-    pub fn encode(&self) -> [u8; 48] {
-        let numbers = [
-            self.echo,
-            self.clock_ns,
-            self.used.user_ns,
-            self.used.system_ns,
-            self.used.voluntary_switches,
-            self.used.involuntary_switches,
-        ];
-        let mut bytes = [0; 48];
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&number.to_le_bytes());
+    /// CPU use of the thread since it began.
+    pub fn used(&self) -> CpuUse {
+        CpuUse {
+            user_ns: Nanos(self.user_ns),
+            system_ns: Nanos(self.system_ns),
+            voluntary_switches: self.voluntary_switches,
+            involuntary_switches: self.involuntary_switches,
+            ..CpuUse::default()
         }
-        bytes
-    }
-
-    /// Reads the bytes of a server.
-    ///
-    /// # Errors
-    /// It has another length.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let times = Self {
-            echo: body.u64("echo")?,
-            clock_ns: body.u64("clock")?,
-            used: PollerUse {
-                user_ns: body.u64("user time")?,
-                system_ns: body.u64("system time")?,
-                voluntary_switches: body.u64("switches")?,
-                involuntary_switches: body.u64("forced switches")?,
-            },
-        };
-        body.end()?;
-        Ok(times)
     }
 }
 
-/// Bytes of a progress note.
-pub const PROGRESS: usize = 16;
-
-/// Progress of an ordered test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProgressNote {
-    /// Calls that have ended.
-    pub done: u64,
-    /// Calls that there will be; 0 where nobody knows.
-    pub total: u64,
-}
-
-impl ProgressNote {
-    /// As bytes.
-    pub fn encode(&self) -> [u8; PROGRESS] {
-        let mut bytes = [0; PROGRESS];
-        bytes[..8].copy_from_slice(&self.done.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.total.to_le_bytes());
-        bytes
-    }
-
-    /// Reads the bytes of a master.
-    ///
-    /// # Errors
-    /// It has another length.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let note = Self {
-            done: body.u64("done")?,
-            total: body.u64("total")?,
-        };
-        body.end()?;
-        Ok(note)
+message_of_numbers! {
+    /// Progress of an ordered test.
+    pub struct ProgressNote {
+        /// Calls that have ended.
+        pub done: u64,
+        /// Calls that there will be; 0 where nobody knows.
+        pub total: u64,
     }
 }
