@@ -41,13 +41,6 @@ struct Ends {
 }
 
 impl LinkHandler<RpcShmLink> for Ends {
-    fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
-        None
-    }
-
-    fn placed(&mut self, _: &mut RpcShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
-    }
-
     #[inline]
     fn message(&mut self, link: &mut RpcShmLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         self.calls += 1;

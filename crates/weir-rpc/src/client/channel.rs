@@ -350,16 +350,12 @@ impl<L: Link> LinkHandler<L> for ChannelState {
         }
     }
 
-    fn placed(&mut self, _: &mut L, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {}
-
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         if let Err(error) = self.take(link, peer, header, body) {
             link.close(peer);
             self.lose(error);
         }
     }
-
-    fn moved(&mut self, _: &mut L, _: PeerId, _: u64, _: Result<(), RpcError>) {}
 
     fn lost(&mut self, _: &mut L, _: PeerId, why: RpcError) {
         self.lose(why);

@@ -419,8 +419,6 @@ impl<L: Link> LinkHandler<L> for ClientState {
         }
     }
 
-    fn moved(&mut self, _: &mut L, _: PeerId, _: u64, _: Result<(), RpcError>) {}
-
     fn lost(&mut self, _: &mut L, peer: PeerId, why: RpcError) {
         self.lose(peer, why);
     }

@@ -19,7 +19,7 @@ use weir_schema::{Failure, RankTags, RpcAddresses, RpcEndpoint, RpcWorkload};
 use crate::RpcError;
 use crate::client;
 use crate::group::address::RpcAddress;
-use crate::group::table::{GroupMember, GroupTable};
+use crate::group::table::{GroupMember, GroupTable, rank_tags};
 
 /// Where the ranks of a group listen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,36 +74,21 @@ impl RpcGroup {
     pub fn at(name: &str, ranks: impl IntoIterator<Item = (u32, RpcAddress)>) -> Self {
         let mut members: BTreeMap<u32, GroupMember> = BTreeMap::new();
         for (rank, address) in ranks {
-            let new = || GroupMember {
-                addresses: Vec::new(),
-                tags: None,
-                node: None,
-                nonce: None,
-            };
-            members
-                .entry(rank)
-                .or_insert_with(new)
-                .addresses
-                .push(address);
+            members.entry(rank).or_default().addresses.push(address);
         }
         Self {
             name: name.to_owned(),
             members,
-            directory: None,
-            said_size: None,
+            ..Self::default()
         }
     }
 
     /// Ranks and how many tags each has.
     pub fn ranks(&self) -> Vec<RankTags> {
-        let table = GroupTable {
-            members: self.members.clone(),
-            said_size: None,
-        };
-        table.ranks()
+        rank_tags(&self.members)
     }
 
-    /// The way that data go where nothing says which: the first one of the lowest rank.
+    /// Scheme of the first address of the lowest rank.
     pub fn first_scheme(&self) -> Option<&str> {
         let first = self.members.values().next()?;
         Some(&first.addresses.first()?.scheme)
@@ -174,8 +159,7 @@ impl RpcGroup {
         let group = Self {
             name: name.to_owned(),
             members: table.members,
-            directory: None,
-            said_size: None,
+            ..Self::default()
         };
         let endpoint = RpcEndpoint {
             rank: of.rank,

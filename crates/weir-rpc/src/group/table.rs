@@ -27,7 +27,7 @@ const LONGEST: u64 = 64 << 20;
 const LONGEST_LINE: usize = 64 << 10;
 
 /// A rank of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupMember {
     /// Where it listens, each with another transport.
     pub addresses: Vec<RpcAddress>,
@@ -148,12 +148,7 @@ impl GroupTable {
 
     /// Ranks and how many tags each has, in order.
     pub fn ranks(&self) -> Vec<RankTags> {
-        let members = self.members.iter();
-        let of = |(rank, member): (&u32, &GroupMember)| RankTags {
-            rank: *rank,
-            tags: member.tags.unwrap_or(1),
-        };
-        members.map(of).collect()
+        rank_tags(&self.members)
     }
 
     /// Its text. `is_plain`: without fields that older programs would take for more ranks.
@@ -197,6 +192,15 @@ impl GroupTable {
     }
 }
 
+/// Ranks and how many tags each has, in order.
+pub(super) fn rank_tags(members: &BTreeMap<u32, GroupMember>) -> Vec<RankTags> {
+    let of = |(rank, member): (&u32, &GroupMember)| RankTags {
+        rank: *rank,
+        tags: member.tags.unwrap_or(1),
+    };
+    members.iter().map(of).collect()
+}
+
 /// The first word is skipped, whatever it is; it may be missing.
 fn last_word(line: &str) -> &str {
     line.split_whitespace().last().unwrap_or_default()
@@ -211,9 +215,7 @@ fn member(line: &str) -> Result<(u32, GroupMember), String> {
     let address = reachable(address).map_err(|why| why.to_string())?;
     let mut member = GroupMember {
         addresses: vec![address],
-        tags: None,
-        node: None,
-        nonce: None,
+        ..GroupMember::default()
     };
     for word in words {
         match word.split_once('=') {

@@ -245,27 +245,30 @@ pub trait LinkHandler<L: Link> {
     /// `None` the whole body comes to `message` like any other.
     fn destination(
         &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange>;
+        _peer: PeerId,
+        _header: &FrameHeader,
+        _head: &[u8],
+        _length: u64,
+    ) -> Option<MemoryRange> {
+        None
+    }
 
     /// The data of a frame has arrived where `destination` said.
     fn placed(
         &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        at: MemoryRange,
-    );
+        _link: &mut L,
+        _peer: PeerId,
+        _header: &FrameHeader,
+        _head: &[u8],
+        _at: MemoryRange,
+    ) {
+    }
 
     /// A frame has come.
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]);
 
     /// A get or put has ended.
-    fn moved(&mut self, link: &mut L, peer: PeerId, token: u64, result: Result<(), RpcError>);
+    fn moved(&mut self, _link: &mut L, _peer: PeerId, _token: u64, _: Result<(), RpcError>) {}
 
     /// The peer is gone: it closed, broke the protocol, or cannot be reached any more.
     fn lost(&mut self, link: &mut L, peer: PeerId, why: RpcError);

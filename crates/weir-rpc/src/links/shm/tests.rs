@@ -19,13 +19,6 @@ struct KeptFrames {
 }
 
 impl LinkHandler<RpcShmLink> for KeptFrames {
-    fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
-        None
-    }
-
-    fn placed(&mut self, _: &mut RpcShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
-    }
-
     fn message(&mut self, _: &mut RpcShmLink, _: PeerId, header: &FrameHeader, body: &[u8]) {
         self.frames.push((*header, body.to_vec()));
     }
@@ -332,13 +325,6 @@ struct Answering {
 }
 
 impl LinkHandler<RpcShmLink> for Answering {
-    fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
-        None
-    }
-
-    fn placed(&mut self, _: &mut RpcShmLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
-    }
-
     fn message(&mut self, link: &mut RpcShmLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         let answer = FrameHeader {
             kind: FrameKind::Response,

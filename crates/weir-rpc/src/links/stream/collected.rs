@@ -3,7 +3,7 @@
 //! In: calls of a link. Out: the same as owned events, in order, for the link to hand on.
 
 use crate::RpcError;
-use crate::links::{Link, LinkHandler, MemoryRange, PeerId};
+use crate::links::{Link, LinkHandler, PeerId};
 use crate::wire::FrameHeader;
 
 /// An event of a link.
@@ -23,18 +23,10 @@ pub struct Collected {
 }
 
 impl<L: Link> LinkHandler<L> for Collected {
-    fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
-        None
-    }
-
-    fn placed(&mut self, _: &mut L, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {}
-
     fn message(&mut self, _: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         let event = CollectedEvent::Message(peer, *header, body.to_vec());
         self.events.push(event);
     }
-
-    fn moved(&mut self, _: &mut L, _: PeerId, _: u64, _: Result<(), RpcError>) {}
 
     fn lost(&mut self, _: &mut L, peer: PeerId, why: RpcError) {
         self.events.push(CollectedEvent::Lost(peer, why));
