@@ -6,10 +6,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_net::rpc::wire::{
-    Auth, Closed, Descriptor, FrameHeader, FrameKind, HEADER, Hello, HelloReply, OpenReply,
-    OpenRequest, PREAMBLE, PingTimes, Preamble, PreambleReply, ProgressNote, PullRange, PushHead,
-    WireReader, flag,
+use weir_rpc::wire::{
+    Auth, BulkDescriptor, ClientHello, Closed, FrameHeader, FrameKind, HEADER, HelloReply,
+    OpenReply, OpenRequest, PREAMBLE, PingTimes, Preamble, PreambleReply, ProgressNote, PullRange,
+    PushHead, WireReader, flag,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -43,12 +43,12 @@ fn bytes(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 
 fn body(header: &FrameHeader, body: &[u8]) {
     let again = match header.kind {
-        FrameKind::Hello => Hello::decode(body).map(|m| bytes(|out| m.encode(out))),
+        FrameKind::Hello => ClientHello::decode(body).map(|m| bytes(|out| m.encode(out))),
         FrameKind::HelloAck => HelloReply::decode(body).map(|m| bytes(|out| m.encode(out))),
         FrameKind::Auth => Auth::decode(body).map(|m| bytes(|out| m.encode(out))),
         FrameKind::Open => OpenRequest::decode(body).map(|m| bytes(|out| m.encode(out))),
         FrameKind::OpenAck => OpenReply::decode(body).map(|m| bytes(|out| m.encode(out))),
-        FrameKind::CloseAck => Closed::decode(body).map(|m| bytes(|out| m.encode(out))),
+        FrameKind::CloseAck => Closed::decode(body).map(|m| m.encode().to_vec()),
         FrameKind::BulkPull => PullRange::decode(body).map(|m| m.encode().to_vec()),
         FrameKind::Pong => PingTimes::decode(body).map(|m| m.encode().to_vec()),
         FrameKind::Progress => ProgressNote::decode(body).map(|m| m.encode().to_vec()),
@@ -57,7 +57,7 @@ fn body(header: &FrameHeader, body: &[u8]) {
         }
         FrameKind::Request if header.flags & flag::BULK != 0 => {
             let mut reader = WireReader::new(body);
-            Descriptor::decode(&mut reader).map(|descriptor| {
+            BulkDescriptor::decode(&mut reader).map(|descriptor| {
                 let mut again = bytes(|out| descriptor.encode(out));
                 again.extend_from_slice(reader.rest());
                 again

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
-use weir_net::rpc::wire::{FrameHeader, FrameKind, HEADER};
+use weir_rpc::wire::{FrameHeader, FrameKind, HEADER};
 
 use crate::servers::{S1, Server, masters, self_test, split, values};
 use crate::stage::{Said, Stage, skip};

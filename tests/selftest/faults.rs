@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Signal, getrlimit};
 use serde_json::Value;
-use weir_net::rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
-use weir_net::rpc::link::LinkGreeting;
-use weir_net::rpc::wire::{FrameHeader, FrameKind, MAJOR, MINOR, Preamble, RpcId};
-use weir_net::rpc::{DerCode, RpcError};
+use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
+use weir_rpc::links::LinkGreeting;
+use weir_rpc::wire::{FrameHeader, FrameKind, MAJOR, MINOR, Preamble, RpcId};
+use weir_rpc::{DerCode, RpcError};
 
 use crate::servers::{Server, is_long, masters, self_test, split};
 use crate::stage::{Running, Stage, WEIR, until};

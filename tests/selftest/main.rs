@@ -2,7 +2,7 @@
 //! printed of a plan, the report of stored samples; RPCs in the other files.
 //!
 //! Which test has which acceptance case of the RPC self-test (`doors`: `crates/weir-doors/src/selftest`, `net`:
-//! `crates/weir-net`; their timing alone with `cargo xtask test --long`, since other programs run meanwhile):
+//! `crates/weir-rpc`; their timing alone with `cargo xtask test --long`, since other programs run meanwhile):
 //!
 //! | case | test |
 //! |---|---|
@@ -10,19 +10,19 @@
 //! | A5, A6 | doors `sizes::tests::what_the_reference_reads_is_read_alike`, `suffixes_count_in_steps_of_1024` |
 //! | A7 | doors `tests/refused.rs`; `-a 256` doors `tests/text.rs`: `the_order_that_is_drawn_and_an_odd_alignment_are_told` |
 //! | A9, A11, A14 to A16 | `acceptance::a9_…` and so on; the rates of A16: `cargo xtask bench rpc` |
-//! | A10 | `acceptance::a10_…`, net `tests/rpc_buffers.rs` |
+//! | A10 | `acceptance::a10_…`, rpc `tests/buffers.rs` |
 //! | A12 | later, with the form of `net-test` |
 //! | A17 | doors `tests/text.rs`: `the_golden_example_is_printed_to_the_letter`, `rpcs_that_failed_or_were_not_sent_…`, `a_run_of_which_nothing_came_back_has_the_short_form` |
 //! | F1, F2, F14, F15 | `end_to_end::f1_…` and so on |
-//! | F3, F4 | `faults::f3_…`, `f4_…`; net `tests/rpc_hostile.rs`: `other_languages_are_hung_up_on_while_calls_go_on` |
-//! | F5 | net `tests/rpc_hostile.rs`: `a_frame_that_breaks_a_rule_…`, `a_session_belongs_…`, `data_outside_…`; net `tests/rpc_bounds.rs`; `tests/rpc_allocations.rs`: nothing above 64 KiB |
-//! | F6 | net `tests/rpc_hostile.rs`: `a_call_that_is_cut_anywhere_…`, `a_call_that_pauses_anywhere_…`, `half_a_frame_…` |
+//! | F3, F4 | `faults::f3_…`, `f4_…`; rpc `tests/hostile.rs`: `other_languages_are_hung_up_on_while_calls_go_on` |
+//! | F5 | rpc `tests/hostile.rs`: `a_frame_that_breaks_a_rule_…`, `a_session_belongs_…`, `data_outside_…`; rpc `tests/bounds.rs`; `tests/allocations.rs`: nothing above 64 KiB |
+//! | F6 | rpc `tests/hostile.rs`: `a_call_that_is_cut_anywhere_…`, `a_call_that_pauses_anywhere_…`, `half_a_frame_…` |
 //! | F7, F12, F16 | `refusals::f7_…` and so on |
 //! | F8 | `faults::f8_…`, `load::f8_…`; 10,000 connections with `--long` |
 //! | F9 | `refusals::f9_…`, `serving::f9_…`; certificates later, with TLS |
 //! | F10, F11 | `serving::f10_…`, `f11_…`; `refusals::f11_…` |
-//! | F13 | `two_hosts::f13_…`; on any machine net `rpc/simulated/tests.rs` |
-//! | N-1 to N-5 | `interfaces::n_1_…` and so on; net `rpc/interface_choice/tests.rs` |
+//! | F13 | `two_hosts::f13_…`; on any machine rpc `src/links/simulated/tests.rs` |
+//! | N-1 to N-5 | `interfaces::n_1_…` and so on; rpc `src/interface/choice/tests.rs` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

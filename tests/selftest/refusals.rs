@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use weir_net::rpc::wire::{PREAMBLE, PreambleReply};
+use weir_rpc::wire::{PREAMBLE, PreambleReply};
 
 use crate::servers::{S1, Server, masters, self_test, split};
 use crate::stage::{Running, Stage, WEIR, has, is_root, peer, said, skip, until};

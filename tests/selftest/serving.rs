@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use rustix::thread::sched_getaffinity;
-use weir_net::rpc::auth::Token;
-use weir_net::rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
-use weir_net::rpc::link::LinkGreeting;
-use weir_net::rpc::master_host::MasterTask;
-use weir_net::rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
-use weir_net::rpc::{DerCode, self_test as service};
-use weir_schema::{EndpointSet, Members, RpcWorkload};
+use weir_rpc::auth::Token;
+use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
+use weir_rpc::links::LinkGreeting;
+use weir_rpc::master::host::MasterTask;
+use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest};
+use weir_rpc::{DerCode, service::self_test as service};
+use weir_schema::{EndpointSet, Members, RpcPayloadKind, RpcWorkload};
 
 use crate::faults::{adds_up, connected, count, endless};
 use crate::interfaces::on_host;
@@ -305,7 +305,7 @@ fn session(bytes: u32, buffers: u32) -> OpenRequest {
         service: service::NAME.to_owned(),
         version: service::VERSION,
         send_size: bytes,
-        send_kind: PayloadKind::Bulk,
+        send_kind: RpcPayloadKind::Bulk,
         buffers,
         credits: 1,
         ..OpenRequest::default()

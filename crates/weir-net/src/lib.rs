@@ -16,7 +16,6 @@ mod pairing;
 mod pattern;
 mod placement;
 mod rank_context;
-pub mod rpc;
 mod runner;
 mod settings;
 pub mod transport;
@@ -25,7 +24,6 @@ mod wrong_data;
 pub use error::{Ended, Halt, NetError, Spot};
 pub use observer::{Observer, Position, Seen};
 pub use pairing::{Partners, partners, resolve};
-pub use rpc::runner::RpcRunner;
 pub use runner::{ExchangeRunner, LatencyBandwidthRunner};
 pub use transport::{
     Facts, RankDevice, Setup, Transport, TransportInfo, catalogue, find, transports,

@@ -36,23 +36,6 @@ fn pinned_wrong(error: &SysError) -> String {
     format!("`cpus`: {error}{}", allowed.unwrap_or_default())
 }
 
-/// Threads stay within the CPUs that this process was started with, though the kernel would let them leave.
-///
-/// # Errors
-/// CPUs that are outside, or that there are not.
-pub(crate) fn check_mask(wanted: &[u32]) -> Result<(), String> {
-    let allowed = pin::affinity().map_err(|error| error.to_string())?;
-    let outside = wanted.iter().filter(|cpu| !allowed.contains(**cpu));
-    let outside: CpuList = outside.copied().collect();
-    if outside.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
-        "CPUs {outside} are outside those that this process was started with ({allowed}): choose among \
-         them, or start it with others (taskset, cpuset)"
-    ))
-}
-
 /// CPUs that ranks of this machine would get and may not use.
 pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
     let Some(listed) = place.cpus.as_deref() else {
@@ -71,7 +54,7 @@ pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
         ShareCpus::Split => ranks as usize,
     };
     // The kernel would let threads leave the CPUs that this process was started with.
-    check_mask(listed).map_err(|why| format!("`cpus`: {why}"))?;
+    pin::check_allowed(listed).map_err(|why| format!("`cpus`: {why}"))?;
     for (rank, cpu) in listed[..taken].iter().enumerate() {
         let only = CpuList::from_iter([*cpu]);
         // On a thread of its own: this one stays where it is.

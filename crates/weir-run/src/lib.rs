@@ -44,7 +44,7 @@ pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
     RankPart, RankPosition, RankProgress, Runner, failure,
 };
-pub use service_channel::{BulkMemory, BulkUse, ServiceChannel};
+pub use service_channel::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 pub use source::Source;
 pub use trace::Traced;
 pub use worker::{LoopContext, LoopPlan, LoopStop, OpFailure, OpFault, drive};

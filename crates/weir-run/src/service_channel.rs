@@ -1,7 +1,7 @@
 //! Calls to a service on another machine, as engines of any family make them.
 //!
 //! In: requests by operation, each in a slot, with a payload and perhaps memory that the server
-//! reads or writes by itself. Out: answers by slot. `weir-net` implements it; whoever uses it knows
+//! reads or writes by itself. Out: answers by slot. `weir-rpc` implements it; whoever uses it knows
 //! nothing of transports. Not here: which services there are.
 
 use std::io;
@@ -11,13 +11,24 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BulkMemory(pub u32);
 
-/// What a server may do with memory during a call.
+/// Access of a server to memory during a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkUse {
     /// Read it: data of the caller, as of a write.
     Get,
     /// Write it: data for the caller, as of a read.
     Put,
+}
+
+/// First `length` bytes of memory, which the server reads or writes until it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkPart {
+    /// The memory.
+    pub memory: BulkMemory,
+    /// Bytes of it.
+    pub length: u64,
+    /// Access of the server.
+    pub access: BulkUse,
 }
 
 /// A session with a service.
@@ -28,26 +39,19 @@ pub trait ServiceChannel {
     /// There is not enough.
     fn register(&mut self, bytes: usize) -> io::Result<BulkMemory>;
 
-    /// What it holds.
+    /// Bytes of registered memory.
     fn memory(&mut self, memory: BulkMemory) -> &mut [u8];
 
-    /// Calls an operation with a payload. The slot has to be free.
+    /// Calls an operation with a payload, and with memory for the server. The slot has to be free.
     ///
     /// # Errors
-    /// The service cannot be reached any more, or the payload is too long.
-    fn request(&mut self, slot: u32, operation: u16, payload: &[u8]) -> io::Result<()>;
-
-    /// The same, and lets the server read or write the first `length` bytes of memory until it
-    /// answers.
-    ///
-    /// # Errors
-    /// The service cannot be reached any more, or the payload or length is too long.
-    fn request_bulk(
+    /// The service cannot be reached any more, or the payload or the length is too long.
+    fn request(
         &mut self,
         slot: u32,
         operation: u16,
         payload: &[u8],
-        bulk: (BulkUse, BulkMemory, u64),
+        bulk: Option<BulkPart>,
     ) -> io::Result<()>;
 
     /// Hands over requests, waits at most so long for an answer, and calls `done` for each: its

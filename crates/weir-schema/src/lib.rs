@@ -47,6 +47,7 @@ mod rpc_endpoints;
 mod rpc_error;
 mod rpc_result;
 mod rpc_samples;
+mod rpc_serve;
 mod rpc_together;
 mod runs;
 #[cfg(any(test, feature = "sample"))]
@@ -137,6 +138,7 @@ pub use rpc_result::{
     RpcOutcome, RpcServerUse, RpcTrouble, rpc_histogram, value_at,
 };
 pub use rpc_samples::RpcSample;
+pub use rpc_serve::{RpcServe, RpcServiceTime, RpcTable};
 pub use rpc_together::{RpcProgress, RpcTogether};
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{

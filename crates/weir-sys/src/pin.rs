@@ -62,6 +62,24 @@ pub fn affinity() -> Result<CpuList, SysError> {
         .collect())
 }
 
+/// Refuses CPUs outside those that this process was started with, though the kernel would let a
+/// thread leave them.
+///
+/// # Errors
+/// A sentence that names the CPUs outside.
+pub fn check_allowed(wanted: &[u32]) -> Result<(), String> {
+    let allowed = affinity().map_err(|error| error.to_string())?;
+    let outside = wanted.iter().filter(|cpu| !allowed.contains(**cpu));
+    let outside: CpuList = outside.copied().collect();
+    if outside.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "CPUs {outside} are outside those that this process was started with ({allowed}): choose among \
+         them, or start it with others (taskset, cpuset)"
+    ))
+}
+
 /// Sets the calling thread's niceness, -20 (first) to 19 (last).
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use weir_sys::Availability;
 
 pub(crate) use weir_block::source::first_operations;
 pub(crate) use weir_block::verify::checksum;
-pub(crate) use weir_net::rpc::ofi::FabricSurvey;
+pub(crate) use weir_rpc::links::ofi::FabricSurvey;
 
 /// All runners, with what their jobs share over a run.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Runners {
     block: weir_block::Block,
     exchange: weir_net::ExchangeRunner,
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
-    rpc: weir_net::RpcRunner,
+    rpc: weir_rpc::RpcRunner,
     packet_path: weir_datapath::PacketPathRunner,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn availability(engine: &str) -> Availability {
 
 /// The library of fabrics that RPCs can go over, or what is missing.
 pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
-    if let Availability::Missing { what, remedy } = weir_net::rpc::ofi::availability() {
+    if let Availability::Missing { what, remedy } = weir_rpc::links::ofi::availability() {
         return Err(format!("{what}; {remedy}"));
     }
     FabricSurvey::take().map_err(|why| why.to_string())

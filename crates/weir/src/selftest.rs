@@ -2,7 +2,7 @@
 //!
 //! In: the words after `selftest`. Out: the exit code. The text of a pair of sizes is printed when its
 //! group has ended, the rest with the result. Not here: what the words mean (`weir-doors`), RPCs
-//! (`weir-net`).
+//! (`weir-rpc`).
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -21,7 +21,7 @@ use weir_doors::selftest::{
     samples,
 };
 use weir_doors::{Printed, Refusal, USAGE};
-use weir_net::rpc::group::RpcGroup;
+use weir_rpc::group::RpcGroup;
 use weir_run::execute::LiveView;
 use weir_schema::{
     Announcement, Failure, Gravity, Plan, RankTags, RpcWorkload, RunResult, Warning,

@@ -1,7 +1,7 @@
 //! `weir rpc serve`: servers of a group, for `weir selftest` and others to ask.
 //!
 //! In: the words after `rpc`. Out: an [`Action`] with [`ServeSettings`]. Spec: RPC self-test, 8.1. Not
-//! here: serving, which is in `weir-net` and started by the program.
+//! here: serving, which is in `weir-rpc` and started by the program.
 
 mod flags;
 mod settings;
@@ -10,7 +10,8 @@ mod tests;
 
 use clap::Command;
 use flags::FLAGS;
-pub use settings::{BusyTime, ServeEnd, ServeSettings};
+pub use settings::{ServeEnd, ServeSettings};
+use weir_schema::RpcServe;
 
 use crate::door::Door;
 use crate::flags::{command, nearest};
@@ -81,7 +82,7 @@ pub fn read(
     variables.log()?;
     settings.notes = variables.notes();
     if given.has("dry-run") {
-        return Ok(Action::Print(planned(&settings)));
+        return Ok(Action::Print(planned(&settings.serve)));
     }
     Ok(Action::Serve(Box::new(settings)))
 }
@@ -99,19 +100,19 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     })
 }
 
-/// What would be served.
-fn planned(settings: &ServeSettings) -> String {
-    let ranks = match settings.ranks {
+/// The line of `--dry-run`.
+fn planned(serve: &RpcServe) -> String {
+    let ranks = match serve.ranks {
         None => "its launcher's rank, else the next free one".to_owned(),
         Some((first, last)) if first == last => format!("rank {first}"),
         Some((first, last)) => format!("ranks {first} to {last}"),
     };
-    let plural = if settings.tags == 1 { "" } else { "s" };
+    let plural = if serve.tags == 1 { "" } else { "s" };
     format!(
         "group {}: {ranks}, {} tag{plural} each, at {}\n",
-        settings.group,
-        settings.tags,
-        settings.transports.join(", ")
+        serve.group,
+        serve.tags,
+        serve.addresses.join(", ")
     )
 }
 

@@ -1,9 +1,11 @@
-//! What `weir rpc serve` is asked to do, as plain data: every value is within its range.
+//! Settings of `weir rpc serve`, as plain data: every value is within its range.
 //!
 //! In: flags. Out: [`ServeSettings`], which whoever serves takes as they are. Not here: serving, files,
 //! which rank is free.
 
-use weir_schema::RpcPoll;
+use std::path::PathBuf;
+
+use weir_schema::{RpcServe, RpcServiceTime, RpcTable};
 use weir_units::{Bytes, Nanos, parse};
 
 use crate::given::GivenFlags;
@@ -19,53 +21,17 @@ const LARGEST: u64 = u32::MAX as u64 - 1;
 /// No message may be longer, whatever is asked for.
 const LONGEST_MESSAGE: u64 = 1 << 30;
 
-/// A server, or several in one process.
+/// Server, and what the program around it does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServeSettings {
-    /// Name of the group, which is no path.
-    pub group: String,
-    /// First and last rank; none: the next free one.
-    pub ranks: Option<(u32, u32)>,
-    /// Endpoints of each rank.
-    pub tags: u32,
-    /// Where the table may be: in the first of these that can be used.
+    /// The server. The directory of its table is still to be chosen.
+    pub serve: RpcServe,
+    /// Directories for the table: the first of these that can be used.
     pub directories: Vec<TableDirectory>,
-    /// Everyone may read the table.
-    pub is_public: bool,
-    /// The table has what the older program reads, and no more.
-    pub is_cart_table: bool,
-    /// URIs, at least one.
-    pub transports: Vec<String>,
-    /// The network interface that it belongs to.
-    pub interface: Option<String>,
-    /// The domain of its fabrics.
-    pub domain: Option<String>,
-    /// Threads that answer; none: as many as there are CPUs for.
-    pub pollers: Option<u32>,
-    /// A CPU for each of them.
-    pub cpus: Vec<u32>,
-    /// How they wait.
-    pub poll: RpcPoll,
-    /// The file with the secret that clients must know.
-    pub token_file: Option<String>,
-    /// Tests may be started from here.
-    pub allows_masters: bool,
-    /// Longest in-line payload of requests and of replies.
-    pub max_message: Bytes,
-    /// Memory of all buffers; none: by the memory of the machine.
-    pub memory_limit: Option<Bytes>,
-    /// Connections.
-    pub max_connections: u32,
-    /// Sessions of all connections.
-    pub max_sessions: u32,
-    /// A message that is not whole by then, or not taken, ends its connection.
-    pub half_frame_timeout_ns: Nanos,
     /// The descriptor that hears when it is ready.
     pub ready_descriptor: Option<i32>,
     /// When it ends by itself.
     pub end: ServeEnd,
-    /// Busy time of each request.
-    pub service_time: BusyTime,
     /// For standard error, before anything else.
     pub notes: Vec<String>,
 }
@@ -79,26 +45,6 @@ pub enum ServeEnd {
     Requests(u64),
     /// When nobody has asked for so long.
     Idle(Nanos),
-}
-
-/// How long a server is busy with each request.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BusyTime {
-    /// Not at all.
-    None,
-    /// Always as long.
-    Constant(Nanos),
-    /// Exponential with this mean.
-    Exponential(Nanos),
-    /// Either of two.
-    Bimodal {
-        /// The one.
-        first: Nanos,
-        /// How probable it is, 0 to 1.
-        probability: f64,
-        /// The other.
-        second: Nanos,
-    },
 }
 
 /// The settings of these flags.
@@ -119,24 +65,29 @@ pub(super) fn of(
     let cpus = read
         .value("cpus", |text| one_each(text, pollers))?
         .unwrap_or_default();
-    Ok(ServeSettings {
-        group: read.value("group", group_name)?.unwrap_or_default(),
+    let group = read.value("group", group_name)?.unwrap_or_default();
+    let serve = RpcServe {
         ranks: ranks(&read)?,
+        group_size: None,
         tags: tags(&read, variables)?,
-        directories: variables.table_directories(given.text("path")),
-        is_public: given.has("public"),
-        is_cart_table: given.is("table-format", "cart"),
-        transports: if given.has("transport") {
+        addresses: if given.has("transport") {
             read.value("transport", listen_uris)?.unwrap_or_default()
         } else {
             vec![transport(interface.as_deref(), variables)?]
         },
         interface,
         domain: variables.domain(),
+        table: Some(RpcTable {
+            directory: PathBuf::new(),
+            group: group.clone(),
+            is_public: given.has("public"),
+            is_plain: given.is("table-format", "cart"),
+        }),
+        group,
         pollers,
         cpus,
         poll,
-        token_file: given.text("token-file").map(str::to_owned),
+        token_file: given.text("token-file").map(PathBuf::from),
         allows_masters: !given.is("allow-master", "no"),
         max_message: read
             .value("max-msg", |text| parse::size(text, LONGEST_MESSAGE))?
@@ -151,13 +102,17 @@ pub(super) fn of(
         half_frame_timeout_ns: read
             .value("half-frame-timeout", parse::time)?
             .unwrap_or_default(),
+        service_time: read
+            .value("service-time", service_time)?
+            .unwrap_or_default(),
+    };
+    Ok(ServeSettings {
+        serve,
+        directories: variables.table_directories(given.text("path")),
         ready_descriptor: read
             .value("ready-fd", |text| small(text, (1, 1 << 20)))?
             .and_then(|n| i32::try_from(n).ok()),
         end: read.value("exit-after", end)?.unwrap_or(ServeEnd::Never),
-        service_time: read
-            .value("service-time", service_time)?
-            .unwrap_or(BusyTime::None),
         notes: Vec::new(),
     })
 }
@@ -288,7 +243,7 @@ fn end(text: &str) -> Result<ServeEnd, String> {
 }
 
 /// `const:100`, `exp:50`, `bimodal:10,0.99,1000`; microseconds.
-fn service_time(text: &str) -> Result<BusyTime, String> {
+fn service_time(text: &str) -> Result<RpcServiceTime, String> {
     let wrong = || "it takes const:US, exp:US or bimodal:US1,P,US2, as const:100".to_owned();
     let micros = |text: &str| {
         let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -301,17 +256,17 @@ fn service_time(text: &str) -> Result<BusyTime, String> {
             .ok_or_else(wrong)
     };
     if text == "0" {
-        return Ok(BusyTime::None);
+        return Ok(RpcServiceTime::None);
     }
     let (form, numbers) = text.split_once(':').ok_or_else(wrong)?;
     let numbers: Vec<&str> = numbers.split(',').collect();
     match (form, numbers.as_slice()) {
-        ("const", [us]) => micros(us).map(BusyTime::Constant),
-        ("exp", [us]) => micros(us).map(BusyTime::Exponential),
+        ("const", [us]) => micros(us).map(RpcServiceTime::Constant),
+        ("exp", [us]) => micros(us).map(RpcServiceTime::Exponential),
         ("bimodal", [first, probability, second]) => {
             let probability = probability.parse::<f64>().ok();
             let probability = probability.filter(|p| (0.0..=1.0).contains(p));
-            Ok(BusyTime::Bimodal {
+            Ok(RpcServiceTime::Bimodal {
                 first: micros(first)?,
                 probability: probability.ok_or("the probability lies between 0 and 1")?,
                 second: micros(second)?,

@@ -1,7 +1,7 @@
 //! Words of `weir rpc serve` and the settings that they are.
 
 use super::*;
-use weir_schema::RpcPoll;
+use weir_schema::{RpcPoll, RpcServiceTime};
 use weir_units::{Bytes, Nanos};
 
 fn list(words: &str) -> Vec<String> {
@@ -28,19 +28,20 @@ fn served_with(words: &str, variables: &[(&str, &str)]) -> ServeSettings {
 #[test]
 fn without_words_it_is_one_rank_of_one_tag_that_only_this_machine_reaches() {
     let settings = served("");
-    assert_eq!(settings.group, "daos_server");
-    assert_eq!((settings.ranks, settings.tags), (None, 1));
-    assert_eq!(settings.transports, ["tcp://127.0.0.1:0"]);
-    assert_eq!(settings.max_message, Bytes(16 << 20));
+    assert_eq!(settings.serve.group, "daos_server");
+    assert_eq!((settings.serve.ranks, settings.serve.tags), (None, 1));
+    assert_eq!(settings.serve.addresses, ["tcp://127.0.0.1:0"]);
+    assert_eq!(settings.serve.max_message, Bytes(16 << 20));
     assert_eq!(
-        (settings.max_connections, settings.max_sessions),
+        (settings.serve.max_connections, settings.serve.max_sessions),
         (16_384, 65_536)
     );
-    assert_eq!(settings.half_frame_timeout_ns, Nanos::from_secs(30));
+    assert_eq!(settings.serve.half_frame_timeout_ns, Nanos::from_secs(30));
     assert_eq!(settings.end, ServeEnd::Never);
-    assert_eq!(settings.service_time, BusyTime::None);
-    assert_eq!(settings.poll, RpcPoll::Automatic);
-    assert!(settings.allows_masters && !settings.is_public && !settings.is_cart_table);
+    assert_eq!(settings.serve.service_time, RpcServiceTime::None);
+    assert_eq!(settings.serve.poll, RpcPoll::Automatic);
+    let table = settings.serve.table.unwrap();
+    assert!(settings.serve.allows_masters && !table.is_public && !table.is_plain);
 }
 
 #[test]
@@ -50,26 +51,30 @@ fn values_are_what_they_say() {
          --service-time bimodal:10,0.99,1000 --transport tcp://0.0.0.0:7000,shm:// --cpus 0,2-3 \
          --poll spin:50 --mem-limit 512m --table-format cart",
     );
-    assert_eq!((settings.ranks, settings.tags), (Some((0, 3)), 22));
-    assert_eq!(settings.transports.len(), 2);
-    assert_eq!(settings.cpus, [0, 2, 3]);
-    assert_eq!(settings.memory_limit, Some(Bytes(512 << 20)));
+    assert_eq!(
+        (settings.serve.ranks, settings.serve.tags),
+        (Some((0, 3)), 22)
+    );
+    assert_eq!(settings.serve.addresses.len(), 2);
+    assert_eq!(settings.serve.cpus, [0, 2, 3]);
+    assert_eq!(settings.serve.memory_limit, Some(Bytes(512 << 20)));
     assert_eq!(settings.end, ServeEnd::Idle(Nanos::from_millis(500)));
     assert_eq!(
-        settings.service_time,
-        BusyTime::Bimodal {
+        settings.serve.service_time,
+        RpcServiceTime::Bimodal {
             first: Nanos(10_000),
             probability: 0.99,
             second: Nanos(1_000_000),
         }
     );
     assert_eq!(
-        settings.poll,
+        settings.serve.poll,
         RpcPoll::Spin {
             for_ns: Nanos(50_000)
         }
     );
-    assert!(!settings.allows_masters && settings.is_cart_table);
+    let table = settings.serve.table.unwrap();
+    assert!(!settings.serve.allows_masters && table.is_plain);
     assert_eq!(served("--exit-after 5").end, ServeEnd::Requests(5));
 }
 
@@ -85,10 +90,13 @@ fn variables_say_what_words_leave_open() {
         ("D_PROGRESS_BUSY", "1"),
     ];
     let settings = served_with("", &site);
-    assert_eq!(settings.transports, ["ofi+tcp://ib0:31416"]);
-    assert_eq!(settings.interface.as_deref(), Some("ib0"));
-    assert_eq!(settings.domain.as_deref(), Some("mlx5_0"));
-    assert_eq!((settings.tags, settings.poll), (3, RpcPoll::Busy));
+    assert_eq!(settings.serve.addresses, ["ofi+tcp://ib0:31416"]);
+    assert_eq!(settings.serve.interface.as_deref(), Some("ib0"));
+    assert_eq!(settings.serve.domain.as_deref(), Some("mlx5_0"));
+    assert_eq!(
+        (settings.serve.tags, settings.serve.poll),
+        (3, RpcPoll::Busy)
+    );
     let [note] = &settings.notes[..] else {
         panic!("{settings:?}");
     };
@@ -99,11 +107,14 @@ fn variables_say_what_words_leave_open() {
     // Words go before them.
     let words = "--transport tcp://127.0.0.1:7000 --tags 2 --poll block";
     let settings = served_with(words, &site);
-    assert_eq!(settings.transports, ["tcp://127.0.0.1:7000"]);
-    assert_eq!((settings.tags, settings.poll), (2, RpcPoll::Block));
+    assert_eq!(settings.serve.addresses, ["tcp://127.0.0.1:7000"]);
+    assert_eq!(
+        (settings.serve.tags, settings.serve.poll),
+        (2, RpcPoll::Block)
+    );
     assert!(!settings.notes[0].contains("D_PROVIDER"));
     let by_memory = served_with("", &[("D_PROVIDER", "shm"), ("D_PORT", "1")]);
-    assert_eq!(by_memory.transports, ["shm://"]);
+    assert_eq!(by_memory.serve.addresses, ["shm://"]);
     assert!(!by_memory.notes[0].contains("D_PORT"));
     for (name, value) in [
         ("D_PORT", "65536"),

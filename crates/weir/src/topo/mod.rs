@@ -2,7 +2,7 @@
 //!
 //! In: the words after `topo`. Out: a group for each memory node as text, or JSON; the exit code.
 //! Nothing is changed. Not here: reading `/sys` (`weir-sys`), and choosing one of these interfaces
-//! (`weir-net`).
+//! (`weir-rpc`).
 
 mod text;
 

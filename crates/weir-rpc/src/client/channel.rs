@@ -1,0 +1,363 @@
+//! A session with any service: the channel that families of engines call through.
+//!
+//! In: requests. Out: answers. One endpoint, one session, no time-outs of single calls: a lost
+//! connection ends all of them. Not here: the load generator's client (`client`), which measures.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
+
+use crate::client::{DialSetup, ServerEndpoint, dial};
+use crate::links::{Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
+use crate::service::payload::check_inline;
+use crate::wire::{
+    BULK_PIECE, BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead,
+    RpcId, flag,
+};
+use crate::{DerCode, RpcError};
+
+/// A call.
+#[derive(Clone, Copy, Debug, Default)]
+struct ChannelCall {
+    generation: u32,
+    is_out: bool,
+    bulk: Option<BulkPart>,
+}
+
+/// An answer that nobody has taken.
+#[derive(Debug)]
+struct ChannelAnswer {
+    slot: u32,
+    result: Result<Vec<u8>, i64>,
+}
+
+#[derive(Debug, Default)]
+struct ChannelState {
+    calls: Vec<ChannelCall>,
+    answers: Vec<ChannelAnswer>,
+    opened: Option<Result<OpenReply, RpcError>>,
+    lost: Option<RpcError>,
+    /// Ranges that found no room.
+    held: Vec<(RpcId, PullRange)>,
+    session: u32,
+}
+
+/// A session with a service, over a link of its own.
+pub struct RpcChannel<L> {
+    link: L,
+    peer: PeerId,
+    state: ChannelState,
+    send_size: u32,
+    max_frame: u32,
+    /// The longest payload that the server takes, in bytes.
+    longest: u64,
+}
+
+impl<L: Link> RpcChannel<L> {
+    /// Connects and opens a session. It has as many slots as `asked` has credits.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses the session.
+    pub fn open(
+        mut link: L,
+        setup: &DialSetup,
+        endpoint: &ServerEndpoint,
+        asked: &OpenRequest,
+    ) -> Result<Self, RpcError> {
+        let greeting = link.greeting()?;
+        let (new, reply) = dial(setup, endpoint, greeting)?;
+        check_inline(asked, reply.max_message)?;
+        let peer = link.join(new)?;
+        let mut channel = Self {
+            link,
+            peer,
+            state: ChannelState::default(),
+            send_size: asked.send_size,
+            max_frame: reply.max_frame,
+            longest: reply.max_message,
+        };
+        let mut body = Vec::new();
+        asked.encode(&mut body);
+        let header = FrameHeader::plain(FrameKind::Open);
+        channel.link.send(peer, &header, &[&body]);
+        let until = Instant::now() + setup.within;
+        while channel.state.opened.is_none() && Instant::now() < until {
+            let fail = RpcError::io("open a session");
+            channel.round(Duration::from_millis(20)).map_err(fail)?;
+        }
+        let silent = || RpcError::new(DerCode::TimedOut, "the server opened no session in time");
+        let granted = channel.state.opened.take().ok_or_else(silent)??;
+        channel.state.session = granted.session;
+        let calls = granted.credits.min(asked.credits) as usize;
+        channel.state.calls = vec![ChannelCall::default(); calls];
+        Ok(channel)
+    }
+
+    fn round(&mut self, wait: Duration) -> io::Result<u32> {
+        for (rpc, range) in std::mem::take(&mut self.state.held) {
+            self.state.send_range(&mut self.link, self.peer, rpc, range);
+        }
+        self.link.flush()?;
+        let events = self.link.poll(Some(wait), &mut self.state)?;
+        self.link.flush()?;
+        Ok(events)
+    }
+
+    fn send(
+        &mut self,
+        slot: u32,
+        header: FrameHeader,
+        bulk: Option<BulkPart>,
+        body: &[&[u8]],
+    ) -> io::Result<()> {
+        if let Some(lost) = &self.state.lost {
+            return Err(lost.clone().into());
+        }
+        let length: usize = body.iter().map(|part| part.len()).sum();
+        let payload = body.last().map_or(0, |payload| payload.len() as u64);
+        let calls = &mut self.state.calls;
+        let call = calls.get_mut(slot as usize).filter(|call| !call.is_out);
+        let fits = length <= self.max_frame as usize && payload <= self.longest;
+        let Some(call) = call.filter(|_| fits) else {
+            let message = "a slot that is not free, or a payload that is too long";
+            return Err(RpcError::new(DerCode::Invalid, message).into());
+        };
+        call.generation = call.generation.wrapping_add(1).max(1);
+        call.bulk = bulk;
+        let rpc = RpcId {
+            slot,
+            generation: call.generation,
+        };
+        let header = FrameHeader {
+            rpc,
+            session: self.state.session,
+            ..header
+        };
+        while self.link.send(self.peer, &header, body) == Sent::Full {
+            self.round(Duration::from_millis(1))?;
+        }
+        if let Some(call) = self.state.calls.get_mut(slot as usize) {
+            call.is_out = true;
+        }
+        Ok(())
+    }
+}
+
+impl<L: Link> ServiceChannel for RpcChannel<L> {
+    fn register(&mut self, bytes: usize) -> io::Result<BulkMemory> {
+        Ok(BulkMemory(self.link.allocate(bytes, None)?.0))
+    }
+
+    fn memory(&mut self, memory: BulkMemory) -> &mut [u8] {
+        self.link.bytes(RegionId(memory.0))
+    }
+
+    fn request(
+        &mut self,
+        slot: u32,
+        operation: u16,
+        payload: &[u8],
+        bulk: Option<BulkPart>,
+    ) -> io::Result<()> {
+        let mut header = FrameHeader {
+            word: operation,
+            ..FrameHeader::plain(FrameKind::Request)
+        };
+        let Some(part) = bulk else {
+            return self.send(slot, header, None, &[payload]);
+        };
+        let range = whole(part);
+        let has = self.link.bytes(range.region).len() as u64;
+        if range.length > has || payload.len() > self.send_size as usize {
+            let message = "more bytes than the memory or the session has";
+            return Err(RpcError::new(DerCode::Invalid, message).into());
+        }
+        let access = match part.access {
+            BulkUse::Get => BulkAccess::READ,
+            BulkUse::Put => BulkAccess::WRITE,
+        };
+        let mut descriptor = Vec::new();
+        self.link
+            .describe(self.peer, range, access)
+            .encode(&mut descriptor);
+        header.flags = flag::BULK;
+        self.send(slot, header, bulk, &[&descriptor, payload])
+    }
+
+    fn poll(
+        &mut self,
+        wait: Duration,
+        mut done: impl FnMut(u32, Result<&[u8], i64>),
+    ) -> io::Result<u32> {
+        if self.state.answers.is_empty() {
+            if let Some(lost) = &self.state.lost {
+                return Err(lost.clone().into());
+            }
+            self.round(wait)?;
+        }
+        let mut count = 0;
+        for answer in self.state.answers.drain(..) {
+            done(answer.slot, answer.result.as_deref().map_err(|code| *code));
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Memory of a call as a link names it.
+const fn whole(part: BulkPart) -> MemoryRange {
+    MemoryRange {
+        region: RegionId(part.memory.0),
+        offset: 0,
+        length: part.length,
+    }
+}
+
+impl ChannelState {
+    /// The call that a frame belongs to, if it is out.
+    fn call(&mut self, rpc: RpcId) -> Option<&mut ChannelCall> {
+        let call = self.calls.get_mut(rpc.slot as usize)?;
+        (call.is_out && call.generation == rpc.generation).then_some(call)
+    }
+
+    /// The memory of a call, where a server may do this with the range.
+    fn range(
+        &mut self,
+        rpc: RpcId,
+        access: BulkUse,
+        offset: u64,
+        length: u64,
+    ) -> Option<MemoryRange> {
+        let part = self.call(rpc)?.bulk?;
+        let is_within = offset.checked_add(length)? <= part.length;
+        (part.access == access && is_within).then_some(MemoryRange {
+            offset,
+            length,
+            ..whole(part)
+        })
+    }
+
+    fn send_range<L: Link>(&mut self, link: &mut L, peer: PeerId, rpc: RpcId, range: PullRange) {
+        let Some(mut from) = self.range(rpc, BulkUse::Get, range.offset, range.length) else {
+            return;
+        };
+        let header = FrameHeader {
+            rpc,
+            session: self.session,
+            ..FrameHeader::plain(FrameKind::BulkData)
+        };
+        let end = from.offset + from.length;
+        while from.offset < end {
+            from.length = BULK_PIECE.min(end - from.offset);
+            let head = PushHead {
+                offset: from.offset,
+            }
+            .encode();
+            if link.send_memory(peer, &header, &head, from) == Sent::Full {
+                let rest = PullRange {
+                    offset: from.offset,
+                    length: end - from.offset,
+                };
+                self.held.push((rpc, rest));
+                return;
+            }
+            from.offset += from.length;
+        }
+    }
+
+    fn answered(&mut self, header: &FrameHeader, body: &[u8]) -> Result<(), RpcError> {
+        let call = self
+            .call(header.rpc)
+            .ok_or_else(|| RpcError::protocol("an answer to no call"))?;
+        call.is_out = false;
+        let result = match header.word {
+            0 => Ok(body.to_vec()),
+            status => Err(DerCode::from_status(status).result()),
+        };
+        self.answers.push(ChannelAnswer {
+            slot: header.rpc.slot,
+            result,
+        });
+        Ok(())
+    }
+
+    fn take<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        let outside = || RpcError::protocol("memory outside a descriptor");
+        match header.kind {
+            FrameKind::Response => self.answered(header, body)?,
+            FrameKind::BulkPull => {
+                let range = PullRange::decode(body)?;
+                let allowed = self.range(header.rpc, BulkUse::Get, range.offset, range.length);
+                allowed.ok_or_else(outside)?;
+                self.send_range(link, peer, header.rpc, range);
+            }
+            FrameKind::BulkPush => {
+                let (head, data) = PushHead::decode(body)?;
+                let length = data.len() as u64;
+                let range = self.range(header.rpc, BulkUse::Put, head.offset, length);
+                let range = range.ok_or_else(outside)?;
+                let start = usize::try_from(range.offset).unwrap_or(usize::MAX);
+                link.bytes(range.region)[start..start + data.len()].copy_from_slice(data);
+            }
+            FrameKind::OpenAck if header.word == 0 => {
+                self.opened = Some(Ok(OpenReply::decode(body)?));
+            }
+            FrameKind::OpenAck => {
+                let words = String::from_utf8_lossy(body).into_owned();
+                self.opened = Some(Err(RpcError::new(DerCode::from_status(header.word), words)));
+            }
+            FrameKind::GoAway | FrameKind::Pong | FrameKind::CloseAck => {}
+            FrameKind::Error => {
+                let words = String::from_utf8_lossy(body).into_owned();
+                return Err(RpcError::new(DerCode::from_status(header.word), words));
+            }
+            _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, why: RpcError) {
+        for (slot, call) in (0..).zip(&mut self.calls) {
+            if std::mem::take(&mut call.is_out) {
+                let result = Err(DerCode::Unreachable.result());
+                self.answers.push(ChannelAnswer { slot, result });
+            }
+        }
+        self.opened.get_or_insert_with(|| Err(why.clone()));
+        self.lost = Some(why);
+    }
+}
+
+impl<L: Link> LinkHandler<L> for ChannelState {
+    fn destination(
+        &mut self,
+        _: PeerId,
+        header: &FrameHeader,
+        head: &[u8],
+        length: u64,
+    ) -> Option<MemoryRange> {
+        let (head, _) = PushHead::decode(head).ok()?;
+        match header.kind {
+            FrameKind::BulkPush => self.range(header.rpc, BulkUse::Put, head.offset, length),
+            _ => None,
+        }
+    }
+
+    fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+        if let Err(error) = self.take(link, peer, header, body) {
+            link.close(peer);
+            self.lose(error);
+        }
+    }
+
+    fn lost(&mut self, _: &mut L, _: PeerId, why: RpcError) {
+        self.lose(why);
+    }
+}

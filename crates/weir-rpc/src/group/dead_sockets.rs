@@ -1,0 +1,94 @@
+//! Sockets in the file system that servers left which were killed.
+//!
+//! In: a directory, a rank. Out: those that nobody listens on are gone. Not here: who may have a rank
+//! (`held_rank`).
+
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+/// The name of a rank's socket.
+pub(crate) fn socket_name(group: &str, rank: u32, process: u32) -> String {
+    format!("{group}-{rank}-{process}.sock")
+}
+
+/// Removes a socket that nobody listens on; whether it is gone now.
+pub(crate) fn remove_dead(path: &Path) -> bool {
+    is_dead(path) && std::fs::remove_file(path).is_ok()
+}
+
+/// Removes the sockets of a rank whose processes are gone; those that were.
+pub(crate) fn remove_dead_of(directory: &Path, group: &str, rank: u32) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_left = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let process = name.and_then(|name| process_of(name, group, rank));
+        // One that is about to listen is there.
+        process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists())
+    };
+    let left = entries.map(|entry| entry.path()).filter(is_left);
+    left.filter(|path| remove_dead(path)).collect()
+}
+
+/// The process whose socket has this name.
+fn process_of(name: &str, group: &str, rank: u32) -> Option<u32> {
+    let digits = name.strip_prefix(&format!("{group}-{rank}-"))?;
+    digits.strip_suffix(".sock")?.parse().ok()
+}
+
+/// Whether this is a socket, and nobody listens on it.
+fn is_dead(path: &Path) -> bool {
+    let facts = std::fs::symlink_metadata(path);
+    if !facts.is_ok_and(|facts| facts.file_type().is_socket()) {
+        return false;
+    }
+    // Whoever listens and takes nothing would let a connect wait.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let (Ok(socket), Ok(address)) = (socket, SocketAddrUnix::new(path)) else {
+        return false;
+    };
+    connect(&socket, &address) == Err(Errno::CONNREFUSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn only_sockets_of_the_rank_that_nobody_listens_on_are_removed() {
+        let name = format!("weir-dead-sockets-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        // Far above the numbers that processes have.
+        let path = |rank, process| directory.join(socket_name("g", rank, process));
+        let [dead, lives, own, other, file] = [
+            (0, 4_100_000_001),
+            (0, 4_100_000_002),
+            (0, std::process::id()),
+            (1, 4_100_000_001),
+            (0, 4_100_000_003),
+        ]
+        .map(|(rank, process)| path(rank, process));
+        for left in [&dead, &own, &other] {
+            drop(UnixListener::bind(left).unwrap());
+        }
+        let _listens = UnixListener::bind(&lives).unwrap();
+        std::fs::write(&file, "mine").unwrap();
+        assert_eq!(
+            remove_dead_of(&directory, "g", 0),
+            std::slice::from_ref(&dead)
+        );
+        assert!(!dead.exists());
+        assert!(
+            [&lives, &own, &other, &file]
+                .iter()
+                .all(|path| path.exists())
+        );
+        assert!(!remove_dead(&lives) && !remove_dead(&file) && remove_dead(&own));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,223 @@
+//! Bulk data of calls at the server: by the link itself, or in frames, piece by piece.
+//!
+//! In: calls whose data have to move; data and ends of moves. Out: the next step of a call whose
+//! data are where they belong. Data for calls that have ended are dropped. Not here: what the steps
+//! are (`serve`).
+
+use super::calls::CallStage;
+use super::poller::PollerState;
+use crate::links::{Link, MemoryRange, PeerId, Sent};
+use crate::service::NextStep;
+use crate::wire::{BULK_PIECE, BULK_WINDOW, FrameHeader, FrameKind, PullRange, PushHead, flag};
+use crate::{DerCode, RpcError};
+
+impl PollerState {
+    /// Lets the link move a call's memory.
+    pub(super) fn move_memory<L: Link>(&mut self, link: &mut L, place: u32) {
+        let token = self.calls.token(place);
+        let call = self.calls.get(place);
+        let (Some(region), Some(bulk)) = (call.region, call.bulk.as_deref()) else {
+            return;
+        };
+        let range = |length| MemoryRange {
+            region,
+            offset: 0,
+            length,
+        };
+        let sent = match call.stage {
+            CallStage::Pulling { total, .. } => link.get(call.peer, bulk, 0, range(total), token),
+            CallStage::Pushing { total, .. } => link.put(call.peer, range(total), bulk, 0, token),
+            _ => return,
+        };
+        match sent {
+            Sent::Queued => call.moving = true,
+            Sent::Full => self.stalled.push_back(token),
+            Sent::Gone => {}
+        }
+    }
+
+    /// The link has moved a call's memory.
+    pub(super) fn move_ended<L: Link>(
+        &mut self,
+        link: &mut L,
+        token: u64,
+        result: Result<(), RpcError>,
+    ) {
+        let Some(place) = self.calls.by_token(token) else {
+            return;
+        };
+        let call = self.calls.get(place);
+        call.moving = false;
+        if call.cancelled {
+            return self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+        }
+        match result {
+            Ok(()) => self.step_done(link, place),
+            Err(error) => self.finish(link, place, NextStep::Fail(error.code)),
+        }
+    }
+
+    /// Asks for data, a few pieces ahead.
+    pub(super) fn pull_more<L: Link>(&mut self, link: &mut L, place: u32) {
+        let call = self.calls.get(place);
+        let header = FrameHeader {
+            rpc: call.rpc,
+            session: call.session,
+            ..FrameHeader::plain(FrameKind::BulkPull)
+        };
+        let peer = call.peer;
+        if let CallStage::Pulling {
+            asked, to_ask, got, ..
+        } = &mut call.stage
+        {
+            let window = u64::from(BULK_WINDOW) * BULK_PIECE;
+            while *asked < *to_ask && asked.saturating_sub(*got) < window {
+                let length = BULK_PIECE.min(*to_ask - *asked);
+                let range = PullRange {
+                    offset: *asked,
+                    length,
+                };
+                if link.send(peer, &header, &[&range.encode()]) != Sent::Queued {
+                    return;
+                }
+                *asked += length;
+            }
+        }
+    }
+
+    /// Sends a piece of a call's data; whether there was room. The answer follows the last one.
+    pub(super) fn push_piece<L: Link>(&mut self, link: &mut L, token: u64) -> bool {
+        let Some(place) = self.calls.by_token(token) else {
+            return false;
+        };
+        let call = self.calls.get(place);
+        let (CallStage::Pushing { sent, total }, Some(region)) = (call.stage, call.region) else {
+            return false;
+        };
+        let header = FrameHeader {
+            rpc: call.rpc,
+            session: call.session,
+            ..FrameHeader::plain(FrameKind::BulkPush)
+        };
+        let length = BULK_PIECE.min(total - sent);
+        let from = MemoryRange {
+            region,
+            offset: sent,
+            length,
+        };
+        let head = PushHead { offset: sent }.encode();
+        match link.send_memory(call.peer, &header, &head, from) {
+            Sent::Queued if sent + length == total => {
+                self.step_done(link, place);
+                true
+            }
+            Sent::Queued => {
+                let sent = sent + length;
+                call.stage = CallStage::Pushing { sent, total };
+                self.pushing.push_back(token);
+                true
+            }
+            Sent::Full => {
+                self.pushing.push_back(token);
+                false
+            }
+            Sent::Gone => false,
+        }
+    }
+
+    pub(super) fn find(&mut self, peer: PeerId, header: &FrameHeader) -> Option<u32> {
+        let place = (header.session as usize).checked_sub(1)?;
+        let session = self.sessions.get(place)?.as_ref()?;
+        if session.peer != peer {
+            return None;
+        }
+        let calls = &mut self.calls;
+        session
+            .active
+            .iter()
+            .copied()
+            .find(|&place| calls.get(place).rpc == header.rpc)
+    }
+
+    /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.
+    pub(super) fn place_for(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        head: &[u8],
+        length: u64,
+    ) -> Option<MemoryRange> {
+        if header.kind != FrameKind::BulkData {
+            return None;
+        }
+        let place = self.find(peer, header)?;
+        let (head, _) = PushHead::decode(head).ok()?;
+        let call = self.calls.get(place);
+        let CallStage::Pulling { total, .. } = call.stage else {
+            return None;
+        };
+        let end = head.offset.checked_add(length)?;
+        (end <= total).then_some(MemoryRange {
+            region: call.region?,
+            offset: head.offset,
+            length,
+        })
+    }
+
+    /// Data of a caller, in a frame that was read as a whole.
+    pub(super) fn data<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        let (_, data) = PushHead::decode(body)?;
+        let head = &body[..PushHead::LENGTH];
+        let length = data.len() as u64;
+        if let Some(at) = self.place_for(peer, header, head, length) {
+            let (start, end) = (at.offset, at.offset + length);
+            let bytes = link.bytes(at.region);
+            let bounds = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
+            bytes[bounds].copy_from_slice(data);
+            self.arrived(link, peer, header, length);
+            return Ok(());
+        }
+        let Some(place) = self.find(peer, header) else {
+            // The call was cancelled.
+            return Ok(());
+        };
+        let call = self.calls.get(place);
+        let eager = call.flags & flag::EAGER != 0;
+        let all = call.bulk.as_ref().map_or(0, |bulk| bulk.length);
+        match &mut call.stage {
+            CallStage::Waiting { dropped } if eager && *dropped + length <= all => {
+                *dropped += length;
+                Ok(())
+            }
+            _ => Err(RpcError::protocol("bulk data that nobody asked for")),
+        }
+    }
+
+    /// So many more bytes of a caller's data are in its buffer.
+    pub(super) fn arrived<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        length: u64,
+    ) {
+        let Some(place) = self.find(peer, header) else {
+            return;
+        };
+        let CallStage::Pulling { got, total, .. } = &mut self.calls.get(place).stage else {
+            return;
+        };
+        *got += length;
+        if *got >= *total {
+            self.step_done(link, place);
+        } else {
+            self.pull_more(link, place);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Limits of a server, and the amounts that peers have taken.
+//!
+//! In: limits; what is taken and given back, by any thread. Out: whether it may be. Not here: what
+//! happens to those who ask for more.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Bounds of a server.
+#[derive(Clone, Debug)]
+pub struct ServerLimits {
+    /// Largest in-line payload of requests and of replies, in bytes; bulk is bounded by the memory.
+    pub max_message: u64,
+    /// Memory of all sessions, in bytes.
+    pub memory: u64,
+    /// Connections.
+    pub connections: u32,
+    /// Connections from one address, this machine's own apart.
+    pub per_address: u32,
+    /// Sessions of one connection.
+    pub sessions_each: u32,
+    /// Sessions of all connections.
+    pub sessions: u32,
+    /// Calls that one session may have out.
+    pub credits: u32,
+    /// Connections in their handshake.
+    pub pending: u32,
+    /// Limit of a handshake's time.
+    pub handshake: Duration,
+    /// Time for which half a frame may lie, and data that a client does not take.
+    pub half_frame: Duration,
+    /// Time for which calls may go on once the server stops.
+    pub drain: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            max_message: 16 << 20,
+            memory: 1 << 30,
+            connections: 16_384,
+            per_address: 4096,
+            sessions_each: 1024,
+            sessions: 65_536,
+            credits: 65_536,
+            pending: 1024,
+            handshake: Duration::from_secs(5),
+            half_frame: Duration::from_secs(30),
+            drain: Duration::from_secs(1),
+        }
+    }
+}
+
+/// A quantity that threads take from and give back to.
+#[derive(Debug)]
+pub(super) struct Quota {
+    left: AtomicU64,
+}
+
+impl Quota {
+    pub(super) fn new(all: u64) -> Self {
+        Self {
+            left: AtomicU64::new(all),
+        }
+    }
+
+    /// Whether so much was left; it is taken then.
+    pub(super) fn take(&self, amount: u64) -> bool {
+        let less = |left: u64| left.checked_sub(amount);
+        self.left.fetch_update(Relaxed, Relaxed, less).is_ok()
+    }
+
+    pub(super) fn give(&self, amount: u64) {
+        self.left.fetch_add(amount, Relaxed);
+    }
+
+    pub(super) fn left(&self) -> u64 {
+        self.left.load(Relaxed)
+    }
+}
+
+/// Counters of a server; any thread may look.
+#[derive(Debug, Default)]
+pub struct ServerCounters {
+    /// Connections that began in another language.
+    pub bad_preambles: AtomicU64,
+    /// Connections that were turned away: limits, no descriptors left, no such tag, no token.
+    pub refused: AtomicU64,
+    /// Connections that broke the protocol.
+    pub protocol_errors: AtomicU64,
+    /// Connections that are open now.
+    pub connections: AtomicU32,
+    /// Sessions that are open now.
+    pub sessions: AtomicU32,
+    /// Requests that were taken.
+    pub requests: AtomicU64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_never_overdrawn() {
+        let quota = Quota::new(10);
+        assert!(quota.take(4) && !quota.take(7) && quota.take(6) && !quota.take(1));
+        quota.give(10);
+        assert_eq!(quota.left(), 10);
+    }
+}

@@ -1,0 +1,428 @@
+//! One poller on one link: its connections, sessions, and everything but the calls themselves.
+//!
+//! In: frames. Out: answers. What breaks the protocol ends its connection and nothing else. Not
+//! here: the steps of a call (`serve`), the thread (`thread`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use weir_sys::usage::ThreadUsage;
+
+use super::MasterOrder;
+use super::calls::CallTable;
+use super::connections::SourceAddress;
+use super::inbox::{Arrival, PollerInbox};
+use super::sessions::ServerSession;
+use super::start::ServerShared;
+use super::tags::ServedTag;
+use super::{MasterAnswers, TestControl, inbox::PollerOrder};
+use crate::links::assembly::{Assemblies, is_fragment, send_whole};
+use crate::links::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
+use crate::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
+use crate::{DerCode, RpcError};
+
+/// Longest order of a test, in bytes.
+const LONGEST_ORDER: u64 = 64 << 20;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct ServedPeer {
+    pub(super) peer: PeerId,
+    /// Place of its tag with this poller.
+    pub(super) tag: usize,
+    source: SourceAddress,
+    pub(super) max_frame: u32,
+    pub(super) sessions: Vec<u32>,
+    /// Of the test that it has ordered and that may run.
+    test: Option<TestControl>,
+}
+
+/// State of a poller, apart from its link.
+pub(super) struct PollerState {
+    /// The link's number with its thread.
+    pub(super) link_number: usize,
+    pub(super) tags: Vec<ServedTag>,
+    pub(super) peers: Vec<Option<ServedPeer>>,
+    pub(super) sessions: Vec<Option<ServerSession>>,
+    pub(super) free_sessions: Vec<u32>,
+    pub(super) calls: CallTable,
+    /// Calls (by token) that push data in frames, in turn.
+    pub(super) pushing: VecDeque<u64>,
+    /// Calls (by token) whose move found no room.
+    pub(super) stalled: VecDeque<u64>,
+    /// Sessions with calls that wait for a buffer that is still being sent.
+    pub(super) starved: Vec<u32>,
+    pub(super) assemblies: Assemblies,
+    pub(super) shared: Arc<ServerShared>,
+    inbox: Arc<PollerInbox>,
+    /// Requests since the last tick.
+    pub(super) requests: u64,
+}
+
+/// A poller's part on one link.
+pub(super) struct Poller<L> {
+    pub(super) link: L,
+    pub(super) state: PollerState,
+}
+
+/// A poller on whatever link.
+pub(super) trait PollerRound {
+    /// Looks once, or waits so long, for something to do, and does it.
+    fn round(&mut self, wait: Option<Duration>) -> std::io::Result<u32>;
+    fn waker(&self) -> LinkWaker;
+    fn join(&mut self, arrival: Arrival);
+    fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]);
+    /// Announces to all clients that the server leaves.
+    fn go_away(&mut self);
+    /// No call is on its way.
+    fn is_at_rest(&self) -> bool;
+    /// Does the work of a few times a second.
+    fn tick(&mut self);
+}
+
+impl<L: Link> Poller<L> {
+    pub(super) fn new(
+        link: L,
+        link_number: usize,
+        tags: Vec<ServedTag>,
+        shared: Arc<ServerShared>,
+        inbox: Arc<PollerInbox>,
+    ) -> Self {
+        let state = PollerState {
+            link_number,
+            tags,
+            peers: Vec::new(),
+            sessions: Vec::new(),
+            free_sessions: Vec::new(),
+            calls: CallTable::default(),
+            pushing: VecDeque::new(),
+            stalled: VecDeque::new(),
+            starved: Vec::new(),
+            assemblies: Assemblies::default(),
+            shared,
+            inbox,
+            requests: 0,
+        };
+        Self { link, state }
+    }
+}
+
+impl<L: Link> PollerRound for Poller<L> {
+    #[inline]
+    fn round(&mut self, wait: Option<Duration>) -> std::io::Result<u32> {
+        let events = self.link.poll(wait, &mut self.state)?;
+        // What finds no room now waits until the link can write again, which ends a wait.
+        if events > 0 || self.state.has_work() {
+            self.state.go_on(&mut self.link);
+        }
+        self.link.flush()?;
+        Ok(events)
+    }
+
+    fn waker(&self) -> LinkWaker {
+        self.link.waker()
+    }
+
+    fn join(&mut self, arrival: Arrival) {
+        let max_frame = arrival.peer.max_frame;
+        let Ok(peer) = self.link.join(arrival.peer) else {
+            self.state.shared.counters.refused.fetch_add(1, Relaxed);
+            self.state.shared.connections.leave(arrival.source);
+            return;
+        };
+        let index = peer.index as usize;
+        if self.state.peers.len() <= index {
+            self.state.peers.resize_with(index + 1, || None);
+        }
+        self.state.shared.counters.connections.fetch_add(1, Relaxed);
+        self.state.peers[index] = Some(ServedPeer {
+            peer,
+            tag: arrival.tag,
+            source: arrival.source,
+            max_frame,
+            sessions: Vec::new(),
+            test: None,
+        });
+    }
+
+    fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+        let Some(served) = self.state.peer(peer) else {
+            return;
+        };
+        if header.kind == FrameKind::Result {
+            served.test = None;
+        }
+        let max_frame = served.max_frame;
+        // It went out, or the connection is gone and with it who waits for it.
+        send_whole(&mut self.link, peer, header, body, max_frame);
+        let _ = self.link.flush();
+    }
+
+    fn go_away(&mut self) {
+        let header = FrameHeader::plain(FrameKind::GoAway);
+        for served in self.state.peers.iter().flatten() {
+            self.link.send(served.peer, &header, &[]);
+        }
+        let _ = self.link.flush();
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.state
+            .sessions
+            .iter()
+            .flatten()
+            .all(|session| session.active.is_empty())
+    }
+
+    fn tick(&mut self) {
+        let requests = std::mem::take(&mut self.state.requests);
+        self.state
+            .shared
+            .counters
+            .requests
+            .fetch_add(requests, Relaxed);
+        for peer in self.link.close_stale(self.state.shared.limits.half_frame) {
+            self.state.forget(&mut self.link, peer);
+        }
+    }
+}
+
+impl PollerState {
+    #[inline]
+    pub(super) fn peer(&mut self, peer: PeerId) -> Option<&mut ServedPeer> {
+        match self.peers.get_mut(peer.index as usize) {
+            Some(Some(served)) if served.peer == peer => Some(served),
+            _ => None,
+        }
+    }
+
+    /// The session of this number, which has to be this connection's.
+    #[inline]
+    pub(super) fn session(
+        &mut self,
+        peer: PeerId,
+        number: u32,
+    ) -> Result<&mut ServerSession, RpcError> {
+        match self.sessions.get_mut((number as usize).wrapping_sub(1)) {
+            Some(Some(session)) if session.peer == peer && !session.closing => Ok(session),
+            _ => Err(RpcError::protocol("no such session on this connection")),
+        }
+    }
+
+    /// A connection is gone, and all that was its own.
+    pub(super) fn forget<L: Link>(&mut self, link: &mut L, peer: PeerId) {
+        if self.peer(peer).is_none() {
+            return;
+        }
+        self.assemblies.forget(peer);
+        if let Some(served) = self.peers[peer.index as usize].take() {
+            for &session in &served.sessions {
+                self.drop_session(link, session);
+            }
+            if let Some(test) = served.test {
+                test.end();
+            }
+            self.shared.connections.leave(served.source);
+            self.shared.counters.connections.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Ends a connection that broke the protocol.
+    #[cold]
+    fn refuse<L: Link>(&mut self, link: &mut L, peer: PeerId, error: &RpcError) {
+        self.shared.counters.protocol_errors.fetch_add(1, Relaxed);
+        let header = FrameHeader {
+            word: error.code.to_status(),
+            ..FrameHeader::plain(FrameKind::Error)
+        };
+        link.send(peer, &header, &[error.message.as_bytes()]);
+        link.close(peer);
+        self.forget(link, peer);
+    }
+
+    fn start_test<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        let whole;
+        let room = self.shared.memory.left();
+        let body = if is_fragment(header) {
+            match self
+                .assemblies
+                .add(peer, header, body, LONGEST_ORDER, room)?
+            {
+                Some(body) => whole = body,
+                None => return Ok(()),
+            }
+            whole
+        } else {
+            body.to_vec()
+        };
+        let answers = MasterAnswers {
+            inbox: Arc::clone(&self.inbox),
+            link: self.link_number,
+            peer,
+            rpc: header.rpc,
+        };
+        let Some(served) = self.peer(peer) else {
+            return Ok(());
+        };
+        let tag = served.tag;
+        let (rank, tag) = (self.tags[tag].rank, self.tags[tag].tag);
+        let order = MasterOrder {
+            rank,
+            tag,
+            body,
+            answers,
+        };
+        match self.shared.masters.start(order) {
+            Ok(test) => {
+                if let Some(served) = self.peer(peer) {
+                    served.test = Some(test);
+                }
+            }
+            Err(error) => {
+                let answer = FrameHeader {
+                    word: error.code.to_status(),
+                    rpc: header.rpc,
+                    ..FrameHeader::plain(FrameKind::StartAck)
+                };
+                link.send(peer, &answer, &[error.message.as_bytes()]);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn control<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        match header.kind {
+            FrameKind::Open => self.open(link, peer, header, body)?,
+            FrameKind::Close => self.close(link, peer, header),
+            FrameKind::Ping => {
+                let used = ThreadUsage::current();
+                let times = PingTimes {
+                    echo: WireReader::new(body).u64("echo")?,
+                    clock_ns: monotonic_ns(),
+                    user_ns: used.user.0,
+                    system_ns: used.system.0,
+                    voluntary_switches: used.voluntary_switches,
+                    involuntary_switches: used.involuntary_switches,
+                };
+                let header = FrameHeader::plain(FrameKind::Pong);
+                link.send(peer, &header, &[&times.encode()]);
+            }
+            FrameKind::Start => self.start_test(link, peer, header, body)?,
+            FrameKind::Stop => {
+                let test = self.peer(peer).and_then(|served| served.test.as_ref());
+                if let Some(test) = test {
+                    test.end();
+                }
+            }
+            FrameKind::Go => {
+                let begin_ns = WireReader::new(body).u64("start")?;
+                let test = self.peer(peer).and_then(|served| served.test.as_ref());
+                if let Some(test) = test {
+                    test.begin_at(begin_ns);
+                }
+            }
+            FrameKind::Error => {
+                link.close(peer);
+                self.forget(link, peer);
+            }
+            _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
+        }
+        Ok(())
+    }
+}
+
+impl<L: Link> LinkHandler<L> for PollerState {
+    fn destination(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        head: &[u8],
+        length: u64,
+    ) -> Option<MemoryRange> {
+        self.place_for(peer, header, head, length)
+    }
+
+    fn placed(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        _: &[u8],
+        at: MemoryRange,
+    ) {
+        self.arrived(link, peer, header, at.length);
+    }
+
+    #[inline]
+    fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+        let done = match header.kind {
+            FrameKind::Request => self.request(link, peer, header, body),
+            FrameKind::BulkData => self.data(link, peer, header, body),
+            FrameKind::Cancel => {
+                self.cancel(link, peer, header);
+                Ok(())
+            }
+            _ => self.control(link, peer, header, body),
+        };
+        if let Err(error) = done {
+            self.refuse(link, peer, &error);
+        }
+    }
+
+    fn moved(&mut self, link: &mut L, _: PeerId, token: u64, result: Result<(), RpcError>) {
+        self.move_ended(link, token, result);
+    }
+
+    fn lost(&mut self, link: &mut L, peer: PeerId, why: RpcError) {
+        if why.code == DerCode::Protocol {
+            self.shared.counters.protocol_errors.fetch_add(1, Relaxed);
+        }
+        self.forget(link, peer);
+    }
+}
+
+/// `CLOCK_MONOTONIC`, by which both sides of a test agree on a start.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// Hands orders of other threads to the link that they are for.
+pub(super) fn obey(pollers: &mut [Box<dyn PollerRound>], order: PollerOrder) {
+    match order {
+        PollerOrder::Join(arrival) => {
+            if let Some(poller) = pollers.get_mut(arrival.link) {
+                poller.join(*arrival);
+            }
+        }
+        PollerOrder::Send {
+            link,
+            peer,
+            header,
+            body,
+        } => {
+            if let Some(poller) = pollers.get_mut(link) {
+                poller.send(peer, &header, &body);
+            }
+        }
+        PollerOrder::GoAway => pollers.iter_mut().for_each(|poller| poller.go_away()),
+        PollerOrder::Stop => {}
+    }
+}

@@ -1,0 +1,474 @@
+//! The steps of a call at the server: take it, give it a buffer, fetch and send bulk data, answer.
+//!
+//! In: requests, data, ends of moves. Out: answers. A call that is answered at once leaves no trace;
+//! one that waits or moves data has a place in the table. Not here: what a service makes of it.
+
+use super::calls::{CallStage, RequestParts, ServerCall, take_apart};
+use super::poller::PollerState;
+use crate::links::assembly::{is_fragment, send_payload};
+use crate::links::{Link, MemoryRange, PeerId, RegionId};
+use crate::service::{NextStep, ServiceCall};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, RpcId, flag};
+use crate::{DerCode, RpcError};
+
+/// Facts about a request that its answer needs.
+#[derive(Clone, Copy, Debug)]
+struct AnswerFacts {
+    peer: PeerId,
+    session: u32,
+    rpc: RpcId,
+    waited: bool,
+    reply_checksum: Option<u32>,
+}
+
+impl PollerState {
+    /// Something can go on without anything having come.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        !(self.pushing.is_empty() && self.stalled.is_empty() && self.starved.is_empty())
+    }
+
+    /// Goes on with what could not go on before.
+    #[inline]
+    pub(super) fn go_on<L: Link>(&mut self, link: &mut L) {
+        if self.has_work() {
+            self.go_on_now(link);
+        }
+    }
+
+    fn go_on_now<L: Link>(&mut self, link: &mut L) {
+        for session in std::mem::take(&mut self.starved) {
+            if let Some(Some(session)) = self.sessions.get_mut(session as usize - 1) {
+                session.starving = false;
+            }
+            self.serve_waiting(link, session);
+        }
+        for _ in 0..self.stalled.len() {
+            if let Some(place) = self
+                .stalled
+                .pop_front()
+                .and_then(|t| self.calls.by_token(t))
+            {
+                self.move_memory(link, place);
+            }
+        }
+        // One piece of each in turn, until none finds room.
+        let mut moved = true;
+        while moved && !self.pushing.is_empty() {
+            moved = false;
+            for _ in 0..self.pushing.len() {
+                if let Some(token) = self.pushing.pop_front() {
+                    moved |= self.push_piece(link, token);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn request<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        if is_fragment(header) {
+            let longest = self.shared.limits.max_message + 1024;
+            let room = self.shared.memory.left();
+            let whole = self.assemblies.add(peer, header, body, longest, room)?;
+            return whole.map_or(Ok(()), |body| self.take(link, peer, header, &body));
+        }
+        self.take(link, peer, header, body)
+    }
+
+    #[inline]
+    fn take<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        self.requests += 1;
+        let mut parts = take_apart(header, body)?;
+        let Some((tag, service)) = self.answerer(peer, header, parts.payload.len())? else {
+            return Ok(());
+        };
+        let mut region = None;
+        if self.tags[tag].services[service].needs_buffer(header.word) {
+            let session = self.session(peer, header.session)?;
+            if session.waiting.is_empty() {
+                region = session.take_buffer(link);
+            }
+            if region.is_none() {
+                return self.let_wait(link, peer, header, &mut parts);
+            }
+        }
+        let mut call = ServiceCall {
+            session: header.session,
+            operation: header.word,
+            rpc: header.rpc,
+            flags: header.flags,
+            payload: parts.payload,
+            bulk: parts.bulk.as_ref().map(|bulk| bulk.length),
+            buffer: region.map_or(&mut [], |region| link.bytes(region)),
+            checksum: parts.checksum,
+            reply_checksum: None,
+        };
+        let step = self.tags[tag].services[service].request(&mut call);
+        let asked = AnswerFacts {
+            peer,
+            session: header.session,
+            rpc: header.rpc,
+            waited: false,
+            reply_checksum: call.reply_checksum,
+        };
+        match step {
+            NextStep::Reply(_) | NextStep::Fail(_) => {
+                self.answer(link, &asked, step, region);
+                if let Some(region) = region {
+                    self.give_buffer(header.session, region);
+                }
+            }
+            NextStep::Pull(_) | NextStep::PushAndReply(_) => {
+                let reply_checksum = call.reply_checksum;
+                let place = self.keep(peer, header, &mut parts)?;
+                let call = self.calls.get(place);
+                call.region = region;
+                call.reply_checksum = reply_checksum;
+                if matches!(step, NextStep::Pull(_)) && !self.keep_payload(place, parts.payload) {
+                    self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
+                    return Ok(());
+                }
+                self.go_to(link, place, step, header.flags & flag::EAGER != 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Which tag and service a request is for; none where the connection is gone.
+    #[inline]
+    fn answerer(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        payload: usize,
+    ) -> Result<Option<(usize, usize)>, RpcError> {
+        if payload as u64 > self.shared.limits.max_message {
+            return Err(RpcError::protocol(
+                "a payload is longer than the server takes",
+            ));
+        }
+        if header.session == 0 {
+            return Ok(self.peer(peer).map(|served| (served.tag, 0)));
+        }
+        let session = self.session(peer, header.session)?;
+        if session.active.len() >= session.credits as usize {
+            return Err(RpcError::protocol(
+                "more calls than the session has credits",
+            ));
+        }
+        if payload as u64 > u64::from(session.send_size) {
+            return Err(RpcError::protocol("a payload is longer than the session's"));
+        }
+        session.requests += 1;
+        Ok(Some((session.tag, session.service)))
+    }
+
+    /// Gives a call a place in the table.
+    fn keep(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        parts: &mut RequestParts<'_>,
+    ) -> Result<u32, RpcError> {
+        // Without a session nothing bounds how many there are.
+        self.session(peer, header.session)?;
+        let place = self.calls.add(ServerCall {
+            stage: CallStage::Waiting { dropped: 0 },
+            generation: 0,
+            peer,
+            session: header.session,
+            rpc: header.rpc,
+            operation: header.word,
+            flags: header.flags,
+            waited: false,
+            cancelled: false,
+            moving: false,
+            region: None,
+            bulk: parts.bulk.take(),
+            checksum: parts.checksum,
+            reply_checksum: None,
+            payload: Vec::new(),
+        });
+        self.session(peer, header.session)?.active.push(place);
+        Ok(place)
+    }
+
+    /// Keeps a payload for later steps of a call, if there is memory for it.
+    fn keep_payload(&mut self, place: u32, payload: &[u8]) -> bool {
+        if payload.is_empty() {
+            return true;
+        }
+        let taken = self.shared.memory.take(payload.len() as u64);
+        if taken {
+            self.calls.get(place).payload = payload.to_vec();
+        }
+        taken
+    }
+
+    /// Frees a call's place, and the memory of its payload.
+    pub(super) fn remove_call(&mut self, place: u32) {
+        self.shared
+            .memory
+            .give(self.calls.get(place).payload.len() as u64);
+        self.calls.remove(place);
+    }
+
+    fn let_wait<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        parts: &mut RequestParts<'_>,
+    ) -> Result<(), RpcError> {
+        let place = self.keep(peer, header, parts)?;
+        self.calls.get(place).waited = true;
+        if !self.keep_payload(place, parts.payload) {
+            self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
+            return Ok(());
+        }
+        let session = self.session(peer, header.session)?;
+        session.buffer_waits += 1;
+        session.waiting.push_back(place);
+        if !session.free.is_empty() {
+            // There is one, but it is still being sent.
+            self.starve(header.session);
+        }
+        Ok(())
+    }
+
+    /// Serves calls that wait, as long as there are buffers.
+    fn serve_waiting<L: Link>(&mut self, link: &mut L, number: u32) {
+        loop {
+            let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) else {
+                return;
+            };
+            let Some(&place) = session.waiting.front() else {
+                return;
+            };
+            let Some(region) = session.take_buffer(link) else {
+                if !session.free.is_empty() {
+                    self.starve(number);
+                }
+                return;
+            };
+            session.waiting.pop_front();
+            let call = self.calls.get(place);
+            call.region = Some(region);
+            let eager = call.flags & flag::EAGER != 0;
+            let step = self.ask_service(link, place, false);
+            self.go_to(link, place, step, eager);
+        }
+    }
+
+    /// Lets the service say what is next for a call in the table.
+    fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, pulled: bool) -> NextStep {
+        let kept = self.calls.get(place);
+        let Some(Some(session)) = self.sessions.get(kept.session as usize - 1) else {
+            return NextStep::Fail(DerCode::NotThere);
+        };
+        let service = &mut self.tags[session.tag].services[session.service];
+        let mut call = ServiceCall {
+            session: kept.session,
+            operation: kept.operation,
+            rpc: kept.rpc,
+            flags: kept.flags,
+            payload: &kept.payload,
+            bulk: kept.bulk.as_ref().map(|bulk| bulk.length),
+            buffer: kept.region.map_or(&mut [], |region| link.bytes(region)),
+            checksum: kept.checksum,
+            reply_checksum: None,
+        };
+        let step = if pulled {
+            service.pulled(&mut call)
+        } else {
+            service.request(&mut call)
+        };
+        kept.reply_checksum = call.reply_checksum;
+        step
+    }
+
+    /// Begins the next step of a call in the table.
+    fn go_to<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep, eager: bool) {
+        let call = self.calls.get(place);
+        let (length, access) = match step {
+            NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
+            NextStep::Pull(length) => (length, BulkAccess::READ),
+            NextStep::PushAndReply(length) => (length, BulkAccess::WRITE),
+        };
+        let room = call
+            .region
+            .map_or(0, |region| link.bytes(region).len() as u64);
+        let fits = |bulk: &BulkDescriptor| bulk.contains(0, length) && bulk.access.allows(access);
+        if length > room || !call.bulk.as_deref().is_some_and(fits) {
+            return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
+        }
+        let by_frames = call
+            .bulk
+            .as_deref()
+            .is_none_or(|bulk| bulk.mode == BulkMode::Frames);
+        call.stage = if access == BulkAccess::READ {
+            let missed = match call.stage {
+                CallStage::Waiting { dropped } if eager => dropped,
+                _ => length,
+            };
+            let (to_ask, total) = (missed, length);
+            CallStage::Pulling {
+                asked: 0,
+                to_ask,
+                got: 0,
+                total,
+            }
+        } else {
+            CallStage::Pushing {
+                sent: 0,
+                total: length,
+            }
+        };
+        if length == 0 {
+            return self.step_done(link, place);
+        }
+        if !by_frames {
+            self.move_memory(link, place);
+        } else if access == BulkAccess::READ {
+            self.pull_more(link, place);
+        } else {
+            let token = self.calls.token(place);
+            self.push_piece(link, token);
+        }
+    }
+
+    /// All data of a step are where they belong.
+    pub(super) fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
+        match self.calls.get(place).stage {
+            CallStage::Pulling { .. } => {
+                let step = self.ask_service(link, place, true);
+                self.go_to(link, place, step, false);
+            }
+            _ => self.finish(link, place, NextStep::Reply(0)),
+        }
+    }
+
+    pub(super) fn cancel<L: Link>(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader) {
+        if let Some(place) = self.find(peer, header) {
+            let call = self.calls.get(place);
+            call.cancelled = true;
+            if !call.moving {
+                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+            }
+        }
+    }
+
+    /// Ends all calls of a session that the link does not work on.
+    pub(super) fn end_calls<L: Link>(&mut self, link: &mut L, number: u32) {
+        let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) else {
+            return;
+        };
+        session.waiting.clear();
+        for place in session.active.clone() {
+            let call = self.calls.get(place);
+            call.cancelled = true;
+            if !call.moving {
+                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+            }
+        }
+    }
+
+    /// Answers a call of the table, and lets others have its buffer and its place.
+    pub(super) fn finish<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep) {
+        let call = self.calls.get(place);
+        let region = call.region.take();
+        let asked = AnswerFacts {
+            peer: call.peer,
+            session: call.session,
+            rpc: call.rpc,
+            waited: call.waited,
+            reply_checksum: call.reply_checksum,
+        };
+        self.answer(link, &asked, step, region);
+        self.remove_call(place);
+        if let Some(Some(session)) = self.sessions.get_mut(asked.session as usize - 1) {
+            session.active.retain(|&other| other != place);
+            session.waiting.retain(|&other| other != place);
+        }
+        if let Some(region) = region {
+            self.give_buffer(asked.session, region);
+        }
+        self.finish_close(link, asked.session);
+    }
+
+    /// A buffer is free; who waits for it goes on within this round.
+    fn give_buffer(&mut self, number: u32, region: RegionId) {
+        if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) {
+            session.free.push_back(region);
+            if !session.waiting.is_empty() {
+                self.starve(number);
+            }
+        }
+    }
+
+    /// Calls of a session wait for a buffer that may be free in the next round.
+    fn starve(&mut self, number: u32) {
+        if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1)
+            && !session.starving
+        {
+            session.starving = true;
+            self.starved.push(number);
+        }
+    }
+
+    #[inline]
+    fn answer<L: Link>(
+        &mut self,
+        link: &mut L,
+        asked: &AnswerFacts,
+        step: NextStep,
+        region: Option<RegionId>,
+    ) {
+        let longest = self.shared.limits.max_message;
+        let (status, length) = match step {
+            NextStep::Reply(length) if length > longest => (DerCode::Overflow.to_status(), 0),
+            NextStep::Reply(length) => (0, length),
+            NextStep::Fail(code) => (code.to_status(), 0),
+            NextStep::Pull(_) | NextStep::PushAndReply(_) => (DerCode::Other.to_status(), 0),
+        };
+        let mut header = FrameHeader {
+            kind: FrameKind::Response,
+            flags: if asked.waited { flag::WAITED } else { 0 },
+            word: status,
+            rpc: asked.rpc,
+            session: asked.session,
+        };
+        let checksum = asked.reply_checksum.filter(|_| status == 0);
+        let sum = checksum.unwrap_or(0).to_le_bytes();
+        let head = if checksum.is_some() { &sum[..] } else { &[] };
+        if checksum.is_some() {
+            header.flags |= flag::CHECKSUM;
+        }
+        match region {
+            Some(region) if length > 0 => {
+                let max_frame = self.peer(asked.peer).map_or(0, |served| served.max_frame);
+                let from = MemoryRange {
+                    region,
+                    offset: 0,
+                    length,
+                };
+                send_payload(link, asked.peer, &header, head, from, max_frame);
+            }
+            _ => {
+                link.send(asked.peer, &header, &[head]);
+            }
+        }
+    }
+}

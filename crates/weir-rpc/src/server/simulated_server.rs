@@ -1,0 +1,71 @@
+//! A poller without threads and sockets, for tests.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::connections::Connections;
+use super::inbox::{Arrival, PollerInbox};
+use super::limits::Quota;
+use super::poller::{Poller, PollerRound};
+use super::start::ServerShared;
+use super::tags::ServedTag;
+use super::{NoMasters, ServerCounters, ServerLimits, ServicesOfTag};
+use crate::links::{Link, NewPeer};
+
+/// Memory that sessions may take.
+const MEMORY: u64 = 1 << 30;
+
+/// A poller of rank 0.
+pub(crate) struct SimulatedServer<L> {
+    poller: Poller<L>,
+    shared: Arc<ServerShared>,
+}
+
+impl<L: Link> SimulatedServer<L> {
+    pub(crate) fn new(link: L, tags: u32, services: &ServicesOfTag) -> Self {
+        let shared = Arc::new(ServerShared {
+            group: "g".to_owned(),
+            ranks: vec![(0, tags)],
+            nonce: [0; 16],
+            domain: None,
+            limits: ServerLimits::default(),
+            token: None,
+            memory: Quota::new(MEMORY),
+            counters: ServerCounters::default(),
+            connections: Connections::default(),
+            masters: Arc::new(NoMasters),
+            log: Box::new(|_| {}),
+            closing: AtomicBool::new(false),
+        });
+        let served = (0..tags).map(|tag| ServedTag {
+            rank: 0,
+            tag,
+            services: services(0, tag),
+        });
+        let inbox = Arc::new(PollerInbox::default());
+        let poller = Poller::new(link, 0, served.collect(), Arc::clone(&shared), inbox);
+        Self { poller, shared }
+    }
+
+    pub(crate) fn join(&mut self, peer: NewPeer, tag: u32) {
+        self.poller.join(Arrival {
+            link: 0,
+            peer,
+            tag: tag as usize,
+            source: None,
+        });
+    }
+
+    pub(crate) fn round(&mut self) {
+        self.poller.round(None).unwrap();
+    }
+
+    pub(crate) fn protocol_errors(&self) -> u64 {
+        self.shared.counters.protocol_errors.load(Relaxed)
+    }
+
+    pub(crate) fn memory_taken(&self) -> u64 {
+        MEMORY - self.shared.memory.left()
+    }
+}

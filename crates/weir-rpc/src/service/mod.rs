@@ -1,0 +1,83 @@
+//! A service: what a server answers requests with.
+//!
+//! In: requests of a session, by operation code. Out: the next step of each: fetch bulk data, send
+//! bulk data, answer. A service sees payloads and buffers; framing, credits, bulk transfers,
+//! time-outs and lost clients are the server's. Not here: the services (`self_test`, tests).
+
+pub(crate) mod payload;
+pub mod self_test;
+
+use crate::wire::{OpenRequest, RpcId};
+use crate::{DerCode, RpcError};
+
+/// Answer of a service to a request for a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionShape {
+    /// Bytes of each of the session's buffers; 0 for no buffers.
+    pub buffer_bytes: u64,
+    /// Byte that buffers are filled with at first.
+    pub fill: u8,
+}
+
+/// A request on its way through a service.
+#[derive(Debug)]
+pub struct ServiceCall<'a> {
+    /// Which session; 0 for requests without one.
+    pub session: u32,
+    /// Which operation of the service.
+    pub operation: u16,
+    /// The caller's name for this call.
+    pub rpc: RpcId,
+    /// Checks that the caller wants: bits of `wire::flag`.
+    pub flags: u8,
+    /// The payload that came with the request.
+    pub payload: &'a [u8],
+    /// Bytes of the caller's memory that the request describes.
+    pub bulk: Option<u64>,
+    /// The call's buffer of the session; empty where the operation needs none.
+    pub buffer: &'a mut [u8],
+    /// The sum (CRC32C) of the payload, inline or bulk, that the caller said, where it did.
+    pub checksum: Option<u32>,
+    /// The sum of the reply's payload, to be sent with the answer.
+    pub reply_checksum: Option<u32>,
+}
+
+/// Next step of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Fetch this many bytes of the caller's memory into the buffer, then call `pulled`.
+    Pull(u64),
+    /// Write this many bytes of the buffer into the caller's memory, then answer without payload.
+    PushAndReply(u64),
+    /// Answer with this many bytes of the buffer.
+    Reply(u64),
+    /// Answer that it failed.
+    Fail(DerCode),
+}
+
+/// Service that answers requests. Each tag of a rank has its own.
+pub trait RpcService: Send {
+    /// As clients ask for it; at most 32 bytes.
+    fn name(&self) -> &'static str;
+
+    /// Clients with another version are refused.
+    fn version(&self) -> u16;
+
+    /// A client asks for a session, which will have this number.
+    ///
+    /// # Errors
+    /// Why not: what it asks for makes no sense.
+    fn open(&mut self, session: u32, asked: &OpenRequest) -> Result<SessionShape, RpcError>;
+
+    /// Whether an operation needs one of the session's buffers. A request without a free one waits.
+    fn needs_buffer(&self, operation: u16) -> bool;
+
+    /// Takes a request that has its buffer.
+    fn request(&mut self, call: &mut ServiceCall<'_>) -> NextStep;
+
+    /// Goes on once the bytes of [`NextStep::Pull`] are in the buffer.
+    fn pulled(&mut self, call: &mut ServiceCall<'_>) -> NextStep;
+
+    /// A session has ended.
+    fn closed(&mut self, _session: u32) {}
+}

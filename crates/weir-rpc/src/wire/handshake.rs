@@ -1,0 +1,269 @@
+//! Beginning of a connection: preamble, HELLO, AUTH.
+//!
+//! In: who calls whom. Out: bytes, or the other way. Not here: the conversation (`stream`), the
+//! proof (`auth`).
+
+use super::codec::{WireError, WireReader, put_block};
+use super::{MAX_FRAME, MIN_FRAME};
+
+/// Bytes of the preamble and of its answer.
+pub const PREAMBLE: usize = 16;
+/// The version of the wire format; another major one is another language.
+pub const MAJOR: u16 = 1;
+/// Grows with what old peers can leave out.
+pub const MINOR: u16 = 0;
+
+const MAGIC: [u8; 8] = *b"WEIRRPC\0";
+/// Longest name of a group, in bytes.
+const GROUP: usize = 64;
+/// Longest list of transports.
+const TRANSPORTS: usize = 256;
+/// Longest address of a fabric.
+const ADDRESS: usize = 1024;
+
+/// The first bytes of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preamble {
+    /// Its version.
+    pub major: u16,
+    /// Its version.
+    pub minor: u16,
+    /// Bit 0: wants TLS. Bit 1: may pass descriptors.
+    pub flags: u16,
+}
+
+impl Preamble {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; PREAMBLE] {
+        sixteen([self.major, self.minor, self.flags, 0])
+    }
+
+    /// A client's first bytes; any version is fine here.
+    ///
+    /// # Errors
+    /// This is another language altogether.
+    pub fn decode(bytes: &[u8; PREAMBLE]) -> Result<Self, WireError> {
+        let [major, minor, flags, zero] = words(bytes)?;
+        if zero != 0 {
+            return Err(WireError::Field("preamble"));
+        }
+        Ok(Self {
+            major,
+            minor,
+            flags,
+        })
+    }
+}
+
+/// The server's answer to a preamble that it cannot go on from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreambleReply {
+    /// The server's version.
+    pub major: u16,
+    /// The server's version.
+    pub minor: u16,
+    /// 1: the versions do not fit.
+    pub reason: u16,
+}
+
+impl PreambleReply {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; PREAMBLE] {
+        sixteen([self.major, self.minor, self.reason, 0])
+    }
+
+    /// The answer; `None` where the bytes begin with a frame.
+    pub fn decode(bytes: &[u8; PREAMBLE]) -> Option<Self> {
+        let [major, minor, reason, _] = words(bytes).ok()?;
+        Some(Self {
+            major,
+            minor,
+            reason,
+        })
+    }
+}
+
+fn sixteen(words: [u16; 4]) -> [u8; PREAMBLE] {
+    let mut bytes = [0; PREAMBLE];
+    bytes[..8].copy_from_slice(&MAGIC);
+    for (place, word) in bytes[8..].chunks_exact_mut(2).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+fn words(bytes: &[u8; PREAMBLE]) -> Result<[u16; 4], WireError> {
+    let mut body = WireReader::new(bytes);
+    if body.array::<8>("magic")? != MAGIC {
+        return Err(WireError::Field("magic"));
+    }
+    let mut words = [0; 4];
+    for word in &mut words {
+        *word = body.u16("preamble")?;
+    }
+    Ok(words)
+}
+
+/// A client names itself and whom it wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientHello {
+    /// Never the same twice.
+    pub nonce: [u8; 16],
+    /// The group that it looks for.
+    pub group: String,
+    /// Of the group.
+    pub rank: u32,
+    /// Of the rank.
+    pub tag: u32,
+    /// Which links it can use, best first, with commas between.
+    pub transports: String,
+    /// Bits of `features`.
+    pub features: u64,
+    /// Largest body that it takes, in bytes.
+    pub max_frame: u32,
+    /// Its process.
+    pub process: u32,
+    /// Identity of the machine.
+    pub boot: u64,
+    /// Its address on a fabric; empty where it has none.
+    pub address: Vec<u8>,
+}
+
+impl ClientHello {
+    /// As bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.nonce);
+        out.extend_from_slice(&self.rank.to_le_bytes());
+        out.extend_from_slice(&self.tag.to_le_bytes());
+        out.extend_from_slice(&self.features.to_le_bytes());
+        out.extend_from_slice(&self.max_frame.to_le_bytes());
+        out.extend_from_slice(&self.process.to_le_bytes());
+        out.extend_from_slice(&self.boot.to_le_bytes());
+        put_block(out, self.group.as_bytes());
+        put_block(out, self.transports.as_bytes());
+        put_block(out, &self.address);
+    }
+
+    /// Reads the bytes of a client.
+    ///
+    /// # Errors
+    /// It is cut, or a field is out of bounds.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let hello = Self {
+            nonce: body.array("nonce")?,
+            rank: body.u32("rank")?,
+            tag: body.u32("tag")?,
+            features: body.u64("features")?,
+            max_frame: frame_limit(&mut body)?,
+            process: body.u32("process")?,
+            boot: body.u64("boot")?,
+            group: body.text(GROUP, "group")?,
+            transports: body.text(TRANSPORTS, "transports")?,
+            address: body.block(ADDRESS, "address")?.to_vec(),
+        };
+        body.end()?;
+        Ok(hello)
+    }
+}
+
+fn frame_limit(body: &mut WireReader<'_>) -> Result<u32, WireError> {
+    match body.u32("max_frame")? {
+        limit @ MIN_FRAME..=MAX_FRAME => Ok(limit),
+        _ => Err(WireError::Field("max_frame")),
+    }
+}
+
+/// The server's answer to HELLO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelloReply {
+    /// The server's own; the group table has it too.
+    pub nonce: [u8; 16],
+    /// Who answers.
+    pub rank: u32,
+    /// Number of tags of this rank.
+    pub tags: u32,
+    /// Bits that both sides have.
+    pub features: u64,
+    /// The smaller of both limits, in bytes.
+    pub max_frame: u32,
+    /// Largest inline payload, in bytes.
+    pub max_message: u64,
+    /// Most calls that a session may have out.
+    pub credits: u32,
+    /// Whether AUTH has to follow.
+    pub authenticate: bool,
+    /// The link that was chosen.
+    pub transport: String,
+    /// The tag's address on a fabric; empty where it has none.
+    pub address: Vec<u8>,
+}
+
+impl HelloReply {
+    /// As bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.nonce);
+        out.extend_from_slice(&self.rank.to_le_bytes());
+        out.extend_from_slice(&self.tags.to_le_bytes());
+        out.extend_from_slice(&self.features.to_le_bytes());
+        out.extend_from_slice(&self.max_frame.to_le_bytes());
+        out.extend_from_slice(&self.max_message.to_le_bytes());
+        out.extend_from_slice(&self.credits.to_le_bytes());
+        out.push(u8::from(self.authenticate));
+        put_block(out, self.transport.as_bytes());
+        put_block(out, &self.address);
+    }
+
+    /// Reads the bytes of a server.
+    ///
+    /// # Errors
+    /// It is cut, or a field is out of bounds.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let reply = Self {
+            nonce: body.array("nonce")?,
+            rank: body.u32("rank")?,
+            tags: body.u32("tags")?,
+            features: body.u64("features")?,
+            max_frame: frame_limit(&mut body)?,
+            max_message: body.u64("max_message")?,
+            credits: body.u32("credits")?,
+            authenticate: match body.u8("authenticate")? {
+                0 => false,
+                1 => true,
+                _ => return Err(WireError::Field("authenticate")),
+            },
+            transport: body.text(TRANSPORTS, "transport")?,
+            address: body.block(ADDRESS, "address")?.to_vec(),
+        };
+        body.end()?;
+        Ok(reply)
+    }
+}
+
+/// Proof of knowing the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Auth {
+    /// HMAC-SHA256 over both nonces and the side.
+    pub proof: [u8; 32],
+}
+
+impl Auth {
+    /// As bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.proof);
+    }
+
+    /// Reads the bytes of the other side.
+    ///
+    /// # Errors
+    /// It has another length.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let auth = Self {
+            proof: body.array("proof")?,
+        };
+        body.end()?;
+        Ok(auth)
+    }
+}

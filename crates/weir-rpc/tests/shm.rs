@@ -1,0 +1,161 @@
+//! Calls over shared memory: every way of carrying payloads, busy and asleep.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_schema::{RpcPoll, RpcServiceTime, RpcVerify};
+use weir_units::Nanos;
+
+use crate::testbed::{client_setup, endpoints, payload, run, run_with, server_setup};
+use weir_rpc::client::{CallPayload, ClientSetup, RpcClient};
+use weir_rpc::links::LinkSide;
+use weir_rpc::links::shm::RpcShmLink;
+use weir_rpc::server::RpcServer;
+use weir_rpc::transport::RpcTransport;
+use weir_schema::RpcPayloadKind::{self, Bulk, Empty, Inline};
+
+/// A socket's path that nobody else has.
+fn socket() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("weir-rpc-{}-{number}.sock", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+/// A server of three tags whose pollers wait like this.
+fn server(time: RpcServiceTime, poll: RpcPoll) -> (RpcServer, PathBuf) {
+    let path = socket();
+    let mut setup = server_setup(3, time);
+    setup.poll = poll;
+    setup.ranks[0].addresses = vec![format!("shm://{}", path.display()).parse().unwrap()];
+    (RpcServer::start(setup).unwrap(), path)
+}
+
+fn client(setup: ClientSetup) -> RpcClient<RpcShmLink> {
+    RpcClient::attach(RpcShmLink::new(LinkSide::Client).unwrap(), setup).unwrap()
+}
+
+const SPIN: RpcPoll = RpcPoll::Spin {
+    for_ns: Nanos::from_micros(50),
+};
+
+/// Makes calls of this kind and checks that all end well and that all memory is given back.
+fn all_end_well(payload: CallPayload, calls: u64, poll: RpcPoll, verify: RpcVerify) {
+    let (server, path) = server(RpcServiceTime::None, poll);
+    let memory = server.memory_left();
+    let mut setup = client_setup(endpoints(&server, 3), payload);
+    (setup.poll, setup.verify, setup.low_byte) = (poll, verify, Some(3));
+    let mut client = client(setup);
+    let outcome = run(&mut client, 16, 3, calls);
+    let ended = (outcome.good, outcome.failed);
+    assert_eq!(ended, (calls, Vec::new()), "{payload:?}");
+    client.close().unwrap();
+    assert_eq!(server.memory_left(), memory);
+    server.stop().unwrap();
+    let _ = std::fs::remove_file(path);
+}
+
+fn every_pair(sizes: &[u32]) -> Vec<CallPayload> {
+    let kinds = [Empty, Inline, Bulk];
+    let bytes = |kind: RpcPayloadKind, size| if kind == Empty { 0 } else { size };
+    let pair =
+        |send, reply, size| payload((send, bytes(send, size)), (reply, bytes(reply, size + 7)));
+    let of_kinds = |send| kinds.map(|reply| sizes.iter().map(move |&size| pair(send, reply, size)));
+    kinds.into_iter().flat_map(of_kinds).flatten().collect()
+}
+
+#[test]
+fn every_pair_of_kinds_carries_payloads_whole() {
+    for payload in every_pair(&[1, 1_000, 5_000]) {
+        all_end_well(payload, 300, SPIN, RpcVerify::Full);
+    }
+    for payload in every_pair(&[1_048_578]) {
+        all_end_well(payload, 40, SPIN, RpcVerify::Full);
+    }
+}
+
+#[test]
+fn payloads_that_take_several_frames_arrive_whole_and_sums_are_as_good() {
+    let size = 3_500_001;
+    let inline = payload((Inline, size), (Inline, size + 1));
+    all_end_well(inline, 30, SPIN, RpcVerify::Full);
+    all_end_well(inline, 30, SPIN, RpcVerify::Checksum);
+    let bulk = payload((Bulk, size), (Bulk, size - 1));
+    all_end_well(bulk, 30, SPIN, RpcVerify::Checksum);
+}
+
+#[test]
+fn in_line_payloads_around_powers_of_two_arrive_whole_both_ways() {
+    let mut setup = server_setup(1, RpcServiceTime::None);
+    let path = socket();
+    setup.limits.max_message = 32 << 20;
+    setup.ranks[0].addresses = vec![format!("shm://{}", path.display()).parse().unwrap()];
+    let server = RpcServer::start(setup).unwrap();
+    let arrives = |send, reply, calls| {
+        let kind = |size| if size == 0 { Empty } else { Inline };
+        let both = payload((kind(send), send), (kind(reply), reply));
+        let setup = ClientSetup {
+            verify: RpcVerify::Checksum,
+            ..client_setup(endpoints(&server, 1), both)
+        };
+        let mut client = client(setup);
+        let outcome = run(&mut client, calls, 1, calls.into());
+        let ended = (outcome.good, outcome.failed);
+        let why = client.last_error();
+        assert_eq!(ended, (calls.into(), Vec::new()), "{send} {reply}: {why:?}");
+        client.close().unwrap();
+    };
+    for power in 12..=24 {
+        // Of short ones as many as fill a slab, wherever that is in a message.
+        let (offs, calls) = match power {
+            12..=20 => (&[-72, -64, -8, -1, 0, 1, 8][..], 9),
+            21..=22 => (&[-72, -1, 0, 8][..], 4),
+            _ => (&[-72, 0][..], 2),
+        };
+        for size in offs
+            .iter()
+            .map(|off| (1_u32 << power).wrapping_add_signed(*off))
+        {
+            arrives(size, 0, calls);
+            arrives(0, size, calls);
+            arrives(size, size, calls);
+        }
+    }
+    server.stop().unwrap();
+    let _ = std::fs::remove_file(path);
+}
+
+#[test]
+fn sides_that_sleep_wake_each_other() {
+    for payload in every_pair(&[100]) {
+        all_end_well(payload, 200, RpcPoll::Block, RpcVerify::Full);
+    }
+}
+
+#[test]
+fn a_server_that_stops_is_lost_and_the_rest_is_not_sent() {
+    let (server, path) = server(RpcServiceTime::None, SPIN);
+    let setup = client_setup(endpoints(&server, 3), payload((Inline, 9), (Empty, 0)));
+    let mut client = client(setup);
+    let mut server = Some(server);
+    let outcome = run_with(&mut client, 16, 3, 100_000, |_, ended| {
+        if ended > 1_000
+            && let Some(server) = server.take()
+        {
+            server.stop().unwrap();
+        }
+    });
+    let failed = outcome.failed.len() as u64;
+    assert!(
+        outcome.not_sent > 0,
+        "{} good, {failed} failed",
+        outcome.good
+    );
+    assert_eq!(outcome.good + failed + outcome.not_sent, 100_000);
+    assert!(
+        outcome.failed.iter().all(|&code| code == -1006),
+        "{:?}",
+        outcome.failed
+    );
+    let _ = std::fs::remove_file(path);
+}
