@@ -71,14 +71,6 @@ pub const FLAGS: &[Flag] = &[
         LOOK,
         "With -v: the configuration of the other side, which has to fit",
     ),
-    Flag::with_value(
-        "as",
-        "FORM",
-        LOOK,
-        "With `show`: the form of the configuration",
-    )
-    .choices(&["axio", "toml"])
-    .default("axio"),
     Flag::switch("show-plan", LOOK, "Print the plan as JSON and run nothing"),
     Flag::with_value(
         "diagnose",

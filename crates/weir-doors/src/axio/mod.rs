@@ -22,7 +22,6 @@ mod server;
 mod source;
 #[cfg(test)]
 mod tests;
-mod toml_form;
 mod tools;
 mod traffic;
 mod values;
@@ -201,7 +200,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let mut asked = all_right(&name, wrong, read)?;
     role?;
     if verb == "show" {
-        return Ok(look::show(&config, given.text("as")));
+        return Ok(print(config.lines()));
     }
     let asked_look = Look {
         given: &given,
@@ -227,9 +226,6 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
 
 /// Flags of a form that nothing here is printed in.
 fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
-    if given.has("as") && verb != "show" {
-        return Err(Refusal::usage("--as acts only with `weir axio show`"));
-    }
     let looks = ["verify", "print"].into_iter().find(|flag| given.has(flag));
     let what = if given.is("backend", "list") {
         Some("--backend list".to_owned())
