@@ -181,11 +181,9 @@ fn all_that_is_wrong_is_said_in_the_order_of_lines() {
 #[test]
 fn forms_and_words_without_effect_are_refused_or_noted() {
     let stage = Stage::new();
-    let only_show = "--as acts only with `weir axio show`";
     for (words, why) in [
-        (&["--example", "echo", "--as", "toml"][..], only_show),
         (
-            &["--backend", "list", "--format", "json"],
+            &["--backend", "list", "--format", "json"][..],
             "--backend list prints text",
         ),
         (
@@ -372,9 +370,6 @@ fn a_byte_order_mark_before_a_configuration_is_none_of_its_words() {
     stage.peer_says(&["axio", "-c", "c.conf"]).code(0);
     let wrong = stage.peer_says(&["axio", "verify", "-c", "w.conf"]).code(2);
     wrong.err("w.conf:1: no key `kAppCoreNumm`; did you mean kAppCoreNum?");
-    let toml = stage.peer_says(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
-    stage.file("c.toml", format!("\u{feff}{}", toml.code(0).out));
-    stage.peer_says(&["axio", "verify", "-c", "c.toml"]).code(0);
     let words = "tune -c c.conf --vary kDispTxBatchSize=32,64 -t 3";
     stage.file("c.conf", format!("\u{feff}kDispTxBatchSize : 32\n{SEND}"));
     stage
@@ -447,22 +442,6 @@ fn the_tools_without_a_tool_name_those_that_there_are() {
             assert!(said.err.contains(&format!("\n  {tool} ")), "{tool}: {said}");
         }
     }
-}
-
-#[test]
-fn true_is_no_number_in_toml() {
-    let stage = Stage::new();
-    stage.file("c.conf", SEND);
-    let toml = stage.peer_says(&["axio", "show", "-c", "c.conf", "--as", "toml"]);
-    let toml = toml.code(0).out;
-    let others = toml
-        .lines()
-        .filter(|line| !line.starts_with("duration ") && !line.starts_with("scan "));
-    let others = others.collect::<Vec<_>>().join("\n");
-    stage.file("c.toml", format!("scan = true\nduration = true\n{others}"));
-    let said = stage.peer_says(&["axio", "verify", "-c", "c.toml"]).code(2);
-    let why = "error: c.toml:2:12: duration: expected a number or a text, not true or false\n";
-    assert_eq!(said.err, why);
 }
 
 #[test]

@@ -32,13 +32,12 @@
 mod backends;
 mod bad_input;
 mod configuration;
-mod daemon;
-mod daemon_meetings;
 mod dpdk;
 mod interrupts;
 mod one_stage;
 mod pools;
 mod searches;
+mod server_command;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod timing_cost;

@@ -28,7 +28,6 @@ mod partial;
 mod path_thread;
 mod peer;
 mod pool;
-pub mod remote;
 mod request_supply;
 mod runner;
 mod shared;

@@ -28,9 +28,8 @@ const LONGEST: usize = 64 << 20;
 
 mod callers;
 mod lines;
-pub(crate) use callers::{listen, listen_at, next_caller};
-pub(crate) use lines::LineStream;
-use lines::{is_passing, lost};
+pub(crate) use callers::listen;
+use lines::{LineStream, is_passing, lost};
 
 /// What sides say to each other.
 #[derive(Debug, Serialize, Deserialize)]

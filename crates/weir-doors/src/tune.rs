@@ -8,7 +8,7 @@
 mod path;
 mod path_figures;
 mod path_layout;
-mod remote;
+mod server;
 
 use clap::{Arg, Command};
 use weir_diagnose::tune::{TuneDimension, TuneTemplate};
@@ -23,7 +23,7 @@ use crate::refusal::Refusal;
 
 pub use path::{LAYOUT, LOSS, TuneLimit, keys_of_verdict};
 pub use path_layout::PathLayout;
-pub use remote::{RemoteBounds, daemon_of};
+pub use server::{ServerConfig, TuneServer};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -47,7 +47,9 @@ const OUTPUT: &str = "Output";
 
 const WITH_CONFIG: FlagNeed = FlagNeed::new("with `--config`", |given| given.has("config"));
 
-const WITH_DAEMON: FlagNeed = FlagNeed::new("with `--daemon`", |given| given.has("daemon"));
+const WITH_SERVER: FlagNeed = FlagNeed::new("with `--server-command`", |given| {
+    given.has("server-command")
+});
 
 const FLAGS: &[Flag] = &[
     Flag::with_value(
@@ -126,22 +128,31 @@ const FLAGS: &[Flag] = &[
     Flag::switch(
         "layouts",
         SETTINGS,
-        "Try which workspaces dispatch, with --daemon or --vary too",
-    )
-    .needs(WITH_CONFIG),
-    Flag::switch(
-        "daemon",
-        SETTINGS,
-        "Of a packet path, have its server run by `weir axio --server --daemon` at remote_ip of FILE",
+        "Try which workspaces dispatch, with --server-command or --vary too",
     )
     .needs(WITH_CONFIG),
     Flag::with_value(
-        "token-file",
+        "server-command",
+        "COMMAND",
+        SETTINGS,
+        "Of a packet path, start the server of each trial: 'ssh host weir axio --server -c -'",
+    )
+    .needs(WITH_CONFIG),
+    Flag::with_value(
+        "server-config",
         "FILE",
         SETTINGS,
-        "The secret that the daemon knows too",
+        "The server's configuration, which the command gets with the settings of the trial",
     )
-    .needs(WITH_DAEMON),
+    .needs(WITH_SERVER),
+    Flag::with_value(
+        "server-wait",
+        "SECONDS",
+        SETTINGS,
+        "The time that the command has until its server listens",
+    )
+    .needs(WITH_SERVER)
+    .default("30"),
     Flag::with_value(
         "output",
         "FILE",
@@ -177,8 +188,8 @@ pub struct Tune {
     pub has_layouts: bool,
     /// The keys that vary were named.
     pub has_own_keys: bool,
-    /// The file of the token of the daemon that runs the server's side, where one does.
-    pub daemon: Option<String>,
+    /// What starts the server of each trial, where that is a program of its own.
+    pub server: Option<TuneServer>,
     /// The layouts, which the configuration allows.
     pub layouts: Vec<PathLayout>,
     /// What other figures have to keep.
@@ -270,14 +281,17 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         is_path,
         has_layouts: given.has("layouts"),
         has_own_keys: !vary.is_empty(),
-        daemon: text("token-file"),
+        server: server_of(&given)?,
         layouts: Vec::new(),
         slo,
         metric,
         job: text("job"),
         vary,
         trials: whole(&given, "trials")?,
-        budget: given.text("budget").map(seconds).transpose()?,
+        budget: given
+            .text("budget")
+            .map(|text| seconds("budget", text))
+            .transpose()?,
         seed: whole(&given, "seed")?,
         rounds: whole(&given, "rounds")?,
         trail: text("trail"),
@@ -331,13 +345,8 @@ fn check_path_words(given: &GivenFlags, command: &[String], is_path: bool) -> Re
     if given.has("layouts") && !is_path {
         return Err(Refusal::usage("--layouts acts only without COMMAND"));
     }
-    if given.has("daemon") && !given.has("token-file") {
-        return Err(Refusal::usage(
-            "--daemon: --token-file is missing\n  help: a file of mode 600 with the same secret as that of the daemon",
-        ));
-    }
-    if given.has("daemon") && !is_path {
-        return Err(Refusal::usage("--daemon acts only without COMMAND"));
+    if given.has("server-command") && !is_path {
+        return Err(Refusal::usage("--server-command acts only without COMMAND"));
     }
     if given.has("objective") && (!is_path || given.has("metric")) {
         return Err(Refusal::usage(
@@ -422,10 +431,28 @@ fn whole<N: TryFrom<i64>>(given: &GivenFlags, name: &str) -> Result<N, Refusal> 
     })
 }
 
-fn seconds(text: &str) -> Result<Nanos, Refusal> {
+fn seconds(flag: &str, text: &str) -> Result<Nanos, Refusal> {
     let time = text.parse().ok().and_then(Nanos::from_secs_f64);
     time.filter(|time| time.0 > 0)
-        .ok_or_else(|| Refusal::usage(format!("--budget {text}: it takes seconds, above 0")))
+        .ok_or_else(|| Refusal::usage(format!("--{flag} {text}: it takes seconds, above 0")))
+}
+
+/// Command that starts the server of a trial, where one was given.
+fn server_of(given: &GivenFlags) -> Result<Option<TuneServer>, Refusal> {
+    let Some(command) = given.text("server-command") else {
+        return Ok(None);
+    };
+    let Some(config) = given.text("server-config") else {
+        return Err(Refusal::usage(
+            "--server-command: --server-config is missing\n  help: the server's configuration; the command gets it with \
+             the settings of each trial",
+        ));
+    };
+    Ok(Some(TuneServer {
+        command: command.to_owned(),
+        config: config.to_owned(),
+        wait: seconds("server-wait", given.text("server-wait").unwrap_or_default())?,
+    }))
 }
 
 #[cfg(test)]
@@ -502,7 +529,11 @@ mod tests {
         let examples = page
             .lines()
             .filter_map(|l| l.strip_prefix("    weir tune "));
-        let good = examples.filter(|example| of(&example.replace("'read rate'", "rate")).is_ok());
+        let plain = |example: &str| {
+            let example = example.replace("'read rate'", "rate");
+            example.replace("'ssh host weir axio --server -c -'", "ssh")
+        };
+        let good = examples.filter(|example| of(&plain(example)).is_ok());
         assert_eq!(good.count(), 6);
     }
 }

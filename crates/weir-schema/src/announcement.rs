@@ -28,6 +28,11 @@ pub enum Announcement {
         /// What was asked for.
         asked: Bytes,
     },
+    /// A server waits for its client.
+    Listening {
+        /// Where.
+        address: String,
+    },
     /// Somebody called who is not who is waited for, and was sent away.
     Stranger {
         /// Where from.

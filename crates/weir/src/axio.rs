@@ -3,15 +3,18 @@
 //! In: the words after `axio`. Out: the exit code. The table of an iteration is printed when it has ended,
 //! the rest with the result. Not here: what the words mean (`weir-doors`), packets (`weir-datapath`).
 
-mod daemon;
+mod held_input;
 mod self_test;
 
+pub(crate) use held_input::END;
+
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use weir_doors::axio::{
-    Action, AxioEnvironment, AxioOptions, AxioRun, MachineFacts, TrafficSearch, backend_list,
-    output as tables, read, read_options, read_search, work_of,
+    Action, AxioEnvironment, AxioOptions, AxioRun, MachineFacts, STANDARD_INPUT, TrafficSearch,
+    backend_list, output as tables, read, read_options, read_search, work_of,
 };
 use weir_doors::house::{RunFormat, RunOptions, Strict, exit_code};
 use weir_doors::request::NamedFile;
@@ -31,8 +34,16 @@ const LONGEST_CONFIG: u64 = 16 << 20;
 
 /// The words after `axio`.
 pub(crate) fn run(words: &[String]) -> Outcome {
+    let is_held = Cell::new(false);
     let environment = AxioEnvironment {
-        file: &|name| output::read_text(name, LONGEST_CONFIG),
+        file: &|name| {
+            if name != STANDARD_INPUT {
+                return output::read_text(name, LONGEST_CONFIG);
+            }
+            let (text, holds) = held_input::read_config(LONGEST_CONFIG)?;
+            is_held.set(holds);
+            Ok(text)
+        },
         variable: &|name| std::env::var(name).ok(),
         machine: &machine_facts,
     };
@@ -70,16 +81,22 @@ pub(crate) fn run(words: &[String]) -> Outcome {
                 diagnose::run(&words)
             }
         }
-        Action::Daemon(asked) => daemon::run(&asked),
-        Action::Run(run) => {
-            for note in &run.notes {
-                output::error(&format!("note: {note}\n"));
-            }
-            match &run.search {
-                Some(wanted) => search(&run, wanted),
-                None => measure(&run),
-            }
-        }
+        Action::Run(run) => carry_out(*run, is_held.get()),
+    }
+}
+
+/// Carries a run or a search out, which ends with standard input where that is held open.
+fn carry_out(mut run: AxioRun, is_held: bool) -> Outcome {
+    if is_held {
+        run.history.get_or_insert_with(|| "off".to_owned());
+        held_input::end_with_input();
+    }
+    for note in &run.notes {
+        output::error(&format!("note: {note}\n"));
+    }
+    match &run.search {
+        Some(wanted) => search(&run, wanted),
+        None => measure(&run, is_held),
     }
 }
 
@@ -145,8 +162,11 @@ fn text_of(result: &RunResult, options: AxioOptions, shown: usize) -> Result<Str
     Ok(rest.collect::<String>() + &tables::ending(done, work))
 }
 
-fn measure(run: &AxioRun) -> Outcome {
-    let shown = AtomicUsize::new(0);
+fn measure(run: &AxioRun, is_held: bool) -> Outcome {
+    let shown = Shown {
+        tables: AtomicUsize::new(0),
+        is_held,
+    };
     if let Some(file) = &run.monitor {
         let config = run.config.as_ref();
         if config.is_some_and(|config| output::are_same(config, file)) {
@@ -178,7 +198,7 @@ fn other_files(run: &AxioRun) -> Vec<NamedFile> {
     config.chain(monitor).collect()
 }
 
-fn run_watched(run: &AxioRun, shown: &AtomicUsize, watch: Option<&Mutex<HostWatch>>) -> Outcome {
+fn run_watched(run: &AxioRun, shown: &Shown, watch: Option<&Mutex<HostWatch>>) -> Outcome {
     measure::measure(&MeasureRequest {
         plan: &|| Ok(run.plan.clone()),
         ranks: None,
@@ -200,7 +220,7 @@ fn run_watched(run: &AxioRun, shown: &AtomicUsize, watch: Option<&Mutex<HostWatc
                 watch,
             })
         },
-        report: &|result| report(result, run.options, shown.load(Ordering::Relaxed)),
+        report: &|result| report(result, run.options, shown.tables.load(Ordering::Relaxed)),
     })
 }
 
@@ -268,19 +288,34 @@ fn report(result: &RunResult, options: AxioOptions, shown: usize) -> Outcome {
     Ok(exit_code(result, &Strict::No).max(u8::from(!is_good)))
 }
 
+/// Text that is printed while a run lasts.
+struct Shown {
+    /// Iterations that are printed.
+    tables: AtomicUsize,
+    /// Standard input is held by whoever started this side and waits for READY.
+    is_held: bool,
+}
+
 /// Prints the table of each iteration when it has ended.
 struct TableObserver<'a> {
     progress: ProgressObserver,
     run: &'a AxioRun,
-    /// Iterations that are printed.
-    shown: &'a AtomicUsize,
+    shown: &'a Shown,
     /// What the host does.
     watch: Option<&'a Mutex<HostWatch>>,
 }
 
 impl RunObserver for TableObserver<'_> {
     fn announce(&self, announcement: &Announcement) {
-        self.progress.announce(announcement);
+        match announcement {
+            Announcement::Listening { address } if self.shown.is_held => {
+                // Whoever waits for it and is gone ends standard input too.
+                let _ = output::print(&format!("READY {address}\n"));
+            }
+            // A note before the run has it.
+            Announcement::Listening { .. } => {}
+            _ => self.progress.announce(announcement),
+        }
     }
 
     fn observe(&self, view: &LiveView<'_>) {
@@ -300,7 +335,7 @@ impl RunObserver for TableObserver<'_> {
         if waits {
             return;
         }
-        let first = self.shown.load(Ordering::Relaxed);
+        let first = self.shown.tables.load(Ordering::Relaxed);
         let ended = done.iterations.iter().skip(first);
         let text = ended.map(|one| tables::table(one, work, self.run.options));
         let text: String = text.collect();
@@ -309,7 +344,9 @@ impl RunObserver for TableObserver<'_> {
         }
         self.progress.erase();
         if output::print(&text) {
-            self.shown.store(done.iterations.len(), Ordering::Relaxed);
+            self.shown
+                .tables
+                .store(done.iterations.len(), Ordering::Relaxed);
         }
     }
 

@@ -35,11 +35,4 @@ impl StoppedProcess {
             let _ = kill_process(self.process, Signal::KILL);
         }
     }
-
-    /// Why it ended as it did, where it did not end by itself.
-    pub(crate) fn reason(&self) -> Option<String> {
-        let seconds = PATIENCE.as_secs();
-        let why = format!("it did not end within {seconds} s of SIGTERM and was killed");
-        self.is_killed.then_some(why)
-    }
 }

@@ -4,14 +4,13 @@
 //! connection that says nothing is let go after a while, and does not keep the others waiting.
 
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use weir_run::{JobContext, failure};
 use weir_schema::{Announcement, Failure, PacketPathWorkload};
 
 use super::{Hello, PAUSE, Peer, PeerLine, interrupted, is_passing, server_address};
-use crate::remote::{SEARCH_CALLED, refuse_search};
 
 /// How long a greeting may take.
 const GREETING: Duration = Duration::from_secs(5);
@@ -25,14 +24,7 @@ const MOST_CALLERS: usize = 64;
 /// # Errors
 /// The machine has no such address, or somebody else has the port.
 pub(crate) fn listen(work: &PacketPathWorkload) -> Result<TcpListener, Failure> {
-    listen_at(server_address(work))
-}
-
-/// Opens a port at which clients call.
-///
-/// # Errors
-/// The same.
-pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, Failure> {
+    let at = server_address(work);
     let listener = TcpListener::bind(at).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok(listener)
@@ -63,6 +55,10 @@ pub(super) fn await_client(
     listener: &TcpListener,
     context: &JobContext<'_>,
 ) -> Result<(Peer, Hello), Failure> {
+    if let Ok(address) = listener.local_addr() {
+        let address = address.to_string();
+        (context.announce)(&Announcement::Listening { address });
+    }
     let mut callers: Vec<(Peer, Instant)> = Vec::new();
     loop {
         if context.signals.interrupted() {
@@ -87,7 +83,6 @@ pub(super) fn await_client(
                         return Ok((caller, *hello));
                     }
                     Ok(_) => "it does not greet first".to_owned(),
-                    Err(_) if refuse_search(&mut caller.lines, &said) => SEARCH_CALLED.to_owned(),
                     Err(why) => format!("speaks otherwise: {why}"),
                 },
                 Ok(None) if since.elapsed() < GREETING => {
@@ -119,7 +114,7 @@ pub(super) fn await_client(
 ///
 /// # Errors
 /// Nobody can call any more.
-pub(crate) fn next_caller(listener: &TcpListener) -> Result<Option<TcpStream>, Failure> {
+fn next_caller(listener: &TcpListener) -> Result<Option<TcpStream>, Failure> {
     match listener.accept() {
         Ok((stream, _)) => Ok(Some(stream)),
         Err(why) if is_passing(&why) || has_left(&why) => Ok(None),

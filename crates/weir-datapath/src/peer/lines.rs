@@ -27,8 +27,6 @@ pub(crate) struct LineStream {
     begun: Vec<u8>,
     /// Bytes that a line may have.
     longest: usize,
-    /// The other side has closed it.
-    has_ended: bool,
 }
 
 impl LineStream {
@@ -52,7 +50,6 @@ impl LineStream {
             name,
             begun: Vec::new(),
             longest,
-            has_ended: false,
         })
     }
 
@@ -109,20 +106,12 @@ impl LineStream {
             }
             let mut piece = [0; 1 << 14];
             match self.stream.read(&mut piece) {
-                Ok(0) => {
-                    self.has_ended = true;
-                    return Err(lost(&self.name, &ErrorKind::UnexpectedEof.into()));
-                }
+                Ok(0) => return Err(lost(&self.name, &ErrorKind::UnexpectedEof.into())),
                 Ok(came) => self.begun.extend_from_slice(&piece[..came]),
                 Err(why) if is_passing(&why) => return Ok(None),
                 Err(why) => return Err(lost(&self.name, &why)),
             }
         }
-    }
-
-    /// The other side has closed the connection between two lines.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended && self.begun.is_empty()
     }
 
     /// Lines may have so many bytes from now on.

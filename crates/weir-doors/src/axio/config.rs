@@ -1,4 +1,4 @@
-//! Configuration files: `key : value` lines, and a line for each workload; or TOML (`toml_form`).
+//! Configuration files: `key : value` lines, and a line for each workload.
 //!
 //! In: the text of a file, `key=value` words. Out: values by key with the line of each, workloads; or
 //! everything that is wrong, each with its line. Not here: what the keys mean together (`verify`), what
@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use weir_schema::{MOST_PATH_THREADS, PathStage};
 
 use super::keys::{KEYS, Key, KeyState};
-use super::toml_form;
 use crate::flags::nearest;
 
 /// Where something stands.
@@ -19,8 +18,6 @@ pub struct ConfigPlace {
     pub file: String,
     /// From 1; 0 where there is no line.
     pub line: usize,
-    /// From 1; 0 where it is not said.
-    pub column: usize,
 }
 
 impl ConfigPlace {
@@ -29,7 +26,6 @@ impl ConfigPlace {
         Self {
             file: flag.to_owned(),
             line: 0,
-            column: 0,
         }
     }
 
@@ -45,11 +41,7 @@ impl std::fmt::Display for ConfigPlace {
         if self.line == 0 {
             return f.write_str(&self.file);
         }
-        write!(f, "{}:{}", self.file, self.line)?;
-        if self.column > 0 {
-            write!(f, ":{}", self.column)?;
-        }
-        Ok(())
+        write!(f, "{}:{}", self.file, self.line)
     }
 }
 
@@ -77,6 +69,31 @@ pub struct WorkloadLine {
     pub dispatchers: Vec<Vec<u8>>,
     /// Where it stands.
     pub place: ConfigPlace,
+}
+
+impl std::fmt::Display for WorkloadLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ids = |all: &[u8]| {
+            let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+            all.join(",")
+        };
+        let groups = |all: &[Vec<u8>]| {
+            let all: Vec<String> = all.iter().map(|group| ids(group)).collect();
+            all.join("|")
+        };
+        let name = |stage: &PathStage| PHASES.iter().find(|(_, known)| known == stage);
+        let phases = self.stages.iter().filter_map(name);
+        let phases: Vec<&str> = phases.map(|(name, _)| *name).collect();
+        write!(
+            f,
+            "{} : {} : {} : {} : {}",
+            self.id,
+            phases.join(","),
+            ids(&self.remote),
+            groups(&self.apps),
+            groups(&self.dispatchers)
+        )
+    }
 }
 
 /// A configuration.
@@ -110,7 +127,7 @@ pub(super) const PHASES: [(&str, PathStage); 6] = [
 ];
 
 impl AxioConfig {
-    /// Reads a file, in either form.
+    /// Reads a file.
     ///
     /// # Errors
     /// Everything that is wrong, a line for each.
@@ -125,9 +142,6 @@ impl AxioConfig {
 
     /// The same, with what could be read where something is wrong.
     pub(super) fn read_all(file: &str, text: &str, unknown: Unknown) -> (Self, Vec<String>) {
-        if toml_form::is_toml(file, text) {
-            return toml_form::read(file, text, unknown);
-        }
         let mut config = Self::default();
         let mut wrong = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -138,13 +152,24 @@ impl AxioConfig {
             let place = ConfigPlace {
                 file: file.to_owned(),
                 line: number,
-                column: 0,
             };
             if let Err(all) = config.take(line, &place, unknown) {
                 wrong.extend(all.iter().map(|why| format!("{place}: {why}")));
             }
         }
         (config, wrong)
+    }
+
+    /// The configuration as lines, without comments.
+    pub fn lines(&self) -> String {
+        let mut out = String::new();
+        for (key, value) in &self.values {
+            push!(out, "{key} : {}\n", value.text);
+        }
+        for workload in &self.workloads {
+            push!(out, "workload : {workload}\n");
+        }
+        out
     }
 
     /// Takes a `key=value` word, which replaces what a file says.
@@ -204,7 +229,7 @@ impl AxioConfig {
     }
 
     /// What is wrong with a number that a workload of a file has already.
-    pub(super) fn repeated(&self, id: u8, place: &ConfigPlace) -> Option<String> {
+    fn repeated(&self, id: u8, place: &ConfigPlace) -> Option<String> {
         let earlier = self.workloads.iter().find(|one| one.id == id);
         let earlier = earlier.filter(|_| place.line > 0)?;
         Some(format!(
@@ -214,7 +239,7 @@ impl AxioConfig {
     }
 
     /// Adds a workload that is not there yet; one of a word replaces that of a file.
-    pub(super) fn add_workload(&mut self, workload: WorkloadLine) {
+    fn add_workload(&mut self, workload: WorkloadLine) {
         let earlier = self.workloads.iter().position(|one| one.id == workload.id);
         match earlier {
             Some(at) => self.workloads[at] = workload,
@@ -223,7 +248,7 @@ impl AxioConfig {
     }
 
     /// Adds a value; one of a word replaces that of a file.
-    pub(super) fn add_value(
+    fn add_value(
         &mut self,
         key: &str,
         value: &str,
@@ -304,7 +329,7 @@ impl AxioConfig {
     }
 
     /// The phase of a word.
-    pub(super) fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
+    fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
         let exact = PHASES.iter().find(|(name, _)| *name == word);
         if let Some((_, stage)) = exact {
             return Ok(*stage);
@@ -338,7 +363,7 @@ fn known(key: &str) -> Result<&'static Key, String> {
 }
 
 /// A line without what follows a `#` that stands first or after a blank.
-pub(super) fn without_comment(line: &str) -> &str {
+fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, letter) in line.char_indices() {
         if letter == '#' && before.is_whitespace() {
@@ -384,7 +409,7 @@ fn ids(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A number that a list has more than once.
-pub(super) fn repeated_id(all: &[u8]) -> Option<u8> {
+fn repeated_id(all: &[u8]) -> Option<u8> {
     let is_later = |(at, id): &(usize, &u8)| all[..*at].contains(*id);
     all.iter().enumerate().find(is_later).map(|(_, id)| *id)
 }

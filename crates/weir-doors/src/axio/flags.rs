@@ -1,7 +1,6 @@
 //! The flags of `weir axio`.
 
 use crate::flags::{Flag, history, store_result};
-use crate::given::FlagNeed;
 
 const CONFIG: &str = "Configuration";
 const SIDES: &str = "Role";
@@ -12,7 +11,13 @@ const OUTPUT: &str = "Output";
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
-    Flag::with_value("config", "FILE", CONFIG, "The configuration file").letter('c'),
+    Flag::with_value("config", "FILE", CONFIG, "The configuration file, or - for standard input")
+        .letter('c')
+        .long(
+            "The configuration on standard input goes to its end, or to a line `end`. After such a line the run lasts \
+             as long as standard input does, a server prints READY and its address once it listens, and the history \
+             does not keep the result: `weir tune --server-command` starts servers so.",
+        ),
     Flag::with_value(
         "example",
         "NAME",
@@ -49,23 +54,6 @@ pub const FLAGS: &[Flag] = &[
         "The server alone, which waits for its client (role : server)",
     ),
     Flag::switch(
-        "daemon",
-        SIDES,
-        "With --server: run the server's side of trials of `weir tune --daemon`, one search after the other",
-    )
-    .long(
-        "A search sets batches, post sizes, window, ring and layout within what weir tune tries; everything \
-         else is as in FILE. It listens at local_ip and mgmt_port; trials use the port after that. A signal lets \
-         the trial end, a second one does not.",
-    ),
-    Flag::with_value(
-        "token-file",
-        "FILE",
-        SIDES,
-        "With --daemon: the secret that a search has to know; mode 600",
-    )
-    .needs(FlagNeed::new("with `--daemon`", |given| given.has("daemon"))),
-    Flag::switch(
         "client",
         SIDES,
         "The client alone, which calls its server for half a minute (role : client)",
@@ -83,14 +71,6 @@ pub const FLAGS: &[Flag] = &[
         LOOK,
         "With -v: the configuration of the other side, which has to fit",
     ),
-    Flag::with_value(
-        "as",
-        "FORM",
-        LOOK,
-        "With `show`: the form of the configuration",
-    )
-    .choices(&["axio", "toml"])
-    .default("axio"),
     Flag::switch("show-plan", LOOK, "Print the plan as JSON and run nothing"),
     Flag::with_value(
         "diagnose",

@@ -1,13 +1,12 @@
-//! What is said of a configuration without a run: `verify`, `show`, `-v`, `-p`, `--peer`.
+//! What is said of a configuration without a run: `verify`, `-v`, `-p`, `--peer`.
 
 use super::config::{AxioConfig, Unknown};
 use super::keys::{KEYS, KeyState};
 use super::peer_file::{self, PeerDifferences};
 use super::role::AxioRole;
 use super::source::all_right;
-use super::toml_form::{ConfigForm, write};
 use super::verify::{self, MachineFacts};
-use super::{Action, AxioEnvironment, plan, print, window};
+use super::{Action, AxioEnvironment, plan, window};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -104,15 +103,6 @@ fn peer(asked: &Look<'_>, file: &str) -> Result<PeerDifferences, Refusal> {
     };
     let found = found.map_err(|all| all.into_iter().map(placed).collect());
     all_right(file, wrong, found)
-}
-
-/// The configuration in one of its forms.
-pub(super) fn show(config: &AxioConfig, form: Option<&str>) -> Action {
-    let form = match form {
-        Some("toml") => ConfigForm::Toml,
-        _ => ConfigForm::Axio,
-    };
-    print(write(config, form))
 }
 
 /// What the configuration says that has nothing to act on, and what was read otherwise than written.

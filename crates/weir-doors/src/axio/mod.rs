@@ -6,7 +6,6 @@
 
 mod backend;
 mod config;
-mod daemon;
 mod flags;
 mod handlers;
 mod keys;
@@ -23,7 +22,6 @@ mod server;
 mod source;
 #[cfg(test)]
 mod tests;
-mod toml_form;
 mod tools;
 mod traffic;
 mod values;
@@ -35,7 +33,6 @@ use weir_schema::{Job, PacketPathWorkload, Plan, Workload};
 
 pub use backend::list as backend_list;
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
-pub use daemon::AxioDaemon;
 pub use flags::FLAGS;
 pub use keys::{KEYS, Key, KeyState};
 pub use search::{NetworkTest, SearchGoal, SearchWay, TrafficSearch};
@@ -84,6 +81,9 @@ const EXAMPLES: [(&str, &str); 2] = [
     ("scan", include_str!("examples/scan.conf")),
 ];
 
+/// The name by which `-c` means standard input.
+pub const STANDARD_INPUT: &str = "-";
+
 /// What command lines are read against.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "holds functions")]
@@ -123,8 +123,6 @@ pub enum Action {
     Backends,
     /// Measure what timing the stages costs, in runs of their own, and print it.
     SelfTest,
-    /// Run the server's side of trials, as searches ask for them.
-    Daemon(AxioDaemon),
     /// A run.
     Run(Box<AxioRun>),
 }
@@ -202,7 +200,7 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let mut asked = all_right(&name, wrong, read)?;
     role?;
     if verb == "show" {
-        return Ok(look::show(&config, given.text("as")));
+        return Ok(print(config.lines()));
     }
     let asked_look = Look {
         given: &given,
@@ -222,18 +220,12 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
-    if let Some(daemon) = daemon::of(&given, (&name, &text), &asked.work)? {
-        return Ok(Action::Daemon(daemon));
-    }
     let plan = plan::plan(&name, asked, command_of(words));
     run(&given, (plan, search), notes)
 }
 
 /// Flags of a form that nothing here is printed in.
 fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
-    if given.has("as") && verb != "show" {
-        return Err(Refusal::usage("--as acts only with `weir axio show`"));
-    }
     let looks = ["verify", "print"].into_iter().find(|flag| given.has(flag));
     let what = if given.is("backend", "list") {
         Some("--backend list".to_owned())
@@ -257,7 +249,6 @@ fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
 fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action>, Refusal> {
     refuse_unavailable(given)?;
     refuse_idle_forms(verb, given)?;
-    daemon::check(verb, given)?;
     if given.is("backend", "list") {
         return Ok(Some(Action::Backends));
     }
@@ -363,7 +354,7 @@ fn run(
         notes,
         store,
         history,
-        config: text("config"),
+        config: text("config").filter(|file| file != STANDARD_INPUT),
         monitor,
     })))
 }

@@ -81,14 +81,11 @@ pub(super) fn all_right<T>(
         }
     }));
     // What has no line comes last.
-    wrong.sort_by_key(|why| line_of(why, &place).unwrap_or((usize::MAX, 0)));
+    wrong.sort_by_key(|why| line_of(why, &place).unwrap_or(usize::MAX));
     Err(Refusal::usage(wrong.join("\nerror: ")))
 }
 
-/// Where a message says that it stands in a file: its line, and its column where there is one.
-fn line_of(why: &str, place: &str) -> Option<(usize, usize)> {
-    let mut numbers = why.strip_prefix(place)?.split(':');
-    let line = numbers.next()?.parse().ok()?;
-    let column = numbers.next().and_then(|column| column.parse().ok());
-    Some((line, column.unwrap_or(0)))
+/// Line of a file that a message names.
+fn line_of(why: &str, place: &str) -> Option<usize> {
+    why.strip_prefix(place)?.split(':').next()?.parse().ok()
 }

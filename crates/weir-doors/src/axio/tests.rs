@@ -1,6 +1,8 @@
 //! Configurations are read as they are written, and what is wrong is said with its line.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
 use weir_schema::{MessageHandler, PathStage};
 
 use super::plan::{tunable, workload};
@@ -66,15 +68,51 @@ fn everything_that_is_wrong_is_said_at_once_with_its_line() {
     let line = "workload : 16 : TxNIC, Rx, Tx : 0 : 3-1 : a\n";
     let wrong = AxioConfig::read("c", line).unwrap_err();
     assert_eq!(wrong.len(), 5, "{wrong:?}");
-    let toml = "[[workload]]\nid = 16\nphases = ['TxNIC', 'Rx', 'Tx']\nremote = [0]\napps = [[0]]\ndispatchers = [0]";
-    let wrong = AxioConfig::read("c", toml).unwrap_err();
-    assert_eq!(wrong.len(), 3, "{wrong:?}");
     let config = AxioConfig::read("c", "inflight : x\nduration : 0\nidle : run").unwrap();
     let wrong = workload(&config, AxioRole::Loopback).unwrap_err();
     for line in ["c:1: inflight", "c:2: duration", "c:3: idle"] {
         assert!(wrong.iter().any(|why| why.starts_with(line)), "{wrong:?}");
     }
 }
+
+proptest! {
+    #[test]
+    fn a_configuration_reads_back_from_its_lines(
+        values in btree_map(0..KEYS.len(), "[!-\"$-~]{1,6}( [!-\"$-~]{1,6})?", 0..8),
+        (id, phases) in (0..16_u8, prop::sample::subsequence(PHASES.to_vec(), 1..=6)),
+        (remote, apps, dispatchers) in (ids(), vec(ids(), 1..4), vec(ids(), 1..4)),
+    ) {
+        let joined = |all: &[u8]| all.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
+        let groups = |all: &[Vec<u8>]| all.iter().map(|one| joined(one)).collect::<Vec<_>>().join("|");
+        let mut config = AxioConfig::default();
+        for (at, text) in &values {
+            // A value that is refused is not there to be written.
+            let _ = config.set(&format!("{}={text}", KEYS[*at].name));
+        }
+        let line = format!(
+            "{id} : {} : {} : {} : {}",
+            phases.join(","), joined(&remote), groups(&apps), groups(&dispatchers)
+        );
+        config.set(&format!("workload={line}")).unwrap();
+        let lines = config.lines();
+        prop_assert!(lines.ends_with(&format!("workload : {line}\n")), "{}", lines);
+        prop_assert_eq!(AxioConfig::read("c", &lines).unwrap().lines(), lines);
+    }
+}
+
+fn ids() -> impl Strategy<Value = Vec<u8>> {
+    prop::sample::subsequence((0..16).collect::<Vec<u8>>(), 1..4).prop_shuffle()
+}
+
+/// Words of phases.
+const PHASES: [&str; 6] = [
+    "TxApplication",
+    "TxDispatcher",
+    "TxNIC",
+    "RXNIC",
+    "RXDispatcher",
+    "RxApplication",
+];
 
 #[test]
 fn no_beginning_of_a_configuration_is_more_than_refused() {

@@ -26,6 +26,9 @@ pub fn announcement(announcement: &Announcement) -> String {
              grows for a read job)",
             length.0, used.0, asked.0
         ),
+        Announcement::Listening { address } => {
+            format!("note: the server waits for its client at {address}")
+        }
         Announcement::Stranger {
             address,
             awaited,

@@ -30,7 +30,7 @@ const COMPARED_BATCH: &str = "32";
 /// What a packet passes on its way out, which gather and hand over in turn.
 const JOINT: [&str; 3] = ["kAppTxMsgBatchSize", "kDispTxBatchSize", "kNICTxPostSize"];
 /// Keys that vary, their values and what counts where the configuration has none.
-pub(super) const VARIED: [(&str, &str, &str); 9] = [
+const VARIED: [(&str, &str, &str); 9] = [
     ("kAppTxMsgBatchSize", BATCHES, "32"),
     ("kAppRxMsgBatchSize", BATCHES, "32"),
     ("kDispTxBatchSize", BATCHES, "32"),
@@ -93,13 +93,13 @@ impl Tune {
             return Ok(self);
         }
         let mut command = ["axio", "-c", "{config}"].map(str::to_owned).to_vec();
-        if self.daemon.is_some() {
+        if self.server.is_some() {
             self.refuse_other_role(config)?;
             command.push("--client".to_owned());
         } else if !has_role && config.keys().all(|key| key != "role") {
             command.push("--loopback".to_owned());
         }
-        // A daemon lays its side out alike.
+        // The server of a command is laid out alike.
         let is_loopback = command.len() > 3 || role_of(config).as_deref() == Some("loopback");
         let template = TuneTemplate::read(&command, &[CONFIG]);
         self.template = template.map_err(|why| Refusal::usage(why.to_string()))?;
@@ -141,13 +141,13 @@ impl Tune {
 }
 
 impl Tune {
-    /// With a daemon this side is the client.
+    /// With a command for the server this side is the client.
     fn refuse_other_role(&self, config: &ConfigText) -> Result<(), Refusal> {
         match role_of(config) {
             Some(role) if role != "client" => {
                 let path = self.config.as_deref().unwrap_or_default();
                 Err(Refusal::usage(format!(
-                    "{path}: role: `{role}`: with --daemon this side is the client\n  help: `role : client`, or no role"
+                    "{path}: role: `{role}`: with --server-command this side is the client\n  help: `role : client`, or no role"
                 )))
             }
             _ => Ok(()),
@@ -159,7 +159,7 @@ impl Tune {
     fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
         let is_asked = self.has_layouts;
         self.has_layouts = false;
-        if !is_asked && (self.has_own_keys || self.daemon.is_some() || !is_loopback) {
+        if !is_asked && (self.has_own_keys || self.server.is_some() || !is_loopback) {
             return Ok(());
         }
         let found = match layouts(config, is_loopback) {
@@ -314,8 +314,9 @@ mod tests {
             "{}",
             added.text()
         );
-        assert_eq!(of("-c c --daemon --token-file t").len(), 9);
-        assert_eq!(of("-c c --daemon --token-file t --layouts")[0], all);
+        let server = "-c c --server-command x --server-config s";
+        assert_eq!(of(server).len(), 9);
+        assert_eq!(of(&format!("{server} --layouts"))[0], all);
         let alone = "workload : 0 : TxApplication : 0 : 0 : 0\n";
         let mut alone = ConfigText::read(alone).unwrap();
         let none = asked("-c c --layouts").of_path(&mut alone, false);

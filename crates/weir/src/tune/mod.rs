@@ -4,12 +4,11 @@
 //! trial in the trail. Not here: which trial comes next (`weir-diagnose`), one trial (`trial`), the trail's
 //! file (`trail_file`), the text of the report (`report`).
 
-pub(crate) mod path_verdict;
-mod remote;
+mod path_verdict;
 mod report;
+mod server;
 mod trail_file;
 mod trial;
-pub(crate) use trial::shown_of;
 
 use std::time::Instant;
 
@@ -19,7 +18,7 @@ use weir_diagnose::tune::{
     TrailTrial, TuneEnd, TuneGoal, TunePoint, TuneSpace, TuneStep, best_so_far, next_step,
 };
 use weir_doors::flags::nearest;
-use weir_doors::tune::{Action, LAYOUT, Tune, read};
+use weir_doors::tune::{Action, LAYOUT, ServerConfig, Tune, read};
 use weir_doors::{Refusal, USAGE};
 use weir_run::execute::Signals;
 use weir_schema::Better;
@@ -29,7 +28,6 @@ use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{Turns, code_of_signal, order, refuse_launcher};
 use crate::{Outcome, output, printed, signals};
 
-use remote::RemoteTrials;
 use report::{SearchEnd, TuneReport};
 use trail_file::TrailFile;
 use trial::{Measured, Trials};
@@ -66,11 +64,11 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
     let caught = signals::catch(None, None)?;
     let command = [&["weir", VERB].map(str::to_owned)[..], words].concat();
     let turns = Turns::new(VERB, &command, &caught)?;
-    let remote = RemoteTrials::of(asked, config.as_ref(), &caught)?;
+    let server = server_config(asked, config.as_ref())?;
     let mut search = Search {
         asked,
         space: &space,
-        trials: Trials::new(asked, &space, config.as_ref(), &turns, remote),
+        trials: Trials::new(asked, &space, config.as_ref(), &turns, server),
         caught: &caught,
         trail,
         progress: TurnProgress::new(ProgressMode::detect(), asked.trials),
@@ -88,7 +86,6 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
         space.start()
     };
     let written = search.is_written(&point, end);
-    let at_server = search.is_kept_at_server(&point, end);
     let report = TuneReport {
         asked,
         space: &space,
@@ -98,14 +95,13 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
         is_better,
         is_written: written,
         comparison: comparison.as_ref(),
-        server_file: at_server.as_ref().ok().and_then(Option::as_deref),
     };
     let shown = if asked.as_json {
         report.json().map_err(|e| turns.lacks(e))?
     } else {
         report.text()
     };
-    let code = printed(&shown).max(u8::from(!written || at_server.is_err()));
+    let code = printed(&shown).max(u8::from(!written));
     Ok(code_of_signal(&caught).unwrap_or(code))
 }
 
@@ -170,16 +166,12 @@ impl Search<'_> {
     /// Adds a trial to the trail.
     fn keep(&mut self, point: TunePoint, measured: Measured) -> Result<(), Refusal> {
         let trial = match measured {
-            Measured::Figure {
-                metric,
-                result,
-                server,
-            } => {
+            Measured::Figure { metric, result } => {
                 self.trail.name_figure(&metric);
                 TrailTrial {
                     point,
                     value: Some(metric.value),
-                    dimension: path_verdict::dimension(&result, server.as_ref(), self.space),
+                    dimension: path_verdict::dimension(&result, self.space),
                     failure: None,
                 }
             }
@@ -250,31 +242,21 @@ impl Search<'_> {
             .map_err(|e| Refusal::usage(e.to_string()))
     }
 
-    /// Has the daemon write its configuration with the settings of a point; the file on its machine. What could not be
-    /// written is said.
-    fn is_kept_at_server(&self, point: &TunePoint, end: SearchEnd) -> Result<Option<String>, ()> {
-        if end == SearchEnd::Interrupted {
-            return Ok(None);
-        }
-        self.trials.keep(point).map_err(|why| output::error(&why))
-    }
-
     /// Writes the settings of a point where they are wanted; whether that is done. What a signal has cut
     /// has found nothing yet.
     fn is_written(&self, point: &TunePoint, end: SearchEnd) -> bool {
-        let Some(path) = self
-            .asked
-            .output
-            .as_ref()
-            .filter(|_| end != SearchEnd::Interrupted)
-        else {
+        if end == SearchEnd::Interrupted {
             return true;
-        };
-        let written = self
-            .trials
-            .settings_text(point)
-            .and_then(|text| output::write_file(path, text));
-        written.map_err(|message| output::error(&message)).is_ok()
+        }
+        let own = self.asked.output.iter().cloned();
+        let own = own.map(|file| (file, self.trials.settings_text(point)));
+        let server = server_output(self.asked).map(|file| (file, self.trials.server_text(point)));
+        let mut is_written = true;
+        for (file, text) in own.chain(server) {
+            let written = text.and_then(|text| output::write_file(&file, text));
+            is_written &= written.map_err(|message| output::error(&message)).is_ok();
+        }
+        is_written
     }
 }
 
@@ -287,6 +269,27 @@ fn has_gained(comparison: &Comparison, job: Option<&str>) -> bool {
         .map(|metric| &metric.verdict)
         .collect();
     verdicts.contains(&&Verdict::Better) && !verdicts.contains(&&Verdict::Worse)
+}
+
+/// The file that gets the server's configuration.
+fn server_output(asked: &Tune) -> Option<String> {
+    let server = asked.server.as_ref()?;
+    Some(format!("{}.out", server.config))
+}
+
+/// The server's configuration, where a command starts the server of each trial.
+fn server_config(
+    asked: &Tune,
+    config: Option<&ConfigText>,
+) -> Result<Option<ServerConfig>, Refusal> {
+    let (Some(server), Some(config)) = (&asked.server, config) else {
+        return Ok(None);
+    };
+    let path = &server.config;
+    let usage = |why: String| Refusal::usage(format!("{path}: {why}"));
+    let text = output::read_text(path, LONGEST).map_err(usage)?;
+    let read = ServerConfig::of(&text, config, asked.has_layouts);
+    read.map(Some).map_err(usage)
 }
 
 fn read_config(path: &str) -> Result<ConfigText, Refusal> {
@@ -333,8 +336,15 @@ fn varied_keys(
 
 /// Files that are written replace nothing that is read.
 fn check_files(asked: &Tune) -> Result<(), Refusal> {
-    let written = [("--output", &asked.output), ("--trail", &asked.trail)];
+    let server_output = server_output(asked);
+    let written = [
+        ("--output", &asked.output),
+        ("--server-config", &server_output),
+        ("--trail", &asked.trail),
+    ];
     let mut known: Vec<(&str, &String)> = asked.config.iter().map(|c| ("--config", c)).collect();
+    let server = asked.server.as_ref();
+    known.extend(server.map(|server| ("--server-config", &server.config)));
     for (flag, file) in written {
         let Some(file) = file else {
             continue;
@@ -344,7 +354,7 @@ fn check_files(asked: &Tune) -> Result<(), Refusal> {
                 "{flag} {file}: that is the file of {other}\n  help: name another file"
             )));
         }
-        if flag == "--output" {
+        if flag != "--trail" {
             output::check_writable(file).map_err(|message| Refusal::new(USAGE, message))?;
         }
         known.push((flag, file));

@@ -3,26 +3,18 @@
 //! In: a result. Out: a dimension of the space by the verdict of `weir diagnose`; the share of messages
 //! without an answer. Other results say neither.
 
-use weir_datapath::remote::TrialEnd;
 use weir_diagnose::tune::TuneSpace;
 use weir_diagnose::{Diagnosis, PathRecords};
 use weir_doors::axio::work_of;
-use weir_doors::diagnose::records_of;
+use weir_doors::diagnose::{SideRecords, records_of};
 use weir_doors::tune::keys_of_verdict;
 use weir_schema::{JobResult, PathSide, RunResult};
 
-/// The dimension that the verdict of a result names, or that of the server's own, where a daemon said it.
-pub(super) fn dimension(
-    result: &RunResult,
-    server: Option<&TrialEnd>,
-    space: &TuneSpace,
-) -> Option<usize> {
-    let own = diagnosis(result);
-    let own = own.as_ref().map(|of| (&of.verdict, &of.critical));
-    let server = server.map(|of| (&of.verdict, &of.critical));
-    let both: Vec<_> = own.into_iter().chain(server).collect();
-    let rules = both.iter().map(|(verdict, _)| (verdict.as_deref(), None));
-    let stages = both.iter().map(|(_, critical)| (None, critical.as_deref()));
+/// The dimension that the verdict of a result names.
+pub(super) fn dimension(result: &RunResult, space: &TuneSpace) -> Option<usize> {
+    let sides = diagnoses(result);
+    let rules = sides.iter().map(|of| (of.verdict.as_deref(), None));
+    let stages = sides.iter().map(|of| (None, of.critical.as_deref()));
     // A rule of either side says more than a stage of this one.
     let mut keys = rules
         .chain(stages)
@@ -31,15 +23,23 @@ pub(super) fn dimension(
     keys.find_map(place)
 }
 
-/// What is diagnosed of the side that recorded a result.
-pub(crate) fn diagnosis(result: &RunResult) -> Option<Diagnosis> {
-    let mut paths = records_of(result).into_iter();
-    let records = paths.next()?.records.ok()?;
-    Some(Diagnosis::of(&PathRecords {
-        iterations: Some(records.iterations),
-        counted: records.local.counted,
-        ..PathRecords::of_log(records.local.log)
-    }))
+/// Diagnoses of the side that recorded a result, and of the other one where that is a program of its own.
+fn diagnoses(result: &RunResult) -> Vec<Diagnosis> {
+    let path = records_of(result).into_iter().next();
+    let Some(records) = path.and_then(|path| path.records.ok()) else {
+        return Vec::new();
+    };
+    let is_alone = work_of(&result.plan).is_some_and(|work| work.side.is_some());
+    let remote = records.remote.filter(|_| is_alone);
+    let sides = std::iter::once(records.local).chain(remote);
+    let of = |side: SideRecords| {
+        Diagnosis::of(&PathRecords {
+            iterations: Some(records.iterations),
+            counted: side.counted,
+            ..PathRecords::of_log(side.log)
+        })
+    };
+    sides.map(of).collect()
 }
 
 /// Messages without an answer in time, of all that were made.

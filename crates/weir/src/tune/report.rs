@@ -43,8 +43,6 @@ pub(super) struct TuneReport<'a> {
     /// The settings that are kept stand in the file that was named.
     pub(super) is_written: bool,
     pub(super) comparison: Option<&'a Comparison>,
-    /// The configuration that the daemon wrote, on its machine.
-    pub(super) server_file: Option<&'a str>,
 }
 
 impl SearchEnd {
@@ -71,7 +69,7 @@ impl TuneReport<'_> {
             "best": self.space.values(&self.found.best),
             "kept": if self.is_better { "best" } else { "start" },
             "output": self.output(),
-            "server_output": self.server_file,
+            "server_output": self.server_output(),
             "comparison": self.comparison,
         });
         Ok(serde_json::to_string_pretty(&report)? + "\n")
@@ -80,6 +78,10 @@ impl TuneReport<'_> {
     fn output(&self) -> Option<&str> {
         let output = self.asked.output.as_deref();
         output.filter(|_| self.is_written && self.end != SearchEnd::Interrupted)
+    }
+
+    fn server_output(&self) -> Option<String> {
+        super::server_output(self.asked).filter(|_| self.output().is_some())
     }
 
     pub(super) fn text(&self) -> String {
@@ -214,9 +216,8 @@ impl TuneReport<'_> {
         };
         let own = self.output();
         let own = own.map_or_else(String::new, |file| format!("  written: {file}\n"));
-        let server = self.server_file.map_or_else(String::new, |file| {
-            format!("  written at the server: {}\n", clean(file, false))
-        });
+        let server = self.server_output();
+        let server = server.map_or_else(String::new, |file| format!("  written: {file}\n"));
         format!("{what}\n{own}{server}")
     }
 }

@@ -4,25 +4,24 @@
 //! whole result, or why there is none. The configuration that the user named is never changed: the command
 //! gets a copy. Not here: which point.
 
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::Pid;
 use weir_compare::{FigureError, one_figure};
-use weir_datapath::remote::TrialEnd;
 use weir_diagnose::ConfigText;
 use weir_diagnose::tune::TuneSpace;
 use weir_doors::Refusal;
 use weir_doors::flags::nearest;
-use weir_doors::tune::{CONFIG, LAYOUT, LOSS, Tune, TuneLimit};
+use weir_doors::tune::{CONFIG, LAYOUT, LOSS, ServerConfig, Tune, TuneLimit};
 use weir_report::clean;
 use weir_schema::{Better, Metric, RunResult};
 
 use super::path_verdict;
-use super::remote::{self, RemoteTrials};
+use super::server::ServerProcess;
 use crate::progress::TurnProgress;
+use crate::stopping::StoppedProcess;
 use crate::turns::{STARTED_BY, Turns, wait};
 
 /// Only the end of what a failed command printed is shown, of at most so many characters.
@@ -35,8 +34,6 @@ pub(super) enum Measured {
     Figure {
         metric: Metric,
         result: Box<RunResult>,
-        /// How the server's side ended, where a daemon ran it.
-        server: Option<TrialEnd>,
     },
     /// The settings do not work.
     Failed { why: String, code: u8 },
@@ -48,8 +45,8 @@ pub(super) struct Trials<'a> {
     space: &'a TuneSpace,
     config: Option<&'a ConfigText>,
     turns: &'a Turns<'a>,
-    /// Who runs the server's side, where that is another machine.
-    remote: Option<RefCell<RemoteTrials>>,
+    /// The server's configuration, where that is a program of its own.
+    server: Option<ServerConfig>,
 }
 
 impl<'a> Trials<'a> {
@@ -58,14 +55,14 @@ impl<'a> Trials<'a> {
         space: &'a TuneSpace,
         config: Option<&'a ConfigText>,
         turns: &'a Turns<'a>,
-        remote: Option<RemoteTrials>,
+        server: Option<ServerConfig>,
     ) -> Self {
         Self {
             asked,
             space,
             config,
             turns,
-            remote: remote.map(RefCell::new),
+            server,
         }
     }
 
@@ -82,7 +79,7 @@ impl<'a> Trials<'a> {
         let config = self.turns.scratch_file("config");
         if self.config.is_some() {
             let text = self
-                .trial_text(point)
+                .config_text(point)
                 .map_err(|why| self.turns.lacks(why))?;
             fs::write(&config, text).map_err(|e| self.turns.lacks(e))?;
         }
@@ -94,42 +91,68 @@ impl<'a> Trials<'a> {
         let _ = fs::remove_file(&stored);
         let mut command = self.command(&self.words(point, &config), &stored)?;
         let file = File::create(&errors).map_err(|e| self.turns.lacks(e))?;
-        let mut remote = self.remote.as_ref().map(RefCell::borrow_mut);
-        if let Some(remote) = &mut remote {
-            remote.begin(&self.space.values(point))?;
-        }
+        let server = self.start_server(point, label, progress)?;
+        let mut server = match server.transpose() {
+            Ok(server) => server,
+            Err(why) => return Ok(failed_server(&why)),
+        };
         let child = command
             .stderr(file)
             .spawn()
             .map_err(|e| self.turns.lacks(e))?;
         let process = Pid::from_child(&child);
+        let mut stopped: Option<StoppedProcess> = None;
         let look = || {
             progress.look(label);
-            if let Some(remote) = &mut remote {
-                remote.look(process);
+            let is_lost = server.as_mut().is_some_and(ServerProcess::has_failed);
+            match &mut stopped {
+                Some(stopped) => stopped.look(),
+                None if is_lost => stopped = Some(StoppedProcess::ask(process)),
+                None => {}
             }
         };
         let status = wait(child, self.turns.caught, look).map_err(|e| self.turns.lacks(e))?;
-        let server = remote.as_mut().map(|remote| remote.end(status.success()));
-        let server = server.transpose()?;
+        let server_failure = server.and_then(|mut server| {
+            if status.success() {
+                // It writes its own tables.
+                server.await_end();
+            }
+            server.end()
+        });
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         let text = fs::read_to_string(&stored).ok();
         let result = text.and_then(|text| RunResult::from_json(&text).ok());
         match result {
-            _ if server.as_ref().is_some_and(remote::fails) => {
-                let end = server.unwrap_or_default();
-                let why = format!("at the server: {}", clean(&end.why, false));
-                Ok(Measured::Failed {
-                    why,
-                    code: end.code,
-                })
-            }
-            Some(result) if status.success() && result.complete => self.figure(result, server),
-            _ => Ok(Measured::Failed {
-                why: format!("{status}{}", self.named(&shown_of(&errors), &config)),
-                code: code.unwrap_or(1),
+            Some(result) if status.success() && result.complete => self.figure(result),
+            _ => Ok(match server_failure {
+                Some(why) => failed_server(&why),
+                None => Measured::Failed {
+                    why: format!("{status}{}", self.named(&shown_of(&errors), &config)),
+                    code: code.unwrap_or(1),
+                },
             }),
         }
+    }
+
+    /// Starts the server of a trial, where a command does, and waits until it listens; why it does not.
+    fn start_server(
+        &self,
+        point: &[usize],
+        label: &str,
+        progress: &mut TurnProgress,
+    ) -> Result<Option<Result<ServerProcess, String>>, Refusal> {
+        let (Some(asked), Some(config)) = (&self.asked.server, &self.server) else {
+            return Ok(None);
+        };
+        let text = config.with(&self.space.values(point));
+        let text = text.map_err(|why| Refusal::usage(format!("{}: {why}", asked.config)))?;
+        let errors = self.turns.scratch_file("server-stderr");
+        let started = ServerProcess::start(asked, text, errors);
+        let (mut server, ready) = started.map_err(|e| self.turns.lacks(e))?;
+        let waited = server.await_ready(&ready, (asked, self.turns.caught), || {
+            progress.look(label);
+        });
+        Ok(Some(waited.map(|()| server)))
     }
 
     /// The program with the words of a trial, which stores its result.
@@ -148,14 +171,13 @@ impl<'a> Trials<'a> {
         Ok(command)
     }
 
-    fn figure(&self, result: RunResult, server: Option<TrialEnd>) -> Result<Measured, Refusal> {
+    fn figure(&self, result: RunResult) -> Result<Measured, Refusal> {
         match one_figure(&result, self.asked.job.as_deref(), &self.asked.metric) {
             Ok(metric) if metric.value.is_finite() => match self.missed(&result)? {
                 Some(why) => Ok(Measured::Failed { why, code: 1 }),
                 None => Ok(Measured::Figure {
                     metric,
                     result: Box::new(result),
-                    server,
                 }),
             },
             Ok(metric) => Ok(Measured::Failed {
@@ -246,23 +268,16 @@ impl<'a> Trials<'a> {
         Ok(config.text())
     }
 
-    /// The configuration of a trial of a point.
-    fn trial_text(&self, point: &[usize]) -> Result<String, String> {
-        let text = self.config_text(point)?;
-        match &self.remote {
-            Some(remote) => remote.borrow().with_port(&text),
-            None => Ok(text),
-        }
-    }
-
-    /// Has the daemon write its configuration with the settings of a point; the file, where there is a daemon.
+    /// The server's configuration with the settings of a point.
     ///
     /// # Errors
-    /// It could not be written: the message.
-    pub(super) fn keep(&self, point: &[usize]) -> Result<Option<String>, String> {
-        let remote = self.remote.as_ref().map(RefCell::borrow_mut);
-        let file = remote.map(|mut remote| remote.keep(&self.space.values(point)));
-        file.transpose()
+    /// It has a key twice.
+    pub(super) fn server_text(&self, point: &[usize]) -> Result<String, String> {
+        let server = self.server.as_ref();
+        server.map_or_else(
+            || Ok(String::new()),
+            |server| server.with(&self.space.values(point)),
+        )
     }
 
     /// What is written of the settings of a point: the configuration with them, else the command.
@@ -283,6 +298,14 @@ impl<'a> Trials<'a> {
         let words = self.words(point, config);
         let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         quoted.join(" ")
+    }
+}
+
+/// A trial whose server did not start, or failed.
+fn failed_server(why: &str) -> Measured {
+    Measured::Failed {
+        why: format!("at the server: {}", clean(why, false)),
+        code: 1,
     }
 }
 
@@ -321,7 +344,7 @@ fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
 }
 
 /// The end of what a command printed on standard error.
-pub(crate) fn shown_of(file: &Path) -> String {
+pub(super) fn shown_of(file: &Path) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text
