@@ -193,7 +193,7 @@ impl Rounds {
     /// looks it ends with the first that is sure.
     ///
     /// # Errors
-    /// Fewer rounds than any test of so many figures could say yes after.
+    /// Fewer rounds than the exact test of so many figures needs to say yes.
     pub fn looks(&self, figures: usize, alpha: f64) -> Result<Vec<u32>, Refusal> {
         if self.until_sure {
             return Ok(LOOKS.to_vec());
@@ -204,8 +204,8 @@ impl Rounds {
             None => Ok(vec![USUAL_ROUNDS.max(least)]),
             Some(count) if count >= least => Ok(vec![count]),
             Some(count) => Err(Refusal::usage(format!(
-                "--rounds {count}: with {figures} figure{s} no difference can be established in fewer \
-                 than {least} rounds\n  help: --rounds {least}, or compare fewer figures"
+                "--rounds {count}: with {figures} figure{s} the exact test establishes no difference in \
+                 fewer than {least} rounds\n  help: --rounds {least}, or compare fewer figures"
             ))),
         }
     }
