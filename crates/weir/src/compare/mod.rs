@@ -10,10 +10,10 @@ mod sides;
 
 use weir_compare::{
     CompareError, Comparison, Condition, ConditionError, HeldCondition, Method, Rule,
-    USUAL_METRICS, Verdict, compare, held, is_of_loops,
+    USUAL_METRICS, Verdict, blind, compare, held, is_of_loops,
 };
-use weir_doors::Refusal;
 use weir_doors::compare::{Action, Compare, CompareInput, StoredSide, read};
+use weir_doors::{Refusal, USAGE};
 use weir_schema::RunResult;
 
 use crate::{Outcome, output, printed, speaks};
@@ -68,9 +68,8 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     let rule = rule(asked, has, &jobs)?;
     let mut comparison = compare(&sides, &rule).map_err(|error| refuse_metric(&error))?;
     comparison.held = held_of(asked, &comparison)?;
-    say_limits(asked, &comparison);
-    let failed = !comparison.held.is_empty();
-    Ok(show::show(&comparison, &sides.sides, &asked.show).max(u8::from(failed)))
+    let code = code_of_conditions(asked, &comparison);
+    Ok(show::show(&comparison, &sides.sides, &asked.show).max(code))
 }
 
 /// The rule, with the figures that conditions are about among those that are compared.
@@ -149,6 +148,27 @@ fn refuse_metric(error: &CompareError) -> Refusal {
 /// The conditions that hold.
 fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition>, Refusal> {
     held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
+}
+
+/// The exit code that conditions ask for, 2 where nothing could meet one of them; what they cannot say of
+/// the comparison goes to standard error.
+fn code_of_conditions(asked: &Compare, comparison: &Comparison) -> u8 {
+    let blind = blind(&asked.fail_if, comparison);
+    for one in &blind {
+        output::error(&format!(
+            "error: --fail-if {}: no figure of {} can be compared: {}\n  help: `--fail-if \
+             not-comparable` fails for that, --allow-different compares other work\n",
+            one.condition, one.side, one.why
+        ));
+    }
+    if blind.is_empty() {
+        say_limits(asked, comparison);
+    }
+    match (comparison.held.is_empty(), blind.is_empty()) {
+        (false, _) => 1,
+        (true, false) => USAGE,
+        (true, true) => 0,
+    }
 }
 
 /// What conditions cannot say of a comparison that is shown.

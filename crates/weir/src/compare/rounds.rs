@@ -94,7 +94,7 @@ pub(super) fn run(asked: &Compare) -> Outcome {
         let is_stored = store.iter().all(|path| is_stored(path, &runs));
         code = code.max(u8::from(!(is_saved && is_stored)));
     }
-    if comparison.sides.iter().any(|side| side.runs == 0) {
+    if !has_rounds(&comparison) {
         output::error(&format!(
             "error: {flag}: no round came to its end: nothing is compared\n"
         ));
@@ -144,14 +144,22 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
         comparison = contest.again(asked, &rule)?;
     }
     contest.progress.erase();
-    super::say_limits(asked, &comparison);
-    let code = contest.worst.max(u8::from(!comparison.held.is_empty()));
+    let code = if has_rounds(&comparison) {
+        super::code_of_conditions(asked, &comparison)
+    } else {
+        0
+    };
     signals::release();
     Ok(Measured {
         comparison,
         sides: contest.sides(),
-        code: code_of_signal(&caught).unwrap_or(code),
+        code: code_of_signal(&caught).unwrap_or(code.max(contest.worst)),
     })
+}
+
+/// Whether a round of all sides came to its end.
+fn has_rounds(comparison: &Comparison) -> bool {
+    comparison.sides.iter().all(|side| side.runs > 0)
 }
 
 /// The flag that asks for rounds, for messages.
