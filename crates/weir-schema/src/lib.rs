@@ -138,7 +138,9 @@ pub use rpc_result::{
 };
 pub use rpc_samples::RpcSample;
 pub use rpc_together::{RpcProgress, RpcTogether};
-pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
+pub use runs::{
+    ComparisonRule, FigureBetweenRuns, FigureThreshold, JobBetweenRuns, RunSeries, Runs,
+};
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };

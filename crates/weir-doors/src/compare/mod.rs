@@ -57,6 +57,8 @@ pub struct Compare {
     pub input: CompareInput,
     /// How they are judged.
     pub rule: Rule,
+    /// The command line says how often chance may pretend a change.
+    pub is_alpha_given: bool,
     /// What makes the exit code 1.
     pub fail_if: Vec<Condition>,
     /// It must hold again in fresh rounds.
@@ -93,6 +95,7 @@ impl Compare {
                 progress: ProgressStyle::Auto,
             },
             rule: Rule::default(),
+            is_alpha_given: false,
             fail_if: Vec::new(),
             confirm: false,
             single_run_ok: false,
@@ -239,6 +242,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Compare(Box::new(Compare {
         input: sides::read(&matches, words)?,
         rule: rule(&matches)?,
+        is_alpha_given: one(&matches, "alpha").is_some(),
         fail_if: fail_if.iter().map(read).collect::<Result<_, _>>()?,
         confirm: matches.get_flag("confirm"),
         single_run_ok: matches.get_flag("single-run-ok"),

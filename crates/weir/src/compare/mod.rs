@@ -34,6 +34,24 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
+/// Prints a stored comparison again; words choose how.
+pub(crate) fn shown(file: &str, words: &[String]) -> Outcome {
+    let words = [&[file.to_owned()], words].concat();
+    match read(&words)? {
+        Action::Compare(asked) if asked.show.outputs.is_empty() => match &asked.input {
+            CompareInput::Stored(sides) => of_stored(&asked, sides),
+            CompareInput::Rounds { .. } => Err(only_printed()),
+        },
+        _ => Err(only_printed()),
+    }
+}
+
+fn only_printed() -> Refusal {
+    Refusal::usage(
+        "a stored comparison is only printed here\n  help: `weir compare` takes all words",
+    )
+}
+
 /// Carries the rounds of a comparison out that another door has asked for.
 pub(crate) fn in_rounds(asked: &Compare) -> Outcome {
     rounds::run(asked)
@@ -46,7 +64,7 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     let operands = stored.iter().flat_map(|side| &side.operands);
     let operands: Vec<&str> = operands.map(String::as_str).collect();
     show::check(&asked.show, &operands)?;
-    let sides = sides::of_operands(stored)?;
+    let (sides, stored_rule) = sides::of_operands(stored)?;
     if sides::are_one_run(&sides) {
         output::error("note: the sides hold the same run, which does not differ from itself\n");
     }
@@ -65,23 +83,27 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
                 .into_iter()
                 .any(|m| m.name == name || m.name.ends_with(&ends))
     };
-    let rule = rule(asked, has, &jobs)?;
+    let mut own = asked.rule.clone();
+    if let Some(stored) = &stored_rule {
+        own.fill_from(stored, asked.is_alpha_given);
+    }
+    let rule = rule(asked, own, has, &jobs)?;
     let mut comparison = compare(&sides, &rule).map_err(|error| refuse_metric(&error))?;
     comparison.held = held_of(asked, &comparison)?;
     let code = code_of_conditions(asked, &comparison);
     Ok(show::show(&comparison, &sides.sides, &asked.show).max(code))
 }
 
-/// The rule, with the figures that conditions are about among those that are compared.
+/// A rule with the figures that conditions are about among those that are compared.
 fn rule(
     asked: &Compare,
+    mut rule: Rule,
     is_metric: impl Fn(&str) -> bool,
     jobs: &[String],
 ) -> Result<Rule, Refusal> {
-    let mut rule = asked.rule.clone();
-    let names = asked.rule.metrics.iter();
-    let named = names.chain(asked.rule.thresholds.iter().map(|(name, _)| name));
-    if let Some(odd) = named.clone().find(|name| !is_metric(name)) {
+    let names = rule.metrics.iter();
+    let mut named = names.chain(rule.thresholds.iter().map(|(name, _)| name));
+    if let Some(odd) = named.find(|name| !is_metric(name)) {
         return Err(unknown("--metrics, --threshold", odd));
     }
     for condition in &asked.fail_if {

@@ -53,6 +53,8 @@ struct Contest<'a> {
 /// What rounds came to.
 pub(crate) struct Measured {
     pub(crate) comparison: Comparison,
+    /// By which it was made.
+    pub(crate) rule: Rule,
     pub(crate) sides: Sides,
     /// What the runs, the conditions and signals leave for the shell.
     pub(crate) code: u8,
@@ -83,11 +85,12 @@ pub(super) fn run(asked: &Compare) -> Outcome {
     }
     let Measured {
         comparison,
+        rule,
         sides,
         mut code,
     } = measured(asked)?;
     if store.is_some() || save.is_some() {
-        let mut runs = runs_of(&sides, rounds, command);
+        let mut runs = runs_of(&sides, rounds, command, &rule);
         let is_saved = save
             .iter()
             .all(|label| history::save_runs(&mut runs, label));
@@ -152,6 +155,7 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
     signals::release();
     Ok(Measured {
         comparison,
+        rule,
         sides: contest.sides(),
         code: code_of_signal(&caught).unwrap_or(code.max(contest.worst)),
     })
@@ -244,7 +248,7 @@ fn rule(asked: &Compare, all: &[Contender]) -> Result<Rule, Refusal> {
             is_of_loops(super::last_word(name)) || others()
         }
     };
-    super::rule(asked, has, &jobs)
+    super::rule(asked, asked.rule.clone(), has, &jobs)
 }
 
 /// How many figures are going to be compared, as far as the plans say.
@@ -426,7 +430,7 @@ fn is_stored(path: &str, runs: &Runs) -> bool {
 }
 
 /// All runs as they are stored.
-fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String]) -> Runs {
+fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String], rule: &Rule) -> Runs {
     let all = || sides.sides.iter();
     let asked = all().map(|side| side.runs.len()).max();
     Runs {
@@ -438,6 +442,7 @@ fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String]) -> Runs {
             .unwrap_or(u32::MAX),
         pause_ns: rounds.settle,
         complete: all().flat_map(|side| &side.runs).all(|run| run.complete),
+        comparison: Some(rule.stored()),
         series: all()
             .map(|side| RunSeries::new(&side.name, side.runs.clone()))
             .collect(),
