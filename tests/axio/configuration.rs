@@ -14,9 +14,13 @@ fn verified(config: &str, words: &[&str]) -> Said {
 fn a_configuration_that_is_shown_says_the_same() {
     let stage = Stage::new();
     stage.file("send.conf", SEND);
-    let shown = stage.peer_says(&["axio", "show", "-c", "send.conf"]).code(0);
+    let shown = stage
+        .peer_says(&["axio", "show", "-c", "send.conf"])
+        .code(0);
     stage.file("again.conf", &shown.out);
-    let again = stage.peer_says(&["axio", "show", "-c", "again.conf"]).code(0);
+    let again = stage
+        .peer_says(&["axio", "show", "-c", "again.conf"])
+        .code(0);
     assert_eq!(again.out, shown.out);
     let verify = |name: &str| stage.peer_says(&["axio", "verify", "-c", name]).code(0);
     assert_eq!(verify("send.conf").out, verify("again.conf").out);

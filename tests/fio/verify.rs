@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::stage::{Said, Stage, root};
+use crate::stage::{Running, Said, Stage, root, until};
 
 /// A card's memory behind the nodes of both directions.
 fn card() -> Stage {
@@ -297,6 +297,58 @@ fn writes_are_read_back_as_often_as_fio_reads_them_back() {
         let said = stage.peer_says(&[&job[..], words].concat()).code(0).calm();
         assert_eq!(issued(&said), [wanted], "{words:?}");
     }
+}
+
+const FOR_A_TIME: [&str; 6] = [
+    "fio",
+    "--name=j",
+    "--filename=f",
+    "--bs=4k",
+    "--size=64k",
+    "--time_based",
+];
+
+#[test]
+fn until_the_time_is_up_each_pass_is_read_back_before_the_next() {
+    let stage = Stage::new();
+    for words in [
+        &["--rw=write"][..],
+        &["--rw=randwrite", "--ioengine=io_uring", "--iodepth=8"],
+        &["--rw=randwrite", "--norandommap"],
+        &["--rw=randwrite", "--verify_backlog=5"],
+    ] {
+        let job = ["--verify=crc32c", "--runtime=300ms"];
+        let said = stage.say(&[&FOR_A_TIME[..], &job[..], words].concat());
+        let said = said.code(0);
+        let counts: Vec<u64> = issued(&said)[0]
+            .split(',')
+            .map(|n| n.parse().unwrap())
+            .collect();
+        let (reads, writes) = (counts[0], counts[1]);
+        // The time cuts one pass of 16 blocks.
+        assert!(
+            reads <= writes && writes <= reads + 16,
+            "{words:?}: {reads} {writes}"
+        );
+    }
+    // Where nothing is to be checked, nothing is.
+    let job = ["--rw=write", "--verify=crc32c", "--do_verify=0"];
+    let said = stage.say(&[&FOR_A_TIME[..], &job[..], &["--runtime=50ms"]].concat());
+    assert!(issued(&said.code(0))[0].starts_with("0,"));
+}
+
+#[test]
+fn data_that_goes_bad_ends_a_job_that_has_time_left() {
+    let stage = Stage::new();
+    let file = stage.sparse("f", 64 << 10);
+    let job = ["--rw=write", "--verify=crc32c", "--runtime=100s"];
+    let running = Running::start(stage.weir(&[&FOR_A_TIME[..], &job[..]].concat()));
+    let status = format!("/proc/{}/stat", running.process().as_raw_pid());
+    until("it ends", || {
+        overwrite(&file, 8192, b"bad");
+        std::fs::read_to_string(&status).is_ok_and(|status| status.contains(") Z "))
+    });
+    running.end().code(1).err("crc32c: verify failed");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use crate::devices::Loop;
 use crate::stage;
-use crate::stage::{Said, Stage, has, is_root, root, said, skip};
+use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
 
 /// Whether one is loaded, which is not this test's to change; says so for this test.
 fn is_loaded() -> bool {
@@ -19,15 +20,27 @@ fn is_loaded() -> bool {
 
 /// kio with a verb, where no program can load anything.
 fn harmless(stage: &Stage, words: &[&str]) -> Said {
-    let all = [&["kio"], words].concat();
-    let mut command = stage.peer(&all);
+    let mut command = weir(stage, words);
     command.env("PATH", "/nowhere");
     said(command)
 }
 
-/// A folder with the real Makefile of the module, where weir looks for sources first.
+/// weir kio with a verb: that of the stage's tree where it has one.
+fn weir(stage: &Stage, words: &[&str]) -> Command {
+    let own = stage.path("weir");
+    let words = [&["kio"], words].concat();
+    if !Path::new(&own).exists() {
+        return stage.weir(&words);
+    }
+    let mut command = stage.command(&own);
+    command.args(words);
+    command
+}
+
+/// A folder with the program and the real Makefile of the module.
 fn tree() -> Stage {
     let stage = Stage::new();
+    std::fs::hard_link(WEIR, stage.path("weir")).unwrap();
     let from = root().join("kmod/kio/Makefile");
     std::fs::create_dir_all(stage.path("kmod/kio")).unwrap();
     stage.file("kmod/kio/Makefile", std::fs::read(from).unwrap());
@@ -77,7 +90,7 @@ fn a_module_that_cannot_be_loaded_is_refused_with_a_remedy() {
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let refused = || {
-        let mut command = stage.peer(&["kio", "load"]);
+        let mut command = weir(&stage, &["load"]);
         command.env("PATH", stage.path("bin"));
         said(command).code(3).silent()
     };
@@ -98,6 +111,23 @@ fn a_module_that_cannot_be_loaded_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn the_tree_of_the_program_comes_before_that_of_the_current_folder() {
+    if is_loaded() {
+        return;
+    }
+    let stage = tree();
+    std::fs::create_dir_all(stage.path("here/kmod/kio")).unwrap();
+    let module = b"\x7fELF\0vermagic=6.1.0-none SMP mod_unload \0";
+    stage.file("here/kmod/kio/Makefile", "");
+    stage.file("here/kmod/kio/kio.ko", module);
+    let mut command = weir(&stage, &["load"]);
+    command
+        .env("PATH", "/nowhere")
+        .current_dir(stage.path("here"));
+    said(command).code(3).silent().err("modprobe: No such file");
+}
+
+#[test]
 fn the_module_is_built_against_the_folder_that_is_named() {
     if !has("make") {
         return skip("kio build", "no make (apt: make)");
@@ -105,28 +135,23 @@ fn the_module_is_built_against_the_folder_that_is_named() {
     let stage = tree();
     std::fs::create_dir(stage.path("headers")).unwrap();
     stage.file("headers/Makefile", "modules:\n\techo $(M) > $(M)/kio.ko\n");
-    stage
-        .peer_says(&["kio", "build", "--kdir", "headers"])
-        .code(0);
+    let build = |headers: &str| said(weir(&stage, &["build", "--kdir", headers]));
+    build("headers").code(0);
     let built = stage.read("kmod/kio/kio.ko");
     assert!(built.trim().ends_with("/kmod/kio"), "{built}");
 
     stage.file("headers/Makefile", "modules:\n\texit 7\n");
-    stage
-        .peer_says(&["kio", "build", "--kdir", "headers"])
+    build("headers")
         .code(3)
         .err("make ended with 2")
         .err("weir kio doctor");
     if !is_root() {
         let closed = std::fs::Permissions::from_mode(0o555);
         std::fs::set_permissions(stage.path("kmod/kio"), closed).unwrap();
-        let said = stage
-            .peer_says(&["kio", "build", "--kdir", "headers"])
-            .code(3);
+        let said = build("headers").code(3);
         said.err("it cannot be written").err("copy of the");
     }
-    stage
-        .peer_says(&["kio", "build", "--kdir", "nowhere"])
+    build("nowhere")
         .code(3)
         .err("nowhere: the kernel's headers are not there")
         .err("--kdir DIR");

@@ -39,11 +39,34 @@ fn a_condition_is_told_by_its_own_words_and_what_nothing_can_meet_is_said() {
         let words = ["compare", "one.json", "larger.json", "--single-run-ok"];
         stage.say(&[&words[..], &[condition]].concat())
     };
-    compare("--fail-if=worse")
-        .code(0)
-        .err("figures cannot be compared, and nothing fails for them");
+    compare("--fail-if=worse").code(2).err(
+        "--fail-if worse: no figure of larger.json can be compared: sizes.size.read.bytes differs",
+    );
     let said = compare("--fail-if=worse,not-comparable").code(1);
     assert!(!said.err.contains("cannot be compared"), "{said}");
+}
+
+#[test]
+fn a_condition_that_no_comparable_figure_is_left_of_ends_with_2() {
+    let stage = Stage::new();
+    let job = |name: &str| SHORT.replace("[a]", &format!("[{name}]"));
+    let two = stage.file("two.fio", job("ja") + &job("jb"));
+    let three = stage.file("three.fio", job("jx") + &job("jy") + &job("jz"));
+    for (file, stored) in [(&two, "two.json"), (&three, "three.json")] {
+        let store = format!("--store-result={stored}");
+        stage.say(&["run", &store, file]).code(0);
+    }
+    let compare = |condition: &str| {
+        let words = ["compare", "two.json", "three.json", "--single-run-ok"];
+        stage.say(&[&words[..], &["--fail-if", condition]].concat())
+    };
+    let why = "no figure of three.json can be compared: 2 and 3 jobs of other names";
+    for condition in ["p99>1%", "worse", "p99>1%,worse", "unsure", "rate<1"] {
+        let said = compare(condition).code(2).err(why);
+        assert_eq!(said.err.matches("error:").count(), 1, "{said}");
+    }
+    compare("worse,not-comparable").code(1);
+    compare("errors").code(0);
 }
 
 #[test]

@@ -344,8 +344,8 @@ impl Prepared for PreparedBlockJob {
             _ => (1, 1),
         };
         Amount {
-            bytes: bounded(limits.bytes).map(|n| n.saturating_mul(rounds).saturating_mul(both)),
-            operations: bounded(limits.operations).map(|n| n.saturating_mul(both)),
+            bytes: bounded(limits.bytes.saturating_mul(rounds).saturating_mul(both)),
+            operations: bounded(limits.operations.saturating_mul(both)),
         }
     }
 

@@ -11,7 +11,8 @@ use weir_units::Nanos;
 
 use crate::comparison::{COMPARISON_SCHEMA, Comparison, SideSummary};
 use crate::figures::{figures, names};
-use crate::job::JobRuns;
+use crate::job::{Candidate, JobRuns};
+use crate::judge::Level;
 use crate::pair::PairDraft;
 use crate::rule::{Rule, names_of_loops};
 
@@ -98,14 +99,7 @@ pub fn compare(sides: &Sides, rule: &Rule) -> Result<Comparison, CompareError> {
         others.iter().map(beside)
     });
     let mut drafts: Vec<PairDraft> = pairs.collect();
-    let all = |drafts: &[PairDraft]| -> Vec<f64> {
-        let candidates = drafts.iter().flat_map(|pair| &pair.jobs);
-        let tested = candidates.flat_map(|job| &job.candidates);
-        tested
-            .filter_map(|c| c.tested.as_ref().map(|t| t.p))
-            .collect()
-    };
-    let chances = all(&drafts);
+    let chances = chances(&mut drafts, rule.alpha);
     let mut adjusted = holm(&chances).into_iter();
     let figures = chances.len();
     Ok(Comparison {
@@ -122,6 +116,18 @@ pub fn compare(sides: &Sides, rule: &Rule) -> Result<Comparison, CompareError> {
         held: Vec::new(),
         confirmed: None,
     })
+}
+
+/// Tests all figures; the chances of those of which something is known.
+fn chances(drafts: &mut [PairDraft], alpha: f64) -> Vec<f64> {
+    let jobs = drafts.iter_mut().flat_map(|pair| &mut pair.jobs);
+    let mut candidates: Vec<&mut Candidate> = jobs.flat_map(|job| &mut job.candidates).collect();
+    let figures = candidates.iter().filter(|c| c.is_testable()).count();
+    for candidate in &mut candidates {
+        candidate.test(Level { alpha, figures });
+    }
+    let tested = candidates.iter().filter_map(|c| c.tested.as_ref());
+    tested.map(|tested| tested.p).collect()
 }
 
 /// The runs that count: whole ones and, where sides took turns, rounds that all of them have.

@@ -190,11 +190,13 @@ pub struct RunSpread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Six rounds or more: medians resampled by round, and the exact signed-rank test.
+    /// Six rounds or more, enough for the number of figures: medians resampled by round, and the exact
+    /// signed-rank test.
     Rounds,
     /// Fewer rounds: Student's t of the logarithms of their ratios.
     FewRounds,
-    /// Four unpaired runs a side or more: medians resampled, and the exact test of Mann and Whitney.
+    /// Four unpaired runs a side or more, enough for the number of figures: medians resampled, and the
+    /// exact test of Mann and Whitney.
     Runs,
     /// Fewer unpaired runs: Welch's t of their logarithms.
     FewRuns,

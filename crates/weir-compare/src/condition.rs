@@ -283,10 +283,68 @@ pub fn held(
     Ok(found)
 }
 
+/// A condition that nothing could meet, because none of its figures can be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlindCondition {
+    /// As it was given; several with commas between them.
+    pub condition: String,
+    /// The side that is not comparable with the base.
+    pub side: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The conditions that nothing could meet. One that a comma joins with `not-comparable` heeds what cannot
+/// be compared by itself.
+pub fn blind(conditions: &[Condition], comparison: &Comparison) -> Vec<BlindCondition> {
+    let heedless = conditions.iter().filter(|c| !c.heeds_the_incomparable());
+    let mut found: Vec<BlindCondition> = Vec::new();
+    for (text, alternative) in heedless.flat_map(|condition| &condition.alternatives) {
+        for pair in &comparison.pairs {
+            let Some(why) = alternative.blind(pair) else {
+                continue;
+            };
+            let is_same = |one: &&mut BlindCondition| one.side == pair.b && one.why == why;
+            match found.iter_mut().find(is_same) {
+                Some(known) => known.condition = format!("{}, {text}", known.condition),
+                None => found.push(BlindCondition {
+                    condition: text.clone(),
+                    side: pair.b.clone(),
+                    why,
+                }),
+            }
+        }
+    }
+    found
+}
+
 /// A job and a figure, where a condition is about one.
 type Place = (Option<String>, Option<String>);
 
 impl Alternative {
+    /// Why none of its figures can be compared; nothing where one can. For a value they have to be there,
+    /// no more.
+    fn blind(&self, pair: &PairComparison) -> Option<String> {
+        let (bound, is_value) = match self {
+            Self::Errors | Self::NotComparable => return None,
+            Self::Worse | Self::Unsure => (None, false),
+            Self::Figure(bound) => (Some(bound), matches!(bound.limit, Limit::Value(..))),
+        };
+        let mut reasons = pair.problems.clone();
+        for job in &pair.jobs {
+            let is_about =
+                |m: &&MetricComparison| bound.is_none_or(|bound| bound.is_about(&job.name, m));
+            for metric in job.metrics.iter().filter(is_about) {
+                match &metric.verdict {
+                    Verdict::NotComparable { why } if !is_value => reasons.push(why.clone()),
+                    _ => return None,
+                }
+            }
+        }
+        let missing = || "it has no such figure".to_owned();
+        Some(reasons.into_iter().next().unwrap_or_else(missing))
+    }
+
     fn places(
         &self,
         text: &str,

@@ -10,7 +10,7 @@ use weir_units::Nanos;
 use crate::compare::FigureSpread;
 use crate::comparison::{LatencyGap, Method, MetricComparison, RunSpread, Verdict};
 use crate::figures::{Figure, figures, latencies};
-use crate::judge::{Judging, Samples, Tested, middle, test};
+use crate::judge::{Judging, Level, Samples, Tested, is_testable, middle, test};
 use crate::rule::Rule;
 
 pub(crate) struct JobDraft {
@@ -44,6 +44,7 @@ impl JobRuns<'_> {
 pub(crate) struct Candidate {
     figure: Figure,
     samples: Samples,
+    /// Absent until it is tested, and where nothing came of that.
     pub(crate) tested: Option<Tested>,
     /// Why it says nothing.
     problem: Option<String>,
@@ -70,7 +71,7 @@ impl JobDraft {
                 b: b.deviation,
                 runs: a.runs.min(b.runs),
             });
-            Candidate::of(figure, [&of_a, &of_b], spread, in_turns, rule)
+            Candidate::of(figure, [&of_a, &of_b], spread, in_turns)
         });
         let (name_a, name_b) = (a.name(), b.name());
         Self {
@@ -120,7 +121,6 @@ impl Candidate {
         [a, b]: [&[Vec<Figure>]; 2],
         spread: Option<RunSpread>,
         in_turns: bool,
-        rule: &Rule,
     ) -> Self {
         let in_run = |run: &Vec<Figure>| run.iter().find(|f| f.is_same(figure)).cloned();
         let of_side = |side: &[Vec<Figure>]| side.iter().map(in_run).collect::<Vec<_>>();
@@ -144,18 +144,26 @@ impl Candidate {
             _ => None,
         };
         let grain = of_a.iter().chain(&of_b).map(|f| f.grain);
-        let tested = match problem {
-            None => test(&samples, rule.alpha),
-            Some(_) => None,
-        };
         Self {
             figure: Figure {
                 grain: grain.fold(0.0, f64::max),
                 ..figure.clone()
             },
             problem,
-            tested,
+            tested: None,
             samples,
+        }
+    }
+
+    /// Whether it may be tested.
+    pub(crate) fn is_testable(&self) -> bool {
+        self.problem.is_none() && is_testable(&self.samples)
+    }
+
+    /// Tests it, where it may be tested.
+    pub(crate) fn test(&mut self, level: Level) {
+        if self.is_testable() {
+            self.tested = test(&self.samples, level);
         }
     }
 

@@ -6,16 +6,17 @@
 
 use weir_stats::Estimate;
 use weir_stats::significance::{
-    MeanOfLogarithms, RatioTest, RunsApart, drift, median, outliers, paired_t, rank_sum,
-    ratio_of_medians, ratio_of_unpaired, signed_rank, welch, welch_of_runs,
+    MeanOfLogarithms, RatioTest, RunsApart, drift, least_rank_sum, least_signed_rank, median,
+    outliers, paired_t, rank_sum, ratio_of_medians, ratio_of_unpaired, signed_rank, welch,
+    welch_of_runs,
 };
 
 use crate::comparison::{Method, RunSpread, Verdict};
 use crate::rule::least_rounds;
 
-/// From so many rounds on they are resampled and ranked.
+/// From so many rounds on they are resampled and ranked, where the ranks can reach the level.
 const RANKED_ROUNDS: usize = 6;
-/// From so many unpaired runs a side on.
+/// From so many unpaired runs a side on, likewise.
 const RANKED_RUNS: usize = 4;
 /// More rounds than this nobody waits for.
 const MOST_ROUNDS: f64 = 200.0;
@@ -49,16 +50,37 @@ fn count(samples: &Samples) -> usize {
     samples.a.len().min(samples.b.len())
 }
 
-/// Nothing where a figure has no logarithm, or where one run does not say how sure it is.
-pub(crate) fn test(samples: &Samples, alpha: f64) -> Option<Tested> {
-    let all = || samples.a.iter().chain(&samples.b);
-    if count(samples) == 0 || !all().all(|v| v.is_finite() && *v > 0.0) {
+/// The level that a test has to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub(crate) alpha: f64,
+    /// Figures that are tested together.
+    pub(crate) figures: usize,
+}
+
+impl Level {
+    /// Whether a test whose least probability is this one can call a change.
+    fn is_reached_by(self, least: f64) -> bool {
+        least * self.figures as f64 <= self.alpha * (1.0 + 1e-9)
+    }
+}
+
+/// Whether the figures have logarithms.
+pub(crate) fn is_testable(samples: &Samples) -> bool {
+    let mut all = samples.a.iter().chain(&samples.b);
+    count(samples) > 0 && all.all(|v| v.is_finite() && *v > 0.0)
+}
+
+/// Nothing where a figure has no logarithm, or where one run does not say how sure it is. An exact test
+/// that cannot reach the level, whatever the figures are, gives way to Student's t.
+pub(crate) fn test(samples: &Samples, level: Level) -> Option<Tested> {
+    if !is_testable(samples) {
         return None;
     }
     if samples.are_paired && samples.a.len() > 1 {
-        return of_rounds(samples, alpha);
+        return of_rounds(samples, level);
     }
-    let (method, test) = of_runs(samples, alpha)?;
+    let (method, test) = of_runs(samples, level)?;
     Some(Tested {
         method,
         ratio: test.ratio,
@@ -68,7 +90,7 @@ pub(crate) fn test(samples: &Samples, alpha: f64) -> Option<Tested> {
     })
 }
 
-fn of_rounds(samples: &Samples, alpha: f64) -> Option<Tested> {
+fn of_rounds(samples: &Samples, level: Level) -> Option<Tested> {
     let rounds: Vec<(f64, f64)> = samples
         .a
         .iter()
@@ -76,21 +98,22 @@ fn of_rounds(samples: &Samples, alpha: f64) -> Option<Tested> {
         .zip(samples.b.iter().copied())
         .collect();
     let logarithms: Vec<f64> = rounds.iter().map(|(a, b)| (b / a).ln()).collect();
-    let (method, RatioTest { ratio, p }) = if rounds.len() < RANKED_ROUNDS {
-        (Method::FewRounds, paired_t(&logarithms, alpha)?)
-    } else {
-        let ratio = ratio_of_medians(&rounds, alpha)?;
+    let has_many = rounds.len() >= RANKED_ROUNDS;
+    let is_ranked = has_many && level.is_reached_by(least_signed_rank(rounds.len()));
+    let (method, RatioTest { ratio, p }) = if is_ranked {
+        let ratio = ratio_of_medians(&rounds, level.alpha)?;
         let p = signed_rank(&logarithms)?;
         (Method::Rounds, RatioTest { ratio, p })
+    } else {
+        (Method::FewRounds, paired_t(&logarithms, level.alpha)?)
     };
-    let ranked = method == Method::Rounds;
     let over_all = drift(&logarithms).map_or(0.0, |slope| slope * (rounds.len() - 1) as f64);
     Some(Tested {
         method,
         ratio,
         p,
-        is_drifting: ranked && over_all.abs() > 2.0 * half_width(&ratio),
-        outliers: if ranked {
+        is_drifting: has_many && over_all.abs() > 2.0 * half_width(&ratio),
+        outliers: if has_many {
             outliers(&logarithms)
         } else {
             Vec::new()
@@ -98,9 +121,9 @@ fn of_rounds(samples: &Samples, alpha: f64) -> Option<Tested> {
     })
 }
 
-fn of_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
-    let (a, b) = (&samples.a, &samples.b);
-    if count(samples) >= RANKED_RUNS {
+fn of_runs(samples: &Samples, level: Level) -> Option<(Method, RatioTest)> {
+    let (a, b, alpha) = (&samples.a, &samples.b, level.alpha);
+    if count(samples) >= RANKED_RUNS && level.is_reached_by(least_rank_sum(a.len(), b.len())) {
         let ratio = ratio_of_unpaired(a, b, alpha)?;
         return Some((
             Method::Runs,
@@ -241,6 +264,11 @@ pub(crate) fn middle(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    const ONE: Level = Level {
+        alpha: 0.05,
+        figures: 1,
+    };
+
     fn samples(a: &[f64], b: &[f64], are_paired: bool) -> Samples {
         Samples {
             a: a.to_vec(),
@@ -267,9 +295,11 @@ mod tests {
     #[test]
     fn how_many_runs_there_are_decides_the_method() {
         let up: Vec<f64> = (100..110).map(f64::from).collect();
-        let method = |a: usize, b: usize, paired| {
-            test(&samples(&up[..a], &up[..b], paired), 0.05).map(|t| t.method)
+        let method_of = |a: usize, b: usize, paired, figures| {
+            let level = Level { figures, ..ONE };
+            test(&samples(&up[..a], &up[..b], paired), level).map(|t| t.method)
         };
+        let method = |a, b, paired| method_of(a, b, paired, 1);
         assert_eq!(method(10, 10, true), Some(Method::Rounds));
         assert_eq!(method(6, 6, true), Some(Method::Rounds));
         assert_eq!(method(5, 5, true), Some(Method::FewRounds));
@@ -278,6 +308,13 @@ mod tests {
         assert_eq!(method(1, 3, false), Some(Method::FewRuns));
         assert_eq!(method(1, 1, false), None);
         assert_eq!(method(0, 1, false), None);
+        // 2 / 70 and 2 / 64 are below 0.05 once; 2 / 252 six times, 2 / 1024 twenty-five times.
+        assert_eq!(method_of(4, 4, false, 2), Some(Method::FewRuns));
+        assert_eq!(method_of(5, 5, false, 6), Some(Method::Runs));
+        assert_eq!(method_of(5, 5, false, 7), Some(Method::FewRuns));
+        assert_eq!(method_of(6, 6, true, 2), Some(Method::FewRounds));
+        assert_eq!(method_of(10, 10, true, 25), Some(Method::Rounds));
+        assert_eq!(method_of(10, 10, true, 26), Some(Method::FewRounds));
         let within = |value: f64| MeanOfLogarithms {
             mean: value.ln(),
             error: 0.005,
@@ -287,13 +324,13 @@ mod tests {
             within: Some((within(100.0), within(120.0))),
             ..samples(&[100.0], &[120.0], true)
         };
-        let found = test(&single, 0.05).unwrap();
+        let found = test(&single, ONE).unwrap();
         assert_eq!(found.method, Method::WithinRuns);
         assert!(
             found.p < 0.001 && found.ratio.low.unwrap() > 1.15,
             "{found:?}"
         );
-        assert_eq!(test(&samples(&[0.0; 8], &[1.0; 8], true), 0.05), None);
+        assert_eq!(test(&samples(&[0.0; 8], &[1.0; 8], true), ONE), None);
     }
 
     #[test]
@@ -310,7 +347,7 @@ mod tests {
             ..samples(&[100.0], &[105.0], false)
         };
         let own = Some((within(100.0), within(105.0)));
-        let found = |within, spread| test(&single(within, spread), 0.05).unwrap();
+        let found = |within, spread| test(&single(within, spread), ONE).unwrap();
         let alone = found(own, None);
         assert_eq!(alone.method, Method::WithinRuns);
         assert!(alone.p < 0.001, "{alone:?}");
@@ -339,7 +376,7 @@ mod tests {
     fn a_single_run_is_one_more_of_the_others() {
         // Logarithms 0, 0.1 and 0.2, deviation 0.1: one at 0.1 more has the error 0.1·√(1 + 1/3).
         let a = [0.0_f64, 0.1, 0.2].map(f64::exp);
-        let found = test(&samples(&a, &[0.2_f64.exp()], false), 0.05).unwrap();
+        let found = test(&samples(&a, &[0.2_f64.exp()], false), ONE).unwrap();
         let half = half_width(&found.ratio);
         // t(2) = 4.302653.
         assert!(
@@ -415,14 +452,14 @@ mod tests {
             .enumerate()
             .map(|(r, a)| a * 1.01_f64.powf(r as f64))
             .collect();
-        let found = test(&samples(&a, &b, true), 0.05).unwrap();
+        let found = test(&samples(&a, &b, true), ONE).unwrap();
         assert!(found.is_drifting, "{found:?}");
         b.clone_from(&a);
         for (round, b) in b.iter_mut().enumerate() {
             *b *= 1.0 + 0.001 * f64::from(u8::try_from(round % 4).unwrap());
         }
         b[7] *= 2.0;
-        let found = test(&samples(&a, &b, true), 0.05).unwrap();
+        let found = test(&samples(&a, &b, true), ONE).unwrap();
         assert_eq!((found.is_drifting, found.outliers), (false, vec![7]));
     }
 }

@@ -35,7 +35,7 @@ pub use comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, HeldCondition, JobComparison, LatencyGap, Method,
     MetricComparison, PairComparison, RunSpread, SideSummary, Verdict,
 };
-pub use condition::{Condition, ConditionError, held};
+pub use condition::{BlindCondition, Condition, ConditionError, blind, held};
 pub use machine::{csv, json, junit, markdown};
 pub use one_figure::{FigureError, one_figure};
 pub use page::page_section;

@@ -3,6 +3,8 @@
 //! In: what the command line says. Out: the figures, their thresholds, the level of certainty. Not here:
 //! the judging (`judge`).
 
+use weir_schema::{ComparisonRule, FigureThreshold};
+
 /// The figures where none are named. A job that has none of them is compared by all that it has.
 pub const USUAL_METRICS: [&str; 5] = ["rate", "p50", "p99", "p99.9", "cpu_per_op"];
 /// Other figures that loops over operations have.
@@ -42,6 +44,40 @@ impl Default for Rule {
 }
 
 impl Rule {
+    /// As it is stored with the runs that it judged.
+    pub fn stored(&self) -> ComparisonRule {
+        let single = self.thresholds.iter().map(|(name, threshold)| {
+            let name = name.clone();
+            FigureThreshold {
+                name,
+                threshold: *threshold,
+            }
+        });
+        ComparisonRule {
+            metrics: self.metrics.clone(),
+            threshold: self.threshold,
+            thresholds: single.collect(),
+            alpha: self.alpha,
+        }
+    }
+
+    /// Takes what is not given here from the rule that runs were compared by.
+    pub fn fill_from(&mut self, stored: &ComparisonRule, is_alpha_given: bool) {
+        if self.metrics.is_empty() {
+            self.metrics.clone_from(&stored.metrics);
+        }
+        if !is_alpha_given {
+            self.alpha = stored.alpha;
+        }
+        // One for all that is given replaces those of single figures as well.
+        if self.threshold.is_none() {
+            self.threshold = stored.threshold;
+            let single = stored.thresholds.iter();
+            let single = single.map(|one| (one.name.clone(), one.threshold));
+            self.thresholds.extend(single);
+        }
+    }
+
     /// The threshold of a figure.
     pub fn threshold_of(&self, name: &str) -> f64 {
         let own = self.thresholds.iter().find(|(of, _)| of == name);

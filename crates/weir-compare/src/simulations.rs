@@ -108,6 +108,42 @@ fn four_per_cent_slower_is_found_in_twenty_rounds() {
 }
 
 #[test]
+fn half_the_speed_is_found_by_any_number_of_runs_beside_any_number_of_figures() {
+    let mut noise = Noise(13);
+    for (count, others) in (2..16).flat_map(|count| [1, 2, 7].map(|others| (count, others))) {
+        for in_turns in [true, false] {
+            let mut sides = rounds(&mut noise, count, in_turns, |side, _| [1.0, 0.5][side]);
+            sides.in_turns = in_turns;
+            for other in 1..others {
+                let mut side = sides.sides[1].clone();
+                side.name = format!("b{other}");
+                sides.sides.push(side);
+            }
+            let found = comparison(&sides);
+            // Two runs leave one degree of freedom: what they establish is luck.
+            assert!(
+                count == 2 || fails(&found) && *verdict(&found) == Verdict::Worse,
+                "{count} runs, {others} sides, in turns {in_turns}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn few_runs_of_equal_sides_fail_at_most_five_times_in_a_hundred() {
+    let mut noise = Noise(14);
+    for count in 3..6 {
+        let failed = (0..100).filter(|_| {
+            let mut sides = rounds(&mut noise, count, false, |_, _| 1.0);
+            sides.in_turns = false;
+            fails(&comparison(&sides))
+        });
+        let failed = failed.count();
+        assert!(failed <= 5, "{failed} of 100 with {count} runs a side");
+    }
+}
+
+#[test]
 fn drift_is_no_difference_in_turns_and_one_where_the_one_follows_the_other() {
     let mut noise = Noise(10);
     let drift = |_, place| 1.01_f64.powf(f64::from(u16::try_from(place).unwrap()));

@@ -10,7 +10,7 @@ use weir_sys::clock::Scale;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{LowerHeaders, PacketHeader, turn_round};
+use crate::frame::{LowerHeaders, MESSAGE_AT, PacketHeader, turn_round};
 use crate::link::PacketLink;
 use crate::packet_handler::{AnyPacketWork, PacketBatch};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
@@ -51,9 +51,12 @@ pub(crate) enum Route {
 }
 
 impl Routes {
+    /// Where a packet goes; one that is longer than any of either side is a stranger's.
     #[inline]
-    fn of(&self, buffer: &PacketBuffer, pool: &Pool) -> Route {
-        let Some(header) = PacketHeader::read(pool.memory.frame(buffer)) else {
+    fn of(&self, buffer: &PacketBuffer, longest: usize, pool: &Pool) -> Route {
+        let frame = pool.memory.frame(buffer);
+        let header = PacketHeader::read(frame).filter(|_| frame.len() <= longest);
+        let Some(header) = header else {
             return Route::Nowhere;
         };
         match self {
@@ -91,6 +94,8 @@ pub(crate) struct Dispatcher<L> {
     handed: Vec<BufferReceiver>,
     link: L,
     headers: LowerHeaders,
+    /// Bytes of the longest frame of a message.
+    longest: usize,
     /// Both are empty at most times between stages, so that their beginnings stay near.
     tx: Vec<PacketBuffer>,
     rx: Vec<PacketBuffer>,
@@ -140,6 +145,7 @@ impl<L: PacketLink> Dispatcher<L> {
             handed: parts.handed,
             link: parts.link,
             headers: LowerHeaders::of(work, side),
+            longest: MESSAGE_AT + work.part_bytes() as usize,
             tx: Vec::with_capacity(ARRAY),
             rx: Vec::with_capacity(ARRAY),
             link_timer: FlushTimer::default(),
@@ -263,6 +269,7 @@ impl<L: PacketLink> Dispatcher<L> {
             .link
             .receive(pool, &mut self.rx, self.batch_rx.min(room));
         counts.link_rx.take(received);
+        counts.strays += self.link.strangers();
         if TIMED {
             self.left.0 = self
                 .left
@@ -411,12 +418,15 @@ impl<L: PacketLink> Dispatcher<L> {
         let mut handed = 0;
         let mut all = self.rx.drain(..);
         // Packets in a row that go to the same place go together.
-        let mut next = all.as_slice().first().map(|one| self.routes.of(one, pool));
+        let mut next = all
+            .as_slice()
+            .first()
+            .map(|one| self.routes.of(one, self.longest, pool));
         while let Some(to) = next {
             next = None;
             let mut run = 1;
             for buffer in &all.as_slice()[1..] {
-                let other = self.routes.of(buffer, pool);
+                let other = self.routes.of(buffer, self.longest, pool);
                 if other != to {
                     next = Some(other);
                     break;

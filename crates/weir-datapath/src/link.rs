@@ -51,6 +51,11 @@ pub(crate) trait PacketLink: Send {
     /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
     fn waiting(&mut self) -> Option<(u32, u32)>;
 
+    /// Packets that came from somebody else than the other side since this was last asked, which were passed over.
+    fn strangers(&mut self) -> u64 {
+        0
+    }
+
     /// Packets that came and found no room, where the link knows.
     fn dropped(&self) -> Option<u64> {
         None
@@ -133,6 +138,14 @@ impl PacketLink for AnyLink {
             Self::Xdp(link) => link.waiting(),
             Self::Shm(link) => link.waiting(),
             Self::Dpdk(link) => link.waiting(),
+        }
+    }
+
+    #[inline]
+    fn strangers(&mut self) -> u64 {
+        match self {
+            Self::Socket(link) => link.strangers(),
+            _ => 0,
         }
     }
 

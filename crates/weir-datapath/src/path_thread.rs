@@ -391,15 +391,17 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 overdue: None,
             };
         } else if self.progress.has_stalled(now, self.times.stall) {
-            self.shared.fail(failure(
-                "stalled",
-                None,
-                format!(
-                    "no message of client {} was answered for {}; {} were answered before",
-                    self.parts.thread, self.work.stall_timeout_ns, done
-                ),
-            ));
+            self.stall(self.work.stall_timeout_ns, done);
         }
+    }
+
+    /// Fails the run, as this client had no answer for so long after so many.
+    fn stall(&self, span: Nanos, before: u64) {
+        let why = format!(
+            "no message of client {} was answered for {span}; {before} were answered before",
+            self.parts.thread
+        );
+        self.shared.fail(failure("stalled", None, why));
     }
 
     /// Ends an iteration and begins the next; the last waits for what becomes known after it.

@@ -345,6 +345,7 @@ mod tests {
             asked: 2,
             pause_ns: Nanos::ZERO,
             complete: true,
+            comparison: None,
             series: vec![series, RunSeries::new("q", Vec::new())],
         };
         let entry = Entry::of_runs("X", &runs, &runs.series[0], None)

@@ -112,9 +112,9 @@ pub use packet_path_result::{
 };
 pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
 pub use path_handlers::{HandlerFacts, MessageHandler, PacketHandler};
-pub use plan::{Voice, 
+pub use plan::{
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
-    Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
+    Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Voice, Word,
 };
 pub use rates::{read_share, total_rate};
 pub use recording::{Recording, Timing, Trace};
@@ -140,7 +140,9 @@ pub use rpc_result::{
 pub use rpc_samples::RpcSample;
 pub use rpc_serve::{RpcServe, RpcServiceTime, RpcTable};
 pub use rpc_together::{RpcProgress, RpcTogether};
-pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
+pub use runs::{
+    ComparisonRule, FigureBetweenRuns, FigureThreshold, JobBetweenRuns, RunSeries, Runs,
+};
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };

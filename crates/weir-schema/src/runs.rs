@@ -28,8 +28,35 @@ pub struct Runs {
     pub pause_ns: Nanos,
     /// All runs came to their end.
     pub complete: bool,
+    /// How they were compared, where they were measured to be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonRule>,
     /// One for each plan; their runs took turns.
     pub series: Vec<RunSeries>,
+}
+
+/// How runs are compared: which figures, and from when on a change counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonRule {
+    /// The figures, the primary one first; the usual ones where none are named.
+    pub metrics: Vec<String>,
+    /// The threshold of every figure that has none of its own, as a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// Thresholds of single figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<FigureThreshold>,
+    /// Chance may pretend a change in this share of comparisons.
+    pub alpha: f64,
+}
+
+/// The threshold of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureThreshold {
+    /// The figure.
+    pub name: String,
+    /// As a share.
+    pub threshold: f64,
 }
 
 /// The runs of one plan.
@@ -317,6 +344,15 @@ mod tests {
             asked: 2,
             pause_ns: Nanos(0),
             complete: true,
+            comparison: Some(ComparisonRule {
+                metrics: vec!["p99".to_owned()],
+                threshold: None,
+                thresholds: vec![FigureThreshold {
+                    name: "p99".to_owned(),
+                    threshold: 0.08,
+                }],
+                alpha: 0.01,
+            }),
             series: vec![RunSeries::new("p", vec![run(100, true), run(110, true)])],
         };
         for is_indented in [false, true] {

@@ -111,6 +111,7 @@ fn collect(run: &Run, repeat: Repeat, all: Vec<Series>) -> Runs {
         asked: repeat.runs,
         pause_ns: repeat.pause,
         complete: all.iter().all(is_whole),
+        comparison: None,
         series: all
             .into_iter()
             .map(|series| RunSeries::new(&series.turn.plan.name, series.results))

@@ -13,7 +13,7 @@ use weir_schema::{RunResult, Runs, Spawn};
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
 use crate::{
-    Outcome, axio, fio as fio_door, house_report, kio, output, printed, runners, selftest,
+    Outcome, axio, compare, fio as fio_door, house_report, kio, output, printed, runners, selftest,
 };
 
 /// The words after `show`.
@@ -72,6 +72,9 @@ fn print_again(show: &Show) -> Outcome {
 /// Prints what several runs said; other doors know one run alone.
 fn runs_again(show: &Show, runs: &Runs) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
+    if show.door.is_none() && runs.comparison.is_some() {
+        return compare::shown(&show.file, &show.words);
+    }
     if let Some(door) = show.door.as_deref().filter(|door| *door != "run") {
         let why = format!("it has several runs, which `{door}` does not print (`--as run` does)");
         return Err(refuse(why));

@@ -99,6 +99,10 @@ fn together(mut all: Vec<Stored>) -> Stored {
     {
         return one;
     }
+    let comparison = all.iter().find_map(|stored| match stored {
+        Stored::One(_) => None,
+        Stored::Several(runs) => runs.comparison.clone(),
+    });
     let parts = all.into_iter().flat_map(|stored| match stored {
         Stored::One(result) => vec![(None, vec![*result])],
         Stored::Several(runs) => {
@@ -144,6 +148,7 @@ fn together(mut all: Vec<Stored>) -> Stored {
         asked: u32::try_from(asked).unwrap_or(u32::MAX),
         pause_ns: Nanos::ZERO,
         complete: runs.all(|run| run.complete),
+        comparison,
         series,
     }))
 }

@@ -3,8 +3,10 @@
 . /lab/common.sh
 need_weir
 release=$(uname -r)
-# The sources are looked for below the folder of the call.
-cd /tmp
+# The sources are looked for below the folder of the call, where that is the caller's or root's alone.
+umask 022
+mkdir -p /tmp/own
+cd /tmp/own
 
 is_loaded() {
 	grep -q '^kio ' /proc/modules && test -c /dev/kio && test -d $TREE
@@ -16,7 +18,7 @@ is_gone() {
 
 # STATUS TEXT VERB: the same of a user without rights.
 ends_for_nobody() {
-	su nobody -c "PATH=$PATH; cd /tmp; weir kio $3" >$GOT 2>&1
+	su nobody -c "PATH=$PATH; cd /tmp/own; weir kio $3" >$GOT 2>&1
 	rc=$?
 	[ $rc -eq "$1" ] && grep -q "$2" $GOT || { cat $GOT; lab_fail "weir kio $3: status $rc, not $1 and $2"; }
 }

@@ -22,8 +22,8 @@ impl PreparedBlockJob {
             };
         }
         let region = self.region(extents);
-        let verify = self.workload.verify.as_ref();
-        let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
+        let only_checks = self.workload.verify.as_ref().is_some_and(|v| v.only);
+        let endless = self.workload.is_endless() && !only_checks && !self.is_checked();
         let wanted = self.io_size(region).unwrap_or_else(|| self.span(extents));
         let loops = passes.loops.max(1);
         let bytes = if self.is_checked() && self.is_checked_at_its_end() {
@@ -177,9 +177,12 @@ impl PreparedBlockJob {
     }
 
     /// Passes that are checked one by one: as many as `loops` says, or until `io_size` is moved; what
-    /// is read back counts, as in fio.
+    /// is read back counts, as in fio. Without end where only the time ends them.
     pub(super) fn checked_passes(&self, extents: &[Extent]) -> u64 {
         let passes = &self.workload.passes;
+        if self.workload.is_endless() && self.is_checked() {
+            return u64::MAX;
+        }
         let moved = self.region(extents).saturating_mul(2);
         let until = match passes.io_size {
             Some(Size::Bytes(bytes)) if !self.is_checked_at_its_end() => {

@@ -129,6 +129,25 @@ fn messages(far: &mut BufferReceiver, pool: &mut Pool) -> Vec<u32> {
 }
 
 #[test]
+fn a_frame_longer_than_the_longest_packet_goes_nowhere() {
+    let mut pool = plain_pools(1, 64).remove(0);
+    let mut buffers = packets_of(&mut pool, &[1, 1, 1]);
+    let longest = MESSAGE_AT + PacketPathWorkload::default().part_bytes() as usize;
+    pool.memory.resize(&mut buffers[0], longest + 1);
+    pool.memory.resize(&mut buffers[1], longest);
+    let link = TestLink {
+        buffers,
+        ..TestLink::default()
+    };
+    let (near, mut far) = buffer_ring(16);
+    let mut dispatcher = dispatcher(link, false, vec![near]);
+    let mut counts = ThreadCounts::default();
+    dispatcher.receive(&mut pool, 0, &mut steps(), &mut counts);
+    assert_eq!(counts.strays, 1);
+    assert_eq!(messages(&mut far, &mut pool), [1, 2]);
+}
+
+#[test]
 fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted() {
     let mut pool = plain_pools(1, 64).remove(0);
     // Streams of packets as they come; of stream 3 nobody knows.

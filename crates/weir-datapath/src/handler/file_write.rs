@@ -1,4 +1,5 @@
-//! Copies messages into slots of a region, a packet after the other, and answers shortly.
+//! Copies messages into slots of a region, a packet after the other, and answers shortly. A packet that is
+//! longer than a slot is cut, and its message counts as wrong.
 
 use std::hint::black_box;
 
@@ -26,15 +27,20 @@ impl MessageWork for FileWrite {
 
     #[inline]
     fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
+        let mut verdict = Verdict::Answer;
         for packet in packets {
-            let payload = payload_of(memory, packet);
+            let mut payload = payload_of(memory, packet);
+            if payload.len() > SLOT {
+                payload = &payload[..SLOT];
+                verdict = Verdict::Wrong;
+            }
             let slots = self.region.len() / SLOT;
             let at = self.next % slots * SLOT;
             self.region[at..at + payload.len()].copy_from_slice(payload);
             self.next += 1;
         }
         black_box(&mut self.region);
-        Verdict::Answer
+        verdict
     }
 
     #[inline]

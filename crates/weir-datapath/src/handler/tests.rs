@@ -1,6 +1,7 @@
 //! Handlers do their work on packets of memory of their own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use weir_run::generate::rng::Rng;
 use weir_schema::PacketPathWorkload;
 use weir_units::Bytes;
 
@@ -12,7 +13,7 @@ use super::plain::Same;
 use super::touch::Touch;
 use super::*;
 use crate::frame::{MESSAGE_AT, PAYLOAD_AT, part_of};
-use crate::pool::{Pool, plain_pools};
+use crate::pool::{BUFFER_BYTES, Pool, plain_pools};
 
 struct Bench {
     work: PacketPathWorkload,
@@ -55,6 +56,71 @@ impl Bench {
             all.push(buffer);
         }
         all
+    }
+}
+
+/// Takes messages of one to four packets of any length and content, and answers them.
+struct AnyFrames;
+
+impl HandlerCall for AnyFrames {
+    type Output = ();
+
+    fn call<W: MessageWork>(self) {
+        let mut bench = Bench::new(2048);
+        bench.work.region_bytes = Bytes(5000);
+        let mut server: W = bench.handler();
+        let mut rng = Rng::new(31);
+        let mut any = |below: usize| usize::try_from(rng.below(below as u64)).unwrap();
+        for _ in 0..2000 {
+            let packets = 1 + any(4);
+            let mut message = Vec::new();
+            for _ in 0..packets {
+                let mut buffer = bench.pool.take().unwrap();
+                // The longest ones, and such as end in a header, often.
+                let length = match any(3) {
+                    0 => BUFFER_BYTES - any(4),
+                    1 => any(PAYLOAD_AT + 64),
+                    _ => any(BUFFER_BYTES + 1),
+                };
+                let frame = bench.pool.memory.resize(&mut buffer, length);
+                let is_small = any(2) == 0;
+                for byte in &mut *frame {
+                    *byte = u8::try_from(any(if is_small { 4 } else { 256 })).unwrap();
+                }
+                message.push(buffer);
+            }
+            server.take(&bench.pool.memory, &message);
+            let mut answer = [0; BUFFER_BYTES];
+            let room = &mut answer[..any(BUFFER_BYTES + 1)];
+            let first = payload_of(&bench.pool.memory, &message[0]);
+            server.answer(0, Request::Payload(first), room);
+            server.answer(1, Request::Payload(&[]), room);
+            server.answer(0, Request::InPlace, room);
+            message.drain(..).for_each(|buffer| bench.pool.free(buffer));
+        }
+    }
+}
+
+#[test]
+fn every_handler_survives_messages_of_any_length_and_content() {
+    for handler in MessageHandler::ALL {
+        with_handler(*handler, AnyFrames);
+    }
+}
+
+#[test]
+fn a_packet_longer_than_a_slot_is_cut_and_counts_as_wrong() {
+    let mut bench = Bench::new(86);
+    bench.work.region_bytes = Bytes(2048);
+    let mut server: FileWrite = bench.handler();
+    for (length, verdict) in [
+        (PAYLOAD_AT + 2048, Verdict::Answer),
+        (PAYLOAD_AT + 2049, Verdict::Wrong),
+    ] {
+        let mut buffer = bench.pool.take().unwrap();
+        bench.pool.memory.resize(&mut buffer, length).fill(7);
+        assert_eq!(server.take(&bench.pool.memory, &[buffer]), verdict);
+        assert_eq!(server.region(), [7; 2048]);
     }
 }
 

@@ -20,8 +20,8 @@ pub(crate) const MOST_DATAGRAMS: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Datagram {
     pub(crate) length: usize,
-    /// The port that it came from; 0 where the socket has none.
-    pub(crate) port: u16,
+    /// Where it came from, where the socket says so.
+    pub(crate) from: Option<SocketAddrV4>,
 }
 
 /// What an interface is.
@@ -137,11 +137,10 @@ pub(crate) fn receive_many<'a>(
             && address.sin_family == family;
         *one = Datagram {
             length: usize::try_from(header.msg_len).unwrap_or(0),
-            port: if is_internet {
-                u16::from_be(address.sin_port)
-            } else {
-                0
-            },
+            from: is_internet.then(|| {
+                let from = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
+                SocketAddrV4::new(from, u16::from_be(address.sin_port))
+            }),
         };
     }
     Ok(came)
@@ -333,7 +332,8 @@ mod tests {
             got[..3].iter().map(|one| one.length).collect::<Vec<_>>(),
             [3, 8, 0]
         );
-        assert_eq!(got[0].port, from.local_addr().unwrap().port());
+        let sender = got[0].from.map(std::net::SocketAddr::V4);
+        assert_eq!(sender, from.local_addr().ok());
         assert_eq!((&rooms[0][..3], &rooms[1]), (&b"one"[..], b"two and "));
         let each = rooms.iter_mut().map(|room| &mut room[..]);
         let nothing = receive_many(to.as_fd(), each, &mut got).unwrap_err();

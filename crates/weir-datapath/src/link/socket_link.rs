@@ -34,6 +34,8 @@ pub(crate) struct SocketLink {
     post_rx: usize,
     /// Buffers that are filled by the next call.
     empty: Vec<PacketBuffer>,
+    /// Datagrams of others than the other side, which were passed over.
+    strangers: u64,
     trouble: Option<io::Error>,
 }
 
@@ -47,6 +49,7 @@ impl SocketLink {
             post_tx: post(posts.0),
             post_rx: post(posts.1),
             empty: Vec::with_capacity(MOST_DATAGRAMS),
+            strangers: 0,
             trouble: None,
         }
     }
@@ -90,7 +93,7 @@ impl SocketLink {
         }
     }
 
-    /// Receives once; how many came.
+    /// Receives once; how many came, those of strangers among them.
     fn receive_some(
         &mut self,
         pool: &mut Pool,
@@ -119,13 +122,20 @@ impl SocketLink {
                 0
             }
         };
+        let mut others = Vec::new();
         for (mut buffer, one) in self.empty.drain(..came).zip(&got) {
             let frame = memory.resize(&mut buffer, skipped + one.length);
-            if skipped > 0 {
-                write_ports(frame, one.port, self.port);
+            if let SocketKind::Udp(other) = self.kind {
+                let Some(from) = one.from.filter(|from| *from.ip() == other) else {
+                    others.push(buffer);
+                    continue;
+                };
+                write_ports(frame, from.port(), self.port);
             }
             into.push(buffer);
         }
+        self.strangers += others.len() as u64;
+        self.empty.append(&mut others);
         came
     }
 }
@@ -145,6 +155,7 @@ impl PacketLink for SocketLink {
     }
 
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
+        let before = into.len();
         let mut received = 0;
         while received < most {
             let asked = (most - received).min(self.post_rx);
@@ -154,11 +165,15 @@ impl PacketLink for SocketLink {
                 break;
             }
         }
-        received
+        into.len() - before
     }
 
     fn waiting(&mut self) -> Option<(u32, u32)> {
         None
+    }
+
+    fn strangers(&mut self) -> u64 {
+        std::mem::take(&mut self.strangers)
     }
 
     fn dropped(&self) -> Option<u64> {
@@ -173,5 +188,38 @@ impl PacketLink for SocketLink {
 
     fn close(&mut self, pool: &mut Pool) {
         self.empty.drain(..).for_each(|buffer| pool.free(buffer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+    use crate::pool::plain_pools;
+
+    #[test]
+    fn datagrams_of_strangers_are_counted_and_passed_over() {
+        let bind = |address: &str| UdpSocket::bind((address, 0)).unwrap();
+        let (own, other, stranger) = (bind("127.0.0.1"), bind("127.0.0.2"), bind("127.0.0.3"));
+        own.set_nonblocking(true).unwrap();
+        let to = own.local_addr().unwrap();
+        for (socket, bytes) in [(&stranger, b"not"), (&other, b"one"), (&stranger, b"nor")] {
+            socket.send_to(bytes, to).unwrap();
+        }
+        let kind = SocketKind::Udp(Ipv4Addr::new(127, 0, 0, 2));
+        let mut link = SocketLink::new(own.into(), kind, to.port(), (1, 1));
+        let mut pool = plain_pools(1, 16).remove(0);
+        let mut came = Vec::new();
+        let mut received = 0;
+        while received + link.strangers < 3 {
+            received += link.receive(&mut pool, &mut came, 2) as u64;
+        }
+        assert_eq!((came.len(), received, link.strangers()), (1, 1, 2));
+        let frame = pool.memory.frame(&came[0]);
+        assert_eq!(&frame[MESSAGE_AT..], b"one");
+        assert_eq!(link.strangers(), 0);
+        came.drain(..).for_each(|buffer| pool.free(buffer));
+        link.close(&mut pool);
     }
 }

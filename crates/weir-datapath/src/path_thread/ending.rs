@@ -77,9 +77,26 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         }
     }
 
+    /// A client that none of its messages came back to has stalled, however short the run was.
+    fn miss_answers(&self) {
+        let Some(part) = self.parts.application.as_ref() else {
+            return;
+        };
+        let has_lost = self.lost + self.counts.lost > 0 || part.outstanding.count() > 0;
+        let is_silent = has_lost && self.answered + self.counts.answered == 0;
+        let is_client = self.parts.side == PathSide::Client && self.work.is_answered();
+        let is_over = self.shared.ends.load(Ordering::Relaxed) || self.was_asked_before(0);
+        if is_client && is_silent && !is_over {
+            let span = self.work.duration_ns.0;
+            let span = Nanos(span.saturating_mul(self.work.iterations.into()));
+            self.stall(span, 0);
+        }
+    }
+
     /// Frees everything, once all threads have stopped, and says what never came home.
     pub(super) fn close(&mut self, worker: &WorkerContext<'_>) {
         let patience = self.times.drain;
+        self.miss_answers();
         self.shared.meet(0, &self.clock, patience);
         self.end_for_other_side(worker);
         if let Some(part) = &mut self.parts.application {

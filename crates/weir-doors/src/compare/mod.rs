@@ -56,6 +56,8 @@ pub struct Compare {
     pub input: CompareInput,
     /// How they are judged.
     pub rule: Rule,
+    /// The command line says how often chance may pretend a change.
+    pub is_alpha_given: bool,
     /// What makes the exit code 1.
     pub fail_if: Vec<Condition>,
     /// It must hold again in fresh rounds.
@@ -92,6 +94,7 @@ impl Compare {
                 progress: ProgressStyle::Auto,
             },
             rule: Rule::default(),
+            is_alpha_given: false,
             fail_if: Vec::new(),
             confirm: false,
             single_run_ok: false,
@@ -192,7 +195,7 @@ impl Rounds {
     /// looks it ends with the first that is sure.
     ///
     /// # Errors
-    /// Fewer rounds than any test of so many figures could say yes after.
+    /// Fewer rounds than the exact test of so many figures needs to say yes.
     pub fn looks(&self, figures: usize, alpha: f64) -> Result<Vec<u32>, Refusal> {
         if self.until_sure {
             return Ok(LOOKS.to_vec());
@@ -203,8 +206,8 @@ impl Rounds {
             None => Ok(vec![USUAL_ROUNDS.max(least)]),
             Some(count) if count >= least => Ok(vec![count]),
             Some(count) => Err(Refusal::usage(format!(
-                "--rounds {count}: with {figures} figure{s} no difference can be established in fewer \
-                 than {least} rounds\n  help: --rounds {least}, or compare fewer figures"
+                "--rounds {count}: with {figures} figure{s} the exact test establishes no difference in \
+                 fewer than {least} rounds\n  help: --rounds {least}, or compare fewer figures"
             ))),
         }
     }
@@ -238,6 +241,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Compare(Box::new(Compare {
         input: sides::read(&matches, words)?,
         rule: rule(&matches)?,
+        is_alpha_given: one(&matches, "alpha").is_some(),
         fail_if: fail_if.iter().map(read).collect::<Result<_, _>>()?,
         confirm: matches.get_flag("confirm"),
         single_run_ok: matches.get_flag("single-run-ok"),

@@ -63,6 +63,7 @@ pub(super) fn compare(
             allow_different: true,
             ..Rule::default()
         },
+        is_alpha_given: false,
         fail_if: Vec::new(),
         confirm: false,
         single_run_ok: false,

@@ -11,6 +11,6 @@ mod ratio;
 mod students;
 
 pub use oddities::{drift, outliers};
-pub use ranks::{holm, rank_sum, signed_rank};
+pub use ranks::{holm, least_rank_sum, least_signed_rank, rank_sum, signed_rank};
 pub use ratio::{median, ratio_of_medians, ratio_of_unpaired};
 pub use students::{MeanOfLogarithms, RatioTest, RunsApart, paired_t, welch, welch_of_runs};

@@ -111,6 +111,19 @@ fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     ranks
 }
 
+/// The least probability that [`signed_rank`] can give for so many rounds: all differ one way.
+pub fn least_signed_rank(rounds: usize) -> f64 {
+    let halves = i32::try_from(rounds).map_or(i32::MAX, |rounds| rounds - 1);
+    0.5_f64.powi(halves).min(1.0)
+}
+
+/// The least probability that [`rank_sum`] can give for so many figures a side: all of one side lie
+/// above all of the other.
+pub fn least_rank_sum(a: usize, b: usize) -> f64 {
+    let choices = (1..=a).map(|chosen| chosen as f64 / (b + chosen) as f64);
+    (2.0 * choices.product::<f64>()).min(1.0)
+}
+
 /// What several probabilities are worth together, after Holm: the chance that one of them or more is
 /// so small by chance. In the order in which they came.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
@@ -143,6 +156,7 @@ mod tests {
             near(signed_rank(&all), 2.0_f64.powi(1 - count).min(1.0));
             let down: Vec<f64> = all.iter().map(|d| -d).collect();
             assert_eq!(signed_rank(&down), signed_rank(&all));
+            near(signed_rank(&all), least_signed_rank(all.len()));
         }
     }
 
@@ -218,6 +232,20 @@ mod tests {
         let x = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
         let y = [1.15, 0.88, 0.90, 0.74, 1.21];
         assert!((rank_sum(&x, &y).unwrap() - 0.2544).abs() < 5e-5);
+    }
+
+    #[test]
+    fn the_least_rank_sum_is_that_of_sides_that_lie_apart() {
+        let up = |from: i32, count: i32| (from..from + count).map(f64::from).collect::<Vec<_>>();
+        for a in 1..8 {
+            for b in 1..8 {
+                let (below, above) = (up(0, a), up(a, b));
+                near(
+                    rank_sum(&below, &above),
+                    least_rank_sum(below.len(), above.len()),
+                );
+            }
+        }
     }
 
     #[test]

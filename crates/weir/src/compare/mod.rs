@@ -10,10 +10,10 @@ mod sides;
 
 use weir_compare::{
     CompareError, Comparison, Condition, ConditionError, HeldCondition, Method, Rule,
-    USUAL_METRICS, Verdict, compare, held, is_of_loops,
+    USUAL_METRICS, Verdict, blind, compare, held, is_of_loops,
 };
-use weir_doors::Refusal;
 use weir_doors::compare::{Action, Compare, CompareInput, StoredSide, read};
+use weir_doors::{Refusal, USAGE};
 use weir_schema::RunResult;
 
 use crate::{Outcome, output, printed, speaks};
@@ -34,6 +34,24 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
+/// Prints a stored comparison again; words choose how.
+pub(crate) fn shown(file: &str, words: &[String]) -> Outcome {
+    let words = [&[file.to_owned()], words].concat();
+    match read(&words)? {
+        Action::Compare(asked) if asked.show.outputs.is_empty() => match &asked.input {
+            CompareInput::Stored(sides) => of_stored(&asked, sides),
+            CompareInput::Rounds { .. } => Err(only_printed()),
+        },
+        _ => Err(only_printed()),
+    }
+}
+
+fn only_printed() -> Refusal {
+    Refusal::usage(
+        "a stored comparison is only printed here\n  help: `weir compare` takes all words",
+    )
+}
+
 /// Carries the rounds of a comparison out that another door has asked for.
 pub(crate) fn in_rounds(asked: &Compare) -> Outcome {
     rounds::run(asked)
@@ -46,7 +64,7 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     let operands = stored.iter().flat_map(|side| &side.operands);
     let operands: Vec<&str> = operands.map(String::as_str).collect();
     show::check(&asked.show, &operands)?;
-    let sides = sides::of_operands(stored)?;
+    let (sides, stored_rule) = sides::of_operands(stored)?;
     if sides::are_one_run(&sides) {
         output::error("note: the sides hold the same run, which does not differ from itself\n");
     }
@@ -65,24 +83,27 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
                 .into_iter()
                 .any(|m| m.name == name || m.name.ends_with(&ends))
     };
-    let rule = rule(asked, has, &jobs)?;
+    let mut own = asked.rule.clone();
+    if let Some(stored) = &stored_rule {
+        own.fill_from(stored, asked.is_alpha_given);
+    }
+    let rule = rule(asked, own, has, &jobs)?;
     let mut comparison = compare(&sides, &rule).map_err(|error| refuse_metric(&error))?;
     comparison.held = held_of(asked, &comparison)?;
-    say_limits(asked, &comparison);
-    let failed = !comparison.held.is_empty();
-    Ok(show::show(&comparison, &sides.sides, &asked.show).max(u8::from(failed)))
+    let code = code_of_conditions(asked, &comparison);
+    Ok(show::show(&comparison, &sides.sides, &asked.show).max(code))
 }
 
-/// The rule, with the figures that conditions are about among those that are compared.
+/// A rule with the figures that conditions are about among those that are compared.
 fn rule(
     asked: &Compare,
+    mut rule: Rule,
     is_metric: impl Fn(&str) -> bool,
     jobs: &[String],
 ) -> Result<Rule, Refusal> {
-    let mut rule = asked.rule.clone();
-    let names = asked.rule.metrics.iter();
-    let named = names.chain(asked.rule.thresholds.iter().map(|(name, _)| name));
-    if let Some(odd) = named.clone().find(|name| !is_metric(name)) {
+    let names = rule.metrics.iter();
+    let mut named = names.chain(rule.thresholds.iter().map(|(name, _)| name));
+    if let Some(odd) = named.find(|name| !is_metric(name)) {
         return Err(unknown("--metrics, --threshold", odd));
     }
     for condition in &asked.fail_if {
@@ -149,6 +170,27 @@ fn refuse_metric(error: &CompareError) -> Refusal {
 /// The conditions that hold.
 fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition>, Refusal> {
     held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
+}
+
+/// The exit code that conditions ask for, 2 where nothing could meet one of them; what they cannot say of
+/// the comparison goes to standard error.
+fn code_of_conditions(asked: &Compare, comparison: &Comparison) -> u8 {
+    let blind = blind(&asked.fail_if, comparison);
+    for one in &blind {
+        output::error(&format!(
+            "error: --fail-if {}: no figure of {} can be compared: {}\n  help: `--fail-if \
+             not-comparable` fails for that, --allow-different compares other work\n",
+            one.condition, one.side, one.why
+        ));
+    }
+    if blind.is_empty() {
+        say_limits(asked, comparison);
+    }
+    match (comparison.held.is_empty(), blind.is_empty()) {
+        (false, _) => 1,
+        (true, false) => USAGE,
+        (true, true) => 0,
+    }
 }
 
 /// What conditions cannot say of a comparison that is shown.

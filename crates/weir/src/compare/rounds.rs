@@ -54,6 +54,8 @@ struct Contest<'a> {
 /// What rounds came to.
 pub(crate) struct Measured {
     pub(crate) comparison: Comparison,
+    /// By which it was made.
+    pub(crate) rule: Rule,
     pub(crate) sides: Sides,
     /// What the runs, the conditions and signals leave for the shell.
     pub(crate) code: u8,
@@ -84,18 +86,19 @@ pub(super) fn run(asked: &Compare) -> Outcome {
     }
     let Measured {
         comparison,
+        rule,
         sides,
         mut code,
     } = measured(asked)?;
     if store.is_some() || save.is_some() {
-        let mut runs = runs_of(&sides, rounds, command);
+        let mut runs = runs_of(&sides, rounds, command, &rule);
         let is_saved = save
             .iter()
             .all(|label| history::save_runs(&mut runs, label));
         let is_stored = store.iter().all(|path| is_stored(path, &runs));
         code = code.max(u8::from(!(is_saved && is_stored)));
     }
-    if comparison.sides.iter().any(|side| side.runs == 0) {
+    if !has_rounds(&comparison) {
         output::error(&format!(
             "error: {flag}: no round came to its end: nothing is compared\n"
         ));
@@ -145,14 +148,23 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
         comparison = contest.again(asked, &rule)?;
     }
     contest.progress.erase();
-    super::say_limits(asked, &comparison);
-    let code = contest.worst.max(u8::from(!comparison.held.is_empty()));
+    let code = if has_rounds(&comparison) {
+        super::code_of_conditions(asked, &comparison)
+    } else {
+        0
+    };
     signals::release();
     Ok(Measured {
         comparison,
+        rule,
         sides: contest.sides(),
-        code: code_of_signal(&caught).unwrap_or(code),
+        code: code_of_signal(&caught).unwrap_or(code.max(contest.worst)),
     })
+}
+
+/// Whether a round of all sides came to its end.
+fn has_rounds(comparison: &Comparison) -> bool {
+    comparison.sides.iter().all(|side| side.runs > 0)
 }
 
 /// The flag that asks for rounds, for messages.
@@ -237,7 +249,7 @@ fn rule(asked: &Compare, all: &[Contender]) -> Result<Rule, Refusal> {
             is_of_loops(super::last_word(name)) || others()
         }
     };
-    super::rule(asked, has, &jobs)
+    super::rule(asked, asked.rule.clone(), has, &jobs)
 }
 
 /// How many figures are going to be compared, as far as the plans say.
@@ -419,7 +431,7 @@ fn is_stored(path: &str, runs: &Runs) -> bool {
 }
 
 /// All runs as they are stored.
-fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String]) -> Runs {
+fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String], rule: &Rule) -> Runs {
     let all = || sides.sides.iter();
     let asked = all().map(|side| side.runs.len()).max();
     Runs {
@@ -431,6 +443,7 @@ fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String]) -> Runs {
             .unwrap_or(u32::MAX),
         pause_ns: rounds.settle,
         complete: all().flat_map(|side| &side.runs).all(|run| run.complete),
+        comparison: Some(rule.stored()),
         series: all()
             .map(|side| RunSeries::new(&side.name, side.runs.clone()))
             .collect(),

@@ -6,7 +6,7 @@
 use weir_compare::{Side, Sides};
 use weir_doors::Refusal;
 use weir_doors::compare::StoredSide;
-use weir_schema::{RunResult, RunSeries};
+use weir_schema::{ComparisonRule, RunResult, RunSeries};
 
 use crate::history;
 use crate::stored::Stored;
@@ -19,8 +19,10 @@ pub(crate) struct StoredRuns {
     pub(crate) read: Vec<(String, Stored)>,
 }
 
-/// The sides that words name.
-pub(super) fn of_operands(sides: &[StoredSide]) -> Result<Sides, Refusal> {
+/// The sides that words name, and by which rule one operand that holds all of them was compared.
+pub(super) fn of_operands(
+    sides: &[StoredSide],
+) -> Result<(Sides, Option<ComparisonRule>), Refusal> {
     let read = |side: &StoredSide| {
         let operands = side.operands.iter();
         let read = operands.map(|operand| Ok((operand.clone(), Stored::read(operand)?)));
@@ -29,7 +31,15 @@ pub(super) fn of_operands(sides: &[StoredSide]) -> Result<Sides, Refusal> {
             read: read.collect::<Result<_, Refusal>>()?,
         })
     };
-    of_stored(sides.iter().map(read).collect::<Result<_, Refusal>>()?)
+    let stored: Vec<StoredRuns> = sides.iter().map(read).collect::<Result<_, Refusal>>()?;
+    let rule = match stored.as_slice() {
+        [StoredRuns { read, .. }] => match read.as_slice() {
+            [(_, Stored::Several(runs))] => runs.comparison.clone(),
+            _ => None,
+        },
+        _ => None,
+    };
+    Ok((of_stored(stored)?, rule))
 }
 
 /// The sides that results make: one each, or all that one of them holds.

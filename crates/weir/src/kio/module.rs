@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,6 +22,11 @@ use crate::{Outcome, printed};
 const NODE: &str = "/dev/kio";
 /// Where a loaded module shows itself.
 const LOADED: &str = "sys/module/kio";
+/// The sources in the tree of the program.
+const SOURCES: &str = "kmod/kio";
+/// Bits of a mode: all but the owner may write, all but owner and group.
+const GROUP_AND_OTHERS: u32 = 0o022;
+const OTHERS: u32 = 0o002;
 /// 1 in a run that the module's own tree started.
 const RUNS: &str = "sys/kernel/kio/run_workload";
 
@@ -110,14 +116,31 @@ pub(super) fn devices() -> u8 {
     printed(&out)
 }
 
-/// The folder with the module's sources: below this one, or beside the program.
+/// The folder with the module's sources: beside the program or above it, else below this one. What is
+/// built or loaded there runs with the caller's rights, so that strangers must not be able to change it.
 pub(super) fn sources() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok();
-    let above = program.iter().flat_map(|path| path.ancestors().skip(1));
-    let here = std::env::current_dir().ok();
-    let folders = here.into_iter().chain(above.map(Path::to_owned));
-    let mut candidates = folders.map(|folder| folder.join("kmod/kio"));
-    candidates.find(|folder| folder.join("Makefile").is_file())
+    let caller = rustix::process::geteuid().as_raw();
+    let program = std::env::current_exe().unwrap_or_default();
+    let owner = fs::metadata(&program).map_or(caller, |m| m.uid());
+    let mut above = program.ancestors().skip(1).map(Path::to_owned);
+    let own = above.find(|top| is_safe(top, &[owner, caller, 0], OTHERS));
+    let here = || std::env::current_dir().ok();
+    own.or_else(|| here().filter(|top| is_safe(top, &[caller, 0], GROUP_AND_OTHERS)))
+        .map(|top| top.join(SOURCES))
+}
+
+/// Whether a folder has the sources, all of these users, and those that these bits stand for may not
+/// change them.
+fn is_safe(top: &Path, owners: &[u32], writers: u32) -> bool {
+    let belongs = |path: &Path| {
+        fs::metadata(path).is_ok_and(|m| owners.contains(&m.uid()) && m.mode() & writers == 0)
+    };
+    let sources = top.join(SOURCES);
+    let folders = [top, &top.join("kmod"), &sources];
+    let files = fs::read_dir(&sources);
+    sources.join("Makefile").is_file()
+        && folders.into_iter().all(belongs)
+        && files.is_ok_and(|mut files| files.all(|file| file.is_ok_and(|f| belongs(&f.path()))))
 }
 
 pub(super) fn program(name: &str) -> Option<PathBuf> {
@@ -131,7 +154,7 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
     let Some(folder) = sources() else {
         return Err(Refusal::lacks(
             "the sources of the module are not here\n  help: run weir in its source tree, where they \
-             are in kmod/kio",
+             are in kmod/kio; a tree that others own or can write is left alone",
         ));
     };
     let usual = format!("/lib/modules/{}/build", release());
@@ -258,6 +281,46 @@ fn command(command: &mut Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sources_that_others_own_or_can_write_are_left_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let top = std::env::temp_dir().join(format!("weir-kio-sources-{}", std::process::id()));
+        let caller = rustix::process::geteuid().as_raw();
+        let set = |name: &str, mode| {
+            fs::set_permissions(top.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        fs::create_dir_all(top.join(SOURCES)).unwrap();
+        set(".", 0o755);
+        assert!(
+            !is_safe(&top, &[caller], GROUP_AND_OTHERS),
+            "there is no Makefile"
+        );
+        for (name, mode) in [("Makefile", 0o644), ("kio.c", 0o644)] {
+            fs::write(top.join(SOURCES).join(name), "").unwrap();
+            set(&format!("{SOURCES}/{name}"), mode);
+        }
+        set("kmod", 0o755);
+        set(SOURCES, 0o755);
+        assert!(is_safe(&top, &[caller], GROUP_AND_OTHERS));
+        assert!(
+            !is_safe(&top, &[caller + 1], GROUP_AND_OTHERS),
+            "it is somebody else's"
+        );
+        for name in [".", "kmod", SOURCES, "kmod/kio/Makefile", "kmod/kio/kio.c"] {
+            for writers in [0o020, 0o002] {
+                set(name, 0o755 | writers);
+                assert!(
+                    !is_safe(&top, &[caller], GROUP_AND_OTHERS),
+                    "{name} {writers:o}"
+                );
+            }
+            set(name, 0o755);
+        }
+        assert!(is_safe(&top, &[caller], GROUP_AND_OTHERS));
+        fs::remove_dir_all(&top).unwrap();
+    }
 
     #[test]
     fn the_kernel_of_a_module_is_found_in_its_file() {
