@@ -2,7 +2,7 @@
 //!
 //! In: the name of a bench, the names of cases (none: all), the number of
 //! rounds. Out: a table on the terminal; a whole run also puts it between its
-//! markers in `bench/README.md`, with machine, date, revision, command and the
+//! markers in `bench/NAME.md`, with machine, date, revision, command and the
 //! peer's version.
 //! A bench is one file under `bench/` and one line in [`BENCHES`]: it returns
 //! cases, and this file does the rest. Not here: the turns and the statistics
@@ -176,7 +176,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let text = format!("{facts}\n{}", table::render(&rows));
     println!("\n{text}");
     if wanted.is_empty() && other.is_none() {
-        table::write("bench/README.md", bench.name, &text)?;
+        table::write(&format!("bench/{}.md", bench.name), bench.name, &text)?;
     }
     Ok(())
 }
@@ -267,6 +267,20 @@ mod tests {
         let error = request(&BENCHES[0], &words("null-2")).unwrap_err();
         assert!(error.to_string().contains("null-1, null-32"), "{error}");
         assert!(request(&BENCHES[0], &words("null-1 3")).is_err());
+    }
+
+    #[test]
+    fn every_bench_has_a_page_with_a_table_that_the_first_page_lists() {
+        let first = include_str!("../../bench/README.md");
+        for Bench { name, .. } in BENCHES {
+            let page = format!("{}/../bench/{name}.md", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(&page).unwrap();
+            assert!(
+                text.contains(&format!("<!-- bench:{name} begin -->")),
+                "{page}"
+            );
+            assert!(first.contains(&format!("[{name}]({name}.md)")), "{name}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::cmd::Cmd;
-use crate::{arrows, dialect, lints, tools};
+use crate::{arrows, dialect, lines, lints, tools};
 
 /// Lines of `cargo tree` that the default build may have: every crate costs
 /// every user build time.
@@ -24,6 +24,7 @@ const GATES: &[Gate] = &[
     ("arrows", || arrows::run(&[])),
     ("lints", lints::run),
     ("dialect", dialect::run),
+    ("lines", lines::gate),
     ("crates", crate_count),
     ("deny", deny),
     ("clippy", || {

@@ -1,51 +1,138 @@
-//! Lines: how much code the product is.
+//! Lines: how much code the product is, and its budgets.
 //!
-//! In: the Rust files of the crates. Out: for each crate, and for all, the lines that hold code:
-//! no blank lines, no comments, no tests, no examples. A figure to steer by, no gate.
+//! In: the files of the crates, `native` and `budgets.toml`. Out: for each crate, and for all, the
+//! lines that hold code: no blank lines, no comments, no tests, no examples; apart from these,
+//! scripts of pages, C and samples; doors and families beside their budgets. The gate fails where a
+//! part is above its budget.
+
+mod budgets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::{lints, source};
+use budgets::Budgets;
 
 /// The verb.
 pub(crate) fn run(_: &[String]) -> Result<()> {
-    let mut crates: BTreeMap<String, usize> = BTreeMap::new();
-    let mut texts = BTreeMap::new();
-    for path in lints::files_under(Path::new("crates"), "rs")? {
-        let text = std::fs::read_to_string(&path)?;
-        texts.insert(path, text);
-    }
-    let tests: BTreeSet<PathBuf> = texts
-        .iter()
-        .flat_map(|(path, text)| files_of_tests(path, text))
-        .collect();
-    for (path, text) in texts.iter().filter(|(path, _)| !tests.contains(*path)) {
-        if let Some(name) = product(&path.to_string_lossy()) {
-            *crates.entry(name.to_owned()).or_default() += lines_of_code(text);
-        }
-    }
+    let count = Count::of_tree()?;
+    let crates = count.crates();
     for (name, lines) in &crates {
         println!("{lines:7}  {name}");
     }
-    println!("{:7}  all", crates.values().sum::<usize>());
+    println!("{:7}  all\n\nbeside them:", crates.values().sum::<usize>());
+    for (name, lines) in &count.beside {
+        println!("{lines:7}  {name}");
+    }
+    println!("\n{}", Budgets::read()?.table(&count.files));
     Ok(())
 }
 
-/// The crate of a file that is part of the program.
-fn product(path: &str) -> Option<&str> {
+/// The gate.
+pub(crate) fn gate() -> Result<()> {
+    let budgets = Budgets::read()?;
+    let count = Count::of_tree()?;
+    print!("{}", budgets.table(&count.files));
+    let wrong = budgets.exceeded(&count.files);
+    if !wrong.is_empty() {
+        bail!("{}", wrong.join("\n"));
+    }
+    Ok(())
+}
+
+/// Lines of code of a tree.
+struct Count {
+    /// Files of the product, by path.
+    files: BTreeMap<String, usize>,
+    /// Code that is no part of the total, by what it is.
+    beside: BTreeMap<&'static str, usize>,
+}
+
+impl Count {
+    fn of_tree() -> Result<Self> {
+        let mut texts = BTreeMap::new();
+        for path in lints::files_under(Path::new("crates"), "rs")? {
+            let text = std::fs::read_to_string(&path)?;
+            texts.insert(path, text);
+        }
+        let tests: BTreeSet<PathBuf> = texts
+            .iter()
+            .flat_map(|(path, text)| files_of_tests(path, text))
+            .collect();
+        let mut files = BTreeMap::new();
+        let mut samples = 0;
+        for (path, text) in texts.iter().filter(|(path, _)| !tests.contains(*path)) {
+            let path = path.to_string_lossy();
+            match part(&path) {
+                Some(Part::Product) => {
+                    files.insert(path.into_owned(), lines_of_code(text));
+                }
+                Some(Part::Sample) => samples += lines_of_code(text),
+                None => (),
+            }
+        }
+        let beside = [
+            ("scripts of pages", foreign("crates", &["js"])?),
+            ("C in native", foreign("native", &["c", "h"])?),
+            ("samples", samples),
+        ];
+        Ok(Self {
+            files,
+            beside: beside.into(),
+        })
+    }
+
+    fn crates(&self) -> BTreeMap<&str, usize> {
+        let mut crates = BTreeMap::new();
+        for (path, lines) in &self.files {
+            let name = path.split('/').nth(1).unwrap_or_default();
+            *crates.entry(name).or_default() += lines;
+        }
+        crates
+    }
+}
+
+/// Lines of code in files of other languages, whose comments look like those of Rust.
+fn foreign(folder: &str, extensions: &[&str]) -> Result<usize> {
+    let mut lines = 0;
+    for extension in extensions {
+        for path in lints::files_under(Path::new(folder), extension)? {
+            let is_product =
+                folder != "crates" || path.components().any(|c| c.as_os_str() == "src");
+            if is_product {
+                lines += lines_of_code(&std::fs::read_to_string(path)?);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// Code of the program.
+    Product,
+    /// Plans and results for tests, behind a feature.
+    Sample,
+}
+
+/// The part of the tree that a Rust file belongs to; `None` for tests, examples and the lab, which
+/// is no part of the program.
+fn part(path: &str) -> Option<Part> {
     let (name, file) = path.strip_prefix("crates/")?.split_once('/')?;
     let inside = file.strip_prefix("src/")?;
     let is_test = inside
         .split('/')
         .any(|part| part == "tests" || part == "tests.rs");
-    // Of plans and results for tests, behind a feature.
-    let is_sample = inside.starts_with("sample");
-    // Kernels for tests.
-    let is_lab = name == "weir-lab";
-    (!is_test && !is_sample && !is_lab).then_some(name)
+    if is_test || name == "weir-lab" {
+        return None;
+    }
+    Some(if inside.starts_with("sample") {
+        Part::Sample
+    } else {
+        Part::Product
+    })
 }
 
 /// The files of modules that only tests have: `#[cfg(test)] mod sample;` of `output/mod.rs` is
@@ -98,17 +185,28 @@ mod tests {
     }
 
     #[test]
-    fn files_of_tests_examples_and_samples_are_no_product() {
-        assert_eq!(product("crates/weir-run/src/gate.rs"), Some("weir-run"));
+    fn files_of_tests_and_examples_are_no_product_and_samples_stand_apart() {
+        assert_eq!(part("crates/weir-run/src/gate.rs"), Some(Part::Product));
+        for path in ["sample.rs", "sample/everything.rs"] {
+            let path = format!("crates/weir-schema/src/{path}");
+            assert_eq!(part(&path), Some(Part::Sample), "{path}");
+        }
         for path in [
             "crates/weir-run/tests/execute.rs",
             "crates/weir-run/src/a/tests.rs",
             "crates/weir-run/src/a/tests/b.rs",
             "crates/weir-run/examples/loop_cost.rs",
-            "crates/weir-schema/src/sample.rs",
             "crates/weir-lab/src/serial.rs",
         ] {
-            assert_eq!(product(path), None, "{path}");
+            assert_eq!(part(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn scripts_and_c_are_counted_without_comments() {
+        let script = "// A.\nconst a = 'b';\n\n/* one\n   two */\ndraw(a);\n";
+        assert_eq!(lines_of_code(script), 2);
+        let c = "/* SPDX */\n#include <a.h>\n\nint a(void)\n{\n\treturn '\\n';\n}\n";
+        assert_eq!(lines_of_code(c), 5);
     }
 }

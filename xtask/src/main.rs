@@ -72,13 +72,13 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "lines",
         arguments: "",
-        what: "count the lines of code of each crate, without tests and comments",
+        what: "count the lines of code, without tests and comments, beside their budgets",
         run: lines::run,
     },
     Verb {
         name: "bench",
         arguments: "[NAME [CASE...] [ROUNDS]]",
-        what: "measure side by side with a peer; a whole run's table goes to bench/README.md",
+        what: "measure side by side with a peer; a whole run's table goes to bench/NAME.md",
         run: bench::run,
     },
     Verb {
@@ -90,7 +90,7 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "package",
         arguments: "[--check]",
-        what: "make a Debian package and a wheel, equal byte for byte each time",
+        what: "make a Debian package, a wheel and an archive, equal byte for byte each time",
         run: package::run,
     },
     Verb {

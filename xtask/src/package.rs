@@ -1,7 +1,7 @@
-//! `cargo xtask package`: a Debian package and a wheel of the release.
+//! `cargo xtask package`: a Debian package, a wheel and an archive of the release.
 //!
-//! In: the tree at its last commit. Out: `target/package/*.deb`, `*.whl` and their sha256 sums. The
-//! same commit gives the same bytes wherever it is built: times are those of the commit, paths of
+//! In: the tree at its last commit. Out: `target/package/*.deb`, `*.whl`, `*.tar.xz`, the symbols of the
+//! program in `*.debug`, and their sha256 sums. The same commit gives the same bytes wherever it is built: times are those of the commit, paths of
 //! the building machine are taken out, members are sorted. `--check` shows that: it packs once more
 //! from a clone in another folder, has lintian read the package, installs, runs and purges it in
 //! a bare Debian root, and installs and runs the wheel in an empty Python environment.
@@ -22,10 +22,12 @@ use crate::packages;
 /// Where packages are made, below the tree.
 const OUT: &str = "target/package";
 
-/// What both packages are made of.
+/// Contents of all packages.
 struct Release {
     /// The program, without symbols.
     program: PathBuf,
+    /// Its symbols: `gdb` finds the file by its name where it lies beside the program.
+    symbols: PathBuf,
     version: String,
     /// Seconds since 1970: when the commit was made.
     epoch: u64,
@@ -56,13 +58,31 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Makes the packages of a tree; their files.
-fn make(root: &Path) -> Result<Vec<PathBuf>> {
+/// Makes the packages of a tree; their files and that of the symbols.
+fn make(root: &Path) -> Result<[PathBuf; 4]> {
     let release = build(root)?;
-    Ok(vec![
-        deb::make(root, &release)?,
+    let (deb, tree) = deb::make(root, &release)?;
+    Ok([
+        deb,
         wheel::make(root, &release)?,
+        archive(&release, &tree)?,
+        release.symbols,
     ])
+}
+
+/// The files of the Debian package in an archive, for other systems.
+fn archive(release: &Release, tree: &Path) -> Result<PathBuf> {
+    let name = format!("weir-{}", release.version);
+    let machine = std::env::consts::ARCH;
+    let file = release.out.join(format!("{name}-{machine}-linux.tar.xz"));
+    Cmd::new("tar --create --xz --sort=name --owner=0 --group=0 --numeric-owner")
+        .arg(format!("--mtime=@{}", release.epoch))
+        // Links to the program are relative, and stay so.
+        .arg(format!("--transform=flags=r;s,^usr,{name},"))
+        .args([Path::new("--file"), &file, Path::new("--directory"), tree])
+        .arg("usr")
+        .run()?;
+    Ok(file)
 }
 
 fn build(root: &Path) -> Result<Release> {
@@ -85,7 +105,7 @@ fn build(root: &Path) -> Result<Release> {
         "-ffile-prefix-map={home}=/cargo -ffile-prefix-map={}=/weir",
         root.display()
     );
-    Cmd::new("cargo build --release --locked --package weir")
+    Cmd::new("cargo build --profile profiling --locked --package weir")
         .arg("--manifest-path")
         .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
@@ -94,18 +114,33 @@ fn build(root: &Path) -> Result<Release> {
         .env("CFLAGS", c_flags)
         .env("SOURCE_DATE_EPOCH", epoch.to_string())
         .run()?;
-    let program = out.join("weir");
-    Cmd::new("strip --strip-all -o")
-        .args([&program, &out.join("build/release/weir")])
-        .run()?;
-    let said = Cmd::program(&program).arg("--version").read()?;
+    let built = out.join("build/profiling/weir");
+    let said = Cmd::program(&built).arg("--version").read()?;
     let version = said.trim().strip_prefix("weir ").context("no version")?;
+    let (program, symbols) = split(&built, &out, version)?;
     Ok(Release {
         program,
+        symbols,
         version: version.to_owned(),
         epoch,
         out,
     })
+}
+
+/// Takes the symbols out of a program: the program without them, and their file, which it names.
+fn split(built: &Path, out: &Path, version: &str) -> Result<(PathBuf, PathBuf)> {
+    let program = out.join("weir");
+    let machine = std::env::consts::ARCH;
+    let symbols = out.join(format!("weir-{version}-{machine}.debug"));
+    Cmd::new("objcopy --only-keep-debug --compress-debug-sections")
+        .args([built, &symbols])
+        .run()?;
+    let link = format!("--add-gnu-debuglink={}", symbols.display());
+    Cmd::new("objcopy --strip-all")
+        .arg(link)
+        .args([built, &program])
+        .run()?;
+    Ok((program, symbols))
 }
 
 /// The sha256 of a file, in hexadecimal digits.

@@ -4,7 +4,7 @@
 //! other work was done, so that figures do not say the same. Not here: figures.
 
 use serde_json::Value;
-use weir_schema::{HostFacts, Job, Mix, RunResult};
+use weir_schema::{HostFacts, Job, Mix, RunResult, json};
 
 use crate::comparison::Difference;
 
@@ -113,7 +113,7 @@ pub(crate) struct PlanDifference {
 pub(crate) fn of_jobs(a: &Job, b: &Job) -> Vec<PlanDifference> {
     let mut found = Vec::new();
     // A plan came from JSON or goes there: it has such a form.
-    let value = |job: &Job| serde_json::to_value(job).unwrap_or_default();
+    let value = |job: &Job| json::value(job).unwrap_or_default();
     differ("", &value(a), &value(b), &mut found);
     found.retain(|found| !is_of_no_operation(&found.difference.name, [a, b]));
     found

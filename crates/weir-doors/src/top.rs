@@ -152,6 +152,9 @@ fn unknown(word: &str, program: &str) -> Refusal {
     Refusal::usage(format!("no verb `{word}`\n  help: {hint}"))
 }
 
+/// Width of the calls in the list of verbs. A longer call has its purpose on the next line.
+const CALL_COLUMNS: usize = 21;
+
 fn page() -> String {
     let mut out = String::from(
         "weir measures how fast data moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
@@ -159,7 +162,12 @@ fn page() -> String {
     let doors = DOORS.iter().map(|d| (d.verb, d.arguments, d.purpose));
     let help = ("help", "[VERB]", "this page, or the page of a verb");
     for (name, arguments, purpose) in doors.chain([help]) {
-        push!(out, "  {:18}{purpose}\n", format!("{name} {arguments}"));
+        let call = format!("{name} {arguments}");
+        if call.chars().count() > CALL_COLUMNS {
+            push!(out, "  {call}\n  {:CALL_COLUMNS$}  {purpose}\n", "");
+        } else {
+            push!(out, "  {call:CALL_COLUMNS$}  {purpose}\n");
+        }
     }
     push!(out, "\n{EXAMPLES}");
     out
@@ -271,7 +279,15 @@ mod tests {
     fn the_page_names_every_verb_and_its_examples_are_good() {
         let page = printed("weir --help");
         for door in DOORS {
-            assert!(page.contains(&format!("\n  {}", door.verb)), "{page}");
+            let (verb, arguments) = (door.verb, door.arguments);
+            let (_, rest) = page
+                .split_once(&format!("\n  {verb} {arguments}"))
+                .unwrap_or_else(|| panic!("no line of {verb}:\n{page}"));
+            let gap = rest.len() - rest.trim_start().len();
+            assert!(
+                gap >= 2 && rest.trim_start().starts_with(door.purpose),
+                "{verb} and its purpose run together:\n{page}"
+            );
         }
         let examples: Vec<_> = page
             .lines()

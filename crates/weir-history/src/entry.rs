@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_schema::{Better, JobResult, Metric, RunResult, RunSeries, Runs, SchemaError};
+use weir_schema::{Better, JobResult, Metric, RunResult, RunSeries, Runs, SchemaError, json};
 use weir_units::Nanos;
 
 use crate::fingerprint::{machine_key, plan_fingerprint};
@@ -161,7 +161,7 @@ impl Entry {
     /// What a run says of itself beside its figures.
     fn about(id: &str, result: &RunResult, machine: Option<&str>) -> Result<Self, SchemaError> {
         let named = machine.filter(|name| !name.is_empty());
-        let mut facts = serde_json::to_value(&result.host)?;
+        let mut facts = json::value(&result.host)?;
         if let (Some(name), Some(facts)) = (named, facts.as_object_mut()) {
             facts.insert("name".to_owned(), name.into());
         }

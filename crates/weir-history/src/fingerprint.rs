@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use weir_schema::{DeviceFacts, HostFacts, RunResult};
+use weir_schema::{DeviceFacts, HostFacts, RunResult, json};
 
 /// Parts of a plan that say how it is called, where its words come from, where its output goes.
 const OF_PLAN: &[&str] = &[
@@ -32,7 +32,7 @@ const OF_WORK: &[&[&str]] = &[
 
 /// SHA-256 of what a run was to do, in hexadecimal.
 pub fn plan_fingerprint(result: &RunResult) -> String {
-    let mut plan = serde_json::to_value(&result.plan).unwrap_or_default();
+    let mut plan = json::value(&result.plan).unwrap_or_default();
     remove_all(&mut plan, OF_PLAN);
     let groups = members(plan.get_mut("groups"));
     let jobs = groups.flat_map(|group| members(group.get_mut("jobs")));

@@ -114,6 +114,20 @@ fn a_killed_writer_leaves_whole_runs() {
 }
 
 #[test]
+fn a_run_is_kept_in_a_log_without_a_wait_for_the_disk() {
+    let folder = Folder::new("log");
+    let history = History::open(&folder.file()).unwrap();
+    let connection = &history.connection;
+    let mode: rusqlite::Result<String> =
+        connection.pragma_query_value(None, "journal_mode", |row| row.get(0));
+    assert_eq!(mode.unwrap(), "wal");
+    let synchronous: rusqlite::Result<u32> =
+        connection.pragma_query_value(None, "synchronous", |row| row.get(0));
+    // NORMAL: the log is written to the disk before its pages go into the file, not at each run.
+    assert_eq!(synchronous.unwrap(), 1);
+}
+
+#[test]
 fn an_older_form_is_backed_up_and_brought_to_the_newest() {
     let folder = Folder::new("older");
     let file = folder.file();

@@ -61,7 +61,7 @@ fn parse(rounds: usize) -> Result<Vec<Row>> {
 }
 
 /// Both sides in turns, and weir's median beside a limit of its own.
-fn limited(
+pub(super) fn limited(
     case: &str,
     name: &'static str,
     unit: &'static str,

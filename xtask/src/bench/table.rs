@@ -1,4 +1,4 @@
-//! The table of a bench, and its place in `bench/README.md`.
+//! The table of a bench, and its place in the page of the bench.
 //!
 //! In: comparisons. Out: Markdown; the part of a file between the two markers
 //! of a bench, replaced or appended. Not here: the statistics (`ab`).

@@ -15,10 +15,8 @@ const NO_UPLOAD: &str = "initial-upload-closes-no-bugs";
 /// What is said of an address that is none.
 const NO_ADDRESS: [&str; 2] = ["bogus-mail-host", "bogus-mail-host-in-debian-changelog"];
 
-pub(super) fn run(root: &Path, made: &[PathBuf]) -> Result<()> {
-    let [deb, wheel] = made else {
-        bail!("a package of each form is expected")
-    };
+pub(super) fn run(root: &Path, made: &[PathBuf; 4]) -> Result<()> {
+    let [deb, wheel, archive, symbols] = made;
     let mut suppressed = vec![NO_UPLOAD];
     // A package that says that it is nobody's may be nobody's.
     if std::env::var_os("DEBEMAIL").is_none_or(|mail| mail.is_empty()) {
@@ -31,6 +29,7 @@ pub(super) fn run(root: &Path, made: &[PathBuf]) -> Result<()> {
     let scratch = Scratch::new()?;
     in_a_bare_root(&scratch.0.join("root"), deb)?;
     in_an_empty_environment(&scratch.0.join("python"), wheel)?;
+    from_an_archive(&scratch.0.join("archive"), archive, symbols)?;
     equal_from_elsewhere(root, &scratch.0.join("elsewhere"), made)
 }
 
@@ -46,6 +45,7 @@ fn in_a_bare_root(bare: &Path, deb: &Path) -> Result<()> {
     within("dpkg -i").arg(Path::new("/").join(name)).run()?;
     within("weir --version").run()?;
     within("weir run --calibrate").run()?;
+    within("weir run --show-plan /usr/share/doc/weir/examples/first.fio").read()?;
     within("/usr/lib/weir/doors/fio --version").run()?;
     within("dpkg --purge weir").run()?;
     let left: Vec<String> = files(bare)?
@@ -78,8 +78,34 @@ fn in_an_empty_environment(folder: &Path, wheel: &Path) -> Result<()> {
     Cmd::program(&of("pip")).args(["check"]).run()
 }
 
+/// Unpacks the archive and runs what is in it; the program names the file of its symbols.
+fn from_an_archive(folder: &Path, archive: &Path, symbols: &Path) -> Result<()> {
+    std::fs::create_dir(folder)?;
+    Cmd::new("tar --strip-components=1 --directory")
+        .args([folder, Path::new("--extract"), Path::new("--file"), archive])
+        .run()?;
+    Cmd::program(&folder.join("lib/weir/doors/fio"))
+        .arg("--version")
+        .run()?;
+    let named = Cmd::new("readelf --string-dump=.gnu_debuglink")
+        .arg(folder.join("bin/weir"))
+        .read()?;
+    let name = symbols.file_name().context("the symbols have no name")?;
+    if !named.contains(&*name.to_string_lossy()) {
+        bail!(
+            "the program names other symbols than {}: {named}",
+            symbols.display()
+        );
+    }
+    let debug = Cmd::new("readelf --sections --wide").arg(symbols).read()?;
+    if !debug.contains(".debug_line") {
+        bail!("{} holds no lines", symbols.display());
+    }
+    Ok(())
+}
+
 /// A clone in another folder gives the same bytes.
-fn equal_from_elsewhere(root: &Path, clone: &Path, made: &[PathBuf]) -> Result<()> {
+fn equal_from_elsewhere(root: &Path, clone: &Path, made: &[PathBuf; 4]) -> Result<()> {
     Cmd::new("git clone --quiet").args([root, clone]).run()?;
     for (first, second) in made.iter().zip(make(clone)?) {
         if sum(first)? != sum(&second)? {

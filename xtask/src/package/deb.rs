@@ -1,8 +1,8 @@
 //! The Debian package.
 //!
 //! In: a release. Out: a `.deb`: the program in /usr/bin, links for the doors in a folder of their
-//! own, so that none comes before a peer of that name, manual pages and completions, which the
-//! program makes itself.
+//! own, so that none comes before a peer of that name, the examples, manual pages and completions,
+//! which the program makes itself.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,7 +27,8 @@ const REVISION: u32 = 1;
 /// Whoever sends packages to others names themselves (`DEBFULLNAME`, `DEBEMAIL`).
 const NOBODY: &str = "weir@localhost";
 
-pub(super) fn make(root: &Path, release: &Release) -> Result<PathBuf> {
+/// The package, and the tree of its files.
+pub(super) fn make(root: &Path, release: &Release) -> Result<(PathBuf, PathBuf)> {
     let tree = release.out.join("deb");
     emptied(&tree)?;
     fill(root, release, &tree)?;
@@ -49,7 +50,7 @@ pub(super) fn make(root: &Path, release: &Release) -> Result<PathBuf> {
         .args([&tree, &file])
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
         .run()?;
-    Ok(file)
+    Ok((file, tree))
 }
 
 fn fill(root: &Path, release: &Release, tree: &Path) -> Result<()> {
@@ -71,12 +72,22 @@ fn fill(root: &Path, release: &Release, tree: &Path) -> Result<()> {
     }
     links(tree)?;
     let documents = tree.join("usr/share/doc/weir");
+    examples(root, &documents.join("examples"))?;
     write(&documents.join("copyright"), copyright(root)?)?;
     let changes = documents.join("changelog");
     fs::copy(root.join("CHANGELOG.md"), &changes)?;
     let packaged = documents.join("changelog.Debian");
     write(&packaged, packaging(release)?)?;
     Cmd::new("gzip -n9").args([&changes, &packaged]).run()
+}
+
+/// The job files that help and book name.
+fn examples(root: &Path, to: &Path) -> Result<()> {
+    let from = root.join("examples");
+    for path in below(&from)?.iter().filter(|path| path.is_file()) {
+        write(&to.join(path.strip_prefix(&from)?), fs::read(path)?)?;
+    }
+    Ok(())
 }
 
 /// What changed in how it is packaged, in the form that Debian reads.

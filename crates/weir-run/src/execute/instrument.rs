@@ -24,7 +24,8 @@ use crate::null::{NullInline, NullQueued};
 
 /// Who is interrupted in one of the moments is not in another.
 const MOMENTS: u32 = 10;
-const MOMENT: Nanos = Nanos(500_000);
+/// Thousands of operations. All moments together are part of the start of a run.
+const MOMENT: Nanos = Nanos(150_000);
 /// Operations or bytes per second that no loop reaches: its pacing never waits.
 const NEVER_WAITS: f64 = 1e18;
 
