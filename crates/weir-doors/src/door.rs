@@ -71,6 +71,29 @@ pub enum Manner {
     /// As weir's own verbs: `--flag value`, `--flag=value`; operands by this name, where there are
     /// any.
     House(Option<Operands>),
+    /// As a peer reads them.
+    Getopt(&'static Getopt),
+}
+
+/// Settings of a reader of a peer's arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Getopt {
+    /// Whether the name of a flag may be cut short where it alone begins so.
+    pub abbreviates: fn(&Flag) -> bool,
+    /// The name of the flag that another name stands for.
+    pub alias: fn(&str) -> Option<&'static str>,
+    /// Whether letters may stand together, `-un`.
+    pub letters_stand_together: bool,
+    /// Whether the argument after a flag is its value even where it looks like a flag.
+    pub takes_any_value: bool,
+    /// Whether refusals are one line.
+    pub is_one_line: bool,
+    /// Takes an argument that is no flag, or says why it is refused.
+    pub operand: fn(&str, &Given) -> Result<(), String>,
+    /// A refusal in the peer's words.
+    pub refuse: fn(&str) -> Refusal,
+    /// The page that `--help` prints.
+    pub help: fn() -> String,
 }
 
 /// Arguments that are no flags.

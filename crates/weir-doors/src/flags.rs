@@ -27,6 +27,8 @@ pub struct Flag {
     pub choices: &'static [&'static str],
     /// The value may be left out.
     pub optional: bool,
+    /// The value may be the empty text.
+    pub takes_empty: bool,
     /// It may be given several times.
     pub repeats: bool,
     /// It chooses how a result is printed, so that `weir show` takes it.
@@ -110,6 +112,7 @@ impl Flag {
             value: None,
             choices: &[],
             optional: false,
+            takes_empty: false,
             repeats: false,
             prints: false,
             default: None,
@@ -155,6 +158,15 @@ impl Flag {
     pub(crate) const fn optional(self) -> Self {
         Self {
             optional: true,
+            ..self
+        }
+    }
+
+    /// The empty text is a value.
+    #[expect(dead_code, reason = "for names of platforms, whose default is empty")]
+    pub(crate) const fn takes_empty(self) -> Self {
+        Self {
+            takes_empty: true,
             ..self
         }
     }

@@ -3,6 +3,8 @@
 //! In: a door, the link it was called by, arguments. Out: what is [`Given`], or the help that was asked
 //! for; a refusal that names the argument and the nearest that is. Not here: what values mean.
 
+mod getopt;
+
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 
@@ -80,7 +82,14 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
             call.door.verb
         )));
     };
-    let Manner::House(_) = measures.manner;
+    if let Manner::Getopt(manner) = measures.manner {
+        let given = getopt::read(call, measures, manner)?;
+        return Ok(if given.has("help") {
+            Arguments::Print((manner.help)())
+        } else {
+            Arguments::Given(Box::new(given))
+        });
+    }
     let command = command(call.door, measures).args_override_self(is_again);
     match house_words::parse(command, &joined(&call.args))? {
         Parsed::Given(matches) => Ok(Arguments::Given(Box::new(given(call, &matches)))),
