@@ -23,6 +23,8 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// The log is moved into the file at so many pages: whoever opens the file reads the log first, and
 /// a run is to end soon.
 const LONGEST_LOG: u32 = 128;
+/// Pages of 4 KiB.
+const LONGEST_LOG_BYTES: u64 = LONGEST_LOG as u64 * 4096;
 
 /// File systems of networks, by the numbers of statfs(2): processes on other machines do not see
 /// the memory that a write-ahead log is shared in. NFS, SMB and its successors, Lustre, GPFS, FUSE,
@@ -85,12 +87,16 @@ impl History {
     }
 
     /// Ends without moving what was written from the log into the file, which costs more than the
-    /// writing: whoever reads next, or the log's own length, has that done.
+    /// writing, unless the log is long: each process reads it anew, and it begins again only after an
+    /// end that moves all of it.
     pub fn leave_log(&self) {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let is_long = fs::metadata(log).is_ok_and(|log| log.len() > LONGEST_LOG_BYTES);
         // Without it the end takes longer, and nothing else.
         let _ = self
             .connection
-            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !is_long);
     }
 
     /// The file.

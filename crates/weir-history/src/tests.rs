@@ -128,6 +128,23 @@ fn a_run_is_kept_in_a_log_without_a_wait_for_the_disk() {
 }
 
 #[test]
+fn the_log_stays_short_however_many_processes_leave_it() {
+    let folder = Folder::new("short-log");
+    let log = folder.0.join("history.db-wal");
+    let mut longest = 0;
+    for run in 0..100 {
+        let mut history = History::open(&folder.file()).unwrap();
+        history.insert(&entry(run, 100)).unwrap();
+        history.leave_log();
+        drop(history);
+        longest = longest.max(fs::metadata(&log).map_or(0, |log| log.len()));
+    }
+    // 128 pages, and what one run adds to them.
+    assert!((1..256 * 4096).contains(&longest), "{longest} bytes");
+    assert_eq!(count(&folder.file()), 100);
+}
+
+#[test]
 fn an_older_form_is_backed_up_and_brought_to_the_newest() {
     let folder = Folder::new("older");
     let file = folder.file();
