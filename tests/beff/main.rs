@@ -21,6 +21,7 @@ mod runs;
 mod stage;
 mod stopped;
 mod transports;
+mod voices;
 
 use stage::{Said, Stage};
 

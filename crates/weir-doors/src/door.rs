@@ -48,6 +48,9 @@ pub struct Measures {
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
+    /// Whether arguments ask for a form that the peer's text alone has: it is printed in either
+    /// voice.
+    pub speaks_as_peer: fn(&Given) -> bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// Sentences after the list of flags in the help text.
@@ -186,6 +189,7 @@ impl Measures {
             read,
             print: None,
             observe: None,
+            speaks_as_peer: |_| false,
             without: &[],
             help: "",
             examples: &[],

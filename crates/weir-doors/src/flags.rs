@@ -163,7 +163,6 @@ impl Flag {
     }
 
     /// The empty text is a value.
-    #[expect(dead_code, reason = "for names of platforms, whose default is empty")]
     pub(crate) const fn takes_empty(self) -> Self {
         Self {
             takes_empty: true,

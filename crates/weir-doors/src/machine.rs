@@ -4,6 +4,7 @@
 //! and tests over made-up ones. Every method has an answer for a machine that has nothing.
 
 use weir_schema::catalogue::TransportCatalogue;
+use weir_schema::{Plan, RunResult};
 
 /// Machine that a command line is read on.
 pub trait Machine {
@@ -17,13 +18,31 @@ pub trait Machine {
         TransportCatalogue::default()
     }
 
+    /// Memory, where known.
+    fn memory_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Result of a plan of which nothing has been done yet, with what the machine says of itself.
+    fn blank_result(&self, plan: &Plan) -> RunResult {
+        RunResult::of(plan.clone())
+    }
+
+    /// Finds out whether a file can be written.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn check_writable(&self, _path: &str) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Value of an environment variable.
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }
 
     /// Text of a file of at most `most` bytes. The file counts as read by the command: nothing
-    /// that the command writes may replace it.
+    /// that the command writes may replace it. Asked for again, the text is the same.
     ///
     /// # Errors
     /// Why it cannot be read.

@@ -51,6 +51,8 @@ pub enum Action {
 pub enum Tool {
     /// Measure the cost of the instrument and print it.
     Calibrate,
+    /// Test the transports of effective bandwidth.
+    TestTransports,
 }
 
 /// File that a door names.

@@ -15,7 +15,7 @@ use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
 use crate::history::Keep;
-use crate::house_report::print_report;
+use crate::house_report::{print_report, write_outputs};
 use crate::input::{other_files, plan_to_run};
 use crate::live::LiveDisplay;
 use crate::machine::ThisMachine;
@@ -24,7 +24,10 @@ use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
-use crate::{Outcome, calibrate, output, printed, repeat, rows, session, signals, written_files};
+use crate::{
+    Outcome, calibrate, output, printed, repeat, rows, session, signals, transport_test,
+    written_files,
+};
 
 /// Carries out a call of a door that measures. Under a launcher one process speaks for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
@@ -60,7 +63,13 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             let door = Caller::new(&given, &machine, &measures, &request);
             return door.print(&result, Voice::Peer);
         }
-        Action::Tool(Tool::Calibrate) => return calibrate::run(),
+        Action::Tool(tool) => {
+            print_notes(&request);
+            return match tool {
+                Tool::Calibrate => calibrate::run(),
+                Tool::TestTransports => Ok(transport_test::run()),
+            };
+        }
     };
     let mut run = Run::read(&given, input).map_err(|r| args::with_usage(r, call.door))?;
     run.targets = request.targets;
@@ -138,8 +147,9 @@ impl<'a> Caller<'a> {
     fn plan(&self, run: &Run) -> Result<Plan, Refusal> {
         print_notes(self.request);
         let mut plan = plan_to_run(run, &run.input)?;
-        if self.measures.print.is_some() {
-            plan.voice = Some(run.voice);
+        // Without a word about it a result is printed as the peer does.
+        if self.measures.print.is_some() && run.voice == Voice::Weir {
+            plan.voice = Some(Voice::Weir);
         }
         self.check_files(run, &plan)?;
         Ok(plan)
@@ -212,7 +222,10 @@ impl<'a> Caller<'a> {
                 },
                 &|result| {
                     let code = match &text {
-                        Some(text) => self.print_rest(result, text)?,
+                        Some(text) => {
+                            let code = write_outputs(result, &run.options);
+                            code.max(self.print_rest(result, text)?)
+                        }
                         None => self.print_in(result, run)?,
                     };
                     if let Some(window) = &window {
@@ -260,8 +273,19 @@ impl<'a> Caller<'a> {
     /// Prints a result in the voice of a run; the exit code.
     fn print_in(&self, result: &RunResult, run: &Run) -> Outcome {
         match run.voice {
-            Voice::Weir => Ok(print_report(result, &run.options)),
-            Voice::Peer => self.print(result, Voice::Peer),
+            Voice::Weir => {
+                // Files that the door's own arguments name are written in either voice.
+                let code = if self.request.files.iter().any(|file| file.is_written) {
+                    write_files(&self.peer(result)?)
+                } else {
+                    0
+                };
+                Ok(print_report(result, &run.options).max(code))
+            }
+            Voice::Peer => {
+                let code = write_outputs(result, &run.options);
+                Ok(code.max(self.print(result, Voice::Peer)?))
+            }
         }
     }
 

@@ -54,12 +54,8 @@ pub(crate) fn write_output(
 /// Writes and prints the report of a result; the exit code.
 pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     signals::release();
-    let mut good = true;
     // First, as a launcher that ends the ranks may not read any more what they print.
-    for Output { path, format } in &options.outputs {
-        let text = text_of(result, *format, options, false);
-        good &= write_output(path, *format, options, &text);
-    }
+    let mut good = write_outputs(result, options) == 0;
     good &= output::print(&text_of(result, options.format, options, true));
     if options.format != RunFormat::Text {
         session::tell_failures(result);
@@ -67,6 +63,16 @@ pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     print_strict(options, result.warnings.iter());
     let code = exit_code(result, &options.strict);
     if good { code } else { code.max(1) }
+}
+
+/// Writes the files of `--output`; 1 where one could not be written.
+pub(crate) fn write_outputs(result: &RunResult, options: &RunOptions) -> u8 {
+    let mut good = true;
+    for Output { path, format } in &options.outputs {
+        let text = text_of(result, *format, options, false);
+        good &= write_output(path, *format, options, &text);
+    }
+    u8::from(!good)
 }
 
 /// Says which warnings fail the run, so that its exit code does not stand alone.

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod axio;
-mod beff;
 mod calibrate;
 mod command_turn;
 mod compare;
@@ -49,6 +48,7 @@ mod stall;
 mod stopping;
 mod stored;
 mod topo;
+mod transport_test;
 mod tune;
 mod turns;
 mod watch;
@@ -92,7 +92,6 @@ type Carry = fn(&[String]) -> Outcome;
 const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("kio", kio::run),
-    ("beff", beff::run),
     ("selftest", selftest::run),
     ("axio", axio::run),
     ("rpc", rpc::run),

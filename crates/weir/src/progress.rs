@@ -16,7 +16,6 @@ use std::time::Instant;
 
 use signal_hook::consts::SIGUSR1;
 use signal_hook::flag;
-use weir_doors::beff::in_flags;
 use weir_doors::fio;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style, clean};
@@ -207,8 +206,6 @@ impl TurnProgress {
 /// progress line.
 pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
-    /// Jobs are named where one cannot run.
-    names_jobs: bool,
 }
 
 impl ProgressObserver {
@@ -219,7 +216,6 @@ impl ProgressObserver {
                 quiet_after: plan.jobs().map(|(_, job)| quiet_after(job)).collect(),
                 ..Shown::new(mode, plan.jobs().count())
             }),
-            names_jobs: true,
         }
     }
 
@@ -232,14 +228,6 @@ impl ProgressObserver {
     /// Takes the line away, for something else to be printed.
     pub(crate) fn erase(&self) {
         self.shown.borrow_mut().erase();
-    }
-
-    /// The same for a door whose plans have one job, of which its user does not know the name.
-    pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
-        Self {
-            shown: RefCell::new(Shown::new(mode, 1)),
-            names_jobs: false,
-        }
     }
 }
 
@@ -259,11 +247,7 @@ impl RunObserver for ProgressObserver {
     }
 
     fn refusal(&self, job: &str, why: &str) -> String {
-        if self.names_jobs {
-            format!("error: {}: {why}\n", clean(job, false))
-        } else {
-            format!("error: {}\n", in_flags(why))
-        }
+        format!("error: {}: {why}\n", clean(job, false))
     }
 }
 

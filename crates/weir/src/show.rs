@@ -6,9 +6,8 @@
 use weir_doors::args::read_again;
 use weir_doors::house::RunOptions;
 use weir_doors::show::{Action, Show, check_words, read};
-use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, beff, fio, top};
-use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{RunResult, Runs, Spawn};
+use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, fio, top};
+use weir_schema::{RunResult, Runs};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
@@ -118,6 +117,7 @@ fn of_door(
     let voice = match given.house.text("voice") {
         Some("weir") => Voice::Weir,
         Some(_) => Voice::Peer,
+        None if (measures.speaks_as_peer)(&given) => Voice::Peer,
         None => stored.unwrap_or(Voice::Peer),
     };
     match measures.print.filter(|_| voice == Voice::Peer) {
@@ -135,7 +135,6 @@ fn printed_by(
 ) -> Result<Option<Printed>, Refusal> {
     Ok(Some(match door {
         "fio" => of_fio(result, words)?,
-        "beff" => of_beff(result, words)?,
         "kio" => kio::printed_again(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
         "axio" => axio::printed_again(result, words)?,
@@ -163,36 +162,6 @@ fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
         _ => fio::FioOptions::default(),
     };
     Ok(options.printed_again(result, fio_door::utc_offset_s()))
-}
-
-fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
-    let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
-    let environment = beff::BeffEnvironment {
-        launcher: launcher.map(|ranks| ranks.count),
-        memory_bytes: None,
-        // Nothing is measured: no library of a transport has to be there.
-        transports: TransportCatalogue {
-            lacks: |_| None,
-            ..runners::transports()
-        },
-    };
-    let mut options = match beff::read(words, &environment)? {
-        beff::Action::Run(run) => {
-            let mut options = run.options.clone();
-            if let Some(file) = &run.baseline {
-                options.baseline = Some(crate::beff::baseline(file)?);
-            }
-            options
-        }
-        _ => beff::BeffOptions::of(beff::BeffFormat::Text),
-    };
-    options.dump_json = None;
-    Ok(Printed {
-        out: beff::output::stdout(result, &options).unwrap_or_default(),
-        err: beff::complaints(result),
-        code: beff::exit_code(result),
-        ..Printed::default()
-    })
 }
 
 fn of_run(result: &RunResult, options: &RunOptions) -> Printed {

@@ -193,10 +193,12 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     }
 }
 
-/// A refusal without a remedy of its own ends with how the door is used.
+/// A refusal without a remedy of its own ends with how the door is used; those in a peer's manner
+/// stay as they are.
 pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
     let verb = door.verb;
-    if !refusal.message.contains("\n  help: ") {
+    let is_peers = |way: &Measures| matches!(way.manner, Manner::Getopt(_));
+    if !door.measures.as_ref().is_some_and(is_peers) && !refusal.message.contains("\n  help: ") {
         let line = usage_line(door);
         push!(
             refusal.message,
@@ -219,6 +221,7 @@ fn usage_line(door: &Door) -> String {
 mod tests {
     use super::*;
     use crate::DOORS;
+    use crate::flags::Standing;
     use crate::machine::SampleMachine;
 
     fn page(door: &'static Door) -> String {
@@ -241,7 +244,8 @@ mod tests {
             };
             let page = page(door);
             let house = house_flags(door, measures).map(|(flag, name)| flag.spelling_of(&name));
-            let own = door.flags.iter().map(Flag::spelling);
+            let is_there = |flag: &&Flag| !matches!(flag.standing, Standing::Refused(_));
+            let own = door.flags.iter().filter(is_there).map(Flag::spelling);
             for name in own.chain(house) {
                 assert!(page.contains(&name), "{}: {name}", door.verb);
             }

@@ -8,7 +8,7 @@
 use weir_schema::Transfer;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::argv::refuse;
+use super::refuse;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 

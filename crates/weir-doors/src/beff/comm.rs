@@ -6,7 +6,7 @@
 use weir_schema::Job;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::argv::refuse;
+use super::refuse;
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 

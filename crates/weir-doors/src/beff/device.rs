@@ -5,7 +5,7 @@
 
 use weir_schema::{DeviceRequest, EngineChoice, NoSuchDevice};
 
-use super::argv::refuse;
+use super::refuse;
 use crate::refusal::Refusal;
 
 /// The name of the platform of made-up devices.

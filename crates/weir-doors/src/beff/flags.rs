@@ -1,6 +1,6 @@
 //! The flags of the effective bandwidth door: the peer's, then weir's own.
 
-use crate::flags::{Flag, store_result};
+use crate::flags::Flag;
 use crate::given::{FlagNeed, GivenFlags};
 
 const GENERAL: &str = "General";
@@ -18,7 +18,7 @@ const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
 const NO_OFI: &str = "comm-type ofi, which uses it, is not in this build";
 
 /// A model alone answers, or the words are only shown.
-fn is_test(given: &GivenFlags) -> bool {
+pub(super) fn is_test(given: &GivenFlags) -> bool {
     given.has("test") || (given.has("simulate") && !given.is("model", "fit"))
 }
 
@@ -28,7 +28,7 @@ const MODEL: FlagNeed = FlagNeed::new("with `--model`", |g| g.has("model"));
 const RUN: FlagNeed = FlagNeed::new("where something is measured, not with `--test`", |g| {
     !is_test(g)
 });
-const TEST: FlagNeed = FlagNeed::new("with `--test`", |g| is_test(g) || g.has("show-plan"));
+const TEST: FlagNeed = FlagNeed::new("with `--test`", is_test);
 const ANY_DEVICE: FlagNeed = FlagNeed::new("with `--device -1`", |g| g.is("device", "-1"));
 const JSON: FlagNeed = FlagNeed::new("with `--dump-json` or `--format json`", |g| {
     g.has("dump-json") || g.is("format", "json")
@@ -72,11 +72,6 @@ pub const FLAGS: &[Flag] = &[
         "list-comm",
         GENERAL,
         "List the transports and what they lack here",
-    ),
-    Flag::switch(
-        "show-plan",
-        GENERAL,
-        "Print the plan as JSON and run nothing",
     ),
     Flag::with_value("upper", "N", SIZES, "Longest loop of exchanges")
         .letter('u')
@@ -197,7 +192,8 @@ pub const FLAGS: &[Flag] = &[
         "NAME",
         DEVICE,
         "Exact platform name; wins over --platform",
-    ),
+    )
+    .takes_empty(),
     Flag::with_value(
         "device-map",
         "RULE",
@@ -282,7 +278,6 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Store the result; `-`: print it instead",
     ),
-    store_result(OUTPUT),
     Flag::with_value(
         "format",
         "FORMAT",

@@ -5,7 +5,7 @@
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeWorkload, FaultKind, InjectedFault, Transfer, Validation};
 
-use super::argv::refuse;
+use super::refuse;
 use super::values;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;

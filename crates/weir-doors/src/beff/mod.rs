@@ -1,17 +1,15 @@
 //! The door of effective bandwidth: `HPCC_FPGA`'s command line, text and JSON.
 //!
-//! In: the words after `weir beff`, or after a link with a peer's name. Out: an [`Action`]; from
-//! a result the texts of [`output`] and the exit code. House words stay out of what is printed
-//! in the peer's formats.
+//! In: the arguments after `weir beff`, or after a link with a peer's name. Out: a
+//! [`Request`](crate::Request); from a result the texts of [`output`] and the exit code. House words
+//! stay out of what is printed in the peer's formats.
 
-mod argv;
 mod baseline;
 mod card;
 pub(crate) mod comm;
 mod device;
 mod exit;
 mod flags;
-mod help;
 mod inject;
 pub mod output;
 mod plan;
@@ -22,15 +20,17 @@ mod setting_flags;
 mod tests;
 pub(crate) mod values;
 
-use weir_schema::{ExchangeWorkload, Job, Plan, Warning, Workload};
+use weir_schema::{ExchangeWorkload, Job, Plan, RunResult, Workload};
 
-use crate::door::{Door, DoorLink};
+use crate::door::{Door, DoorLink, Getopt, Manner, Measures, Printed, PrintedFile};
+use crate::given::Given;
+use crate::machine::Machine;
+use crate::observer::Observer;
+use crate::refusal::Refusal;
 
 pub use baseline::Baseline;
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
-pub use help::HELP;
-pub use request::{BeffEnvironment, read};
 pub use schedule::LoopSchedule;
 pub use setting_flags::in_flags;
 
@@ -47,53 +47,98 @@ pub const DOOR: Door = Door {
         },
     ],
     flags: FLAGS,
-    words: Some(help::words),
+    measures: Some(Measures {
+        manner: Manner::Getopt(&Getopt {
+            abbreviates: |_| false,
+            alias: |_| None,
+            letters_stand_together: false,
+            takes_any_value: false,
+            is_one_line: false,
+            operand: |word, _| {
+                Err(format!(
+                    "stray word `{word}`: every option begins with a dash"
+                ))
+            },
+            refuse,
+            help: || DOOR.command().render_help().to_string(),
+        }),
+        print: Some(print),
+        observe: Some(|_, _| Box::new(Refusals)),
+        speaks_as_peer: |given| peers_form(given).is_some(),
+        without: &["ranks", "rank-timeout"],
+        help: include_str!("help.md"),
+        examples: &[
+            "weir beff --ranks 2 -u 64 -l 8 -m 16",
+            "weir beff --ranks 1 --comm-type file -u 5 -l 5 --min-size 6 -m 8",
+            "weir beff --ranks 2 -u 64 -l 8 -m 10 --format table --model fit",
+            "weir beff --model 520n --test",
+            "weir beff --list-comm",
+        ],
+        ..Measures::new(request::read)
+    }),
     ..Door::new(
         "beff",
-        "…",
+        "[OPTIONS]",
         "effective bandwidth between ranks, as HPCC_FPGA b_eff measures it",
     )
 };
 
-/// What the words ask for.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// Print this on standard output and exit with 0.
-    Print(String),
-    /// Test the door and its transports, after a note where a word has no meaning there.
-    SelfTest(Option<String>),
-    /// A run, or what stands for it.
-    Run(Box<BeffRun>),
+/// A refusal in the peer's words. Options that are known and not there have words of their own.
+fn refuse(why: &str) -> Refusal {
+    if let Some((name, _)) = why
+        .strip_prefix("no option `--accl-")
+        .and_then(|rest| rest.split_once('`'))
+    {
+        return Refusal::usage(format!(
+            "--accl-{name}: comm-type ACCL is not available in this build"
+        ));
+    }
+    if why.starts_with("--") && why.contains(" is not available: ") {
+        return Refusal::usage(why);
+    }
+    Refusal::usage(format!("Input parameters could not be parsed! {why}"))
 }
 
-/// What is run, and how it is shown.
-#[derive(Clone, Debug)]
-pub struct BeffRun {
-    /// Ranks and one job.
-    pub plan: Plan,
-    /// How it is shown.
-    pub options: BeffOptions,
-    /// What is done with it.
-    pub mode: BeffMode,
-    /// Warnings that the words gave rise to.
-    pub warnings: Vec<Warning>,
-    /// Notes for standard error.
-    pub notes: Vec<String>,
-    /// Made-up devices by rank, where asked for.
-    pub devices: Option<Vec<u32>>,
-    /// File of the result to compare with, which becomes [`BeffOptions::baseline`].
-    pub baseline: Option<String>,
+/// Flag of a form or of figures that the report of weir does not have: the door's own text is
+/// printed in either voice.
+fn peers_form(given: &Given) -> Option<&'static str> {
+    const FLAGS: &[&str] = &[
+        "format",
+        "text-compat",
+        "line-rate",
+        "quiet",
+        "model",
+        "simulate",
+        "baseline",
+    ];
+    let dumped = given.is("dump-json", "-").then_some("dump-json");
+    let named = FLAGS.iter().copied().find(|flag| given.has(flag));
+    named.or(dumped)
 }
 
-/// What is done with a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BeffMode {
-    /// It is run.
-    Run,
-    /// Its configuration, and what a model predicts, are shown.
-    Test,
-    /// It is printed.
-    ShowPlan,
+/// The peer's text of a result, and the file of `--dump-json`.
+fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Result<Printed, Refusal> {
+    let options = request::options(given, machine)?;
+    let file = options.dump_json.as_ref().map(|path| PrintedFile {
+        path: path.clone(),
+        text: output::dump(result, &options).unwrap_or_default(),
+        appends: false,
+    });
+    Ok(Printed {
+        out: output::stdout(result, &options).unwrap_or_default(),
+        err: complaints(result),
+        code: exit_code(result),
+        files: file.into_iter().collect(),
+    })
+}
+
+/// Refusals of the one job, whose name nobody gave it, in words of flags.
+struct Refusals;
+
+impl Observer for Refusals {
+    fn refusal(&mut self, _: &str, why: &str) -> Option<String> {
+        Some(format!("error: {}\n", in_flags(why)))
+    }
 }
 
 /// How a result is shown.
@@ -107,8 +152,6 @@ pub struct BeffOptions {
     pub text_1_2: bool,
     /// File that gets the JSON.
     pub dump_json: Option<String>,
-    /// File that gets the whole result.
-    pub store: Option<String>,
     /// What percentages are of.
     pub line_rate_bits_per_s: Option<f64>,
     /// Only the table and what follows from it.
@@ -127,7 +170,6 @@ impl BeffOptions {
             hpcc_json: false,
             text_1_2: false,
             dump_json: None,
-            store: None,
             line_rate_bits_per_s: None,
             quiet: false,
             simulate: None,

@@ -10,15 +10,16 @@ use weir_schema::{
 };
 use weir_units::{Nanos, parse};
 
-use super::argv::refuse;
 use super::card;
 use super::comm;
 use super::inject;
-use super::request::{BeffEnvironment, crossed};
+use super::refuse;
+use super::request::crossed;
 use super::schedule::LoopSchedule;
 use super::setting_flags::settings;
 use super::values;
 use crate::given::GivenFlags;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
 
 /// The plan of these words.
@@ -27,19 +28,18 @@ use crate::refusal::Refusal;
 /// Values that are wrong together, more memory than there is.
 pub(super) fn of(
     given: &GivenFlags,
-    words: &[String],
     transport: &TransportRecord,
-    environment: &BeffEnvironment,
+    machine: &dyn Machine,
     warnings: &mut Vec<Warning>,
 ) -> Result<Plan, Refusal> {
-    let ranks = ranks(given, transport, environment)?;
+    let ranks = ranks(given, transport, machine.launcher())?;
     let schedule = schedule(given, warnings)?;
     let mut workload = ExchangeWorkload {
-        transfers: card::transfers(given, transport, &environment.transports)?,
+        transfers: card::transfers(given, transport, &machine.transports())?,
         ..workload(given, &schedule, ranks.count)?
     };
     workload.faults = inject::faults(given, &workload, transport, ranks.count)?;
-    fits(&workload, ranks.count, environment.memory_bytes)?;
+    fits(&workload, ranks.count, machine.memory_bytes())?;
     let choice = EngineChoice {
         settings: settings(given, transport)?,
         ..EngineChoice::new(transport.name)
@@ -49,9 +49,7 @@ pub(super) fn of(
         words: echo(given, &schedule, transport),
         ..Job::of_exchanges("b_eff", choice, workload)
     };
-    let command = ["weir", "beff"].into_iter().map(str::to_owned);
     Ok(Plan {
-        command: command.chain(words.iter().cloned()).collect(),
         ranks: Some(ranks),
         ..Plan::new("effective bandwidth", "beff", vec![job])
     })
@@ -60,11 +58,11 @@ pub(super) fn of(
 fn ranks(
     given: &GivenFlags,
     transport: &TransportRecord,
-    environment: &BeffEnvironment,
+    launcher: Option<u32>,
 ) -> Result<Ranks, Refusal> {
     let asked: u32 = given.number("ranks");
     let own = given.all("ranks").next().is_some();
-    if let Some(size) = environment.launcher {
+    if let Some(size) = launcher {
         if own && asked != size {
             return Err(refuse(&format!(
                 "--ranks {asked}: the launcher started {size}; leave --ranks out"

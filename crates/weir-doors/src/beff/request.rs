@@ -1,113 +1,164 @@
-//! What the words ask for: a run with its plan and options, or something printed instead.
+//! The request of a command line: a measurement, a prediction, the self test.
 //!
-//! In: the words after `beff`, the environment. Out: an [`Action`]. Pure: nothing is
-//! opened or measured here.
+//! In: arguments that were read, the machine. Out: a [`Request`]. Nothing is opened or measured
+//! here but the result to compare with.
 
-use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
-use weir_schema::{Plan, Warning};
-
+use weir_schema::catalogue::TransportRecord;
+use weir_schema::{ExchangeResult, Outcome, RankFacts, RunResult, Warning};
 use weir_units::parse;
 
-use super::argv::{parse, refuse};
-use super::comm;
 use super::device::made_up;
-use super::{Action, BeffFormat, BeffMode, BeffOptions, BeffRun, help, plan, setting_flags};
-use crate::given::GivenFlags;
+use super::flags::is_test;
+use super::{
+    Baseline, BeffFormat, BeffOptions, comm, first_exchange, peers_form, plan, refuse,
+    setting_flags,
+};
+use crate::given::{Given, GivenFlags};
+use crate::house::Input;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
+use crate::request::{Action, NamedFile, Request, Tool};
 
-/// What a command line is read against.
-#[derive(Clone, Debug, Default)]
-pub struct BeffEnvironment {
-    /// Ranks that an MPI launcher started; none without one.
-    pub launcher: Option<u32>,
-    /// Memory of this machine, where known.
-    pub memory_bytes: Option<u64>,
-    /// The transports of this build.
-    pub transports: TransportCatalogue,
-}
+/// The longest result that is read to be compared with.
+const LONGEST_RESULT: u64 = 1 << 28;
 
-/// The words after `beff`.
+/// The request of these arguments.
 ///
 /// # Errors
-/// Words that are not understood (exit 2), transports that this build or machine lacks (3).
-pub fn read(words: &[String], environment: &BeffEnvironment) -> Result<Action, Refusal> {
-    let given = parse(words)?;
-    if given.has("help") {
-        return Ok(Action::Print(help::page()));
-    }
+/// Arguments that do not go together (exit 2), transports that this build or machine lacks (3).
+pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
+    let all = machine.transports();
     if given.has("list-comm") {
-        return Ok(Action::Print(comm::list(&environment.transports)));
+        return Ok(Request::print(comm::list(&all)));
     }
     if given.has("selftest") {
-        return self_test(&given);
+        return self_test(given);
     }
     let (transport, note) = comm::choose(
         given.text("comm-type").unwrap_or_default(),
         given.text("file"),
-        environment.launcher.is_some(),
-        &environment.transports,
+        machine.launcher().is_some(),
+        &all,
     )?;
     let mut warnings = Vec::new();
-    let plan = plan::of(&given, words, &transport, environment, &mut warnings)?;
-    let options = options(&given)?;
-    let mode = mode(&given, &options)?;
-    setting_flags::refuse_unused(&given, &transport, &environment.transports)?;
+    let plan = plan::of(given, &transport, machine, &mut warnings)?;
+    let is_only_shown = given.house.has("show-plan");
+    let is_shown = !is_only_shown && is_test(given);
+    let form = form(given)?;
+    refuse_contradictions(given)?;
+    setting_flags::refuse_unused(given, &transport, &all)?;
     if let Some(why) = given.refusal() {
         return Err(refuse(&why));
     }
-    if mode == BeffMode::Run {
-        comm::ready(transport.name, &environment.transports)?;
+    if !is_shown && !is_only_shown {
+        comm::ready(transport.name, &all)?;
     }
     let mut notes: Vec<String> = note.into_iter().collect();
-    notes.extend(idle(&given, &transport, mode));
-    Ok(Action::Run(Box::new(BeffRun {
-        devices: devices(&given, &plan)?,
-        baseline: given.text("baseline").map(str::to_owned),
-        plan,
-        options,
-        mode,
-        warnings,
-        notes,
-    })))
+    notes.extend(idle(given, &transport, !is_shown && !is_only_shown));
+    let mut files = Vec::new();
+    if let Some(path) = &form.dump_json {
+        let refuse = |why| Refusal::usage(format!("--dump-json {path}: {why}"));
+        machine.check_writable(path).map_err(refuse)?;
+        files.push(NamedFile::written(path, "where --dump-json goes"));
+    }
+    if let Some(path) = given.text("baseline").filter(|_| !is_only_shown) {
+        notes.extend(baseline(path, machine)?.differences(&plan));
+        files.push(NamedFile::read(path, "the --baseline"));
+    }
+    let mut request = Request::measure(given, plan);
+    let Action::Measure(Input::Made(plan)) = &request.action else {
+        return Ok(request);
+    };
+    request.rank_timeout = plan.jobs().find_map(|(_, job)| job.workload.timeout_ns());
+    if is_shown {
+        refuse_house(given)?;
+        let mut result = machine.blank_result(plan);
+        result.warnings.clone_from(&warnings);
+        devices(given, &mut result)?;
+        request.action = Action::Show(Box::new(result));
+    }
+    if !form.quiet {
+        request.notes = notes;
+    }
+    request.is_quiet = form.quiet;
+    request.warnings = warnings;
+    request.files = files;
+    Ok(request)
 }
 
 /// The self test chooses all options of its runs itself. The peer's needs a kernel file, which
 /// scripts give it.
-fn self_test(given: &GivenFlags) -> Result<Action, Refusal> {
-    let foreign = given
-        .iter()
-        .find(|(flag, _)| !["selftest", "file"].contains(&flag.name));
-    let idle = |file| format!("the self test runs no kernel: {file} is left alone");
-    match foreign {
-        None => Ok(Action::SelfTest(given.text("file").map(idle))),
-        Some((flag, _)) => Err(refuse(&format!(
+fn self_test(given: &Given) -> Result<Request, Refusal> {
+    let mut own = given.iter().chain(given.house.iter());
+    let foreign = own.find(|(flag, _)| !["selftest", "file"].contains(&flag.name));
+    if let Some((flag, _)) = foreign {
+        return Err(refuse(&format!(
             "{} with --selftest, which chooses its own; leave it out",
             flag.spelling()
+        )));
+    }
+    let mut request = Request::new(Action::Tool(Tool::TestTransports));
+    let idle = |file| format!("the self test runs no kernel: {file} is left alone");
+    request.notes.extend(given.text("file").map(idle));
+    Ok(request)
+}
+
+fn refuse_contradictions(given: &Given) -> Result<(), Refusal> {
+    if given.has("test") && given.is("model", "fit") && !given.house.has("show-plan") {
+        return Err(refuse(
+            "--model fit is fitted to a run, and --test does not run",
+        ));
+    }
+    if let Some(path) = given.text("dump-json").filter(|path| *path != "-")
+        && given.house.has("repeat")
+    {
+        return Err(refuse(&format!(
+            "--dump-json {path} with --repeat: it is one file for several runs; use --store-result"
+        )));
+    }
+    match peers_form(given) {
+        Some(flag) if given.house.is("voice", "weir") => Err(refuse(&format!(
+            "--{flag} with --voice weir, whose report does not have it; leave one of them out"
         ))),
+        _ => Ok(()),
     }
 }
 
-fn mode(given: &GivenFlags, options: &BeffOptions) -> Result<BeffMode, Refusal> {
-    if given.has("show-plan") {
-        return Ok(BeffMode::ShowPlan);
-    }
-    let fitted = given.text("model") == Some("fit");
-    // A fitted model is fitted to a run first.
-    if options.simulate.is_some() && !fitted {
-        return Ok(BeffMode::Test);
-    }
-    if given.has("test") {
-        if fitted {
-            return Err(refuse(
-                "--model fit is fitted to a run, and --test does not run",
-            ));
-        }
-        return Ok(BeffMode::Test);
-    }
-    Ok(BeffMode::Run)
+/// Flags of the house that have nothing to act on where nothing is measured.
+fn refuse_house(given: &Given) -> Result<(), Refusal> {
+    let idle = given.house.iter().find(|(flag, _)| flag.name != "voice");
+    idle.map_or(Ok(()), |(flag, value)| {
+        let gap = if value.is_empty() { "" } else { " " };
+        Err(Refusal::usage(format!(
+            "{}{gap}{value}: nothing is measured by these words; leave it out",
+            flag.spelling()
+        )))
+    })
 }
 
-fn options(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
+/// The result to compare with.
+fn baseline(file: &str, machine: &dyn Machine) -> Result<Baseline, Refusal> {
+    let read = machine.file(file, LONGEST_RESULT);
+    read.and_then(|text| Baseline::read(file, &text))
+        .map_err(|why| Refusal::usage(format!("--baseline {file}: {why}")))
+}
+
+/// The form of what is printed, and the result to compare with.
+///
+/// # Errors
+/// Options that contradict or cannot act, a file that cannot be compared with.
+pub(super) fn options(given: &Given, machine: &dyn Machine) -> Result<BeffOptions, Refusal> {
+    if let Some(why) = given.refusal() {
+        return Err(refuse(&why));
+    }
+    let file = given.text("baseline");
+    Ok(BeffOptions {
+        baseline: file.map(|file| baseline(file, machine)).transpose()?,
+        ..form(given)?
+    })
+}
+
+fn form(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
     let compat = given.text("json-compat").is_some();
     let dump = given.text("dump-json").map(str::to_owned);
     let asked = given.all("format").last();
@@ -132,7 +183,6 @@ fn options(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
         hpcc_json: compat,
         text_1_2: given.text("text-compat") == Some("1.2"),
         dump_json: dump.filter(|d| d != "-"),
-        store: given.text("store-result").map(str::to_owned),
         line_rate_bits_per_s: line_rate.transpose()?,
         quiet: given.has("quiet"),
         simulate: given.text("simulate").map(|_| given.number("simulate")),
@@ -140,20 +190,34 @@ fn options(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
     })
 }
 
-fn devices(given: &GivenFlags, plan: &Plan) -> Result<Option<Vec<u32>>, Refusal> {
-    if given.text("fake-devices").is_none() {
-        return Ok(None);
-    }
-    let Some((_, job)) = plan.jobs().next() else {
-        return Ok(None);
+/// Gives the ranks of a result the made-up devices that are asked for; they exchanged nothing.
+fn devices(given: &GivenFlags, result: &mut RunResult) -> Result<(), Refusal> {
+    let Some((_, job, _)) = first_exchange(&result.plan) else {
+        return Ok(());
     };
-    let ranks = plan.ranks.map_or(1, |ranks| ranks.count);
-    made_up(&job.engine, given.number("fake-devices"), ranks).map(Some)
+    if !given.has("fake-devices") {
+        return Ok(());
+    }
+    let ranks = result.plan.ranks.map_or(1, |ranks| ranks.count);
+    let devices = made_up(&job.engine, given.number("fake-devices"), ranks)?;
+    let rank = |(rank, device)| RankFacts {
+        rank,
+        device: Some(device),
+        ..RankFacts::default()
+    };
+    let exchange = ExchangeResult {
+        ranks: (0..).zip(devices).map(rank).collect(),
+        ..ExchangeResult::default()
+    };
+    for job in result.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+        job.outcome = Outcome::Exchange(Box::new(exchange.clone()));
+    }
+    Ok(())
 }
 
 /// Notes about the peer's options that have nothing to act on here: its users' scripts have them
 /// in every call.
-fn idle(given: &GivenFlags, transport: &TransportRecord, mode: BeffMode) -> Vec<String> {
+fn idle(given: &GivenFlags, transport: &TransportRecord, is_run: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for (flag, _) in given.iter() {
         let why = match flag.name {
@@ -161,7 +225,7 @@ fn idle(given: &GivenFlags, transport: &TransportRecord, mode: BeffMode) -> Vec<
             "min-size" | "m" | "step-size" if given.text("sizes").is_some() => {
                 "--sizes says all sizes".to_owned()
             }
-            _ if setting_flags::is_noted(flag, transport, mode) => {
+            _ if setting_flags::is_noted(flag, transport, is_run) => {
                 format!("comm-type {} does not use it", transport.name)
             }
             _ => continue,

@@ -11,8 +11,7 @@ use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
 use weir_units::parse;
 
-use super::BeffMode;
-use super::argv::refuse;
+use super::refuse;
 use crate::flags::Flag;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
@@ -188,10 +187,10 @@ pub fn in_flags(message: &str) -> String {
 }
 
 /// Whether a flag of the peer's has nothing to act on, which is worth a note.
-pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, mode: BeffMode) -> bool {
+pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, is_run: bool) -> bool {
     unused(flag, transport).is_some_and(|row| match row.unused {
         Unused::Noted => true,
-        Unused::NotedInRuns => mode == BeffMode::Run,
+        Unused::NotedInRuns => is_run,
         Unused::Refused | Unused::Silent => false,
     })
 }

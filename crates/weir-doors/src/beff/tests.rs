@@ -1,45 +1,92 @@
 //! The words of `weir beff`.
 
+use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
-    ExchangeWorkload, MessageSize, Method, Pairing, Plan, Setting, Spawn, Validation, Workload,
+    ExchangeWorkload, MessageSize, Method, Pairing, Plan, Setting, Spawn, Validation, Warning,
+    Workload,
 };
 use weir_units::Nanos;
 
 use proptest::strategy::Strategy as _;
 
 use super::*;
+use crate::Voice;
+use crate::args::{Arguments, DoorCall, read, read_given};
 use crate::flags::Standing;
+use crate::house::Input;
+use crate::request::{Action, NamedFile, Request, Tool};
 use crate::{LACKS, USAGE};
 
-fn environment() -> BeffEnvironment {
-    BeffEnvironment {
-        launcher: None,
-        memory_bytes: Some(1 << 33),
-        transports: weir_schema::sample::transports(),
+/// Machine with the transports of samples, and so many ranks of a launcher.
+struct TestMachine(Option<u32>);
+
+impl Machine for TestMachine {
+    fn launcher(&self) -> Option<u32> {
+        self.0
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        Some(1 << 33)
+    }
+
+    fn transports(&self) -> TransportCatalogue {
+        weir_schema::sample::transports()
+    }
+
+    fn file(&self, path: &str, _: u64) -> Result<String, String> {
+        let text = r#"{"timings": {"3": {"maxCalcBW": 2e6}}}"#;
+        (path == "o.json")
+            .then(|| text.to_owned())
+            .ok_or_else(|| "no such file".to_owned())
     }
 }
 
-fn under(size: u32) -> BeffEnvironment {
-    BeffEnvironment {
-        launcher: Some(size),
-        ..environment()
-    }
+/// A run that was asked for, or what is printed in its place.
+struct Asked {
+    plan: Plan,
+    options: BeffOptions,
+    is_run: bool,
+    devices: Vec<u32>,
+    warnings: Vec<Warning>,
+    notes: Vec<String>,
+    files: Vec<NamedFile>,
 }
 
-fn words(text: &str, environment: &BeffEnvironment) -> Result<Action, crate::Refusal> {
+fn requested(list: &[String], machine: &TestMachine) -> Result<(Given, Request), Refusal> {
+    let given = read_given(&DOOR, list)?;
+    let request = request::read(&given, machine)?;
+    Ok((given, request))
+}
+
+fn words(text: &str, machine: &TestMachine) -> Result<(Given, Request), Refusal> {
     let list: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    read(&list, environment)
+    requested(&list, machine)
 }
 
-fn run_in(text: &str, environment: &BeffEnvironment) -> BeffRun {
-    match words(text, environment) {
-        Ok(Action::Run(run)) => *run,
+fn run_in(text: &str, machine: &TestMachine) -> Asked {
+    let (given, request) = words(text, machine).unwrap_or_else(|why| panic!("{text}: {why}"));
+    let (plan, result) = match request.action {
+        Action::Measure(Input::Made(plan)) => (*plan, None),
+        Action::Show(result) => (result.plan.clone(), Some(result)),
         other => panic!("{text}: {other:?}"),
+    };
+    let ranks = result.iter().flat_map(|result| result.jobs());
+    let ranks = ranks
+        .filter_map(|job| job.exchange())
+        .flat_map(|e| &e.ranks);
+    Asked {
+        devices: ranks.filter_map(|rank| rank.device).collect(),
+        is_run: result.is_none(),
+        plan,
+        options: request::options(&given, machine).unwrap(),
+        warnings: request.warnings,
+        notes: request.notes,
+        files: request.files,
     }
 }
 
-fn run(text: &str) -> BeffRun {
-    run_in(text, &environment())
+fn run(text: &str) -> Asked {
+    run_in(text, &TestMachine(None))
 }
 
 fn work(plan: &Plan) -> &ExchangeWorkload {
@@ -51,7 +98,7 @@ fn work(plan: &Plan) -> &ExchangeWorkload {
 
 #[track_caller]
 fn refused(text: &str, needle: &str) {
-    let refusal = words(text, &environment()).unwrap_err();
+    let refusal = words(text, &TestMachine(None)).unwrap_err();
     assert_eq!(refusal.code, USAGE, "{refusal}");
     assert!(
         refusal.message.contains(needle),
@@ -96,7 +143,7 @@ fn nothing_given_is_the_peers_default_plan() {
     assert_eq!((ranks.count, ranks.spawn), (1, Spawn::Threads));
     assert_eq!(run.plan.groups[0].jobs[0].engine.name, "shm");
     assert_eq!(run.options.format, BeffFormat::Text);
-    assert_eq!((run.mode, run.devices), (BeffMode::Run, None));
+    assert!(run.is_run && run.devices.is_empty());
     assert!(run.warnings.is_empty());
     assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
 }
@@ -222,18 +269,18 @@ fn values_with_a_grammar_say_what_it_is() {
 
 #[test]
 fn the_self_test_takes_no_options_beside_it() {
-    assert!(matches!(
-        words("--selftest", &environment()),
-        Ok(Action::SelfTest(None))
-    ));
-    match words("--selftest -f a.aocx", &environment()) {
-        Ok(Action::SelfTest(Some(note))) => assert!(note.contains("a.aocx is left alone")),
-        other => panic!("{other:?}"),
-    }
+    let test = |text| {
+        let (_, request) = words(text, &TestMachine(None)).unwrap();
+        assert!(matches!(request.action, Action::Tool(Tool::TestTransports)));
+        request.notes
+    };
+    assert!(test("--selftest").is_empty());
+    assert!(test("--selftest -f a.aocx")[0].contains("a.aocx is left alone"));
     for words in [
         "--selftest --ranks 3",
         "-n 2 --selftest",
         "--selftest --quiet",
+        "--selftest --store-result r.json",
     ] {
         refused(words, "with --selftest, which chooses its own");
     }
@@ -241,10 +288,11 @@ fn the_self_test_takes_no_options_beside_it() {
 
 #[test]
 fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
-    let refusal = words("--comm-type ofi", &environment()).unwrap_err();
+    let refusal = words("--comm-type ofi", &TestMachine(None)).unwrap_err();
     assert_eq!(refusal.code, LACKS);
     assert!(refusal.message.contains("comm-type ofi is not available"));
-    assert_eq!(run("--comm-type ofi --test").mode, BeffMode::Test);
+    assert!(!run("--comm-type ofi --test").is_run);
+    assert!(run("--comm-type ofi --show-plan").is_run);
     refused(
         "--comm-type ACCL",
         "it has mpi, shm, tcp, udp, file, ocl-pcie",
@@ -293,18 +341,18 @@ fn sizes_are_a_range_with_steps_or_a_list() {
 
 #[test]
 fn a_launcher_says_how_many_ranks_there_are() {
-    let run = run_in("", &under(4));
+    let run = run_in("", &TestMachine(Some(4)));
     let ranks = run.plan.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (4, Spawn::Launcher));
     assert_eq!(run.plan.groups[0].jobs[0].engine.name, "mpi");
-    assert_eq!(run_in("--ranks 4", &under(4)).plan, {
+    assert_eq!(run_in("--ranks 4", &TestMachine(Some(4))).plan, {
         let mut same = run.plan;
         same.command.extend(["--ranks", "4"].map(str::to_owned));
         same
     });
-    let wrong = words("--ranks 2", &under(4)).unwrap_err();
+    let wrong = words("--ranks 2", &TestMachine(Some(4))).unwrap_err();
     assert!(wrong.message.contains("the launcher started 4"), "{wrong}");
-    let wrong = words("--comm-type mpi --ranks 2", &environment()).unwrap_err();
+    let wrong = words("--comm-type mpi --ranks 2", &TestMachine(None)).unwrap_err();
     assert!(wrong.message.contains("mpirun -n 2 weir beff"), "{wrong}");
 }
 
@@ -389,14 +437,17 @@ fn an_option_without_anything_to_act_on_is_refused() {
         "--baseline o.json --test",
         "--baseline acts only where something is measured",
     );
-    let wrong = words("--comm-type mpi --spawn procs", &environment()).unwrap_err();
+    let wrong = words("--comm-type mpi --spawn procs", &TestMachine(None)).unwrap_err();
     assert!(
         wrong
             .message
             .contains("--spawn: the ranks of comm-type mpi")
     );
     assert_eq!(work(&run("--seed 3 --validate full").plan).seed, 3);
-    assert_eq!(run("--baseline o.json").baseline.as_deref(), Some("o.json"));
+    let beside = run("--baseline o.json");
+    assert!(beside.options.baseline.is_some());
+    assert_eq!(beside.files, [NamedFile::read("o.json", "the --baseline")]);
+    refused("--baseline p.json", "--baseline p.json: no such file");
 }
 
 #[test]
@@ -406,13 +457,13 @@ fn no_value_is_empty() {
             continue;
         }
         let list = [flag.spelling(), String::new()];
-        let refusal = read(&list, &environment()).unwrap_err();
+        let refusal = requested(&list, &TestMachine(None)).unwrap_err();
         let told = format!("{} needs {}", flag.spelling(), flag.value.unwrap());
         assert!(refusal.message.contains(&told), "{refusal}");
         assert_eq!(refusal.code, USAGE);
     }
     let list = ["--platform_str", ""].map(str::to_owned);
-    assert!(read(&list, &environment()).is_ok());
+    assert!(requested(&list, &TestMachine(None)).is_ok());
 }
 
 #[test]
@@ -439,11 +490,8 @@ fn times_and_rates_are_above_nothing_and_below_infinity() {
 #[test]
 fn devices_go_by_rank_unless_one_is_named() {
     let fake = "--ranks 3 --comm-type ocl-pcie --test --fake-devices 2";
-    assert_eq!(run(fake).devices.unwrap(), [0, 1, 0]);
-    assert_eq!(
-        run(&format!("{fake} --device 1")).devices.unwrap(),
-        [1, 1, 1]
-    );
+    assert_eq!(run(fake).devices, [0, 1, 0]);
+    assert_eq!(run(&format!("{fake} --device 1")).devices, [1, 1, 1]);
     refused(
         &format!("{fake} --device 5"),
         "Invalid device index specified: 5/1",
@@ -527,23 +575,51 @@ fn transfers_are_refused_by_name_with_what_they_have_nothing_for() {
 }
 
 #[test]
-fn help_lists_every_option_that_works_and_its_examples_are_good() {
-    let Ok(Action::Print(page)) = words("-u 0 -h", &environment()).or(words("-h", &environment()))
-    else {
+fn help_is_printed_whatever_stands_beside_it() {
+    let page = |text: &str| {
+        read(&DoorCall {
+            door: &DOOR,
+            link: None,
+            args: text.split(' ').map(str::to_owned).collect(),
+        })
+    };
+    let Ok(Arguments::Print(page)) = page("-u 3 -h") else {
         panic!("help is printed")
     };
     for flag in FLAGS {
-        let listed = page.contains(&flag.usage());
+        let listed = page.contains(&flag.spelling());
         let works = !matches!(flag.standing, Standing::Refused(_));
         assert_eq!(listed, works, "{}", flag.name);
     }
-    let examples: Vec<_> = page
-        .lines()
-        .filter_map(|l| l.strip_prefix("    weir beff"))
-        .collect();
-    assert!((3..=5).contains(&examples.len()), "{page}");
-    for example in examples {
-        assert!(words(example, &environment()).is_ok(), "{example}");
+}
+
+#[test]
+fn forms_that_the_report_of_weir_does_not_have_are_the_peers_in_either_voice() {
+    let voice = |text: &str| crate::house::voice(&words(text, &TestMachine(None)).unwrap().0);
+    for own in ["", "-u 9", "--dump-json o.json", "--voice weir"] {
+        assert_eq!(voice(own), Voice::Weir, "{own}");
+    }
+    for peers in [
+        "--format table",
+        "--dump-json -",
+        "--quiet",
+        "--model 520n",
+        "--line-rate 1G",
+        "--baseline o.json",
+        "--text-compat 1.2",
+        "--voice peer",
+    ] {
+        assert_eq!(voice(peers), Voice::Peer, "{peers}");
+    }
+    refused("--format csv --voice weir", "--format with --voice weir");
+    refused("--dump-json o.json --repeat", "one file for several runs");
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_is_measured() {
+    for words in ["--store-result r.json", "--repeat", "--output r.html"] {
+        let told = format!("{words}: nothing is measured");
+        refused(&format!("--test {words}"), &told);
     }
 }
 
@@ -561,7 +637,7 @@ proptest::proptest! {
             0..6,
         )
     ) {
-        match read(&words, &environment()) {
+        match requested(&words, &TestMachine(None)) {
             Ok(_) => {}
             Err(refusal) => {
                 proptest::prop_assert!([USAGE, LACKS].contains(&refusal.code));
@@ -582,10 +658,7 @@ fn output_options_are_kept() {
         (printed.dump_json, printed.format),
         (None, BeffFormat::Json)
     );
-    assert_eq!(run("--model 520n --simulate 8").mode, BeffMode::Test);
+    assert!(!run("--model 520n --simulate 8").is_run);
     let fitted = run("--model fit --simulate 8");
-    assert_eq!(
-        (fitted.mode, fitted.options.simulate),
-        (BeffMode::Run, Some(8))
-    );
+    assert_eq!((fitted.is_run, fitted.options.simulate), (true, Some(8)));
 }

@@ -167,14 +167,16 @@ impl Run {
     }
 }
 
-/// Whose text these arguments ask for: that of `--voice`; else the peer's by its name.
+/// Whose text these arguments ask for: that of `--voice`; else the peer's by its name, or for a form
+/// of its own.
 pub fn voice(given: &Given) -> Voice {
-    let has_peer = given.door.measures.is_some_and(|way| way.print.is_some());
+    let Some(measures) = given.door.measures.filter(|way| way.print.is_some()) else {
+        return Voice::Weir;
+    };
     match given.house.text("voice") {
-        _ if !has_peer => Voice::Weir,
         Some("peer") => Voice::Peer,
         Some(_) => Voice::Weir,
-        None if given.link.is_some() => Voice::Peer,
+        None if given.link.is_some() || (measures.speaks_as_peer)(given) => Voice::Peer,
         None => Voice::Weir,
     }
 }

@@ -6,20 +6,25 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
-use crate::beff::{Action, BeffEnvironment, BeffOptions, read};
+use crate::args::read_given;
+use crate::beff::{BeffOptions, DOOR, request};
+use crate::house::Input;
+use crate::machine::SampleMachine;
+use crate::request::Action;
 
 /// The result of a run with these words, in which every rank of the size at place i took
 /// `times_ns[i]`.
 pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, BeffOptions) {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    let environment = BeffEnvironment {
-        transports: sample::transports(),
-        ..BeffEnvironment::default()
+    let given = read_given(&DOOR, &words).unwrap();
+    let machine = SampleMachine(None);
+    let plan = match request::read(&given, &machine).map(|request| request.action) {
+        Ok(Action::Measure(Input::Made(plan))) => *plan,
+        Ok(Action::Show(result)) => result.plan,
+        other => panic!("{text}: {other:?}"),
     };
-    let Ok(Action::Run(run)) = read(&words, &environment) else {
-        panic!("{text}")
-    };
-    let exchange = exchange(&run.plan, times_ns);
+    let options = request::options(&given, &machine).unwrap();
+    let exchange = exchange(&plan, times_ns);
     let mut result = RunResult {
         weir_version: "0.1.0".to_owned(),
         history: None,
@@ -39,10 +44,10 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, BeffOptions
             commit: Some("abcdef0".to_owned()),
             library_path: None,
         }),
-        ..sample::result(run.plan)
+        ..sample::result(plan)
     };
     result.groups[0].jobs[0] = sample::exchange_result("b_eff", exchange);
-    (result, run.options)
+    (result, options)
 }
 
 /// The sizes of the plan; every rank of the one at place i took `times_ns[i]`.

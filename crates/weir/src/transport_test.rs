@@ -7,17 +7,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use weir_doors::beff::output::stdout;
-use weir_doors::beff::{Action, BeffRun, read};
-use weir_schema::{ExchangeResult, RunResult};
+use weir_doors::args::read_given;
+use weir_doors::house::Input;
+use weir_doors::request::Action;
+use weir_doors::{Given, Machine, Refusal, beff};
+use weir_schema::catalogue::TransportCatalogue;
+use weir_schema::{ExchangeResult, Plan, RunResult};
 
+use crate::machine::ThisMachine;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::{output, printed, runners};
 
 type Checked = Result<(), String>;
 
 /// Runs all checks and prints each; the exit code.
-pub(super) fn run() -> u8 {
+pub(crate) fn run() -> u8 {
     let (mut passed, mut failed) = (0u32, 0u32);
     let mut page = String::new();
     for (name, check) in checks() {
@@ -77,31 +81,49 @@ fn checks() -> Vec<(String, Check)> {
     out
 }
 
-fn measured(words: &str) -> Result<(RunResult, BeffRun), String> {
-    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    // No launcher: these are runs of their own.
-    match read(&words, &super::environment(None)) {
-        Ok(Action::Run(run)) => {
-            let measured = OnceLock::new();
-            let code = measure::measure(&MeasureRequest::of(
-                &|| Ok(run.plan.clone()),
-                &|_| Box::new(Silent),
-                &|result| {
-                    measured.get_or_init(|| result.clone());
-                    Ok(0)
-                },
-            ));
-            code.map_err(|refusal| refusal.message)?;
-            let result = measured.into_inner().ok_or("no result")?;
-            Ok((result, *run))
-        }
-        Ok(other) => Err(format!("not a run: {other:?}")),
-        Err(refusal) => Err(refusal.message),
+/// This machine without its launcher: the checks are runs of their own.
+struct Alone(ThisMachine);
+
+impl Machine for Alone {
+    fn transports(&self) -> TransportCatalogue {
+        self.0.transports()
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.0.memory_bytes()
     }
 }
 
+fn given(words: &str) -> Result<Given, Refusal> {
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    read_given(&beff::DOOR, &words)
+}
+
+fn plan(words: &str) -> Result<Plan, Refusal> {
+    let measures = beff::DOOR.measures;
+    let measures = measures.ok_or_else(|| Refusal::usage("the door measures nothing"))?;
+    match (measures.read)(&given(words)?, &Alone(ThisMachine::new()))?.action {
+        Action::Measure(Input::Made(plan)) => Ok(*plan),
+        other => Err(Refusal::usage(format!("not a run: {other:?}"))),
+    }
+}
+
+fn measured(words: &str) -> Result<RunResult, String> {
+    let measured = OnceLock::new();
+    let code = measure::measure(&MeasureRequest::of(
+        &|| plan(words),
+        &|_| Box::new(Silent),
+        &|result| {
+            measured.get_or_init(|| result.clone());
+            Ok(0)
+        },
+    ));
+    code.map_err(|refusal| refusal.message)?;
+    measured.into_inner().ok_or_else(|| "no result".to_owned())
+}
+
 fn exchanged(words: &str) -> Result<ExchangeResult, String> {
-    let (result, _) = measured(words)?;
+    let result = measured(words)?;
     let job = result.jobs().next().ok_or("no job")?;
     if let Some(failure) = &job.failure {
         return Err(failure.message.clone());
@@ -132,8 +154,14 @@ fn flipped() -> Checked {
 }
 
 fn keys() -> Checked {
-    let (result, run) = measured("-n 1 -u 2 -l 2 --sizes 1 --format json")?;
-    let text = stdout(&result, &run.options).unwrap_or_default();
+    let words = "-n 1 -u 2 -l 2 --sizes 1 --format json";
+    let result = measured(words)?;
+    let print = beff::DOOR.measures.and_then(|measures| measures.print);
+    let text = match (print, given(words)) {
+        (Some(print), Ok(given)) => print(&result, &given, &ThisMachine::new()),
+        (_, given) => return Err(format!("nothing is printed: {given:?}")),
+    };
+    let text = text.map_err(|refusal| refusal.message)?.out;
     let wanted = [
         "\"b_eff\"",
         "\"maxCalcBW\"",
