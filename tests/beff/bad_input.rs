@@ -81,7 +81,7 @@ fn what_this_build_lacks_ends_with_3() {
 #[test]
 fn help_is_printed_by_one_process_of_a_launcher() {
     let stage = Stage::new();
-    beff(&stage, "-h").code(0).calm().out("--comm-type=TYPE");
+    beff(&stage, "-h").code(0).calm().out("--comm-type <TYPE>");
     for (rank, prints) in [("0", true), ("1", false)] {
         let mut command = stage.peer(&["Network_intel", "-h"]);
         command.env("OMPI_COMM_WORLD_SIZE", "2");

@@ -67,5 +67,7 @@ fn a_run_is_repeated_and_a_plan_is_checked_by_flags_of_the_house() {
     verb(&stage, &format!("{SMALL} --dry-run"))
         .code(0)
         .out("would run: b_eff (shm)\n");
-    verb(&stage, "--comm-type tcp --iface nosuch9 --dry-run").code(2);
+    verb(&stage, "--comm-type tcp --iface nosuch9 --dry-run")
+        .code(2)
+        .err("error: transport `tcp`: --iface");
 }

@@ -48,6 +48,9 @@ pub struct Measures {
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
+    /// A refusal of the one job, whose name nobody gave it, in words of the door's flags; `None` has
+    /// the job's name before it.
+    pub in_flags: Option<fn(&str) -> String>,
     /// Whether arguments ask for a form that the peer's text alone has: it is printed in either
     /// voice.
     pub speaks_as_peer: fn(&Given) -> bool,
@@ -189,6 +192,7 @@ impl Measures {
             read,
             print: None,
             observe: None,
+            in_flags: None,
             speaks_as_peer: |_| false,
             without: &[],
             help: "",

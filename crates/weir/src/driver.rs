@@ -254,7 +254,7 @@ impl<'a> Caller<'a> {
         } else {
             progress_mode(run)
         };
-        let progress = ProgressObserver::new(mode, plan);
+        let progress = ProgressObserver::new(mode, plan).in_flags(self.measures.in_flags);
         match text {
             Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
             None => Box::new(progress),

@@ -206,6 +206,8 @@ impl TurnProgress {
 /// progress line.
 pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
+    /// A refusal of the one job in words of flags; none where jobs are named.
+    in_flags: Option<fn(&str) -> String>,
 }
 
 impl ProgressObserver {
@@ -216,6 +218,7 @@ impl ProgressObserver {
                 quiet_after: plan.jobs().map(|(_, job)| quiet_after(job)).collect(),
                 ..Shown::new(mode, plan.jobs().count())
             }),
+            in_flags: None,
         }
     }
 
@@ -223,6 +226,11 @@ impl ProgressObserver {
     pub(crate) fn with_beginning(self, word: &'static str) -> Self {
         self.shown.borrow_mut().beginning = Some(word);
         self
+    }
+
+    /// The same for a door of one job, of which its user does not know the name.
+    pub(crate) fn in_flags(self, in_flags: Option<fn(&str) -> String>) -> Self {
+        Self { in_flags, ..self }
     }
 
     /// Takes the line away, for something else to be printed.
@@ -247,7 +255,10 @@ impl RunObserver for ProgressObserver {
     }
 
     fn refusal(&self, job: &str, why: &str) -> String {
-        format!("error: {}: {why}\n", clean(job, false))
+        match self.in_flags {
+            Some(in_flags) => format!("error: {}\n", in_flags(why)),
+            None => format!("error: {}: {why}\n", clean(job, false)),
+        }
     }
 }
 

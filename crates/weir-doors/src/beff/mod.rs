@@ -25,7 +25,6 @@ use weir_schema::{ExchangeWorkload, Job, Plan, RunResult, Workload};
 use crate::door::{Door, DoorLink, Getopt, Manner, Measures, Printed, PrintedFile};
 use crate::given::Given;
 use crate::machine::Machine;
-use crate::observer::Observer;
 use crate::refusal::Refusal;
 
 pub use baseline::Baseline;
@@ -63,7 +62,7 @@ pub const DOOR: Door = Door {
             help: || DOOR.command().render_help().to_string(),
         }),
         print: Some(print),
-        observe: Some(|_, _| Box::new(Refusals)),
+        in_flags: Some(in_flags),
         speaks_as_peer: |given| peers_form(given).is_some(),
         without: &["ranks", "rank-timeout"],
         help: include_str!("help.md"),
@@ -110,6 +109,10 @@ fn peers_form(given: &Given) -> Option<&'static str> {
         "model",
         "simulate",
         "baseline",
+        "pcie-read",
+        "pcie-write",
+        "pcie-reverse",
+        "kernel-latency",
     ];
     let dumped = given.is("dump-json", "-").then_some("dump-json");
     let named = FLAGS.iter().copied().find(|flag| given.has(flag));
@@ -130,15 +133,6 @@ fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Result<Pri
         code: exit_code(result),
         files: file.into_iter().collect(),
     })
-}
-
-/// Refusals of the one job, whose name nobody gave it, in words of flags.
-struct Refusals;
-
-impl Observer for Refusals {
-    fn refusal(&mut self, _: &str, why: &str) -> Option<String> {
-        Some(format!("error: {}\n", in_flags(why)))
-    }
 }
 
 /// How a result is shown.

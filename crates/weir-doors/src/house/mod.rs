@@ -175,9 +175,8 @@ pub fn voice(given: &Given) -> Voice {
     };
     match given.house.text("voice") {
         Some("peer") => Voice::Peer,
-        Some(_) => Voice::Weir,
         None if given.link.is_some() || (measures.speaks_as_peer)(given) => Voice::Peer,
-        None => Voice::Weir,
+        _ => Voice::Weir,
     }
 }
 

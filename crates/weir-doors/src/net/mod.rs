@@ -17,6 +17,7 @@ pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use output::NetFormat;
 
+use crate::beff;
 use crate::door::{Door, Manner, Measures, Operands, Printed};
 use crate::flags::nearest;
 use crate::given::Given;
@@ -33,6 +34,7 @@ pub const DOOR: Door = Door {
             help: "The test: lat-bw, latency and bandwidth of pairs and rings as HPCC measures them",
         })),
         print: Some(print),
+        in_flags: Some(beff::in_flags),
         without: &["ranks", "rank-timeout"],
         help: HELP,
         examples: &[
