@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use weir_diagnose::{Diagnosis, PathRecords};
+use weir_diagnose::{PathContext, RecordedPath};
 use weir_doors::{fio, run};
 use weir_fuzz::{plan, result};
 use weir_report::{LabelledResult, Style};
@@ -173,15 +173,9 @@ fn read_result(text: &str, look: usize) {
 
 /// Says what holds each packet path back.
 fn diagnose(result: &RunResult) {
-    let jobs = weir_doors::diagnose::records_of(result);
-    for records in jobs.into_iter().filter_map(|job| job.records.ok()) {
-        for side in std::iter::once(records.local).chain(records.remote) {
-            assert_eq!(side.log.tables.len(), side.counted.len());
-            let diagnosis = Diagnosis::of(&PathRecords {
-                iterations: Some(records.iterations),
-                counted: side.counted,
-                ..PathRecords::of_log(side.log)
-            });
+    let paths = RecordedPath::all_of(result).into_iter();
+    for path in paths.filter_map(|(_, path)| path.ok()) {
+        for diagnosis in path.diagnoses(&PathContext::default()) {
             assert!(weir_diagnose::text(&diagnosis, true).ends_with('\n'));
         }
     }

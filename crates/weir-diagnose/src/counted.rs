@@ -1,7 +1,7 @@
 //! What a run counted of a table beside what its log prints.
 //!
 //! In: counts of a stored result, or nothing, where there is only a log. Out: figures for the rules, each
-//! with a value or a reason. Not here: results (`weir-doors` takes the counts from them).
+//! with a value or a reason. Not here: where they are taken from (`recorded_path`).
 
 use crate::reading::Reading;
 

@@ -380,6 +380,36 @@ pub enum PathStage {
     ApplicationRx,
 }
 
+impl PathStage {
+    /// All, in the order of their rows in tables.
+    pub const ROWS: [Self; 6] = [
+        Self::ApplicationTx,
+        Self::ApplicationRx,
+        Self::DispatchTx,
+        Self::DispatchRx,
+        Self::LinkTx,
+        Self::LinkRx,
+    ];
+
+    /// Name of its row in tables.
+    pub const fn row(self) -> &'static str {
+        match self {
+            Self::ApplicationTx => "app_tx",
+            Self::ApplicationRx => "app_rx",
+            Self::DispatchTx => "disp_tx",
+            Self::DispatchRx => "disp_rx",
+            Self::LinkTx => "nic_tx",
+            Self::LinkRx => "nic_rx",
+        }
+    }
+
+    /// Place of its row in tables, from 0.
+    pub fn row_place(self) -> usize {
+        let place = Self::ROWS.iter().position(|stage| *stage == self);
+        place.unwrap_or_default()
+    }
+}
+
 /// How much stages do at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -12,10 +12,8 @@ mod workspace_lines;
 use thiserror::Error;
 
 pub use host_report::{HostReport, IoRates};
-pub use path_log::{PathLog, PathStage, StageRow, StageTable};
 pub use pcm::{NodeBandwidth, PcieCounts, SocketCounts, node_bandwidths, node_traffic};
 pub use perf_counts::PerfCounts;
-pub use workspace_lines::WorkspaceFigures;
 
 /// What to do about a log that cannot be read.
 const LOG_HELP: &str = "the log is what the packet path printed, with its tables unchanged";

@@ -56,7 +56,7 @@ pub fn head(plan: &Plan) -> String {
         push!(
             out,
             "Stage {} alone, without link and other side\n",
-            lone_stage::word(stage)
+            stage.row()
         );
         return out;
     }
