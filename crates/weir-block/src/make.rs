@@ -1,4 +1,5 @@
-//! What happens to the targets of a job before its workers start: laid out, guarded, open.
+//! Preparation of a job's targets before its workers start: they are laid out,
+//! guarded and opened.
 //!
 //! In: a job and its sites. Out: files as the job needs them, open targets. Not here: which sites
 //! there are (`target`), the workers' part ([`crate::prepared`]).

@@ -190,7 +190,7 @@ impl PreparedBlockJob {
         renews && !self.entry.info.no_target()
     }
 
-    /// What was written is flushed at the end of each pass.
+    /// True if written data is flushed at the end of each pass.
     fn flushes_at_end(&self) -> bool {
         let flush = &self.workload.flush;
         let asked = flush.fsync_at_end || flush.fsync_on_close;

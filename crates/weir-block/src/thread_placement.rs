@@ -18,7 +18,7 @@ fn refused(error: &SysError) -> Failure {
     failure("placement", None, error.to_string())
 }
 
-/// What no threads of this machine could be given.
+/// Failure for a placement that no thread of this machine can have.
 pub(crate) fn check(placement: &Placement, threads: u32) -> Option<Failure> {
     too_much_memory(placement.lock_bytes, threads).or_else(|| absent_cpu(placement))
 }

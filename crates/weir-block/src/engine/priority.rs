@@ -87,7 +87,7 @@ impl Priorities {
         }))
     }
 
-    /// Whether settings ask for any.
+    /// True if the settings ask for any priority.
     pub(crate) fn are_asked_for(choice: &EngineChoice) -> bool {
         shares(choice).is_ok_and(|shares| !shares.iter().all(Vec::is_empty))
     }
@@ -205,7 +205,7 @@ mod tests {
         shares(&EngineChoice::with("test", &settings))
     }
 
-    /// How many of 10,000 operations get each priority.
+    /// Number of operations, of 10,000, with each priority.
     fn counts(shares: &Shares, verb: Verb, length: u32) -> Vec<(u16, u32)> {
         let mut priorities = Priorities {
             shares: shares.clone(),

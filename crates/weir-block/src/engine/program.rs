@@ -23,7 +23,7 @@ use super::spin::Rounds;
 use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::op::BlockOp;
 
-/// How often a program that runs is looked at.
+/// Interval between two looks at a running program.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,

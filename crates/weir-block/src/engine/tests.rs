@@ -44,7 +44,7 @@ fn skip(name: &str, reason: &str) {
     }
 }
 
-/// Whether an engine can be tested here; says so where it cannot.
+/// True if the engine can be tested here; prints a note if not.
 fn is_ready(name: &str, test: &str) -> bool {
     match availability(name) {
         Availability::Ready => true,
@@ -194,7 +194,7 @@ impl<E: Engine<Op = BlockOp, Setup = EngineSetup>> Bench<E> {
     }
 }
 
-/// What every engine that moves data does.
+/// Checks that every engine that moves data has to pass.
 fn moves_data<E>(choice: &[(&str, Setting)], flags: i32)
 where
     E: Engine<Op = BlockOp, Setup = EngineSetup>,

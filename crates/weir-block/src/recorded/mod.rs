@@ -34,7 +34,7 @@ pub struct RecordedPattern {
     pub files: Vec<String>,
     /// Its operations in order; none where they are read in pieces.
     pub operations: Vec<Recorded>,
-    /// How many operations it has.
+    /// Number of operations.
     count: u64,
     /// Where the last byte of each file's operations lies.
     ends: Vec<u64>,
@@ -45,7 +45,7 @@ pub struct RecordedPattern {
     timed: bool,
     /// Its text and how it is carried out, where it is read in pieces.
     pieces: Option<(PathBuf, Replay)>,
-    /// What was wrong with a piece of it.
+    /// Error of a piece that could not be read.
     trouble: OnceLock<Unreadable>,
 }
 
@@ -60,7 +60,7 @@ pub struct Recorded {
     pub length: u32,
     /// Which file.
     pub file: u32,
-    /// What it does.
+    /// The action.
     pub verb: Verb,
 }
 
@@ -105,7 +105,7 @@ impl RecordedPattern {
         self.ends[file] = self.ends[file].max(op.offset + u64::from(op.length));
     }
 
-    /// Whether an operation is one of those that were seen when the pattern was looked at.
+    /// True if the operation is one of those seen when the pattern was first read.
     fn covers(&self, op: &Recorded) -> bool {
         let end = self.ends.get(op.file as usize).copied();
         end.is_some_and(|end| op.offset + u64::from(op.length) <= end)

@@ -28,7 +28,7 @@ const FARTHEST: u64 = i64::MAX as u64;
 pub struct Unreadable {
     /// Counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Reason of the failure.
     pub reason: String,
 }
 
@@ -186,7 +186,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// What earlier lines said.
+/// State of the reader from earlier lines.
 #[derive(Debug)]
 struct State {
     rule: Replay,

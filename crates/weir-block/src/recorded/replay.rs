@@ -82,7 +82,7 @@ pub(crate) fn tape(
     tape.map_err(|error| unreadable(&error))
 }
 
-/// Whether a pattern was what it had been until it was carried out.
+/// Fails if the pattern changed while it was carried out.
 ///
 /// # Errors
 /// What was wrong with it.

@@ -15,7 +15,7 @@ const UNTIL_FULL: u64 = 1 << 60;
 /// No file is longer: the system counts offsets with a sign.
 const LONGEST_FILE: u64 = i64::MAX as u64;
 
-/// What is known of a target.
+/// Kind and size of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ground {
     /// A regular file of this length; 0 if it is empty or missing.
@@ -28,7 +28,7 @@ pub(crate) enum Ground {
     Nothing,
 }
 
-/// What a worker asks of one of its targets.
+/// The region of one target that a worker asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RegionRequest<'a> {
     /// The plan's words.

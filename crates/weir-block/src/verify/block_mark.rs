@@ -26,12 +26,12 @@ pub struct Marker {
     run: u16,
 }
 
-/// What is known of a write.
+/// Properties of a write that its marks show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Where the buffer goes on the target.
     pub offset: u64,
-    /// What its data is made from.
+    /// Seed of its data.
     pub seed: u64,
     /// Number of the write.
     pub count: u16,
@@ -41,7 +41,7 @@ pub struct Stamp {
     pub nanos: u32,
 }
 
-/// What is known of a buffer that was read.
+/// Properties that a read buffer should have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Where the buffer comes from on the target.

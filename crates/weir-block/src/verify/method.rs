@@ -1,4 +1,4 @@
-//! What each method stores: its number, how long its field is and what is in it.
+//! Stored fields of each method: its number, and the length and content of its field.
 //!
 //! In: a method and the data of an interval in pieces. Out: the field.
 
@@ -26,7 +26,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// What is stored.
+    /// The stored bytes.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -111,7 +111,8 @@ impl Rule {
     }
 }
 
-/// What a method stores for this data, by its own rule; nothing for methods without a checksum.
+/// Checksum that a method stores for this data, by its own rule; empty for methods
+/// without one.
 pub fn checksum(method: VerifyMethod, data: &[u8]) -> Vec<u8> {
     let rule = Rule {
         method,

@@ -51,7 +51,7 @@ impl EmulatedCards {
         Ok(card)
     }
 
-    /// Whether a fault has struck, if there is such a card.
+    /// True if the fault has struck; `None` if there is no such card.
     pub(super) fn has_struck(&self, owner: &Owner, fault: &str) -> Option<bool> {
         let cards = lock(&self.0);
         cards

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::op::BlockOp;
 
-/// What goes wrong.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// One bit of this byte of the card changes on its way.
@@ -43,12 +43,13 @@ pub(crate) struct EmulatedFault {
 }
 
 impl EmulatedFault {
-    /// Whether it strikes an operation of each channel rather than a place of the card.
+    /// True if it strikes a numbered operation of each channel rather than a place
+    /// of the card.
     pub(super) fn is_by_number(&self) -> bool {
         matches!(self.at, At::Operation(_))
     }
 
-    /// Whether the operation, the channel's `number`th, meets it.
+    /// True if the fault strikes this operation, the `number`th of its channel.
     pub(super) fn is_met(&self, op: &BlockOp, number: u64) -> bool {
         match self.at {
             At::Operation(n) => n == number,

@@ -159,7 +159,7 @@ impl Direction {
     }
 }
 
-/// How a job's channels behave.
+/// Behaviour of a job's channels.
 #[derive(Debug)]
 struct Manner {
     direction: Direction,
@@ -181,7 +181,7 @@ impl Manner {
         })
     }
 
-    /// How long so many bytes keep a channel.
+    /// Time that a transfer of so many bytes occupies a channel.
     fn passage(&self, bytes: u32) -> Duration {
         let nanos = (u128::from(bytes) * 1_000_000_000).checked_div(self.bytes_per_s.into());
         Duration::from_nanos(u64::try_from(nanos.unwrap_or(0)).unwrap_or(u64::MAX))

@@ -79,7 +79,7 @@ impl EntryShape {
         }
     }
 
-    /// What the entries of all reads and writes of a slot have in common.
+    /// The fields that all reads and writes of a slot share.
     pub(super) fn blank(self, slot: u32) -> Entry {
         let buffer = if self.fixed_buffers {
             u16::try_from(slot).unwrap_or(u16::MAX)

@@ -55,7 +55,7 @@ pub(super) struct EntryHead {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
-    /// What the entry had.
+    /// The user data of the submission entry.
     pub(super) data: u64,
     /// Bytes, or a negative errno.
     pub(super) result: i32,
@@ -173,7 +173,7 @@ impl Rings {
         })
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn places(&self) -> u32 {
         self.entry_mask + 1
     }
@@ -196,7 +196,7 @@ impl Rings {
         self.tail & self.entry_mask
     }
 
-    /// Whether another entry can be offered.
+    /// True if another entry can be offered.
     pub(super) fn has_room(&self) -> bool {
         self.tail.wrapping_sub(self.taken_by_kernel()) <= self.entry_mask
     }
@@ -319,7 +319,7 @@ impl Rings {
         unsafe { place.read() }
     }
 
-    /// So many events were taken: the kernel may write their places again.
+    /// Gives the places of `count` events back to the kernel.
     #[inline]
     pub(super) fn take_events(&mut self, count: u32) {
         self.seen = self.seen.wrapping_add(count);

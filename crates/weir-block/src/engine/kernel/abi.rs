@@ -40,7 +40,7 @@ pub(super) const OP_FLUSH: u32 = 4;
 pub(super) const DATA_ZERO: u32 = 0;
 pub(super) const DATA_RANDOM: u32 = 1;
 pub(super) const DATA_VERIFY: u32 = 2;
-/// How operations end, by their codes.
+/// Names of completion codes, by code.
 pub(super) const CODE_NAMES: [&str; 15] = [
     "OK",
     "NOTSUPP",
@@ -236,7 +236,7 @@ message! {
 }
 
 message! {
-    /// What a job has done.
+    /// Statistics of a job.
     Stats, 0x07 {
         job: u32,
         state: u32,

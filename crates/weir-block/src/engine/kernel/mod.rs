@@ -39,9 +39,9 @@ use crate::source::bursts::BurstDraws;
 pub(crate) const NAME: &str = "kernel";
 /// The module's node.
 const NODE: &str = "/dev/kio";
-/// How often a running job is looked at.
+/// Interval between two looks at a running job.
 const LOOK: Duration = Duration::from_millis(20);
-/// So many operations of each job are compared with those of the family's generator.
+/// Operations of each job that are compared with those of the family's generator.
 const COMPARED: u32 = 256;
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
@@ -165,7 +165,7 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     }
 }
 
-/// What the module notes of a job.
+/// Adds a warning for each note that the module made of a job.
 fn warn(warnings: &Warnings, notes: u32) {
     for (note, id, text) in [
         (

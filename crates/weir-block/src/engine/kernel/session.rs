@@ -31,11 +31,11 @@ pub(super) struct Session {
 #[derive(Debug, Default)]
 struct State {
     devices: HashMap<(PathBuf, bool), u32>,
-    /// Whether it was started, and what came of that.
+    /// Result of the start; `None` before it.
     started: Option<Result<(), Failure>>,
 }
 
-/// What all jobs of a session have in common.
+/// Settings that all jobs of a session share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timing {
     pub(super) runtime_ns: u64,
@@ -150,7 +150,7 @@ impl Session {
         let _ = stop.call(&self.file);
     }
 
-    /// What a job has done so far.
+    /// Statistics of a job so far.
     pub(super) fn stats(&self, job: u32) -> Result<Stats, Errno> {
         let mut stats: Stats = abi::message();
         stats.job = job;
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-/// What a message says.
+/// The text of a message, up to its first zero byte.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
     let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();

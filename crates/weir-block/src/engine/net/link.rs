@@ -40,7 +40,7 @@ enum Transport {
     Unix,
 }
 
-/// What the settings ask for.
+/// Socket options that the settings ask for.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(super) struct SocketSettings {
@@ -135,7 +135,7 @@ impl SocketSettings {
         Ok(())
     }
 
-    /// Whether blocks of this size can be sent.
+    /// Fails if blocks of this size cannot be sent.
     ///
     /// # Errors
     /// They do not fit into a datagram.
@@ -368,7 +368,7 @@ fn patiently<T>(
     }
 }
 
-/// What a receiving call gave.
+/// Result of a receiving call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     Bytes(usize),
@@ -384,7 +384,7 @@ pub(super) enum SocketLink {
 }
 
 impl SocketLink {
-    /// What is sent over it arrives, or its end is known.
+    /// True if data sent over it arrives, or its loss is noticed.
     pub(super) fn is_connection(&self) -> bool {
         matches!(self, Self::Stream(_))
     }

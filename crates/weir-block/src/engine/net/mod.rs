@@ -121,7 +121,7 @@ fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
     }
 }
 
-/// What a job's words show not to go together, before anything is opened.
+/// Contradictions in the job's settings that show before anything is opened.
 pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Option<Failure> {
     let of_clone = |clone| {
         let sends = way(workload)? == Way::Send;

@@ -65,7 +65,7 @@ impl Checkers {
         self.inspector.findings()
     }
 
-    /// Whether what is written has to be marked.
+    /// Leaves the record of written data for the check at the end.
     pub(super) fn leave_word(&self, written: EarlierWrites) {
         self.inspector.leave_word(written);
     }
