@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos};
 
-/// What was done per interval, from the common start.
+/// Operations and bytes of each interval, from the common start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire", into = "Wire")]
 pub struct Series {
@@ -176,17 +176,17 @@ impl Series {
         whole.saturating_add(self.partial.unwrap_or(Nanos::ZERO))
     }
 
-    /// How many intervals, a partial one included.
+    /// Number of intervals, a partial one included.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no intervals.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Whether the last interval is partial.
+    /// True if the last interval is partial.
     pub fn ends_partial(&self) -> bool {
         self.partial.is_some()
     }
