@@ -1,5 +1,5 @@
-//! What a message through a ring costs: two threads, each on a CPU of its own, 64-byte records
-//! there and back, at depth 1 and 16.
+//! Cost of a message through a ring: two threads, each on a CPU of its own, 64-byte records there
+//! and back, at depth 1 and 16.
 //!
 //! Without arguments: nanoseconds a round trip and millions of them a second on CPUs 0 and 1, the
 //! median of rounds, in shared memory and on the heap. With `DEPTH CALLER ANSWERER`: round trips a

@@ -64,7 +64,7 @@ pub enum GuardError {
     },
 }
 
-/// What a door lets the user override.
+/// Refusals that the user may override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Write although it or something on it is mounted. Swap and holders are refused all the same.

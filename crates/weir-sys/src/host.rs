@@ -1,4 +1,4 @@
-//! What machine a result was measured on.
+//! Facts about the machine that a result was measured on.
 //!
 //! In: `uname`, `/proc/cpuinfo`, `/etc/os-release`, `/sys`. Out: facts to be stored beside the
 //! numbers. Not here: devices ([`crate::device`]) and the clock ([`crate::clock`]).
@@ -35,9 +35,9 @@ pub struct HostFacts {
     pub memory: Option<Bytes>,
     /// The frequency governors in force, each once; empty if the kernel does not scale.
     pub governors: Vec<String>,
-    /// Whether CPUs may clock above their base frequency.
+    /// CPUs may clock above their base frequency.
     pub boost: Option<bool>,
-    /// What the machine runs in, if it is a virtual one.
+    /// The hypervisor that runs the machine, if it is a virtual one.
     pub hypervisor: Option<String>,
     /// The kernel's clock source.
     pub clocksource: Option<String>,

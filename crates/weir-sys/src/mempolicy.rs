@@ -17,7 +17,7 @@ use weir_units::Bytes;
 /// Where pages come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// What the process started with: near the CPU that touches a page first.
+    /// The policy that the process started with: near the CPU that touches a page first.
     Default,
     /// Only these nodes; a page fails when they are full.
     Bind(CpuList),

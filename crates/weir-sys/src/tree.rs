@@ -126,7 +126,7 @@ impl Tree {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether an entry exists.
+    /// True if the entry exists.
     pub fn has(&self, entry: impl AsRef<Path>) -> bool {
         self.path(entry).exists()
     }

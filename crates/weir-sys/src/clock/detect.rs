@@ -8,10 +8,10 @@ use crate::tree::Tree;
 use std::time::{Duration, Instant};
 use weir_units::Nanos;
 
-/// What the result says about the clock.
+/// Facts about the clock for the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockFacts {
-    /// What is read.
+    /// The source that is read.
     pub source: TickSource,
     /// Why this source was chosen.
     pub reason: String,
@@ -92,7 +92,7 @@ pub(super) fn slope(first: Anchor, last: Anchor) -> Option<Scale> {
     Scale::from_slope(last.tick.since(first.tick), nanos)
 }
 
-/// Whether the counter may be used: the reason for, or the reason against.
+/// Decides if the counter may be used: the reason for it, or the reason against it.
 fn trust(tree: &Tree, kernel: Option<&str>) -> Result<String, String> {
     let Some(wanted) = counter::KERNEL_NAME else {
         return Err("this architecture has no counter that weir reads".to_owned());

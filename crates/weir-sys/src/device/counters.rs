@@ -1,4 +1,4 @@
-//! What a disk has done since boot.
+//! Counters of a disk since boot.
 //!
 //! In: `/sys/class/block/*/stat`. Out: counters, to be read twice and subtracted. Not here: which
 //! disk a file lies on ([`super::disks_behind`]).
@@ -40,7 +40,7 @@ pub struct DiskCounters {
 }
 
 impl DiskCounters {
-    /// What was added since an earlier reading; `in_flight` stays as it is now.
+    /// Counts added since an earlier reading; `in_flight` stays as it is now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let count = |now: u64, then: u64| now.saturating_sub(then);

@@ -35,8 +35,9 @@ const CHUNK: usize = 4096;
 /// The longest frame.
 const LONGEST: usize = CHUNK - 256;
 
-/// How often and how long a queue is waited for that a closed socket still has.
+/// Number of tries for a queue that a closed socket still has.
 const MOST_TRIES: u32 = 100;
+/// Interval between two of these tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Where the kernel's rings are mapped from.
@@ -48,7 +49,7 @@ const COMPLETION_AT: u64 = 0x1_8000_0000;
 /// A frame: its offset in the memory; its length, and options of which there are none.
 type Descriptor = [AtomicU64; 2];
 
-/// What a socket shall be.
+/// Requested properties of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpSocketSpec<'a> {
     /// The interface's name in this network namespace.
