@@ -1,4 +1,4 @@
-//! What can go wrong between ranks.
+//! Errors between ranks.
 
 /// Why ranks could not come together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum WorldError {
     Late {
         /// Who was waited for.
         peer: u32,
-        /// How long.
+        /// Length of the silence.
         seconds: u64,
     },
     /// The other rank ended.
@@ -16,7 +16,7 @@ pub enum WorldError {
     Gone {
         /// Who.
         peer: u32,
-        /// How that showed.
+        /// The sign of the loss.
         detail: String,
     },
     /// The other rank's process runs no more, though it has not ended.
@@ -60,12 +60,12 @@ pub enum WorldError {
         /// Its length.
         bytes: usize,
     },
-    /// What came is not what was sent for.
+    /// The message is not the one that was expected.
     #[error("a message of rank {peer} is garbled: {detail}")]
     Garbled {
         /// Who sent it.
         peer: u32,
-        /// What is wrong with it.
+        /// The error in it.
         detail: String,
     },
 }

@@ -1,4 +1,4 @@
-//! How ranks part: each reports what came of its work, and rank 0 collects the reports.
+//! End of the ranks: each reports the outcome of its work, and rank 0 collects the reports.
 //!
 //! In: a rank's outcome and how it ended. Out: at rank 0 the outcomes that were reported, in rank
 //! order, and of all failures the one nearest to the cause. Not here: what is made of the outcomes.
@@ -28,7 +28,7 @@ const HURRY: Duration = Duration::from_millis(500);
 /// of MPI that wait for it.
 const FAREWELL: Duration = Duration::from_millis(1500);
 
-/// How near to the cause of a failure a rank was; of several the least counts.
+/// Distance of a rank from the cause of a failure; of several the least counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Nearness {
     /// It failed by itself.
@@ -45,16 +45,16 @@ pub enum Nearness {
     Stopped,
 }
 
-/// What went wrong at a rank.
+/// Failure of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankFailure {
-    /// How near that is to the cause.
+    /// Distance from the cause.
     pub nearness: Nearness,
     /// For people.
     pub message: String,
 }
 
-/// How a rank's work ended.
+/// End of a rank's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankEnd {
     /// All is done.
@@ -72,7 +72,7 @@ pub enum RankEnd {
 pub enum Blame {
     /// This rank's own failure.
     Own,
-    /// What another rank reported.
+    /// Failure that another rank reported.
     Other {
         /// Which.
         rank: u32,
@@ -83,7 +83,7 @@ pub enum Blame {
     Lost(WorldError),
 }
 
-/// What rank 0 knows in the end.
+/// The reports at rank 0.
 #[derive(Debug)]
 pub struct Reports<O> {
     /// The outcomes of the ranks that reported, by rank, at rank 0; nothing elsewhere.
@@ -194,7 +194,7 @@ fn end_others(rank: u32, signals: &Signals, end: EndProcess) {
     });
 }
 
-/// What rank 0 has heard.
+/// Reports that rank 0 has received so far.
 struct Heard<O> {
     outcomes: Vec<(u32, O)>,
     is_interrupted: bool,

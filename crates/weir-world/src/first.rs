@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub struct First(OwnedFd);
 
 impl First {
-    /// What rank 0 tells the others: which processes it sees, and its own number among them.
+    /// Message of rank 0 to the others: the processes it sees, and its own number among them.
     pub fn word() -> Vec<u8> {
         let word = here().map(|here| format!("{here} {}", std::process::id()));
         word.unwrap_or_default().into_bytes()

@@ -45,7 +45,7 @@ pub(crate) fn new_token() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// What one rank says.
+/// Heartbeat of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beat {
     token: u64,
@@ -296,7 +296,7 @@ impl Shared {
         }
     }
 
-    /// How it is with this rank.
+    /// The present heartbeat of this rank.
     fn beat(&self) -> Beat {
         let lost = match self.monitor.lost().filter(|_| self.rank == 0) {
             Some(WorldError::Silent { peer, seconds }) => {

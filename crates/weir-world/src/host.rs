@@ -117,7 +117,7 @@ impl RankHost {
         }
     }
 
-    /// Whether rank 0 is here.
+    /// True if rank 0 is here.
     pub fn has_first(&self) -> bool {
         match &self.ranks {
             HostedRanks::Threads(_) => true,
@@ -167,7 +167,7 @@ impl RankHost {
         }
     }
 
-    /// Whether a rank of another process is lost.
+    /// True if a rank of another process is lost.
     pub fn has_lost_rank(&self) -> bool {
         let HostedRanks::Entered(entered) = &self.ranks else {
             return false;
@@ -181,12 +181,12 @@ impl RankHost {
         self.abandoned.store(true, Ordering::Release);
     }
 
-    /// Whether that is so; then nothing may be asked of the world.
+    /// True once the world is abandoned; then nothing may be asked of it.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Acquire)
     }
 
-    /// Whether the ranks that are here come back from their work within this time.
+    /// True if the ranks that are here come back from their work within this time.
     pub fn answers(&self, limit: Duration) -> bool {
         let HostedRanks::Entered(entered) = &self.ranks else {
             return true;

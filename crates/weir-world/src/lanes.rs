@@ -25,7 +25,7 @@ pub struct Lanes<'a> {
     kept: RefCell<Kept>,
 }
 
-/// What came for a lane while another one was listened to, by lane and sender.
+/// Messages that came for a lane while another one was listened to, by lane and sender.
 type Kept = HashMap<(u8, u32), VecDeque<Vec<u8>>>;
 
 /// One of them.

@@ -29,7 +29,7 @@ impl fmt::Display for LauncherKind {
     }
 }
 
-/// What a launcher told this process.
+/// Rank and size that a launcher gave this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launcher {
     /// Which family.
@@ -112,9 +112,9 @@ impl Launcher {
         Self::of(std::env::vars_os().filter_map(text))
     }
 
-    /// Whether this process speaks for all, so that what all know is told once. The others are
-    /// silent and exit with 0: a launcher ends all processes, this one before it has spoken among
-    /// them, as soon as one exits with another code.
+    /// True if this process prints for all. The others are silent and exit with 0: a launcher ends
+    /// all processes, this one before it has spoken among them, as soon as one exits with another
+    /// code.
     pub fn speaks(&self) -> bool {
         self.rank == 0
     }

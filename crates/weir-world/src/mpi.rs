@@ -107,7 +107,7 @@ impl MpiLibrary {
         })
     }
 
-    /// What the library says of itself.
+    /// Facts that the library gives about itself.
     pub fn facts(&self) -> &MpiFacts {
         &self.facts
     }

@@ -36,7 +36,7 @@ const NAP: Duration = Duration::from_millis(10);
 /// Ranks that were told to end when another was lost do so within this time.
 const AFTER_LOSS: Duration = Duration::from_millis(500);
 
-/// How long the exit code of a process may take after its sockets were closed.
+/// Longest wait for the exit code of a process after its sockets were closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A rank that is a process.

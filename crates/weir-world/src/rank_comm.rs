@@ -1,4 +1,4 @@
-//! What ranks say to each other between measurements: data, agreements, barriers, final reports.
+//! Messages between ranks outside of measurements: data, agreements, barriers, final reports.
 //!
 //! In: a [`World`]. Out: calls that end when the rank's [`Watchdog`] stops it. Every message is
 //! marked as data or as a rank's final report, so that a rank that waits for data and gets the
@@ -200,8 +200,8 @@ impl<'a> RankComm<'a> {
         Ok(greatest)
     }
 
-    /// What came of a step that all ranks take together: where it failed at one it fails at all,
-    /// and nobody lets go of anything before all know.
+    /// Result of a step that all ranks take together. Where it failed at one it fails at all, and
+    /// nobody lets go of anything before all know.
     ///
     /// # Errors
     /// The rank's own failure; that of another; as [`RankComm::agree`].
@@ -280,7 +280,7 @@ impl<'a> RankComm<'a> {
     }
 }
 
-/// How long rank 0 waits for reports once a rank is lost.
+/// Time that rank 0 waits for reports once a rank is lost.
 #[derive(Debug)]
 pub(crate) struct AfterLoss {
     limit: Duration,

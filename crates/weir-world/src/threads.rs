@@ -20,7 +20,7 @@ pub struct ThreadWorld {
     _one_thread: PhantomData<Cell<()>>,
 }
 
-/// What arrives at one rank.
+/// Messages that arrive at one rank.
 #[derive(Debug, Default)]
 struct Room {
     inbox: Mutex<Inbox>,

@@ -44,7 +44,7 @@ pub enum StopCause {
     /// There was no progress for too long.
     #[error("no progress for {seconds} s")]
     NoProgress {
-        /// How long.
+        /// Length of the time without progress.
         seconds: f64,
     },
     /// A signal.
@@ -55,7 +55,7 @@ pub enum StopCause {
     Lost(WorldError),
 }
 
-/// How far a rank has come.
+/// Progress of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Since it began.
@@ -66,7 +66,7 @@ pub struct Progress {
     pub still: Duration,
 }
 
-/// What the owner of a rank's work does from the watchdog's thread.
+/// Actions that the owner of a rank's work takes on the watchdog's thread.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct Supervisor<'a> {
@@ -79,7 +79,7 @@ pub struct Supervisor<'a> {
     pub describe: &'a (dyn Fn(&StopCause) -> String + Sync),
 }
 
-/// What stops a rank from outside.
+/// External causes that stop a rank.
 #[derive(Clone, Copy)]
 pub(crate) struct External<'a> {
     pub(crate) signals: &'a Signals,
@@ -125,7 +125,7 @@ impl Watchdog {
         }
     }
 
-    /// What ends the process where the rank does not come back by itself.
+    /// Sets the function that ends the process where the rank does not come back by itself.
     pub fn on_hang(&self, end: impl FnOnce(u8) + Send + 'static) {
         *lock(&self.on_hang) = Some(Box::new(end));
     }
@@ -146,7 +146,7 @@ impl Watchdog {
         on_hang
     }
 
-    /// How long there may be no progress.
+    /// Longest time without progress.
     pub fn limit(&self) -> Duration {
         self.limit
     }
@@ -333,7 +333,7 @@ impl Watchdog {
         });
     }
 
-    /// Whether this is the rank whose loss stopped this one.
+    /// True if the loss of this rank stopped the present one.
     fn has_lost(&self, rank: u32) -> bool {
         self.lost.get().and_then(WorldError::peer) == Some(rank)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between this program and an MPI library.
+//! Errors between this program and an MPI library.
 
 use crate::Launcher;
 
@@ -33,7 +33,7 @@ pub enum MpiError {
     Unknown {
         /// The library's file.
         file: String,
-        /// What it says of itself.
+        /// The version text of the library.
         says: String,
     },
     /// It lacks a function that every MPI library has.
@@ -41,7 +41,7 @@ pub enum MpiError {
     Incomplete {
         /// The library's file.
         file: String,
-        /// What is missing.
+        /// The missing symbol.
         symbol: String,
     },
     /// The launcher belongs to another MPI than the library: each process is a world of its own.
@@ -87,13 +87,13 @@ pub enum MpiError {
     /// Counts and offsets do not describe the buffer that is given.
     #[error("the parts of an exchange do not fit: {detail}")]
     Layout {
-        /// What does not fit.
+        /// The difference.
         detail: String,
     },
 }
 
 impl MpiError {
-    /// Whether this machine lacks something, so that nothing could be tried.
+    /// True if this machine lacks something, so that nothing could be tried.
     pub fn is_lack(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What a library says of itself, before MPI is started.
+//! Facts that a library gives about itself before MPI is started.
 
 #![expect(
     unsafe_code,
@@ -16,7 +16,7 @@ use super::error::MpiError;
 /// The standard's largest buffer for the library's description (MPICH; Open MPI: 256).
 const LIBRARY_TEXT: usize = 8192;
 
-/// What is known of an MPI library.
+/// Facts about an MPI library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiFacts {
     /// Its binary interface.

@@ -113,7 +113,7 @@ impl<'env, A: Abi> Posting<'_, 'env, A> {
         Ok(())
     }
 
-    /// Whether all that was posted is done. Asking keeps the messages moving.
+    /// True if all posted messages are done. Asking keeps the messages moving.
     ///
     /// # Errors
     /// The library's.
@@ -202,7 +202,7 @@ impl<'mpi, A: Abi> Owned<'mpi, A> {
         })
     }
 
-    /// Whether it is done. Asking keeps the messages moving.
+    /// True if the message is done. Asking keeps the messages moving.
     pub(super) fn is_done(&mut self) -> Result<bool, MpiError> {
         let mut done: c_int = 0;
         let (at, ignore) = (&raw mut self.handle, A::STATUS_IGNORE);

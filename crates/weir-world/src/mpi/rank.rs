@@ -32,13 +32,13 @@ use super::level::Posted;
 
 /// The larger of both families' `MPI_MAX_ERROR_STRING`.
 const ERROR_TEXT: usize = 512;
-/// What a plain `MPI_Init` gives, and so what programs are compared with. The next level, for
-/// processes whose other threads never call MPI, is what weir is; but it makes Open MPI 4.1 lock
-/// in every call: 20 ns more for an exchange of 115 ns, and 60 ns more for one of 130 ns that is
-/// posted and waited for. So other threads have to keep from MPI and sleep while it works.
+/// Thread level of a plain `MPI_Init`, which other programs use and are compared with. The next
+/// level, for processes whose other threads never call MPI, is what weir is; but it makes Open MPI
+/// 4.1 lock in every call: 20 ns more for an exchange of 115 ns, and 60 ns more for one of 130 ns
+/// that is posted and waited for. So other threads have to keep from MPI and sleep while it works.
 const THREAD_SINGLE: c_int = 0;
 
-/// What was printed right before the end is forwarded in this time.
+/// Time in which output printed right before the end is forwarded.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// An end of all ranks that takes longer hangs.
@@ -48,14 +48,14 @@ const ABORT: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub(super) c_int);
 
-/// What tells messages between the same two ranks apart.
+/// Tag that separates messages between the same two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub(super) c_int);
 
 impl Tag {
     /// The world's own messages; the largest tag that every library has to have.
     pub(super) const CONTROL: Self = Self(32_767);
-    /// What evens them out.
+    /// Tag of the messages that level the ranks.
     pub(super) const LEVEL: Self = Self(32_766);
 }
 

@@ -21,10 +21,10 @@ use super::link;
 use super::rank_identity::RankIdentity;
 use crate::{RankMonitor, WorldError};
 
-/// How often an ended process is asked for.
+/// Interval between two looks for an ended process.
 const NAP: Duration = Duration::from_millis(1);
 
-/// How long to leave a process that somebody else started to whoever waits for it.
+/// Time that a process started by somebody else is left to whoever waits for it.
 const REST: Duration = Duration::from_millis(10);
 
 /// Signals by which rank 0 tells the others to end: in order, and at once.
@@ -97,7 +97,7 @@ impl Crew {
         Self(Arc::new(kept))
     }
 
-    /// Whether this rank is told to end by [`TOLD`].
+    /// True if the parent ends this rank by [`TOLD`].
     pub fn is_started(&self) -> bool {
         self.0.is_started
     }
@@ -126,7 +126,8 @@ impl Crew {
         }
     }
 
-    /// How many run. Of those that have ended the first that did not end well is lost.
+    /// Number of running processes. Of those that have ended the first that did not end well is
+    /// lost.
     fn count_running(&self) -> usize {
         let mut running = 0;
         let mut lost = None;
@@ -189,7 +190,7 @@ impl Crew {
         }
     }
 
-    /// How the process of a rank ended, waiting for it until `until`.
+    /// Exit status of a rank's process, waiting for it until `until`.
     pub(super) fn fate(&self, rank: u32, until: Instant) -> Option<ExitStatus> {
         let index = rank.checked_sub(1)? as usize;
         loop {
@@ -213,7 +214,7 @@ impl Crew {
         }
     }
 
-    /// What is to be told of a rank that ended.
+    /// Error for a rank that ended.
     pub(super) fn gone(&self, rank: u32, status: ExitStatus) -> WorldError {
         let index = (rank as usize).saturating_sub(1);
         let process = lock(&self.0.children).get(index).map_or(0, Child::id);

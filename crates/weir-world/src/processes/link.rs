@@ -39,13 +39,13 @@ pub(super) fn listen(world: &str, rank: u32, size: u32) -> io::Result<UnixListen
     Ok(listener)
 }
 
-/// Whether this is the listener of that rank.
+/// True if this is the listener of that rank.
 pub(super) fn is_listener(listener: &UnixListener, world: &str, rank: u32) -> bool {
     let name = listener.local_addr();
     name.is_ok_and(|a| a.as_abstract_name() == Some(format!("{world}/{rank}").as_bytes()))
 }
 
-/// Whether the other end belongs to the user of this process.
+/// True if the other end belongs to the user of this process.
 fn is_same_user(stream: &UnixStream) -> bool {
     let other = rustix::net::sockopt::socket_peercred(stream);
     other.is_ok_and(|other| other.uid == rustix::process::geteuid())
@@ -159,7 +159,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// Whether the other end was closed.
+    /// True if the other end was closed.
     pub(super) fn is_closed(&self) -> bool {
         let mut asked = [PollFd::new(&self.stream, PollFlags::empty())];
         let asked_now = wait(&mut asked, Instant::now());
@@ -174,7 +174,7 @@ impl AsFd for Outlet {
     }
 }
 
-/// What came out of a stream.
+/// Result of a read from a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// A whole message.
@@ -193,7 +193,7 @@ pub(super) struct Inlet {
     stream: UnixStream,
     /// Who sends, once that came.
     pub(super) from: Option<u32>,
-    /// What came of the next number and message.
+    /// Bytes received of the next number and message.
     come: Vec<u8>,
 }
 

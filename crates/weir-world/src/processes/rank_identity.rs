@@ -12,11 +12,11 @@ const TOKEN: &str = "WEIR_WORLD_TOKEN";
 pub(super) struct RankIdentity {
     pub(super) rank: u32,
     pub(super) size: u32,
-    /// What the names of all its sockets begin with.
+    /// Prefix of the names of all its sockets.
     pub(super) name: String,
     /// The process of rank 0.
     pub(super) parent: u32,
-    /// What only the ranks of this world know.
+    /// Secret that only the ranks of this world know.
     pub(super) token: u64,
 }
 

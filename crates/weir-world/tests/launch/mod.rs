@@ -1,4 +1,4 @@
-//! How the tests start ranks: the launchers of both families, and what came of it.
+//! Start of ranks in tests: the launchers of both families, and the output of a world.
 //!
 //! A launcher that is not here is told with [`skip`]; a world that does not end within a minute
 //! is ended and fails its test.
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the ranks run.
+/// Program that the ranks run.
 pub(crate) const RANKS: &str = env!("CARGO_BIN_EXE_weir-world-ranks");
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -55,7 +55,7 @@ pub(crate) fn families(test: &str) -> Vec<Mpi> {
     both.filter(|mpi| is_here(*mpi, test)).collect()
 }
 
-/// Whether a family is here; otherwise the test is skipped for it.
+/// True if a family is here; otherwise the test is skipped for it.
 pub(crate) fn is_here(mpi: Mpi, test: &str) -> bool {
     let is_here = has(mpi.launcher);
     if !is_here {
@@ -74,7 +74,7 @@ pub(crate) fn skip(name: &str, reason: &str) {
     }
 }
 
-/// Whether a program can be started.
+/// True if the program can be started.
 pub(crate) fn has(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|p| p.join(program).is_file())
@@ -88,7 +88,7 @@ pub(crate) fn scratch(name: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// What a world said.
+/// Exit code and output of a world.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,

@@ -1,4 +1,4 @@
-//! What the tests of worlds start: one program for every kind of world.
+//! Program that the tests of worlds start: one for every kind of world.
 //!
 //! `weir-world-ranks mpi|threads|processes RANKS WHAT`. What rank 0 has to
 //! tell goes to standard output in one line, errors to standard error; 0 is good, 1 is not, 3 is
