@@ -1,6 +1,5 @@
-//! Check that the buffers of all jobs that run at the same time fit into memory.
-//! Where they do not fit, the kernel ends processes, and not always the one that
-//! asked for too much.
+//! Check that the buffers of all jobs that run at the same time fit into memory. Where they do not
+//! fit, the kernel ends processes, and not always the one that asked for too much.
 //!
 //! In: jobs of the plan. Out: a failure before anything is touched. Not here: one worker's buffers
 //! ([`crate::memory`]).
@@ -50,8 +49,8 @@ pub(crate) fn check_together(contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)>
     holders.filter_map(refusal).collect()
 }
 
-/// Memory that a holder can have. For processes: what the machine has available, within the limit of
-/// their control group. For the module: the value of its parameter.
+/// Memory that a holder can have. For processes: what the machine has available, within the limit
+/// of their control group. For the module: the value of its parameter.
 fn room(tree: &Tree, holder: Holder) -> Option<Bytes> {
     if holder == Holder::Module {
         let mebibytes = tree.number::<u64>(MODULE_LIMIT)?;

@@ -1,5 +1,4 @@
-//! Preparation of a job's targets before its workers start: they are laid out,
-//! guarded and opened.
+//! Preparation of a job's targets before its workers start: they are laid out, guarded and opened.
 //!
 //! In: a job and its sites. Out: files as the job needs them, open targets. Not here: which sites
 //! there are (`target`), the workers' part ([`crate::prepared`]).

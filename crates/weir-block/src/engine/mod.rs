@@ -102,7 +102,7 @@ pub fn catalogue() -> Catalogue {
     }
 }
 
-/// Tells if this machine has what the engine needs, and what is missing.
+/// Availability of the engine on this machine.
 pub fn availability(name: &str) -> Availability {
     match find(name) {
         Some(entry) => (entry.availability)(),

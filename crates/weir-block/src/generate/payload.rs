@@ -11,8 +11,8 @@ use weir_run::generate::rng::{GOLDEN, Rng, mix64};
 
 use super::GenerateError;
 
-/// Largest distance of a repeated unit, in fresh units: near enough that the
-/// original is still stored.
+/// Largest distance of a repeated unit, in fresh units: near enough that the original is still
+/// stored.
 const RECENT: u64 = 1024;
 /// Where the units of sets begin that payloads share.
 const SHARED_SET: u64 = 0x5eed_0f5e_75a2_e5ed;

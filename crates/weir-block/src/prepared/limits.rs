@@ -10,8 +10,8 @@ use crate::memory;
 use crate::source::{Extent, WorkLimits};
 
 impl PreparedBlockJob {
-    /// Limits of a worker over all of its passes. Where each pass is checked, they
-    /// are those of one pass.
+    /// Limits of a worker over all of its passes. Where each pass is checked, they are those of one
+    /// pass.
     pub(super) fn limits(&self, extents: &[Extent]) -> WorkLimits {
         let passes = &self.workload.passes;
         let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
@@ -136,8 +136,7 @@ impl PreparedBlockJob {
         memory::largest_block(&self.workload) <= memory::smallest_block(&self.workload)
     }
 
-    /// True if a pass is over once it has had each block. Where a block may come
-    /// twice, and where
+    /// True if a pass is over once it has had each block. Where a block may come twice, and where
     /// reads and writes walk apart, there is always another, and the last one is moved whole.
     fn uses_blocks_up(&self) -> bool {
         let access = &self.workload.access;

@@ -1,5 +1,5 @@
-//! Order of the general source over one target: sequential in bytes for each kind,
-//! or random in blocks of the smallest size.
+//! Order of the general source over one target: sequential in bytes for each kind, or random in
+//! blocks of the smallest size.
 
 use std::num::NonZeroU64;
 

@@ -1,5 +1,4 @@
-//! The files and devices that a job's names refer to now, and the part of each that
-//! a clone uses.
+//! The files and devices that a job's names refer to now, and the part of each that a clone uses.
 //!
 //! In: a job and its names. Out: each path once, with its kind, length and the length it shall
 //! have; for each clone the parts it uses. Looks only. Not here: making and opening files.
@@ -156,8 +155,7 @@ pub(crate) fn writes(workload: &BlockWorkload) -> bool {
     workload.carries_out(Kind::Write) || workload.carries_out(Kind::Trim)
 }
 
-/// Stand-ins for the targets of a job whose engine acts on nothing: one block for
-/// each clone.
+/// Stand-ins for the targets of a job whose engine acts on nothing: one block for each clone.
 pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
     let shown = String::from("(none)");
     let site = Site {

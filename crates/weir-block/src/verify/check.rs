@@ -113,9 +113,9 @@ impl Marker {
         })
     }
 
-    /// Correct content of the interval of `buffer` that `finding` is about. It is
-    /// made from the seed and time in the interval's header where that is undamaged
-    /// or can be mended, else from the expected values.
+    /// Correct content of the interval of `buffer` that `finding` is about. It is made from the
+    /// seed and time in the interval's header where that is undamaged or can be mended, else from
+    /// the expected values.
     pub fn rebuilt(&self, buffer: &[u8], expected: Expected, finding: &IntervalFinding) -> Vec<u8> {
         let position = usize::try_from(finding.at.wrapping_sub(expected.offset))
             .map_or(buffer.len(), |position| position.min(buffer.len()));

@@ -133,8 +133,8 @@ pub(super) fn chain(data: &Pieces, mut compress: impl FnMut(&[[u8; BLOCK]])) -> 
     block
 }
 
-/// The bytes that fio 3.33 stores for sha512. They are no digest: with r the
-/// length's rest by 128, the last r bytes and then the bytes from r to 127.
+/// The bytes that fio 3.33 stores for sha512. They are no digest: with r the length's rest by 128,
+/// the last r bytes and then the bytes from r to 127.
 pub(super) fn peer_sha512(data: &Pieces) -> [u8; 128] {
     let mut field = [0; 128];
     let length: usize = data.iter().map(|piece| piece.len()).sum();

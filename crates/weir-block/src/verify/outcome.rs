@@ -45,8 +45,8 @@ pub(crate) struct VerifiedJob<'a> {
 }
 
 impl VerifiedJob<'_> {
-    /// Seed and number that the worker draws from, and the rules by which its data
-    /// is marked and checked.
+    /// Seed and number that the worker draws from, and the rules by which its data is marked and
+    /// checked.
     pub(crate) fn begin(
         &self,
         worker: &WorkerContext<'_>,

@@ -32,8 +32,7 @@ pub(crate) fn of_job(context: &JobContext<'_>, workload: &BlockWorkload) -> RunM
     }
 }
 
-/// True if the job waits, directly or through others, for a job of this run that
-/// marks its data.
+/// True if the job waits, directly or through others, for a job of this run that marks its data.
 fn follows_writer(plan: &Plan, job: &Job, index: u32) -> bool {
     let mut awaited = job.start.wait_for.as_deref();
     let earlier: Vec<&Job> = plan.jobs().take(index as usize).map(|(_, j)| j).collect();

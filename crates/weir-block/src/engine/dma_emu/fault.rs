@@ -43,8 +43,7 @@ pub(crate) struct EmulatedFault {
 }
 
 impl EmulatedFault {
-    /// True if it strikes a numbered operation of each channel rather than a place
-    /// of the card.
+    /// True if it strikes a numbered operation of each channel rather than a place of the card.
     pub(super) fn is_by_number(&self) -> bool {
         matches!(self.at, At::Operation(_))
     }

@@ -167,8 +167,7 @@ impl VerifiedSource {
         }
     }
 
-    /// Next operation of the own phase; `None` while it has to wait, or once the
-    /// phase has changed.
+    /// Next operation of the own phase; `None` while it has to wait, or once the phase has changed.
     fn own_operation(&mut self, slot: u32) -> Option<BlockOp> {
         if self.only_checks {
             self.draw_only();
