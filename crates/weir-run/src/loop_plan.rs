@@ -63,7 +63,7 @@ pub(crate) fn is_open_loop(job: &Job) -> bool {
     }
 }
 
-/// What each kind of a job's operations records.
+/// Recording settings of each kind of a job's operations.
 pub fn measured(job: &Job, inline: bool) -> Measured {
     let Recording {
         timing,

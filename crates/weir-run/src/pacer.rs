@@ -36,7 +36,7 @@ impl std::fmt::Debug for RecordedStarts {
     }
 }
 
-/// What a worker's pacing starts from.
+/// Initial values of a worker's pacing.
 #[derive(Debug, Default)]
 pub struct PacerPlan {
     /// Intended starts by kind; `None`, or none at all: free.

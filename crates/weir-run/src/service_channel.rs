@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BulkMemory(pub u32);
 
-/// What a server may do with memory during a call.
+/// Access of a server to memory during a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkUse {
     /// Read it: data of the caller, as of a write.
@@ -28,7 +28,7 @@ pub trait ServiceChannel {
     /// There is not enough.
     fn register(&mut self, bytes: usize) -> io::Result<BulkMemory>;
 
-    /// What it holds.
+    /// Content of the memory.
     fn memory(&mut self, memory: BulkMemory) -> &mut [u8];
 
     /// Calls an operation with a payload. The slot has to be free.

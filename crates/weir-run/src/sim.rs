@@ -55,7 +55,7 @@ impl Operation for SimOp {
     }
 }
 
-/// What happens to one operation.
+/// Result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {
     /// Time of service.
@@ -96,7 +96,7 @@ impl<O> std::fmt::Debug for SimDevice<O> {
     }
 }
 
-/// What a simulated device is made of.
+/// Parts of a simulated device.
 pub struct SimSetup {
     /// The clock it moves.
     pub clock: SimClock,

@@ -1,4 +1,4 @@
-//! What a worker's thread gets from the run, and its way into the loop.
+//! Parts that a worker's thread gets from the run, and its entry into the loop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -18,7 +18,7 @@ use crate::pacer::RecordedStarts;
 use crate::source::Source;
 use crate::worker::{LoopContext, LoopPlan, LoopStop, drive};
 
-/// What a worker's thread has.
+/// Parts that a worker's thread has.
 #[derive(Debug)]
 pub struct WorkerContext<'a> {
     /// The job.
@@ -31,7 +31,7 @@ pub struct WorkerContext<'a> {
     pub seed: u64,
     /// The clock.
     pub clock: Clock,
-    /// What a tick is worth.
+    /// Length of a tick.
     pub scale: Arc<SharedScale>,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
@@ -85,7 +85,7 @@ impl WorkerContext<'_> {
         self.released = Some(self.clock.now());
     }
 
-    /// What followed the loop counts as the worker's time: it ends now.
+    /// Sets the end of the worker to now: work after the loop counts as its time.
     pub fn end_now(&mut self) {
         self.live.last_done.set(self.clock.now().0);
         self.cpu = self.live.cpu_use();

@@ -20,7 +20,7 @@ use weir_units::Nanos;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// So many reads of 4 KiB, one after the other.
+/// A number of reads of 4 KiB, one after the other.
 struct Reads(u64);
 
 impl Source for Reads {
@@ -56,7 +56,7 @@ struct Bench {
     operations: u64,
     servers: usize,
     script: Script,
-    /// What the run sets from outside: a limit of the depth, a request to measure anew.
+    /// Limit of the depth, set by the run from outside, or a request to measure anew.
     limit: u32,
     anew: bool,
 }
@@ -976,7 +976,7 @@ struct Fickle {
     fails_at: u64,
 }
 
-/// Whether this is the n-th turn.
+/// True at each n-th turn.
 fn turn(counter: &mut u64, n: u64) -> bool {
     *counter += 1;
     n > 0 && counter.is_multiple_of(n)
@@ -1049,7 +1049,7 @@ impl Engine for Fickle {
     }
 }
 
-/// What holds for every loop that ended.
+/// Asserts the properties of every loop that ended.
 fn assert_sound(outcome: &Outcome, case: &str) {
     let kind = &outcome.live.kinds[0];
     let completed = kind.completed.get();

@@ -28,7 +28,7 @@ impl Disks {
         }
     }
 
-    /// What they did since.
+    /// Counts of the disks since the start.
     pub(super) fn since(&self) -> Vec<DiskCounters> {
         let tree = Tree::real();
         let read = |(name, (first, at)): (&String, &(Counters, Option<std::time::Instant>))| {

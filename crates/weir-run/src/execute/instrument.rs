@@ -28,7 +28,7 @@ const MOMENT: Nanos = Nanos(500_000);
 /// Operations or bytes per second that no loop reaches: its pacing never waits.
 const NEVER_WAITS: f64 = 1e18;
 
-/// What is counted.
+/// The kinds counted.
 const KINDS_OF_CALLS: &[KindInfo] = &[KindInfo::new("call", Moves::In)];
 
 /// The form of a loop, as far as its cost depends on it.
@@ -41,7 +41,7 @@ struct LoopForm {
     schedule: Option<Schedule>,
 }
 
-/// What loops cost, by job.
+/// Costs of loops, by job.
 #[derive(Debug, Default)]
 pub(super) struct LoopCosts {
     /// Each form is measured once.

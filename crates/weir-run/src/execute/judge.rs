@@ -1,4 +1,4 @@
-//! What a worker's end means: its state, and the failure in words.
+//! Meaning of a worker's end: its state, and the failure in words.
 //!
 //! In: why a loop ended. Out: [`State`] and [`Failure`] with place and errno.
 
@@ -24,14 +24,14 @@ pub(super) fn judge(
     }
 }
 
-/// What is known of a failed operation's target.
+/// Facts about a failed operation's target.
 pub(super) struct FailedTarget {
     pub(super) name: Option<String>,
     /// The kind of operation.
     pub(super) kind: Option<KindName>,
-    /// What the failure may mean.
+    /// Possible cause of the failure.
     pub(super) remark: Option<String>,
-    /// What the operation did to it, where it moved no data.
+    /// Action of the operation on it, where it moved no data.
     pub(super) deed: Option<&'static str>,
 }
 

@@ -86,10 +86,10 @@ const TRACE_WAIT: Nanos = Nanos(10_000_000);
 /// While something is being ended it looks around this often.
 const ENDING_WAIT: Nanos = Nanos(5_000_000);
 
-/// What a run works with.
+/// Parts that a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct RunControl<'a> {
-    /// What carries jobs out, by workload.
+    /// Runners that carry jobs out, by workload.
     pub runners: &'a [&'a dyn Runner],
     /// Where ranks do what they do together.
     pub ranks: RankHost,
@@ -105,7 +105,7 @@ pub struct RunControl<'a> {
     pub directory: &'a Path,
     /// Signals.
     pub signals: Arc<Signals>,
-    /// How long a worker may take to end before it is left behind.
+    /// Time that a worker may take to end before it is left behind.
     pub grace: Duration,
     /// Announcements.
     pub announce: &'a dyn Fn(&Announcement),
@@ -228,7 +228,7 @@ struct Run<'a> {
         reason = "each is large, and they leave from among the others"
     )]
     running: Vec<Box<RunningJob>>,
-    /// What all ranks do together: one job at a time.
+    /// Jobs that all ranks run together: one at a time.
     ranks: Vec<RunningRanks>,
     ended: Vec<EndedJob>,
     events: (Sender<Event>, Receiver<Event>),

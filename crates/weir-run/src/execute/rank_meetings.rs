@@ -48,7 +48,7 @@ impl<'a> RankMeetings<'a> {
         }
     }
 
-    /// Whether the ranks meet for a batch of jobs, which then counts as met.
+    /// True if the ranks meet for a batch of jobs, which then counts as met.
     pub(super) fn are_due_for(&mut self, batch: &[usize]) -> bool {
         let planned = self.before.len();
         self.before.retain(|job| !batch.contains(job));
@@ -100,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// How often a rank comes to a meeting that carries these batches out, of the jobs 0, 2 and
-    /// 3 that all others wait before.
+    /// Number of meetings that a rank comes to when it carries these batches out, of the jobs 0, 2
+    /// and 3 that all others wait before.
     fn meetings(makes: TargetMaker, batches: &[&[usize]], fails_at: Option<u32>) -> u32 {
         let met = Cell::new(0);
         let meet = || {

@@ -31,7 +31,7 @@ use crate::live::WorkerLive;
 use crate::log::{LogFiles, LogOrigin, LogsWritten};
 use crate::runner::Prepared;
 
-/// What a job is started with.
+/// Parts that a job is started with.
 pub(super) struct JobSetup<'a> {
     pub(super) entry: Entry<'a>,
     pub(super) prepared: Arc<dyn Prepared>,
@@ -50,7 +50,7 @@ pub(super) struct Worker {
     pub(super) live: Arc<WorkerLive>,
     pub(super) thread_id: Arc<AtomicU32>,
     pub(super) stop: Arc<AtomicU32>,
-    /// What it will be called when it alone was asked to end, and since when.
+    /// State that it will end with when it alone was asked to end, and the time of that request.
     pub(super) stopped: Option<(State, Tick)>,
     pub(super) ready: bool,
     pub(super) ended: bool,
@@ -80,7 +80,7 @@ pub(super) struct RunningJob {
     release: Option<Tick>,
     sampler: Option<JobSampler>,
     minimum: Option<Minimum>,
-    /// What the job will be called when it was asked to end, and since when.
+    /// State that the job will end with when it was asked to end, and the time of that request.
     ending: Option<(State, Tick)>,
     record: Record,
     failure: Option<Failure>,
@@ -98,7 +98,7 @@ pub(super) struct EndedJob {
     pub(super) written: LogsWritten,
     pub(super) is_inline: bool,
     pub(super) prepared: Option<Arc<dyn Prepared>>,
-    /// What came of it, where all ranks did it together.
+    /// Outcome of the ranks, where all of them ran the job together.
     pub(super) ranks: Option<EndedRanks>,
 }
 

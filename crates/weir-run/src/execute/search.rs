@@ -19,7 +19,7 @@ use crate::runner::failure;
 /// Windows that a depth holds before the range is widened by one.
 const STABLE: u32 = 3;
 
-/// What a window leads to.
+/// Next step of the search after a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Go on at this depth.

@@ -29,7 +29,7 @@ pub(super) struct StartBatch {
     left: VecDeque<usize>,
     /// The one that is being made ready.
     making: Option<usize>,
-    /// What came of it.
+    /// The prepared job, or the failure.
     made: Option<Result<PreparedJob, Failure>>,
     /// It is to end before it begins.
     stopped: bool,
@@ -39,7 +39,7 @@ pub(super) struct StartBatch {
     all_made: bool,
 }
 
-/// What a job is made ready with, away from the run's thread.
+/// Parts that prepare a job away from the run's thread.
 struct Making<'a> {
     runner: Result<&'a dyn Runner, Failure>,
     entry: Entry<'a>,

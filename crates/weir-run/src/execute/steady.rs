@@ -1,4 +1,4 @@
-//! Whether a rate has become steady: one sample a second, over a window of some seconds.
+//! Detection of a steady rate: one sample a second, over a window of some seconds.
 //!
 //! In: counts of operations and bytes at instants. Out: the samples of the last window, the
 //! figure that is held against the limit, and whether it was kept. Slopes are those of the line
@@ -12,7 +12,7 @@ use weir_units::{Bytes, Nanos};
 
 pub(super) const SECOND: Nanos = Nanos(1_000_000_000);
 
-/// What was counted up to an instant.
+/// Counts up to an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) operations: u64,
@@ -71,8 +71,7 @@ impl SteadyWatch {
         }
     }
 
-    /// How long nothing is sampled: after a pause the second that began with its end is left out
-    /// too.
+    /// Time without samples: after a pause the second that began with its end is left out too.
     fn pause(&self) -> Nanos {
         match self.bound.ramp_ns {
             Nanos(0) => Nanos(0),
@@ -107,7 +106,7 @@ impl SteadyWatch {
         self.attained = mean > 0.0 && self.criterion.abs() < self.bound.limit;
     }
 
-    /// What came of it.
+    /// Result of the watch.
     pub(super) fn outcome(&self) -> Steadiness {
         Steadiness {
             attained: self.attained,

@@ -67,7 +67,7 @@ impl SteadyGroups {
         }
     }
 
-    /// What was found of a group, by its first worker.
+    /// Result of a group, by its first worker.
     pub(super) fn outcome(&self, worker: u32) -> Option<Steadiness> {
         let group = self.0.iter().find(|group| group.first == worker)?;
         Some(group.watch.outcome())

@@ -32,7 +32,7 @@ pub(super) struct MeasuredWorkers {
     pub(super) after_resets: u64,
 }
 
-/// What was done of a kind up to an instant.
+/// Counts of a kind up to an instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) operations: u64,
@@ -40,7 +40,7 @@ pub(super) struct Counts {
 }
 
 impl MeasuredWorkers {
-    /// What a worker has done of a kind. Until it has seen the end of ramp, that is not measured.
+    /// Counts of a worker's kind. Until it has seen the end of ramp, that is not measured.
     pub(super) fn counts(&self, live: &WorkerLive, kind: usize) -> Counts {
         if !self.is_measured(live) {
             return Counts::default();

@@ -43,12 +43,12 @@ impl Streams {
         Rng::new(self.key(*b"mix_____"))
     }
 
-    /// How large.
+    /// Stream of operation sizes.
     pub const fn sizes(&self) -> Rng {
         Rng::new(self.key(*b"sizes___"))
     }
 
-    /// What is written.
+    /// Stream of written data.
     pub const fn payload(&self) -> Rng {
         Rng::new(self.key(*b"payload_"))
     }

@@ -43,12 +43,12 @@ pub(crate) struct LogOrigin {
     pub(crate) unix_ms: u64,
 }
 
-/// What became of a job's logs.
+/// Result of writing a job's logs.
 #[derive(Debug, Default)]
 pub(crate) struct LogsWritten {
     /// The files.
     pub(crate) paths: Vec<String>,
-    /// What is wrong with them, in sentences.
+    /// Errors, in sentences.
     pub(crate) wrong: Vec<String>,
 }
 

@@ -72,7 +72,7 @@ pub(super) struct Windows {
     seen: Vec<[Seen; KINDS]>,
 }
 
-/// What a worker had done of a kind at the end of the last window.
+/// Counts and latencies of a worker's kind at the end of the last window.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     operations: u64,
@@ -240,7 +240,7 @@ impl Windows {
 }
 
 impl Seen {
-    /// What a log says of what was done over a time; nothing where nothing was.
+    /// The value that a log records for this work over a time; nothing where there was no work.
     fn measure(&self, log: &Log, over: Nanos) -> Option<LogMeasure<'_>> {
         if self.operations == 0 && self.latencies.is_empty() {
             return None;
@@ -264,7 +264,7 @@ impl Seen {
         })
     }
 
-    /// What was done since the last call; counts that fell were started anew.
+    /// Work since the last call; counts that fell were started anew.
     fn advance(&mut self, live: &LiveKind, what: Logged, stages: Stages) -> Self {
         let latencies = stages.snapshot(what, live).unwrap_or_default();
         let now = Self {

@@ -41,7 +41,7 @@ struct Slot<O> {
     next: u32,
 }
 
-/// What changes with every operation.
+/// State that changes with every operation.
 ///
 /// Taking a slot from the free list leaves the slot's `next` as it is. So the slots submitted
 /// since the last hand-over are a list themselves, from `first`, whose last one leads to `free`.
@@ -66,7 +66,7 @@ struct Hot {
     has_rests: bool,
 }
 
-/// What the loop works on beside engine and source. Functions that are not inlined get one of
+/// Parts that the loop works on beside engine and source. Functions that are not inlined get one of
 /// their own ([`Parts::lend`]), so that this one's address is never taken.
 struct Parts<'r, 'a, O, C> {
     state: &'r mut LoopState<'a, C>,
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// Whether a job fits that this changes.
+    /// True if the plain loop can run a job with this change.
     fn fits_with(change: impl FnOnce(&mut LoopPlan, &mut PacerPlan, &mut Measured)) -> bool {
         let mut plan = LoopPlan {
             depth: 4,

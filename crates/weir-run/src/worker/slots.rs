@@ -140,7 +140,7 @@ impl<O: Operation> Queue<O> {
         Some(slot.intended)
     }
 
-    /// Whether an operation in flight touches the same bytes as the drawn one.
+    /// True if an operation in flight touches the same bytes as the drawn one.
     #[cold]
     pub(super) fn overlaps_pending(&self) -> bool {
         let Some(drawn) = self.pending.and_then(|slot| self.slots.get(slot as usize)) else {

@@ -1,5 +1,5 @@
-//! What workers lacked of their CPUs: others had them, the hypervisor took them, or there are more
-//! workers than CPUs.
+//! Warnings about workers that lacked CPU time: others had their CPUs, the hypervisor took them, or
+//! there are more workers than CPUs.
 //!
 //! In: a result, and the counters of the CPUs at both ends of the run. Out: at most one warning of
 //! each kind per job. Not here: limits of control groups.
@@ -101,7 +101,7 @@ fn workers_beside(result: &RunResult, planned: &Job, job: &JobResult) -> usize {
         .count()
 }
 
-/// What a worker lacked of a CPU.
+/// CPU time that a worker lacked.
 struct Shortage {
     clone: u32,
     /// Share of its time that it waited, where that is much.

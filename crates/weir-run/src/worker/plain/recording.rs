@@ -1,4 +1,4 @@
-//! What becomes of an operation that moved everything: counters, and three latencies.
+//! Recording of an operation that moved everything: counters, and three latencies.
 //!
 //! In: its slot, and the instant of the harvest. Out: counts and histograms. Operations that were
 //! handed over together and come back together took equally long: they are counted as a run and
@@ -105,7 +105,7 @@ pub(super) struct Harvested<'s, 'a> {
     bytes: u64,
     /// Of slat, clat and lat.
     tallies: [Tally; 3],
-    /// How often the measurement had been reset: extremes are of since then.
+    /// Number of resets of the measurement: extremes are of since then.
     resets: u64,
 }
 
@@ -281,7 +281,7 @@ impl<'s, 'a> Run<'s, 'a> {
     }
 }
 
-/// What differs within a run where each operation has a start of its own.
+/// Records the stages that differ within a run where each operation has a start of its own.
 #[inline(always)]
 fn record_own<const SQUARES: bool>(stages: [&Recorder<SQUARES>; 3], slat: u64, clat: u64) {
     let [slats, _, lats] = stages;
