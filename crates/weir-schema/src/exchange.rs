@@ -22,7 +22,7 @@ pub struct ExchangeWorkload {
     pub replications: u32,
     /// Who exchanges with whom.
     pub pairing: Pairing,
-    /// How a message goes there and back.
+    /// Method by which a message goes there and back.
     pub method: Method,
     /// Exchanges per size before the first timed run.
     pub warmup: u32,
@@ -30,7 +30,7 @@ pub struct ExchangeWorkload {
     pub min_time_ns: Option<Nanos>,
     /// No further size is begun after this time.
     pub max_time_ns: Option<Nanos>,
-    /// How what arrives is checked.
+    /// Check of arriving data.
     pub validation: Validation,
     /// Of patterns.
     pub seed: u64,
@@ -39,7 +39,7 @@ pub struct ExchangeWorkload {
     pub faults: Vec<InjectedFault>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
-    /// What the results are set beside.
+    /// Model that the results are set beside.
     #[serde(default)]
     pub model: Option<Model>,
     /// In place of exchanges: what each rank does with its device alone, one after the other.
@@ -172,7 +172,7 @@ impl Pairing {
     }
 }
 
-/// How a message goes there and back.
+/// Method by which a message goes there and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -187,7 +187,7 @@ pub enum Method {
     Best,
 }
 
-/// How what arrives is checked.
+/// Check of arriving data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Validation {
@@ -206,7 +206,7 @@ pub enum Validation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InjectedFault {
-    /// What.
+    /// Kind of fault.
     pub kind: FaultKind,
     /// Where it arrives.
     pub rank: u32,
@@ -257,7 +257,7 @@ pub enum Model {
     Fit,
 }
 
-/// What was exchanged.
+/// Result of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeResult {
     /// The transport.
@@ -276,7 +276,7 @@ pub struct ExchangeResult {
     pub other_devices: Vec<String>,
     /// In plan order; sizes that `max_time_ns` cut off are absent.
     pub sizes: Vec<SizeResult>,
-    /// What a barrier costs, the median of some.
+    /// Time of a barrier, the median of some.
     pub barrier_ns: Option<Nanos>,
     /// Filling the buffers took.
     pub generation_ns: Nanos,
@@ -312,7 +312,7 @@ pub struct SizeResult {
     pub warmup: u64,
     /// The method that counted, where several were tried.
     pub method: Method,
-    /// What was done in place of exchanges.
+    /// Transfer measured in place of exchanges.
     #[serde(default)]
     pub transfer: Option<Transfer>,
     /// In rank order.

@@ -1,5 +1,5 @@
-//! What follows from the times of an exchange: bandwidth per size, effective bandwidth, how
-//! steady they are, and what spoils them.
+//! Figures from the times of an exchange: bandwidth per size, effective bandwidth, their spread,
+//! and warnings about conditions that spoil them.
 //!
 //! In: an [`ExchangeResult`]. Out: [`SizeFigures`] and [`Warning`]s. Pure: every renderer comes
 //! to the same numbers. Spec: effective bandwidth, 1.4.
@@ -150,7 +150,7 @@ pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// What spoils the numbers of an exchange.
+/// Warnings about conditions that spoil the numbers of an exchange.
 pub fn exchange_warnings(result: &ExchangeResult, replications: u32, job: &str) -> Vec<Warning> {
     let sizes = result.sizes.iter();
     let figures: Vec<_> = sizes

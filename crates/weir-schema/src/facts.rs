@@ -81,7 +81,7 @@ pub struct DeviceFacts {
     /// The maker's number of the device below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// How the kernel queues for it.
+    /// The kernel's queue for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueFacts>,
     /// The driver's parameter `poll_mode`: interrupts or polling.
@@ -145,7 +145,7 @@ pub struct Instrument {
     pub absent: Option<String>,
     /// Timer slack of the threads.
     pub timer_slack_ns: Option<Nanos>,
-    /// What drawing the live view took, in percent of one CPU, where there was one.
+    /// CPU time of the live view, in percent of one CPU, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_cpu_percent: Option<f64>,
     /// Peak resident memory of the process.

@@ -84,7 +84,7 @@ impl KindName {
     /// All kinds that are part of the rates, where a job reports them as one.
     pub const MIXED: Self = Self(Cow::Borrowed("mixed"));
 
-    /// Whether what was done of another kind counts for this one.
+    /// True if operations of another kind count for this one.
     pub fn covers(&self, other: &Self) -> bool {
         self == other || (*self == Self::MIXED && !other.is_aside())
     }

@@ -11,9 +11,9 @@ use crate::world::{MpiFacts, RankFacts};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyBandwidthWorkload {
-    /// What the latency is taken from.
+    /// Test that the latency is taken from.
     pub latency: MessageTest,
-    /// What the bandwidth is taken from.
+    /// Test that the bandwidth is taken from.
     pub bandwidth: MessageTest,
     /// Pairs of all ranks are measured, however long it takes, and each is shown.
     #[serde(default)]
@@ -87,14 +87,14 @@ pub struct MessageTest {
     pub random_rings: u32,
 }
 
-/// How often something is done.
+/// Repetitions and measurements of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Loop {
     /// Iterations that are timed together. Loops that the clock is too coarse for, and those
     /// shorter than `min_time_ns`, are made longer.
     pub loop_length: u64,
-    /// How often they are timed; the best counts.
+    /// Number of timed measurements; the best counts.
     pub measurements: u32,
 }
 
@@ -107,7 +107,7 @@ impl Loop {
     }
 }
 
-/// What was measured.
+/// Result of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyBandwidthResult {
     /// The transport.

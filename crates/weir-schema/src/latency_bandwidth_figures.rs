@@ -1,4 +1,4 @@
-//! What follows from the times of ping-pongs and rings: a latency each, and bandwidths.
+//! Figures from the times of ping-pongs and rings: a latency each, and bandwidths.
 //!
 //! In: a [`LatencyBandwidthResult`]. Out: [`LatencyBandwidthFigures`], or nothing where a run
 //! ended early. Pure: every renderer comes to the same numbers. Spec: effective bandwidth, 9.
@@ -91,7 +91,7 @@ fn per_message<'a>(times: impl IntoIterator<Item = &'a Nanos>, loop_length: u64)
     (best > 0 && loop_length > 0).then(|| best as f64 / 1e9 / (2.0 * loop_length as f64))
 }
 
-/// Whether the best measurement, which counts, stands alone: no other is like it.
+/// True if the best measurement, which counts, stands alone: no other is like it.
 fn is_lone(mut times: Vec<Nanos>) -> bool {
     times.sort_unstable();
     match times[..] {
@@ -100,13 +100,13 @@ fn is_lone(mut times: Vec<Nanos>) -> bool {
     }
 }
 
-/// Whether that is so for more than half of the pairs or rings.
+/// True if the best stands alone for more than half of the pairs or rings.
 fn is_noisy(measured: impl Iterator<Item = Vec<Nanos>>) -> bool {
     let lone: Vec<bool> = measured.map(is_lone).collect();
     lone.iter().filter(|lone| **lone).count() * 2 > lone.len()
 }
 
-/// What spoils the figures.
+/// Warnings about conditions that spoil the figures.
 pub fn latency_bandwidth_warnings(result: &LatencyBandwidthResult, job: &str) -> Vec<Warning> {
     let of_ring = |ring: &RingResult| [ring.sendrecv_ns.clone(), ring.nonblocking_ns.clone()];
     let of_test = |test: &MessageTestResult, what: &str| {

@@ -20,17 +20,17 @@ use crate::steady::{LatencyTarget, Steady};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// How much at once.
+    /// Operations at once.
     pub depth: Depth,
     /// When it ends.
     pub bounds: Bounds,
-    /// How fast it may go.
+    /// Pace.
     pub pacing: Pacing,
-    /// What happens on errors.
+    /// Behaviour on errors.
     pub errors: ErrorPolicy,
     /// Below this it fails.
     pub minimum_rate: Option<MinimumRate>,
-    /// What is recorded.
+    /// Recording.
     pub recording: Recording,
 }
 
@@ -68,7 +68,7 @@ impl Load {
     }
 }
 
-/// What holds for a workload without a loop: nothing was asked for.
+/// Load of a workload without a loop: nothing was asked for.
 static NO_LOAD: LazyLock<Load> = LazyLock::new(Load::default);
 
 impl Job {
@@ -83,7 +83,7 @@ impl Job {
     }
 }
 
-/// How much is in flight and how it is handed over.
+/// Operations in flight and their handover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Depth {
@@ -126,7 +126,7 @@ pub struct Bounds {
     pub steady: Option<Steady>,
 }
 
-/// How fast a job may go.
+/// Pace of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pacing {
@@ -155,7 +155,7 @@ pub struct Flow {
     pub id: u32,
     /// Weight of each worker in it.
     pub weight: u32,
-    /// How long a worker that is ahead sleeps; it only yields the CPU when 0.
+    /// Sleep of a worker that is ahead; it only yields the CPU when 0.
     pub pause_ns: Nanos,
 }
 
@@ -216,7 +216,7 @@ pub struct MinimumRate {
     pub cycle_ns: Nanos,
 }
 
-/// What happens when an operation fails.
+/// Behaviour when an operation fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorPolicy {

@@ -18,7 +18,7 @@ use crate::rpc_endpoints::RpcEndpoint;
 use crate::rpc_result::{RpcEndpointResult, RpcMaster, RpcOutcome};
 use crate::workload::Workload;
 
-/// What the cells of a matrix are.
+/// Figure in the cells of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairFigure {
     /// The median, or of messages the best, in seconds.

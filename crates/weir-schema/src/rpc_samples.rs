@@ -12,7 +12,7 @@ use crate::rpc_result::{LatencyFigures, RpcMaster};
 /// One RPC that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcSample {
-    /// How long it took.
+    /// Latency.
     pub latency_ns: Nanos,
     /// Where to.
     pub endpoint: RpcEndpoint,

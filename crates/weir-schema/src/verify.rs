@@ -6,12 +6,12 @@ use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::Kind;
 
-/// What is written into blocks so that they can be checked, and when they are.
+/// Marks and checks of written blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Verify {
-    /// How the data is checked.
+    /// Method of the check.
     pub method: VerifyMethod,
     /// Fields are made and checked by the private rules of fio 3.33 where these differ from the
     /// method's true value (sha256, sha512).
@@ -21,7 +21,7 @@ pub struct Verify {
     pub interval_bytes: Option<Bytes>,
     /// Where in its interval the header lies.
     pub header_at_bytes: Bytes,
-    /// What the data is made of; random bytes from the seed when absent.
+    /// Pattern of the data; random bytes from the seed when absent.
     pub pattern: Option<VerifyPattern>,
     /// After its writes a job reads everything back.
     pub read_back: bool,
@@ -113,7 +113,7 @@ pub enum RunIdentity {
     Off,
 }
 
-/// How data is checked.
+/// Method of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyMethod {
@@ -162,11 +162,11 @@ pub struct Mismatch {
     pub method: VerifyMethod,
     /// The check that failed, the first in order.
     pub check: FailedCheck,
-    /// What the check wanted: a number in the peer's base, a checksum in hexadecimal.
+    /// Expected value: a number in the peer's base, a checksum in hexadecimal.
     pub wanted: String,
-    /// What it found.
+    /// Value found.
     pub found: String,
-    /// What kind of damage it looks like.
+    /// Probable kind of damage.
     pub damage: Damage,
     /// Which target.
     pub target: String,
@@ -194,7 +194,7 @@ pub struct Mismatch {
 /// A byte that is not the pattern's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BadByte {
-    /// How far into the interval's data.
+    /// Offset in the interval's data.
     pub at_bytes: Bytes,
     /// Bits in it that differ.
     pub bits: u32,
@@ -267,13 +267,13 @@ impl VerifyMethod {
         }
     }
 
-    /// Whether data carries headers.
+    /// True if data carries headers.
     pub const fn has_header(self) -> bool {
         !matches!(self, Self::Pattern | Self::Null)
     }
 }
 
-/// What a check compares.
+/// Property that a check compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedCheck {
@@ -299,7 +299,7 @@ pub enum FailedCheck {
     Pattern,
 }
 
-/// What kind of damage a mismatch looks like.
+/// Probable kind of damage of a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Damage {
@@ -344,7 +344,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// What it looks like, in a few words.
+    /// The damage in a few words.
     pub fn sentence(&self) -> String {
         match self {
             Self::Stale => "stale, a good block of an earlier write".to_owned(),
