@@ -238,7 +238,8 @@ fn access(draft: &Draft, report: &mut CompileReport) -> Access {
     }
 }
 
-/// What a command says goes where fio puts it; a job named like a device has no directory there.
+/// Shell command whose output goes where fio puts it; a job named like a device has no directory
+/// there.
 fn command(job: &str, when: &str, text: Option<&str>) -> Option<ShellCommand> {
     Some(ShellCommand {
         text: text?.to_owned(),

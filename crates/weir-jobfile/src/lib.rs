@@ -66,7 +66,7 @@ pub trait Files {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>>;
 }
 
-/// What compiling may look at.
+/// Parts of the machine that compiling may look at.
 pub struct Context<'a> {
     /// Facts of the machine and the environment.
     pub environment: &'a Environment,
@@ -107,7 +107,7 @@ pub enum Dialect {
     Fio,
 }
 
-/// What shall be compiled.
+/// Request to compile jobs.
 #[derive(Clone, Debug)]
 pub struct CompileRequest {
     /// Who asks.

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use setting::file;
 use weir_jobfile::{OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 
-/// What both do with a line, or how they differ.
+/// Treatment of a line by both programs, or their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
     Accept,
@@ -152,7 +152,7 @@ fn text(line: &str) -> String {
     format!("[a]\nsize=1m\n{line}\n")
 }
 
-/// Whether fio parses a job file.
+/// True if fio parses a job file.
 fn fio_accepts(text: &str) -> Option<bool> {
     let mut child = Command::new("fio")
         .args(["--parse-only", "-"])
@@ -289,13 +289,13 @@ const UNTOLD_DEFAULTS: &[(&str, &str)] = &[
     ("numa_mem_policy", "default"),
 ];
 
-/// What fio says of an option behind such a word.
+/// Text of fio's help behind such a word.
 fn told<'a>(help: &'a str, word: &str) -> Option<&'a str> {
     let mut lines = help.lines().map(str::trim);
     lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(": "))
 }
 
-/// Whether a value is of the kind that fio says.
+/// True if a value is of the kind that fio's help names.
 fn is_of(value: ValueKind, said: &str) -> bool {
     use ValueKind as V;
     let is = |kind: &str| said.starts_with(kind);

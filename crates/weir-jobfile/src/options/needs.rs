@@ -1,4 +1,4 @@
-//! What the other options of a job have to say for one option to act.
+//! Needs of options: the values that other options of a job must have for one option to act.
 //!
 //! In: a draft with all its options applied, and its engine. Out: whether an option can act, and
 //! the words that say when it does. Not here: who is told ([`crate::idle_options`]).
@@ -10,7 +10,7 @@ use crate::Dialect;
 use crate::draft::{Direction, Draft};
 use crate::logs::Named;
 
-/// What an option needs in order to act.
+/// Condition under which an option acts.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// When it is met; "acts only" goes before it.
@@ -23,7 +23,7 @@ impl Need {
         Self { when, is_met }
     }
 
-    /// Whether it is met in this job.
+    /// True if it is met in this job.
     pub(crate) fn is_met(&self, draft: &Draft, engine: &EngineInfo) -> bool {
         (self.is_met)(draft, engine)
     }
