@@ -12,7 +12,7 @@ pub enum HistoryError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The database says no.
@@ -20,7 +20,7 @@ pub enum HistoryError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Error of the database.
         source: rusqlite::Error,
     },
     /// A copy would replace something.
@@ -48,7 +48,7 @@ pub enum HistoryError {
     /// No run of this name.
     #[error("no run `{given}` in {}", path.display())]
     NoRun {
-        /// What was asked for.
+        /// The name given.
         given: String,
         /// Where.
         path: PathBuf,
@@ -59,15 +59,15 @@ pub enum HistoryError {
         FEWEST_CHARACTERS
     )]
     TooShort {
-        /// What was asked for.
+        /// The name given.
         given: String,
     },
     /// Several runs whose ids begin so.
     #[error("`{given}` is the beginning of {count} runs: {some}")]
     Ambiguous {
-        /// What was asked for.
+        /// The name given.
         given: String,
-        /// How many.
+        /// Number of runs that it names.
         count: usize,
         /// The first of them.
         some: String,
@@ -86,7 +86,7 @@ pub enum HistoryError {
     Form {
         /// Where.
         place: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
 }

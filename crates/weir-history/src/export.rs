@@ -151,7 +151,7 @@ impl History {
         })
     }
 
-    /// Whether the database is whole: what is wrong with it, a line each.
+    /// Faults of the database, a line each; empty if it is whole.
     ///
     /// # Errors
     /// It cannot be read at all.
@@ -192,7 +192,7 @@ fn read(json: &str) -> Result<Document, String> {
 }
 
 impl Entry {
-    /// Whether a text holds lines of [`History::json_line`].
+    /// True if a text holds lines of [`History::json_line`].
     pub fn is_line(text: &str) -> bool {
         let head: String = text.chars().take(60).filter(|c| *c != ' ').collect();
         head.starts_with(&format!("{{\"schema\":\"{LINE}\""))

@@ -12,10 +12,10 @@ use crate::ulid::{is_id_prefix, is_short_id};
 
 /// A label names so many runs, the newest.
 const MOST_OF_A_LABEL: u32 = 100;
-/// So many ids are listed where one was meant.
+/// Largest number of ids listed where one was meant.
 const LISTED: usize = 4;
 
-/// What a word can name.
+/// Name of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunName {
     /// The beginning of an id.
@@ -29,7 +29,7 @@ pub enum RunName {
 }
 
 impl RunName {
-    /// What a word can name; nothing where it is no name of a run.
+    /// Parses a word as the name of a run; nothing where it is none.
     pub fn of(word: &str) -> Option<Self> {
         if let Some(label) = word.strip_prefix("label:").filter(|l| !l.is_empty()) {
             return Some(Self::Label(label.to_owned()));

@@ -1,4 +1,4 @@
-//! What makes two runs comparable: the same plan, the same machine.
+//! Fingerprints that make two runs comparable: the same plan, the same machine.
 //!
 //! In: a result. Out: the fingerprint of its plan, the key of its machine. Neither knows where things
 //! are or what they are called: a job that reads another file of the same kind is the same work.

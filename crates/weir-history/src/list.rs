@@ -14,17 +14,17 @@ use crate::error::HistoryError;
 use crate::open::History;
 use crate::rows::{RUN_COLUMNS, RUN_TABLES, RunRow, SeriesKey, metric_row, run_row, signed};
 
-/// So many runs make the course of a figure.
+/// Number of runs in the course of a figure.
 const COURSE: u32 = 20;
 
 /// Which runs are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// What the plan is called, or the beginning of its fingerprint.
+    /// Name of the plan, or the beginning of its fingerprint.
     pub plan: Option<String>,
     /// The label.
     pub label: Option<String>,
-    /// What the machine is called, or the beginning of its key.
+    /// Name of the machine, or the beginning of its key.
     pub machine: Option<String>,
     /// Not before this, since 1970.
     pub since_ns: Option<u64>,
@@ -39,11 +39,11 @@ pub struct ListFilter {
 pub struct ListRow {
     /// The run.
     pub run: RunRow,
-    /// What it came to.
+    /// Its main figure.
     pub main: Option<MetricRow>,
 }
 
-/// What was found.
+/// Runs that were found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listed {
     /// Newest first.
@@ -67,7 +67,7 @@ impl History {
         self.all(&sql, rusqlite::params_from_iter(values), run_row)
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     ///
     /// # Errors
     /// What the database says.
@@ -151,7 +151,7 @@ pub(crate) fn main_figures(rows: &[MetricRow]) -> Vec<MetricRow> {
     main
 }
 
-/// What stands behind WHERE, and its values.
+/// The conditions behind WHERE, and their values.
 fn conditions(filter: &ListFilter) -> (String, Vec<Value>) {
     let mut conditions = vec!["1".to_owned()];
     let mut values = Vec::new();

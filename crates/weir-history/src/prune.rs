@@ -26,7 +26,7 @@ pub struct PruneRule {
     pub metrics_too: bool,
 }
 
-/// What was too many.
+/// Runs that were removed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pruned {
     /// The runs, newest first.

@@ -13,7 +13,7 @@ use crate::rows::{RunRow, SeriesKey, spoiled_by, unsigned, words};
 
 /// Levels that differ by less of themselves count as one, where nobody says otherwise.
 pub const LEAST_CHANGE: f64 = 0.01;
-/// So many runs are looked at, the newest.
+/// Largest number of runs looked at, the newest.
 pub(crate) const MOST_RUNS: u32 = 100;
 
 /// The series index finds the runs, the key of the table each figure.
@@ -81,9 +81,9 @@ pub struct Change {
     pub last_before: String,
     /// Runs of the new level, until the next.
     pub runs: usize,
-    /// How far it lies from the old one.
+    /// The change, with its distance from the old level.
     pub point: ChangePoint,
-    /// What else changed there: `kernel 6.11 -> 6.12`.
+    /// Facts that changed there too: `kernel 6.11 -> 6.12`.
     pub with: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl History {
         Ok(changes)
     }
 
-    /// In what two runs of one plan on one machine differ, beside their figures.
+    /// Differences of two runs of one plan on one machine, beside their figures.
     fn differences(&self, before: &str, after: &str) -> Result<Vec<String>, HistoryError> {
         let (old, new) = (self.run(before)?, self.run(after)?);
         let mut all = Vec::new();
