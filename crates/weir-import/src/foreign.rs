@@ -1,4 +1,4 @@
-//! What another program measured, before it has the form of a result of weir.
+//! Result of another program, before it has the form of a result of weir.
 //!
 //! In: what a reader found. Out: a [`RunResult`] whose source names the program. What the file does
 //! not say stays absent. Not here: any format.
@@ -27,7 +27,7 @@ pub(crate) struct ForeignRun {
     /// Options of all jobs.
     pub(crate) global_words: Vec<Word>,
     pub(crate) jobs: Vec<ForeignJob>,
-    /// What the program itself said about its figures.
+    /// Warnings of the program itself about its figures.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ForeignRun {
 #[derive(Debug, Default)]
 pub(crate) struct ForeignJob {
     pub(crate) name: String,
-    /// What it did, in a few words.
+    /// Its work, in a few words.
     pub(crate) title: String,
     pub(crate) description: Option<String>,
     pub(crate) engine: String,

@@ -34,7 +34,7 @@ fn read(text: &str) -> Result<ForeignRun, ImportError> {
     report(text, &lines)
 }
 
-/// What all repetitions of a phase say.
+/// Figures of all repetitions of a phase.
 #[derive(Debug, Default)]
 pub(crate) struct Phase {
     /// `write`, `read`, `remove`.
@@ -267,7 +267,7 @@ fn results(test: &mut Test, line: Line<'_>) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// What the summary alone has: the figures at the wall.
+/// Reads the figures that only the summary has: those at the wall.
 fn summary(tests: &mut [Test], line: Line<'_>) -> Result<(), ImportError> {
     let words: Vec<&str> = line.text.split_whitespace().collect();
     let [access @ ("write" | "read"), _, ..] = words.as_slice() else {

@@ -9,7 +9,7 @@ use crate::foreign::{ForeignJob, ForeignRun, MIB};
 use crate::ior::Phases;
 use crate::json;
 
-/// Whether a text holds it.
+/// True if a text holds it.
 pub(crate) fn is_in(text: &str) -> bool {
     json::has(text, &["\"tests\"", "\"TestID\"", "\"Command line\""])
 }

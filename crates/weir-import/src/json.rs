@@ -46,7 +46,7 @@ pub(crate) fn start(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether the first document of a text has all of these words.
+/// True if the first document of a text has all of these words.
 pub(crate) fn has(text: &str, words: &[&str]) -> bool {
     let Some(rest) = start(text).and_then(|start| text.get(start..)) else {
         return false;
