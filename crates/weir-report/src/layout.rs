@@ -17,10 +17,10 @@ const KEY_VALUE_BELOW: usize = 60;
 /// One value of a row.
 #[derive(Clone, Debug)]
 pub(crate) struct RowItem {
-    /// What it is, shown where the item has a line of its own.
+    /// Key, shown where the item has a line of its own.
     key: String,
     value: Text,
-    /// How it stands among others, if not as key and value.
+    /// Form among other items, if not as key and value.
     among: Option<Text>,
     /// Columns it takes at least.
     pad: usize,

@@ -35,7 +35,7 @@ pub(super) fn section(job: &JobAcross<'_, '_>, parts: &mut PageParts) {
     parts.heading("</section>\n");
 }
 
-/// What it was asked to do and what it did.
+/// Summary of the job: its plan, and the work done.
 fn about(entry: &ReportEntry<'_>) -> String {
     let workers = entry.workers.len();
     let said = entry

@@ -10,13 +10,13 @@ use crate::number_format::significant;
 
 /// An axis of fewer nines has a tick at the half.
 const ROOM_FOR_HALF: f64 = 5.5;
-/// So many ticks an axis has about.
+/// Approximate number of ticks of an axis.
 const TICKS: f64 = 6.0;
 
-/// What an axis measures.
+/// Axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// What it is, without the unit.
+    /// Name, without the unit.
     pub(crate) name: String,
     pub(crate) unit: AxisUnit,
     pub(crate) scale: Scale,
@@ -38,7 +38,7 @@ pub(crate) enum AxisUnit {
     Other(String),
 }
 
-/// How values are spread over an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     Linear,

@@ -9,7 +9,7 @@ use super::axis::{Axis, Scale};
 use super::fold::folded;
 use super::{Chart, HeatColumn, HeatPanel, LineShape, Plot, PlotBody, PlotLine, Shade};
 
-/// So many points a series has at most.
+/// Largest number of points of a series.
 const POINTS: usize = 2000;
 
 /// Nothing for a plot that the script leaves as it is.

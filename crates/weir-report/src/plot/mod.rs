@@ -25,14 +25,14 @@ use weir_schema::RunResult;
 pub struct LabelledResult<'a> {
     /// Its name among the others.
     pub label: String,
-    /// What was measured.
+    /// The result.
     pub result: &'a RunResult,
 }
 
 /// Which of the plots of some results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlotChoice {
-    /// What it shows: `throughput`, `distribution`.
+    /// Name of the plots: `throughput`, `distribution`.
     pub name: String,
     /// Of which job, where several have it: its name, `NAME#2` for the second of that name, or its
     /// number among all jobs.
@@ -42,7 +42,7 @@ pub struct PlotChoice {
 /// A picture as data.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plot {
-    /// What it shows, in one word: unique in its job.
+    /// Name in one word: unique in its job.
     pub(crate) name: String,
     pub(crate) title: String,
     /// One sentence that says what is seen, with numbers.
@@ -53,7 +53,8 @@ pub(crate) struct Plot {
     pub(crate) detail: Detail,
 }
 
-/// What a plot goes into, and with that how soon it goes where a page becomes too large.
+/// Detail that a plot shows; the finer it is, the sooner the plot goes where a page becomes too
+/// large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Detail {
     /// Figures of a whole job: it stays as long as its job.
@@ -64,7 +65,7 @@ pub(crate) enum Detail {
     Members,
 }
 
-/// How a plot is drawn.
+/// Form of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PlotBody {
     /// Points over two axes.
@@ -98,7 +99,7 @@ pub(crate) struct PlotLine {
     pub(crate) points: Vec<PlotPoint>,
 }
 
-/// How points are joined.
+/// Form in which points are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineShape {
     Straight,
@@ -163,7 +164,7 @@ pub(crate) struct HeatPanel {
     pub(crate) shades: Vec<Shade>,
 }
 
-/// What was counted between two values of x.
+/// Counts between two values of x.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeatColumn {
     pub(crate) from: f64,
@@ -186,7 +187,7 @@ impl HeatMap {
 pub(crate) struct Bars {
     pub(crate) axis: Axis,
     pub(crate) rows: Vec<Bar>,
-    /// What the parts of a bar are, where it has several.
+    /// Names of a bar's parts, where it has several.
     pub(crate) parts: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! How a job ended: errors by code with their place, what else went wrong, warnings, failures,
-//! and why it is not complete.
+//! End of a job: errors by code with their place, other failures, warnings, and the reason that it
+//! is not complete.
 
 use weir_schema::{ErrorCode, Failure, State};
 use weir_units::Nanos;
@@ -11,7 +11,7 @@ use crate::errno;
 use crate::layout::INDENT;
 use crate::number_format::significant;
 
-/// So many failures are told one by one.
+/// Largest number of failures listed one by one.
 const FAILURES: usize = 4;
 
 impl Report<'_> {

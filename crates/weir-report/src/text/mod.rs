@@ -29,10 +29,10 @@ use crate::style::Style;
 pub use runs::runs_text;
 use warnings::PlacedWarnings;
 
-/// So many jobs are shown in full; more become a table.
+/// Largest number of jobs shown in full; more become a table.
 const IN_FULL: usize = 4;
 
-/// What every part of the report needs.
+/// Parts that the whole report needs.
 struct Report<'a> {
     result: &'a RunResult,
     style: &'a Style,

@@ -11,7 +11,7 @@ use crate::color::{Text, Tone};
 use crate::entry::ReportEntry;
 use crate::layout::{INDENT, Row, RowItem};
 
-/// So many masters have a row, and so many endpoints of each.
+/// Largest number of masters with a row, and of endpoints of each.
 const MOST_ROWS: usize = 8;
 
 impl Report<'_> {

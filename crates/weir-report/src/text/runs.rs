@@ -230,7 +230,7 @@ impl Report<'_> {
         self.row(Row::new(label, items));
     }
 
-    /// What failed of an entry, in which run.
+    /// Failures of an entry, with their run.
     fn failures_between(&mut self, series: &RunSeries, entry: usize) {
         for (number, run) in (1..).zip(&series.runs) {
             let entries = entries(run);

@@ -11,9 +11,9 @@ use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::ReportEntry;
 
-/// So many are said in a place; the others are named.
+/// Largest number of warnings printed in a place; the others are named.
 const SAID: usize = 3;
-/// So many jobs that share a warning are named.
+/// Largest number of jobs named that share a warning.
 const NAMED: usize = 3;
 
 /// A warning as it is said.
@@ -23,7 +23,7 @@ struct Said<'a> {
     of: Option<String>,
     /// Further ones of its kind.
     more: usize,
-    /// What follows the cause.
+    /// Text behind the cause.
     besides: Option<String>,
 }
 

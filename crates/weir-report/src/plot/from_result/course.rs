@@ -167,7 +167,7 @@ impl Course {
     }
 }
 
-/// What the line shows, with numbers.
+/// The line in words, with numbers.
 fn sentence(name: &str, entry: &ReportEntry<'_>, kind: &KindSum, course: &CourseLine) -> String {
     let rates = || course.points.iter().filter_map(|p| p.y);
     let least = rates().fold(f64::INFINITY, f64::min);

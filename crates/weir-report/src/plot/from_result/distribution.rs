@@ -1,4 +1,4 @@
-//! How latencies are distributed: the share of operations that took at most so long, with the tail
+//! Distribution of latencies: the share of operations that took at most so long, with the tail
 //! stretched by its nines.
 
 use weir_schema::Stage;

@@ -16,7 +16,7 @@ const WIDE: f64 = 50.0;
 struct Figure<'a> {
     run: &'a PlottedRun<'a>,
     metric: &'a Metric,
-    /// What is measured, and for which size.
+    /// Measured quantity, and its size.
     size: Option<(&'a str, u64)>,
 }
 

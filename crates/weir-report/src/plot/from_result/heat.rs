@@ -135,7 +135,7 @@ fn sentence(course: &NamedCourse<'_>, rows: &Rows) -> String {
     text
 }
 
-/// How many operations of each panel took how long.
+/// Number of operations of each panel by latency.
 fn table(map: &HeatMap) -> PlotTable {
     let rows = map.edges.len().saturating_sub(1);
     let as_one = rows.div_ceil(TABLE).max(1);

@@ -65,7 +65,7 @@ impl NamedCourse<'_> {
         all.filter(|(_, points)| !points.is_empty()).collect()
     }
 
-    /// What the lines show, with numbers.
+    /// The lines in words, with numbers.
     fn sentence(&self, lines: &[(&str, Vec<PlotPoint>)]) -> String {
         let print = |seconds| AxisUnit::Seconds.print(seconds);
         let intervals = &self.over_time.intervals;

@@ -17,7 +17,7 @@ const STAGES: [(&str, &str); 4] = [
     ("app_rx", "application_rx"),
 ];
 
-/// What a stage of a side came to, in seconds per packet.
+/// Time of a stage of a side, in seconds per packet.
 struct StageTime {
     name: String,
     work: f64,

@@ -1,4 +1,4 @@
-//! How far members lie apart: workers of a job, ranks of a run, from the slowest to the fastest.
+//! Spread of members: workers of a job, ranks of a run, from the slowest to the fastest.
 
 use weir_schema::{RankSummary, Span, WorkerResult};
 use weir_stats::Histogram;
@@ -10,7 +10,7 @@ use crate::plot::{
     Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, count, real,
 };
 
-/// So many of the slowest and of the fastest are listed.
+/// Number of the slowest and of the fastest that are listed.
 const LISTED: usize = 8;
 
 /// A member, by what it did.

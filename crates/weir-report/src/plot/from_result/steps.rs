@@ -248,7 +248,7 @@ fn latencies(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     })
 }
 
-/// What a higher rate costs in latency.
+/// Latency against rate.
 fn trade(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     let unit = steps.first()?.rate_unit();
     let p50 = |p: &Step| Some((p.rate, p.p50?));

@@ -1,4 +1,5 @@
-//! What plots over time share: where nothing completed, and a table of a few stretches.
+//! Parts that plots over time share: stretches where nothing completed, and a table of a few
+//! stretches.
 
 use crate::plot::axis::AxisUnit;
 use crate::plot::{Chart, PlotTable, Shade, count, real};
