@@ -22,7 +22,7 @@ pub(crate) struct JobDraft {
 /// A job in the runs of a side.
 pub(crate) struct JobRuns<'a> {
     pub(crate) jobs: Vec<&'a JobResult>,
-    /// How far its figures lie apart in other runs.
+    /// Spreads of its figures in other runs.
     pub(crate) spreads: Vec<&'a FigureSpread>,
 }
 

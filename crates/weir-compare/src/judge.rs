@@ -27,13 +27,13 @@ pub(crate) struct Samples {
     pub(crate) b: Vec<f64>,
     /// Runs of the same number are of one round.
     pub(crate) are_paired: bool,
-    /// How sure the first run of either side is of itself.
+    /// Interval of the first run of either side within itself.
     pub(crate) within: Option<(MeanOfLogarithms, MeanOfLogarithms)>,
-    /// How far runs like them lie apart.
+    /// Spread of runs like them.
     pub(crate) spread: Option<RunSpread>,
 }
 
-/// What the figures of both sides say.
+/// Result of the test of both sides' figures.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tested {
     pub(crate) method: Method,
@@ -44,7 +44,7 @@ pub(crate) struct Tested {
     pub(crate) outliers: Vec<usize>,
 }
 
-/// How many rounds or runs a side there are.
+/// Number of rounds or runs a side.
 fn count(samples: &Samples) -> usize {
     samples.a.len().min(samples.b.len())
 }
@@ -149,7 +149,7 @@ fn one_more(others: MeanOfLogarithms, count: usize, logarithm: f64) -> MeanOfLog
     }
 }
 
-/// What is uncertain about it is counted elsewhere.
+/// The mean without its own error, which is counted elsewhere.
 fn certain(mean: MeanOfLogarithms) -> MeanOfLogarithms {
     MeanOfLogarithms { error: 0.0, ..mean }
 }
@@ -162,7 +162,7 @@ fn half_width(ratio: &Estimate) -> f64 {
     }
 }
 
-/// What a verdict is made of.
+/// Parts of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judging {
     pub(crate) ratio: Estimate,
@@ -176,7 +176,7 @@ pub(crate) struct Judging {
     pub(crate) alpha: f64,
     /// A greater figure is better.
     pub(crate) is_higher_better: bool,
-    /// How finely the figure is known, as a share of itself.
+    /// Resolution of the figure, as a share of itself.
     pub(crate) grain: f64,
 }
 

@@ -8,7 +8,8 @@ use crate::comparison::{Comparison, PairComparison};
 use crate::remarks::{Mark, Remark, Tone, endings, facts, remarks};
 use crate::table::{heads, rows_of};
 
-/// What came of it first, then the table of each side beside the base, then what else there is to know.
+/// Section of a page: the conclusions first, then the table of each side beside the base, then the
+/// other remarks.
 pub fn page_section(comparison: &Comparison) -> PageSection {
     let mut parts = Vec::new();
     for pair in &comparison.pairs {
