@@ -19,18 +19,18 @@ use crate::truth::Truth;
 /// Version word of diagnoses.
 pub const DIAGNOSIS_SCHEMA: &str = "weir.diagnosis.v1";
 
-/// What was recorded of a path.
+/// Records of a path.
 #[derive(Clone, Debug)]
 pub struct PathRecords {
     /// The name of its job, where the run had several paths.
     pub job: Option<String>,
     /// Its log.
     pub log: PathLog,
-    /// What the run counted of each table of the log, where that is known.
+    /// Counts of the run for each table of the log, where they are known.
     pub counted: Vec<CountedFigures>,
     /// Whose log it is.
     pub side: DiagnosisSide,
-    /// How many iterations were asked for; half of that is the table that counts, the middle one where
+    /// Number of iterations asked for; half of that is the table that counts, the middle one where
     /// nothing says it.
     pub iterations: Option<u32>,
     /// The table that counts, from 1, where that was said.
@@ -96,7 +96,7 @@ impl DiagnosisSide {
     }
 }
 
-/// What came of it.
+/// Result of a diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Always `weir.diagnosis.v1`.
@@ -127,13 +127,13 @@ pub struct Diagnosis {
     pub llc_store_miss: Reading,
     /// The critical stage.
     pub critical: Option<String>,
-    /// What it does most of its time.
+    /// Class of its critical stage.
     pub class: Option<PathClass>,
     /// The rule that explains the class; nothing where none that holds does.
     pub verdict: Option<String>,
     /// Every rule.
     pub rules: Vec<DiagnosisRule>,
-    /// What is odd about the records, and what had to be assumed.
+    /// Oddities of the records, and assumptions that had to be made.
     pub notes: Vec<String>,
 }
 
@@ -142,20 +142,20 @@ pub struct Diagnosis {
 pub struct DiagnosisRule {
     /// `D1` to `D18`.
     pub id: String,
-    /// What it is called.
+    /// Name of the rule.
     pub name: String,
     /// The class that it explains; nothing where it says what the figures are worth.
     pub class: Option<String>,
-    /// Whether it explains the class that was found.
+    /// True if it explains the class that was found.
     pub explains: bool,
-    /// What to do where it holds.
+    /// Advice where it holds.
     pub action: String,
-    /// Whether it holds.
+    /// State of the rule.
     #[serde(flatten)]
     pub state: RuleState,
 }
 
-/// Whether a rule holds.
+/// State of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum RuleState {
@@ -223,7 +223,7 @@ impl Diagnosis {
     }
 }
 
-/// Whether each rule holds, in the order in which verdicts are looked for.
+/// State of each rule, in the order in which verdicts are looked for.
 pub(crate) fn judged(evidence: &PathEvidence) -> Vec<DiagnosisRule> {
     let class = evidence.critical.map(|(_, class)| class);
     let (last, others) = RULES

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::inputs::{PathStage, StageTable};
 use crate::reading::Reading;
 
-/// What the critical stage does most of its time.
+/// Class of the critical stage: it waits or works for most of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathClass {
@@ -28,7 +28,7 @@ impl PathClass {
     }
 }
 
-/// What the reference's rule says of a table.
+/// Finding of the reference's rule for a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceFinding {
     /// Microseconds a packet of the five stages that count.
@@ -37,7 +37,7 @@ pub struct ReferenceFinding {
     pub stall_us: Vec<Reading>,
     /// The critical stage, with its class; nothing where no stage has a time.
     pub critical: Option<(PathStage, PathClass)>,
-    /// What had to be assumed.
+    /// Assumptions that had to be made.
     pub notes: Vec<String>,
 }
 

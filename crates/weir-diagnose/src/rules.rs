@@ -14,9 +14,9 @@ pub(crate) struct RuleRecord {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     pub(crate) class: RuleClass,
-    /// What to do.
+    /// Advice where it holds.
     pub(crate) action: &'static str,
-    /// How sure it is where it holds.
+    /// Confidence where it holds.
     pub(crate) confidence: &'static str,
     pub(crate) test: fn(&PathEvidence) -> Truth,
 }
@@ -256,7 +256,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
     ),
 ];
 
-/// Whether a stage waits more than half of its time.
+/// True if a stage waits more than half of its time.
 fn stalls(e: &PathEvidence, stage: PathStage) -> Truth {
     let what = format!("waiting share of {}", stage.name());
     e.stall_shares

@@ -9,7 +9,7 @@ use crate::inputs::workspace_lines::{WorkspaceFigures, add_line};
 use crate::inputs::{InputError, LOG_HELP};
 use crate::reading::Reading;
 
-/// What stands in the head of every table.
+/// Title in the head of every table.
 const TITLE: &str = "Perf Statistics";
 /// The line above the table of a log that has both sides.
 const SERVER: &str = "Server";
@@ -61,7 +61,7 @@ impl PathStage {
     }
 }
 
-/// What a table says of a stage.
+/// Row of a table for a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageRow {
     /// Millions of packets a second.
@@ -83,12 +83,12 @@ pub struct StageTable {
     pub stages: Vec<StageRow>,
     /// The share of the buffers that is in use.
     pub pool_use: Reading,
-    /// What the lines before it say of each workspace.
+    /// Figures of each workspace, from the lines before it.
     pub workspaces: Vec<WorkspaceFigures>,
 }
 
 impl StageTable {
-    /// What it says of a stage.
+    /// Row of a stage.
     pub fn stage(&self, stage: PathStage) -> &StageRow {
         &self.stages[stage.place()]
     }
@@ -99,7 +99,7 @@ impl StageTable {
 pub struct PathLog {
     /// Its tables, at least one.
     pub tables: Vec<StageTable>,
-    /// What is odd about it.
+    /// Oddities of the log.
     pub notes: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct TuneSpace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TuneDimension {
-    /// What it is called.
+    /// Name of the dimension.
     pub name: String,
     /// Its values, as they are written into words.
     pub values: Vec<String>,
@@ -47,9 +47,9 @@ pub struct TuneDimension {
 pub struct SpaceError {
     /// The setting.
     pub name: String,
-    /// What was given.
+    /// The text given.
     pub text: String,
-    /// What is wrong with it.
+    /// The error in it.
     pub message: String,
 }
 
@@ -68,7 +68,7 @@ impl TuneSpace {
         both.filter_map(value).collect()
     }
 
-    /// How many points there are, up to the largest number.
+    /// Number of points, up to the largest number.
     pub fn points(&self) -> usize {
         let sizes = self.dimensions.iter().map(|d| d.values.len());
         sizes.fold(1, usize::saturating_mul)
