@@ -1,5 +1,5 @@
-//! What carries out the guest's instructions: KVM where a probe has shown that it works, else
-//! translation; or translation that counts instructions.
+//! Accelerator of a guest: KVM where a probe has shown that it works, else translation; or
+//! translation that counts instructions.
 //!
 //! In: the wish of `--accel`. Out: a [`Chosen`]. A `/dev/kvm` that can be opened proves nothing: there
 //! are machines on which QEMU aborts or the guest hangs, so a guest that ends at once is booted, and
@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::verdict::Wait;
 use crate::{parts, qemu};
 
-/// What is asked for.
+/// Accelerator asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Accel {
     /// KVM if it works, else translation.
@@ -46,7 +46,7 @@ impl Accel {
     }
 }
 
-/// What is used.
+/// Accelerator in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chosen {
     Tcg,
@@ -90,7 +90,7 @@ pub(crate) fn choose(places: &Places, kernel: &Kernel, wish: Accel) -> Result<Ch
 
 pub(crate) const WORKS: &str = "works";
 
-/// What is known of KVM here: that it works, or why it is not used.
+/// Verdict on KVM here: that it works, or the reason that it is not used.
 pub(crate) fn verdict(places: &Places, kernel: &Kernel) -> Result<String> {
     let device = OpenOptions::new().read(true).write(true).open("/dev/kvm");
     if let Err(error) = device {

@@ -24,21 +24,21 @@ impl Batch {
     }
 }
 
-/// What one script came to.
+/// Result of one script.
 #[derive(Debug, Clone)]
 pub struct CaseRun {
     /// Its name.
     pub name: String,
-    /// What it printed.
+    /// Output of the script.
     pub output: String,
     /// None: the guest ended within it, or before.
     pub status: Option<i32>,
-    /// What the kernel complained about meanwhile.
+    /// Complaints of the kernel meanwhile.
     pub complaints: Vec<Complaint>,
 }
 
 impl CaseRun {
-    /// Whether the script said that it cannot be done here.
+    /// True if the script reported that it cannot be done here.
     pub fn skipped(&self) -> bool {
         self.status == Some(SKIPPED)
     }

@@ -1,4 +1,4 @@
-//! What the lab needs and what this machine has.
+//! Prerequisites of the lab on this machine.
 //!
 //! In: this machine. Out: one [`Line`] per prerequisite. Not here: printing them (the program).
 
@@ -13,13 +13,13 @@ use crate::qemu;
 /// One prerequisite.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// What it is.
+    /// Name of the prerequisite.
     pub name: &'static str,
-    /// What was found, or what is missing and how to get it.
+    /// The thing found, or the missing one and its remedy.
     pub says: String,
-    /// Whether it is there.
+    /// True if it is there.
     pub good: bool,
-    /// Whether no guest runs without it.
+    /// True if no guest runs without it.
     pub needed: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn setup(order: &[String], wiring: &Wiring) -> String {
     modules.chain(lines).chain(nodes).collect()
 }
 
-/// What the guest runs, as a shell script.
+/// Shell script that the guest runs.
 pub(crate) fn run(task: &Task) -> String {
     match task {
         Task::Script(text) => format!(". /lab/functions.sh\n{text}\n"),

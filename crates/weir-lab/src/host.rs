@@ -14,9 +14,9 @@ use anyhow::{Context as _, Result};
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{what} ({remedy})")]
 pub struct Missing {
-    /// What is not there.
+    /// The missing thing.
     pub what: String,
-    /// How to get it, such as `apt: busybox-static`.
+    /// Remedy, such as `apt: busybox-static`.
     pub remedy: String,
 }
 
@@ -36,7 +36,7 @@ impl Missing {
 pub struct Places {
     /// The root of the tree.
     pub root: PathBuf,
-    /// What the lab keeps between runs.
+    /// Folder that the lab keeps between runs.
     pub state: PathBuf,
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn need(program: &str, package: &str) -> Result<PathBuf> {
     find(program).ok_or_else(|| Missing::package(format!("no {program}"), package))
 }
 
-/// What tells one state of a file from another, for keys of caches.
+/// Stamp that separates one state of a file from another, for keys of caches.
 pub(crate) fn stamp(file: &Path) -> Result<String> {
     let meta = fs::metadata(file).with_context(|| file.display().to_string())?;
     Ok(format!(

@@ -19,7 +19,7 @@ use crate::parts;
 /// A file of this machine and its path in the guest.
 pub(crate) type Guestward = (PathBuf, String);
 
-/// What a guest gets.
+/// Contents of a guest's first file system.
 pub(crate) struct Contents<'a> {
     pub(crate) task: &'a Task,
     pub(crate) wiring: &'a Wiring,

@@ -1,4 +1,4 @@
-//! What a guest shall be: the settings of a run.
+//! Settings of a guest's run.
 //!
 //! In: what a test or the program asks for. Out: a [`Lab`]. Not here: running it (`run`).
 
@@ -15,7 +15,7 @@ use crate::kernel::Kernel;
 use crate::module_build::{self, Built};
 use crate::qemu;
 
-/// What a guest does.
+/// Task of a guest.
 #[derive(Debug, Clone)]
 pub enum Task {
     /// A shell script, with the lab's functions.
@@ -109,14 +109,14 @@ impl Lab {
         self
     }
 
-    /// What carries out its instructions.
+    /// Sets the accelerator.
     #[must_use]
     pub fn accel(mut self, accel: Accel) -> Self {
         self.accel = accel;
         self
     }
 
-    /// How many processors it has.
+    /// Sets the number of processors.
     #[must_use]
     pub fn processors(mut self, count: u32) -> Self {
         self.processors = count;
@@ -130,7 +130,7 @@ impl Lab {
         self
     }
 
-    /// How much memory it has.
+    /// Sets the size of its memory.
     #[must_use]
     pub fn memory_mib(mut self, mebibytes: u32) -> Self {
         self.memory_mib = mebibytes;
@@ -173,7 +173,7 @@ impl Lab {
         self
     }
 
-    /// Whether the files of `/out` are brought out.
+    /// Sets if the files of `/out` are brought out.
     #[must_use]
     pub fn results(mut self, wanted: bool) -> Self {
         self.results = wanted;
@@ -187,35 +187,35 @@ impl Lab {
         self
     }
 
-    /// Whether disks and the first file system stay.
+    /// Sets if disks and the first file system stay.
     #[must_use]
     pub fn keep(mut self, keep: bool) -> Self {
         self.keep = keep;
         self
     }
 
-    /// Whether QEMU's command line and the kernel's log go to standard error.
+    /// Sets if QEMU's command line and the kernel's log go to standard error.
     #[must_use]
     pub fn verbose(mut self, verbose: bool) -> Self {
         self.verbose = verbose;
         self
     }
 
-    /// Whether the script's output goes to standard output as it comes.
+    /// Sets if the script's output goes to standard output as it comes.
     #[must_use]
     pub fn echo(mut self, echo: bool) -> Self {
         self.echo = echo;
         self
     }
 
-    /// Whether the kernel looks for misuse of memory.
+    /// Sets if the kernel looks for misuse of memory.
     #[must_use]
     pub fn paranoid(mut self, paranoid: bool) -> Self {
         self.paranoid = paranoid;
         self
     }
 
-    /// Whether it waits for a debugger on port 1234.
+    /// Sets if it waits for a debugger on port 1234.
     #[must_use]
     pub fn gdb(mut self, gdb: bool) -> Self {
         self.gdb = gdb;
@@ -264,7 +264,7 @@ pub(crate) fn guestward(text: &str) -> Result<Guestward> {
     Ok((host, guest))
 }
 
-/// Whether an error says that a prerequisite is missing.
+/// The missing prerequisite that an error is about, if it is about one.
 pub(crate) fn missing(error: &anyhow::Error) -> Option<&Missing> {
     error.downcast_ref::<Missing>()
 }

@@ -24,7 +24,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What a run came to.
+    /// Row of a run.
     pub fn of(run: &LabRun) -> Self {
         Self {
             kernel: run.kernel.clone(),

@@ -27,7 +27,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     need(PROGRAM, "qemu-system-x86")
 }
 
-/// What an emulator is started with.
+/// Parts that an emulator is started with.
 pub(crate) struct Machine<'a> {
     pub(crate) kernel: &'a Path,
     pub(crate) initrd: &'a Path,
@@ -162,7 +162,7 @@ pub(crate) fn run(
     Ok((wait, errors.unwrap_or_default()))
 }
 
-/// Whether this build of QEMU can forbid itself most system calls; asked once per build.
+/// True if this build of QEMU can forbid itself most system calls; asked once per build.
 pub(crate) fn has_sandbox(places: &Places) -> Result<bool> {
     let qemu = program()?;
     let kept = places

@@ -22,7 +22,7 @@ use crate::serial::{self, Gravity, Piece, Splitter, Transcript};
 use crate::verdict::{Ending, LabRun, Wait, ending_of, status_of};
 use crate::{module_file, qemu};
 
-/// How long logs and results stay that went to no folder of the caller's.
+/// Time that logs and results are kept which went to no folder of the caller's.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Less memory than this is too little for a kernel alone, in MiB.
 const KERNEL_MIB: usize = 64;
@@ -391,7 +391,7 @@ impl Scratch {
         let _ = fs::remove_dir_all(self.folder);
     }
 
-    /// What is large goes, logs and results stay for a while.
+    /// Removes the large files; logs and results stay for a while.
     fn remove_disks(self, wiring: &Wiring) {
         for disk in &wiring.disks {
             let _ = fs::remove_file(&disk.file);

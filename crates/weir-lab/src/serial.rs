@@ -1,5 +1,5 @@
-//! What comes out of the guest's serial lines: the script's output, structured lines, notes of the
-//! guest's init, and the kernel's log.
+//! Output of the guest's serial lines: the script's output, structured lines, notes of the guest's
+//! init, and the kernel's log.
 //!
 //! In: bytes in any pieces. Out: [`Piece`]s and a [`Transcript`]; [`Complaint`]s of a kernel's log.
 //! The script and the kernel have a line each, so neither can garble the other. A note of the init
@@ -42,7 +42,7 @@ impl Splitter {
         pieces
     }
 
-    /// What is left when nothing more comes.
+    /// Rest that is left when nothing more comes.
     pub(crate) fn finish(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         split_line(&std::mem::take(&mut self.line), &mut pieces);
@@ -88,7 +88,7 @@ pub struct Transcript {
     pub(crate) up_s: Option<f64>,
     /// The script's status.
     pub(crate) exit: Option<i32>,
-    /// What the guest could not set up.
+    /// Failure of the guest's set-up.
     pub(crate) broken: Option<String>,
     /// Why results did not get out.
     pub(crate) lost: Option<String>,

@@ -1,4 +1,5 @@
-//! What a run comes to: how the emulator ended, what the guest said, what the kernel's log holds.
+//! Verdict on a run: the end of the emulator, the status of the guest, the content of the kernel's
+//! log.
 //!
 //! In: the emulator's wait status, the script's status by the serial line. Out: an [`Ending`] and a
 //! [`LabRun`]. Two witnesses have to agree on a status: the exit port and the serial line.
@@ -11,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::serial::{Complaint, Transcript};
 
-/// What the guest adds to a status, so that QEMU's own exit code 1 cannot be taken for one.
+/// Number that the guest adds to a status, so that QEMU's own exit code 1 cannot be taken for one.
 const BASE: i32 = 16;
 /// The status by which the guest's init says that it could not set things up.
 pub(crate) const BROKEN: i32 = 101;
 /// The status by which a script says that it cannot be done here.
 pub(crate) const SKIPPED: i32 = 77;
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// By itself.
@@ -29,7 +30,7 @@ pub enum Wait {
     TimedOut,
 }
 
-/// How a guest ended.
+/// End of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The script ended with this status.
@@ -81,25 +82,25 @@ pub struct LabRun {
     /// The script's (0 to 100); 124: time limit, 125: set-up, 126: the kernel complained though the
     /// script passed.
     pub status: i32,
-    /// How it ended.
+    /// End of the guest.
     pub ending: Ending,
-    /// What the script printed, without structured lines.
+    /// Output of the script, without structured lines.
     pub output: String,
     /// The objects of lines `@@weir {...}`.
     pub records: Vec<Value>,
     /// The kernel's log.
     pub kernel_log: String,
-    /// What the kernel complained about.
+    /// Complaints of the kernel.
     pub complaints: Vec<Complaint>,
     /// The kernel's release.
     pub kernel: String,
-    /// What carried out the guest's instructions.
+    /// Accelerator that was used.
     pub accel: String,
     /// Seconds of the guest's clock until the script began.
     pub boot_s: Option<f64>,
     /// Seconds from the emulator's start to its end.
     pub run_s: f64,
-    /// Whether it was repeated because the emulator lost a command.
+    /// True if it was repeated because the emulator lost a command.
     pub repeated: bool,
     /// Where logs and the files of the guest's `/out` lie.
     pub out: PathBuf,
@@ -113,7 +114,7 @@ impl LabRun {
         self.ending = ending;
     }
 
-    /// Whether the kernel gave up.
+    /// True if the kernel panicked.
     pub fn has_panicked(&self) -> bool {
         self.kernel_log.contains("Kernel panic")
     }
@@ -159,7 +160,7 @@ impl LabRun {
         read_json(&self.file(name))
     }
 
-    /// What `result.json` says.
+    /// Content of `result.json`.
     pub fn summary(&self) -> Value {
         let complaints = self.complaints.iter().map(|complaint| {
             json!({

@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether guests can be booted here; says so for this test if not.
+/// A lab, if guests can be booted here; prints a note for this test if not.
 fn lab(test: &str) -> Result<Option<Lab>> {
     or_skip(test, Lab::new())
 }

@@ -16,7 +16,7 @@ use weir_lab::{Accel, Batch, CaseRun, Kernel, Lab, Missing, Places, or_skip, ski
 
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kmod/kio");
 
-/// What `common.sh` expects, in its order.
+/// Devices that `common.sh` expects, in its order.
 const DEVICES: [&str; 7] = [
     "nvme:size=256M",
     "null",
@@ -156,7 +156,7 @@ fn lab_with_module_of(series: &str, guest: Lab) -> Result<Lab> {
     Ok(guest.file(file, "lab/of-another-kernel.ko"))
 }
 
-/// What a guest's cases came to: none where no guest can be booted.
+/// Results of a guest's cases: none where no guest can be booted.
 type Booted = Result<Option<Vec<CaseRun>>, String>;
 
 /// The cases of a guest, which is booted once.
@@ -179,7 +179,7 @@ fn begin() {
     });
 }
 
-/// What a case came to.
+/// Result of a case.
 fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
     begin();
     match booted(guest) {
@@ -346,7 +346,7 @@ fn the_module_builds_without_a_warning_on_both_series() -> Result<()> {
     Ok(())
 }
 
-/// What `vectors` prints.
+/// Output of `vectors`.
 fn vectors(words: &str) -> Result<Vec<u8>> {
     let mut command = Command::new(program("vectors")?);
     let output = command.args(words.split(' ')).output()?;
@@ -354,7 +354,7 @@ fn vectors(words: &str) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Whether C programs for guests can be built here; says so for this test if not.
+/// True if C programs for guests can be built here; prints a note for this test if not.
 fn compiler(test: &str) -> bool {
     let there = Command::new("cc").arg("--version").output().is_ok();
     if !there {
