@@ -1,4 +1,4 @@
-//! What a call costs with client, server and sessions, and without a load generator around it: a
+//! Cost of a call with client, server and sessions, and without a load generator around it: a
 //! server with one poller on one CPU, a client on another, calls in a closed loop.
 //!
 //! `call_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]`: calls a second. REQUEST and

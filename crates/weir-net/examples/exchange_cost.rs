@@ -1,4 +1,4 @@
-//! What an exchange costs: nanoseconds and bytes per second of each message size.
+//! Cost of an exchange: nanoseconds and bytes per second of each message size.
 //!
 //! `exchange_cost [TRANSPORT [RANKS [EXPONENT,... [MICROSECONDS [REPETITIONS [CPU,...
 //! [VALIDATION]]]]]]]`

@@ -1,4 +1,4 @@
-//! What a fabric itself gives: messages there and back, one after the other or many in flight,
+//! Rates of a fabric itself: messages there and back, one after the other or many in flight,
 //! without frames, sums or statistics. What `weir selftest` reaches on the same provider is
 //! compared with it.
 //!
@@ -26,7 +26,7 @@ use weir_sys::CpuList;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What ends the server's part.
+/// Message that ends the server's part.
 const LAST: &[u8] = b"the last message";
 /// For a peer that says nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// What the client does.
+/// Plan of the client.
 struct Plan {
     depth: u64,
     bytes: usize,
@@ -232,7 +232,7 @@ fn client(provider: &str, port: u16, plan: &Plan, cpu: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// So many messages, each answered.
+/// Sends messages, each of which is answered.
 fn turns(window: &mut Window, message: &[u8], depth: u64, messages: u64) -> Outcome<()> {
     let (mut sent, mut answered) = (0, 0);
     while answered < messages {

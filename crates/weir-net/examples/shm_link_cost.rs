@@ -1,6 +1,6 @@
-//! What a call over the shared-memory link costs, without client, server and sessions: two threads,
-//! each on a CPU of its own. Beside it stand the ring alone (`ring_cost` of weir-sys) and the probes
-//! of `bench/rpc/raw.c`.
+//! Cost of a call over the shared-memory link, without client, server and sessions: two threads,
+//! each on a CPU of its own. Beside it stand the ring alone (`ring_cost` of weir-sys) and the
+//! probes of `bench/rpc/raw.c`.
 //!
 //! Without arguments, on CPUs 0 and 1: calls a second with empty request and reply, at depth 1 and 16;
 //! and how fast a server gets and puts 1 MiB, 16 buffers in turn, beside copies over as much memory.

@@ -1,4 +1,4 @@
-//! What can go wrong with an exchange, named by cause and place.
+//! Errors of an exchange, named by cause and place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -50,7 +50,7 @@ pub enum Halt {
     /// Nothing happened for too long.
     #[error("no progress for {seconds} s")]
     Silent {
-        /// How long.
+        /// Length of the time without progress.
         seconds: f64,
     },
     /// A signal.
@@ -67,12 +67,12 @@ pub enum Halt {
     /// The system refused.
     #[error("cannot {what}: {source}{}", remedy(source))]
     Io {
-        /// What was tried, as a verb phrase.
+        /// The action tried, as a verb phrase.
         what: Cow<'static, str>,
         /// The answer.
         source: io::Error,
     },
-    /// What came is not what was to come.
+    /// The message is not the one that was expected.
     #[error("{0}")]
     Garbled(String),
     /// The MPI library failed.
@@ -86,7 +86,7 @@ pub enum Halt {
     World(#[from] WorldError),
 }
 
-/// What to do, where the answer alone does not tell.
+/// Advice, where the answer alone does not give it.
 fn remedy(error: &io::Error) -> &'static str {
     let too_many = rustix::io::Errno::MFILE.raw_os_error();
     if error.raw_os_error() == Some(too_many) {
@@ -165,9 +165,9 @@ pub enum NetError {
     Missing {
         /// Which.
         transport: String,
-        /// What.
+        /// The missing thing.
         what: String,
-        /// How to get it.
+        /// Its remedy.
         remedy: String,
     },
     /// Before or between the sizes.
@@ -186,7 +186,7 @@ pub enum NetError {
         /// Why.
         cause: Halt,
     },
-    /// What another rank said, in its own words.
+    /// Error that another rank reported, in its own words.
     #[error("{message}")]
     Other {
         /// Which rank.
@@ -196,7 +196,7 @@ pub enum NetError {
     },
 }
 
-/// How a rank's part came to its end.
+/// End of a rank's part.
 #[derive(Debug)]
 pub struct Ended<R> {
     /// At rank 0 what was done, all of it or what there is; nothing elsewhere.
@@ -207,7 +207,7 @@ pub struct Ended<R> {
 }
 
 impl<R> Ended<R> {
-    /// What was done, where nothing went wrong.
+    /// The result, where nothing went wrong.
     ///
     /// # Errors
     /// Why it is not all.
@@ -217,7 +217,7 @@ impl<R> Ended<R> {
 }
 
 impl NetError {
-    /// How the rank ends that has this to report.
+    /// End of the rank that has this error to report.
     pub(crate) fn end(&self) -> RankEnd {
         let nearness = match self {
             Self::At {

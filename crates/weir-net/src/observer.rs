@@ -1,11 +1,11 @@
-//! What rank 0 shows of its work while it runs, and where it is.
+//! Progress of rank 0 while it runs, and its place.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Ended, Spot};
 
-/// How far a rank has come.
+/// Progress of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Since it began.

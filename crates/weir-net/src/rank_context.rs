@@ -21,7 +21,7 @@ use weir_world::{
 use crate::error::{Ended, Halt, NetError, Spot};
 use crate::observer::{Position, Seen};
 
-/// What one rank carries out.
+/// Context of one rank: its job, its place and its clock.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct RankContext<'a, W, L = ()> {
     pub(crate) job: &'a Job,
@@ -30,7 +30,7 @@ pub struct RankContext<'a, W, L = ()> {
     pub(crate) watchdog: &'a Watchdog,
     pub(crate) position: &'a Position,
     pub(crate) clock: &'a Clock,
-    /// What ranks report on the way.
+    /// Reports of the ranks on the way.
     pub(crate) reports: &'a L,
 }
 
@@ -54,7 +54,7 @@ type OnProgress<'a> = &'a (dyn Fn(&Seen) + Sync);
 /// Rank 0 hangs in a call and the process has to end: why, unless it was a signal. The exit code.
 type OnHang<'a> = &'a (dyn Fn(Option<NetError>) -> u8 + Sync);
 
-/// What a rank runs with.
+/// Environment of a rank.
 pub(crate) struct RankEnvironment<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) clock: &'a Clock,

@@ -1,5 +1,5 @@
-//! What is written elsewhere about transports is what they say themselves: the table of the book,
-//! and the sample that tests of doors read.
+//! Check of other descriptions of transports against their own: the table of the book, and the
+//! sample that tests of doors read.
 #![allow(clippy::unwrap_used, reason = "in tests")]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::sample;
 
-/// What the peer's column says: CPU means two transports, by how the program was started.
+/// The peer's column: CPU means two transports, by how the program was started.
 fn peer(record: &TransportRecord) -> String {
     let all = weir_net::catalogue().records;
     let shares = |t: &&TransportRecord| t.peer == record.peer;

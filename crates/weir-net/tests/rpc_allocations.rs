@@ -1,5 +1,5 @@
-//! What a peer announces takes no memory before it has come (F5): the largest allocation of a process that
-//! serves while peers announce what they never send.
+//! Test that a peer's announcement takes no memory before its data has come (F5): the largest
+//! allocation of a process that serves while peers announce data that they never send.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Noting {
 #[global_allocator]
 static ALLOCATOR: Noting = Noting;
 
-/// What no announcement may exceed.
+/// Limit that no announcement may exceed.
 const MOST: usize = 64 << 10;
 
 /// A header that announces so many bytes, and the first of them.

@@ -1,5 +1,5 @@
-//! What one side may ask of the other: lengths of payloads at a server, memory and credits at a client, whose
-//! servers are made by hand here and say what they like.
+//! Bounds of one side's requests to the other: lengths of payloads at a server, memory and credits
+//! at a client, whose servers are made by hand here and say what they like.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! What a server makes of single frames: calls that are given up, payloads that are wrong, tests that
-//! are ordered, its own end.
+//! Single frames at a server: calls that are given up, payloads that are wrong, tests that are
+//! ordered, its own end.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

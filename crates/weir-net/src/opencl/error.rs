@@ -1,4 +1,4 @@
-//! What OpenCL can answer, in words.
+//! Error codes of OpenCL, in words.
 
 use super::calls::Code;
 

@@ -20,12 +20,12 @@ const BUILD_LOG: u32 = 0x1183;
 const KERNEL_NAME: u32 = 0x1190;
 const KERNEL_ARGUMENTS: u32 = 0x1191;
 
-/// What a kernel is made of.
+/// Source of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KernelSource {
     /// OpenCL C.
     Text(String),
-    /// What a compiler made for this kind of device.
+    /// Binary that a compiler made for this kind of device.
     Binary(Vec<u8>),
 }
 

@@ -73,7 +73,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What the words alone show to be wrong, where each rank has so many ports.
+/// Error that the settings alone show, where each rank has so many ports.
 pub(super) fn fit(engine: &EngineChoice, ranks: u32, ports: u32) -> Result<(), String> {
     if let Some(text) = engine.text(INTERFACE.name) {
         let fit = Places::read(text).and_then(|places| places.fit(ranks));
@@ -90,7 +90,7 @@ pub(super) fn fit(engine: &EngineChoice, ranks: u32, ports: u32) -> Result<(), S
     Ok(())
 }
 
-/// What this machine shows to be wrong, where all ranks are on it.
+/// Error that this machine shows, where all ranks are on it.
 pub(super) fn here(engine: &EngineChoice, ranks: u32) -> Result<(), String> {
     let Some(text) = engine.text(INTERFACE.name) else {
         return Ok(());
@@ -148,7 +148,7 @@ pub(super) fn own_channel(setup: &Setup<'_>, replication: usize) -> Result<Socke
     Ok(address)
 }
 
-/// What another rank said.
+/// Address that another rank sent.
 pub(super) fn parse(bytes: &[u8]) -> Result<SocketAddr, Halt> {
     let text = String::from_utf8_lossy(bytes);
     text.parse()

@@ -71,7 +71,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 pub(super) struct Channels {
     /// This rank's directory.
     own: PathBuf,
-    /// What rank 0 removes in the end.
+    /// Files that rank 0 removes in the end.
     scratch: Option<Scratch>,
     outputs: Vec<File>,
     inputs: Vec<File>,
@@ -81,7 +81,7 @@ pub(super) struct Channels {
     buffers: Buffers,
     /// The replication that is read.
     reading: usize,
-    /// What goes to, or has come from, the two channels of a replication.
+    /// Data that goes to, or has come from, the two channels of a replication.
     halves: [Vec<u8>; 2],
 }
 

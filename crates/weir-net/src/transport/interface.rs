@@ -16,7 +16,8 @@ pub(super) enum AddressOrInterface<'a> {
 const LONGEST_NAME: usize = 15;
 
 impl<'a> AddressOrInterface<'a> {
-    /// What a word means. Nothing is looked up: the interface may be another machine's.
+    /// Parses a word as an address or an interface. Nothing is looked up: the interface may be
+    /// another machine's.
     pub(super) fn read(word: &'a str) -> Result<Self, String> {
         if let Ok(address) = word.parse() {
             return Ok(Self::Address(address));

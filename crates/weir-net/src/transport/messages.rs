@@ -66,10 +66,10 @@ pub trait Messages: Sized {
     /// Mostly memory.
     fn prepare(&mut self, bytes: usize) -> Result<(), Halt>;
 
-    /// What is sent in this direction.
+    /// The message sent in this direction.
     fn outgoing(&mut self, direction: RingDirection) -> &mut [u8];
 
-    /// What came from this direction.
+    /// The message received from this direction.
     fn incoming(&mut self, direction: RingDirection) -> &mut [u8];
 
     /// Sends one message; then what goes out may be changed.
@@ -106,7 +106,7 @@ pub trait Messages: Sized {
     /// As [`Messages::send`].
     fn both_ways(&mut self, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt>;
 
-    /// What it found out.
+    /// Facts that it found out.
     fn facts(&self) -> Facts {
         Facts::default()
     }

@@ -37,7 +37,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
 
 const NAME: &str = "mpi";
 
-/// Whether there is a library. It is not started.
+/// Availability of a library. It is not started.
 fn availability() -> Availability {
     let wish = std::env::var(weir_world::mpi::LIBRARY_VARIABLE).ok();
     match MpiLibrary::open(Launcher::of_this_process(), wish.as_deref()) {

@@ -96,8 +96,8 @@ fn availability() -> Availability {
     opencl::availability()
 }
 
-/// What only this machine shows to be wrong: a platform or device that it has not, a file that
-/// cannot be read.
+/// Errors that only this machine shows: a platform or device that it has not, a file that cannot be
+/// read.
 fn check(asked: &Asked<'_>) -> Result<(), NetError> {
     if let Some(path) = asked.engine.text("kernel_file") {
         transfers::open(path).map_err(NetError::Plan)?;

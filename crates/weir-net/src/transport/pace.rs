@@ -1,4 +1,4 @@
-//! How fast a rank may send: the setting, and when the next bytes may go out.
+//! Pace of a rank: the setting, and the time when the next bytes may go out.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ pub(super) const RATE: SettingInfo = SettingInfo {
     help: "most that a rank sends, in bytes of messages",
 };
 
-/// What may go out at once after a pause of the rank itself, which is not caught up with in full.
+/// Time whose bytes may go out at once after a pause of the rank itself, which is not caught up
+/// with in full.
 const BURST: Duration = Duration::from_millis(1);
 /// Longest sleep, so that what comes in is seen.
 const NAP: Duration = Duration::from_millis(10);
@@ -42,7 +43,8 @@ impl Pace {
         })
     }
 
-    /// Whether so many bytes may go out now; then they count. Until then it is asked again for them.
+    /// True if so many bytes may go out now; then they count. Until then it is asked again for
+    /// them.
     pub(super) fn may(&mut self, bytes: usize) -> bool {
         let now = Instant::now();
         let due = self.due.unwrap_or_else(|| {

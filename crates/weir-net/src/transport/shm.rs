@@ -40,7 +40,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
     ..PLAIN
 };
 
-/// What two cores hand over at once.
+/// Bytes that two cores hand over at once.
 const LINE: usize = 64;
 const PAGE: usize = 4096;
 
@@ -120,7 +120,7 @@ struct Lane {
     partners: Partners,
     out: usize,
     into: usize,
-    /// What is sent and what is received from, for a single copy.
+    /// Place of the messages sent and received, for a single copy.
     own_message: usize,
     peer_message: usize,
     /// Messages so far, both ways.

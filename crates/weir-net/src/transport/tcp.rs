@@ -115,7 +115,7 @@ fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<T
     Ok(found.into_iter().flatten().collect())
 }
 
-/// What was tried, with a question where the answer may lie in the network.
+/// The action tried, with a question where the answer may lie in the network.
 fn connecting(address: SocketAddr, error: &io::Error) -> String {
     let hint = match error.raw_os_error() {
         Some(number) if number == Errno::MFILE.raw_os_error() => "",
@@ -269,7 +269,7 @@ impl Streams {
     }
 }
 
-/// What may go out now: everything, or at a rate a piece of it.
+/// Bytes that may go out now: everything, or at a rate a piece of it.
 #[inline]
 fn allowed<'a>(pace: &mut Option<Pace>, bytes: &'a [u8]) -> &'a [u8] {
     let Some(pace) = pace else { return bytes };

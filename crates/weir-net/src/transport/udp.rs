@@ -90,7 +90,7 @@ pub(super) struct Udp {
     buffers: Buffers,
     datagram: Vec<u8>,
     loss: Duration,
-    /// How long nothing at all has come, as far as this was waited for.
+    /// Time in which nothing at all has come, as far as this was waited for.
     silent: Duration,
     pace: Option<Pace>,
     /// The replication that is waited for.

@@ -95,7 +95,7 @@ pub(crate) fn client(setup: ClientSetup) -> RpcClient<StreamLink> {
     RpcClient::attach(StreamLink::new().unwrap(), setup).unwrap()
 }
 
-/// What came of calls.
+/// Outcome of calls.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) good: u64,

@@ -15,7 +15,7 @@ use weir_net::rpc::{DerCode, RpcError};
 
 use super::{client_setup, endpoints, payload};
 
-/// How long a frame is waited for.
+/// Longest wait for a frame.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn greeted(server: &RpcServer) -> ControlStream {
@@ -74,7 +74,7 @@ pub(crate) fn bulk_call(session: u32, slot: u32) -> FrameHeader {
     }
 }
 
-/// So many bytes of the caller's memory, as a request describes them.
+/// Description of the caller's memory, as a request has it.
 pub(crate) fn described(length: u64, access: BulkAccess) -> Vec<u8> {
     let part = BulkSegment {
         address: 0,

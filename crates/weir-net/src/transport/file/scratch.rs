@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 
-/// What their names begin with, before a number of the run.
+/// Prefix of their names, before a number of the run.
 const NAME: &str = "weir-channel-files-";
 
 /// The directory, as long as the run lasts.
@@ -57,7 +57,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Whether there can be such a directory, or why not.
+/// Fails if there cannot be such a directory, with the reason.
 pub(super) fn usable(parent: &Path) -> Result<(), String> {
     let refuse = |why: &dyn std::fmt::Display| {
         Err(format!("channels cannot be in {}: {why}", parent.display()))

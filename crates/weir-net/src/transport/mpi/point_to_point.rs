@@ -25,7 +25,7 @@ pub(super) struct MpiPointToPoint<A: FromMpiWorld> {
     requests: Requests<A>,
 }
 
-/// What tells the ways apart where both neighbours are the same rank.
+/// Tag that separates the directions where both neighbours are the same rank.
 #[inline]
 fn tag(direction: RingDirection) -> Tag {
     match direction {

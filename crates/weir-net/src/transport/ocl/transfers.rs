@@ -1,4 +1,5 @@
-//! What a device and its host do without any partner: copies either way, launches of a kernel.
+//! Transfers of a device and its host without any partner: copies in both directions, launches of a
+//! kernel.
 //!
 //! Each kind has a loop of its own, so that each has its own times. A step is waited for before
 //! the next begins; in a batch all steps of a loop are begun, then waited for together. Every

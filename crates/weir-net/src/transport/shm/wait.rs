@@ -10,7 +10,7 @@ use weir_sys::topology::Topology;
 use crate::error::Halt;
 use weir_world::Watchdog;
 
-/// How long to spin before the processor is offered to others.
+/// Time to spin before the processor is offered to others.
 const SPIN: Duration = Duration::from_micros(2);
 /// Looks before the processor is told that this is a wait, which takes longer than a look.
 const EAGER: u32 = 64;
@@ -19,7 +19,7 @@ const YIELDS: u32 = 200;
 /// A sleep: what a wake-up that was just missed costs.
 const NAP: Duration = Duration::from_millis(1);
 
-/// How to wait on this machine.
+/// Wait that fits this machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Looks that take about [`SPIN`].
