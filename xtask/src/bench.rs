@@ -130,7 +130,7 @@ struct Metric {
     target: Target,
 }
 
-/// What the ratio weir / peer is to be.
+/// Target of the ratio weir / peer.
 #[derive(Clone, Copy, PartialEq)]
 enum Target {
     AtLeast(f64),

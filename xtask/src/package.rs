@@ -22,7 +22,7 @@ use crate::packages;
 /// Where packages are made, below the tree.
 const OUT: &str = "target/package";
 
-/// What both packages are made of.
+/// Parts that both packages are made of.
 struct Release {
     /// The program, without symbols.
     program: PathBuf,

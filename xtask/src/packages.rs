@@ -291,8 +291,8 @@ pub(crate) fn apt(words: &str, names: &[&str]) -> Result<()> {
         .run()
 }
 
-/// What goes before `apt-get`: nothing for root, `sudo` where it exists; it
-/// must not ask for a password where nobody can answer.
+/// Prefix of `apt-get`: nothing for root, `sudo` where it exists; it must not ask for a password
+/// where nobody can answer.
 fn privilege() -> Result<&'static str> {
     use std::os::unix::fs::MetadataExt as _;
     let is_root = std::fs::metadata("/proc/self")?.uid() == 0;

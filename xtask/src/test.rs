@@ -23,9 +23,9 @@ use crate::{lab_kernels, packages};
 
 const SKIP_LOG: &str = "target/skipped.log";
 
-/// So many of the slowest tests are listed.
+/// Number of the slowest tests that are listed.
 const SLOWEST: usize = 10;
-/// What a test may take, in seconds, and all of them on two cores after the build. A test over it is
+/// Budget of a test in seconds, and of all of them on two cores after the build. A test over it is
 /// marked, and no more: no timing decides a test.
 const BUDGET: f64 = 20.0;
 const BUDGET_OF_ALL: f64 = 12.0 * 60.0;
@@ -35,7 +35,7 @@ const MODELS: &str = "cargo test -p weir-sys --lib --target-dir target/loom";
 /// The word with which cargo starts this program in front of each test program.
 pub(crate) const HARNESS: &str = "harness";
 
-/// What the test harnesses said, all of them together.
+/// Results of the test harnesses, all of them together.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -45,7 +45,7 @@ struct Tally {
     times: Vec<(f64, String)>,
 }
 
-/// What tells tests that they may take minutes.
+/// Variable that allows tests to take minutes.
 const LONG: &str = "WEIR_LONG_TESTS";
 
 /// The verb.
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What came of the tests.
+/// Prints the result of the tests.
 fn print_summary(tally: &Tally, took: Option<f64>) {
     println!();
     print!("{}", tally.slowest());

@@ -108,7 +108,7 @@ fn small_blocks(rounds: usize) -> Result<Vec<Row>> {
     )
 }
 
-/// What this thread has spent on a CPU.
+/// CPU time of this thread.
 fn thread_seconds() -> Result<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanos = text

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-/// What a process that ended well left behind.
+/// Output and use of a process that ended well.
 pub(super) struct Ended {
     pub(super) stdout: String,
     pub(super) wall: Duration,

@@ -12,7 +12,7 @@ use super::side::{self, text};
 use super::{Case, FOLDER, Metric, Target, child, in_turns};
 use crate::cmd::{self, Cmd};
 
-/// How long a probe runs, in seconds, and weir.
+/// Length of a run of a probe or of weir, in seconds.
 const SECONDS: &str = "0.3";
 const RUN: &str = "--set iteration=1 --set duration=0.3 --format json --history off";
 /// Packets on their way over a wire: fewer than it has room for.
@@ -205,7 +205,7 @@ fn start() -> Result<Rate> {
     of_config("start.conf")
 }
 
-/// What `weir tune` makes of them in 60 trials.
+/// Rate after `weir tune` has searched 60 trials for better settings.
 fn tuned() -> Result<Rate> {
     let batches = [
         "kAppTxMsgBatchSize",

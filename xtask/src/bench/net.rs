@@ -244,7 +244,7 @@ fn nanos_of_c(words: &[String]) -> Result<f64> {
     said.trim().parse().with_context(|| said.clone())
 }
 
-/// How many exchanges a loop has. Ranks that share a core and never yield need a turn of the
+/// Number of exchanges in a loop. Ranks that share a core and never yield need a turn of the
 /// scheduler for each, a thousand times longer than with a core of their own.
 #[expect(
     clippy::cast_possible_truncation,
@@ -315,7 +315,7 @@ fn start() -> Result<Vec<Row>> {
     ))
 }
 
-/// What rank 0 spends on the results of 10,000 ranks, in seconds; the limit is 1.
+/// Time that rank 0 spends on the results of 10,000 ranks, in seconds; the limit is 1.
 fn merge() -> Result<Vec<Row>> {
     let words = vec![text(&side::built("examples/merge_cost"))?];
     let said = child::run(&words)?.stdout;

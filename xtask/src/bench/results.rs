@@ -15,7 +15,7 @@ use super::table::Row;
 use super::{Case, FOLDER, Metric, Target, child, in_turns, side};
 use crate::ab;
 
-/// What the example prints: a case, what it is, the most milliseconds that it may take.
+/// Cases that the example prints: name, title, and limit in milliseconds.
 const LIMITS: [(&str, &str, f64); 6] = [
     ("text", "text of 16 jobs", 10.0),
     ("html", "page of 16 jobs", 200.0),

@@ -18,7 +18,7 @@ use super::{Case, FOLDER, Metric, Target, child, in_turns};
 use crate::ab;
 use crate::cmd::Cmd;
 
-/// How long a probe calls, in seconds.
+/// Length of a probe's calls, in seconds.
 const SECONDS: &str = "0.3";
 /// Large transfers in turn.
 const BUFFERS: u32 = 16;
@@ -34,7 +34,7 @@ struct Cpus {
     answerer: usize,
 }
 
-/// What is called, by weir or by a probe.
+/// Rate of calls, by weir or by a probe.
 type Rate = Box<dyn FnMut() -> Result<f64>>;
 
 pub(super) fn peer() -> Result<String> {
@@ -188,7 +188,7 @@ fn raw(probe: &str) -> Result<Rate> {
     )))
 }
 
-/// What the loop itself takes for a call that goes nowhere, beside its limit.
+/// Time of the loop itself for a call that goes nowhere, beside its limit.
 fn null(rounds: usize) -> Result<Vec<Row>> {
     let weir = text(&side::weir())?;
     let words = split(&served::caller(&weir, "--transport null -s 0 -i 16"));

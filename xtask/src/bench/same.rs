@@ -56,7 +56,7 @@ fn words() -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// How often each run of the first job is as fast as the run of the second that follows it.
+/// Ratio of each run of the first job to the run of the second that follows it.
 fn ratios(words: &[String]) -> Result<impl Iterator<Item = f64>> {
     let result: Value = serde_json::from_str(&child::run(words)?.stdout)?;
     let rates = |series: usize| -> Result<Vec<f64>> {

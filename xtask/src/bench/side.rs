@@ -34,7 +34,7 @@ pub(super) fn other() -> Option<&'static str> {
     OTHER.get().map(String::as_str)
 }
 
-/// What the first reporting group did.
+/// Result of the first reporting group.
 pub(super) struct Done {
     pub(super) operations: u64,
     pub(super) bytes: u64,
@@ -117,7 +117,7 @@ pub(super) fn weir() -> PathBuf {
     built("weir")
 }
 
-/// What it calls itself.
+/// Version that it reports.
 pub(super) fn version() -> Result<String> {
     cmd::Cmd::new(&text(&weir())?).arg("--version").read()
 }

@@ -79,7 +79,7 @@ fn fill(root: &Path, release: &Release, tree: &Path) -> Result<()> {
     Cmd::new("gzip -n9").args([&changes, &packaged]).run()
 }
 
-/// What changed in how it is packaged, in the form that Debian reads.
+/// Changes of the packaging, in the form that Debian reads.
 fn packaging(release: &Release) -> Result<String> {
     let when = format!("@{}", release.epoch);
     let date = Cmd::new("date --utc --rfc-email --date").arg(when).read()?;

@@ -25,7 +25,7 @@ const PINGS: u32 = 20_000;
 const MESSAGES: u32 = 200_000;
 /// A port for the two sides of a ping-pong to meet on.
 const PORT: u16 = 47_612;
-/// How long the answering side may take to listen.
+/// Longest time that the answering side may take to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn version() -> Result<String> {

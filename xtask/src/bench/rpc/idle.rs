@@ -1,4 +1,4 @@
-//! What connections cost that nobody talks on: memory of the server, and the rate of one that talks.
+//! Cost of connections that nobody talks on: memory of the server, and the rate of one that talks.
 //!
 //! Two servers on the same CPU, of which one has the idle connections of another process (the example
 //! `idle_connections`); the same caller calls them in turns.
@@ -20,7 +20,7 @@ const CONNECTIONS: u64 = 10_000;
 const OTHERS: u64 = 100;
 /// KiB that a connection may take.
 const KIB_EACH: f64 = 10.0;
-/// What the caller does.
+/// Calls of the caller.
 const CALLS: &str = "-s 0 -i 16";
 
 pub(super) fn case() -> Case {
@@ -70,7 +70,7 @@ fn measure(rounds: usize) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// How many descriptors a process may have.
+/// Number of descriptors that a process may have.
 fn hard_limit() -> Result<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits")?;
     let line = limits

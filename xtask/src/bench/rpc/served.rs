@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Cpus, Rate, cpus, split};
 use crate::bench::{FOLDER, child};
 
-/// How long calls are made, and before that without counting.
+/// Length of the calls, and of the warm-up that does not count.
 const TIMES: &str = "--duration 300ms --warmup 100ms";
 
 /// A server with one tag.
@@ -71,7 +71,7 @@ impl Served {
         Ok(served)
     }
 
-    /// What `weir selftest` of a new server comes to, in calls per second.
+    /// Rate of `weir selftest` with a new server, in calls per second.
     pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
         let words = served.caller(weir, calls);
