@@ -1,4 +1,4 @@
-//! What the lab reads of its guests and of kernels.
+//! Texts that the lab reads of its guests and of kernels.
 //!
 //! The first byte says what the rest is: a guest's serial line, a kernel's log, a device, or a
 //! `modules.dep`.
