@@ -14,8 +14,9 @@ use std::time::Duration;
 
 /// The variable.
 const VARIABLE: &str = "WEIR_XTASK_MARK";
-/// Number and interval of looks for processes that do not end.
+/// Number of looks for processes that do not end.
 const LOOKS: u32 = 500;
+/// Interval between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Mark that separates the processes of one command from all others.

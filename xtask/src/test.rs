@@ -25,9 +25,9 @@ const SKIP_LOG: &str = "target/skipped.log";
 
 /// Number of the slowest tests that are listed.
 const SLOWEST: usize = 10;
-/// Budget of a test in seconds, and of all of them on two cores after the build. A test over it is
-/// marked, and no more: no timing decides a test.
+/// Budget of a test in seconds. A test over it is marked, and no more: no timing decides a test.
 const BUDGET: f64 = 20.0;
+/// Budget of all tests in seconds, on two cores after the build.
 const BUDGET_OF_ALL: f64 = 12.0 * 60.0;
 /// Models of what threads share, in every order in which they can run. They replace the atomics of the
 /// whole build, which therefore has a directory of its own.

@@ -137,7 +137,7 @@ fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Fa
 /// Maps and fills the buffers of a worker, whose region has `size` bytes.
 ///
 /// # Errors
-/// What memory could not be had.
+/// The memory cannot be had.
 pub(crate) fn buffers(
     workload: &BlockWorkload,
     directory: &Path,

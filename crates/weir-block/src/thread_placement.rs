@@ -63,7 +63,7 @@ fn absent_cpu(placement: &Placement) -> Option<Failure> {
 /// the result is dropped.
 ///
 /// # Errors
-/// What the kernel refused.
+/// The kernel's error.
 pub(crate) fn place_thread(
     placement: &Placement,
     clone: u32,

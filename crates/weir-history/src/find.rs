@@ -150,7 +150,7 @@ impl History {
     /// The figures of a run, by job, kind and name.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn metrics(&self, id: &str) -> Result<Vec<MetricRow>, HistoryError> {
         self.all(
             "SELECT job, kind, name, value, low, high, unit, better, few FROM metric
@@ -163,7 +163,7 @@ impl History {
     /// The runs that are baselines.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn baselines(&self) -> Result<Vec<RunRow>, HistoryError> {
         let sql = format!(
             "SELECT {RUN_COLUMNS} FROM {RUN_TABLES}

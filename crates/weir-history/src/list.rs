@@ -56,7 +56,7 @@ impl History {
     /// The runs that a filter lets through, newest first.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn runs(&self, filter: &ListFilter) -> Result<Vec<RunRow>, HistoryError> {
         let (conditions, mut values) = conditions(filter);
         values.push(Value::Integer(filter.limit.map_or(-1, i64::from)));
@@ -70,7 +70,7 @@ impl History {
     /// Number of runs.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn count(&self) -> Result<u64, HistoryError> {
         let counted = self.all("SELECT count(*) FROM run", [], |row| {
             crate::rows::unsigned(row, 0)
@@ -81,7 +81,7 @@ impl History {
     /// The same with main figures and their course.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn list(&self, filter: &ListFilter) -> Result<Listed, HistoryError> {
         // One look at the database: all rows are of one moment, and its locks are taken once.
         let look = self.connection.unchecked_transaction();

@@ -40,7 +40,7 @@ impl History {
     /// where their figures go too.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn prunable(&self, rule: &PruneRule) -> Result<Pruned, HistoryError> {
         let with_result = self.all("SELECT run_id FROM result", [], |row| row.get(0))?;
         let with_result: BTreeSet<String> = with_result.into_iter().collect();

@@ -49,7 +49,7 @@ impl History {
     /// Spreads of the figures of other runs like this one, where there are enough of them.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn spreads(
         &self,
         result: &RunResult,

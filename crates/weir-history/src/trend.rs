@@ -91,7 +91,7 @@ impl History {
     /// The last runs of a series, oldest first.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn series(&self, key: &SeriesKey, most: u32) -> Result<Vec<SeriesRun>, HistoryError> {
         let which = (
             key.plan_id,
@@ -121,7 +121,7 @@ impl History {
     /// themselves count as one.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn trends(
         &self,
         run: &RunRow,

@@ -15,7 +15,7 @@ impl History {
     /// Adds a run; whether it was not there yet.
     ///
     /// # Errors
-    /// What the database says: no room, no right; a history that is only read.
+    /// The database's error: no room, no right; a history that is only read.
     pub fn insert(&mut self, entry: &Entry) -> Result<bool, HistoryError> {
         self.change(|change| insert(change, entry))
     }

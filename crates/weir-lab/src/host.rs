@@ -77,7 +77,7 @@ impl Places {
     /// The program under test: what `WEIR_LAB_WEIR` names, or the tree's release build if there is one.
     ///
     /// # Errors
-    /// What is named is no file.
+    /// The path names no file.
     pub(crate) fn weir(&self) -> Result<Option<PathBuf>> {
         let Some(named) = std::env::var_os("WEIR_LAB_WEIR").map(PathBuf::from) else {
             let built = self.root.join("target/release/weir");

@@ -99,7 +99,7 @@ pub trait Engine: Sized {
     /// Prepares the engine. Runs on the worker's own thread.
     ///
     /// # Errors
-    /// What the kernel or library refused.
+    /// The error of the kernel or library.
     fn attach(setup: Self::Setup) -> io::Result<Self>;
 
     /// Takes an operation. Makes no system call if it can queue, reads no clock.
@@ -127,7 +127,7 @@ pub trait Engine: Sized {
     /// Ends the engine after the last completion.
     ///
     /// # Errors
-    /// What closing reported.
+    /// The error of closing.
     fn finish(self) -> io::Result<()> {
         Ok(())
     }

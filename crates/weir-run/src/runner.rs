@@ -66,7 +66,7 @@ pub trait Runner: Sync {
     /// Makes the job of all the job of one rank: its files, its share of the region, its seed.
     ///
     /// # Errors
-    /// What cannot be had per rank.
+    /// Something cannot be had per rank.
     fn part(&self, _job: &mut Job, _rank: RankPart) -> Result<(), Failure> {
         Ok(())
     }
@@ -274,7 +274,7 @@ pub trait Prepared: Send + Sync {
     /// After the last worker: removes files that were to be removed.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The step that failed.
     fn finish(&self) -> Result<(), Failure> {
         Ok(())
     }

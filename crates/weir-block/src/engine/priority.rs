@@ -77,7 +77,7 @@ impl Priorities {
     /// By the settings of an engine; none where no operation gets one.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The error in them, in words.
     pub(crate) fn of(choice: &EngineChoice, streams: Streams) -> Result<Option<Self>, String> {
         let shares = shares(choice)?;
         let is_idle = shares.iter().all(Vec::is_empty);

@@ -85,7 +85,7 @@ pub(crate) fn tape(
 /// Fails if the pattern changed while it was carried out.
 ///
 /// # Errors
-/// What was wrong with it.
+/// The error of the read.
 pub(crate) fn check_unchanged(pattern: Option<&RecordedPattern>) -> Result<(), Failure> {
     let trouble = pattern.and_then(RecordedPattern::trouble);
     trouble.map_or(Ok(()), |trouble| Err(unreadable(trouble)))

@@ -117,7 +117,7 @@ pub(crate) fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Fa
 /// Makes a site what the job needs.
 ///
 /// # Errors
-/// What the file system refused; a file that this call made is gone again.
+/// The file system's error; a file that this call made is gone again.
 pub(crate) fn lay_out(
     site: &mut Site,
     layout: FileLayout,

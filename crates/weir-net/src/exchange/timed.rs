@@ -36,8 +36,8 @@ impl MessageCheck for NoCheck {
 
 /// First and last byte of each message, looked at where it came in.
 ///
-/// What they hold is made of channel and sender, and changes with every [`SAME`]th message: that
-/// one cannot be taken for an older one. Were it so with each, the receiver would have to fetch two
+/// Their content is made of channel and sender, and changes with every [`SAME`]th message: that one
+/// cannot be taken for an older one. Were it so with each, the receiver would have to fetch two
 /// lines from the sender's cache that it otherwise still has: a tenth of the time of 4 KiB through
 /// shared memory. Blotting them out before each message costs as much, since a large copy leaves
 /// its lines outside of the nearest cache.

@@ -57,7 +57,7 @@ pub trait Messages: Sized {
     /// Finds the other ranks, for messages of at most `largest` bytes.
     ///
     /// # Errors
-    /// What is missing, or who did not answer.
+    /// The thing that is missing, or the rank that did not answer.
     fn open(comm: &RankComm<'_>, watchdog: &Watchdog, largest: usize) -> Result<Self, Halt>;
 
     /// Gets ready for messages of this many bytes. All messages before have arrived.

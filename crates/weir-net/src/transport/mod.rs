@@ -126,7 +126,7 @@ pub trait Transport {
     /// Finds the other ranks.
     ///
     /// # Errors
-    /// What is missing, or who did not answer.
+    /// The thing that is missing, or the rank that did not answer.
     fn open(setup: &Setup<'_>) -> Result<Self, Halt>
     where
         Self: Sized;
@@ -241,7 +241,7 @@ pub trait Transport {
     /// After the last size, when everybody is done.
     ///
     /// # Errors
-    /// What could not be put away.
+    /// The resource that could not be released.
     fn finish(self) -> Result<(), Halt>
     where
         Self: Sized,

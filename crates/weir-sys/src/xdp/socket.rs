@@ -184,7 +184,7 @@ impl XdpSocket {
     /// this is called again.
     ///
     /// # Errors
-    /// What the interface said: that it is down, or gone.
+    /// The error of the interface: that it is down, or gone.
     #[inline]
     pub fn flush(&mut self) -> io::Result<()> {
         self.tx.publish();

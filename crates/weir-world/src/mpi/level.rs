@@ -1,8 +1,8 @@
-//! As many control messages one way as the other.
+//! Equal numbers of control messages in both directions between two ranks.
 //!
-//! What two ranks have sent each other decides where their rings in shared memory stand (see
-//! [`super::pieces`]), also before there are rings: Open MPI makes one per way after so many
-//! messages. A rank that tells more than it hears would leave the ways unlike.
+//! The messages that two ranks have sent each other decide where their rings in shared memory stand (see
+//! [`super::pieces`]), also before there are rings: Open MPI makes one per direction after so many
+//! messages. A rank that sends more than it receives would leave the two directions unlike.
 
 use std::cell::Cell;
 

@@ -45,7 +45,7 @@ impl<A: Abi> Mpi<A> {
     /// Posts messages and waits for all of them. The buffers are given back when it returns.
     ///
     /// # Errors
-    /// What `post` or the library refuses; messages posted before are waited for anyway.
+    /// The error of `post` or the library; messages posted before are waited for anyway.
     #[inline]
     pub fn together<'env, R>(
         &self,

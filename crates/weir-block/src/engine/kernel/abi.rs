@@ -98,7 +98,7 @@ pub(super) unsafe trait Message: Sized {
     /// Makes its call; the module writes its answer into it.
     ///
     /// # Errors
-    /// What the module says.
+    /// The module's error.
     fn call(&mut self, file: &OwnedFd) -> Result<(), Errno>;
 }
 

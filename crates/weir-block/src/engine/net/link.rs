@@ -66,7 +66,7 @@ impl SocketSettings {
     /// Reads the settings of a clone.
     ///
     /// # Errors
-    /// What is missing or does not go together.
+    /// Settings that are missing or contradict each other.
     pub(super) fn read(choice: &EngineChoice, clone: u32, sends: bool) -> Result<Self, Failure> {
         let protocol = choice.text("protocol").unwrap_or("tcp");
         let number = |name| choice.number(name);
@@ -238,7 +238,7 @@ impl SocketSettings {
     /// Takes the port, before the common release.
     ///
     /// # Errors
-    /// What the kernel refused.
+    /// The kernel's error.
     pub(super) fn open(&self) -> Result<Opening, Failure> {
         let socket = self.socket()?;
         if self.transport == Transport::Datagrams {
