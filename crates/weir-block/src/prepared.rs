@@ -426,7 +426,7 @@ impl Prepared for PreparedBlockJob {
             .collect()
     }
 
-    fn deed(&self) -> Option<&'static str> {
+    fn action(&self) -> Option<&'static str> {
         match self.entry.info.acts_on {
             ActsOn::Names(NameUse::Makes) => Some("making"),
             ActsOn::Names(NameUse::LooksAt) => Some("looking at"),

@@ -177,7 +177,7 @@ impl History {
     fn differences(&self, before: &str, after: &str) -> Result<Vec<String>, HistoryError> {
         let (old, new) = (self.run(before)?, self.run(after)?);
         let mut all = Vec::new();
-        let mut tell = |what: &str, old: Option<String>, new: Option<String>| {
+        let mut note = |what: &str, old: Option<String>, new: Option<String>| {
             if old != new {
                 let or_none = |fact: Option<String>| fact.unwrap_or_else(|| "none".to_owned());
                 all.push(format!("{what} {} -> {}", or_none(old), or_none(new)));
@@ -186,11 +186,11 @@ impl History {
         // Of a pruned run nothing but its row is known.
         if let (Ok(old), Ok(new)) = (self.facts(before), self.facts(after)) {
             for (what, place) in FACTS {
-                tell(what, fact(&old, place), fact(&new, place));
+                note(what, fact(&old, place), fact(&new, place));
             }
         } else {
             let version = |run: &RunRow| Some(run.weir_version.clone());
-            tell("weir", version(&old), version(&new));
+            note("weir", version(&old), version(&new));
         }
         let keys = old
             .tags
@@ -198,7 +198,7 @@ impl History {
             .chain(new.tags.keys().filter(|k| !old.tags.contains_key(*k)));
         for key in keys {
             let of = |run: &RunRow| run.tags.get(key).cloned();
-            tell(&format!("tag {key}"), of(&old), of(&new));
+            note(&format!("tag {key}"), of(&old), of(&new));
         }
         Ok(all)
     }

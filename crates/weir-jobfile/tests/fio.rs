@@ -290,7 +290,7 @@ const UNTOLD_DEFAULTS: &[(&str, &str)] = &[
 ];
 
 /// Text of fio's help behind such a word.
-fn told<'a>(help: &'a str, word: &str) -> Option<&'a str> {
+fn help_value<'a>(help: &'a str, word: &str) -> Option<&'a str> {
     let mut lines = help.lines().map(str::trim);
     lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(": "))
 }
@@ -327,14 +327,14 @@ fn records_have_the_types_defaults_and_aliases_that_fio_prints() {
         let argument = format!("--cmdhelp={}", record.name);
         let output = Command::new("fio").arg(argument).output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
-        let Some(kind) = told(&help, "type") else {
+        let Some(kind) = help_value(&help, "type") else {
             continue; // An option of weir's own.
         };
         seen += 1;
         if !is_of(record.value, kind) {
             wrong.push(format!("{}: {:?}, not {kind}", record.name, record.value));
         }
-        let default = told(&help, "default").filter(|d| *d != "no default");
+        let default = help_value(&help, "default").filter(|d| *d != "no default");
         let is_same = match default {
             Some(default) => default == record.default,
             // 0 says no more than nothing.
@@ -349,7 +349,7 @@ fn records_have_the_types_defaults_and_aliases_that_fio_prints() {
                 record.name, record.default
             ));
         }
-        if let Some(alias) = told(&help, "alias")
+        if let Some(alias) = help_value(&help, "alias")
             && !record.aliases.contains(&alias)
         {
             wrong.push(format!("{}: no alias {alias}", record.name));

@@ -270,6 +270,6 @@ fn jobs_in_which_an_option_is_idle_are_named_up_to_three() {
     let jobs: Vec<String> = (0..6).map(|n| format!("[j{n}]\nflow_id=3\n")).collect();
     let jobs = jobs.concat();
     let compiled = file(&format!("[global]\nioengine=null\nsize=1m\n{jobs}")).unwrap();
-    let told = "`flow_id` has no effect in j0, j1, j2 and 3 more jobs: it acts only with `flow`";
-    assert_eq!(compiled.notes, [told]);
+    let note = "`flow_id` has no effect in j0, j1, j2 and 3 more jobs: it acts only with `flow`";
+    assert_eq!(compiled.notes, [note]);
 }

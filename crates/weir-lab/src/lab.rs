@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use crate::accel::Accel;
 use crate::cpu::Pin;
 use crate::host::{Missing, Places};
-use crate::initrd::{Guestward, file_name};
+use crate::initrd::{GuestFile, file_name};
 use crate::kernel::Kernel;
 use crate::module_build::{self, Built};
 use crate::qemu;
@@ -44,7 +44,7 @@ pub struct Lab {
     pub(crate) devices: Vec<String>,
     pub(crate) modules: Vec<PathBuf>,
     pub(crate) append: Vec<String>,
-    pub(crate) files: Vec<Guestward>,
+    pub(crate) files: Vec<GuestFile>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: bool,
     pub(crate) limit: Duration,
@@ -234,7 +234,7 @@ impl Lab {
     /// # Errors
     /// If there is no such file.
     pub fn file_spec(mut self, text: &str) -> Result<Self> {
-        self.files.push(guestward(text)?);
+        self.files.push(guest_file(text)?);
         Ok(self)
     }
 
@@ -251,7 +251,7 @@ impl Lab {
 ///
 /// # Errors
 /// If it names no file.
-pub(crate) fn guestward(text: &str) -> Result<Guestward> {
+pub(crate) fn guest_file(text: &str) -> Result<GuestFile> {
     let (host, guest) = match text.split_once(':') {
         Some((host, guest)) => (PathBuf::from(host), guest.to_owned()),
         None => (PathBuf::from(text), String::new()),

@@ -621,8 +621,8 @@ fn lines_of_an_input_that_is_no_terminal_are_run_and_lost_results_are_reported()
     // A part of the results would be taken for all of them.
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     let said = text(&output.stderr);
-    let told = "the script ended with 3; the results in /out do not fit";
-    ensure!(said.contains(told), "{said}");
+    let expected = "the script ended with 3; the results in /out do not fit";
+    ensure!(said.contains(expected), "{said}");
     ensure!(!folder.0.join("big").exists() && !folder.0.join("y").exists());
     Ok(())
 }

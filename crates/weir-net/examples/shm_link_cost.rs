@@ -77,7 +77,7 @@ fn main() {
         pin(number(caller));
         let ns = match what.as_str() {
             "calls" => calls_ns(depth.into(), calls(depth), number(answerer)),
-            way => bulk_ns(way == "get"),
+            direction => bulk_ns(direction == "get"),
         };
         println!("{:.1}", 1e9 / ns);
         return;

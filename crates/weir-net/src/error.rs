@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use weir_world::mpi::MpiError;
-use weir_world::{CommError, Nearness, RankEnd, RankFailure, StopCause, WorldError};
+use weir_world::{CauseDistance, CommError, RankEnd, RankFailure, StopCause, WorldError};
 
 use crate::opencl::OpenClError;
 
@@ -139,17 +139,17 @@ impl Halt {
         }
     }
 
-    fn nearness(&self) -> Nearness {
+    fn distance(&self) -> CauseDistance {
         match self {
             Self::Fault { .. }
             | Self::Io { .. }
             | Self::Garbled(_)
             | Self::Mpi(_)
-            | Self::OpenCl(_) => Nearness::Cause,
-            Self::World(_) => Nearness::World,
-            Self::Silent { .. } => Nearness::NoProgress,
-            Self::Left { .. } => Nearness::Left,
-            Self::Stopped | Self::Interrupted => Nearness::Stopped,
+            | Self::OpenCl(_) => CauseDistance::Cause,
+            Self::World(_) => CauseDistance::World,
+            Self::Silent { .. } => CauseDistance::NoProgress,
+            Self::Left { .. } => CauseDistance::Left,
+            Self::Stopped | Self::Interrupted => CauseDistance::Stopped,
         }
     }
 }
@@ -219,18 +219,18 @@ impl<R> Ended<R> {
 impl NetError {
     /// End of the rank that has this error to report.
     pub(crate) fn end(&self) -> RankEnd {
-        let nearness = match self {
+        let distance = match self {
             Self::At {
                 cause: Halt::Fault { what: "died", .. },
                 ..
             } => return RankEnd::Vanished,
             error if error.is_interruption() => return RankEnd::Interrupted,
-            Self::Plan(_) | Self::Missing { .. } => Nearness::Cause,
-            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.nearness(),
-            Self::Other { .. } => Nearness::World,
+            Self::Plan(_) | Self::Missing { .. } => CauseDistance::Cause,
+            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.distance(),
+            Self::Other { .. } => CauseDistance::World,
         };
         let message = self.to_string();
-        RankEnd::Failed(RankFailure { nearness, message })
+        RankEnd::Failed(RankFailure { distance, message })
     }
 
     /// A rank was lost, which ended this one where it says it was.

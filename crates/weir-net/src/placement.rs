@@ -175,8 +175,8 @@ fn agree(
     if comm.rank() != 0 {
         let request = serde_json::to_vec(&request).map_err(garbled)?;
         comm.send(0, &request, watchdog)?;
-        let told = comm.receive(0, watchdog)?;
-        return serde_json::from_slice(&told).map_err(garbled);
+        let placed = comm.receive(0, watchdog)?;
+        return serde_json::from_slice(&placed).map_err(garbled);
     }
     let mut requests = vec![request];
     for rank in 1..comm.size() {
@@ -185,8 +185,8 @@ fn agree(
     }
     let cpus = assign(&requests);
     for (rank, cpu) in (0..).zip(&cpus).skip(1) {
-        let told = serde_json::to_vec(cpu).map_err(garbled)?;
-        comm.send(rank, &told, watchdog)?;
+        let placed = serde_json::to_vec(cpu).map_err(garbled)?;
+        comm.send(rank, &placed, watchdog)?;
     }
     Ok(cpus[0])
 }

@@ -15,7 +15,8 @@ use weir_schema::Job;
 use weir_sys::clock::Clock;
 use weir_units::Nanos;
 use weir_world::{
-    Blame, Progress, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog, World,
+    FailureSource, Progress, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog,
+    World,
 };
 
 use crate::error::{Ended, Halt, NetError, Spot};
@@ -133,10 +134,10 @@ fn no_thread(source: io::Error) -> Halt {
 }
 
 fn ended<O>(reports: Reports<O>, own: Option<NetError>) -> Outcomes<O> {
-    let error = reports.blame.and_then(|blame| match blame {
-        Blame::Own => own,
-        Blame::Other { rank, message } => Some(NetError::Other { rank, message }),
-        Blame::Lost(lost) => Some(NetError::lost(&lost, own.as_ref())),
+    let error = reports.source.and_then(|source| match source {
+        FailureSource::Own => own,
+        FailureSource::Other { rank, message } => Some(NetError::Other { rank, message }),
+        FailureSource::Lost(lost) => Some(NetError::lost(&lost, own.as_ref())),
     });
     Ended {
         done: reports.outcomes,

@@ -251,7 +251,7 @@ pub trait Prepared: Send + Sync {
     }
 
     /// Action of operations on their targets, for messages, where they move no data: "removing".
-    fn deed(&self) -> Option<&'static str> {
+    fn action(&self) -> Option<&'static str> {
         None
     }
 

@@ -57,14 +57,14 @@ impl Operation for SimOp {
 
 /// Result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct SimResult {
     /// Time of service.
     pub service: Nanos,
     /// Bytes moved or the negative errno; `None`: all of it.
     pub result: Option<i64>,
 }
 
-impl Fate {
+impl SimResult {
     /// Succeeds after this time.
     pub const fn after(service: Nanos) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Fate {
 }
 
 /// Gives the fate of the operation with this number (from 0) and start.
-pub type Script = Box<dyn FnMut(u64, Tick) -> Fate + Send>;
+pub type Script = Box<dyn FnMut(u64, Tick) -> SimResult + Send>;
 
 /// A simulated device.
 pub struct SimDevice<O> {

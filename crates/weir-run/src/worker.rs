@@ -52,7 +52,7 @@ pub struct LoopPlan {
     /// These errno values of a kind are no failures.
     pub ignore: [Vec<i32>; KINDS],
     /// Failed operations after which the loop goes on are kept, to be told about.
-    pub tell: bool,
+    pub report_errors: bool,
     /// A full device or file system ends the job in order.
     pub until_full: bool,
     /// Latency counts from the intended start too.
@@ -76,7 +76,7 @@ impl Default for LoopPlan {
             stamp_each: false,
             go_on: [false; KINDS],
             ignore: Default::default(),
-            tell: false,
+            report_errors: false,
             until_full: false,
             response: false,
             no_overlap: false,

@@ -264,10 +264,10 @@ mod tests {
             let all = exchange_warnings(r, 1, "j").into_iter();
             all.map(|w| (w.id, w.cause)).collect::<Vec<_>>()
         };
-        let told = ids(&result);
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].0 == "exchange-noisy" && told[0].1.ends_with("at 1 bytes"));
-        assert!(told[1].0 == "exchange-short" && told[1].1.ends_with("at 1, 4 bytes"));
-        assert_eq!(told[2].0, "exchange-no-time");
+        let raised = ids(&result);
+        assert_eq!(raised.len(), 3, "{raised:?}");
+        assert!(raised[0].0 == "exchange-noisy" && raised[0].1.ends_with("at 1 bytes"));
+        assert!(raised[1].0 == "exchange-short" && raised[1].1.ends_with("at 1, 4 bytes"));
+        assert_eq!(raised[2].0, "exchange-no-time");
     }
 }

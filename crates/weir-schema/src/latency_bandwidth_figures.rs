@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn a_best_measurement_that_stands_alone_is_told() {
         let noisy = |result: &LatencyBandwidthResult| {
-            let told = latency_bandwidth_warnings(result, "j");
-            let cause = told.first().map(|warning| warning.cause.clone());
+            let raised = latency_bandwidth_warnings(result, "j");
+            let cause = raised.first().map(|warning| warning.cause.clone());
             cause.unwrap_or_default()
         };
         let mut result = whole();
@@ -196,10 +196,10 @@ mod tests {
             ring.sendrecv_ns[1] = Nanos(u64::MAX);
             ring.nonblocking_ns[0] = Nanos(u64::MAX);
         }
-        let told = noisy(&result);
+        let raised = noisy(&result);
         assert!(
-            told.ends_with("latency of pairs, bandwidth of random rings"),
-            "{told}"
+            raised.ends_with("latency of pairs, bandwidth of random rings"),
+            "{raised}"
         );
     }
 

@@ -1,7 +1,7 @@
 //! The process of rank 0, as a rank that a launcher started sees it: where a signal is passed on.
 //!
 //! In: what rank 0 says of itself. Out: a handle on its process, where both see the same processes.
-//! Not here: ranks that weir has started itself ([`crate::Crew`]).
+//! Not here: ranks that weir has started itself ([`crate::RankProcesses`]).
 
 use std::os::fd::OwnedFd;
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Crew, Lane, Lanes, RankMonitor, World, WorldError, on_threads};
+use crate::{Lane, Lanes, RankMonitor, RankProcesses, World, WorldError, on_threads};
 
 /// The serving thread answers at the latest this long after a call of its own had to end.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ enum HostedRanks {
 struct Entered {
     rank: u32,
     size: u32,
-    crew: Option<Crew>,
+    processes: Option<RankProcesses>,
     monitor: Option<RankMonitor>,
     tasks: Sender<Task>,
 }
@@ -71,7 +71,7 @@ pub fn serve<R: Send>(
     let entered = Entered {
         rank: world.rank(),
         size: world.size(),
-        crew: world.crew().cloned(),
+        processes: world.processes().cloned(),
         monitor: world.monitor().cloned(),
         tasks: sender,
     };
@@ -242,7 +242,7 @@ fn start_threads(
     let builder = thread::Builder::new().name("weir-rank-0".to_owned());
     let failed = Arc::new(Mutex::new(Some(failed)));
     let report = Arc::clone(&failed);
-    let tell = |failed: &Mutex<Option<_>>, error| {
+    let note = |failed: &Mutex<Option<_>>, error| {
         let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(failed) = failed {
             let failed: Box<dyn FnOnce(WorldError)> = Box::new(failed);
@@ -251,12 +251,12 @@ fn start_threads(
     };
     let started = builder.spawn(move || {
         if let Err(error) = each() {
-            tell(&report, error);
+            note(&report, error);
         }
     });
     if let Err(error) = started {
         let detail = error.to_string();
-        tell(&failed, WorldError::NotStarted { rank: 0, detail });
+        note(&failed, WorldError::NotStarted { rank: 0, detail });
     }
 }
 
@@ -336,8 +336,8 @@ impl World for RemoteWorld {
         self.entered.monitor.as_ref()
     }
 
-    fn crew(&self) -> Option<&Crew> {
-        self.entered.crew.as_ref()
+    fn processes(&self) -> Option<&RankProcesses> {
+        self.entered.processes.as_ref()
     }
 }
 

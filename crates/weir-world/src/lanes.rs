@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::deadline::Deadline;
 use crate::mpi::MpiWorld;
-use crate::{Crew, RankMonitor, World, WorldError};
+use crate::{RankMonitor, RankProcesses, World, WorldError};
 
 /// Waits that end at a loss are cut into pieces this long.
 const SLICE: Duration = Duration::from_millis(50);
@@ -55,8 +55,8 @@ impl<'a> Lanes<'a> {
     }
 
     /// The processes of the other ranks, where this one has started them.
-    pub fn crew(&self) -> Option<&Crew> {
-        self.world.crew()
+    pub fn processes(&self) -> Option<&RankProcesses> {
+        self.world.processes()
     }
 
     /// Which of the other ranks is lost.
@@ -146,8 +146,8 @@ impl World for Lane<'_> {
         self.lanes.world.mpi()
     }
 
-    fn crew(&self) -> Option<&Crew> {
-        self.lanes.world.crew()
+    fn processes(&self) -> Option<&RankProcesses> {
+        self.lanes.world.processes()
     }
 
     fn monitor(&self) -> Option<&RankMonitor> {

@@ -115,7 +115,7 @@ impl Launcher {
     /// True if this process prints for all. The others are silent and exit with 0: a launcher ends
     /// all processes, this one before it has spoken among them, as soon as one exits with another
     /// code.
-    pub fn speaks(&self) -> bool {
+    pub fn prints_for_all(&self) -> bool {
         self.rank == 0
     }
 }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn one_process_speaks_for_all() {
-        assert!(of("PMI_RANK=0 PMI_SIZE=2").unwrap().speaks());
-        assert!(!of("PMI_RANK=1 PMI_SIZE=2").unwrap().speaks());
+        assert!(of("PMI_RANK=0 PMI_SIZE=2").unwrap().prints_for_all());
+        assert!(!of("PMI_RANK=1 PMI_SIZE=2").unwrap().prints_for_all());
     }
 }

@@ -25,12 +25,12 @@ mod watchdog;
 
 pub use collective::Collectives;
 pub use error::WorldError;
-pub use final_report::{Blame, Nearness, RankEnd, RankFailure, Reports};
+pub use final_report::{CauseDistance, FailureSource, RankEnd, RankFailure, Reports};
 pub use first::First;
 pub use host::{RankHost, RankWork, RemoteWorld, serve};
 pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
-pub use processes::{Crew, ProcessWorld, TOLD, started_rank};
+pub use processes::{ProcessWorld, RankProcesses, STOP_SIGNALS, started_rank};
 pub use rank_comm::{CommError, RankComm};
 pub use rank_monitor::RankMonitor;
 pub use rank_task::RankTask;
@@ -74,7 +74,7 @@ pub trait World {
     }
 
     /// The processes of the ranks, where weir has started them.
-    fn crew(&self) -> Option<&Crew> {
+    fn processes(&self) -> Option<&RankProcesses> {
         None
     }
 }

@@ -1,7 +1,7 @@
 //! Which ranks are lost: those whose processes ended before their time, and those that have not
 //! been heard of for too long.
 //!
-//! In: the ends of processes ([`crate::Crew`]), heartbeats ([`crate::heartbeat`]). Out: a handle
+//! In: the ends of processes ([`crate::RankProcesses`]), heartbeats ([`crate::heartbeat`]). Out: a handle
 //! that any thread may ask, and calls at the first loss. Rank 0 hears of all ranks; the others hear
 //! of rank 0, and from it which rank is lost. Silence is counted in time during which this process
 //! ran: where all were stopped together nobody is lost. Not here: how heartbeats travel.

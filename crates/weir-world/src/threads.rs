@@ -195,16 +195,16 @@ mod tests {
             let root = root % ranks;
             let seen = on_threads(ranks, |w| {
                 let mine = format!("from {}", w.rank()).into_bytes();
-                let told = w.broadcast(root, mine.clone(), LIMIT).unwrap();
+                let received = w.broadcast(root, mine.clone(), LIMIT).unwrap();
                 w.barrier(LIMIT).unwrap();
                 let gathered = w.gather(&mine, LIMIT).unwrap();
                 let merged = w
                     .reduce(vec![number(w.rank())], &mut |a, b| Ok([a, b].concat()), LIMIT)
                     .unwrap();
-                (told, gathered, merged)
+                (received, gathered, merged)
             });
-            for (rank, (told, gathered, merged)) in seen.unwrap().into_iter().enumerate() {
-                prop_assert_eq!(told, format!("from {root}").into_bytes());
+            for (rank, (received, gathered, merged)) in seen.unwrap().into_iter().enumerate() {
+                prop_assert_eq!(received, format!("from {root}").into_bytes());
                 prop_assert_eq!(gathered.is_some(), rank == 0);
                 prop_assert_eq!(merged.is_some(), rank == 0);
                 if rank == 0 {

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const MOST_CHARGED: Duration = Duration::from_millis(500);
 
 /// A rank that was stopped comes back within this time, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(1);
+const RETURN_WAIT: Duration = Duration::from_secs(1);
 
 /// Beyond the time-out, for rank 0 to end all by itself.
 const FIRST: Duration = Duration::from_secs(3);
@@ -290,11 +290,11 @@ impl Watchdog {
         external: External<'_>,
         supervisor: Supervisor<'_>,
     ) {
-        let speaks_for_first = rank == 1 && self.has_lost(0);
+        let reports_for_first = rank == 1 && self.has_lost(0);
         let patience = match supervisor.hung {
-            _ if speaks_for_first => PATIENCE / 8,
-            Some(_) => PATIENCE / 3,
-            None => PATIENCE,
+            _ if reports_for_first => RETURN_WAIT / 8,
+            Some(_) => RETURN_WAIT / 3,
+            None => RETURN_WAIT,
         };
         if hanging <= patience {
             return;

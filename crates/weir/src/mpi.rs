@@ -11,7 +11,7 @@ use crate::{Outcome, printed, world};
 pub(crate) fn info() -> Outcome {
     let launcher = Launcher::of_this_process();
     match page(launcher) {
-        _ if launcher.is_some_and(|l| !l.speaks()) => Ok(0),
+        _ if launcher.is_some_and(|l| !l.prints_for_all()) => Ok(0),
         Ok(page) => Ok(printed(&page)),
         Err(error) => Err(world::mpi_refused(&error)),
     }

@@ -22,7 +22,7 @@ pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
         )));
     };
     let launcher = Launcher::of_this_process();
-    let speaks = launcher.is_none_or(|l| l.speaks());
+    let speaks = launcher.is_none_or(|l| l.prints_for_all());
     let outcome = match (path.read)(words, launcher.map(|l| l.size), &runners::transports()) {
         Ok(DoorRequest::Print(text)) if speaks => Ok(printed(&text)),
         Ok(DoorRequest::Print(_)) => Ok(0),

@@ -189,8 +189,8 @@ impl Card {
             file.write_all(&block)?;
         }
         for channel in 0..CHANNELS {
-            for way in ["h2c", "c2h"] {
-                symlink(&memory, card.folder.join(format!("{way}_{channel}")))?;
+            for direction in ["h2c", "c2h"] {
+                symlink(&memory, card.folder.join(format!("{direction}_{channel}")))?;
             }
         }
         Ok(card)
@@ -199,7 +199,7 @@ impl Card {
     /// A group of one job per channel on its own quarter.
     fn jobs(&self, options: &str) -> String {
         let quarter = MEMORY / CHANNELS / MIB;
-        let way = if options.contains("--rw=write") {
+        let direction = if options.contains("--rw=write") {
             "h2c"
         } else {
             "c2h"
@@ -211,7 +211,7 @@ impl Card {
         for channel in 0..CHANNELS {
             let _ = write!(
                 words,
-                " --name=ch{channel} --offset={}m --filename={}/{way}_{channel}",
+                " --name=ch{channel} --offset={}m --filename={}/{direction}_{channel}",
                 channel * quarter,
                 self.folder.display()
             );

@@ -68,12 +68,12 @@ pub(super) fn cases() -> Vec<Case> {
         ));
     }
     for (name, target) in [("tcp", 0.85), ("shm", 0.9)] {
-        for (way, sizes) in [("get", format!("b{MIB}e0")), ("put", format!("0b{MIB}"))] {
+        for (direction, sizes) in [("get", format!("b{MIB}e0")), ("put", format!("0b{MIB}"))] {
             let probe = match name {
                 "tcp" => format!("tcp {BUFFERS} {MIB}"),
                 _ => format!("copy {BUFFERS}"),
             };
-            let case = format!("{name}-{way}-1MiB");
+            let case = format!("{name}-{direction}-1MiB");
             cases.push(served(&case, name, BUFFERS, &sizes, probe, target));
         }
     }
@@ -104,9 +104,9 @@ fn parts() -> Vec<Case> {
         let name = format!("shm-link-{depth}");
         cases.push(part(&name, example, format!("ring {depth}"), target));
     }
-    for way in ["get", "put"] {
-        let example = format!("shm_link_cost {way} {BUFFERS}");
-        let name = format!("shm-link-{way}-1MiB");
+    for direction in ["get", "put"] {
+        let example = format!("shm_link_cost {direction} {BUFFERS}");
+        let name = format!("shm-link-{direction}-1MiB");
         cases.push(part(&name, example, format!("copy {BUFFERS}"), 0.9));
     }
     cases

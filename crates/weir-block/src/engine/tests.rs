@@ -715,11 +715,11 @@ fn io_uring_tells_of_no_completion_before_it_has_waited_for_the_others() {
         timeout_ns: Some(50_000_000),
     };
     let start = std::time::Instant::now();
-    let mut told = Vec::new();
-    let done = |_: Completed| told.push(start.elapsed().as_millis());
+    let mut seen = Vec::new();
+    let done = |_: Completed| seen.push(start.elapsed().as_millis());
     bench.engine.reap(wait, done).unwrap();
     // The loop reads the clock when it is told.
-    assert!(told.len() == 1 && told[0] >= 50, "{told:?}");
+    assert!(seen.len() == 1 && seen[0] >= 50, "{seen:?}");
     // What is in flight is waited for at the end.
     writing.write_all(&block).unwrap();
 }

@@ -79,7 +79,7 @@ fn is_set(draft: &Draft, house: &str) -> bool {
 }
 
 /// The network engine speaks one of these; `tcp` where nothing is said.
-fn speaks(draft: &Draft, protocols: &[&str]) -> bool {
+fn uses_protocol(draft: &Draft, protocols: &[&str]) -> bool {
     match draft.engine.settings.get("protocol") {
         Some(Setting::Text(name)) => protocols.contains(&name.as_str()),
         _ => protocols.contains(&"tcp"),
@@ -206,8 +206,8 @@ pub(super) const PRIORITIES: Need =
             .any(|house| d.engine.settings.contains_key(*house))
     });
 pub(super) const TCP: Need = Need::new("with `protocol=tcp` or `protocol=tcpv6`", |d, _| {
-    speaks(d, &["tcp", "tcpv6"])
+    uses_protocol(d, &["tcp", "tcpv6"])
 });
 pub(super) const UDP: Need = Need::new("with `protocol=udp` or `protocol=udpv6`", |d, _| {
-    speaks(d, &["udp", "udpv6"])
+    uses_protocol(d, &["udp", "udpv6"])
 });

@@ -194,7 +194,7 @@ mod tests {
         for good in ["lo", "0=lo,1=lo", "1=lo,0=::1"] {
             assert_eq!(fit(good), Ok(()), "{good}");
         }
-        for (wrong, told) in [
+        for (wrong, expected) in [
             ("0=lo", "no place for rank 1"),
             ("0=lo,1=lo,2=lo", "there is no rank 2: the ranks are 0 to 1"),
             ("0=lo,0=eth0", "rank 0 stands twice"),
@@ -202,7 +202,7 @@ mod tests {
             ("lo,eth0", "mixes places"),
         ] {
             let why = fit(wrong).unwrap_err();
-            assert!(why.contains(told), "{wrong}: {why}");
+            assert!(why.contains(expected), "{wrong}: {why}");
         }
     }
 

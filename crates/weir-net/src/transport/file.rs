@@ -134,8 +134,8 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
     let comm = setup.comm;
     let token = address::token(setup)?;
     if comm.rank() != 0 {
-        let told = comm.receive(0, setup.watchdog)?;
-        let base = PathBuf::from(String::from_utf8_lossy(&told).into_owned());
+        let received = comm.receive(0, setup.watchdog)?;
+        let base = PathBuf::from(String::from_utf8_lossy(&received).into_owned());
         return Ok((base, None));
     }
     let parent = parent(setup.engine);

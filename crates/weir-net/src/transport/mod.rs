@@ -54,7 +54,7 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// A rank is gone or late.
-    pub fn tell_senders(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
+    pub fn swap_with_senders(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
         for (partners, bytes) in self.partners.iter().zip(mine) {
             self.comm.send(partners.from, bytes, self.watchdog)?;
         }
@@ -68,7 +68,7 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// A rank is gone or late.
-    pub fn tell_receivers(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
+    pub fn swap_with_receivers(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
         for (partners, bytes) in self.partners.iter().zip(mine) {
             self.comm.send(partners.to, bytes, self.watchdog)?;
         }

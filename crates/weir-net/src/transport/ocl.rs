@@ -182,9 +182,9 @@ fn number_here(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<u32, Halt> {
     if comm.mpi().is_none() {
         return Ok(comm.rank());
     }
-    let told = Launcher::of_this_process().and_then(|launcher| launcher.local_rank);
+    let local_rank = Launcher::of_this_process().and_then(|launcher| launcher.local_rank);
     // All of them, or none: a launcher tells every process.
-    if let Some(number) = told {
+    if let Some(number) = local_rank {
         return Ok(number);
     }
     let name = rustix::system::uname();

@@ -144,7 +144,7 @@ impl Transport for Tcp {
         let mine = listener.local_addr().map_err(fail("read its address"))?;
         let token = address::token(setup)?;
         let words = vec![mine.to_string().into_bytes(); setup.partners.len()];
-        let theirs = setup.tell_senders(&words)?;
+        let theirs = setup.swap_with_senders(&words)?;
         let rank = setup.comm.rank();
         // The kernel completes connections before they are accepted, so that all may connect
         // first. Where one could not, nobody waits for its streams, and all listen until all know.

@@ -125,8 +125,8 @@ impl Transport for Udp {
             .map(|socket| Ok(socket.local_addr()?.to_string().into_bytes()))
             .collect::<io::Result<_>>()
             .map_err(fail("read its address"))?;
-        let receivers = setup.tell_senders(&names)?;
-        let senders = setup.tell_receivers(&names)?;
+        let receivers = setup.swap_with_senders(&names)?;
+        let senders = setup.swap_with_receivers(&names)?;
         let payload = 64 << number(setup.engine, "payload_exponent", 4);
         let drops = number(setup.engine, "drop_every", 0);
         let ends = receivers.iter().zip(&senders);

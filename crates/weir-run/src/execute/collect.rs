@@ -310,7 +310,7 @@ fn reported_errors(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
             name: name(at.acts_on.number),
             kind: worker.live.kind_name(at.kind),
             remark: None,
-            deed: seen.prepared.and_then(Prepared::deed),
+            action: seen.prepared.and_then(Prepared::action),
         };
         describe(at, target)
     };

@@ -333,7 +333,7 @@ impl RunningJob {
                         .is_untouched_by(at.kind)
                         .then(|| self.prepared.explain(worker.clone, at))
                         .flatten(),
-                    deed: self.prepared.deed(),
+                    action: self.prepared.action(),
                 });
                 worker.state = state;
                 worker.failure = worker.failure.take().or(failure);

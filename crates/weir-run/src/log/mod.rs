@@ -124,7 +124,7 @@ impl JobLogs {
         let mut written = LogsWritten::default();
         for log in &mut self.logs {
             log.finish(lives, self.stages, now);
-            log.tell(&mut written);
+            log.report(&mut written);
         }
         written
     }

@@ -137,7 +137,7 @@ impl Windows {
         }
     }
 
-    pub(super) fn tell(&self, written: &mut LogsWritten) {
+    pub(super) fn report(&self, written: &mut LogsWritten) {
         for file in &self.files {
             let mut file = file.borrow_mut();
             if !written.paths.iter().any(|p| p == file.path()) {

@@ -288,7 +288,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         let findings = &self.worker.live.findings;
         if is_failure && (!self.plan.go_on[kind] || findings.is_too_many()) {
             self.ended.get_or_insert(LoopStop::Failed(at));
-        } else if self.plan.tell {
+        } else if self.plan.report_errors {
             findings.add_failed(at);
         }
         Rest::Over

@@ -212,10 +212,10 @@ fn file_system(mount: Mount, path: &Path) -> FileSystem {
 
 fn direct_io(path: &Path) -> DirectIo {
     let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
-    let told = status.ok().filter(|status| {
+    let answer = status.ok().filter(|status| {
         StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN)
     });
-    if let Some(status) = told {
+    if let Some(status) = answer {
         // The kernel says "no" with zeros.
         if status.stx_dio_offset_align == 0 {
             return DirectIo::Unsupported;

@@ -39,7 +39,7 @@ const ERROR_TEXT: usize = 512;
 const THREAD_SINGLE: c_int = 0;
 
 /// Time in which output printed right before the end is forwarded.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const OUTPUT_WAIT: Duration = Duration::from_millis(100);
 
 /// An end of all ranks that takes longer hangs.
 const ABORT: Duration = Duration::from_secs(2);
@@ -224,9 +224,9 @@ impl<A: Abi> Mpi<A> {
         let into = text.as_mut_ptr().cast::<c_char>();
         // SAFETY: the buffer is as large as either family's longest text; the call is allowed at
         // any time.
-        let told = unsafe { (self.calls.error_string)(code, into, &raw mut length) };
+        let found = unsafe { (self.calls.error_string)(code, into, &raw mut length) };
         let length = usize::try_from(length).unwrap_or(0).min(ERROR_TEXT);
-        let detail = if told == 0 {
+        let detail = if found == 0 {
             String::from_utf8_lossy(&text[..length]).into_owned()
         } else {
             format!("error {code}")
@@ -421,7 +421,7 @@ impl<A: Abi> Emergency<A> {
     pub fn abort(self, code: u8) -> ! {
         // This one will be silent soon: nobody need say so.
         self.monitor.set_own_state(RankState::Leaves);
-        std::thread::sleep(LAST_WORDS);
+        std::thread::sleep(OUTPUT_WAIT);
         // A library that is being ended may not come back from this either.
         let _ = Builder::new().spawn(|| {
             std::thread::sleep(ABORT);

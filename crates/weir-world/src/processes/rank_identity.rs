@@ -59,9 +59,9 @@ mod tests {
             parent: 77,
             token: u64::MAX,
         };
-        let told = place.variables();
+        let variables = place.variables();
         let value = |wanted: &str| {
-            let found = told.iter().find(|(name, _)| *name == wanted);
+            let found = variables.iter().find(|(name, _)| *name == wanted);
             found.map(|(_, value)| value.clone())
         };
         assert_eq!(RankIdentity::of(value), Some(place));

@@ -39,7 +39,7 @@ fn measure(rounds: usize) -> Result<Vec<Row>> {
     let quiet = Served::start("", &weir, "tcp")?;
     let crowded = Served::start(&raised, &weir, "tcp")?;
     let before = crowded.resident()?;
-    let crowd = Crowd::connect(&format!(
+    let idle = IdleConnections::connect(&format!(
         "{raised} {} {} {wanted}",
         text(&side::built("examples/idle_connections"))?,
         crowded.address
@@ -66,7 +66,7 @@ fn measure(rounds: usize) -> Result<Vec<Row>> {
         &mut || Ok(vec![served::rate(&mine)?]),
         &mut || Ok(vec![served::rate(&peer)?]),
     )?);
-    drop(crowd);
+    drop(idle);
     Ok(rows)
 }
 
@@ -85,9 +85,9 @@ fn hard_limit() -> Result<u64> {
 }
 
 /// A process with idle connections, which ends with this value.
-struct Crowd(Child);
+struct IdleConnections(Child);
 
-impl Crowd {
+impl IdleConnections {
     fn connect(words: &str) -> Result<Self> {
         println!("$ {words} &");
         let words = split(words);
@@ -98,15 +98,15 @@ impl Crowd {
             .stdout(Stdio::piped())
             .spawn()?;
         let output = child.stdout.take().context("no output")?;
-        let crowd = Self(child);
+        let idle = Self(child);
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
         anyhow::ensure!(line.trim() == "connected", "the crowd says `{line}`");
-        Ok(crowd)
+        Ok(idle)
     }
 }
 
-impl Drop for Crowd {
+impl Drop for IdleConnections {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -161,7 +161,7 @@ impl Direction {
 
 /// Behaviour of a job's channels.
 #[derive(Debug)]
-struct Manner {
+struct ChannelSettings {
     direction: Direction,
     latency: Duration,
     /// 0: as fast as memory is.
@@ -169,7 +169,7 @@ struct Manner {
     faults: Vec<EmulatedFault>,
 }
 
-impl Manner {
+impl ChannelSettings {
     fn of(choice: &EngineChoice) -> Result<Self, String> {
         let size = |name| choice.number(name).and_then(|n| u64::try_from(n).ok());
         let list = choice.text("emu_fault");
@@ -230,7 +230,7 @@ impl PartialOrd for Moved {
 #[derive(Debug)]
 pub(super) struct DmaEmu {
     ports: Vec<Port>,
-    manner: Manner,
+    settings: ChannelSettings,
     depth: usize,
     /// Submitted, and not handed over yet.
     fresh: Vec<(u32, BlockOp)>,
@@ -258,12 +258,12 @@ impl DmaEmu {
         let Some(port) = self.ports.get(op.target as usize) else {
             return given;
         };
-        if !self.manner.direction.takes(op.verb) {
+        if !self.settings.direction.takes(op.verb) {
             return given;
         }
         let takes = if matches!(op.verb, Verb::Read | Verb::Write) {
             given.meets = self.meets(port, &op);
-            self.manner.passage(op.length)
+            self.settings.passage(op.length)
         } else {
             Duration::ZERO
         };
@@ -271,7 +271,7 @@ impl DmaEmu {
             port.channel.stall(now, pause);
         }
         let passage = port.channel.pass(now, takes);
-        given.due = passage.end + self.manner.latency;
+        given.due = passage.end + self.settings.latency;
         given.is_stalled = passage.is_stalled;
         given
     }
@@ -279,7 +279,7 @@ impl DmaEmu {
     /// The fault that an operation meets. Each strikes a card once.
     fn meets(&self, port: &Port, op: &BlockOp) -> Option<Wrong> {
         let nth = port.channel.count();
-        let mut met = self.manner.faults.iter().filter(|f| f.is_met(op, nth));
+        let mut met = self.settings.faults.iter().filter(|f| f.is_met(op, nth));
         met.find(|fault| port.card.strikes(&fault.text) || fault.is_by_number())
             .map(|fault| fault.wrong)
     }
@@ -311,7 +311,7 @@ impl DmaEmu {
             return failed(libc::EBADF);
         };
         match op.verb {
-            verb if !self.manner.direction.takes(verb) => return failed(libc::EINVAL),
+            verb if !self.settings.direction.takes(verb) => return failed(libc::EINVAL),
             Verb::Sync | Verb::DataSync | Verb::RangeSync => return 0,
             Verb::Trim => return failed(libc::EOPNOTSUPP),
             Verb::Read | Verb::Write => {}
@@ -399,7 +399,7 @@ impl Engine for DmaEmu {
         let depth = setup.depth as usize;
         Ok(Self {
             ports: setup.names.iter().map(port).collect::<io::Result<_>>()?,
-            manner: Manner::of(choice).map_err(io::Error::other)?,
+            settings: ChannelSettings::of(choice).map_err(io::Error::other)?,
             depth,
             fresh: Vec::with_capacity(depth),
             given: Vec::with_capacity(depth),

@@ -249,7 +249,7 @@ fn first_fault(session: &Session, job: u32, device: &Path, is_counted: bool) -> 
     if is_counted && !is_wrong {
         return None;
     }
-    let (kind, deed) = match step.op {
+    let (kind, action) = match step.op {
         abi::OP_READ => (Kind::Read, "read"),
         abi::OP_TRIM => (Kind::Trim, "trim"),
         abi::OP_FLUSH => (Kind::Sync, "flush"),
@@ -268,7 +268,7 @@ fn first_fault(session: &Session, job: u32, device: &Path, is_counted: bool) -> 
         let name = abi::CODE_NAMES.get(code).copied().unwrap_or("OTHER");
         let error = std::io::Error::from_raw_os_error(step.error.abs());
         let message = format!(
-            "{shown}: the {deed} of {} bytes at offset {} failed: {name} ({error})",
+            "{shown}: the {action} of {} bytes at offset {} failed: {name} ({error})",
             step.len, step.offset
         );
         ("io", message)
