@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::stage::{Running, Said, Stage, has, said, skip, until};
 use crate::{beff, table};
 
-/// Whether there is a device; else says what is skipped.
+/// True if there is a device; else prints the skipped test.
 fn usable(stage: &Stage, test: &str) -> bool {
     let page = run(stage, "--list-comm").code(0).out;
     let line = page.lines().find(|l| l.starts_with("ocl-pcie "));

@@ -1,4 +1,4 @@
-//! How targets are opened: the flags that the kernel sees, beside fio's.
+//! Opening of targets: the flags that the kernel sees, beside fio's.
 
 use super::stage::{Stage, WEIR, has, skip};
 use super::{has_all, traced};
@@ -9,7 +9,7 @@ const ENGINES: [&str; 10] = [
     "splice",
 ];
 
-/// What `sync` asks for, and the flag of it.
+/// Values of `sync`, and the flag of each.
 const SYNCS: [(&str, Option<&str>); 4] = [
     ("0", None),
     ("1", Some("O_SYNC")),

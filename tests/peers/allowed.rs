@@ -10,13 +10,13 @@ use crate::stricter::STRICTER;
 pub(crate) struct Allowed {
     /// The first cell of its row in the section "Differences" of `coming-from-fio.md`.
     pub(crate) row: &'static str,
-    /// What is allowed to differ.
+    /// Topic that may differ.
     pub(crate) topic: Topic,
-    /// Whether this is it.
+    /// True for a difference of this kind.
     pub(crate) is: fn(&Case, &Difference) -> bool,
 }
 
-/// How options fit together, which fio looks at only when it runs.
+/// Combination of options, which fio checks only when it runs.
 const PARSE_ONLY: &str = "`--parse-only`";
 const RELATED: &[&str] = &[
     "job.none",

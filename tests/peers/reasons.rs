@@ -1,4 +1,4 @@
-//! What jobs and differences have to be like for a row of the book's table to be the reason.
+//! Conditions on jobs and differences for a row of the book's table to be the reason.
 
 use crate::beside::Case;
 use crate::differ::Difference;
@@ -39,13 +39,13 @@ pub(crate) const ONE_NAME: &str = "`filename_format` that gives several files on
 
 pub(crate) const DRAWN: &str = "random offsets";
 
-/// How many writes a mix has decides whether a device is asked to flush, and refuses.
+/// True where the number of writes in a mix decides if a device is asked to flush, and refuses.
 pub(crate) fn flushes_by_chance(job: &Job) -> bool {
     let flushes = ["fsync", "fdatasync", "sync_file_range"];
     job.mixes() && flushes.iter().any(|o| job.has(o))
 }
 
-/// How many blocks there are to read back where several writes fall on one.
+/// True where the blocks to read back differ in number, since several writes fall on one.
 pub(crate) fn reads_back_what_was_drawn(case: &Case, found: &Difference) -> bool {
     let draws = |job: &Job| job.is_random() && job.has("norandommap") && job.verifies();
     let (theirs, ours) = (numbers(&found.theirs), numbers(&found.ours));

@@ -14,7 +14,7 @@ impl Other {
         Self(Command::new("sh").args(["-c", script]).spawn().unwrap())
     }
 
-    /// What weir says of it after a while.
+    /// Figures that weir prints of it after a while.
     fn figures(&self, stage: &Stage) -> Value {
         let id = self.0.id().to_string();
         let words = ["monitor", "-d", "0.2", "--pid", &id, "--format", "json"];

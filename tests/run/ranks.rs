@@ -153,7 +153,7 @@ fn a_rank_that_cannot_run_keeps_all_from_running() {
 pub(crate) const LONG: &str = "[global]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\ntime_based=1\nruntime=3600\n\
                     [a]\nfilename=data\n[b]\nstonewall=1\nioengine=null\n";
 
-/// Whether a rank has written its first block.
+/// True if a rank has written its first block.
 pub(crate) fn writes(stage: &Stage, rank: &str) -> bool {
     let mut block = Vec::new();
     let file = std::fs::File::open(stage.path(&format!("data.{rank}")));

@@ -4,7 +4,7 @@
 //! one line per violation, `path:line: what is wrong`.
 //! Checked: a header in every module; names that say nothing; file length;
 //! names of tests; where `unsafe` may be; links between the texts; the book's lists of its pages.
-//! Not here: SAFETY comments and function length (clippy has those).
+//! Not here: words (`wording`); SAFETY comments and function length (clippy has those).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

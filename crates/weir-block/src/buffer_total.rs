@@ -14,7 +14,7 @@ use crate::engine::{self, kernel};
 use crate::memory::{largest_block_of, slots};
 use crate::verify::are_ordered;
 
-/// Who has the buffers.
+/// Holder of buffers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holder {
     /// Processes of weir.

@@ -169,7 +169,8 @@ impl PreparedBlockJob {
         parts.into_iter().flatten().map(name).collect()
     }
 
-    /// Where the source may go: zones follow each other beyond the region, to the target's end.
+    /// Extents that the source may use: zones follow each other beyond the region, to the target's
+    /// end.
     fn grounds(&self, clone: u32) -> Vec<Extent> {
         let mut extents = self.extents(clone);
         if self.workload.access.zones.is_none() {

@@ -1,4 +1,4 @@
-//! Where a worker's thread runs, where its memory comes from, and how the kernel treats it.
+//! Placement of a worker's thread: its CPUs, its memory nodes and its priority.
 //!
 //! In: the plan's placement, on the worker's own thread before it takes buffers. Out: it holds,
 //! as long as what is returned is kept. Not here: buffers.

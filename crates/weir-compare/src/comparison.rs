@@ -63,7 +63,7 @@ pub struct PairComparison {
     pub a: String,
     /// The other side.
     pub b: String,
-    /// Why the figures of these sides are not comparable.
+    /// Reasons that the figures of these sides are not comparable.
     pub problems: Vec<String>,
     /// Differences of machines and plans.
     pub differences: Vec<Difference>,
@@ -74,7 +74,7 @@ pub struct PairComparison {
 /// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Which.
+    /// Name of the fact.
     pub name: String,
     /// At the base; absent where it has none.
     pub a: Option<String>,
@@ -89,7 +89,7 @@ pub struct JobComparison {
     pub name: String,
     /// Its figures, the primary one first.
     pub metrics: Vec<MetricComparison>,
-    /// Where the latencies of both lie furthest apart, by kind.
+    /// Places where the latencies of both lie furthest apart, by kind.
     pub gaps: Vec<LatencyGap>,
 }
 
@@ -103,7 +103,7 @@ pub struct MetricComparison {
     pub kind: Option<String>,
     /// Its unit without prefix.
     pub unit: String,
-    /// Which of two values is the better one.
+    /// The better one of two values.
     pub better: Better,
     /// The median of the base's runs.
     pub a: f64,
@@ -232,7 +232,7 @@ pub enum Verdict {
     },
     /// The figures do not say the same.
     NotComparable {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -251,7 +251,7 @@ impl Verdict {
     }
 }
 
-/// Where the latencies of two sides lie furthest apart.
+/// Place where the latencies of two sides lie furthest apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyGap {
     /// The kind of operation.

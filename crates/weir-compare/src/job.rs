@@ -45,7 +45,7 @@ pub(crate) struct Candidate {
     figure: Figure,
     samples: Samples,
     pub(crate) tested: Option<Tested>,
-    /// Why it says nothing.
+    /// Reason that it says nothing.
     problem: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl JobDraft {
     }
 }
 
-/// Where the latencies of all runs of either side lie furthest apart.
+/// Places where the latencies of all runs of either side lie furthest apart.
 fn gaps(a: &[&JobResult], b: &[&JobResult]) -> Vec<LatencyGap> {
     let (of_a, of_b) = (merged(a), merged(b));
     let found = of_a.iter().filter_map(|(kind, histogram)| {

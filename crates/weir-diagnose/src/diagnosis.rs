@@ -28,7 +28,7 @@ pub struct PathRecords {
     pub log: PathLog,
     /// Counts of the run for each table of the log, where they are known.
     pub counted: Vec<CountedFigures>,
-    /// Whose log it is.
+    /// Side that the log is of.
     pub side: DiagnosisSide,
     /// Number of iterations asked for; half of that is the table that counts, the middle one where
     /// nothing says it.
@@ -75,7 +75,7 @@ impl PathRecords {
     }
 }
 
-/// Which side of the link a diagnosis is of.
+/// Side of the link that a diagnosis is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiagnosisSide {
@@ -104,7 +104,7 @@ pub struct Diagnosis {
     /// The name of the path's job, where the run had several paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// Which side of the link it is of.
+    /// Side of the link that it is of.
     #[serde(default)]
     pub side: DiagnosisSide,
     /// The table that counts, from 1.
@@ -170,7 +170,7 @@ pub enum RuleState {
     DoesNotHold,
     /// A figure is missing.
     NotEvaluated {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

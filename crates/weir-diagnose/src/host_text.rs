@@ -34,7 +34,7 @@ pub struct HostMeasurement {
     pub node_parts: BTreeMap<u32, NodeParts>,
     /// Counts of events, as perf calls them.
     pub events: Vec<HostFigure>,
-    /// Where each quantity is from, or why there is none.
+    /// Source of each quantity, or the reason that there is none.
     pub sources: BTreeMap<&'static str, String>,
 }
 

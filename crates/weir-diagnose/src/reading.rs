@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Reading {
     /// The figure; a finite number.
     pub value: Option<f64>,
-    /// Why there is none.
+    /// Reason that there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }

@@ -21,7 +21,7 @@ pub(crate) struct RuleRecord {
     pub(crate) test: fn(&PathEvidence) -> Truth,
 }
 
-/// Which of the reference's classes a rule explains.
+/// Class of the reference that a rule explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleClass {
     /// None: it says what the figures are worth.

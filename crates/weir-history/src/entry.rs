@@ -19,7 +19,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 pub struct Entry {
     /// Its id.
     pub id: String,
-    /// When it began, since 1970.
+    /// Start, since 1970.
     pub started_ns: u64,
     /// Duration.
     pub duration_ns: Nanos,
@@ -29,7 +29,7 @@ pub struct Entry {
     pub plan_name: String,
     /// The same as JSON.
     pub plan_json: String,
-    /// Where it ran.
+    /// Key of its machine.
     pub machine_key: String,
     /// Facts about that, as JSON.
     pub machine_facts: String,
@@ -39,7 +39,7 @@ pub struct Entry {
     pub label: Option<String>,
     /// Note of the user.
     pub note: Option<String>,
-    /// Where it was imported from.
+    /// File that it was imported from.
     pub source: Option<String>,
     /// Version of weir that made it.
     pub weir_version: String,

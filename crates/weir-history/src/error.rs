@@ -1,16 +1,16 @@
-//! Why something cannot be had of the history.
+//! Errors of the history.
 
 use std::path::PathBuf;
 
 use crate::ulid::FEWEST_CHARACTERS;
 
-/// Why something cannot be had of the history.
+/// Error of the history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The file or its directory cannot be used.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Error of the system.
         source: std::io::Error,
@@ -50,7 +50,7 @@ pub enum HistoryError {
     NoRun {
         /// The name given.
         given: String,
-        /// Where.
+        /// Path of the history.
         path: PathBuf,
     },
     /// Fewer characters than name a run.
@@ -84,7 +84,7 @@ pub enum HistoryError {
     /// Something that this program wrote otherwise.
     #[error("{place}: {why}")]
     Form {
-        /// Where.
+        /// Place of the error.
         place: String,
         /// The reason.
         why: String,

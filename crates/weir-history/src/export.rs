@@ -18,7 +18,7 @@ use crate::rows::RunRow;
 use crate::tables;
 use crate::text::date;
 
-/// Which runs are exported.
+/// Filter of the exported runs.
 pub type ExportFilter = ListFilter;
 
 /// The form of a line.

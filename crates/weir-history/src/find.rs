@@ -1,4 +1,4 @@
-//! Which runs a word names: the beginning of an id, `@-1`, `label:NAME`, `baseline`.
+//! Runs that a word names: the beginning of an id, `@-1`, `label:NAME`, `baseline`.
 //!
 //! In: a word. Out: ids, results, figures. Not here: files of the same name, which win.
 

@@ -78,7 +78,7 @@ fn kind_and_size(device: &DeviceFacts) -> Value {
     json!([device.kind, size.map(|bytes| bytes.0.checked_ilog2())])
 }
 
-/// Which files they are counts for nothing; how many, and how long each is, does.
+/// Removes the files' names; their number and lengths count.
 fn forget_paths(work: &mut Value) {
     let Some(files) = work
         .pointer_mut("/targets/files")

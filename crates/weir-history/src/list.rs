@@ -17,7 +17,7 @@ use crate::rows::{RUN_COLUMNS, RUN_TABLES, RunRow, SeriesKey, metric_row, run_ro
 /// Number of runs in the course of a figure.
 const COURSE: u32 = 20;
 
-/// Which runs are meant.
+/// Filter of listed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
     /// Name of the plan, or the beginning of its fingerprint.

@@ -45,7 +45,7 @@ const NETWORK_FILE_SYSTEMS: [u32; 10] = [
 pub struct History {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    /// Why it is only read.
+    /// Reason that it is only read.
     read_only: Option<ReadOnly>,
 }
 

@@ -14,7 +14,7 @@ use crate::entry::MetricRow;
 pub struct RunRow {
     /// Its id.
     pub id: String,
-    /// When it began, since 1970.
+    /// Start, since 1970.
     pub started_ns: u64,
     /// Duration.
     pub duration_ns: Nanos,
@@ -34,7 +34,7 @@ pub struct RunRow {
     pub label: Option<String>,
     /// Note of the user.
     pub note: Option<String>,
-    /// Where it was imported from.
+    /// File that it was imported from.
     pub source: Option<String>,
     /// Version of weir that made it.
     pub weir_version: String,
@@ -82,7 +82,7 @@ const SPOILING: &[&str] = &[
     "generator-limited",
 ];
 
-/// Why a run says nothing about others, if so.
+/// Reason that a run says nothing about others, if so.
 pub(crate) fn spoiled_by(complete: bool, exit_code: u8, warnings: &[String]) -> Option<String> {
     if !complete {
         return Some("incomplete".to_owned());

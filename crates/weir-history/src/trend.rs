@@ -45,20 +45,20 @@ const FACTS: &[(&str, &str)] = &[
 pub struct SeriesRun {
     /// Its id.
     pub id: String,
-    /// When it began, since 1970.
+    /// Start, since 1970.
     pub started_ns: u64,
     /// The figure.
     pub value: f64,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
-    /// Why it says nothing about the others, if so.
+    /// Reason that it says nothing about the others, if so.
     pub spoiled_by: Option<String>,
 }
 
 /// A figure over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trend {
-    /// Which.
+    /// Key of the series.
     pub key: SeriesKey,
     /// Its unit.
     pub unit: String,
@@ -66,7 +66,7 @@ pub struct Trend {
     pub better: i8,
     /// The runs, oldest first.
     pub runs: Vec<SeriesRun>,
-    /// Where its level changed, in order.
+    /// Changes of its level, in order.
     pub changes: Vec<Change>,
 }
 

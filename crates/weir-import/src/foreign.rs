@@ -21,7 +21,7 @@ pub(crate) struct ForeignRun {
     pub(crate) program: Option<String>,
     /// Its command line.
     pub(crate) command: Vec<String>,
-    /// When it began, where the file says so in a time that is the same everywhere.
+    /// Start, where the file gives it in a time that is the same everywhere.
     pub(crate) started_unix_ns: u64,
     pub(crate) host: HostFacts,
     /// Options of all jobs.
@@ -43,7 +43,7 @@ pub(crate) struct ForeignJob {
     /// Counts and latencies, where the file has them by kind.
     pub(crate) worker: Option<WorkerResult>,
     pub(crate) metrics: Vec<Metric>,
-    /// Why its figures are not those of a good run.
+    /// Reason that its figures are not those of a good run.
     pub(crate) failure: Option<weir_schema::Failure>,
 }
 

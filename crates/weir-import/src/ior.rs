@@ -177,7 +177,7 @@ impl Test {
     }
 }
 
-/// Where in the report a line stands.
+/// Part of the report that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Head,

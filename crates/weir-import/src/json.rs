@@ -33,7 +33,7 @@ pub(crate) fn document<T: DeserializeOwned>(text: &str) -> Result<T, ImportError
     }
 }
 
-/// Where the first document begins.
+/// Begin of the first document.
 pub(crate) fn start(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

@@ -104,7 +104,7 @@ pub(crate) struct ColumnSpan {
     pub length: usize,
 }
 
-/// Where an option, section or line stands.
+/// Place of an option, section or line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub source: Arc<str>,

@@ -138,7 +138,7 @@ pub(crate) enum Direction {
     TrimWrite,
 }
 
-/// Where the seed comes from.
+/// Source of the seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {
     pub repeat: bool,

@@ -98,7 +98,7 @@ pub struct CommandWord {
     pub text: String,
 }
 
-/// Who asks: what is recorded by default depends on it.
+/// Dialect of the door that asks: the default recording depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `weir run`
@@ -110,7 +110,7 @@ pub enum Dialect {
 /// Request to compile jobs.
 #[derive(Clone, Debug)]
 pub struct CompileRequest {
-    /// Who asks.
+    /// Dialect of the door that asks.
     pub dialect: Dialect,
     /// The command line, verbatim.
     pub command: Vec<String>,

@@ -166,7 +166,7 @@ fn fio_accepts(text: &str) -> Option<bool> {
     child.wait().ok().map(|status| status.success())
 }
 
-/// Why the installed fio cannot be asked.
+/// Reason that the installed fio cannot be asked.
 fn fio_is_missing() -> Option<String> {
     let version = Command::new("fio").arg("--version").output();
     match version.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()) {

@@ -1,9 +1,9 @@
 //! Accelerator of a guest: KVM where a probe has shown that it works, else translation; or
 //! translation that counts instructions.
 //!
-//! In: the wish of `--accel`. Out: a [`Chosen`]. A `/dev/kvm` that can be opened proves nothing: there
-//! are machines on which QEMU aborts or the guest hangs, so a guest that ends at once is booted, and
-//! the answer is kept per start of this machine, QEMU and kernel.
+//! In: the wish of `--accel`. Out: a [`ChosenAccel`]. A `/dev/kvm` that can be opened proves
+//! nothing: there are machines on which QEMU aborts or the guest hangs, so a guest that ends at
+//! once is booted, and the answer is kept per start of this machine, QEMU and kernel.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};

@@ -1,7 +1,7 @@
 //! The processor on which an emulator runs: each boot takes one of this machine's for itself.
 //!
-//! In: the wish of `--pin`. Out: a [`Place`], held until it is dropped, over processes too. Why one:
-//! QEMU's NVMe loses commands when its threads run on two processors, and more emulators than
+//! In: the wish of `--pin`. Out: a [`CpuPlace`], held until it is dropped, over processes too. Why
+//! one: QEMU's NVMe loses commands when its threads run on two processors, and more emulators than
 //! processors only slow each other down. Not here: how QEMU is started (`qemu`).
 
 use std::fs::{File, TryLockError};
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::host::Places;
 
-/// Where an emulator may run.
+/// CPUs on which an emulator may run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pin {
     /// On any one processor.

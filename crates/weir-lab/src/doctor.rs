@@ -1,6 +1,6 @@
 //! Prerequisites of the lab on this machine.
 //!
-//! In: this machine. Out: one [`Line`] per prerequisite. Not here: printing them (the program).
+//! In: this machine. Out: a [`Prerequisite`] each. Not here: printing them (the program).
 
 use anyhow::{Context as _, Result};
 

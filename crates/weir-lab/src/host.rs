@@ -31,7 +31,7 @@ impl Missing {
     }
 }
 
-/// Where things lie.
+/// Folders of the lab.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The root of the tree.
@@ -99,7 +99,7 @@ fn writable(folder: &Path) -> bool {
     good
 }
 
-/// Where `program` lies. Some are in folders that an ordinary user's PATH leaves out.
+/// Path of `program`. Some are in folders that an ordinary user's PATH leaves out.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let more: &[&str] = if ["depmod", "dmsetup"].contains(&program) {

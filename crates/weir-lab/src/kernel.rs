@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::host::{Missing, Places};
 
-/// Where a bzImage says how far behind 0x200 its version's text begins.
+/// Offset at which a bzImage has the distance of its version's text from 0x200.
 const VERSION_POINTER: usize = 0x20e;
 
 /// A kernel that can be booted.

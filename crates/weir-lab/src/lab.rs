@@ -102,7 +102,7 @@ impl Lab {
         &self.kernel
     }
 
-    /// Where its modules lie, if not beside it.
+    /// Sets the folder of its modules, if not beside it.
     #[must_use]
     pub fn modules_folder(mut self, folder: Option<PathBuf>) -> Self {
         self.kernel.modules = folder.or(self.kernel.modules);
@@ -123,7 +123,7 @@ impl Lab {
         self
     }
 
-    /// Where the emulator runs.
+    /// Sets the CPUs of the emulator.
     #[must_use]
     pub fn pin(mut self, pin: Pin) -> Self {
         self.pin = pin;
@@ -152,7 +152,7 @@ impl Lab {
         self
     }
 
-    /// Adds words to the kernel's command line.
+    /// Adds parameters to the kernel's command line.
     #[must_use]
     pub fn append(mut self, words: &str) -> Self {
         self.append.push(words.to_owned());
@@ -166,7 +166,7 @@ impl Lab {
         self
     }
 
-    /// Where logs and results go; without it, to a folder of the lab's own.
+    /// Sets the folder of logs and results; without it, they go to a folder of the lab's own.
     #[must_use]
     pub fn out(mut self, folder: Option<PathBuf>) -> Self {
         self.out = folder;

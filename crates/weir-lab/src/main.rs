@@ -25,7 +25,7 @@ use weir_lab::{
     Accel, Ending, Kernel, Lab, LabRun, MatrixRow, Pin, Places, Task, examine, kernels_matching,
 };
 
-/// The status of everything that keeps a guest from being set up, wrong words included.
+/// The status of everything that keeps a guest from being set up, wrong arguments included.
 const SETUP: u8 = 125;
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
 //! The same run with several kernels.
 //!
-//! In: patterns of folders or images. Out: the kernels they name, and a [`Row`] for each run.
+//! In: patterns of folders or images. Out: the kernels they name, and a [`MatrixRow`] for each run.
 //! Not here: the run itself (`lab`).
 
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ use crate::verdict::Wait;
 /// The emulator.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
-/// Where it is, or what to install.
+/// Path of the program, or the package to install.
 pub(crate) fn program() -> Result<PathBuf> {
     need(PROGRAM, "qemu-system-x86")
 }
@@ -36,7 +36,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) processors: u32,
     pub(crate) memory_mib: u32,
     pub(crate) devices: &'a [String],
-    /// Where the kernel's log goes.
+    /// File of the kernel's log.
     pub(crate) console: &'a Path,
     pub(crate) sandbox: bool,
     /// The script's line is this terminal, with QEMU's escape keys.

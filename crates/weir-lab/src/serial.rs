@@ -90,7 +90,7 @@ pub struct Transcript {
     pub(crate) exit: Option<i32>,
     /// Failure of the guest's set-up.
     pub(crate) broken: Option<String>,
-    /// Why results did not get out.
+    /// Reason that results did not get out.
     pub(crate) lost: Option<String>,
     pub(crate) cases: Vec<CaseNote>,
 }
@@ -155,7 +155,7 @@ impl Transcript {
     }
 }
 
-/// Who is to blame for a complaint.
+/// Cause of a complaint: the kernel or the emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gravity {
     /// The kernel found something wrong with itself or with a module.

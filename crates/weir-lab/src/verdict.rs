@@ -102,7 +102,7 @@ pub struct LabRun {
     pub run_s: f64,
     /// True if it was repeated because the emulator lost a command.
     pub repeated: bool,
-    /// Where logs and the files of the guest's `/out` lie.
+    /// Folder of logs and of the guest's `/out`.
     pub out: PathBuf,
     pub(crate) transcript: Transcript,
 }

@@ -10,7 +10,7 @@ use weir_world::{CauseDistance, CommError, RankEnd, RankFailure, StopCause, Worl
 
 use crate::opencl::OpenClError;
 
-/// Where a rank was.
+/// Place of a rank in its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     /// The rank that says so.
@@ -35,7 +35,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// Why a rank stopped exchanging.
+/// Reason that a rank stopped exchanging.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
     /// The rank's own watchdog stopped it, and knows why.
@@ -44,7 +44,7 @@ pub enum Halt {
     /// Another rank ended before its time.
     #[error("rank {peer} has left")]
     Left {
-        /// Who.
+        /// The rank that left.
         peer: u32,
     },
     /// Nothing happened for too long.
@@ -154,7 +154,7 @@ impl Halt {
     }
 }
 
-/// Why there is no result.
+/// Reason that there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// The plan asks for what cannot be.
@@ -163,7 +163,7 @@ pub enum NetError {
     /// The machine lacks something.
     #[error("transport `{transport}`: this machine lacks {what} ({remedy})")]
     Missing {
-        /// Which.
+        /// Name of the transport.
         transport: String,
         /// The missing thing.
         what: String,
@@ -173,23 +173,23 @@ pub enum NetError {
     /// Before or between the sizes.
     #[error("rank {rank}, before the exchanges: {cause}")]
     Setup {
-        /// Who says so.
+        /// The rank that reports it.
         rank: u32,
-        /// Why.
+        /// The reason.
         cause: Halt,
     },
     /// In the exchanges.
     #[error("{spot}: {cause}")]
     At {
-        /// Where.
+        /// Its place.
         spot: Spot,
-        /// Why.
+        /// The reason.
         cause: Halt,
     },
     /// Error that another rank reported, in its own words.
     #[error("{message}")]
     Other {
-        /// Which rank.
+        /// The rank that reported it.
         rank: u32,
         /// Its words.
         message: String,
@@ -201,8 +201,8 @@ pub enum NetError {
 pub struct Ended<R> {
     /// At rank 0 what was done, all of it or what there is; nothing elsewhere.
     pub done: Option<R>,
-    /// Why that is not all; at rank 0 in the words of the rank nearest to the cause. A signal is
-    /// no error.
+    /// Reason that the result is not whole; at rank 0 in the words of the rank nearest to the
+    /// cause. A signal is no error.
     pub error: Option<NetError>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Pattern {
     pub(crate) size: MessageSize,
     /// Of the plan.
     pub(crate) seed: u64,
-    /// Who sends.
+    /// The sender.
     pub(crate) sender: u32,
     /// On which channel.
     pub(crate) replication: u32,

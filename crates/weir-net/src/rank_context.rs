@@ -36,7 +36,7 @@ pub struct RankContext<'a, W, L = ()> {
 }
 
 impl<W, L> RankContext<'_, W, L> {
-    /// Why it ended early: at a message, or before the first one.
+    /// Error of an early end: at a message, or before the first one.
     pub(crate) fn ended(&self, at: Option<Spot>, halt: Halt) -> NetError {
         let cause = halt.with_stop_cause(self.watchdog.stop_cause());
         placed(self.comm.rank(), at, cause)
@@ -60,7 +60,7 @@ pub(crate) struct RankEnvironment<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) clock: &'a Clock,
     pub(crate) signals: &'a Signals,
-    /// Who looks on at rank 0.
+    /// Observer of rank 0.
     pub(crate) observer: Option<(OnProgress<'a>, OnHang<'a>)>,
 }
 
@@ -145,7 +145,7 @@ fn ended<O>(reports: Reports<O>, own: Option<NetError>) -> Outcomes<O> {
     }
 }
 
-/// Where a rank is, for whoever looks on.
+/// Place of a rank, for its observer.
 struct Status<'a> {
     rank: u32,
     position: Position,
@@ -174,7 +174,7 @@ impl Status<'_> {
         error.map_or_else(|| cause.to_string(), |error| error.to_string())
     }
 
-    /// Why the rank hangs in a call; nothing after a signal.
+    /// Error of a rank that hangs in a call; nothing after a signal.
     fn error(&self, cause: &StopCause) -> Option<NetError> {
         let is_signal = *cause == StopCause::Interrupted;
         (!is_signal).then(|| placed(self.rank, self.position.get(), cause.clone().into()))

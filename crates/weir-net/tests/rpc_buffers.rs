@@ -1,5 +1,5 @@
-//! Where buffers lie: the low byte of their addresses at both ends, over every link; how many RPCs at once a
-//! server allows.
+//! Placement of buffers: the low byte of their addresses at both ends, over every link; the number
+//! of RPCs at once that a server allows.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,8 +1,8 @@
 //! Lines of limited width: text with tones is filled in, broken only where it must be, never
 //! cut, and painted last.
 //!
-//! In: pieces of text ([`Text`]), rows of items ([`Row`]). Out: one string. Widths are display
-//! columns. Not here: what is said, and how a piece of text looks (`color`).
+//! In: pieces of text ([`Text`]), rows of items ([`LayoutRow`]). Out: one string. Widths are
+//! display columns. Not here: what is said, and how a piece of text looks (`color`).
 
 use crate::color::{Text, Tone, char_width, paint};
 use crate::style::Style;

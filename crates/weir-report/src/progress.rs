@@ -94,7 +94,8 @@ struct LineField {
     text: Text,
     /// Separator from the field before.
     gap: &'static str,
-    /// Where there is no room for all, the highest rank goes first; rank 0 stays.
+    /// Rank of the field: where there is no room for all, the highest rank goes first; rank 0
+    /// stays.
     rank: u8,
 }
 

@@ -41,7 +41,7 @@ impl Default for Style {
     }
 }
 
-/// When to use colour.
+/// Use of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// As environment and terminal say.

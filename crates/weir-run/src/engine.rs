@@ -42,7 +42,7 @@ pub trait Operation: Copy + Default {
 /// Target of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpTarget {
-    /// Which of the worker's targets.
+    /// Number of the worker's target.
     pub number: u32,
     /// The first byte, where targets have offsets.
     pub offset: Option<u64>,

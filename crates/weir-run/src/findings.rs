@@ -102,7 +102,7 @@ impl Findings {
         lock(&self.lost_dump).get_or_insert(why);
     }
 
-    /// Which dump could not be stored, and why.
+    /// The dump that could not be stored, and the reason.
     pub fn lost_dump(&self) -> Option<String> {
         lock(&self.lost_dump).clone()
     }

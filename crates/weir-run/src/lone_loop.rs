@@ -27,7 +27,7 @@ pub struct LoneLoop<'a> {
     pub clock: &'a Clock,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
-    /// Where everything is recorded.
+    /// Recorders of the loop.
     pub live: &'a WorkerLive,
 }
 

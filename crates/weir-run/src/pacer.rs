@@ -62,7 +62,7 @@ impl PacerPlan {
     }
 }
 
-/// When the next operation may be issued.
+/// Pacer of a worker: the time at which the next operation may be issued.
 #[derive(Debug)]
 pub struct Pacer {
     plan: PacerPlan,

@@ -40,9 +40,9 @@ pub struct JobContext<'a> {
     pub seed: u64,
     /// The number of the run, 1 to 65535.
     pub run_id: u16,
-    /// Where relative paths begin.
+    /// Base directory of relative paths.
     pub directory: &'a Path,
-    /// Where announcements go, for example that a file is being laid out.
+    /// Receiver of announcements, for example that a file is being laid out.
     pub announce: &'a dyn Fn(&Announcement),
     /// Signals; long preparations look at them now and then and give up.
     pub signals: &'a Signals,
@@ -95,7 +95,7 @@ pub trait Runner: Sync {
 /// One rank of several that carry a plan out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankPart {
-    /// Which, from 0.
+    /// Number of the rank, from 0.
     pub rank: u32,
     /// In all.
     pub ranks: u32,
@@ -172,7 +172,7 @@ pub struct RankOutcome {
     pub metrics: Vec<Metric>,
     /// Everything that was planned.
     pub is_whole: bool,
-    /// Why that is not so. A signal is no failure.
+    /// Reason that it is not whole. A signal is no failure.
     pub failure: Option<Failure>,
     /// Conditions that spoil the figures.
     pub warnings: Vec<Warning>,

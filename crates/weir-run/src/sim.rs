@@ -81,7 +81,7 @@ pub type Script = Box<dyn FnMut(u64, Tick) -> SimResult + Send>;
 pub struct SimDevice<O> {
     clock: SimClock,
     script: Script,
-    /// When each server is free again; empty: as many as needed.
+    /// Times at which each server is free again; empty: as many as needed.
     servers: Vec<Tick>,
     served: u64,
     queued: Vec<(u32, O)>,

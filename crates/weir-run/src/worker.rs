@@ -105,15 +105,15 @@ pub struct LoopContext<'a, C> {
     pub scale: Arc<SharedScale>,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
-    /// Where everything is recorded.
+    /// Recorders of the loop.
     pub live: &'a WorkerLive,
     /// The common release.
     pub release: Tick,
-    /// When what may be issued.
+    /// Times at which operations may be issued.
     pub pacing: PacerPlan,
 }
 
-/// Why a loop ended.
+/// Reason that a loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoopStop {
     /// The work was done.

@@ -35,7 +35,7 @@ pub struct WorkerContext<'a> {
     pub scale: Arc<SharedScale>,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
-    /// Where everything is recorded.
+    /// Recorders of the loop.
     pub live: &'a WorkerLive,
     pub(crate) flow: Option<Arc<SharedFlow>>,
     /// Recorded starts that the worker keeps to.
@@ -43,9 +43,9 @@ pub struct WorkerContext<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
-    /// When the present pass began, where others came before it.
+    /// Begin of the present pass, where others came before it.
     pub(crate) pass_began: Option<Tick>,
-    /// When the worker's time began.
+    /// Begin of the worker's time.
     pub(crate) released: Option<Tick>,
 }
 

@@ -30,9 +30,9 @@ pub enum Announcement {
     },
     /// Somebody called who is not who is waited for, and was sent away.
     Stranger {
-        /// Where from.
+        /// Address of the stranger.
         address: String,
-        /// Who is waited for: `client of weir axio`.
+        /// Peer that is waited for: `client of weir axio`.
         awaited: String,
         /// Sign by which that was seen.
         why: String,

@@ -167,7 +167,7 @@ pub struct Access {
     pub random: bool,
     /// Distribution of the random ones.
     pub distribution: Distribution,
-    /// Which generator draws uniform offsets.
+    /// Generator of uniform offsets.
     pub generator: Generator,
     /// Each block once per pass.
     pub map: bool,
@@ -225,14 +225,14 @@ pub enum Distribution {
     Zipf {
         /// Exponent.
         theta: f64,
-        /// Where the most frequent block lies, as a share of the region.
+        /// Place of the most frequent block, as a share of the region.
         center: Option<f64>,
     },
     /// Pareto: share h of the accesses …
     Pareto {
         /// Skew, 0 < h < 1.
         h: f64,
-        /// Where the most frequent block lies, as a share of the region.
+        /// Place of the most frequent block, as a share of the region.
         center: Option<f64>,
     },
     /// Gaussian around the centre.
@@ -369,7 +369,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Which, from 0.
+    /// Number of the part, from 0.
     pub number: u32,
     /// Of how many.
     pub of: u32,

@@ -17,7 +17,7 @@ use crate::result::{Confidence, KindResult, LatencyPercentile, Stage, WorkerResu
 /// Batches of a kind, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindBatches {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// The stage whose latencies they hold.
     pub stage: Stage,

@@ -1,5 +1,5 @@
-//! Which device a rank uses, where a transport has devices: the one rule, for devices that are
-//! there and for made-up ones.
+//! Device of a rank, where a transport has devices: the one rule, for devices that are there and
+//! for made-up ones.
 //!
 //! In: the settings of a transport, the names of the platforms, how many devices there are, the
 //! number of a rank. Out: an index, or what is asked for and not there. Not here: how devices are

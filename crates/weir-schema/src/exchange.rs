@@ -20,7 +20,7 @@ pub struct ExchangeWorkload {
     pub repetitions: u32,
     /// Channels per rank.
     pub replications: u32,
-    /// Who exchanges with whom.
+    /// Pairing of the ranks.
     pub pairing: Pairing,
     /// Method by which a message goes there and back.
     pub method: Method,
@@ -62,7 +62,7 @@ impl ExchangeWorkload {
         }
     }
 
-    /// Why a fault is no part of this work of so many ranks.
+    /// Reason that a fault is no part of this work of so many ranks.
     pub fn misfit(&self, fault: &InjectedFault, ranks: u32) -> Option<String> {
         if fault.rank >= ranks {
             return Some(format!("the ranks are 0 to {}", ranks.saturating_sub(1)));
@@ -151,7 +151,7 @@ impl MessageSize {
     }
 }
 
-/// Who exchanges with whom.
+/// Pairing of ranks that exchange messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
@@ -165,7 +165,7 @@ pub enum Pairing {
 }
 
 impl Pairing {
-    /// Why so many ranks cannot be paired like this.
+    /// Reason that so many ranks cannot be paired like this.
     pub fn misfit(self, ranks: u32) -> Option<String> {
         let is_odd = self == Self::Pairs && ranks > 1 && !ranks.is_multiple_of(2);
         is_odd.then(|| format!("{ranks} ranks have no pairs; use ring, or an even number"))
@@ -208,7 +208,7 @@ pub enum Validation {
 pub struct InjectedFault {
     /// Kind of fault.
     pub kind: FaultKind,
-    /// Where it arrives.
+    /// Rank at which it arrives.
     pub rank: u32,
     /// In messages of this exponent.
     pub exponent: u8,
@@ -262,7 +262,7 @@ pub enum Model {
 pub struct ExchangeResult {
     /// The transport.
     pub transport: String,
-    /// Where the ranks ran.
+    /// Host and CPU of each rank.
     pub ranks: Vec<RankFacts>,
     /// The MPI library, where there is one.
     pub mpi: Option<MpiFacts>,
@@ -322,7 +322,7 @@ pub struct SizeResult {
 /// One rank's runs of one size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankTimes {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Of each repetition, the sum over replications.
     pub times_ns: Vec<Nanos>,

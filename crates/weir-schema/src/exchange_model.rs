@@ -17,7 +17,7 @@ pub struct Prediction {
     pub sizes: Vec<(u8, f64)>,
     /// Mean over the sizes, bytes per second of all ranks.
     pub effective_bytes_per_s: f64,
-    /// Where it was fitted.
+    /// The fitted line, where the model was fitted.
     pub fit: Option<Fit>,
 }
 

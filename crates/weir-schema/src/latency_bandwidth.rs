@@ -22,8 +22,8 @@ pub struct LatencyBandwidthWorkload {
     pub seed: u64,
     /// Loops are made longer until one takes this long.
     pub min_time_ns: Option<Nanos>,
-    /// When half of this is over, no further random ring of the short messages is begun, and none of the
-    /// long ones when all of it is; one of each is always measured.
+    /// Time limit: when half of it is over, no further random ring of the short messages is begun,
+    /// and none of the long ones when all of it is; one of each is always measured.
     pub max_time_ns: Option<Nanos>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
@@ -112,7 +112,7 @@ impl Loop {
 pub struct LatencyBandwidthResult {
     /// The transport.
     pub transport: String,
-    /// Where the ranks ran.
+    /// Host and CPU of each rank.
     pub ranks: Vec<RankFacts>,
     /// The MPI library, where there is one.
     pub mpi: Option<MpiFacts>,

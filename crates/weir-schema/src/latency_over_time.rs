@@ -21,7 +21,7 @@ const LEAST: usize = 20;
 /// The latencies of a kind in each interval of a run, over all workers and ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyOverTime {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// The stage whose latencies these are.
     pub stage: Stage,
@@ -32,7 +32,7 @@ pub struct LatencyOverTime {
 /// The latencies of an interval; without percentiles where nothing completed in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyInterval {
-    /// When it ends, from the begin of the measured time.
+    /// Its end, from the begin of the measured time.
     pub end_ns: Nanos,
     /// The sum of its latencies.
     pub sum_ns: Nanos,

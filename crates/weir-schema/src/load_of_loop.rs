@@ -22,7 +22,7 @@ use crate::steady::{LatencyTarget, Steady};
 pub struct Load {
     /// Operations at once.
     pub depth: Depth,
-    /// When it ends.
+    /// Bounds of the loop.
     pub bounds: Bounds,
     /// Pace.
     pub pacing: Pacing,
@@ -111,7 +111,7 @@ impl Default for Depth {
     }
 }
 
-/// When a loop ends: at the first bound that is reached.
+/// Bounds of a loop: it ends at the first that is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
@@ -121,7 +121,7 @@ pub struct Bounds {
     pub ramp_ns: Nanos,
     /// After so many operations.
     pub operations: Option<u64>,
-    /// When the rate is steady.
+    /// Steady rate that ends it.
     #[serde(default)]
     pub steady: Option<Steady>,
 }
@@ -151,7 +151,7 @@ pub struct Pacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Which flow.
+    /// Number of the flow.
     pub id: u32,
     /// Weight of each worker in it.
     pub weight: u32,

@@ -18,7 +18,7 @@ use crate::result::{
 };
 use crate::world::RankSummary;
 
-/// Why two results cannot be one.
+/// Reason that two results cannot be one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// They come from different plans.

@@ -160,7 +160,7 @@ pub struct Metric {
     pub unit: String,
     /// The figure.
     pub value: f64,
-    /// Which of two values is the better one.
+    /// The better one of two values.
     pub better: Better,
     /// The values of repetitions that it comes from, where there are some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -207,7 +207,7 @@ impl Metric {
     }
 }
 
-/// Which of two values of a metric is the better one.
+/// The better one of two values of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -217,7 +217,7 @@ pub enum Better {
     Lower,
 }
 
-/// Where a figure lies in 95 of 100 runs like this one.
+/// Interval that holds a figure in 95 of 100 runs like this one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
@@ -229,18 +229,18 @@ pub struct Interval {
 /// One repetition of a phase of a job, on all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseResult {
-    /// Which phase: `write`, `stat`.
+    /// Name of the phase: `write`, `stat`.
     pub name: String,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// When each rank was at it, in rank order.
+    /// Time of each rank in the phase, in rank order.
     pub ranks: Vec<RankSpan>,
 }
 
-/// When a rank did something.
+/// Time of a rank in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSpan {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// On the rank's own clock.
     pub span: Span,

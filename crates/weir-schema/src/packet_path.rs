@@ -28,7 +28,7 @@ pub const MESSAGE_HEADER_BYTES: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacketPathWorkload {
-    /// Which side this run is; without it, both.
+    /// Side that this run is; without it, both.
     #[serde(default)]
     pub side: Option<PathSide>,
     /// This stage alone is measured, on one thread, with what it takes from and gives to done in its stead.
@@ -356,9 +356,9 @@ impl Default for PacketStream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathGroup {
-    /// Who makes and takes messages.
+    /// Threads that make and take messages.
     pub threads: Vec<u8>,
-    /// Who is between them and the link.
+    /// Thread between them and the link.
     pub dispatcher: u8,
 }
 

@@ -41,7 +41,7 @@ pub struct PathIteration {
 /// One thread in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathThread {
-    /// Which side.
+    /// Side of the thread.
     pub side: PathSide,
     /// Its number on that side.
     pub thread: u8,
@@ -134,7 +134,7 @@ pub struct RequestSizeCount {
     pub messages: u64,
 }
 
-/// Which side of the link.
+/// Side of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathSide {

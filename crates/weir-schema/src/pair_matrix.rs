@@ -32,11 +32,11 @@ pub enum PairFigure {
 /// One figure of every pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairMatrix {
-    /// Which figure.
+    /// Figure of the cells.
     pub figure: PairFigure,
-    /// Who calls.
+    /// Callers.
     pub rows: Vec<String>,
-    /// Who is called.
+    /// Called endpoints.
     pub columns: Vec<String>,
     /// By row and column.
     pub cells: Vec<Vec<Option<f64>>>,

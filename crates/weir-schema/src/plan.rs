@@ -28,7 +28,7 @@ pub struct Plan {
     /// Logs of the whole run.
     #[serde(default)]
     pub total_log: Option<TotalLog>,
-    /// Who carries it out; this process alone where absent.
+    /// Ranks that carry it out; this process alone where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
     /// Values that only the output of one door needs.
@@ -77,12 +77,12 @@ pub struct Job {
     pub description: Option<String>,
     /// Number of clones that run at once, in each rank.
     pub clones: u32,
-    /// When it starts.
+    /// Start of the job.
     pub start: Start,
-    /// When it ends, and what that does to others.
+    /// End of the job, and its effect on other jobs.
     #[serde(default)]
     pub end: JobEnd,
-    /// Where its workers run.
+    /// Placement of its workers.
     pub placement: Placement,
     /// With what.
     pub engine: EngineChoice,
@@ -98,7 +98,7 @@ pub struct Job {
     pub extensions: Extensions,
 }
 
-/// When a job ends beside the bounds of its work, and what its end does to others.
+/// End of a job beside the bounds of its work, and its effect on other jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobEnd {
@@ -132,7 +132,7 @@ pub struct Word {
     pub value: Option<String>,
 }
 
-/// When a job starts.
+/// Start of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
@@ -193,7 +193,7 @@ pub enum Setting {
     Text(String),
 }
 
-/// Where workers run.
+/// Placement of workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
@@ -228,17 +228,17 @@ pub enum MemoryNodes {
     Local,
     /// This one first.
     Prefer {
-        /// Which.
+        /// Number of the node.
         node: u32,
     },
     /// These alone.
     Bind {
-        /// Which.
+        /// Numbers of the nodes.
         nodes: Vec<u32>,
     },
     /// These in turn.
     Interleave {
-        /// Which.
+        /// Numbers of the nodes.
         nodes: Vec<u32>,
     },
 }

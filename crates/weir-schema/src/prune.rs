@@ -60,7 +60,7 @@ fn prune(document: &mut Value, schema: &Value, words: bool) {
 }
 
 struct Pruner<'a> {
-    /// Where references begin.
+    /// Root of references.
     root: &'a Value,
     /// Fields that may be absent go where they hold an unknown word.
     words: bool,

@@ -24,7 +24,7 @@ pub struct RunResult {
     pub schema: String,
     /// Version of the program.
     pub weir_version: String,
-    /// Where it is kept, if it is.
+    /// Place in the history, if it is kept there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryPlace>,
     /// Wall clock at the start, since 1970.
@@ -57,7 +57,7 @@ pub struct RunResult {
     pub instrument: Instrument,
     /// The machine.
     pub host: HostFacts,
-    /// Where the figures come from, if weir did not measure them.
+    /// Source of the figures, if weir did not measure them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ForeignSource>,
     /// The program, where it says so.
@@ -79,7 +79,7 @@ impl RunResult {
     }
 }
 
-/// Where the history of the machine that measured has a result.
+/// Place of a result in the history of the machine that measured it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryPlace {
     /// Its id.
@@ -135,7 +135,7 @@ pub struct GroupResult {
 /// Rates of one kind over all workers of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// Completed.
     pub operations: u64,
@@ -160,7 +160,7 @@ pub struct JobResult {
     pub state: State,
     /// From the first worker's start to the last one's end, ramp excluded; absent when it never ran.
     pub span: Option<Span>,
-    /// Why it failed.
+    /// Reason that it failed.
     pub failure: Option<Failure>,
     /// Logs that were written.
     #[serde(default)]
@@ -195,7 +195,7 @@ pub enum State {
     Hung,
 }
 
-/// Why a job or worker failed.
+/// Failure of a job or worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// errno, where there is one.
@@ -260,7 +260,7 @@ pub struct WorkerResult {
     pub span: Option<Span>,
     /// State at its end.
     pub state: State,
-    /// Why it failed.
+    /// Reason that it failed.
     pub failure: Option<Failure>,
     /// Per kind, only those that occurred.
     pub kinds: Vec<KindResult>,
@@ -315,7 +315,7 @@ pub(crate) fn rated_kinds<'a>(
 /// One kind of operation of one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindResult {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// Issued, without those that completed in ramp; failed and lost ones are among them.
     pub issued: u64,
@@ -377,7 +377,7 @@ pub enum Stage {
 /// The histogram of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageHistogram {
-    /// Which.
+    /// Stage of the latency.
     pub stage: Stage,
     /// In nanoseconds.
     pub histogram: Histogram,
@@ -455,7 +455,7 @@ pub struct DepthUse {
 /// Figures of one kind of a job with their intervals, over all its workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// Operations per second.
     pub ops_per_s: Estimate,
@@ -479,7 +479,7 @@ pub struct Confidence {
 pub struct LatencyPercentile {
     /// Of which stage.
     pub stage: Stage,
-    /// Which.
+    /// The percentile.
     pub percent: Percent,
     /// Value and interval in nanoseconds.
     pub value_ns: Estimate,

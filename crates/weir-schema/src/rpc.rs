@@ -20,11 +20,11 @@ pub const RPC_KINDS: &[KindInfo] = &[KindInfo::new("rpc", Moves::In)];
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct RpcWorkload {
-    /// Which group of servers.
+    /// Name of the group of servers.
     pub group: String,
     /// The directory that holds the table of the group.
     pub table: Option<String>,
-    /// Where the servers are, in place of a table: ranks 0, 1 and so on.
+    /// Addresses of the servers, in place of a table: ranks 0, 1 and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// In place of both, a server of this run's own with so many tags.
@@ -32,16 +32,16 @@ pub struct RpcWorkload {
     /// Transport, as the beginning of a URI names it: `tcp`, `shm`, `ofi+tcp`; absent: as the table
     /// has it.
     pub transport: Option<String>,
-    /// Which addresses of servers are used.
+    /// Addresses of servers that are used.
     #[serde(default)]
     pub addresses: RpcAddresses,
     /// The network interface; absent: one that is near.
     pub interface: Option<String>,
     /// The fabric domain of it.
     pub domain: Option<String>,
-    /// Who is asked, in order; what stands twice gets twice the load.
+    /// Endpoints that are called, in order; one listed twice gets twice the load.
     pub endpoints: Vec<EndpointSet>,
-    /// Who asks, all at the same time; none: this run.
+    /// Masters that call, all at the same time; none: this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masters: Vec<EndpointSet>,
     /// Payload of requests.
@@ -54,7 +54,7 @@ pub struct RpcWorkload {
     pub buffer_low_byte: Option<u8>,
     /// Check of arriving data.
     pub verify: RpcVerify,
-    /// Which endpoint is next.
+    /// Order of endpoints.
     pub spread: RpcSpread,
     /// RPCs in flight to one endpoint.
     pub in_flight_per_endpoint: Option<u32>,
@@ -178,7 +178,7 @@ impl Default for RpcWorkload {
     }
 }
 
-/// Which addresses of servers are used, where a host has several.
+/// Addresses of servers that are used, where a host has several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcAddresses {
@@ -242,7 +242,7 @@ pub enum RpcVerify {
     Full,
 }
 
-/// Which endpoint is next.
+/// Rule by which the next endpoint is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcSpread {

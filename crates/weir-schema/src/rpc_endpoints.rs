@@ -55,13 +55,13 @@ pub struct Members {
 /// Tags of a rank of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankTags {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Number of its tags, from 0.
     pub tags: u32,
 }
 
-/// Why sets have no list.
+/// Reason that sets have no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EndpointError {
     /// They stand for too many.

@@ -38,13 +38,13 @@ pub fn rpc_histogram() -> Histogram {
 /// Measurements of one master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcMaster {
-    /// Which; this run itself has the rank after the highest of the group, and tag 0.
+    /// The master; this run itself has the rank after the highest of the group, and tag 0.
     pub endpoint: RpcEndpoint,
-    /// Why it measured nothing.
+    /// Reason that it measured nothing.
     pub failure: Option<Failure>,
     /// From the first RPC that counts to the end of the last.
     pub duration_ns: Nanos,
-    /// When that was, on the run's clock.
+    /// Time of the measurement, on the run's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
     /// RPCs that were to be sent; where a time was the bound, as many as came about.
@@ -139,7 +139,7 @@ pub struct RpcMaster {
 /// Measurements of one endpoint for one master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcEndpointResult {
-    /// Which.
+    /// The endpoint.
     pub endpoint: RpcEndpoint,
     /// RPCs with a reply that is as it should be.
     pub succeeded: u64,
@@ -147,7 +147,7 @@ pub struct RpcEndpointResult {
     pub failed: BTreeMap<ErrorCode, u64>,
     /// Of those that succeeded.
     pub latency: Histogram,
-    /// Where half of them were faster; the lower of two middles.
+    /// Median of their latencies; the lower of two middles.
     pub median_ns: Option<Nanos>,
     /// The median is more than half as long again as that of most endpoints, and farther from it than they
     /// are from each other.
@@ -173,7 +173,7 @@ pub struct RpcFirst {
 /// CPU use of a server's context meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcServerUse {
-    /// Which.
+    /// Endpoint of the server.
     pub endpoint: RpcEndpoint,
     /// Of the thread that it runs on, which others may run on as well.
     pub cpu: CpuUse,
@@ -182,11 +182,12 @@ pub struct RpcServerUse {
 /// Connections or sessions that were lost or not to be had, those of one code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcTrouble {
-    /// Whose the first was.
+    /// Endpoint of the first.
     pub endpoint: RpcEndpoint,
-    /// When the first was lost, from the first RPC that counts; nothing where they were not to be had.
+    /// Time at which the first was lost, from the first RPC that counts; nothing where connections
+    /// were not to be had.
     pub after_ns: Option<Nanos>,
-    /// Why.
+    /// Code of the failure.
     pub code: ErrorCode,
     /// Text of the first one.
     pub cause: String,

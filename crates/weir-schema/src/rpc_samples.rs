@@ -14,7 +14,7 @@ use crate::rpc_result::{LatencyFigures, RpcMaster};
 pub struct RpcSample {
     /// Latency.
     pub latency_ns: Nanos,
-    /// Where to.
+    /// The called endpoint.
     pub endpoint: RpcEndpoint,
     /// 0, or the negative number of what went wrong.
     pub code: i32,

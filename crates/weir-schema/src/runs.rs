@@ -37,7 +37,7 @@ pub struct Runs {
 pub struct RunSeries {
     /// The plan's name.
     pub name: String,
-    /// Where they are kept together, if they are.
+    /// Place in the history, if they are kept there together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryPlace>,
     /// Headline figures over the complete runs, by job in plan order.
@@ -64,7 +64,7 @@ pub struct FigureBetweenRuns {
     pub name: String,
     /// Its unit without prefix.
     pub unit: String,
-    /// Which of two values is the better one.
+    /// The better one of two values.
     pub better: Better,
     /// The figure.
     pub between: BetweenRuns,

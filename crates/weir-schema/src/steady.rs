@@ -22,7 +22,7 @@ pub struct Steady {
     pub ramp_ns: Nanos,
 }
 
-/// Which rate must be steady.
+/// Rate that must be steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyRate {

@@ -9,7 +9,7 @@ use weir_units::{Bytes, JsonSchema};
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Targets {
-    /// Which.
+    /// Names of the files.
     pub files: FileNames,
     /// Missing files: how they come to be.
     pub create: CreatePolicy,
@@ -175,7 +175,7 @@ pub enum Lifetime {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileService {
-    /// Which file is next.
+    /// Order of the files.
     pub order: FileOrder,
     /// Operations on a file before the next one is chosen (1 when absent).
     pub run: Option<u32>,
@@ -183,7 +183,7 @@ pub struct FileService {
     pub at_once: Option<u32>,
 }
 
-/// Which file is next.
+/// Rule by which the next file is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum FileOrder {

@@ -19,7 +19,7 @@ pub struct Verify {
     /// A header every so many bytes; the block size when absent. Cut down to a divisor of every
     /// block size.
     pub interval_bytes: Option<Bytes>,
-    /// Where in its interval the header lies.
+    /// Offset of the header in its interval.
     pub header_at_bytes: Bytes,
     /// Pattern of the data; random bytes from the seed when absent.
     pub pattern: Option<VerifyPattern>,
@@ -43,7 +43,7 @@ pub struct Verify {
     pub only: bool,
     /// Tells this run's data from an earlier run's.
     pub run_identity: RunIdentity,
-    /// When the state of a job is saved at its end.
+    /// Cases in which the state of a job is saved at its end.
     pub save_state: SaveState,
     /// Checking starts from a saved state.
     pub load_state: bool,
@@ -74,13 +74,13 @@ impl Verify {
     }
 }
 
-/// When a job saves what it has written and not yet checked.
+/// Cases in which a job saves its written and unchecked blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SaveState {
     /// Never.
     Never,
-    /// When it was interrupted.
+    /// After an interruption.
     #[default]
     Interrupted,
     /// At each end.
@@ -168,13 +168,13 @@ pub struct Mismatch {
     pub found: String,
     /// Probable kind of damage.
     pub damage: Damage,
-    /// Which target.
+    /// Name of the target.
     pub target: String,
-    /// Where the interval begins on the target.
+    /// Offset of the interval on the target.
     pub offset_bytes: Bytes,
     /// Its length.
     pub length_bytes: Bytes,
-    /// Where the operation began that read it.
+    /// Offset of the operation that read it.
     pub request_offset_bytes: Bytes,
     /// The operation's length.
     pub request_length_bytes: Bytes,
@@ -307,7 +307,7 @@ pub enum Damage {
     Stale,
     /// A good block that belongs elsewhere.
     Misplaced {
-        /// Where it belongs.
+        /// Offset at which it belongs.
         from_bytes: Bytes,
     },
     /// Zeros instead of data, from here on within the interval.

@@ -31,7 +31,7 @@ pub struct VerifyState {
     pub lost: Vec<u64>,
 }
 
-/// Why a state cannot be used.
+/// Reason that a state cannot be used.
 #[derive(Debug, Error)]
 pub enum StateError {
     /// It is no JSON of this form.

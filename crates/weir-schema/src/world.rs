@@ -1,4 +1,4 @@
-//! Who takes part: what a plan asks for, and what a result says of each rank.
+//! Ranks: the request for them in a plan, and the facts of each in a result.
 
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema};
@@ -68,10 +68,10 @@ pub enum Spawn {
     Launcher,
 }
 
-/// Where a rank ran. Absent: could not be read.
+/// Host, CPU and device of a rank. Absent: could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankFacts {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Node name.
     pub hostname: Option<String>,
@@ -92,7 +92,7 @@ pub struct RankFacts {
 /// One rank's share of a result, in short. Of every rank there is one, so it is kept small.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSummary {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Node name.
     pub hostname: Option<String>,

@@ -383,7 +383,7 @@ fn beside(parts: [Batch; 2], members: [u32; 2]) -> Result<Batch, HistogramError>
     Ok(sum)
 }
 
-/// Why the batches of two ranks cannot be one, or stored ones are none.
+/// Reason that the batches of two ranks cannot be one, or that stored ones are none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// Stretches of two lengths.

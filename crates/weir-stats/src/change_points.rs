@@ -1,4 +1,4 @@
-//! Where a series of runs changes its level: a test for each place, not an eye for steps.
+//! Change points of a series of runs: a test for each place, not an eye for steps.
 //!
 //! In: one value per run, in order of time. Out: the runs at which a new level begins, with how far
 //! it lies from the one before. Not here: which runs count, and what changed there.

@@ -18,12 +18,12 @@ pub struct Estimate {
     /// Upper end of its 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Why there is no interval.
+    /// Reason that there is no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<NoInterval>,
 }
 
-/// Why a figure has no interval.
+/// Reason that a figure has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoInterval {

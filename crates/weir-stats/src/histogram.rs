@@ -29,7 +29,7 @@ pub struct Histogram {
     sum_of_squares: Option<u128>,
 }
 
-/// Why two histograms cannot be combined, or one cannot be made.
+/// Reason that two histograms cannot be combined, or that one cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
     /// A precision outside the supported range.

@@ -65,7 +65,7 @@ impl RowCounts {
         self.rows().map(|(_, n)| n).fold(0, u64::saturating_add)
     }
 
-    /// Where a row begins; the next one begins where it ends.
+    /// Lowest value of a row; the row before ends there.
     pub fn low(row: usize) -> u64 {
         if row < ROWS {
             low_of(DEFAULT_BITS, row * BUCKETS)

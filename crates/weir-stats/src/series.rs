@@ -43,7 +43,7 @@ impl Point {
     }
 }
 
-/// Why a series cannot be extended, combined or read.
+/// Reason that a series cannot be extended, combined or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesError {
     /// The last interval was partial; nothing can follow it.

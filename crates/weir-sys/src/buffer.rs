@@ -68,7 +68,7 @@ pub struct BufferSpec {
     pub align: Bytes,
     /// The kind of memory.
     pub backing: Backing,
-    /// Where its pages come from; `None` is the thread's own policy.
+    /// Memory policy of its pages; `None` is the thread's own policy.
     pub policy: Option<MemoryPolicy>,
     /// The buffer is never swapped out.
     pub lock: bool,

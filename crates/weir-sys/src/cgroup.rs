@@ -30,7 +30,7 @@ pub struct CgroupLimits {
 pub struct IoLimit {
     /// The device.
     pub dev: DevId,
-    /// Which of the four rates is limited.
+    /// The limited one of the four rates.
     pub kind: IoLimitKind,
     /// Bytes or operations per second.
     pub per_second: u64,

@@ -21,7 +21,7 @@ use weir_units::{Bytes, Nanos};
 pub struct EndedChild {
     /// Exit status.
     pub status: ExitStatus,
-    /// When that was seen.
+    /// Time at which the end was seen.
     pub at: Instant,
     /// Time in user code.
     pub user: Nanos,

@@ -1,4 +1,4 @@
-//! Where the CPUs' time went.
+//! Use of the CPUs' time.
 //!
 //! In: `/proc/stat`. Out: counters per CPU, to be read twice and subtracted. Not here: one
 //! thread's time ([`crate::usage`]).

@@ -95,7 +95,7 @@ impl HardwareEvent {
     }
 }
 
-/// Who is counted.
+/// The thread or CPU that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedBy {
     /// A thread, on any CPU.

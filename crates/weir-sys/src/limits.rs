@@ -47,7 +47,7 @@ pub struct Limits {
     pub aio_max: Option<u64>,
     /// libaio requests reserved now; `None` if the kernel has no libaio.
     pub aio_used: Option<u64>,
-    /// Who may set up io_uring.
+    /// Access to io_uring.
     pub io_uring: IoUringAccess,
 }
 

@@ -50,9 +50,9 @@ impl FromStr for DevId {
 pub struct Mount {
     /// The device number that files on it report.
     pub dev: DevId,
-    /// Which directory of the file system is the top of this mount.
+    /// Directory of the file system at the top of this mount.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Its mount point.
     pub point: PathBuf,
     /// The file system's type, such as `ext4`.
     pub fs_type: String,

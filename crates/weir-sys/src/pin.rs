@@ -1,4 +1,4 @@
-//! Where a thread runs and how the kernel treats it.
+//! CPUs and priority of a thread.
 //!
 //! In: CPU lists and priorities. Out: the calling thread, pinned. Not here: which CPU is the
 //! right one, and where memory comes from ([`crate::mempolicy`]).

@@ -160,7 +160,7 @@ impl SharedMemory {
         self.len
     }
 
-    /// Where it begins, for calls that take addresses.
+    /// First address, for calls that take addresses.
     pub(crate) fn address(&self) -> usize {
         self.base.as_ptr().expose_provenance()
     }

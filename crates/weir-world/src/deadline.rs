@@ -18,7 +18,7 @@ pub(crate) struct Deadline<'a> {
     peer: u32,
     begun: Instant,
     until: Instant,
-    /// When it was last asked.
+    /// Time of the last question.
     last: Instant,
     monitor: Option<&'a RankMonitor>,
 }

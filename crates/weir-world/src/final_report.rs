@@ -67,14 +67,14 @@ pub enum RankEnd {
     Vanished,
 }
 
-/// Why the work of all is not whole.
+/// Source of the failure of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureSource {
     /// This rank's own failure.
     Own,
     /// Failure that another rank reported.
     Other {
-        /// Which.
+        /// The failed rank.
         rank: u32,
         /// Its message.
         message: String,
@@ -88,7 +88,7 @@ pub enum FailureSource {
 pub struct Reports<O> {
     /// The outcomes of the ranks that reported, by rank, at rank 0; nothing elsewhere.
     pub outcomes: Option<Vec<(u32, O)>>,
-    /// Why they are not whole. A signal is no failure.
+    /// Source of the failure, where the reports are not whole. A signal is no failure.
     pub source: Option<FailureSource>,
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     collect(comm, (watchdog, signals), outcome, end)
 }
 
-/// Where rank 0 is lost nobody hears the reports: the lowest of the other ranks says so.
+/// Reports the loss of rank 0 from the lowest of the other ranks, as nobody hears the reports then.
 fn report_for_rank_0(comm: &RankComm<'_>, end: &RankEnd) {
     let Some(monitor) = comm.monitor().filter(|_| comm.rank() == 1) else {
         return;

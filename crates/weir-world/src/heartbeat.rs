@@ -131,7 +131,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Where rank 0 of a launcher's world listens, for the others.
+/// Addresses on which rank 0 of a launcher's world listens, for the others.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ListenAddresses {
     token: u64,
@@ -152,8 +152,8 @@ struct Shared {
     rank: u32,
     size: u32,
     monitor: RankMonitor,
-    /// Where to send: at rank 0 by rank, once they were heard of; elsewhere all places where rank 0
-    /// may listen, and the one alone once it has answered.
+    /// Addresses to send to: at rank 0 by rank, once they were heard of; elsewhere all places where
+    /// rank 0 may listen, and the one alone once it has answered.
     addresses: Mutex<Vec<Option<Address>>>,
 }
 

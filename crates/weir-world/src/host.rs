@@ -1,4 +1,4 @@
-//! Where work of all ranks together runs, and how the rest of the process reaches the world.
+//! Host of the work of all ranks together, and the access of the rest of the process to the world.
 //!
 //! The thread that entered a world makes every call of it: an MPI library may allow no other. It
 //! [serves](serve) while another thread of the process does everything else. In: work for a rank,
@@ -22,7 +22,7 @@ type Task = Box<dyn FnOnce(&Lanes<'_>) + Send>;
 /// One rank's part in what all ranks do together.
 pub type RankWork = dyn Fn(&dyn World) + Send + Sync;
 
-/// Where the ranks of this process do their part.
+/// Host of the ranks of this process.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "holds a queue of functions")]
 pub struct RankHost {

@@ -59,7 +59,7 @@ impl<'a> Lanes<'a> {
         self.world.processes()
     }
 
-    /// Which of the other ranks is lost.
+    /// Monitor of the other ranks, which names lost ones.
     pub fn monitor(&self) -> Option<&RankMonitor> {
         self.world.monitor()
     }

@@ -1,4 +1,4 @@
-//! Who started this process: an MPI launcher, told by the environment it left.
+//! Launcher of this process: an MPI launcher, known by the environment it left.
 //!
 //! In: variables. Out: the launcher, with this process's rank and the number of processes it
 //! started. Pure: nothing is opened. Not here: whether the library agrees ([`crate::mpi`]).
@@ -32,7 +32,7 @@ impl fmt::Display for LauncherKind {
 /// Rank and size that a launcher gave this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launcher {
-    /// Which family.
+    /// Family of the launcher.
     pub kind: LauncherKind,
     /// This process, from 0.
     pub rank: u32,

@@ -1,5 +1,5 @@
-//! Who takes part: ranks that send each other bytes, as threads of one process, as local
-//! processes, or under an MPI launcher.
+//! Ranks that send each other bytes: as threads of one process, as local processes, or under an MPI
+//! launcher.
 //!
 //! In: how many ranks, or a launcher's environment. Out: a [`World`] for each rank. A world
 //! carries plans, barriers and results, in order between any two ranks; it is not what is
@@ -68,7 +68,7 @@ pub trait World {
         None
     }
 
-    /// Who of them is lost, where each rank is a process.
+    /// Monitor of the ranks, where each is a process.
     fn monitor(&self) -> Option<&RankMonitor> {
         None
     }

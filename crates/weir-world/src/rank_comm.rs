@@ -23,7 +23,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 const DATA: u8 = 0;
 const REPORT: u8 = 1;
 
-/// Why a rank's wait for the others ended.
+/// Reason that a rank's wait for the others ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommError {
     /// The rank's own watchdog stopped it; [`Watchdog::stop_cause`] says why.
@@ -32,7 +32,7 @@ pub enum CommError {
     /// Another rank ended its part early.
     #[error("rank {peer} has left")]
     Left {
-        /// Which.
+        /// The rank that left.
         peer: u32,
     },
     /// The world failed.
@@ -79,7 +79,7 @@ impl<'a> RankComm<'a> {
         self.world.mpi()
     }
 
-    /// Who of them is lost.
+    /// Monitor of the ranks, which names lost ones.
     pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
         self.world.monitor()
     }

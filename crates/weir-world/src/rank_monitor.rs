@@ -1,4 +1,4 @@
-//! Which ranks are lost: those whose processes ended before their time, and those that have not
+//! Monitor of lost ranks: those whose processes ended before their time, and those that have not
 //! been heard of for too long.
 //!
 //! In: the ends of processes ([`crate::RankProcesses`]), heartbeats ([`crate::heartbeat`]). Out: a handle
@@ -20,8 +20,8 @@ const USUAL_LIMIT: Duration = Duration::from_secs(60);
 /// Shorter silences may be the scheduler's.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
-/// Where ranks cannot reach each other the first one reports, and ends all: the others wait so much
-/// longer for it.
+/// Additional wait of the other ranks for the first one: where ranks cannot reach each other, the
+/// first one reports, and ends all.
 const FIRST: Duration = Duration::from_millis(400);
 
 type Announce = Arc<dyn Fn() + Send + Sync>;
@@ -49,7 +49,7 @@ impl RankState {
     }
 }
 
-/// Who is lost, as one process knows it.
+/// Lost ranks, as one process knows them.
 #[derive(Clone, Debug, Default)]
 pub struct RankMonitor(Arc<Shared>);
 

@@ -33,8 +33,8 @@ struct Room {
 struct Inbox {
     /// By sender, from its first message on.
     queues: HashMap<u32, VecDeque<Vec<u8>>>,
-    /// Whom the rank sleeps for: nobody else wakes it. Where many ranks end, each tells all others,
-    /// and a call into the kernel for each would take minutes from some thousands on.
+    /// The rank that this one sleeps for: nobody else wakes it. Where many ranks end, each tells
+    /// all others, and a call into the kernel for each would take minutes from some thousands on.
     awaited: Option<u32>,
 }
 

@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a watchdog stopped its rank.
+/// Reason that a watchdog stopped its rank.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StopCause {
     /// There was no progress for too long.
@@ -75,7 +75,7 @@ pub struct Supervisor<'a> {
     /// The rank hangs in a call and the process has to end: reports what was done, and answers the
     /// exit code. Without it the cause is printed.
     pub hung: Option<&'a (dyn Fn(&StopCause) -> u8 + Sync)>,
-    /// Why the rank ends, as a message that says where it was.
+    /// Makes a message of the reason that the rank ends, with its place.
     pub describe: &'a (dyn Fn(&StopCause) -> String + Sync),
 }
 
@@ -96,7 +96,7 @@ pub struct Watchdog {
     steps: AtomicU64,
     expected: AtomicU64,
     stop: AtomicU8,
-    /// Which rank, where one was lost.
+    /// Loss of a rank, where one was lost.
     lost: OnceLock<WorldError>,
     over: AtomicBool,
     limit: Duration,
@@ -198,7 +198,7 @@ impl Watchdog {
         Ok(())
     }
 
-    /// Why the rank is to end, if it is.
+    /// Reason that the rank is to end, if it is.
     pub fn stop_cause(&self) -> Option<StopCause> {
         match self.stop.load(Ordering::Relaxed) {
             SILENT => Some(StopCause::NoProgress {

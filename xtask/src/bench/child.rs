@@ -1,6 +1,6 @@
 //! A child process, and what it used from its start to its end.
 //!
-//! In: the words of a command. Out: its standard output, wall time, CPU time of
+//! In: a command with its arguments. Out: its standard output, wall time, CPU time of
 //! all its threads, peak resident memory. Not here: what the output means.
 
 #![expect(

@@ -230,7 +230,7 @@ fn trial(family: Family, ranks: u32, (exponent, longest): (u8, u32)) -> Result<u
     ))
 }
 
-/// weir's words for the exchanges of one size.
+/// weir's arguments for the exchanges of one size.
 fn weir(program: &str, transport: &str, exponent: u8, loops: u32) -> String {
     format!(
         "{program} beff --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \

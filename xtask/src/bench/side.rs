@@ -1,6 +1,6 @@
 //! The two programs that speak fio's command line, and what they say of a job.
 //!
-//! In: a side and the options of a job, the same words for both. Out: rate and
+//! In: a side and the options of a job, the same arguments for both. Out: rate and
 //! operations from its JSON output, with what the process used.
 //! Not here: which jobs are measured.
 

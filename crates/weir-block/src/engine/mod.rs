@@ -172,13 +172,13 @@ impl OpenTarget {
 /// A file that is used by its name.
 #[derive(Clone, Debug)]
 pub(crate) struct FileName {
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: PathBuf,
     /// The first byte of the part in use.
     pub(crate) start: u64,
 }
 
-/// Where the slots' memory lies. It outlives the engine: see [`run_engine`].
+/// Memory of the slots. It outlives the engine: see [`run_engine`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotMemory {
     base: *mut u8,
@@ -232,13 +232,13 @@ pub(crate) struct EngineSetup {
     pub(crate) memory: SlotMemory,
     /// Settings in house words.
     pub(crate) choice: EngineChoice,
-    /// Where it warns of what it had to do without.
+    /// Warnings about things that it had to do without.
     pub(crate) warnings: Warnings,
     /// The emulated cards of the run.
     pub(crate) cards: dma_emu::EmulatedCards,
     /// Sessions of the kernel module.
     pub(crate) sessions: kernel::KernelSessions,
-    /// Where it leaves the mappings that it makes.
+    /// Mappings that it makes.
     pub(crate) mappings: Mappings,
     /// The worker's random numbers.
     pub(crate) streams: Streams,

@@ -66,7 +66,7 @@ struct Share {
 /// The shares of reads and of writes.
 type Shares = [Vec<Share>; 2];
 
-/// Which operations get a priority.
+/// Priorities of a worker's operations.
 #[derive(Debug)]
 pub struct Priorities {
     shares: Shares,

@@ -141,7 +141,7 @@ struct Program<'a> {
     runtime: Option<Duration>,
     stop: &'a AtomicU32,
     warnings: Warnings,
-    /// Why it could not be run.
+    /// Reason that it could not be run.
     failed: Option<Failure>,
 }
 

@@ -90,7 +90,7 @@ pub enum EndlessWalk {
         stride: i64,
         /// The last offset with room for an operation.
         last: u64,
-        /// Where it begins, and begins again.
+        /// Place at which it begins, and begins again.
         first: u64,
         /// The next one.
         at: u64,

@@ -14,7 +14,7 @@ use super::GenerateError;
 /// Largest distance of a repeated unit, in fresh units: near enough that the original is still
 /// stored.
 const RECENT: u64 = 1024;
-/// Where the units of sets begin that payloads share.
+/// First unit of the sets that payloads share.
 const SHARED_SET: u64 = 0x5eed_0f5e_75a2_e5ed;
 /// Scrambling touches every piece of this size.
 const SECTOR: usize = 512;

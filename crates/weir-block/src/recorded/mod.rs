@@ -36,11 +36,11 @@ pub struct RecordedPattern {
     pub operations: Vec<Recorded>,
     /// Number of operations.
     count: u64,
-    /// Where the last byte of each file's operations lies.
+    /// End of the last byte of each file's operations.
     ends: Vec<u64>,
     /// Bytes of the longest operation.
     longest: u32,
-    /// Which kinds occur.
+    /// The kinds that occur.
     kinds: Vec<Kind>,
     timed: bool,
     /// Its text and how it is carried out, where it is read in pieces.
@@ -58,14 +58,14 @@ pub struct Recorded {
     pub offset: u64,
     /// Bytes.
     pub length: u32,
-    /// Which file.
+    /// Number of the file.
     pub file: u32,
     /// The action.
     pub verb: Verb,
 }
 
 impl RecordedPattern {
-    /// Where the last byte of each file's operations lies.
+    /// End of the last byte of each file's operations.
     pub fn ends(&self) -> &[u64] {
         &self.ends
     }
@@ -85,7 +85,7 @@ impl RecordedPattern {
         self.timed
     }
 
-    /// Why its operations could not be read to their end while the job ran.
+    /// Reason that its operations could not be read to their end while the job ran.
     pub fn trouble(&self) -> Option<&Unreadable> {
         self.trouble.get()
     }

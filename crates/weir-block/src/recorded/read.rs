@@ -22,7 +22,7 @@ const LONGEST_LINE: u64 = 8192;
 /// The end of what a file can hold.
 const FARTHEST: u64 = i64::MAX as u64;
 
-/// Why a pattern cannot be read.
+/// Reason that a pattern cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {reason}")]
 pub struct Unreadable {

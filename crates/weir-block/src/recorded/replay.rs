@@ -126,7 +126,7 @@ fn described(workload: &BlockWorkload, pattern: &RecordedPattern) -> BlockWorklo
     }
 }
 
-/// Which kinds occur; the shares mean nothing.
+/// Mix of the kinds that occur; the shares mean nothing.
 fn mix(pattern: &RecordedPattern) -> Mix {
     let occurs = |kind: &Kind| pattern.has(*kind);
     let kinds: Vec<Kind> = Kind::DATA.into_iter().filter(occurs).collect();

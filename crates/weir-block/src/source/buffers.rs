@@ -75,7 +75,7 @@ impl SlotBuffers {
         self.stride
     }
 
-    /// Where a slot's memory begins.
+    /// Memory of a slot.
     #[inline]
     pub fn at(&self, slot: u32) -> Buffer {
         Buffer(self.base.wrapping_add(slot as usize * self.stride))

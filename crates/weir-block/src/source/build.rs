@@ -31,7 +31,7 @@ use crate::source::strided::Strided;
 use crate::source::target_offsets::TargetOffsets;
 use crate::source::verified::{Verification, VerifiedSource, verified};
 
-/// Why a workload has no source.
+/// Reason that a workload has no source.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// A generator refused its numbers.
@@ -93,13 +93,13 @@ pub struct Recipe<'a> {
     pub verification: Option<Verification>,
     /// Operations that are carried out instead of drawn ones.
     pub recorded: Option<PatternReader>,
-    /// Which operations get a priority, if any do.
+    /// Priorities of operations, if any have one.
     pub priorities: Option<Priorities>,
-    /// Where blocks go that are not what they should be, and what their targets are called.
+    /// Findings of bad blocks, and names of their targets.
     pub findings: Option<CheckedTarget>,
 }
 
-/// Where bad blocks of a target are kept.
+/// Target whose bad blocks are kept.
 #[derive(Clone, Debug)]
 pub struct CheckedTarget {
     /// Of the worker.

@@ -148,7 +148,7 @@ fn is_of_one_target(files: &FileNames) -> bool {
     }
 }
 
-/// Why a workload cannot come in bursts.
+/// Reason that a workload cannot come in bursts.
 pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
     let (access, mix) = (&workload.access, &workload.mix);
     let block = block_of(workload);

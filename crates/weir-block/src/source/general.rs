@@ -41,7 +41,7 @@ pub struct GeneralSource {
     pub(super) rewrite: Option<BlockOp>,
     pub(super) buffers: SlotBuffers,
     pub(super) passes: BetweenPasses,
-    /// Which operations get a priority, if any do.
+    /// Priorities of operations, if any have one.
     pub(super) priorities: Option<Priorities>,
     /// Operations that are carried out instead of drawn ones.
     pub(super) script: Option<Script>,

@@ -49,7 +49,7 @@ pub(crate) struct RegionRequest<'a> {
     pub(crate) timed: bool,
 }
 
-/// Why there is no region.
+/// Reason that there is no region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misplaced {
     #[error("it has no size of its own, so the size of the region or of the file has to be given")]
@@ -196,7 +196,7 @@ fn whole(request: &RegionRequest<'_>, ground: Ground, asked: Option<u64>) -> Opt
     }
 }
 
-/// Where the target ends for this job.
+/// End of the target for this job.
 fn limit(request: &RegionRequest<'_>, ground: Ground) -> u64 {
     let given = request.file_size.unwrap_or(u64::MAX);
     match ground {

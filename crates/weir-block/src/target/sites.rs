@@ -87,7 +87,7 @@ pub(crate) struct Sites {
     pub(crate) parts: Vec<Vec<SitePart>>,
     /// Remarks for the user, one sentence each.
     pub(crate) remarks: Vec<Announcement>,
-    /// Where in the list a path stands.
+    /// Position of a path in the list.
     by_path: HashMap<PathBuf, usize>,
 }
 

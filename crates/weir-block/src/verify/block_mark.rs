@@ -29,7 +29,7 @@ pub struct Marker {
 /// Properties of a write that its marks show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Where the buffer goes on the target.
+    /// Offset of the buffer on the target.
     pub offset: u64,
     /// Seed of its data.
     pub seed: u64,
@@ -44,7 +44,7 @@ pub struct Stamp {
 /// Properties that a read buffer should have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Where the buffer comes from on the target.
+    /// Offset of the buffer on the target.
     pub offset: u64,
     /// The seed it was written with.
     pub seed: Option<u64>,
@@ -59,7 +59,7 @@ impl Marker {
     /// in the headers.
     ///
     /// # Errors
-    /// [`Unfit`] for an interval that has no room for what is wanted in it.
+    /// [`UnfitInterval`] for an interval that has no room for what is wanted in it.
     pub fn new(
         verify: &Verify,
         interval: u32,

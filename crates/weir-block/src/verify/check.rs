@@ -29,7 +29,7 @@ pub struct IntervalFinding {
     pub found: String,
     /// Probable kind of damage.
     pub damage: Damage,
-    /// Where the interval begins on the target.
+    /// Offset of the interval on the target.
     pub at: u64,
     /// Its length.
     pub length: u32,
@@ -48,7 +48,7 @@ pub struct WrongByte {
     pub bits: u32,
 }
 
-/// Where an interval lies.
+/// Place of an interval.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntervalPlace {
     /// Within the buffer.

@@ -1,4 +1,4 @@
-//! Where the parts of an interval lie.
+//! Layout of an interval's parts.
 //!
 //! In: method, interval and the place of the header. Out: header, field and
 //! data of a stored interval. A header that does not lie in front has changed
@@ -27,7 +27,7 @@ pub enum Unfit {
     /// The header would overlap its own place or the interval's end.
     #[error("the header cannot lie at byte {at} of its interval: 0, or {least} to {most}")]
     HeaderAt {
-        /// Where it was wanted.
+        /// Requested offset.
         at: u64,
         /// The smallest place but 0.
         least: u64,
@@ -44,7 +44,7 @@ pub enum Unfit {
 pub(super) struct IntervalLayout {
     /// Header and field; 0 without a header.
     head: usize,
-    /// Where they lie.
+    /// Offset of header and field.
     at: usize,
 }
 

@@ -148,7 +148,7 @@ impl VerifiedJob<'_> {
     }
 }
 
-/// Where dumps and states go.
+/// Directory of dumps and states.
 pub(crate) fn store(verify: &Verify, directory: &Path) -> PathBuf {
     directory.join(verify.directory.as_deref().unwrap_or_default())
 }

@@ -105,7 +105,7 @@ fn unstorable(
     Some(failure("verify", Some(errno.raw_os_error()), message))
 }
 
-/// Where a pattern begins cannot be known from what is left of overlapping blocks.
+/// True where the begin of a pattern cannot be known from the rest of overlapping blocks.
 fn moves_pattern(workload: &BlockWorkload, verify: &Verify) -> bool {
     let sizes = &workload.sizes.size;
     verify.method == VerifyMethod::Pattern

@@ -1,4 +1,5 @@
-//! Which run data comes from: what a job writes into its data, and what its data has to show.
+//! Mark of the run that data comes from: the one that a job writes, and the one that its data has
+//! to have.
 //!
 //! In: a job of a plan and the number of its run. Out: a [`RunMark`]. Not here: where marks stand
 //! ([`super::block_mark`]).
@@ -6,7 +7,7 @@
 use weir_run::JobContext;
 use weir_schema::{BlockWorkload, Job, Kind, Plan, RunIdentity, Verify};
 
-/// Which run data comes from.
+/// Mark of the run that data comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunMark {
     /// Mark that a job puts into the data it writes.

@@ -8,7 +8,7 @@ use crate::reading::Reading;
 /// The figures of a workspace in an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkspaceFigures {
-    /// Which one.
+    /// Number of the workspace.
     pub id: u32,
     /// Packets that found the ring to the dispatcher full.
     pub app_tx_drops: Reading,

@@ -52,7 +52,7 @@ struct PointTrials {
 /// A point that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestedPoint {
-    /// Which one.
+    /// The point.
     pub point: TunePoint,
     /// The median of its trials; nothing where most of them failed.
     pub median: Option<f64>,

@@ -1,4 +1,4 @@
-//! Which settings to try next.
+//! Search for better settings: the ones to try next.
 //!
 //! In: the space, the goal, the result of every trial so far, with what each was found to be held back by. Out: a [`TuneStep`]. The search runs again
 //! over all results each time, so that it depends on nothing else. It tries the start three times, which

@@ -29,7 +29,7 @@ pub struct TuneDimension {
     pub values: Vec<String>,
     /// Neighbours are alike: the values are numbers that only rise or only fall.
     pub is_ordered: bool,
-    /// Where the search begins.
+    /// Start of the search.
     pub start: usize,
     /// The value that it has while settings without an order are compared for the first time, so that they
     /// are not judged by a poor start of the others.
@@ -54,7 +54,7 @@ pub struct SpaceError {
 }
 
 impl TuneSpace {
-    /// Where the search begins.
+    /// Start of the search.
     pub fn start(&self) -> TunePoint {
         self.dimensions.iter().map(|d| d.start).collect()
     }

@@ -50,7 +50,7 @@ pub struct TrailTrial {
     /// The dimension that holds the point back, by its place in the space, where that was diagnosed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension: Option<usize>,
-    /// Why it failed.
+    /// Reason that it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }

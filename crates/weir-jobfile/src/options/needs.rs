@@ -13,7 +13,7 @@ use crate::logs::Named;
 /// Condition under which an option acts.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// When it is met; "acts only" goes before it.
+    /// Condition in words; "acts only" goes before it.
     pub when: &'static str,
     is_met: fn(&Draft, &EngineInfo) -> bool,
 }

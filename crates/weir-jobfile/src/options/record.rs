@@ -27,7 +27,7 @@ pub struct OptionRecord {
     pub short: &'static str,
     /// The whole story, where there is more to say than `short`.
     pub long: &'static str,
-    /// Where it may stand.
+    /// Scope of the option.
     pub scope: Scope,
     /// Support of the option here.
     pub support: Support,
@@ -121,7 +121,7 @@ pub enum ValueKind {
     OptionalText,
 }
 
-/// Where an option may stand.
+/// Scope of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// In every job.

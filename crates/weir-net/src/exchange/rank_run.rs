@@ -75,9 +75,9 @@ struct ExchangeRun<'a> {
     transfer: Option<Transfer>,
     transport: &'a mut dyn TimedTransport,
     sample: EndsCheck,
-    /// Where it is, for errors.
+    /// Its place, for errors.
     at: Option<Spot>,
-    /// When the first size began.
+    /// Begin of the first size.
     begun: Tick,
 }
 

@@ -1,4 +1,4 @@
-//! Which pairs and rings are measured, and how long a loop is: all pure.
+//! Pairs and rings that are measured, and the length of a loop: all pure.
 //!
 //! Every rank comes to the same. Spec: effective bandwidth, 9.
 

@@ -69,7 +69,7 @@ struct LatencyBandwidthRun<'a, T> {
     /// A loop that counts is at least this long.
     shortest: Nanos,
     bytes: u64,
-    /// Where it is, for errors.
+    /// Its place, for errors.
     at: Option<Spot>,
     /// Pairs and rings that are done, and those there are.
     steps: u64,

@@ -18,12 +18,12 @@ use super::listing::{Device, OpenCl};
 /// Device memory that is read and written.
 const READ_WRITE: u64 = 1;
 
-/// When a copy is done.
+/// Time at which a copy is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// When its call returns.
+    /// Done when its call returns.
     Now,
-    /// When somebody waits for it.
+    /// Done when somebody waits for it.
     Later,
 }
 

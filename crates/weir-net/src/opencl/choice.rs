@@ -1,4 +1,4 @@
-//! Which device a rank uses (spec: effective bandwidth, 3).
+//! Device that a rank uses (spec: effective bandwidth, 3).
 //!
 //! In: what was asked for, a rank's number; the rule is [`DeviceRequest`]. Out: an opened device, or why there is none: words
 //! that are wrong here, or something that this machine lacks.
@@ -15,7 +15,7 @@ pub(crate) const DEVICE_TYPES: &[&str] = &["accelerator", "gpu", "cpu", "all"];
 /// Values of `device_map`: the number of a rank that goes round the devices.
 pub(crate) const DEVICE_MAPS: &[&str] = &["local", "global"];
 
-/// Why there is no device.
+/// Reason that there is no device.
 #[derive(Debug)]
 pub(crate) enum NoDevice {
     /// The requested device is not there.

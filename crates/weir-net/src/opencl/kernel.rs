@@ -1,7 +1,7 @@
 //! Kernels without arguments, whose launch is what is timed.
 //!
 //! In: a file, as source or as what a vendor's compiler made of it, or nothing: then a kernel of
-//! weir's own. Out: a [`Kernel`]. A launch is of one work item.
+//! weir's own. Out: a [`ClKernel`]. A launch is of one work item.
 
 #![expect(unsafe_code, reason = "OpenCL's calls, on memory given by address")]
 

@@ -10,7 +10,7 @@ use super::Setup;
 use super::interface::AddressOrInterface;
 use crate::error::Halt;
 
-/// Where sockets are bound.
+/// Setting of the address that sockets are bound to.
 pub(super) const INTERFACE: SettingInfo = SettingInfo {
     name: "interface",
     value: SettingKind::Checked(check),
@@ -108,7 +108,7 @@ pub(super) fn here(engine: &EngineChoice, ranks: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Where this rank's socket is bound: the port that is set plus its rank, or any.
+/// Address of this rank's socket: the port that is set plus its rank, or any.
 pub(super) fn own(setup: &Setup<'_>, port: &str) -> Result<SocketAddr, Halt> {
     let rank = setup.comm.rank();
     let address = match setup.engine.text(INTERFACE.name) {

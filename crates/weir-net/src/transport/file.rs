@@ -123,7 +123,7 @@ fn join(halves: &[Vec<u8>; 2], width: usize, message: &mut [u8]) {
     }
 }
 
-/// Where a run's directory lies, or the files themselves if they are kept.
+/// Parent of a run's directory, or of the files themselves if they are kept.
 fn parent(engine: &EngineChoice) -> PathBuf {
     let given = engine.text("channel_directory").map(PathBuf::from);
     given.unwrap_or_else(std::env::temp_dir)
@@ -153,7 +153,7 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
     Ok((base, scratch))
 }
 
-/// Where a rank's files lie, below the run's directory.
+/// Folder of a rank's files, below the run's directory.
 fn place(ranks: u32, rank: u32) -> String {
     match ranks {
         1 => String::new(),

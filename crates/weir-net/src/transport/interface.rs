@@ -1,4 +1,4 @@
-//! Where sockets are bound, as a user says it: an address, or the network interface that has one.
+//! Address of sockets, as a user gives it: an address, or the network interface that has one.
 //!
 //! In: a word. Out: an address of this machine. A name means what it means on the rank's own
 //! machine, so that one name does for ranks of several.

@@ -8,7 +8,7 @@ use crate::error::Halt;
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
-/// Which direction a message travels round a ring. A rank has buffers for each.
+/// Direction in which a message travels round a ring. A rank has buffers for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingDirection {
     /// From left neighbours to right ones.

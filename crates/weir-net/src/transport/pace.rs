@@ -22,13 +22,14 @@ const BURST: Duration = Duration::from_millis(1);
 /// Longest sleep, so that what comes in is seen.
 const NAP: Duration = Duration::from_millis(10);
 
-/// When the next bytes may go out: as on a line of this rate, once they would be through.
+/// Pace of sending: the next bytes may go out once the last ones would be through, on a line of
+/// this rate.
 #[derive(Debug)]
 pub(super) struct Pace {
     bytes_per_s: u64,
-    /// When what went out last was through.
+    /// Time at which the last bytes were through.
     through: Instant,
-    /// When what is to go out next will be, once that was asked for.
+    /// Time at which the next bytes will be through, once that was asked for.
     due: Option<Instant>,
 }
 

@@ -66,7 +66,7 @@ const ROUNDS: usize = 32;
 const LEFT: usize = ROUNDS * LINE;
 const RANK: usize = (ROUNDS + 1) * LINE;
 
-/// Where everything lies. All ranks come to the same.
+/// Layout of the shared memory. All ranks come to the same.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     ranks: usize,

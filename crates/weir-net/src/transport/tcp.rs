@@ -51,7 +51,7 @@ const PIECE: Timespec = Timespec {
 };
 /// Bytes that go out at once at a rate.
 const PACED: usize = 4096;
-/// Whose stream it is: token, sender, replication.
+/// Bytes of a stream's greeting: token, sender, replication.
 const GREETING: usize = 24;
 
 /// A replication's two streams.

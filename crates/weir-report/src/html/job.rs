@@ -61,7 +61,7 @@ fn about(entry: &ReportEntry<'_>) -> String {
     ])
 }
 
-/// When ranks were at its phases, where it has some.
+/// Times of the ranks in its phases, where it has some.
 fn phases(entry: &ReportEntry<'_>) -> String {
     let all = entry.jobs.iter().flat_map(|job| &job.phases);
     let rows = all.take(PHASES).map(|phase| {

@@ -81,7 +81,7 @@ fn name(run: &PlottedRun<'_>, runs: usize) -> String {
     }
 }
 
-/// When and where it was measured.
+/// Time and machine of the measurement.
 fn about(runs: &[PlottedRun<'_>]) -> String {
     let Some(run) = runs.first() else {
         return String::new();

@@ -177,7 +177,7 @@ impl Axis {
         self
     }
 
-    /// Where a value lies between 0 and 1; nothing where a logarithmic axis has no place for it.
+    /// Place of a value between 0 and 1; nothing where a logarithmic axis has no place for it.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let (low, high) = self.range;
         let at = match self.scale {

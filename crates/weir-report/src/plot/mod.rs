@@ -29,7 +29,7 @@ pub struct LabelledResult<'a> {
     pub result: &'a RunResult,
 }
 
-/// Which of the plots of some results.
+/// Choice among the plots of some results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlotChoice {
     /// Name of the plots: `throughput`, `distribution`.

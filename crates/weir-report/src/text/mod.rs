@@ -93,7 +93,7 @@ impl Report<'_> {
         self.history_place(result.history.as_ref());
     }
 
-    /// Where the result is kept, and how it is printed again.
+    /// Place of the result in the history, and the command that prints it again.
     fn history_place(&mut self, place: Option<&HistoryPlace>) {
         let Some(HistoryPlace { id, file }) = place else {
             return;

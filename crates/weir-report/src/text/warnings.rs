@@ -1,5 +1,5 @@
-//! Which warnings a report says, and where: each kind once, the gravest first, what several jobs
-//! share for all of them together.
+//! Warnings of a report and their places: each kind once, the gravest first, those that several
+//! jobs share for all of them together.
 //!
 //! In: the warnings of a result. Out: lines below a job or at the foot. Not here: what they mean.
 
@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 /// A warning as it is said.
 struct PrintedWarning<'a> {
     warning: &'a Warning,
-    /// Whom it concerns, where that does not follow from the place.
+    /// Job that it concerns, where that does not follow from the place.
     of: Option<String>,
     /// Further ones of its kind.
     more: usize,

@@ -22,7 +22,7 @@ use crate::lone_loop::LoneLoop;
 use crate::loop_plan::measured;
 use crate::null::{NullInline, NullQueued};
 
-/// Who is interrupted in one of the moments is not in another.
+/// Number of moments: a thread that is interrupted in one of them is not in another.
 const MOMENTS: u32 = 10;
 const MOMENT: Nanos = Nanos(500_000);
 /// Operations or bytes per second that no loop reaches: its pacing never waits.

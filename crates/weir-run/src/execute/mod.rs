@@ -79,7 +79,7 @@ pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
 const LONGEST_WAIT: Nanos = Nanos(10_000_000);
-/// Where only ranks are at work, which time themselves.
+/// Longest wait of the run's thread where only ranks are at work, which time themselves.
 const LONGEST_RANKS_WAIT: Nanos = Nanos(50_000_000);
 /// While operations are traced it empties their queues this often.
 const TRACE_WAIT: Nanos = Nanos(10_000_000);
@@ -91,7 +91,7 @@ const ENDING_WAIT: Nanos = Nanos(5_000_000);
 pub struct RunControl<'a> {
     /// Runners that carry jobs out, by workload.
     pub runners: &'a [&'a dyn Runner],
-    /// Where ranks do what they do together.
+    /// Host of the work that ranks do together.
     pub ranks: RankHost,
     /// The clock.
     pub clock: Clock,
@@ -101,7 +101,7 @@ pub struct RunControl<'a> {
     pub host: HostFacts,
     /// Version of the program, for the result.
     pub version: &'a str,
-    /// Where relative paths begin.
+    /// Base directory of relative paths.
     pub directory: &'a Path,
     /// Signals.
     pub signals: Arc<Signals>,
@@ -232,18 +232,19 @@ struct Run<'a> {
     ranks: Vec<RunningRanks>,
     ended: Vec<EndedJob>,
     events: (Sender<Event>, Receiver<Event>),
-    /// When every job is looked at again; none: in this round.
+    /// Time of the next look at every job; none: in this round.
     check_at: Option<Tick>,
     /// Some worker, or what ranks did together, has ended since the last round.
     has_ended: bool,
-    /// Where the job was found whose worker spoke last: workers mostly speak in their order.
+    /// Position of the job whose worker sent the last event: workers mostly send them in their
+    /// order.
     last_spoke: usize,
     timeline: Timeline,
     origin: Tick,
     started_unix_ns: u64,
     first_release: Option<Tick>,
     cancelled: bool,
-    /// When the run was ended early, since its origin.
+    /// Time at which the run was ended early, since its origin.
     ended_early: Option<Nanos>,
     devices: Vec<DeviceFacts>,
     log_files: LogFiles,

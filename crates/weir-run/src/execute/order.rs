@@ -7,7 +7,7 @@ use weir_units::Nanos;
 
 use crate::generate::rng::Rng;
 
-/// Where each job stands.
+/// Phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
@@ -24,7 +24,7 @@ struct Line {
     phase: Phase,
 }
 
-/// Which jobs may start.
+/// Order in which jobs may start.
 #[derive(Debug)]
 pub(super) struct Order {
     lines: Vec<Line>,

@@ -13,11 +13,11 @@ use weir_schema::Plan;
 pub struct OtherRanks<'a> {
     /// Returns when every rank has called it; an error says who is missing.
     pub meet: &'a dyn Fn() -> Result<(), String>,
-    /// Who makes the targets.
+    /// Maker of the targets.
     pub makes: TargetMaker,
 }
 
-/// Who makes the targets of a job.
+/// Maker of a job's targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetMaker {
     /// Every rank has its own.
@@ -33,7 +33,7 @@ pub(super) struct RankMeetings<'a> {
     other_ranks: Option<OtherRanks<'a>>,
     /// Jobs, by number, before whose release all ranks meet; those still to come.
     before: Vec<usize>,
-    /// Why nobody is met any more.
+    /// Reason that there are no more meetings.
     pub(super) broken: Option<String>,
 }
 

@@ -54,7 +54,7 @@ pub(super) struct Worker {
     pub(super) stopped: Option<(State, Tick)>,
     pub(super) ready: bool,
     pub(super) ended: bool,
-    /// When the run learned that it had ended or was lost.
+    /// Time at which the run learned that it had ended or was lost.
     pub(super) gone: Option<Tick>,
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
@@ -385,7 +385,7 @@ impl RunningJob {
         self.record.is_by_operation()
     }
 
-    /// When the time of the job was up, if it is.
+    /// Time at which the job's time was up, if it is.
     fn time_up(&self, now: Tick) -> Option<Tick> {
         let bounds = &self.job.load().bounds;
         let span = Nanos(bounds.runtime_ns?.0.saturating_add(bounds.ramp_ns.0));

@@ -63,7 +63,8 @@ pub(super) struct JobSampler {
     /// Intervals per bandwidth and per IOPS sample.
     per_sample: [u64; 2],
     sampled: Sampled,
-    /// When the process was stopped, where it was since the last read: nothing was done from then on.
+    /// Time at which the process was stopped, where it was since the last read: nothing was done
+    /// from then on.
     stopped_at: Option<Tick>,
     /// Numbers of the kinds that are part of the rates.
     rated: Vec<usize>,

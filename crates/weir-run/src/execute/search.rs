@@ -164,7 +164,7 @@ impl Search {
         Some(step)
     }
 
-    /// When the worker began to measure anew, if that was awaited and has come.
+    /// Time at which the worker began to measure anew, if that was awaited and has come.
     fn renewed(&mut self, live: &WorkerLive) -> Option<Tick> {
         self.awaited.take_if(|resets| live.resets() >= *resets)?;
         self.window_began = Tick(live.started.get());

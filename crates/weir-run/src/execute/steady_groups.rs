@@ -1,5 +1,5 @@
-//! Who is watched together for a steady rate: a worker alone, or all workers of a group's jobs
-//! that are one entry of the report.
+//! Groups of workers that are watched together for a steady rate: a worker alone, or all workers of
+//! a group's jobs that are one entry of the report.
 //!
 //! In: the running jobs, once a second since each group's start. Out: workers that are asked
 //! to end, and what was found, by the group's first worker. Not here: what steady is (`steady`).
@@ -11,7 +11,7 @@ use weir_units::Nanos;
 use crate::execute::running::{RunningJob, Worker};
 use crate::execute::steady::{Counts, SECOND, SteadyWatch};
 
-/// Who the workers of a group are.
+/// Workers of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Members {
     /// One worker, by number.

@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Ready(u32),
     /// This worker is done.
     Ended(u32, Box<ThreadEnd>),
-    /// Who makes a job ready announces this.
+    /// Announcement of a thread that makes a job ready.
     Announced(Announcement),
     /// The job that was to be made ready is, or cannot be.
     Made(Result<PreparedJob, Failure>),

@@ -82,7 +82,7 @@ impl LogFile {
     }
 }
 
-/// Where the words of records go.
+/// Sink of the records' text.
 #[derive(Debug)]
 enum Sink {
     Plain(BufWriter<File>),

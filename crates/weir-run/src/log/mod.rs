@@ -29,12 +29,12 @@ pub(crate) struct JobLogs {
     stages: Stages,
 }
 
-/// When a job's logs begin and how their times are counted.
+/// Begin of a job's logs, and the scale of their times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogOrigin {
     /// The end of ramp.
     pub(crate) begin: Tick,
-    /// When the job's time is up.
+    /// Time at which the job's time is up.
     pub(crate) bound: Option<Tick>,
     /// There is a ramp, whose end the workers count as a reset.
     pub(crate) ramps: bool,
@@ -100,7 +100,7 @@ impl JobLogs {
         }
     }
 
-    /// When the next window ends.
+    /// End of the next window.
     pub(crate) fn next_tick(&self) -> Option<Tick> {
         self.logs.iter().filter_map(Windows::next_tick).min()
     }

@@ -20,7 +20,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// Lines of operations are handed to the system this often.
 const FLUSH: Nanos = Nanos(500_000_000);
 
-/// Which latencies there are.
+/// Latencies that a job records.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Stages {

@@ -5,7 +5,7 @@
 //! In: what [`fits`] accepts. Out: the same counters and histograms as from the general loop. What
 //! every operation changes ([`Hot`]) stays in registers: it goes into functions that are not
 //! inlined by value and comes back from them. Not here: operations that come back short, that the
-//! engine refuses or finishes at once ([`rare`]).
+//! engine refuses or finishes at once ([`cold_path`]).
 
 #![expect(
     clippy::inline_always,
@@ -45,7 +45,7 @@ struct Slot<O> {
 ///
 /// Taking a slot from the free list leaves the slot's `next` as it is. So the slots submitted
 /// since the last hand-over are a list themselves, from `first`, whose last one leads to `free`.
-/// Only functions off the hot path break that, and they end with [`rare::relink`].
+/// Only functions off the hot path break that, and they end with [`cold_path::relink`].
 #[derive(Clone, Copy)]
 struct Hot {
     /// The first free slot.
@@ -95,7 +95,7 @@ impl<'a, O, C> Parts<'_, 'a, O, C> {
     }
 }
 
-/// Where the operations of a job are recorded, if it uses nothing that this loop has not.
+/// Sinks of a job's operations, if it uses nothing that this loop has not.
 pub(super) fn fits<'a, S: Source, C>(
     source: &S,
     plan: &LoopPlan,

@@ -111,7 +111,7 @@ pub(super) struct Queue<O> {
     pub(super) blocked: bool,
     /// The engine takes nothing any more.
     pub(super) given_up: bool,
-    /// When a slot became free while none was.
+    /// Time at which a slot became free while none was.
     pub(super) free_since: Tick,
 }
 
@@ -134,7 +134,7 @@ impl<O: Operation> Queue<O> {
         }
     }
 
-    /// When the drawn operation that could not be issued yet is due.
+    /// Due time of the drawn operation that could not be issued yet.
     pub(super) fn due(&self) -> Option<Tick> {
         let slot = self.slots.get(self.pending? as usize)?;
         Some(slot.intended)

@@ -426,8 +426,8 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         self.ended.get_or_insert(LoopStop::Failed(at));
     }
 
-    /// When the loop's time ends: with its last completion, but a paced loop that was ended from
-    /// outside was waiting for a start, and that is part of its rate.
+    /// End of the loop's time: its last completion. A paced loop that was ended from outside was
+    /// waiting for a start, and that is part of its rate.
     pub(super) fn end_of(&self, last_done: Tick, now: Tick) -> Tick {
         let from_outside = matches!(self.ended, Some(LoopStop::TimeUp | LoopStop::Asked));
         if from_outside && !self.pacer.is_free() {

@@ -185,7 +185,7 @@ pub(crate) struct Scene {
     pub(crate) prepare: Option<fn()>,
     /// Called on the worker's thread before it is ready.
     pub(crate) attach: Option<Script>,
-    /// Why the job cannot be made ready.
+    /// Reason that the job cannot be made ready.
     pub(crate) refuse: Option<&'static str>,
     /// Called while the job is made ready.
     pub(crate) make: Option<Maker>,

@@ -1,4 +1,4 @@
-//! Which clock to use, why, and what its tick is worth.
+//! Choice of the clock, its reason, and the length of its tick.
 //!
 //! In: the CPU's flags and the kernel's current clock source. Out: a calibrated [`Clock`] and the
 //! facts for the result. Not here: keeping it right for the length of a run ([`super::timeline`]).
@@ -13,7 +13,7 @@ use weir_units::Nanos;
 pub struct ClockFacts {
     /// The source that is read.
     pub source: TickSource,
-    /// Why this source was chosen.
+    /// Reason for this source.
     pub reason: String,
     /// Ticks per second.
     pub frequency_hz: f64,

@@ -1,4 +1,4 @@
-//! Which part of a file was ever written.
+//! Written parts of a file.
 //!
 //! In: an open file. Out: bytes of data and bytes of holes; reads of holes reach no device. Not
 //! here: blocks that a device itself has forgotten.

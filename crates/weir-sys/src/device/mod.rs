@@ -68,7 +68,7 @@ pub struct FileSystem {
     pub fs_type: String,
     /// The mounted source, such as `/dev/sda1`.
     pub source: String,
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount_point: PathBuf,
     /// Options of the mount.
     pub options: String,
@@ -91,7 +91,7 @@ pub struct PathFacts {
     pub allocated: Option<Bytes>,
     /// A device's own number.
     pub dev: Option<DevId>,
-    /// Where a file or directory lies.
+    /// File system of a file or directory.
     pub file_system: Option<FileSystem>,
     /// Support for direct I/O; `None` where the question makes no sense.
     pub direct_io: Option<DirectIo>,

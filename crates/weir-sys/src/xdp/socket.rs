@@ -40,7 +40,7 @@ const MOST_TRIES: u32 = 100;
 /// Interval between two of these tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Where the kernel's rings are mapped from.
+/// Offset at which the kernel's receive ring is mapped.
 const RX_AT: u64 = 0;
 const TX_AT: u64 = 0x8000_0000;
 const FILL_AT: u64 = 0x1_0000_0000;
@@ -54,11 +54,11 @@ type Descriptor = [AtomicU64; 2];
 pub struct XdpSocketSpec<'a> {
     /// The interface's name in this network namespace.
     pub interface: &'a str,
-    /// Which of its queues, for both directions.
+    /// Number of its queue, for both directions.
     pub queue: u32,
     /// Frames that are on their way at once, each way: a power of two.
     pub slots: u32,
-    /// Who moves the packets.
+    /// Mode in which packets are moved.
     pub mode: XdpMode,
 }
 

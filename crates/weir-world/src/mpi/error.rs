@@ -4,7 +4,7 @@ use crate::Launcher;
 
 use super::MpiFacts;
 
-/// Why MPI could not be used.
+/// Reason that MPI could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MpiError {
     /// No library by any of the known names.
@@ -52,7 +52,7 @@ pub enum MpiError {
         launcher.kind, launcher.size, facts.family, facts.name(), facts.file
     )]
     OtherLauncher {
-        /// Who started this process.
+        /// The launcher of this process.
         launcher: Launcher,
         /// The library.
         facts: MpiFacts,
@@ -79,7 +79,7 @@ pub enum MpiError {
     /// There is no such rank.
     #[error("there is no rank {rank}: the world has {size}")]
     NoSuchRank {
-        /// Who was meant.
+        /// The rank meant.
         rank: u32,
         /// Ranks in all.
         size: u32,

@@ -118,7 +118,7 @@ pub struct Mpi<A: Abi> {
     pub(super) null: A::Handle,
     pub(super) rank: c_int,
     pub(super) size: c_int,
-    /// Who did not answer in time, and has not since.
+    /// Rank that did not answer in time, and has not since.
     pub(super) silent: Cell<Option<u32>>,
     pub(super) posted: Posted,
     pub(super) monitor: RankMonitor,

@@ -51,7 +51,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl RankProcesses {
-    /// Starts this program again, with the same words, once for each rank above 0. Its standard
+    /// Starts this program again, with the same arguments, once for each rank above 0. Its standard
     /// input is the socket on which it listens: so it listens from the start, and nobody else
     /// holds that socket.
     ///

@@ -26,7 +26,7 @@ const PIECE: usize = 1 << 20;
 /// Pause before another look whether a listener has room.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Where a rank listens: a name that is no file.
+/// Address on which a rank listens: a name that is no file.
 fn address(world: &str, rank: u32) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{world}/{rank}"))
 }
@@ -71,7 +71,7 @@ fn is_early(error: &io::Error) -> bool {
     )
 }
 
-/// Why a message did not go out.
+/// Reason that a message did not go out.
 #[derive(Debug)]
 pub(super) enum SendError {
     /// The wait was over.
@@ -107,7 +107,7 @@ fn connect(world: &str, to: u32, deadline: &mut Deadline<'_>) -> Result<UnixStre
     }
 }
 
-/// Where messages to another rank go in.
+/// Sending end of a link to another rank.
 #[derive(Debug)]
 pub(super) struct Outlet {
     stream: UnixStream,
@@ -187,11 +187,11 @@ pub(super) enum Taken {
     Torn,
 }
 
-/// Where messages of another rank come out.
+/// Receiving end of a link from another rank.
 #[derive(Debug)]
 pub(super) struct Inlet {
     stream: UnixStream,
-    /// Who sends, once that came.
+    /// The sender, once its greeting came.
     pub(super) from: Option<u32>,
     /// Bytes received of the next number and message.
     come: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Where a process stands among those of a world, told by the variables it was started with.
+//! Identity of a process among those of a world, from the variables it was started with.
 
 /// The variables.
 const RANK: &str = "WEIR_WORLD_RANK";

@@ -29,7 +29,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Starts a server and waits until it can be called. `before` are words of a command that starts
+    /// Starts a server and waits until it can be called. `before` is a command that starts
     /// it.
     pub(super) fn start(before: &str, weir: &str, transport: &str) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -83,7 +83,7 @@ impl Served {
         }))
     }
 
-    /// The words of a caller.
+    /// Command line of a caller.
     pub(super) fn caller(&self, weir: &str, calls: &str) -> Vec<String> {
         split(&caller(weir, &format!("--target {} {calls}", self.address)))
     }

@@ -24,7 +24,7 @@ pub(super) enum Wrong {
     Stall(Duration),
 }
 
-/// When it goes wrong.
+/// Place or operation at which a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     /// In the first operation that holds this byte of the card.

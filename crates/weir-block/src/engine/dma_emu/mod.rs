@@ -132,7 +132,7 @@ fn owner(choice: &EngineChoice, channel: &str) -> Owner {
     }
 }
 
-/// Which way a channel moves data.
+/// Direction in which a channel moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     HostToCard,

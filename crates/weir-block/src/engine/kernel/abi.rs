@@ -82,7 +82,7 @@ pub(super) const JOB_FUA: u32 = 1;
 pub(super) const JOB_NOWAIT: u32 = 2;
 pub(super) const NOTE_SPLIT: u32 = 2;
 pub(super) const NOTE_TAG_WAITS: u32 = 4;
-/// Kinds of latency, in the order of [`Direction::sums`].
+/// Kinds of latency, in the order of [`BurstDirection::sums`].
 pub(super) const SLAT: u32 = 0;
 pub(super) const CLAT: u32 = 1;
 pub(super) const LAT: u32 = 2;

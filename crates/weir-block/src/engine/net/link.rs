@@ -1,6 +1,6 @@
 //! Addresses and sockets: from an engine's settings to a connection.
 //!
-//! In: settings. Out: a [`SocketLink`] to the peer. Between both stands the common release of the
+//! In: settings. Out: a [`NetSocket`] to the peer. Between both stands the common release of the
 //! workers: a socket listens before it and meets its peer after it, so that two jobs that start
 //! together always find each other. Not here: blocks.
 

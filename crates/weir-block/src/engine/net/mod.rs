@@ -93,7 +93,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
     drive,
 };
 
-/// Which way blocks go.
+/// Role of a worker: it sends blocks or receives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Send,
@@ -218,7 +218,7 @@ struct Net<'a> {
     /// Each block goes both ways.
     echoes: bool,
     stop: &'a AtomicU32,
-    /// When the worker's time is up: a peer that falls silent must not hold it.
+    /// End of the worker's time: a peer that falls silent must not hold it.
     end: Option<Instant>,
     /// Bytes that came from the peer.
     received: u64,

@@ -21,13 +21,13 @@ use crate::verify::{self, Expected, IntervalFinding, Marker, Unfit};
 /// Parameters of a source of verified data besides the workload.
 #[derive(Clone, Debug)]
 pub struct Verification {
-    /// Which run data comes from.
+    /// Mark of the run that data comes from.
     pub mark: RunMark,
-    /// Where mismatches are kept.
+    /// Mismatches found.
     pub findings: Arc<Findings>,
     /// Names of the targets, in the order of their indices.
     pub names: Vec<String>,
-    /// Where dumps are stored.
+    /// Directory of dumps.
     pub directory: PathBuf,
     /// Passes over the job's operations, each with its own check.
     pub passes: u64,
@@ -37,7 +37,7 @@ pub struct Verification {
     pub is_endless: bool,
     /// Writes of an earlier run, where only those are checked.
     pub earlier: Option<EarlierWrites>,
-    /// Where word of what was written is left when the source is dropped.
+    /// Record of written data, filled when the source is dropped.
     pub written: Arc<OnceLock<EarlierWrites>>,
 }
 

@@ -25,8 +25,8 @@ use weir_world::Watchdog;
 /// the same slots, whose numbers go on.
 const STRIDE: usize = (SMALL + HEAD).next_multiple_of(LINE);
 
-/// Where everything lies: for each rank the word that says that it has left, the channels that
-/// it writes, and its messages each way.
+/// Layout of the shared memory: for each rank the word that marks it as left, the channels that it
+/// writes, and its messages in each direction.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     ranks: usize,
@@ -70,7 +70,7 @@ struct End {
     /// The other one's rank.
     peer: u32,
     channel: usize,
-    /// Where messages that are copied once lie.
+    /// Offset of messages that are copied once.
     message: usize,
     /// Messages so far.
     count: u32,

@@ -190,7 +190,7 @@ impl UdpLink {
         }
     }
 
-    /// Where a datagram's bytes lie in its message.
+    /// Range of a datagram's bytes in its message.
     fn range_of(&self, number: u64) -> std::ops::Range<usize> {
         let index = usize::try_from(number % self.fragments).unwrap_or(0);
         let start = index * self.payload;

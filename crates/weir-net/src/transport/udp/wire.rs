@@ -12,7 +12,7 @@ pub(super) enum PacketKind {
     Credit,
 }
 
-/// Whose a datagram is.
+/// Header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Of the run.

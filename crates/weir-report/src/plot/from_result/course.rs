@@ -124,7 +124,7 @@ impl Course {
         })
     }
 
-    /// When an interval begins and how long it is; the last may be shorter.
+    /// Begin and length of an interval; the last may be shorter.
     fn span(&self, at: usize) -> (f64, f64) {
         let begin = self.interval.saturating_mul(at as u64);
         let rest = self.length.saturating_sub(begin).min(self.interval);

@@ -106,7 +106,7 @@ fn panel(course: &NamedCourse<'_>, rows: &Rows) -> HeatPanel {
     }
 }
 
-/// Where most operations lie, and how far the others.
+/// Range of most operations, and of the others, in words.
 fn sentence(course: &NamedCourse<'_>, rows: &Rows) -> String {
     let mut counts = vec![0_u64; rows.count];
     let intervals = course.over_time.intervals.iter();

@@ -47,7 +47,7 @@ pub(super) struct NamedCourse<'a> {
 }
 
 impl NamedCourse<'_> {
-    /// Where nothing completed, from when to when in seconds.
+    /// Stretches where nothing completed, in seconds.
     pub(super) fn stalls(&self) -> Vec<(f64, f64)> {
         let cells = self.over_time.spans().map(|(begin, interval)| {
             let (from, to) = (begin.as_secs_f64(), interval.end_ns.as_secs_f64());

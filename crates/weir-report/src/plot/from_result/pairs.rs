@@ -1,4 +1,4 @@
-//! Who calls × who is called: what each pair had while no other was called.
+//! Matrix of callers and called endpoints: the figures of each pair while no other was called.
 //!
 //! In: the matrices of a job, of the first result that has some. Out: a picture for each figure. A cell is
 //! the stronger the higher its value is above the lowest; the table has the values.

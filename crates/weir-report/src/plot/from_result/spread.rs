@@ -151,7 +151,7 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
     })
 }
 
-/// Who is slowest and who fastest of members in that order; nothing of fewer than two.
+/// Sentence about the slowest and fastest of members in that order; nothing of fewer than two.
 fn sentence(label: &str, members: &[Member], unit: &AxisUnit) -> Option<String> {
     let [slowest, .., fastest] = members else {
         return None;

@@ -12,7 +12,7 @@ const HEIGHT: f64 = 230.0;
 /// Points of all lines together, so that a picture stays below 30 KB.
 const POINTS: usize = 1600;
 
-/// Where the axes lie.
+/// Frame of a chart: its axes and their places.
 pub(super) struct Frame<'a> {
     pub(super) x: &'a Axis,
     pub(super) y: &'a Axis,

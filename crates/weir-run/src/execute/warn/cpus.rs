@@ -12,8 +12,8 @@ use weir_units::Nanos;
 /// A fraction of a second says little about a rate per second.
 const LEAST_SECONDS: f64 = 0.5;
 
-/// When the workers of a run began and ended, each in order of time: how many ran at the same time as
-/// one of them is then a matter of two searches, however many there are.
+/// Begin and end of the workers of a run, each in order of time: the number that ran at the same
+/// time as one of them is then a matter of two searches, however many there are.
 pub(super) struct WorkerTimes {
     starts: Vec<Nanos>,
     ends: Vec<Nanos>,

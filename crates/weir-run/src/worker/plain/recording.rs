@@ -11,7 +11,7 @@ use super::{Hot, Slot};
 use crate::engine::Operation;
 use crate::live::{KIND_MASK, KINDS, LiveKind, WorkerLive};
 
-/// Where a kind is recorded, looked up before the loop.
+/// Recorders of a kind, looked up before the loop.
 #[derive(Clone, Copy)]
 pub(super) struct KindSink<'a> {
     pub(super) live: &'a LiveKind,
