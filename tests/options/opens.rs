@@ -40,10 +40,10 @@ fn flags(program: &[&str], engine: &str, direct: bool) -> Vec<Vec<String>> {
         let open = opens.iter().filter(writing).rfind(|c| c.contains(&name));
         let open = open.unwrap_or_else(|| panic!("{name} is not opened: {opens:?}"));
         let words = open.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
-        let told = words.filter(|word| ["O_SYNC", "O_DSYNC", "O_DIRECT"].contains(word));
-        let mut told: Vec<String> = told.map(str::to_owned).collect();
-        told.sort();
-        told
+        let found = words.filter(|word| ["O_SYNC", "O_DSYNC", "O_DIRECT"].contains(word));
+        let mut found: Vec<String> = found.map(str::to_owned).collect();
+        found.sort();
+        found
     };
     SYNCS.iter().map(|(sync, _)| of(sync)).collect()
 }
@@ -81,11 +81,11 @@ fn every_engine_opens_with_the_flags_that_sync_and_direct_ask_for_as_in_fio() {
                 both.sort();
                 both
             });
-            let told = flags(&[WEIR, "fio"], engine, direct);
-            assert_eq!(told, asked, "{engine}, direct {direct}");
+            let found = flags(&[WEIR, "fio"], engine, direct);
+            assert_eq!(found, asked, "{engine}, direct {direct}");
             if has("fio") {
                 let theirs = flags(&["fio"], engine, direct);
-                assert_eq!(told, theirs, "{engine}, direct {direct}");
+                assert_eq!(found, theirs, "{engine}, direct {direct}");
             }
         }
     }

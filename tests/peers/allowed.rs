@@ -137,7 +137,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     }),
     allow(NOT_SET_UP, Topic::Entries, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Order, |_, found| {
-        is_not_set_up(found) || found.told.contains("func=no_size")
+        is_not_set_up(found) || found.output.contains("func=no_size")
     }),
     allow(NOT_SET_UP, Topic::Layout, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Left, |_, found| is_not_set_up(found)),
@@ -189,18 +189,18 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(
         "verification with the engine `null`",
         Topic::Counts,
-        |_, found| found.told.contains("engine null moves no data"),
+        |_, found| found.output.contains("engine null moves no data"),
     ),
     allow(
         "verification with the engine `null`",
         Topic::Lines,
-        |_, found| found.told.contains("engine null moves no data"),
+        |_, found| found.output.contains("engine null moves no data"),
     ),
     allow(
         "verification with the engine `null`",
         Topic::Keys,
         |_, found| {
-            found.told.contains("engine null moves no data") && found.theirs.contains("/read/")
+            found.output.contains("engine null moves no data") && found.theirs.contains("/read/")
         },
     ),
     allow(

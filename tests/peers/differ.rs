@@ -69,7 +69,7 @@ pub(crate) struct Difference {
     pub(crate) theirs: String,
     pub(crate) ours: String,
     /// Everything that weir told.
-    pub(crate) told: String,
+    pub(crate) output: String,
 }
 
 impl std::fmt::Display for Difference {
@@ -88,7 +88,7 @@ impl std::fmt::Display for Difference {
 pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
     let mut found = Found {
         list: Vec::new(),
-        told: format!("{}{}", ours.said.err, ours.said.out),
+        output: format!("{}{}", ours.said.err, ours.said.out),
     };
     match (theirs.accepted, ours.accepted) {
         (true, false) => found.add(Topic::Refused, &theirs.said.err, &ours.said.err),
@@ -111,17 +111,17 @@ pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Differ
 
 struct Found {
     list: Vec<Difference>,
-    told: String,
+    output: String,
 }
 
 impl Found {
     fn add(&mut self, topic: Topic, theirs: &str, ours: &str) {
-        let (theirs, ours, told) = (theirs.to_owned(), ours.to_owned(), self.told.clone());
+        let (theirs, ours, output) = (theirs.to_owned(), ours.to_owned(), self.output.clone());
         self.list.push(Difference {
             topic,
             theirs,
             ours,
-            told,
+            output,
         });
     }
 

@@ -24,14 +24,14 @@ pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
     found
 }
 
-pub(crate) fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
+pub(crate) fn below(directory: &Path, at: &str, visit: &mut impl FnMut(&str, &Path)) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{at}{}", entry.file_name().to_str().unwrap());
         if entry.file_type().unwrap().is_dir() {
-            below(&entry.path(), &format!("{name}/"), tell);
+            below(&entry.path(), &format!("{name}/"), visit);
         } else {
-            tell(&name, &entry.path());
+            visit(&name, &entry.path());
         }
     }
 }

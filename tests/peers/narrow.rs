@@ -50,7 +50,7 @@ fn difference(topic: Topic, theirs: &str, ours: &str) -> Difference {
         topic,
         theirs: theirs.to_owned(),
         ours: ours.to_owned(),
-        told: String::new(),
+        output: String::new(),
     }
 }
 
