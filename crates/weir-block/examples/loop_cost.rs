@@ -261,8 +261,8 @@ fn compare(clock: &Clock) {
 
 fn main() {
     let (clock, _) = Clock::detect();
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.as_slice() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.as_slice() {
         [] => compare(&clock),
         [which, situation, cpu] => {
             let cpu: CpuList = cpu.parse().expect("a CPU's number");

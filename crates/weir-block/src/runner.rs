@@ -28,8 +28,8 @@ use crate::rank_part;
 use crate::recorded::{ReplayedJob, replayed_job};
 use crate::source;
 use crate::target::{
-    FileLayout, Made, Site, SiteKind, Sites, look, may_create, names, needs_write_access, survey,
-    writes,
+    FileLayout, MadeFiles, Site, SiteKind, Sites, look, may_create, names, needs_write_access,
+    survey, writes,
 };
 use crate::thread_placement;
 use crate::verify;
@@ -38,7 +38,7 @@ use crate::verify;
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     pub(crate) cards: EmulatedCards,
-    pub(crate) made: Made,
+    pub(crate) made: MadeFiles,
     pub(crate) sessions: KernelSessions,
 }
 
@@ -248,7 +248,7 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
     }
     let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
     if failures.is_empty()
-        && let Err(failure) = survey(context, workload, true, &Made::default())
+        && let Err(failure) = survey(context, workload, true, &MadeFiles::default())
         && (is_empty
             || failure.cause == "plan"
             || failure.target.as_deref().is_some_and(|shown| {

@@ -10,7 +10,7 @@ use weir_units::Nanos;
 use crate::compare::FigureSpread;
 use crate::comparison::{LatencyGap, Method, MetricComparison, RunSpread, Verdict};
 use crate::figures::{Figure, figures, latencies};
-use crate::judge::{Judging, Samples, Tested, middle, test};
+use crate::judge::{FigureSamples, Judging, Tested, middle, test};
 use crate::rule::Rule;
 
 pub(crate) struct JobDraft {
@@ -43,7 +43,7 @@ impl JobRuns<'_> {
 /// A figure of both sides before its verdict.
 pub(crate) struct Candidate {
     figure: Figure,
-    samples: Samples,
+    samples: FigureSamples,
     pub(crate) tested: Option<Tested>,
     /// Reason that it says nothing.
     problem: Option<String>,
@@ -131,7 +131,7 @@ impl Candidate {
         let (of_a, of_b) = (present(of_a), present(of_b));
         let values = |side: &[Figure]| side.iter().map(|f| f.value).collect::<Vec<f64>>();
         let within = |side: &[Figure]| side.first().and_then(|f| f.within);
-        let samples = Samples {
+        let samples = FigureSamples {
             a: values(&of_a),
             b: values(&of_b),
             are_paired,
@@ -227,7 +227,7 @@ impl Candidate {
 }
 
 /// The verdict on figures whose ratio says nothing.
-fn untested(samples: &Samples) -> Verdict {
+fn untested(samples: &FigureSamples) -> Verdict {
     let mut all = samples.a.iter().chain(&samples.b);
     if all.clone().all(|value| *value == 0.0) {
         return Verdict::Same { within: 0.0 };

@@ -22,7 +22,7 @@ const MOST_ROUNDS: f64 = 200.0;
 
 /// A figure in the runs of both sides.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples {
+pub(crate) struct FigureSamples {
     pub(crate) a: Vec<f64>,
     pub(crate) b: Vec<f64>,
     /// Runs of the same number are of one round.
@@ -45,12 +45,12 @@ pub(crate) struct Tested {
 }
 
 /// Number of rounds or runs a side.
-fn count(samples: &Samples) -> usize {
+fn count(samples: &FigureSamples) -> usize {
     samples.a.len().min(samples.b.len())
 }
 
 /// Nothing where a figure has no logarithm, or where one run does not say how sure it is.
-pub(crate) fn test(samples: &Samples, alpha: f64) -> Option<Tested> {
+pub(crate) fn test(samples: &FigureSamples, alpha: f64) -> Option<Tested> {
     let all = || samples.a.iter().chain(&samples.b);
     if count(samples) == 0 || !all().all(|v| v.is_finite() && *v > 0.0) {
         return None;
@@ -68,7 +68,7 @@ pub(crate) fn test(samples: &Samples, alpha: f64) -> Option<Tested> {
     })
 }
 
-fn of_rounds(samples: &Samples, alpha: f64) -> Option<Tested> {
+fn of_rounds(samples: &FigureSamples, alpha: f64) -> Option<Tested> {
     let rounds: Vec<(f64, f64)> = samples
         .a
         .iter()
@@ -98,7 +98,7 @@ fn of_rounds(samples: &Samples, alpha: f64) -> Option<Tested> {
     })
 }
 
-fn of_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
+fn of_runs(samples: &FigureSamples, alpha: f64) -> Option<(Method, RatioTest)> {
     let (a, b) = (&samples.a, &samples.b);
     if count(samples) >= RANKED_RUNS {
         let ratio = ratio_of_unpaired(a, b, alpha)?;
@@ -122,7 +122,7 @@ fn of_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
 }
 
 /// By what runs like them have shown, else by what each says of itself.
-fn of_single_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
+fn of_single_runs(samples: &FigureSamples, alpha: f64) -> Option<(Method, RatioTest)> {
     let known = samples.spread.as_ref();
     let apart = known.and_then(|spread| RunsApart::of(spread.a, spread.b, spread.runs));
     let Some(apart) = apart else {
@@ -241,12 +241,12 @@ pub(crate) fn middle(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn samples(a: &[f64], b: &[f64], are_paired: bool) -> Samples {
-        Samples {
+    fn samples(a: &[f64], b: &[f64], are_paired: bool) -> FigureSamples {
+        FigureSamples {
             a: a.to_vec(),
             b: b.to_vec(),
             are_paired,
-            ..Samples::default()
+            ..FigureSamples::default()
         }
     }
 
@@ -283,7 +283,7 @@ mod tests {
             error: 0.005,
             freedom: 8.0,
         };
-        let single = Samples {
+        let single = FigureSamples {
             within: Some((within(100.0), within(120.0))),
             ..samples(&[100.0], &[120.0], true)
         };
@@ -304,7 +304,7 @@ mod tests {
             freedom: 8.0,
         };
         let spread = |a: f64, b: f64| RunSpread { a, b, runs: 12 };
-        let single = |within, spread| Samples {
+        let single = |within, spread| FigureSamples {
             within,
             spread,
             ..samples(&[100.0], &[105.0], false)

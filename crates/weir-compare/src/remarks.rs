@@ -20,7 +20,7 @@ const MOST_DIFFERENCES: usize = 8;
 pub(crate) struct Remark {
     pub(crate) mark: Mark,
     pub(crate) text: String,
-    pub(crate) tone: Tone,
+    pub(crate) tone: RemarkTone,
 }
 
 /// Subject of a sentence.
@@ -40,13 +40,13 @@ pub(crate) enum Mark {
 
 /// Tone of a sentence: good news or bad.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum RemarkTone {
     Plain,
     Good,
     Bad,
 }
 
-impl Tone {
+impl RemarkTone {
     pub(crate) fn of(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Better => Self::Good,
@@ -61,7 +61,7 @@ impl Remark {
         Self {
             mark,
             text,
-            tone: Tone::Plain,
+            tone: RemarkTone::Plain,
         }
     }
 }
@@ -74,7 +74,7 @@ pub(crate) fn remarks(pair: &PairComparison) -> Vec<Remark> {
         all.push(Remark {
             mark: Mark::Note,
             text: format!("not comparable: {}", pair.problems.join("; ")),
-            tone: Tone::Bad,
+            tone: RemarkTone::Bad,
         });
     }
     all.extend(pair.jobs.iter().filter_map(|job| conclusion(pair, job)));
@@ -97,14 +97,14 @@ pub(crate) fn endings(comparison: &Comparison) -> Vec<Remark> {
         Remark {
             mark: Mark::Failure,
             text: format!("{} holds for {}{place}", held.condition, held.side),
-            tone: Tone::Bad,
+            tone: RemarkTone::Bad,
         }
     });
     let confirmed = comparison.confirmed.map(|is_confirmed| {
         let (not, tone) = if is_confirmed {
-            ("", Tone::Bad)
+            ("", RemarkTone::Bad)
         } else {
-            ("not ", Tone::Plain)
+            ("not ", RemarkTone::Plain)
         };
         Remark {
             mark: Mark::Conclusion,
@@ -178,7 +178,7 @@ fn conclusion(pair: &PairComparison, job: &JobComparison) -> Option<Remark> {
     Some(Remark {
         mark: Mark::Conclusion,
         text: format!("{}{}", owner(pair, job), sentence(pair, primary)),
-        tone: Tone::of(&primary.verdict),
+        tone: RemarkTone::of(&primary.verdict),
     })
 }
 

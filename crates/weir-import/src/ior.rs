@@ -36,7 +36,7 @@ fn read(text: &str) -> Result<ForeignRun, ImportError> {
 
 /// Figures of all repetitions of a phase.
 #[derive(Debug, Default)]
-pub(crate) struct Phase {
+pub(crate) struct IorPhase {
     /// `write`, `read`, `remove`.
     access: String,
     /// Name, unit and values of each figure, in order.
@@ -45,7 +45,7 @@ pub(crate) struct Phase {
 
 /// The phases of a test, in order of first appearance.
 #[derive(Debug, Default)]
-pub(crate) struct Phases(Vec<Phase>);
+pub(crate) struct Phases(Vec<IorPhase>);
 
 impl Phases {
     /// Adds a repetition: figures by name.
@@ -53,9 +53,9 @@ impl Phases {
         let at = self.0.iter().position(|phase| phase.access == access);
         let at = at.unwrap_or(self.0.len());
         if at == self.0.len() {
-            self.0.push(Phase {
+            self.0.push(IorPhase {
                 access: access.to_owned(),
-                ..Phase::default()
+                ..IorPhase::default()
             });
         }
         let Some(phase) = self.0.get_mut(at) else {
@@ -71,7 +71,7 @@ impl Phases {
 
     pub(crate) fn metrics(self) -> Vec<Metric> {
         let all = self.0.into_iter().flat_map(|phase| {
-            let Phase { access, figures } = phase;
+            let IorPhase { access, figures } = phase;
             figures.into_iter().map(move |(name, values)| {
                 let name = format!("{access} {name}");
                 let empty = if name.ends_with("bandwidth") {

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 
 use crate::host::{Places, digest, stamp, write_whole};
 use crate::kernel::Kernel;
-use crate::verdict::Wait;
+use crate::verdict::EmulatorEnd;
 use crate::{parts, qemu};
 
 /// Accelerator asked for.
@@ -48,13 +48,13 @@ impl Accel {
 
 /// Accelerator in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum ChosenAccel {
     Tcg,
     Kvm,
     Icount,
 }
 
-impl Chosen {
+impl ChosenAccel {
     pub(crate) fn arguments(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcg => &[("-accel", "tcg,thread=multi"), ("-cpu", "max")],
@@ -68,7 +68,7 @@ impl Chosen {
     }
 }
 
-impl fmt::Display for Chosen {
+impl fmt::Display for ChosenAccel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tcg => "tcg",
@@ -79,12 +79,12 @@ impl fmt::Display for Chosen {
 }
 
 /// Answers the wish.
-pub(crate) fn choose(places: &Places, kernel: &Kernel, wish: Accel) -> Result<Chosen> {
+pub(crate) fn choose(places: &Places, kernel: &Kernel, wish: Accel) -> Result<ChosenAccel> {
     Ok(match wish {
-        Accel::Kvm => Chosen::Kvm,
-        Accel::Icount => Chosen::Icount,
-        Accel::Auto if verdict(places, kernel)? == WORKS => Chosen::Kvm,
-        Accel::Auto | Accel::Tcg => Chosen::Tcg,
+        Accel::Kvm => ChosenAccel::Kvm,
+        Accel::Icount => ChosenAccel::Icount,
+        Accel::Auto if verdict(places, kernel)? == WORKS => ChosenAccel::Kvm,
+        Accel::Auto | Accel::Tcg => ChosenAccel::Tcg,
     })
 }
 
@@ -121,7 +121,7 @@ fn probe(places: &Places, kernel: &Kernel) -> Result<String> {
         kernel: &kernel.image,
         initrd: &initrd,
         append: "console=ttyS0 quiet panic=-1".to_owned(),
-        accel: Chosen::Kvm,
+        accel: ChosenAccel::Kvm,
         processors: 1,
         memory_mib: 256,
         devices: &[],
@@ -135,9 +135,9 @@ fn probe(places: &Places, kernel: &Kernel) -> Result<String> {
     let _ = fs::remove_file(console);
     let first = errors.lines().next().unwrap_or_default();
     Ok(match wait {
-        Wait::Code(33) => WORKS.to_owned(),
-        Wait::TimedOut => "the probe's guest hangs".to_owned(),
-        Wait::Code(code) => format!("the probe ended with {code}: {first}"),
-        Wait::Signal(signal) => format!("the probe was ended by signal {signal}: {first}"),
+        EmulatorEnd::Code(33) => WORKS.to_owned(),
+        EmulatorEnd::TimedOut => "the probe's guest hangs".to_owned(),
+        EmulatorEnd::Code(code) => format!("the probe ended with {code}: {first}"),
+        EmulatorEnd::Signal(signal) => format!("the probe was ended by signal {signal}: {first}"),
     })
 }

@@ -12,7 +12,7 @@ use crate::qemu;
 
 /// One prerequisite.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct Prerequisite {
     /// Name of the prerequisite.
     pub name: &'static str,
     /// The thing found, or the missing one and its remedy.
@@ -24,8 +24,8 @@ pub struct Line {
 }
 
 /// Looks at everything.
-pub fn examine(kernel: Option<&std::path::Path>) -> Vec<Line> {
-    let line = |name, needed, found: Result<String>| Line {
+pub fn examine(kernel: Option<&std::path::Path>) -> Vec<Prerequisite> {
+    let line = |name, needed, found: Result<String>| Prerequisite {
         name,
         good: found.is_ok(),
         says: found.unwrap_or_else(|error| format!("missing: {error:#}")),

@@ -154,8 +154,8 @@ impl Lab {
 
     /// Adds parameters to the kernel's command line.
     #[must_use]
-    pub fn append(mut self, words: &str) -> Self {
-        self.append.push(words.to_owned());
+    pub fn append(mut self, text: &str) -> Self {
+        self.append.push(text.to_owned());
         self
     }
 
@@ -224,8 +224,8 @@ impl Lab {
 
     /// Words of complaints that are no fault here.
     #[must_use]
-    pub fn expect(mut self, words: &str) -> Self {
-        self.expected.push(words.to_owned());
+    pub fn expect(mut self, text: &str) -> Self {
+        self.expected.push(text.to_owned());
         self
     }
 

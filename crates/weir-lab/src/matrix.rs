@@ -12,7 +12,7 @@ use crate::verdict::LabRun;
 
 /// One kernel's line of the table.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct MatrixRow {
     /// The kernel's release.
     pub kernel: String,
     /// The run's status.
@@ -23,7 +23,7 @@ pub struct Row {
     pub run_s: f64,
 }
 
-impl Row {
+impl MatrixRow {
     /// Row of a run.
     pub fn of(run: &LabRun) -> Self {
         Self {

@@ -157,7 +157,7 @@ impl Transcript {
 
 /// Cause of a complaint: the kernel or the emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gravity {
+pub enum ComplaintGravity {
     /// The kernel found something wrong with itself or with a module.
     Kernel,
     /// The emulated device lost a command: the run is repeated once.
@@ -167,8 +167,8 @@ pub enum Gravity {
 /// A line of the kernel's log that must not be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// Whose fault it is.
-    pub gravity: Gravity,
+    /// Cause of the complaint.
+    pub gravity: ComplaintGravity,
     /// The line, without its time.
     pub line: String,
     /// The case of a batch within which it came.
@@ -198,9 +198,9 @@ pub fn complaints(log: &str, expected: &[String]) -> Vec<Complaint> {
             case = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
         }
         let gravity = if text.contains("timeout, aborting") {
-            Gravity::Emulator
+            ComplaintGravity::Emulator
         } else if KERNEL.iter().any(|word| text.contains(word)) || text.starts_with("BUG ") {
-            Gravity::Kernel
+            ComplaintGravity::Kernel
         } else {
             continue;
         };
@@ -275,16 +275,16 @@ mod tests {
 [    7.0] a DEBUG line
 ";
         let all = complaints(log, &[]);
-        let seen: Vec<(Gravity, Option<&str>)> = all
+        let seen: Vec<(ComplaintGravity, Option<&str>)> = all
             .iter()
             .map(|complaint| (complaint.gravity, complaint.case.as_deref()))
             .collect();
         assert_eq!(
             seen,
             [
-                (Gravity::Kernel, Some("first")),
-                (Gravity::Emulator, Some("second")),
-                (Gravity::Kernel, Some("second")),
+                (ComplaintGravity::Kernel, Some("first")),
+                (ComplaintGravity::Emulator, Some("second")),
+                (ComplaintGravity::Kernel, Some("second")),
             ]
         );
         assert!(all[0].line.starts_with("WARNING: CPU: 0"));

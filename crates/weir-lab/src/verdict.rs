@@ -21,7 +21,7 @@ pub(crate) const SKIPPED: i32 = 77;
 
 /// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
+pub enum EmulatorEnd {
     /// By itself.
     Code(i32),
     /// By a signal.
@@ -44,14 +44,14 @@ pub enum Ending {
 }
 
 /// Reads the emulator's end; the serial line has to say the same.
-pub fn ending_of(wait: Wait, transcript: &Transcript, emulator_says: &str) -> Ending {
+pub fn ending_of(wait: EmulatorEnd, transcript: &Transcript, emulator_says: &str) -> Ending {
     let code = match wait {
-        Wait::TimedOut => return Ending::TimedOut,
-        Wait::Signal(signal) => {
+        EmulatorEnd::TimedOut => return Ending::TimedOut,
+        EmulatorEnd::Signal(signal) => {
             let says = emulator_says.trim();
             return Ending::Setup(format!("QEMU was ended by signal {signal}: {says}"));
         }
-        Wait::Code(code) => code,
+        EmulatorEnd::Code(code) => code,
     };
     if code == 0 {
         return Ending::NoVerdict;
@@ -210,11 +210,11 @@ mod tests {
         for status in 0..=100 {
             let code = ((BASE + status) << 1) | 1;
             assert!(code < 256);
-            let ending = ending_of(Wait::Code(code), &said(status), "");
+            let ending = ending_of(EmulatorEnd::Code(code), &said(status), "");
             assert_eq!(ending, Ending::Exit(status));
-            let other = ending_of(Wait::Code(code), &said(status + 1), "");
+            let other = ending_of(EmulatorEnd::Code(code), &said(status + 1), "");
             assert!(matches!(other, Ending::Setup(_)));
-            let silent = ending_of(Wait::Code(code), &Transcript::default(), "");
+            let silent = ending_of(EmulatorEnd::Code(code), &Transcript::default(), "");
             assert!(matches!(silent, Ending::Setup(_)));
         }
     }
@@ -222,15 +222,21 @@ mod tests {
     #[test]
     fn an_error_of_qemu_is_no_status_of_the_script() {
         for code in [1, 2, 31, 32, 34] {
-            let ending = ending_of(Wait::Code(code), &said(0), "qemu: no such option");
+            let ending = ending_of(EmulatorEnd::Code(code), &said(0), "qemu: no such option");
             let Ending::Setup(why) = ending else {
                 panic!("{code}: {ending:?}");
             };
             assert!(why.contains("no such option"), "{why}");
         }
-        assert_eq!(ending_of(Wait::Code(0), &said(0), ""), Ending::NoVerdict);
-        assert_eq!(ending_of(Wait::TimedOut, &said(0), ""), Ending::TimedOut);
-        let abort = ending_of(Wait::Signal(6), &said(0), "assertion");
+        assert_eq!(
+            ending_of(EmulatorEnd::Code(0), &said(0), ""),
+            Ending::NoVerdict
+        );
+        assert_eq!(
+            ending_of(EmulatorEnd::TimedOut, &said(0), ""),
+            Ending::TimedOut
+        );
+        let abort = ending_of(EmulatorEnd::Signal(6), &said(0), "assertion");
         assert_eq!(status_of(&abort, false), 125);
     }
 
@@ -238,7 +244,7 @@ mod tests {
     fn a_guest_that_could_not_be_set_up_says_why() {
         let transcript = Transcript::of(b"\x1eLAB-BROKEN null_blk refuses bs=3\n");
         let code = ((BASE + BROKEN) << 1) | 1;
-        let Ending::Setup(why) = ending_of(Wait::Code(code), &transcript, "") else {
+        let Ending::Setup(why) = ending_of(EmulatorEnd::Code(code), &transcript, "") else {
             panic!("an ending");
         };
         assert!(why.ends_with("null_blk refuses bs=3"), "{why}");

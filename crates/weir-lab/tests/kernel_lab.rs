@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use weir_lab::{Accel, Batch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
+use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_weir-lab");
 const HELLO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hello");
@@ -82,8 +82,8 @@ fn shared(test: &str) -> Result<Option<(LabRun, CaseRun)>> {
     Ok(Some((run, case.context("a case of this name")?)))
 }
 
-fn cases() -> Batch {
-    Batch::default()
+fn cases() -> CaseBatch {
+    CaseBatch::default()
         .case(
             "devices",
             "for d in $LAB_DEV_0 $LAB_DEV_1 $LAB_DEV_2 $LAB_DEV_3 $LAB_DEV_4 $LAB_DEV_5 \
@@ -252,7 +252,7 @@ fn l7_l8_a_run_inside_the_kernel_holds_its_module() -> Result<()> {
     let Some(_) = or_skip("l7", lab.build(&module))? else {
         return Ok(());
     };
-    let batch = Batch::default()
+    let batch = CaseBatch::default()
         .case(
             "l7",
             "weir kio --help >/dev/null || lab_skip this weir has no kio

@@ -12,7 +12,7 @@ use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use weir_lab::{Accel, Batch, CaseRun, Kernel, Lab, Missing, Places, or_skip, skip};
+use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, Missing, Places, or_skip, skip};
 
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kmod/kio");
 
@@ -104,8 +104,8 @@ fn lab(series: &str) -> Result<Lab> {
     Ok(lab)
 }
 
-fn batch(cases: &[&str], cycles: u32) -> Result<Batch> {
-    let mut batch = Batch::default();
+fn batch(cases: &[&str], cycles: u32) -> Result<CaseBatch> {
+    let mut batch = CaseBatch::default();
     for name in cases {
         let script = format!("KIO_CYCLES={cycles}\n{}", script(name)?);
         batch = batch.case(name, &script);
@@ -347,10 +347,10 @@ fn the_module_builds_without_a_warning_on_both_series() -> Result<()> {
 }
 
 /// Output of `vectors`.
-fn vectors(words: &str) -> Result<Vec<u8>> {
+fn vectors(args: &str) -> Result<Vec<u8>> {
     let mut command = Command::new(program("vectors")?);
-    let output = command.args(words.split(' ')).output()?;
-    ensure!(output.status.success(), "{words}: {output:?}");
+    let output = command.args(args.split(' ')).output()?;
+    ensure!(output.status.success(), "{args}: {output:?}");
     Ok(output.stdout)
 }
 
@@ -398,8 +398,8 @@ fn the_shared_buckets_are_those_of_every_histogram() -> Result<()> {
         edge,
         u64::MAX,
     ];
-    let words = values.map(|value| value.to_string()).join(" ");
-    let printed = String::from_utf8(vectors(&format!("index {words}"))?)?;
+    let args = values.map(|value| value.to_string()).join(" ");
+    let printed = String::from_utf8(vectors(&format!("index {args}"))?)?;
     let expected = values.map(|value| {
         let e = u64::from(value.max(1).ilog2()).saturating_sub(6);
         let index = if value < 128 {

@@ -70,8 +70,8 @@ impl LinkHandler<ShmLink> for Ends {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [what, depth, caller, answerer] = &words[..] {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [what, depth, caller, answerer] = &args[..] {
         let number = |word: &String| -> u32 { word.parse().expect("a number") };
         let depth = number(depth);
         pin(number(caller));

@@ -15,8 +15,8 @@ use weir_schema::Job;
 use weir_sys::clock::Clock;
 use weir_units::Nanos;
 use weir_world::{
-    FailureSource, Progress, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog,
-    World,
+    FailureSource, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog,
+    WorkProgress, World,
 };
 
 use crate::error::{Ended, Halt, NetError, Spot};
@@ -84,7 +84,7 @@ impl RankEnvironment<'_> {
             observer: self.observer.filter(|_| rank == 0),
         };
         let is_observed = status.observer.is_some();
-        let on_progress = |progress: &Progress| status.report_progress(progress);
+        let on_progress = |progress: &WorkProgress| status.report_progress(progress);
         let hung = |cause: &StopCause| status.hung(cause);
         let task = RankTask {
             world: self.world,
@@ -153,7 +153,7 @@ struct Status<'a> {
 }
 
 impl Status<'_> {
-    fn report_progress(&self, progress: &Progress) {
+    fn report_progress(&self, progress: &WorkProgress) {
         if let Some((on_progress, _)) = self.observer {
             on_progress(&Seen {
                 elapsed: progress.elapsed,

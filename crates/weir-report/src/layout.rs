@@ -77,14 +77,14 @@ impl RowItem {
 
 /// A labelled row of items.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct LayoutRow {
     pub(crate) label: String,
     pub(crate) items: Vec<RowItem>,
     /// Columns between items.
     pub(crate) gap: usize,
 }
 
-impl Row {
+impl LayoutRow {
     pub(crate) fn new(label: impl Into<String>, items: Vec<RowItem>) -> Self {
         Self {
             label: label.into(),
@@ -178,7 +178,7 @@ impl<'a> LineLayout<'a> {
     }
 
     /// Rows whose items stand below each other.
-    pub(crate) fn rows(&mut self, rows: &[Row]) {
+    pub(crate) fn rows(&mut self, rows: &[LayoutRow]) {
         if self.is_key_value() {
             return self.key_values(rows);
         }
@@ -209,11 +209,11 @@ impl<'a> LineLayout<'a> {
         }
     }
 
-    pub(crate) fn row(&mut self, row: Row) {
+    pub(crate) fn row(&mut self, row: LayoutRow) {
         self.rows(&[row]);
     }
 
-    fn key_values(&mut self, rows: &[Row]) {
+    fn key_values(&mut self, rows: &[LayoutRow]) {
         let items = || rows.iter().flat_map(|row| &row.items);
         let width = |item: &RowItem| self.columns(&Text::from(&*item.key));
         let indent = INDENT.max(items().map(width).max().unwrap_or(0) + 3);

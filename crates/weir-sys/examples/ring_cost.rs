@@ -26,10 +26,10 @@ const SLOTS: u32 = 256;
 const ROUNDS: usize = 7;
 
 fn main() {
-    let words = std::env::args()
+    let args = std::env::args()
         .skip(1)
         .map(|word| word.parse().expect("a number"));
-    if let Ok([depth, caller, answerer]) = <[u32; 3]>::try_from(words.collect::<Vec<_>>()) {
+    if let Ok([depth, caller, answerer]) = <[u32; 3]>::try_from(args.collect::<Vec<_>>()) {
         let ns = round(shared(), depth.into(), messages(depth), [caller, answerer]);
         println!("{:.1}", 1e9 / ns);
         return;

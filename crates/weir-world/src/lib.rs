@@ -35,7 +35,7 @@ pub use rank_comm::{CommError, RankComm};
 pub use rank_monitor::RankMonitor;
 pub use rank_task::RankTask;
 pub use threads::{ThreadWorld, on_threads};
-pub use watchdog::{Progress, StopCause, Supervisor, Watchdog};
+pub use watchdog::{StopCause, Supervisor, Watchdog, WorkProgress};
 
 use std::time::Instant;
 

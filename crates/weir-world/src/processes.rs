@@ -27,7 +27,7 @@ use crate::{RankMonitor, World, WorldError};
 
 pub use children::{RankProcesses, STOP_SIGNALS};
 
-use link::{Inlet, Outlet, SendError, Taken};
+use link::{Inlet, Outlet, SendError, StreamRead};
 use rank_identity::RankIdentity;
 
 /// Looks for the end of another process.
@@ -303,9 +303,9 @@ impl World for ProcessWorld {
             let left = wait.left();
             if let Some(inlet) = links.inlets.get_mut(&from) {
                 match inlet.take() {
-                    Taken::Message(bytes) => return Ok(bytes),
-                    Taken::Ended | Taken::Torn => return Err(self.gone(from, until)),
-                    Taken::Early => {
+                    StreamRead::Message(bytes) => return Ok(bytes),
+                    StreamRead::Ended | StreamRead::Torn => return Err(self.gone(from, until)),
+                    StreamRead::Early => {
                         let mut waited = [PollFd::new(inlet, PollFlags::IN)];
                         let until = Instant::now() + left?;
                         link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;

@@ -57,7 +57,7 @@ pub enum StopCause {
 
 /// Progress of a rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct WorkProgress {
     /// Since it began.
     pub elapsed: Duration,
     /// The part of its steps that is done, where known.
@@ -71,7 +71,7 @@ pub struct Progress {
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct Supervisor<'a> {
     /// Is shown how far the rank has come, some times per second.
-    pub on_progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
+    pub on_progress: Option<&'a (dyn Fn(&WorkProgress) + Sync)>,
     /// The rank hangs in a call and the process has to end: reports what was done, and answers the
     /// exit code. Without it the cause is printed.
     pub hung: Option<&'a (dyn Fn(&StopCause) -> u8 + Sync)>,
@@ -247,7 +247,7 @@ impl Watchdog {
             }
             self.look_outside(external, still);
             if let Some(on_progress) = supervisor.on_progress {
-                on_progress(&Progress {
+                on_progress(&WorkProgress {
                     elapsed: begun.elapsed(),
                     fraction: self.fraction(),
                     still,

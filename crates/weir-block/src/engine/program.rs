@@ -19,7 +19,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure, Job};
 use weir_sys::Availability;
 
-use super::spin::Rounds;
+use super::spin::SpinRounds;
 use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::op::BlockOp;
 
@@ -90,7 +90,7 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
         warnings: setup.warnings,
         failed: None,
     };
-    let stop = worker.drive(&mut engine, &mut Rounds { left: 1 }, &plan);
+    let stop = worker.drive(&mut engine, &mut SpinRounds { left: 1 }, &plan);
     match (engine.failed, stop) {
         (Some(failure), _) => Err(failure),
         (None, stop) => Ok(stop),
@@ -108,8 +108,8 @@ fn command(choice: &EngineChoice, job: &Job, clone: u32) -> Result<Command, Fail
         .bounds
         .runtime_ns
         .map_or(0, |ns| ns.0 / 1_000_000_000);
-    let words = choice.text("arguments").unwrap_or_default();
-    command.args(words.split_whitespace().map(|word| {
+    let arguments = choice.text("arguments").unwrap_or_default();
+    command.args(arguments.split_whitespace().map(|word| {
         word.replace("%r", &runtime.to_string())
             .replace("%n", &job.name)
     }));

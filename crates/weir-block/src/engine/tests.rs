@@ -22,7 +22,7 @@ use super::psync::Psync;
 use super::pvsync::Pvsync;
 use super::pvsync2::Pvsync2;
 use super::splice::Splice;
-use super::sync::Sync;
+use super::sync::SyncFile;
 use super::vsync::Vsync;
 use super::*;
 use crate::op::Verb;
@@ -368,11 +368,11 @@ fn psync_moves_data() {
 
 #[test]
 fn sync_moves_data() {
-    moves_data::<Sync>(&[], 0);
-    moves_data::<Sync>(&[], libc::O_DIRECT);
-    reports_a_full_device::<Sync>(&[]);
-    reports_a_wrong_direction::<Sync>(&[]);
-    reads_short_at_the_end::<Sync>(&[]);
+    moves_data::<SyncFile>(&[], 0);
+    moves_data::<SyncFile>(&[], libc::O_DIRECT);
+    reports_a_full_device::<SyncFile>(&[]);
+    reports_a_wrong_direction::<SyncFile>(&[]);
+    reads_short_at_the_end::<SyncFile>(&[]);
 }
 
 #[test]

@@ -17,7 +17,9 @@ use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
 use weir_units::Bytes;
 
-use super::{Ground, Made, Misplaced, NamedTarget, RegionRequest, names, part_of, place, roomy};
+use super::{
+    Ground, MadeFiles, Misplaced, NamedTarget, RegionRequest, names, part_of, place, roomy,
+};
 use crate::memory::{room_for_each, smallest_block};
 use crate::source::Extent;
 
@@ -192,7 +194,7 @@ pub(crate) fn survey(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
     moves_data: bool,
-    made: &Made,
+    made: &MadeFiles,
 ) -> Result<Sites, Failure> {
     let job = context.job;
     let mut found = Sites::default();

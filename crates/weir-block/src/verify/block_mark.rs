@@ -10,15 +10,15 @@ use weir_run::generate::rng::mix64;
 use weir_schema::Verify;
 
 use super::header::{BlockHeader, MAGIC, SEED_BITS};
-use super::interval_layout::{IntervalLayout, Unfit};
-use super::method::Rule;
+use super::interval_layout::{IntervalLayout, UnfitInterval};
+use super::method::StoreRule;
 use super::pattern::DataPattern;
 use crate::generate::payload::{Words, random};
 
 /// Marks and checks buffers by one method.
 #[derive(Debug, Clone)]
 pub struct Marker {
-    pub(super) rule: Rule,
+    pub(super) rule: StoreRule,
     pub(super) layout: IntervalLayout,
     pub(super) interval: u32,
     pub(super) pattern: Option<DataPattern>,
@@ -65,14 +65,14 @@ impl Marker {
         interval: u32,
         worker: u16,
         run: Option<u16>,
-    ) -> Result<Self, Unfit> {
-        let rule = Rule {
+    ) -> Result<Self, UnfitInterval> {
+        let rule = StoreRule {
             method: verify.method,
             peer: verify.peer_rules,
         };
         let pattern = verify.pattern.as_ref().and_then(DataPattern::new);
         if pattern.is_none() && rule.needs_pattern() {
-            return Err(Unfit::NoPattern);
+            return Err(UnfitInterval::NoPattern);
         }
         Ok(Self {
             rule,

@@ -14,7 +14,7 @@ use weir_schema::{
 use super::Marker;
 use crate::engine;
 use crate::source::{Extent, interval};
-use crate::target::{Made, survey};
+use crate::target::{MadeFiles, survey};
 use crate::verify::outcome::{load, store};
 
 /// Shorter intervals have no room for every header.
@@ -186,7 +186,7 @@ fn claims<'a>(context: &'a JobContext<'a>) -> Vec<Claim<'a>> {
         return Vec::new();
     }
     // What cannot be placed yet fails when its turn comes, before it writes.
-    let Ok(sites) = survey(context, workload, true, &Made::default()) else {
+    let Ok(sites) = survey(context, workload, true, &MadeFiles::default()) else {
         return Vec::new();
     };
     let mut claims = Vec::new();

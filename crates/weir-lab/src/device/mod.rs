@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 /// A kind of device.
 #[derive(Debug)]
-pub struct Kind {
+pub struct DeviceKind {
     /// The word that a spec begins with.
     pub name: &'static str,
     /// Form of the settings that may follow it.
@@ -31,7 +31,7 @@ pub struct Kind {
 }
 
 /// Every kind there is.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[DeviceKind] = &[
     nvme::NVME,
     virtio::VIRTIO,
     virtio::THROTTLE,

@@ -8,7 +8,7 @@ use weir_sys::Availability;
 
 use super::card::OpenDevice;
 use super::error::OpenClError;
-use super::listing::{Class, Device, OpenCl, Platform};
+use super::listing::{ClDevice, Class, OpenCl, Platform};
 
 /// Values of `device_type`.
 pub(crate) const DEVICE_TYPES: &[&str] = &["accelerator", "gpu", "cpu", "all"];
@@ -62,7 +62,7 @@ impl CardRequest {
         }
     }
 
-    fn devices(&self, opencl: &OpenCl, platform: &Platform) -> Result<Vec<Device>, OpenClError> {
+    fn devices(&self, opencl: &OpenCl, platform: &Platform) -> Result<Vec<ClDevice>, OpenClError> {
         let of = |class| opencl.devices(platform, class);
         match self.class {
             Some(Kinds::Only(class)) => of(class),
@@ -85,9 +85,9 @@ impl CardRequest {
 
 /// A device that was chosen.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenDevice {
     opencl: OpenCl,
-    device: Device,
+    device: ClDevice,
     /// Of its platform's devices of this kind.
     pub(crate) index: u32,
     /// Name that it reports.
@@ -98,7 +98,7 @@ pub(crate) struct Chosen {
     pub(crate) others: Vec<String>,
 }
 
-impl Chosen {
+impl ChosenDevice {
     /// For the rank of this number.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Chosen {
         let (platform, devices) = found(request, &opencl)?;
         let index = request.device.device(devices.len(), rank);
         let index = index.map_err(NoDevice::Wrong)?;
-        let other = |(i, d): (usize, &Device)| format!("{i} {}", d.name);
+        let other = |(i, d): (usize, &ClDevice)| format!("{i} {}", d.name);
         let others = devices.iter().enumerate().filter(|(i, _)| *i != index);
         let others = if request.device.is_open() {
             others.map(other).collect()
@@ -136,7 +136,7 @@ impl Chosen {
 }
 
 /// The platform, and its devices, of which there is at least one.
-fn found(request: &CardRequest, opencl: &OpenCl) -> Result<(Platform, Vec<Device>), NoDevice> {
+fn found(request: &CardRequest, opencl: &OpenCl) -> Result<(Platform, Vec<ClDevice>), NoDevice> {
     let platforms = opencl.platforms().map_err(NoDevice::Failed)?;
     if platforms.is_empty() {
         return Err(no_platform());

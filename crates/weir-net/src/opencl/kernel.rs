@@ -47,7 +47,7 @@ impl KernelSource {
 
 /// A kernel, ready to be launched.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct ClKernel {
     calls: Rc<Calls>,
     handle: Handle,
     _program: Program,
@@ -59,7 +59,7 @@ struct Program {
     handle: Handle,
 }
 
-impl Kernel {
+impl ClKernel {
     /// Builds the source and takes the first kernel that has no arguments.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl OpenDevice {
     /// # Errors
     /// The device refused.
     #[inline]
-    pub(crate) fn launch(&self, kernel: &Kernel) -> Result<(), OpenClError> {
+    pub(crate) fn launch(&self, kernel: &ClKernel) -> Result<(), OpenClError> {
         let one = 1usize;
         let (none, event) = (std::ptr::null(), std::ptr::null_mut());
         // SAFETY: one dimension of one item; the kernel has no arguments that could be unset.
@@ -217,7 +217,7 @@ impl OpenDevice {
     }
 }
 
-impl Drop for Kernel {
+impl Drop for ClKernel {
     fn drop(&mut self) {
         // SAFETY: made for this value alone; OpenCL keeps what is still in use.
         unsafe { (self.calls.release_kernel)(self.handle) };

@@ -23,7 +23,7 @@ use std::time::Duration;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, MessageSize, Method, Pairing};
 
-use self::scratch::Scratch;
+use self::scratch::ScratchFiles;
 use super::{PLAIN, Setup, Transport, TransportInfo, address};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -72,7 +72,7 @@ pub(super) struct Channels {
     /// This rank's directory.
     own: PathBuf,
     /// Files that rank 0 removes in the end.
-    scratch: Option<Scratch>,
+    scratch: Option<ScratchFiles>,
     outputs: Vec<File>,
     inputs: Vec<File>,
     width: usize,
@@ -130,7 +130,7 @@ fn parent(engine: &EngineChoice) -> PathBuf {
 }
 
 /// The directory of the files, and what removes it: rank 0 makes it and tells the others.
-fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>), Halt> {
+fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<ScratchFiles>), Halt> {
     let comm = setup.comm;
     let token = address::token(setup)?;
     if comm.rank() != 0 {
@@ -144,7 +144,7 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
     let (base, scratch) = if keep {
         (fs::canonicalize(&parent).map_err(refused)?, None)
     } else {
-        let scratch = Scratch::new(&parent, token).map_err(refused)?;
+        let scratch = ScratchFiles::new(&parent, token).map_err(refused)?;
         (scratch.path().to_owned(), Some(scratch))
     };
     for rank in 1..comm.size() {

@@ -25,7 +25,7 @@ const NAP: Duration = Duration::from_millis(10);
 /// Pace of sending: the next bytes may go out once the last ones would be through, on a line of
 /// this rate.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct SendPace {
     bytes_per_s: u64,
     /// Time at which the last bytes were through.
     through: Instant,
@@ -33,7 +33,7 @@ pub(super) struct Pace {
     due: Option<Instant>,
 }
 
-impl Pace {
+impl SendPace {
     /// As the setting says, if it is given.
     pub(super) fn of(engine: &EngineChoice) -> Option<Self> {
         let rate = engine.number(RATE.name)?;
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_first_bytes_take_their_time_as_well() {
-        let mut pace = Pace {
+        let mut pace = SendPace {
             bytes_per_s: 100_000,
             through: Instant::now(),
             due: None,

@@ -16,7 +16,7 @@ use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
 
 use super::address::{self, INTERFACE};
-use super::pace::{Pace, RATE};
+use super::pace::{RATE, SendPace};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -66,7 +66,7 @@ struct Streams {
 pub(super) struct Tcp {
     streams: Vec<Streams>,
     buffers: Buffers,
-    pace: Option<Pace>,
+    pace: Option<SendPace>,
 }
 
 fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
@@ -176,7 +176,7 @@ impl Transport for Tcp {
                 .collect::<io::Result<_>>()
                 .map_err(fail("set a stream up"))?,
             buffers: Buffers::default(),
-            pace: Pace::of(setup.engine),
+            pace: SendPace::of(setup.engine),
         })
     }
 
@@ -271,7 +271,7 @@ impl Streams {
 
 /// Bytes that may go out now: everything, or at a rate a piece of it.
 #[inline]
-fn allowed<'a>(pace: &mut Option<Pace>, bytes: &'a [u8]) -> &'a [u8] {
+fn allowed<'a>(pace: &mut Option<SendPace>, bytes: &'a [u8]) -> &'a [u8] {
     let Some(pace) = pace else { return bytes };
     let piece = &bytes[..bytes.len().min(PACED)];
     if piece.is_empty() || pace.may(piece.len()) {

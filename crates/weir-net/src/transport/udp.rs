@@ -21,7 +21,7 @@ use weir_schema::{MessageSize, Method};
 use self::link::UdpLink;
 use self::wire::HEADER;
 use super::address::{self, INTERFACE};
-use super::pace::{Pace, RATE};
+use super::pace::{RATE, SendPace};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -92,7 +92,7 @@ pub(super) struct Udp {
     loss: Duration,
     /// Time in which nothing at all has come, as far as this was waited for.
     silent: Duration,
-    pace: Option<Pace>,
+    pace: Option<SendPace>,
     /// The replication that is waited for.
     waiting: usize,
 }
@@ -141,7 +141,7 @@ impl Transport for Udp {
             datagram: vec![0; HEADER + payload + 1],
             loss: Duration::from_millis(number(setup.engine, "loss_ms", 500)),
             silent: Duration::ZERO,
-            pace: Pace::of(setup.engine),
+            pace: SendPace::of(setup.engine),
             waiting: 0,
         })
     }

@@ -11,7 +11,7 @@ mod from_result;
 mod palette;
 mod svg;
 
-use axis::Axis;
+use axis::PlotAxis;
 pub(crate) use data::data_of;
 pub(crate) use from_result::{JobAcross, PlottedRun, jobs_across, of_job, of_runs, sized};
 pub(crate) use palette::{DARK, DASHES, LIGHT, style_rules};
@@ -81,12 +81,12 @@ pub(crate) enum PlotBody {
 /// Points over two axes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chart {
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+    pub(crate) x: PlotAxis,
+    pub(crate) y: PlotAxis,
     pub(crate) lines: Vec<PlotLine>,
     /// Stretches of x that stand out.
     pub(crate) shades: Vec<Shade>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<PlotRule>,
 }
 
 /// Points that belong together.
@@ -138,7 +138,7 @@ pub(crate) struct Shade {
 
 /// A value that is marked across the picture.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rule {
+pub(crate) struct PlotRule {
     pub(crate) at: f64,
     /// On the x axis; else on the y axis.
     pub(crate) upright: bool,
@@ -148,9 +148,9 @@ pub(crate) struct Rule {
 /// Counts over two axes, a panel for each kind or run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeatMap {
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    /// Where rows begin, and where the last one ends.
+    pub(crate) x: PlotAxis,
+    pub(crate) y: PlotAxis,
+    /// Edges of the rows: the begin of each, and the end of the last.
     pub(crate) edges: Vec<f64>,
     pub(crate) panels: Vec<HeatPanel>,
 }
@@ -185,7 +185,7 @@ impl HeatMap {
 /// A bar for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bars {
-    pub(crate) axis: Axis,
+    pub(crate) axis: PlotAxis,
     pub(crate) rows: Vec<Bar>,
     /// Names of a bar's parts, where it has several.
     pub(crate) parts: Vec<String>,

@@ -5,13 +5,13 @@
 //! the instrument's own cost. Nothing is cut; what does not fit is continued below. Not here:
 //! how lines are filled (`layout`), how numbers are printed (`number_format`).
 
-mod ending;
 mod found;
 mod group;
 mod header;
 mod job;
 mod latency;
 mod metrics;
+mod problems;
 mod ranks;
 mod rpc;
 mod runs;
@@ -23,7 +23,7 @@ use weir_schema::{HistoryPlace, JobResult, RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
-use crate::layout::{INDENT, LineLayout, Row};
+use crate::layout::{INDENT, LayoutRow, LineLayout};
 use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
 pub use runs::runs_text;
@@ -127,7 +127,7 @@ impl Report<'_> {
         self.layout.prose("instrument  ", INDENT, &text);
     }
 
-    fn row(&mut self, row: Row) {
+    fn row(&mut self, row: LayoutRow) {
         if !row.items.is_empty() {
             self.layout.row(row);
         }

@@ -12,7 +12,7 @@ use weir_units::Nanos;
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::{KindSum, ReportEntry, entries};
-use crate::layout::{INDENT, LineLayout, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, LineLayout, RowItem};
 use crate::number_format::{NumberFormat, brief};
 use crate::style::Style;
 use crate::text::warnings::PlacedWarnings;
@@ -227,7 +227,7 @@ impl Report<'_> {
                 .collect(),
             None => items,
         };
-        self.row(Row::new(label, items));
+        self.row(LayoutRow::new(label, items));
     }
 
     /// Failures of an entry, with their run.

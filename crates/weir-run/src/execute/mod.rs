@@ -66,7 +66,7 @@ pub(crate) use collect::last_done;
 use disks::Disks;
 use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
-use order::Order;
+use order::JobOrder;
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
 use rank_meetings::RankMeetings;
 pub use rank_meetings::{OtherRanks, TargetMaker};
@@ -220,7 +220,7 @@ struct Run<'a> {
     runners: &'a [&'a dyn Runner],
     directory: &'a Path,
     entries: Vec<Entry<'a>>,
-    order: Order,
+    order: JobOrder,
     /// Jobs that are on their way to their release.
     batch: Option<StartBatch>,
     #[expect(
@@ -270,7 +270,7 @@ impl<'a> Run<'a> {
         Self {
             runners: control.runners,
             directory: control.directory,
-            order: Order::new(plan),
+            order: JobOrder::new(plan),
             entries,
             batch: None,
             running: Vec::new(),

@@ -26,11 +26,11 @@ struct Line {
 
 /// Order in which jobs may start.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct JobOrder {
     lines: Vec<Line>,
 }
 
-impl Order {
+impl JobOrder {
     pub(super) fn new(plan: &Plan) -> Self {
         let mut rng = Rng::new(1);
         let lines = plan.jobs().map(|(_, job)| Line {

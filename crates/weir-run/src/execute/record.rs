@@ -16,7 +16,7 @@ use crate::trace::TraceFile;
 
 /// The trace and the logs of a job.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct JobRecorder {
     trace: Option<TraceFile>,
     writer: Option<Box<dyn OperationWriter>>,
     logs: JobLogs,
@@ -26,7 +26,7 @@ pub(super) struct Record {
     release: Option<(Tick, Scale)>,
 }
 
-impl Record {
+impl JobRecorder {
     /// Opens the job's files.
     pub(super) fn open(setup: &JobSetup<'_>, files: &mut LogFiles) -> Result<Self, Failure> {
         let job = setup.entry.job;

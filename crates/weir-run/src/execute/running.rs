@@ -18,7 +18,7 @@ use weir_units::Nanos;
 use crate::execute::collect::JobSnapshot;
 use crate::execute::judge::{FailedTarget, judge};
 use crate::execute::minimum::Minimum;
-use crate::execute::record::Record;
+use crate::execute::record::JobRecorder;
 use crate::execute::running_ranks::{EndedRanks, RunningRanks};
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
@@ -82,7 +82,7 @@ pub(super) struct RunningJob {
     minimum: Option<Minimum>,
     /// State that the job will end with when it was asked to end, and the time of that request.
     ending: Option<(State, Tick)>,
-    record: Record,
+    record: JobRecorder,
     failure: Option<Failure>,
 }
 
@@ -163,9 +163,9 @@ impl RunningJob {
         let job = Arc::new(entry.job.clone());
         let gate = Arc::new(Gate::default());
         let measured = setup.prepared.measured(setup.entry.job);
-        let (record, failure) = match Record::open(&setup, files) {
+        let (record, failure) = match JobRecorder::open(&setup, files) {
             Ok(record) => (record, None),
-            Err(failure) => (Record::default(), Some(failure)),
+            Err(failure) => (JobRecorder::default(), Some(failure)),
         };
         let clones = if setup.prepared.is_done() || failure.is_some() {
             0

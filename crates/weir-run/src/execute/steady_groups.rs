@@ -9,7 +9,7 @@ use weir_sys::clock::{Scale, Tick};
 use weir_units::Nanos;
 
 use crate::execute::running::{RunningJob, Worker};
-use crate::execute::steady::{Counts, SECOND, SteadyWatch};
+use crate::execute::steady::{RateCounts, SECOND, SteadyWatch};
 
 /// Workers of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl SteadyGroup {
             return;
         }
         self.seconds = since / SECOND.0;
-        let mut counts = Counts::default();
+        let mut counts = RateCounts::default();
         let mut running = false;
         self.each(jobs, |worker| {
             running |= !worker.ended;

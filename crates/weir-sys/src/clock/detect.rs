@@ -10,7 +10,7 @@ use weir_units::Nanos;
 
 /// Facts about the clock for the result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClockFacts {
+pub struct DetectedClock {
     /// The source that is read.
     pub source: TickSource,
     /// Reason for this source.
@@ -59,7 +59,7 @@ impl Detection {
     }
 
     /// Calibrates.
-    pub fn finish(self) -> (Clock, ClockFacts) {
+    pub fn finish(self) -> (Clock, DetectedClock) {
         let (first, reason) = self.choice;
         let scale = first.and_then(|first| {
             std::thread::sleep(Self::SPAN.saturating_sub(self.begun.elapsed()));
@@ -75,7 +75,7 @@ impl Detection {
             reason
         };
         let clock = Clock { source, scale };
-        let facts = ClockFacts {
+        let facts = DetectedClock {
             source: clock.source,
             reason,
             frequency_hz: Ticks::scale(&clock).frequency_hz(),

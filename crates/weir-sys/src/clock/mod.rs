@@ -17,7 +17,7 @@ mod scale;
 mod sim;
 mod timeline;
 
-pub use detect::{ClockFacts, Detection};
+pub use detect::{DetectedClock, Detection};
 pub use scale::{Scale, SharedScale};
 pub use sim::SimClock;
 pub use timeline::{Residual, Timeline};
@@ -95,7 +95,7 @@ pub struct Clock {
 
 impl Clock {
     /// Chooses and calibrates the clock in about [`Detection::SPAN`].
-    pub fn detect() -> (Self, ClockFacts) {
+    pub fn detect() -> (Self, DetectedClock) {
         Detection::begin().finish()
     }
 

@@ -14,7 +14,7 @@ pub use attached::{
     AttachedDisk, Attachment, NetworkInterface, attached_disks, network_interfaces,
 };
 pub use block::{BlockFacts, PcieLink, block_facts, disks_behind};
-pub use counters::{DiskCounters, disk_counters};
+pub use counters::{DiskStat, disk_counters};
 pub use driver::{DriverFacts, driver_facts};
 pub use extents::{Extents, extents};
 pub use signature::signature;

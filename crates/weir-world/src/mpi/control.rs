@@ -15,7 +15,7 @@ use super::abi::Abi;
 use super::error::MpiError;
 use super::nonblocking::Owned;
 use super::pieces::{Joined, cut};
-use super::rank::{Mpi, Peer, Tag};
+use super::rank::{Mpi, PeerRank, Tag};
 
 /// Questions before others may run, and before the first nap.
 const SPINS: u32 = 200;
@@ -122,7 +122,7 @@ impl<A: Abi> Mpi<A> {
     }
 
     /// The next piece of a message.
-    fn piece(&self, from: Peer, wait: &mut RankWait<'_>) -> Result<Vec<u8>, WorldError> {
+    fn piece(&self, from: PeerRank, wait: &mut RankWait<'_>) -> Result<Vec<u8>, WorldError> {
         let peer = wait.peer;
         let failed = |e| failure(peer, e);
         let length = loop {

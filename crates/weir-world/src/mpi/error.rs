@@ -2,7 +2,7 @@
 
 use crate::Launcher;
 
-use super::MpiFacts;
+use super::MpiLibraryFacts;
 
 /// Reason that MPI could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ pub enum MpiError {
         /// The launcher of this process.
         launcher: Launcher,
         /// The library.
-        facts: MpiFacts,
+        facts: MpiLibraryFacts,
         /// Processes that the library knows.
         library_size: u32,
     },

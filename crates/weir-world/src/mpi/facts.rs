@@ -18,7 +18,7 @@ const LIBRARY_TEXT: usize = 8192;
 
 /// Facts about an MPI library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MpiFacts {
+pub struct MpiLibraryFacts {
     /// Its binary interface.
     pub family: Family,
     /// The first line of its description of itself.
@@ -31,7 +31,7 @@ pub struct MpiFacts {
     pub file: String,
 }
 
-impl MpiFacts {
+impl MpiLibraryFacts {
     /// Its name and version, without what Open MPI tells of its build.
     pub fn name(&self) -> &str {
         self.library.split(',').next().unwrap_or_default()

@@ -244,13 +244,13 @@ fn gone(peer: u32, process: u32, status: ExitStatus) -> WorldError {
 }
 
 fn start(place: &RankIdentity, listener: UnixListener) -> io::Result<Child> {
-    let mut words = std::env::args_os();
+    let mut args = std::env::args_os();
     let mut command = Command::new("/proc/self/exe");
-    if let Some(program) = words.next() {
+    if let Some(program) = args.next() {
         command.arg0(program);
     }
     command
-        .args(words)
+        .args(args)
         .envs(place.variables())
         .stdin(Stdio::from(OwnedFd::from(listener)))
         .spawn()

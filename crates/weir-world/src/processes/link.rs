@@ -176,7 +176,7 @@ impl AsFd for Outlet {
 
 /// Result of a read from a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum StreamRead {
     /// A whole message.
     Message(Vec<u8>),
     /// Not all of it yet.
@@ -230,7 +230,7 @@ impl Inlet {
     }
 
     /// The next message, as far as it has come.
-    pub(super) fn take(&mut self) -> Taken {
+    pub(super) fn take(&mut self) -> StreamRead {
         let outcome = self.fill(8).and_then(|is_full| {
             let length = self.come.first_chunk().copied().map(u64::from_le_bytes);
             match length.filter(|_| is_full) {
@@ -245,11 +245,11 @@ impl Inlet {
             Ok(true) => {
                 let bytes = self.come.split_off(8);
                 self.come.clear();
-                Taken::Message(bytes)
+                StreamRead::Message(bytes)
             }
-            Ok(false) => Taken::Early,
-            Err(_) if self.come.is_empty() => Taken::Ended,
-            Err(_) => Taken::Torn,
+            Ok(false) => StreamRead::Early,
+            Err(_) if self.come.is_empty() => StreamRead::Ended,
+            Err(_) => StreamRead::Torn,
         }
     }
 
@@ -309,14 +309,14 @@ mod tests {
         for byte in sent {
             raw.write_all(&[byte]).unwrap();
             match inlet.take() {
-                Taken::Early => {}
-                Taken::Message(bytes) => taken.push(bytes),
+                StreamRead::Early => {}
+                StreamRead::Message(bytes) => taken.push(bytes),
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(taken, [&b"one"[..], b"", b"three"]);
         drop(raw);
-        assert_eq!(inlet.take(), Taken::Ended);
+        assert_eq!(inlet.take(), StreamRead::Ended);
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
             let (mut raw, mut inlet) = pair();
             raw.write_all(&framed(b"torn")[..cut]).unwrap();
             drop(raw);
-            assert_eq!(inlet.take(), Taken::Torn, "after {cut} bytes");
+            assert_eq!(inlet.take(), StreamRead::Torn, "after {cut} bytes");
         }
     }
 
@@ -334,7 +334,7 @@ mod tests {
         let (mut raw, mut inlet) = pair();
         raw.write_all(&u64::MAX.to_le_bytes()).unwrap();
         raw.write_all(b"and little more").unwrap();
-        assert_eq!(inlet.take(), Taken::Early);
+        assert_eq!(inlet.take(), StreamRead::Early);
         assert!(inlet.come.capacity() <= 2 * PIECE + 64);
     }
 
@@ -348,7 +348,7 @@ mod tests {
         raw.write_all(&framed(b"hello")).unwrap();
         assert!(inlet.introduce());
         assert_eq!(inlet.from, Some(7));
-        assert_eq!(inlet.take(), Taken::Message(b"hello".to_vec()));
+        assert_eq!(inlet.take(), StreamRead::Message(b"hello".to_vec()));
         let (raw, mut silent) = pair();
         drop(raw);
         assert!(!silent.introduce());

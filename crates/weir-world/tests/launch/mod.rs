@@ -104,30 +104,30 @@ impl Said {
     }
 
     /// Lines of standard error that hold these words.
-    pub(crate) fn complaints(&self, words: &str) -> usize {
-        self.err.lines().filter(|l| l.contains(words)).count()
+    pub(crate) fn complaints(&self, args: &str) -> usize {
+        self.err.lines().filter(|l| l.contains(args)).count()
     }
 }
 
 /// Runs the program of the ranks by itself.
-pub(crate) fn ranks(words: &[&str]) -> Said {
-    run(Command::new(RANKS).args(words))
+pub(crate) fn ranks(args: &[&str]) -> Said {
+    run(Command::new(RANKS).args(args))
 }
 
 /// A command to be run under a launcher.
-pub(crate) fn under(mpi: Mpi, ranks: u32, words: &[&str]) -> Command {
-    watched(mpi, ranks, &[], words)
+pub(crate) fn under(mpi: Mpi, ranks: u32, args: &[&str]) -> Command {
+    watched(mpi, ranks, &[], args)
 }
 
 /// The same, with each rank watched by a program.
-pub(crate) fn watched(mpi: Mpi, ranks: u32, watcher: &[&str], words: &[&str]) -> Command {
+pub(crate) fn watched(mpi: Mpi, ranks: u32, watcher: &[&str], args: &[&str]) -> Command {
     let mut command = Command::new(mpi.launcher);
     command
         .args(mpi.flags)
         .args(["-n", &ranks.to_string()])
         .args(watcher)
         .args([RANKS, "mpi", "1"])
-        .args(words)
+        .args(args)
         // Open MPI asks administrators whether they mean it.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

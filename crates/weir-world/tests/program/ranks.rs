@@ -16,7 +16,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Requests, Tag};
+use weir_world::mpi::{Abi, MessageLayout, Mpi, MpiLibrary, MpiWorld, Requests, Tag};
 use weir_world::{Collectives, Launcher, ProcessWorld, World, WorldError, on_threads};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -25,8 +25,8 @@ const SOON: Duration = Duration::from_secs(2);
 const LONG: usize = 3_000_000;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, ranks, what] = &words[..] else {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, ranks, what] = &args[..] else {
         print_error("KIND RANKS WHAT");
         return ExitCode::from(2);
     };
@@ -226,7 +226,7 @@ fn typed<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
     assert_eq!(into, expected);
 
     let parts: Vec<_> = (0..size as usize).map(|r| (r * 10, 10)).collect();
-    let layout = Layout::new(&parts).unwrap();
+    let layout = MessageLayout::new(&parts).unwrap();
     let mut all = vec![255; parts.len() * 10];
     mpi.alltoallv(&mine, &layout, &mut all, &layout).unwrap();
     let from = |r: u32| [u8::try_from(r).unwrap(); 10];

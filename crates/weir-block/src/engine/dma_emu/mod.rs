@@ -29,7 +29,7 @@ use crate::op::{BlockOp, Verb};
 pub(crate) use card::EmulatedCards;
 use card::{Channel, EmulatedCard, Owner};
 pub(super) use fault::bytes;
-use fault::{EmulatedFault, Wrong, faults};
+use fault::{EmulatedFault, FaultEffect, faults};
 
 /// The engine's name.
 pub(crate) const NAME: &str = "dma-emu";
@@ -202,7 +202,7 @@ struct Given {
     op: BlockOp,
     due: Instant,
     is_stalled: bool,
-    meets: Option<Wrong>,
+    meets: Option<FaultEffect>,
 }
 
 /// An operation whose data has moved, until it is due. Equal times keep their order.
@@ -267,7 +267,7 @@ impl DmaEmu {
         } else {
             Duration::ZERO
         };
-        if let Some(Wrong::Stall(pause)) = given.meets {
+        if let Some(FaultEffect::Stall(pause)) = given.meets {
             port.channel.stall(now, pause);
         }
         let passage = port.channel.pass(now, takes);
@@ -277,7 +277,7 @@ impl DmaEmu {
     }
 
     /// The fault that an operation meets. Each strikes a card once.
-    fn meets(&self, port: &Port, op: &BlockOp) -> Option<Wrong> {
+    fn meets(&self, port: &Port, op: &BlockOp) -> Option<FaultEffect> {
         let nth = port.channel.count();
         let mut met = self.settings.faults.iter().filter(|f| f.is_met(op, nth));
         met.find(|fault| port.card.strikes(&fault.text) || fault.is_by_number())
@@ -321,16 +321,16 @@ impl DmaEmu {
             return 0;
         }
         match given.meets {
-            Some(Wrong::Failed) => failed(libc::EIO),
-            Some(Wrong::Stale) => i64::from(op.length),
-            Some(Wrong::Short) => {
+            Some(FaultEffect::Failed) => failed(libc::EIO),
+            Some(FaultEffect::Stale) => i64::from(op.length),
+            Some(FaultEffect::Short) => {
                 let half = (op.length / 2).max(1);
                 self.cut = Some((op.target, op.offset + u64::from(half)));
                 answer(port.card.transfer(&BlockOp { length: half, ..op }))
             }
-            Some(Wrong::Misplaced) => answer(port.card.transfer_from_neighbour(&op)),
-            Some(Wrong::Flip(byte)) => answer(port.card.transfer_with_flip(&op, byte)),
-            Some(Wrong::Stall(_)) | None => answer(port.card.transfer(&op)),
+            Some(FaultEffect::Misplaced) => answer(port.card.transfer_from_neighbour(&op)),
+            Some(FaultEffect::Flip(byte)) => answer(port.card.transfer_with_flip(&op, byte)),
+            Some(FaultEffect::Stall(_)) | None => answer(port.card.transfer(&op)),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct KernelSessions(Arc<Mutex<Vec<Weak<Session>>>>);
 #[derive(Debug)]
 pub(super) struct Session {
     file: OwnedFd,
-    timing: Timing,
+    timing: SessionTiming,
     state: Mutex<State>,
 }
 
@@ -37,7 +37,7 @@ struct State {
 
 /// Settings that all jobs of a session share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Timing {
+pub(super) struct SessionTiming {
     pub(super) runtime_ns: u64,
     pub(super) ramp_ns: u64,
     /// Failed operations of all jobs together that end it; 0: none do.
@@ -53,7 +53,7 @@ impl KernelSessions {
     /// session, and the job's number in it.
     pub(super) fn join(
         &self,
-        timing: Timing,
+        timing: SessionTiming,
         device: &Path,
         writes: bool,
         job: &mut AddJob,
@@ -78,7 +78,7 @@ impl KernelSessions {
 }
 
 impl Session {
-    fn open(timing: Timing) -> Result<Self, Failure> {
+    fn open(timing: SessionTiming) -> Result<Self, Failure> {
         let opened = File::options().read(true).write(true).open(NODE);
         let file = opened.map_err(|e| {
             let errno = Errno::from_io_error(&e).unwrap_or(Errno::IO);

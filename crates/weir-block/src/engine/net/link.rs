@@ -309,13 +309,13 @@ impl Opening {
         self,
         settings: &SocketSettings,
         stop: &AtomicU32,
-    ) -> Result<Option<SocketLink>, Failure> {
+    ) -> Result<Option<NetSocket>, Failure> {
         match self {
             Self::Listener(socket) => {
                 let accepted = patiently(stop, || accept_with(&socket, SocketFlags::CLOEXEC));
                 let accepted = accepted.transpose();
                 let accepted = accepted.map_err(|e| settings.failed("accept a connection", e))?;
-                Ok(accepted.map(SocketLink::Stream))
+                Ok(accepted.map(NetSocket::Stream))
             }
             Self::Caller(socket) => {
                 let called = if settings.transport == Transport::Unix {
@@ -324,13 +324,13 @@ impl Opening {
                     connect(&socket, &settings.peer()?)
                 };
                 called.map_err(|errno| settings.failed("connect to it", errno))?;
-                Ok(Some(SocketLink::Stream(socket)))
+                Ok(Some(NetSocket::Stream(socket)))
             }
             Self::Sender(socket) => {
                 let peer = settings.peer()?;
                 sendto(&socket, &OPEN, SendFlags::empty(), &peer)
                     .map_err(|errno| settings.failed("send to it", errno))?;
-                Ok(Some(SocketLink::Datagrams(
+                Ok(Some(NetSocket::Datagrams(
                     socket,
                     SocketAddrAny::from(peer),
                 )))
@@ -348,7 +348,7 @@ impl Opening {
                 });
                 let opened = opened.transpose();
                 let opened = opened.map_err(|e| settings.failed("receive from it", e))?;
-                Ok(opened.map(|from| SocketLink::Datagrams(socket, from)))
+                Ok(opened.map(|from| NetSocket::Datagrams(socket, from)))
             }
         }
     }
@@ -378,12 +378,12 @@ pub(super) enum Received {
 
 /// A connection, or datagrams to or from one peer.
 #[derive(Debug)]
-pub(super) enum SocketLink {
+pub(super) enum NetSocket {
     Stream(OwnedFd),
     Datagrams(OwnedFd, SocketAddrAny),
 }
 
-impl SocketLink {
+impl NetSocket {
     /// True if data sent over it arrives, or its loss is noticed.
     pub(super) fn is_connection(&self) -> bool {
         matches!(self, Self::Stream(_))

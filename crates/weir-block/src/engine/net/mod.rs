@@ -16,7 +16,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{BlockWorkload, Failure, Job, Kind, Workload};
 use weir_sys::Availability;
 
-use self::link::{Received, SocketLink, SocketSettings};
+use self::link::{NetSocket, Received, SocketSettings};
 use super::calls::memory;
 use super::{EngineEntry, EngineRun, Opens, number, run_varied, switch, varied_source};
 use crate::op::BlockOp;
@@ -213,7 +213,7 @@ fn closed(received: u64, settings: &SocketSettings) -> Failure {
 /// A connection in use.
 #[derive(Debug)]
 struct Net<'a> {
-    link: SocketLink,
+    link: NetSocket,
     role: Role,
     /// Each block goes both ways.
     echoes: bool,

@@ -87,7 +87,7 @@ fn a_block_that_no_datagram_holds_is_refused() {
 }
 
 /// Both ends of a Unix socket.
-fn ends(name: &str) -> [(SocketSettings, SocketLink); 2] {
+fn ends(name: &str) -> [(SocketSettings, NetSocket); 2] {
     let exe = std::env::current_exe().unwrap();
     let path = exe.with_file_name(format!("{name}-{}", std::process::id()));
     let path = text(path.to_str().unwrap());
@@ -105,7 +105,7 @@ fn ends(name: &str) -> [(SocketSettings, SocketLink); 2] {
     [(receiver, accepted), (sender, called)]
 }
 
-fn net(link: SocketLink, role: Role, stop: &AtomicU32) -> Net<'_> {
+fn net(link: NetSocket, role: Role, stop: &AtomicU32) -> Net<'_> {
     Net {
         link,
         role,

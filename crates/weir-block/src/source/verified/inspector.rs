@@ -16,7 +16,7 @@ use crate::op::BlockOp;
 use crate::source::verified::dump::Dumps;
 use crate::source::verified::stamps::{Stamp, Stamps};
 use crate::verify::run_mark::RunMark;
-use crate::verify::{self, Expected, IntervalFinding, Marker, Unfit};
+use crate::verify::{self, Expected, IntervalFinding, Marker, UnfitInterval};
 
 /// Parameters of a source of verified data besides the workload.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Inspector {
         interval: u32,
         (seed, worker): (u64, u32),
         with: Verification,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, UnfitInterval> {
         let number = u16::try_from(worker.saturating_add(1)).unwrap_or(u16::MAX);
         let marker = match verify.method {
             VerifyMethod::Null => None,

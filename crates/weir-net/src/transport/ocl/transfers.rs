@@ -17,7 +17,7 @@ use super::{Own, spoil};
 use crate::buffers;
 use crate::error::{Halt, NetError};
 use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
-use crate::opencl::{Kernel, KernelSource, OpenClError, StagedBuffer, When};
+use crate::opencl::{ClKernel, KernelSource, OpenClError, StagedBuffer, When};
 use crate::transport::{Facts, Setup, Transport, TransportInfo};
 use weir_world::Watchdog;
 
@@ -156,20 +156,20 @@ struct Launch;
 
 impl Step for Launch {
     const TRANSFER: Transfer = Transfer::KernelLaunch;
-    type Tool = Kernel;
+    type Tool = ClKernel;
 
-    fn tool(own: &Own, setup: &Setup<'_>) -> Result<Kernel, Halt> {
+    fn tool(own: &Own, setup: &Setup<'_>) -> Result<ClKernel, Halt> {
         let source = match setup.engine.text("kernel_file") {
             Some(path) => KernelSource::of(content(path).map_err(Halt::Garbled)?),
             None => KernelSource::empty(),
         };
-        Ok(Kernel::new(&own.card, &source)?)
+        Ok(ClKernel::new(&own.card, &source)?)
     }
 
     #[inline]
     fn take(
         own: &Own,
-        kernel: &Kernel,
+        kernel: &ClKernel,
         _: &mut StagedBuffer,
         when: When,
     ) -> Result<(), OpenClError> {

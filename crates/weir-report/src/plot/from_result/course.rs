@@ -7,9 +7,9 @@ use weir_units::{Iops, Nanos};
 use super::JobAcross;
 use super::times::{shades, stall_sentence, stalls, table};
 use crate::entry::{KindSum, ReportEntry};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
-    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, Rule, count, real,
+    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotRule, count, real,
 };
 
 /// Without completions for so long, a job stalls, if it would have had some.
@@ -47,7 +47,7 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
         let name = job.line_name(run, &kind.name, several);
         said.push(sentence(&name, entry, kind, &course));
         stalled.extend(shades(&name, &course.stalls));
-        rules.extend(entry.iops(kind).map(|mean| Rule {
+        rules.extend(entry.iops(kind).map(|mean| PlotRule {
             at: mean.0,
             upright: false,
             name: format!("mean {mean}"),
@@ -68,8 +68,8 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let tops = all().filter_map(|p| Some(p.range.map_or(p.y?, |r| r.1)));
     let ends = all().map(|p| p.x);
     let chart = Chart {
-        x: Axis::linear("time", AxisUnit::Seconds, ends),
-        y: Axis::linear("completed", AxisUnit::OpsPerSecond, tops).with_room(),
+        x: PlotAxis::linear("time", AxisUnit::Seconds, ends),
+        y: PlotAxis::linear("completed", AxisUnit::OpsPerSecond, tops).with_room(),
         shades: stalled,
         rules,
         lines,

@@ -6,7 +6,7 @@ use weir_units::{Count, Nanos};
 use super::JobAcross;
 use super::latency::{NamedCourse, courses};
 use super::times::{shades, stall_sentence};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Detail, HeatColumn, HeatMap, HeatPanel, Plot, PlotBody, PlotTable, real};
 
 /// Columns and rows of a panel.
@@ -30,8 +30,8 @@ pub(super) fn map(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let columns = || panels.iter().flat_map(|panel| &panel.columns);
     let edges = rows.edges();
     let map = HeatMap {
-        x: Axis::linear("time", AxisUnit::Seconds, columns().map(|c| c.to)),
-        y: Axis::log("latency", AxisUnit::Seconds, edges.iter().copied()),
+        x: PlotAxis::linear("time", AxisUnit::Seconds, columns().map(|c| c.to)),
+        y: PlotAxis::log("latency", AxisUnit::Seconds, edges.iter().copied()),
         edges,
         panels,
     };

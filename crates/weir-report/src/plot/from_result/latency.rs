@@ -5,7 +5,7 @@ use weir_units::Nanos;
 
 use super::JobAcross;
 use super::times::{shades, stall_sentence, stalls, table};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, count, real};
 
 /// A line of a percentile.
@@ -153,12 +153,12 @@ pub(super) fn over_time(job: &JobAcross<'_, '_>) -> Option<Plot> {
         "Latency over time"
     };
     let chart = Chart {
-        x: Axis::linear(
+        x: PlotAxis::linear(
             "time",
             AxisUnit::Seconds,
             ends.map(|i| i.end_ns.as_secs_f64()),
         ),
-        y: Axis::log("latency", AxisUnit::Seconds, all().filter_map(|p| p.y)).with_room(),
+        y: PlotAxis::log("latency", AxisUnit::Seconds, all().filter_map(|p| p.y)).with_room(),
         shades: stalled,
         rules: Vec::new(),
         lines,

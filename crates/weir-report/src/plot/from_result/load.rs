@@ -6,7 +6,7 @@ use weir_units::Nanos;
 use super::{JobAcross, seen};
 use crate::entry::ReportEntry;
 use crate::number_format::{brief, significant};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Bar, Bars, Detail, Plot, PlotBody, PlotTable, real};
 
 /// Largest number of workers with a bar each.
@@ -199,7 +199,7 @@ fn bars(
     let ends = rows
         .iter()
         .map(|row| row.parts.iter().map(|(_, v)| v).sum());
-    let axis = Axis::linear(axis, unit, ends);
+    let axis = PlotAxis::linear(axis, unit, ends);
     let table = rows
         .iter()
         .map(|row| vec![row.name.clone(), row.text.clone()]);

@@ -5,7 +5,7 @@ use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
 use super::{JobAcross, MEMBERS, PlottedRun};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
     Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, count, real,
 };
@@ -127,13 +127,13 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
     points().next()?;
     let title = format!("{name}, the slowest first");
     let places = points().map(|p| p.x);
-    let places = Axis::linear(&title, AxisUnit::Other(String::new()), places);
+    let places = PlotAxis::linear(&title, AxisUnit::Other(String::new()), places);
     let chart = Chart {
-        x: Axis {
+        x: PlotAxis {
             range: (1.0, places.range.1),
             ..places
         },
-        y: Axis::linear("rate", unit, points().filter_map(|p| p.y)).with_room(),
+        y: PlotAxis::linear("rate", unit, points().filter_map(|p| p.y)).with_room(),
         shades: Vec::new(),
         rules: Vec::new(),
         lines,

@@ -190,7 +190,7 @@ impl<'s, 'a> Harvested<'s, 'a> {
 /// Operations of one kind, one after the other in a harvest, that took equally long. Where each
 /// operation of a batch has a start of its own only their clat is equal.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'s, 'a> {
+pub(super) struct HarvestRun<'s, 'a> {
     sink: &'s KindSink<'a>,
     started: Tick,
     accepted: Tick,
@@ -201,7 +201,7 @@ pub(super) struct Run<'s, 'a> {
     own_starts: bool,
 }
 
-impl<'s, 'a> Run<'s, 'a> {
+impl<'s, 'a> HarvestRun<'s, 'a> {
     #[inline(always)]
     pub(super) fn new(sink: &'s KindSink<'a>, own_starts: bool) -> Self {
         Self {

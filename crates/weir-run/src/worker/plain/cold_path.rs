@@ -31,7 +31,7 @@ pub(super) struct Rests {
 #[derive(Clone, Copy, Default)]
 struct RestOf {
     moved: u32,
-    /// When its first part was: its rests make its clat longer, not its slat.
+    /// Time at which its first part was accepted: its rests make its clat longer, not its slat.
     accepted: Tick,
 }
 

@@ -1,5 +1,5 @@
-//! End of a job: errors by code with their place, other failures, warnings, and the reason that it
-//! is not complete.
+//! Problems of a job at its end: errors by code with their place, other failures, warnings, and the
+//! reason that it is not complete.
 
 use weir_schema::{ErrorCode, Failure, State};
 use weir_units::Nanos;
@@ -16,7 +16,7 @@ const FAILURES: usize = 4;
 
 impl Report<'_> {
     /// `owner`: the job's name, where the lines do not stand below its title.
-    pub(super) fn ending(&mut self, entry: &ReportEntry<'_>, number: usize, owner: Option<&str>) {
+    pub(super) fn problems(&mut self, entry: &ReportEntry<'_>, number: usize, owner: Option<&str>) {
         let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.sum.errors {
