@@ -284,8 +284,8 @@ fn install(packages: &[&Package]) -> Result<()> {
 }
 
 /// Runs apt-get with the rights that it needs.
-pub(crate) fn apt(words: &str, names: &[&str]) -> Result<()> {
-    Cmd::new(&format!("{}apt-get {words}", privilege()?))
+pub(crate) fn apt(args: &str, names: &[&str]) -> Result<()> {
+    Cmd::new(&format!("{}apt-get {args}", privilege()?))
         .args(names)
         .with_stdin()
         .run()

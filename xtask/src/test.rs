@@ -124,8 +124,8 @@ fn print_summary(tally: &Tally, took: Option<f64>) {
 /// Starts a test program so that it prints how long each test took. Its harness offers that to
 /// nightly compilers, or to whoever sets this variable: for the program alone, since what cargo
 /// builds depends on it.
-pub(crate) fn harness(words: &[String]) -> Result<()> {
-    let (program, args) = words.split_first().context("a test program")?;
+pub(crate) fn harness(argv: &[String]) -> Result<()> {
+    let (program, args) = argv.split_first().context("a test program")?;
     let mut command = Command::new(program);
     command
         .args(args)

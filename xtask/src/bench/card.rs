@@ -122,7 +122,7 @@ fn thread_seconds() -> Result<f64> {
 fn steps(rounds: usize) -> Result<Vec<Row>> {
     let card = Card::new()?;
     let file = card.sweep()?;
-    let words = [
+    let argv = [
         &side::text(&side::weir())?,
         "run",
         "--format",
@@ -130,9 +130,9 @@ fn steps(rounds: usize) -> Result<Vec<Row>> {
         &file,
     ]
     .map(str::to_owned);
-    println!("$ {}", words.join(" "));
+    println!("$ {}", argv.join(" "));
     let gaps: Result<Vec<f64>> = (0..rounds)
-        .map(|_| longest_gap(&child::run(&words)?.stdout))
+        .map(|_| longest_gap(&child::run(&argv)?.stdout))
         .collect();
     let metric = Metric {
         name: "longest gap between steps",
@@ -204,19 +204,19 @@ impl Card {
         } else {
             "c2h"
         };
-        let mut words = format!(
+        let mut argv = format!(
             "--ioengine=psync --thread=1 --group_reporting=1 --allow_file_create=0 \
              --size={quarter}m {options}"
         );
         for channel in 0..CHANNELS {
             let _ = write!(
-                words,
+                argv,
                 " --name=ch{channel} --offset={}m --filename={}/{direction}_{channel}",
                 channel * quarter,
                 self.folder.display()
             );
         }
-        words
+        argv
     }
 
     /// CPU seconds per GiB of nothing but the system calls of large blocks: what no tool that

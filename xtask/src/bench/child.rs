@@ -29,10 +29,10 @@ pub(super) struct Ended {
     pub(super) resident_kib: u64,
 }
 
-/// Runs `words`; what it says on standard error is shown only if it fails.
-pub(super) fn run(words: &[String]) -> Result<Ended> {
-    let shown = words.join(" ");
-    let (program, args) = words.split_first().context("a command has a program")?;
+/// Runs `argv`; what it says on standard error is shown only if it fails.
+pub(super) fn run(argv: &[String]) -> Result<Ended> {
+    let shown = argv.join(" ");
+    let (program, args) = argv.split_first().context("a command has a program")?;
     let begin = Instant::now();
     let mut child = Command::new(program)
         .args(args)
@@ -91,14 +91,14 @@ fn duration(time: libc::timeval) -> Duration {
 mod tests {
     use super::*;
 
-    fn words(line: &[&str]) -> Vec<String> {
+    fn argv(line: &[&str]) -> Vec<String> {
         line.iter().map(|&word| word.to_owned()).collect()
     }
 
     #[test]
     fn a_child_is_charged_for_its_own_time() {
         let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done";
-        let ended = run(&words(&["sh", "-c", busy])).unwrap();
+        let ended = run(&argv(&["sh", "-c", busy])).unwrap();
         assert_eq!(ended.stdout, "done\n");
         assert!(ended.cpu > Duration::ZERO);
         assert!(ended.resident_kib > 0);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_failing_child_is_an_error_with_what_it_said() {
-        let error = run(&words(&["sh", "-c", "echo no such thing >&2; exit 3"]));
+        let error = run(&argv(&["sh", "-c", "echo no such thing >&2; exit 3"]));
         let text = error.err().unwrap().to_string();
         assert!(text.contains("no such thing"), "{text}");
     }

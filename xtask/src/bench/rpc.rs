@@ -191,10 +191,10 @@ fn raw(probe: &str) -> Result<Rate> {
 /// Time of the loop itself for a call that goes nowhere, beside its limit.
 fn null(rounds: usize) -> Result<Vec<Row>> {
     let weir = text(&side::weir())?;
-    let words = split(&served::caller(&weir, "--transport null -s 0 -i 16"));
-    println!("$ {}", words.join(" "));
+    let argv = split(&served::caller(&weir, "--transport null -s 0 -i 16"));
+    println!("$ {}", argv.join(" "));
     let times: Result<Vec<f64>> = (0..rounds)
-        .map(|_| Ok(1e9 / served::rate(&words)?))
+        .map(|_| Ok(1e9 / served::rate(&argv)?))
         .collect();
     let metric = Metric {
         name: "time of a call that goes nowhere",
@@ -209,16 +209,16 @@ fn null(rounds: usize) -> Result<Vec<Row>> {
     )])
 }
 
-fn split(words: &str) -> Vec<String> {
-    words.split_whitespace().map(str::to_owned).collect()
+fn split(argv: &str) -> Vec<String> {
+    argv.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A program that prints a rate.
-fn printing(words: &str) -> Rate {
-    let words = split(words);
-    println!("$ {}", words.join(" "));
+fn printing(argv: &str) -> Rate {
+    let argv = split(argv);
+    println!("$ {}", argv.join(" "));
     Box::new(move || {
-        let said = child::run(&words)?.stdout;
+        let said = child::run(&argv)?.stdout;
         let number = said.trim().parse();
         number.with_context(|| format!("no rate: {said}"))
     })

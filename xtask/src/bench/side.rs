@@ -51,31 +51,31 @@ impl Side {
     }
 
     /// The command line of a job.
-    pub(super) fn words(self, options: &str) -> Result<Vec<String>> {
-        let mut words = match self {
+    pub(super) fn argv(self, options: &str) -> Result<Vec<String>> {
+        let mut argv = match self {
             Self::Weir => vec![text(&weir())?, "fio".to_owned()],
             Self::Fio => match other() {
                 Some(other) => vec![other.to_owned(), "fio".to_owned()],
                 None => vec![text(&cmd::find("fio").context("fio is not installed")?)?],
             },
         };
-        words.extend(options.split_whitespace().map(str::to_owned));
-        words.push("--output-format=json".to_owned());
-        Ok(words)
+        argv.extend(options.split_whitespace().map(str::to_owned));
+        argv.push("--output-format=json".to_owned());
+        Ok(argv)
     }
 
     /// CPU seconds that `options` take when they move one block: what starting costs.
     pub(super) fn start(self, options: &str, cpu: fn(&Ended) -> Duration) -> Result<f64> {
         let one = format!("{options} --time_based=0 --loops=1 --number_ios=1");
         let runs: Result<Vec<f64>> = (0..5)
-            .map(|_| Ok(cpu(&child::run(&self.words(&one)?)?).as_secs_f64()))
+            .map(|_| Ok(cpu(&child::run(&self.argv(&one)?)?).as_secs_f64()))
             .collect();
         Ok(ab::median(runs?))
     }
 
     /// Runs a group of jobs that read, or that write.
     pub(super) fn run(self, options: &str) -> Result<Done> {
-        done(child::run(&self.words(options)?)?)
+        done(child::run(&self.argv(options)?)?)
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn done(ended: Ended) -> Result<Done> {
 /// Prints what both sides run, so that it can be repeated by hand.
 pub(super) fn show(options: &str) -> Result<()> {
     for side in [Side::Weir, Side::Fio] {
-        println!("$ {}", side.words(options)?.join(" "));
+        println!("$ {}", side.argv(options)?.join(" "));
     }
     Ok(())
 }

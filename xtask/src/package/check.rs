@@ -42,7 +42,7 @@ fn in_a_bare_root(bare: &Path, deb: &Path) -> Result<()> {
         .run()?;
     let name = deb.file_name().context("the package has no name")?;
     std::fs::copy(deb, bare.join(name))?;
-    let within = |words: &str| Cmd::new("chroot").arg(bare).args(words.split(' '));
+    let within = |args: &str| Cmd::new("chroot").arg(bare).args(args.split(' '));
     let before = files(bare)?;
     within("dpkg -i").arg(Path::new("/").join(name)).run()?;
     within("weir --version").run()?;

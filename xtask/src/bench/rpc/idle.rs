@@ -88,10 +88,10 @@ fn hard_limit() -> Result<u64> {
 struct IdleConnections(Child);
 
 impl IdleConnections {
-    fn connect(words: &str) -> Result<Self> {
-        println!("$ {words} &");
-        let words = split(words);
-        let (program, args) = words.split_first().context("a command has a program")?;
+    fn connect(argv: &str) -> Result<Self> {
+        println!("$ {argv} &");
+        let argv = split(argv);
+        let (program, args) = argv.split_first().context("a command has a program")?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())

@@ -43,18 +43,18 @@ impl Served {
             other => format!("{other}://127.0.0.1:0"),
         };
         let Cpus { answerer, .. } = cpus();
-        let words = split(&format!(
+        let argv = split(&format!(
             "{before} {weir} rpc serve --rank 0 --tags 1 --transport {place} --cpus {answerer} --path"
         ));
-        println!("$ {} {}", words.join(" "), folder.display());
-        let (program, args) = words.split_first().context("a command has a program")?;
+        println!("$ {} {}", argv.join(" "), folder.display());
+        let (program, args) = argv.split_first().context("a command has a program")?;
         let mut child = Command::new(program)
             .args(args)
             .arg(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| words.join(" "))?;
+            .with_context(|| argv.join(" "))?;
         let output = child.stdout.take().context("no output of the server")?;
         let mut served = Self {
             child,
@@ -74,12 +74,12 @@ impl Served {
     /// Rate of `weir selftest` with a new server, in calls per second.
     pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
-        let words = served.caller(weir, calls);
-        println!("$ {}", words.join(" "));
+        let argv = served.caller(weir, calls);
+        println!("$ {}", argv.join(" "));
         Ok(Box::new(move || {
             // It is stopped when nobody calls it any more.
             let _ = &served;
-            rate(&words)
+            rate(&argv)
         }))
     }
 
@@ -121,8 +121,8 @@ pub(super) fn caller(weir: &str, calls: &str) -> String {
 }
 
 /// Calls per second of a run, none of which failed.
-pub(super) fn rate(words: &[String]) -> Result<f64> {
-    let said = child::run(words)?.stdout;
+pub(super) fn rate(argv: &[String]) -> Result<f64> {
+    let said = child::run(argv)?.stdout;
     let result: Value = serde_json::from_str(&said).with_context(|| format!("no JSON: {said}"))?;
     let master = &result["groups"][0]["jobs"][0]["outcome"]["masters"][0];
     let count = |name: &str| {
