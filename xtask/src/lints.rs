@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::source;
+use crate::{source, wording};
 
 /// Lines a file may have without its test modules.
 const FILE_LINES: usize = 500;
@@ -101,6 +101,7 @@ fn file_lints(file: &File) -> Vec<String> {
     wrong.extend(length_lint(file));
     wrong.extend(name_lints(file));
     wrong.extend(test_name_lints(file));
+    wrong.extend(wording::lints(&file.path, &file.text, &file.code));
     wrong
 }
 
