@@ -105,7 +105,7 @@ fn environment() -> Environment {
 /// Compiles a request with these files.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error in it.
 pub fn compile_in(request: &CompileRequest, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
     let (catalogue, environment) = (catalogue(), environment());
     let context = Context {

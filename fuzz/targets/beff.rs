@@ -108,8 +108,8 @@ fn shown(plan: &Plan, options: &BeffOptions, baseline: Option<Baseline>) {
             let json = dump(&result, &options).unwrap();
             serde_json::from_str::<serde_json::Value>(&json).unwrap();
         }
-        let told = beff::complaints(&result);
-        assert!(told.is_empty() || told.ends_with('\n'), "{told}");
+        let complaints = beff::complaints(&result);
+        assert!(complaints.is_empty() || complaints.ends_with('\n'), "{complaints}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What was recorded of a packet path: every reader reads or refuses, and what is read is diagnosed.
+//! Records of a packet path: every reader reads or refuses, and whatever was read is diagnosed.
 //!
 //! The input is one text, which each reader gets whole; parts between lines `====` are one for each of
 //! log, report, perf, pcm-pcie and pcm-memory.

@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// How many lines of a file look like options but are none.
+/// Number of lines of a file that look like options but are none.
 fn unknown(text: &[u8]) -> usize {
     let text = String::from_utf8_lossy(text);
     let keys = text

@@ -1,5 +1,5 @@
-//! What a search for better settings reads: the words of a command with placeholders, values of settings, a
-//! trail.
+//! Texts that a search for better settings reads: a command with placeholders, values of settings,
+//! a trail.
 //!
 //! The input is one text, which each reader gets whole; its first line is also a command, and the rest the
 //! results of its trials.

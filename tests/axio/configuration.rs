@@ -3,7 +3,7 @@
 use super::SEND;
 use super::stage::{Said, Stage};
 
-/// What is said of a configuration.
+/// Output of `axio verify` for a configuration.
 fn verified(config: &str, words: &[&str]) -> Said {
     let stage = Stage::new();
     stage.file("c.conf", config);

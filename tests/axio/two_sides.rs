@@ -354,12 +354,12 @@ wait "$client" || code=$?
 exit $code
 "#;
 
-/// What comes of a server and its client over a wire; nothing where this machine cannot have two hosts.
+/// Output of a server and its client over a wire; nothing where this machine cannot have two hosts.
 fn between_hosts(stage: &Stage, wire: &str, sets: &[&str]) -> Option<Said> {
     on_hosts(stage, wire, HOSTS, sets)
 }
 
-/// What comes of a script there.
+/// Output of a script there.
 fn on_hosts(stage: &Stage, wire: &str, script: &str, sets: &[&str]) -> Option<Said> {
     let no = |reason: &str| {
         skip(&format!("axio between two hosts, wire `{wire}`"), reason);

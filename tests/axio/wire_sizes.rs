@@ -64,7 +64,7 @@ msg_timeout_ms : 20000
 stall_timeout : 30
 ";
 
-/// What the client says, and the lengths of its frames in ascending order.
+/// Output of the client, and the lengths of its frames in ascending order.
 fn lengths(sets: &[&str]) -> Option<(Said, Vec<u32>)> {
     let missing = ["unshare", "nsenter", "ip", "python3"]
         .into_iter()

@@ -14,7 +14,7 @@ echo \"sent $(ip -s link show dev weirA | awk '/TX:/ { getline; print $2 }')\"
 exit $code
 ";
 
-/// What weir says there; nothing where this machine cannot have it.
+/// Output of weir there; nothing where this machine cannot have it.
 fn on_a_wire(stage: &Stage, words: &str) -> Option<Said> {
     let no = |reason: &str| {
         skip(&format!("weir axio {words} over AF_XDP"), reason);

@@ -6,7 +6,7 @@ use crate::stage::{Stage, WEIR, has, is_root, said, skip};
 #[test]
 fn wrong_words_are_refused_before_anything_happens() {
     let stage = Stage::new();
-    for (words, told) in [
+    for (words, message) in [
         ("-d 0", "-d must be >= 1"),
         ("-n 0", "-n must be >= 1"),
         ("-r 0", "-r must be >= 1"),
@@ -34,7 +34,7 @@ fn wrong_words_are_refused_before_anything_happens() {
         ("--comm-type null", "nothing that could be validated"),
         ("--pcie-read", "comm-type shm has no device"),
     ] {
-        let said = beff(&stage, words).code(2).silent().err(told);
+        let said = beff(&stage, words).code(2).silent().err(message);
         let errors = said
             .err
             .lines()
@@ -107,7 +107,7 @@ fn a_wrong_word_under_a_launcher_is_told_once() {
 fn what_standard_output_does_not_take_fails_the_run() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nioengine=null\nsize=64k\n");
-    for (redirected, told) in [
+    for (redirected, message) in [
         (">&-", "error: standard output is closed"),
         (
             ">/dev/full",
@@ -130,7 +130,7 @@ fn what_standard_output_does_not_take_fails_the_run() {
                 crate::stage::WEIR,
             ]);
             let said = crate::stage::said(command).code(1).silent();
-            assert_eq!(said.err.matches(told).count(), 1, "{words}: {said}");
+            assert_eq!(said.err.matches(message).count(), 1, "{words}: {said}");
         }
     }
     // What goes elsewhere on purpose is no failure.

@@ -18,8 +18,8 @@ pub(crate) fn has_one_of_two(stage: &Stage, said: &Said) {
     let rows = table(&said.out);
     assert_eq!((rows.len(), rows[0][0].as_str()), (1, "4096"), "{said}");
     // A launcher that has ended a rank may say so below.
-    let told = |line: &&str| *line == "INCOMPLETE: 1 of 2 sizes were measured";
-    assert_eq!(said.out.lines().filter(told).count(), 1, "{said}");
+    let message = |line: &&str| *line == "INCOMPLETE: 1 of 2 sizes were measured";
+    assert_eq!(said.out.lines().filter(message).count(), 1, "{said}");
     let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
     assert_eq!(json["weir"]["complete"], false);
     assert_eq!(json["validated"], false);
@@ -47,7 +47,7 @@ pub(crate) fn at_the_second_size(stage: &Stage, words: &str) -> Running {
 
 #[test]
 fn a_rank_that_fails_leaves_the_sizes_before() {
-    for (words, told) in [
+    for (words, message) in [
         (
             "--comm-type shm --inject stall:rank=1,size=6,after=2",
             "stalled on purpose",
@@ -64,7 +64,7 @@ fn a_rank_that_fails_leaves_the_sizes_before() {
         let stage = Stage::new();
         let said = beff(&stage, &format!("--ranks 2 {words} {LONG} --timeout 1"))
             .code(1)
-            .err(told)
+            .err(message)
             .err("messages of 64 B");
         has_one_of_two(&stage, &said);
     }
@@ -162,8 +162,8 @@ fn a_signal_before_the_first_size_is_told_in_a_line() {
     });
     running.signal(Signal::INT);
     let said = running.end().code(130).silent();
-    let told = "interrupted by SIGINT before any size was measured\n";
-    assert_eq!(said.err, told, "{said}");
+    let message = "interrupted by SIGINT before any size was measured\n";
+    assert_eq!(said.err, message, "{said}");
     let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
     assert_eq!(json["weir"]["complete"], false);
     assert_eq!(json["timings"], serde_json::json!({}));

@@ -137,8 +137,8 @@ fn a_cut_wire_is_noticed_in_time_and_named() {
         };
         let said = said.code(1);
         assert_eq!(said.err.matches("error: ").count(), 1, "{said}");
-        let told = said.err("messages of 4096 B, replication ").err("rank ");
-        told.err("rank 1 does not answer: no heartbeat for ");
+        let message = said.err("messages of 4096 B, replication ").err("rank ");
+        message.err("rank 1 does not answer: no heartbeat for ");
     }
 }
 
@@ -149,7 +149,7 @@ fn wrong_words_about_the_wire_are_refused() {
         return skip("wrong words about a wire", "needs root, ip and cc");
     }
     let lab = root().join("lab/net");
-    for (wire, told) in [
+    for (wire, message) in [
         (
             "--delay soon",
             "--delay soon: expected a number with one of s ms us",
@@ -160,7 +160,9 @@ fn wrong_words_about_the_wire_are_refused() {
         ("--loss 101", "at most 100 percent"),
         ("--dely 5ms", "no option --dely"),
     ] {
-        said(wired(&stage, &lab, wire, &["true"])).code(2).err(told);
+        said(wired(&stage, &lab, wire, &["true"]))
+            .code(2)
+            .err(message);
     }
 }
 

@@ -78,8 +78,8 @@ fn a_plan_of_threads_under_a_launcher_is_refused_by_name() {
         let plan = crate::beff(stage, words).code(0).out;
         stage.file("plan.json", plan);
         let said = said(launch(stage, launcher, 3, &["run", "plan.json"])).code(2);
-        let told = "error: the plan says 2 threads that weir starts itself, and ";
-        assert_eq!(said.err.matches(told).count(), 1, "{said}");
+        let message = "error: the plan says 2 threads that weir starts itself, and ";
+        assert_eq!(said.err.matches(message).count(), 1, "{said}");
         said.err(" started 3\n");
     });
 }
@@ -92,10 +92,10 @@ fn more_ranks_than_processors_are_told() {
     };
     each_launcher("more ranks than processors", |stage, launcher| {
         let words = format!("-n 1 -u 2 -l 2 -m 2 --comm-type {}", transport(stage));
-        let told = format!("warning: {ranks} ranks share {cpus} CPUs");
+        let message = format!("warning: {ranks} ranks share {cpus} CPUs");
         said(under(stage, launcher, ranks, &words))
             .code(0)
-            .err(&told);
+            .err(&message);
     });
 }
 

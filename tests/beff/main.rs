@@ -31,7 +31,7 @@ fn beff(stage: &Stage, words: &str) -> Said {
     stage.peer_says(&all)
 }
 
-/// Whether this build and machine have a transport.
+/// True if this build and machine have a transport.
 fn has(stage: &Stage, transport: &str) -> bool {
     let page = beff(stage, "--list-comm").code(0).out;
     let line = page

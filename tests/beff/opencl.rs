@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::stage::{Running, Said, Stage, has, said, skip, until};
 use crate::{beff, table};
 
-/// Whether there is a device; else says what is skipped.
+/// True if there is a device; else prints the skipped test.
 fn usable(stage: &Stage, test: &str) -> bool {
     let page = run(stage, "--list-comm").code(0).out;
     let line = page.lines().find(|l| l.starts_with("ocl-pcie "));
@@ -103,7 +103,7 @@ fn the_result_names_the_device() {
     let mut named = prepared(&stage, words);
     named.args(["--platform_str", platform]);
     said(named).code(0);
-    for (words, told) in [
+    for (words, message) in [
         ("--platform_str X", "--platform_str X: the platforms are "),
         ("--device 4000", "--device 4000: the devices are 0 to "),
         (
@@ -119,7 +119,7 @@ fn the_result_names_the_device() {
         run(&stage, &format!("--comm-type ocl-pcie {words}"))
             .code(2)
             .silent()
-            .err(told);
+            .err(message);
     }
 }
 

@@ -302,10 +302,11 @@ fn a_report_that_standard_output_does_not_take_is_told_once_and_fails_the_run() 
     command.args(["-c", words, crate::stage::peer("fio")]);
     let told = said(command).code(1).silent().err;
     assert_eq!(
-        told.matches("error: standard output: No space left")
+        message
+            .matches("error: standard output: No space left")
             .count(),
         1,
-        "{told}"
+        "{message}"
     );
 }
 
@@ -320,5 +321,5 @@ fn thousands_of_files_that_lack_the_same_are_told_in_a_few_lines() {
         .code(1)
         .err("4997 more failures of this kind")
         .err;
-    assert!(told.lines().count() < 10, "{told}");
+    assert!(message.lines().count() < 10, "{message}");
 }

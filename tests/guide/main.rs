@@ -21,7 +21,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What a comment of the guide asks for.
+/// Step that a comment of the guide asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Create(String),
@@ -166,7 +166,7 @@ fn stdout(line: &str) -> String {
     String::from_utf8(shell(line).stdout).unwrap()
 }
 
-/// What a command line says that is refused.
+/// Error output of a command line that is refused.
 fn shell_fails(line: &str) -> String {
     let command = Command::new("sh")
         .args(["-c", line])

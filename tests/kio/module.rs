@@ -9,7 +9,7 @@ use crate::devices::Loop;
 use crate::stage;
 use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
 
-/// Whether one is loaded, which is not this test's to change; says so for this test.
+/// True if a module is loaded, which is not this test's to change; prints a note for this test.
 fn is_loaded() -> bool {
     let is_loaded = Path::new("/sys/module/kio").exists();
     if is_loaded {

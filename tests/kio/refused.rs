@@ -1,4 +1,4 @@
-//! What is refused, and what is noted, before anything is touched.
+//! Refusals and notes before anything is touched.
 
 use std::io::{Seek, SeekFrom, Write};
 

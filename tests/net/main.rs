@@ -151,16 +151,16 @@ fn both_launchers_get_one_section_over_mpi() {
 #[test]
 fn too_few_ranks_under_a_launcher_are_told_once() {
     each_launcher("lat-bw on one rank", |stage, launcher| {
-        let told = under(stage, launcher, 1, &[]).code(2).silent();
-        let count = told.err.matches("needs at least 2 ranks").count();
-        assert_eq!(count, 1, "{told}");
+        let message = under(stage, launcher, 1, &[]).code(2).silent();
+        let count = message.err.matches("needs at least 2 ranks").count();
+        assert_eq!(count, 1, "{message}");
     });
 }
 
 #[test]
 fn wrong_words_are_refused_before_anything_happens() {
     let stage = Stage::new();
-    for (words, told) in [
+    for (words, message) in [
         ("net", "`weir net` needs a test (there is lat-bw)"),
         ("net lat", "no test `lat` of the network (there is lat-bw)"),
         ("net osu bw", "`weir net osu` is not in this build"),
@@ -186,7 +186,7 @@ fn wrong_words_are_refused_before_anything_happens() {
         ),
     ] {
         let words: Vec<_> = words.split(' ').collect();
-        stage.say(&words).code(2).silent().err(told);
+        stage.say(&words).code(2).silent().err(message);
     }
 }
 

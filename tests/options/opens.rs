@@ -1,4 +1,4 @@
-//! How targets are opened: the flags that the kernel sees, beside fio's.
+//! Opening of targets: the flags that the kernel sees, beside fio's.
 
 use super::stage::{Stage, has, peer, skip};
 use super::{has_all, traced};
@@ -9,7 +9,7 @@ const ENGINES: [&str; 10] = [
     "splice",
 ];
 
-/// What `sync` asks for, and the flag of it.
+/// Values of `sync`, and the flag of each.
 const SYNCS: [(&str, Option<&str>); 4] = [
     ("0", None),
     ("1", Some("O_SYNC")),
@@ -40,10 +40,10 @@ fn flags(program: &[&str], engine: &str, direct: bool) -> Vec<Vec<String>> {
         let open = opens.iter().filter(writing).rfind(|c| c.contains(&name));
         let open = open.unwrap_or_else(|| panic!("{name} is not opened: {opens:?}"));
         let words = open.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
-        let told = words.filter(|word| ["O_SYNC", "O_DSYNC", "O_DIRECT"].contains(word));
-        let mut told: Vec<String> = told.map(str::to_owned).collect();
-        told.sort();
-        told
+        let found = words.filter(|word| ["O_SYNC", "O_DSYNC", "O_DIRECT"].contains(word));
+        let mut found: Vec<String> = found.map(str::to_owned).collect();
+        found.sort();
+        found
     };
     SYNCS.iter().map(|(sync, _)| of(sync)).collect()
 }
@@ -85,7 +85,7 @@ fn every_engine_opens_with_the_flags_that_sync_and_direct_ask_for_as_in_fio() {
             assert_eq!(told, asked, "{engine}, direct {direct}");
             if has("fio") {
                 let theirs = flags(&["fio"], engine, direct);
-                assert_eq!(told, theirs, "{engine}, direct {direct}");
+                assert_eq!(found, theirs, "{engine}, direct {direct}");
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{fio, has_all, traced};
 /// Blocks of 4 KiB of a file.
 const BLOCKS: u64 = 16;
 
-/// How often a program drops the cache of files, and how many reads and writes it has done.
+/// Number of times that a program drops the cache of files, and number of its reads and writes.
 #[track_caller]
 fn drops(program: &[&str], words: &[&str]) -> (u64, u64) {
     let stage = Stage::new();
@@ -39,7 +39,7 @@ fn agree(words: &[&str], expected: u64) {
     }
 }
 
-/// Whether calls can be traced; says so if not, and if there is no fio to compare with.
+/// True if calls can be traced; prints a note if not, and if there is no fio to compare with.
 fn is_possible(name: &str) -> bool {
     if let Err(missing) = has_all(&["strace"]) {
         skip(name, &missing);

@@ -58,7 +58,7 @@ fn compared(case: &Case) -> Option<Differing> {
     })
 }
 
-/// What differs and no row of the book's table allows.
+/// Differences that no row of the book's table allows.
 pub(crate) fn unlisted(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
     let mut found = differences(case, theirs, ours);
     found.retain(|d| allowed::row(case, d).is_none());

@@ -1,4 +1,4 @@
-//! How a comparison is shown: files by their suffix, a page, the pages of `weir report`.
+//! Forms of a comparison: files by their suffix, a page, the pages of `weir report`.
 
 use serde_json::Value as Json;
 use weir_schema::{Interval, RunResult};

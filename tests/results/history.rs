@@ -335,15 +335,15 @@ fn a_run_of_a_new_level_says_so() {
     let rates: Vec<f64> = (0..20).map(|at| 1e12 * noise(at)).collect();
     with_rates(&stage, &rates);
     // A run that was disturbed does not count.
-    let told = (0..30).find_map(|_| {
+    let message = (0..30).find_map(|_| {
         let said = say(&stage, &["run", "a.fio"]).code(0);
         said.err.contains("note: ").then_some(said)
     });
-    let told = told.unwrap();
+    let message = message.unwrap();
     // As soon as three runs say so, at the latest where the tenth does.
-    let is_early = (3..=10).any(|runs| told.err.contains(&format!(" ({runs} runs)")));
-    assert!(is_early, "{told}");
-    told.err("note: a: read rate -").err(" % since run 01");
+    let is_early = (3..=10).any(|runs| message.err.contains(&format!(" ({runs} runs)")));
+    assert!(is_early, "{message}");
+    message.err("note: a: read rate -").err(" % since run 01");
     let mut fio = weir(&stage, &["fio", "a.fio"]);
     fio.env("WEIR_HISTORY", stage.path("state/weir/history.db"));
     said(fio).code(0).calm();

@@ -1,4 +1,4 @@
-//! What ships as help: pages of the manual, completions of shells.
+//! Help that ships: pages of the manual, completions of shells.
 
 use std::process::{Command, Stdio};
 
@@ -29,7 +29,7 @@ fn flags(page: &str) -> Vec<String> {
     all
 }
 
-/// Whether a flag stands in a text, and not only a longer one that begins like it.
+/// True if a flag stands in a text, and not only a longer one that begins like it.
 fn names(text: &str, flag: &str) -> bool {
     let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut after = text

@@ -14,7 +14,7 @@ impl Other {
         Self(Command::new("sh").args(["-c", script]).spawn().unwrap())
     }
 
-    /// What weir says of it after a while.
+    /// Figures that weir prints of it after a while.
     fn figures(&self, stage: &Stage) -> Value {
         let id = self.0.id().to_string();
         let words = ["monitor", "-d", "0.2", "--pid", &id, "--format", "json"];
@@ -187,7 +187,7 @@ fn what_pcm_recorded_stands_in_the_report() {
     );
     let by_kind = "monitor -d 0.05 --pcm-csv memory.txt --pcm-csv pcie.csv";
     let by_kind: Vec<&str> = by_kind.split(' ').collect();
-    let told = stage.say(&by_kind).code(0).out;
+    let message = stage.say(&by_kind).code(0).out;
     let words = "monitor -d 0.05 --pcie pcie.csv --memory memory.txt";
     let words: Vec<&str> = words.split(' ').collect();
     let out = stage.say(&words).code(0).out;
@@ -200,7 +200,7 @@ fn what_pcm_recorded_stands_in_the_report() {
         "source pcie: pcm-pcie\n",
     ] {
         assert!(out.contains(line), "{line}{out}");
-        assert!(told.contains(line), "{line}{told}");
+        assert!(message.contains(line), "{line}{message}");
     }
     stage.file("pcie.csv", "nothing\n");
     stage

@@ -14,8 +14,8 @@ fn instructions(stage: &Stage, jobs: u32) -> u64 {
     let mut command = stage.command("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.args([WEIR, "run", "many.fio"]);
-    let told = said(command).code(0).err;
-    let counted = told
+    let message = said(command).code(0).err;
+    let counted = message
         .lines()
         .find_map(|line| line.split_once("Collected : "));
     counted.unwrap().1.trim().parse().unwrap()

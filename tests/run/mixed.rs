@@ -10,7 +10,7 @@ use crate::stage::{Said, Stage, each_launcher, launch, said};
 /// Ranks start within a moment of each other.
 const MOMENT_NS: u64 = 20_000_000;
 
-/// What the door shows as its plan.
+/// Plan that the door prints.
 fn shown(stage: &Stage, words: &str) -> Json {
     let words: Vec<_> = words.split_whitespace().collect();
     serde_json::from_str(&stage.say(&words).code(0).out).unwrap()

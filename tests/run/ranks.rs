@@ -78,12 +78,12 @@ fn what_all_ranks_know_is_told_once() {
     let wrong = "[a]\nioengine=null\nsize=1m\nrw=raed\n";
     let stage = Stage::new();
     let file = stage.file("j.fio", wrong);
-    let told = stage.say(&["run", "--ranks", "3", &file]).code(2).silent();
-    assert_eq!(told.err.matches("`raed`").count(), 1, "{told}");
+    let message = stage.say(&["run", "--ranks", "3", &file]).code(2).silent();
+    assert_eq!(message.err.matches("`raed`").count(), 1, "{message}");
     each_launcher("a wrong word under a launcher", |stage, launcher| {
         let file = stage.file("j.fio", wrong);
-        let told = said(launch(stage, launcher, 2, &["run", &file])).silent();
-        assert_eq!(told.err.matches("`raed`").count(), 1, "{told}");
+        let message = said(launch(stage, launcher, 2, &["run", &file])).silent();
+        assert_eq!(message.err.matches("`raed`").count(), 1, "{message}");
     });
 }
 
@@ -142,10 +142,10 @@ fn a_rank_that_cannot_run_keeps_all_from_running() {
     let stage = Stage::new();
     let text = "[a]\nrw=read\nsize=64k\nallow_file_create=0\nfilename=gone\n";
     let file = stage.file("j.fio", text);
-    let told = stage.say(&["run", "--ranks=2", &file]).code(2).silent();
+    let message = stage.say(&["run", "--ranks=2", &file]).code(2).silent();
     assert!(
-        told.err.contains("rank 0: ") && told.err.contains("rank 1: "),
-        "{told}"
+        message.err.contains("rank 0: ") && message.err.contains("rank 1: "),
+        "{message}"
     );
 }
 
@@ -153,7 +153,7 @@ fn a_rank_that_cannot_run_keeps_all_from_running() {
 pub(crate) const LONG: &str = "[global]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\ntime_based=1\nruntime=3600\n\
                     [a]\nfilename=data\n[b]\nstonewall=1\nioengine=null\n";
 
-/// Whether a rank has written its first block.
+/// True if a rank has written its first block.
 pub(crate) fn writes(stage: &Stage, rank: &str) -> bool {
     let mut block = Vec::new();
     let file = std::fs::File::open(stage.path(&format!("data.{rank}")));

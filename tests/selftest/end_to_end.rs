@@ -198,7 +198,7 @@ fn a13_a_stopped_server_shows_in_the_latency_from_intended_starts() {
     assert!((1..=16).contains(&served), "{served}");
 }
 
-/// How many values are above so many nanoseconds.
+/// Number of values above `ns` nanoseconds.
 fn above(histogram: &serde_json::Value, ns: u64) -> u64 {
     let histogram: weir_stats::Histogram = serde_json::from_value(histogram.clone()).unwrap();
     let late = histogram.buckets().filter(|bucket| bucket.low > ns);
@@ -244,7 +244,7 @@ fn a19_requests_wait_for_buffers_of_a_slow_server_and_none_is_lost() {
     assert!(master["buffer_waits"].as_u64().unwrap() > 0, "{master}");
 }
 
-/// How long a test goes on after its only server is killed, and what it said.
+/// Time that a test goes on after its only server is killed, and its output.
 fn after_a_kill(transport: &str) -> (Duration, Said) {
     let stage = Stage::new();
     let server = Server::start(&stage, &format!("{S1} --transport {transport}"));

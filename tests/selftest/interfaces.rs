@@ -61,8 +61,8 @@ wait $server
     );
 }
 
-/// What a host says where a server runs with these variables and words, and then a script, in which $asks
-/// is a self-test.
+/// Output of a host where a server runs with these variables and arguments, and then a script, in
+/// which $asks is a self-test.
 pub(crate) fn on_host(
     stage: &Stage,
     cards: &[(&str, &str)],

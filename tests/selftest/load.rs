@@ -1,5 +1,5 @@
-//! What a self-test does beside calling all endpoints at once: pairs one by one, a search for a rate,
-//! several runs, samples, first calls, many connections; and what it says of servers that are slow.
+//! Work of a self-test besides calling all endpoints at once: pairs one by one, a search for a
+//! rate, several runs, samples, first calls, many connections; and its report about slow servers.
 
 use rustix::process::Signal;
 use serde_json::Value;

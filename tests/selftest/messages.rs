@@ -1,5 +1,5 @@
-//! What a self-test says of its own figures: both latencies of an open loop, whether the client was the limit,
-//! what else ran on its CPUs, what masters did together; and what variables make of it.
+//! Messages of a self-test about its own figures: both latencies of an open loop, a client that was
+//! the limit, other load on its CPUs, the rate of masters together; and the effect of variables.
 
 use serde_json::Value;
 

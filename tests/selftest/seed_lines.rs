@@ -49,7 +49,7 @@ Adding endpoints:
   ranks: 0-1 (# ranks = 2)
   tags: 0-21 (# tags = 22)
 ";
-/// What is said where this command itself asks.
+/// Line that is printed where this command itself asks.
 const ALONE: &str = "Warning: No --master-endpoint specified; using this command line application as the \
                      master endpoint\n";
 
@@ -104,7 +104,7 @@ impl SeedLine {
         16.min(self.repetitions * self.endpoints.len() as u64)
     }
 
-    /// What has to be printed, with `#` where something is measured.
+    /// Expected output, with `#` in place of each measured value.
     fn report(&self) -> String {
         let mut out = self.adding.to_owned();
         if self.masters.len() == 1 {

@@ -101,7 +101,7 @@ impl Drop for Server {
     }
 }
 
-/// Whether the tests may take minutes (`cargo xtask test --long`).
+/// True if the tests may take minutes (`cargo xtask test --long`).
 pub(crate) fn is_long() -> bool {
     std::env::var_os("WEIR_LONG_TESTS").is_some()
 }
@@ -109,7 +109,7 @@ pub(crate) fn is_long() -> bool {
 /// One rank with three tags.
 pub(crate) const S1: &str = "--group daos_server --rank 0 --tags 3";
 
-/// What the self-test says to these words; quotes keep words together.
+/// Output of the self-test for these arguments; quotes keep an argument together.
 pub(crate) fn self_test(stage: &Stage, words: &str) -> Said {
     stage.peer_says(&split(&format!("self_test -u --path . {words}")))
 }

@@ -22,7 +22,7 @@ use crate::stage::{Running, Said, Stage, WEIR, each_launcher, launch, said, skip
 
 const TABLE: &str = "daos_server.attach_info_tmp";
 
-/// What a server says that ends by itself when nobody asks anything.
+/// Output of a server that ends by itself when nobody asks anything.
 pub(crate) fn serve(stage: &Stage, words: &str) -> Said {
     let words = format!("rpc serve --path . --exit-after idle:0.1 {words}");
     stage.say(&split(&words))
@@ -312,7 +312,7 @@ fn session(bytes: u32, buffers: u32) -> OpenRequest {
     }
 }
 
-/// How an order or a request of a frame of this kind is answered: with a code, or 0.
+/// Answer to an order or a request of a frame of this kind: a code, or 0.
 fn asked(control: &mut ControlStream, kind: FrameKind, body: &[u8]) -> (u16, String) {
     control.send(&FrameHeader::plain(kind), body).unwrap();
     let (answer, words) = control.receive(Duration::from_secs(20)).unwrap().unwrap();

@@ -33,7 +33,7 @@ wait "$server" || code=8
 exit $code
 "#;
 
-/// What came of that; nothing where this machine cannot have two hosts.
+/// Output of the self-test; nothing where this machine cannot have two hosts.
 fn between_hosts(wire: &str, serve: &str, test: &str) -> Option<Said> {
     let stage = Stage::new();
     let no = |reason: &str| {

@@ -70,12 +70,12 @@ pub(crate) fn skip(name: &str, reason: &str) {
     }
 }
 
-/// Whether the tests have the rights of the system's administrator.
+/// True if the tests have the rights of the system's administrator.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether a program can be started.
+/// True if a program can be started.
 pub(crate) fn has(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|p| p.join(program).is_file())
@@ -187,7 +187,7 @@ impl Stage {
         command
     }
 
-    /// What weir says to these words.
+    /// Output of weir for these arguments.
     pub(crate) fn say(&self, words: &[&str]) -> Said {
         said(self.weir(words))
     }
@@ -221,7 +221,7 @@ impl Drop for Stage {
     }
 }
 
-/// What a program said and how it ended.
+/// Output and exit code of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -322,7 +322,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Whether signals end it in order by now.
+    /// True if signals end it in order by now.
     pub(crate) fn catches_signals(&self) -> bool {
         catches_signals(Pid::from_child(&self.child))
     }
@@ -332,7 +332,7 @@ impl Running {
         kill_process_group(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// What it has started.
+    /// Processes that it has started.
     pub(crate) fn children(&self) -> Vec<Pid> {
         descendants(Pid::from_child(&self.child))
     }
@@ -372,7 +372,7 @@ impl Running {
     }
 }
 
-/// What a process has started, and what these have.
+/// Processes that a process has started, and those that these have.
 fn descendants(of: Pid) -> Vec<Pid> {
     let pid = of.as_raw_nonzero();
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
@@ -427,7 +427,7 @@ pub(crate) fn launch_program(
     command
 }
 
-/// Whether signals end a process in order by now.
+/// True if signals end a process in order by now.
 pub(crate) fn catches_signals(process: Pid) -> bool {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid()));
     let mut tasks = tasks.into_iter().flatten().flatten();

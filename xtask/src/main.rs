@@ -29,6 +29,7 @@ mod processes;
 mod source;
 mod test;
 mod tools;
+mod wording;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -284,15 +284,15 @@ fn install(packages: &[&Package]) -> Result<()> {
 }
 
 /// Runs apt-get with the rights that it needs.
-pub(crate) fn apt(words: &str, names: &[&str]) -> Result<()> {
-    Cmd::new(&format!("{}apt-get {words}", privilege()?))
+pub(crate) fn apt(args: &str, names: &[&str]) -> Result<()> {
+    Cmd::new(&format!("{}apt-get {args}", privilege()?))
         .args(names)
         .with_stdin()
         .run()
 }
 
-/// What goes before `apt-get`: nothing for root, `sudo` where it exists; it
-/// must not ask for a password where nobody can answer.
+/// Prefix of `apt-get`: nothing for root, `sudo` where it exists; it must not ask for a password
+/// where nobody can answer.
 fn privilege() -> Result<&'static str> {
     use std::os::unix::fs::MetadataExt as _;
     let is_root = std::fs::metadata("/proc/self")?.uid() == 0;

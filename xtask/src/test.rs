@@ -23,11 +23,11 @@ use crate::{lab_kernels, packages};
 
 const SKIP_LOG: &str = "target/skipped.log";
 
-/// So many of the slowest tests are listed.
+/// Number of the slowest tests that are listed.
 const SLOWEST: usize = 10;
-/// What a test may take, in seconds, and all of them on two cores after the build. A test over it is
-/// marked, and no more: no timing decides a test.
+/// Budget of a test in seconds. A test over it is marked, and no more: no timing decides a test.
 const BUDGET: f64 = 20.0;
+/// Budget of all tests in seconds, on two cores after the build.
 const BUDGET_OF_ALL: f64 = 12.0 * 60.0;
 /// Models of what threads share, in every order in which they can run. They replace the atomics of the
 /// whole build, which therefore has a directory of its own.
@@ -35,7 +35,7 @@ const MODELS: &str = "cargo test -p weir-sys --lib --target-dir target/loom";
 /// The word with which cargo starts this program in front of each test program.
 pub(crate) const HARNESS: &str = "harness";
 
-/// What the test harnesses said, all of them together.
+/// Results of the test harnesses, all of them together.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -45,7 +45,7 @@ struct Tally {
     times: Vec<(f64, String)>,
 }
 
-/// What tells tests that they may take minutes.
+/// Variable that allows tests to take minutes.
 const LONG: &str = "WEIR_LONG_TESTS";
 
 /// The verb.
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What came of the tests.
+/// Prints the result of the tests.
 fn print_summary(tally: &Tally, took: Option<f64>) {
     println!();
     print!("{}", tally.slowest());
@@ -124,8 +124,8 @@ fn print_summary(tally: &Tally, took: Option<f64>) {
 /// Starts a test program so that it prints how long each test took. Its harness offers that to
 /// nightly compilers, or to whoever sets this variable: for the program alone, since what cargo
 /// builds depends on it.
-pub(crate) fn harness(words: &[String]) -> Result<()> {
-    let (program, args) = words.split_first().context("a test program")?;
+pub(crate) fn harness(argv: &[String]) -> Result<()> {
+    let (program, args) = argv.split_first().context("a test program")?;
     let mut command = Command::new(program);
     command
         .args(args)

@@ -10,7 +10,7 @@
 )]
 
 use proptest::prelude::*;
-use weir_block::verify::{Expected, IntervalFinding, Marker, Stamp, Unfit};
+use weir_block::verify::{Expected, IntervalFinding, Marker, Stamp, UnfitInterval};
 use weir_schema::{Damage, FailedCheck, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
@@ -385,14 +385,14 @@ fn what_does_not_fit_is_refused() {
     let sha512 = verify(VerifyMethod::Sha512);
     assert_eq!(
         new(&sha512, 128),
-        Err(Unfit::Interval {
+        Err(UnfitInterval::Interval {
             interval: 128,
             least: 169
         })
     );
     assert_eq!(
         new(&sha512, 0),
-        Err(Unfit::Interval {
+        Err(UnfitInterval::Interval {
             interval: 0,
             least: 169
         })
@@ -402,7 +402,7 @@ fn what_does_not_fit_is_refused() {
         ..verify(VerifyMethod::Md5)
     };
     let unfit = |at| {
-        Err(Unfit::HeaderAt {
+        Err(UnfitInterval::HeaderAt {
             at,
             least: 56,
             most: 4040,
@@ -415,7 +415,7 @@ fn what_does_not_fit_is_refused() {
         pattern: None,
         ..verify(VerifyMethod::Pattern)
     };
-    assert_eq!(new(&pattern, 4096), Err(Unfit::NoPattern));
+    assert_eq!(new(&pattern, 4096), Err(UnfitInterval::NoPattern));
 }
 
 #[test]

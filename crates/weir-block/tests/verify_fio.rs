@@ -237,7 +237,7 @@ fn what_is_written_here_is_good_for_fio() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Where a bit flips, the check that finds it, and fio's words.
+/// Position of a flipped bit, the check that finds it, and fio's words.
 const DAMAGES: [(usize, FailedCheck, &str); 8] = [
     (
         0,

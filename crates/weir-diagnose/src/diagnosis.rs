@@ -66,7 +66,7 @@ impl DiagnosisSide {
     }
 }
 
-/// What came of it.
+/// Result of a diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Always `weir.diagnosis.v1`.
@@ -74,7 +74,7 @@ pub struct Diagnosis {
     /// The name of the path's job, where the run had several paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// Which side of the link it is of.
+    /// Side of the link that it is of.
     #[serde(default)]
     pub side: DiagnosisSide,
     /// The table that counts, from 1.
@@ -97,13 +97,13 @@ pub struct Diagnosis {
     pub llc_store_miss: Reading,
     /// The critical stage.
     pub critical: Option<String>,
-    /// What it does most of its time.
+    /// Class of its critical stage.
     pub class: Option<PathClass>,
     /// The rule that explains the class; nothing where none that holds does.
     pub verdict: Option<String>,
     /// Every rule.
     pub rules: Vec<DiagnosisRule>,
-    /// What is odd about the records, and what had to be assumed.
+    /// Oddities of the records, and assumptions that had to be made.
     pub notes: Vec<String>,
 }
 
@@ -112,20 +112,20 @@ pub struct Diagnosis {
 pub struct DiagnosisRule {
     /// `D1` to `D18`.
     pub id: String,
-    /// What it is called.
+    /// Name of the rule.
     pub name: String,
     /// The class that it explains; nothing where it says what the figures are worth.
     pub class: Option<String>,
-    /// Whether it explains the class that was found.
+    /// True if it explains the class that was found.
     pub explains: bool,
-    /// What to do where it holds.
+    /// Advice where it holds.
     pub action: String,
-    /// Whether it holds.
+    /// State of the rule.
     #[serde(flatten)]
     pub state: RuleState,
 }
 
-/// Whether a rule holds.
+/// State of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum RuleState {
@@ -140,7 +140,7 @@ pub enum RuleState {
     DoesNotHold,
     /// A figure is missing.
     NotEvaluated {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -181,7 +181,7 @@ impl Diagnosis {
     }
 }
 
-/// Whether each rule holds, in the order in which verdicts are looked for.
+/// State of each rule, in the order in which verdicts are looked for.
 pub(crate) fn judged(evidence: &PathEvidence) -> Vec<DiagnosisRule> {
     let class = evidence.critical.map(|(_, class)| class);
     let (last, others) = RULES

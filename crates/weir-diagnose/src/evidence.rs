@@ -10,7 +10,7 @@ use crate::reading::Reading;
 use crate::reference::{PathClass, ReferenceFinding};
 use crate::stage_tables::{StageTable, StageTables};
 
-/// What the rules are about. Shares are 0 to 1.
+/// Figures that the rules are about. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathEvidence {
     /// The critical stage and what it does.
@@ -21,13 +21,13 @@ pub struct PathEvidence {
     pub other_throughput_mpps: Reading,
     /// Packets that were sent, of those that an open loop meant to send.
     pub sent_share: Reading,
-    /// What the link is used, of what it can carry.
+    /// Used share of the link's capacity.
     pub link_share: Reading,
     /// Rounds of the generator without a credit.
     pub share_without_credit: Reading,
-    /// How busy the busiest stage is.
+    /// Busy share of the busiest stage.
     pub busiest_share: Reading,
-    /// How busy all stages of a core are together.
+    /// Busy share of all stages of a core together.
     pub total_busy_share: Reading,
     /// The part of its time that each of the first four stages waits.
     pub stall_shares: Vec<Reading>,
@@ -41,7 +41,7 @@ pub struct PathEvidence {
     pub burst_share: Reading,
     /// Packets that the device missed or had no buffer for.
     pub missed_packets: Reading,
-    /// How full the device's ring is on receiving.
+    /// Fill of the device's ring on receiving.
     pub receive_ring_use: Reading,
     /// Packets dropped at full rings between dispatchers and workers.
     pub ring_drops: Reading,
@@ -213,7 +213,7 @@ fn larger(report: Option<&Reading>, counted: &Reading) -> Reading {
     }
 }
 
-/// What a stage waits of its time; one that does nothing waits for nothing.
+/// Waiting share of a stage's time; a stage that does nothing waits for nothing.
 fn share(time: f64, stall: f64) -> f64 {
     if time > 0.0 { stall / time } else { 0.0 }
 }

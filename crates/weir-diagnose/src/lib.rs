@@ -1,4 +1,4 @@
-//! What holds a packet path back; the search for better settings of any command.
+//! Diagnosis of a packet path's bottleneck; the search for better settings of any command.
 //!
 //! In: the text of what was recorded of a packet path: the log with its tables ([`StageTables`]), the report
 //! of the host ([`HostReport`]), what pcm and perf print; or the stored result, with what the run itself counted

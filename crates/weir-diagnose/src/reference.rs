@@ -9,7 +9,7 @@ use weir_schema::PathStage;
 use crate::reading::Reading;
 use crate::stage_tables::StageTable;
 
-/// What the critical stage does most of its time.
+/// Class of the critical stage: it waits or works for most of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathClass {
@@ -29,7 +29,7 @@ impl PathClass {
     }
 }
 
-/// What the reference's rule says of a table.
+/// Finding of the reference's rule for a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceFinding {
     /// Microseconds a packet of the five stages that count.
@@ -38,7 +38,7 @@ pub struct ReferenceFinding {
     pub stall_us: Vec<Reading>,
     /// The critical stage, with its class; nothing where no stage has a time.
     pub critical: Option<(PathStage, PathClass)>,
-    /// What had to be assumed.
+    /// Assumptions that had to be made.
     pub notes: Vec<String>,
 }
 

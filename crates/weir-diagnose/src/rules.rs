@@ -15,14 +15,14 @@ pub(crate) struct RuleRecord {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     pub(crate) class: RuleClass,
-    /// What to do.
+    /// Advice where it holds.
     pub(crate) action: &'static str,
-    /// How sure it is where it holds.
+    /// Confidence where it holds.
     pub(crate) confidence: &'static str,
     pub(crate) test: fn(&PathEvidence) -> Truth,
 }
 
-/// Which of the reference's classes a rule explains.
+/// Class of the reference that a rule explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleClass {
     /// None: it says what the figures are worth.
@@ -261,7 +261,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
     ),
 ];
 
-/// Whether a stage waits more than half of its time.
+/// True if a stage waits more than half of its time.
 fn stalls(e: &PathEvidence, stage: PathStage) -> Truth {
     let what = format!("waiting share of {}", stage.row());
     e.stall_shares

@@ -225,7 +225,7 @@ fn a_row_without_a_figure_says_why_and_colours_are_no_part_of_it() {
     assert_eq!(table.pool_use.value, Some(0.0));
 }
 
-/// What perf printed, with an event that it counted half of the time and one that it could not count.
+/// Output of perf, with an event that it counted half of the time and one that it could not count.
 const PERF: &str = " Performance counter stats for process id '7':\n\n\
     \x20    1,000,000      LLC-loads            #    1.2 M/sec      (49.90%)\n\
     \x20      250,000      LLC-load-misses:u    #   25.00% of all LL-cache accesses\n\
@@ -423,7 +423,7 @@ fn holding(evidence: &PathEvidence) -> Vec<String> {
     holds.map(|rule| rule.id).collect()
 }
 
-/// What makes a rule hold, and the rules that hold then.
+/// A change that makes rules hold, and the rules that hold then.
 type RuleCase = (fn(&mut PathEvidence), &'static [&'static str]);
 
 const CASES: &[RuleCase] = &[

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use setting::file;
 use weir_jobfile::{OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 
-/// What both do with a line, or how they differ.
+/// Treatment of a line by both programs, or their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
     Accept,
@@ -152,7 +152,7 @@ fn text(line: &str) -> String {
     format!("[a]\nsize=1m\n{line}\n")
 }
 
-/// Whether fio parses a job file.
+/// True if fio parses a job file.
 fn fio_accepts(text: &str) -> Option<bool> {
     let mut child = Command::new("fio")
         .args(["--parse-only", "-"])
@@ -166,7 +166,7 @@ fn fio_accepts(text: &str) -> Option<bool> {
     child.wait().ok().map(|status| status.success())
 }
 
-/// Why the installed fio cannot be asked.
+/// Reason that the installed fio cannot be asked.
 fn fio_is_missing() -> Option<String> {
     let version = Command::new("fio").arg("--version").output();
     match version.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()) {
@@ -289,13 +289,13 @@ const UNTOLD_DEFAULTS: &[(&str, &str)] = &[
     ("numa_mem_policy", "default"),
 ];
 
-/// What fio says of an option behind such a word.
-fn told<'a>(help: &'a str, word: &str) -> Option<&'a str> {
+/// Text of fio's help behind such a word.
+fn help_value<'a>(help: &'a str, word: &str) -> Option<&'a str> {
     let mut lines = help.lines().map(str::trim);
     lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(": "))
 }
 
-/// Whether a value is of the kind that fio says.
+/// True if a value is of the kind that fio's help names.
 fn is_of(value: ValueKind, said: &str) -> bool {
     use ValueKind as V;
     let is = |kind: &str| said.starts_with(kind);
@@ -327,14 +327,14 @@ fn records_have_the_types_defaults_and_aliases_that_fio_prints() {
         let argument = format!("--cmdhelp={}", record.name);
         let output = Command::new("fio").arg(argument).output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
-        let Some(kind) = told(&help, "type") else {
+        let Some(kind) = help_value(&help, "type") else {
             continue; // An option of weir's own.
         };
         seen += 1;
         if !is_of(record.value, kind) {
             wrong.push(format!("{}: {:?}, not {kind}", record.name, record.value));
         }
-        let default = told(&help, "default").filter(|d| *d != "no default");
+        let default = help_value(&help, "default").filter(|d| *d != "no default");
         let is_same = match default {
             Some(default) => default == record.default,
             // 0 says no more than nothing.
@@ -349,7 +349,7 @@ fn records_have_the_types_defaults_and_aliases_that_fio_prints() {
                 record.name, record.default
             ));
         }
-        if let Some(alias) = told(&help, "alias")
+        if let Some(alias) = help_value(&help, "alias")
             && !record.aliases.contains(&alias)
         {
             wrong.push(format!("{}: no alias {alias}", record.name));

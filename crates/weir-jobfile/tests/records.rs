@@ -10,7 +10,7 @@ use weir_jobfile::{
     option_records,
 };
 
-/// What meets each need: lines of a job. The dialect is that of fio.
+/// Lines of a job that meet each need. The dialect is that of fio.
 const PARTNERS: &[(&str, &str)] = &[
     ("with `bsrange`", "bsrange=4k-8k"),
     ("with `rw=rw` or `rw=randrw`", "rw=rw"),
@@ -104,7 +104,7 @@ const PARTNERS: &[(&str, &str)] = &[
     ("with `protocol=udp` or `protocol=udpv6`", "protocol=udp"),
 ];
 
-/// What stands in the way of what is met where nothing is said.
+/// Lines that prevent a need that is met by default.
 const OBSTACLES: &[(&str, &str)] = &[
     ("without `filename` and `opendir`", "filename=f"),
     ("with `protocol=tcp` or `protocol=tcpv6`", "protocol=unix"),
@@ -170,7 +170,7 @@ fn compiled(record: &OptionRecord, lines: &str, dialect: Dialect) -> Compiled {
     setting::compile_in(&request, &files).unwrap_or_else(|e| panic!("{text}: {}", e[0].render()))
 }
 
-/// What is said of this option.
+/// Note about this option.
 fn said(compiled: &Compiled, name: &str) -> Option<String> {
     let start = format!("`{name}` has no effect in a: it acts only ");
     let mut about = compiled.notes.iter().filter_map(|s| s.strip_prefix(&start));
@@ -270,6 +270,6 @@ fn jobs_in_which_an_option_is_idle_are_named_up_to_three() {
     let jobs: Vec<String> = (0..6).map(|n| format!("[j{n}]\nflow_id=3\n")).collect();
     let jobs = jobs.concat();
     let compiled = file(&format!("[global]\nioengine=null\nsize=1m\n{jobs}")).unwrap();
-    let told = "`flow_id` has no effect in j0, j1, j2 and 3 more jobs: it acts only with `flow`";
-    assert_eq!(compiled.notes, [told]);
+    let note = "`flow_id` has no effect in j0, j1, j2 and 3 more jobs: it acts only with `flow`";
+    assert_eq!(compiled.notes, [note]);
 }

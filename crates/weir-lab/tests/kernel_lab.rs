@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use weir_lab::{Accel, Batch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
+use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_weir-lab");
 const HELLO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hello");
@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether guests can be booted here; says so for this test if not.
+/// A lab, if guests can be booted here; prints a note for this test if not.
 fn lab(test: &str) -> Result<Option<Lab>> {
     or_skip(test, Lab::new())
 }
@@ -82,8 +82,8 @@ fn shared(test: &str) -> Result<Option<(LabRun, CaseRun)>> {
     Ok(Some((run, case.context("a case of this name")?)))
 }
 
-fn cases() -> Batch {
-    Batch::default()
+fn cases() -> CaseBatch {
+    CaseBatch::default()
         .case(
             "devices",
             "for d in $LAB_DEV_0 $LAB_DEV_1 $LAB_DEV_2 $LAB_DEV_3 $LAB_DEV_4 $LAB_DEV_5 \
@@ -252,7 +252,7 @@ fn l7_l8_a_run_inside_the_kernel_holds_its_module() -> Result<()> {
     let Some(_) = or_skip("l7", lab.build(&module))? else {
         return Ok(());
     };
-    let batch = Batch::default()
+    let batch = CaseBatch::default()
         .case(
             "l7",
             "weir kio --help >/dev/null || lab_skip this weir has no kio
@@ -621,8 +621,8 @@ fn lines_of_an_input_that_is_no_terminal_are_run_and_lost_results_are_reported()
     // A part of the results would be taken for all of them.
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     let said = text(&output.stderr);
-    let told = "the script ended with 3; the results in /out do not fit";
-    ensure!(said.contains(told), "{said}");
+    let expected = "the script ended with 3; the results in /out do not fit";
+    ensure!(said.contains(expected), "{said}");
     ensure!(!folder.0.join("big").exists() && !folder.0.join("y").exists());
     Ok(())
 }

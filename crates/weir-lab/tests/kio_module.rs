@@ -12,11 +12,11 @@ use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use weir_lab::{Accel, Batch, CaseRun, Kernel, Lab, Missing, Places, or_skip, skip};
+use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, Missing, Places, or_skip, skip};
 
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kmod/kio");
 
-/// What `common.sh` expects, in its order.
+/// Devices that `common.sh` expects, in its order.
 const DEVICES: [&str; 7] = [
     "nvme:size=256M",
     "null",
@@ -104,8 +104,8 @@ fn lab(series: &str) -> Result<Lab> {
     Ok(lab)
 }
 
-fn batch(cases: &[&str], cycles: u32) -> Result<Batch> {
-    let mut batch = Batch::default();
+fn batch(cases: &[&str], cycles: u32) -> Result<CaseBatch> {
+    let mut batch = CaseBatch::default();
     for name in cases {
         let script = format!("KIO_CYCLES={cycles}\n{}", script(name)?);
         batch = batch.case(name, &script);
@@ -156,7 +156,7 @@ fn lab_with_module_of(series: &str, guest: Lab) -> Result<Lab> {
     Ok(guest.file(file, "lab/of-another-kernel.ko"))
 }
 
-/// What a guest's cases came to: none where no guest can be booted.
+/// Results of a guest's cases: none where no guest can be booted.
 type Booted = Result<Option<Vec<CaseRun>>, String>;
 
 /// The cases of a guest, which is booted once.
@@ -179,7 +179,7 @@ fn begin() {
     });
 }
 
-/// What a case came to.
+/// Result of a case.
 fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
     begin();
     match booted(guest) {
@@ -346,15 +346,15 @@ fn the_module_builds_without_a_warning_on_both_series() -> Result<()> {
     Ok(())
 }
 
-/// What `vectors` prints.
-fn vectors(words: &str) -> Result<Vec<u8>> {
+/// Output of `vectors`.
+fn vectors(args: &str) -> Result<Vec<u8>> {
     let mut command = Command::new(program("vectors")?);
-    let output = command.args(words.split(' ')).output()?;
-    ensure!(output.status.success(), "{words}: {output:?}");
+    let output = command.args(args.split(' ')).output()?;
+    ensure!(output.status.success(), "{args}: {output:?}");
     Ok(output.stdout)
 }
 
-/// Whether C programs for guests can be built here; says so for this test if not.
+/// True if C programs for guests can be built here; prints a note for this test if not.
 fn compiler(test: &str) -> bool {
     let there = Command::new("cc").arg("--version").output().is_ok();
     if !there {
@@ -398,8 +398,8 @@ fn the_shared_buckets_are_those_of_every_histogram() -> Result<()> {
         edge,
         u64::MAX,
     ];
-    let words = values.map(|value| value.to_string()).join(" ");
-    let printed = String::from_utf8(vectors(&format!("index {words}"))?)?;
+    let args = values.map(|value| value.to_string()).join(" ");
+    let printed = String::from_utf8(vectors(&format!("index {args}"))?)?;
     let expected = values.map(|value| {
         let e = u64::from(value.max(1).ilog2()).saturating_sub(6);
         let index = if value < 128 {

@@ -1014,10 +1014,10 @@ fn no_job_of_a_batch_begins_before_all_are_made_ready_in_their_order() {
         scene
     };
     // Who announces need not be told on several threads.
-    let told = RefCell::new(Vec::new());
+    let announced = RefCell::new(Vec::new());
     let announce = |announcement: &Announcement| {
         if let Announcement::LayingOut { job, files, .. } = announcement {
-            told.borrow_mut().push(format!("{job} {files}"));
+            announced.borrow_mut().push(format!("{job} {files}"));
         }
     };
     let stage = Stage {
@@ -1028,7 +1028,7 @@ fn no_job_of_a_batch_begins_before_all_are_made_ready_in_their_order() {
     let order = diary.read();
     assert_eq!(order, ["a is made", "b is made", "runs", "runs"]);
     let order = ["a 1", "a 2", "b 1", "b 2"];
-    assert_eq!(told.into_inner(), order);
+    assert_eq!(announced.into_inner(), order);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use weir_run::generate::arrivals::{Arrivals, Even, Rate};
-use weir_run::sim::{Fate, Script, SimInline, SimOp, SimQueued, SimSetup};
+use weir_run::sim::{Script, SimInline, SimOp, SimQueued, SimResult, SimSetup};
 use weir_run::{
     Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, OpFault, OpTarget,
     Operation, PacerPlan, Pause, Source, Submit, Wait, WorkerLive, drive,
@@ -20,7 +20,7 @@ use weir_units::Nanos;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// So many reads of 4 KiB, one after the other.
+/// A number of reads of 4 KiB, one after the other.
 struct Reads(u64);
 
 impl Source for Reads {
@@ -56,13 +56,13 @@ struct Bench {
     operations: u64,
     servers: usize,
     script: Script,
-    /// What the run sets from outside: a limit of the depth, a request to measure anew.
+    /// Limit of the depth, set by the run from outside, or a request to measure anew.
     limit: u32,
     anew: bool,
 }
 
 impl Bench {
-    fn new(operations: u64, script: impl FnMut(u64, Tick) -> Fate + Send + 'static) -> Self {
+    fn new(operations: u64, script: impl FnMut(u64, Tick) -> SimResult + Send + 'static) -> Self {
         Self {
             plan: LoopPlan {
                 response: true,
@@ -168,7 +168,8 @@ fn assert_close(value: Option<u64>, expected: u64) {
 #[test]
 fn percentiles_are_those_of_the_script() {
     // Operation i of 1000 takes (i + 1) µs: percentile p is 10·p µs.
-    let outcome = Bench::new(1000, |i, _| Fate::after(Nanos((i + 1) * US))).run::<SimInline<_>>();
+    let outcome =
+        Bench::new(1000, |i, _| SimResult::after(Nanos((i + 1) * US))).run::<SimInline<_>>();
     assert_eq!(outcome.ended, LoopStop::WorkDone);
     let lat = outcome.lat();
     for p in [1.0, 50.0, 90.0, 99.0, 99.9] {
@@ -190,7 +191,7 @@ fn percentiles_are_those_of_the_script() {
 #[test]
 fn a_queue_of_32_on_one_server_waits_its_turn() {
     for response in LOOPS {
-        let mut bench = Bench::new(3200, |_, _| Fate::after(Nanos(10 * US)));
+        let mut bench = Bench::new(3200, |_, _| SimResult::after(Nanos(10 * US)));
         bench.plan.response = response;
         bench.plan.depth = 32;
         bench.servers = 1;
@@ -208,7 +209,7 @@ fn a_queue_of_32_on_one_server_waits_its_turn() {
 fn queue_depth_never_exceeds_the_plan() {
     for response in LOOPS {
         for depth in [1, 2, 7, 64] {
-            let mut bench = Bench::new(1000, |i, _| Fate::after(Nanos(1 + i % 5)));
+            let mut bench = Bench::new(1000, |i, _| SimResult::after(Nanos(1 + i % 5)));
             bench.plan.response = response;
             bench.plan.depth = depth;
             let outcome = bench.run::<SimQueued<_>>();
@@ -232,7 +233,7 @@ fn queue_depth_never_exceeds_the_plan() {
 #[test]
 fn a_limit_from_outside_keeps_the_depth_below_the_plans() {
     for response in LOOPS {
-        let mut bench = Bench::new(100, |_, _| Fate::after(Nanos(US)));
+        let mut bench = Bench::new(100, |_, _| SimResult::after(Nanos(US)));
         bench.plan.response = response;
         bench.plan.depth = 16;
         bench.limit = 3;
@@ -246,7 +247,7 @@ fn a_limit_from_outside_keeps_the_depth_below_the_plans() {
 
 #[test]
 fn a_loop_that_is_asked_to_measure_anew_forgets_what_came_before() {
-    let mut bench = Bench::new(300, |_, _| Fate::after(Nanos(MS)));
+    let mut bench = Bench::new(300, |_, _| SimResult::after(Nanos(MS)));
     bench.anew = true;
     let outcome = bench.run::<SimInline<_>>();
     // It looks after a tenth of a second.
@@ -259,7 +260,7 @@ fn a_loop_that_is_asked_to_measure_anew_forgets_what_came_before() {
 #[test]
 fn latency_is_always_slat_plus_clat() {
     for response in LOOPS {
-        let mut bench = Bench::new(500, |i, _| Fate::after(Nanos(100 + i)));
+        let mut bench = Bench::new(500, |i, _| SimResult::after(Nanos(100 + i)));
         bench.plan.response = response;
         bench.plan.depth = 8;
         bench.plan.batch = 4;
@@ -274,7 +275,7 @@ fn latency_is_always_slat_plus_clat() {
 #[test]
 fn an_open_loop_counts_what_a_stall_does_to_later_operations() {
     // 1000 per second; service 100 µs, but operation 10 takes 10 ms.
-    let script = |i, _| Fate::after(Nanos(if i == 10 { 10 * MS } else { 100 * US }));
+    let script = |i, _| SimResult::after(Nanos(if i == 10 { 10 * MS } else { 100 * US }));
     let mut bench = Bench::new(30, script);
     bench.pacing = per_second(1000);
     let outcome = bench.run::<SimInline<_>>();
@@ -299,7 +300,7 @@ fn an_open_loop_counts_what_a_stall_does_to_later_operations() {
 
 #[test]
 fn an_open_loop_with_a_queue_does_not_wait_for_the_stalled_operation() {
-    let script = |i, _| Fate::after(Nanos(if i == 10 { 10 * MS } else { 100 * US }));
+    let script = |i, _| SimResult::after(Nanos(if i == 10 { 10 * MS } else { 100 * US }));
     let mut bench = Bench::new(30, script);
     bench.pacing = per_second(1000);
     bench.plan.depth = 4;
@@ -315,7 +316,7 @@ fn an_open_loop_with_a_queue_does_not_wait_for_the_stalled_operation() {
 fn rates_are_kept_within_a_thousandth() {
     for (rate, depth) in [(1_000, 1), (77, 1), (250_000, 16)] {
         let operations = rate * 2;
-        let mut bench = Bench::new(operations, |_, _| Fate::after(Nanos(US)));
+        let mut bench = Bench::new(operations, |_, _| SimResult::after(Nanos(US)));
         bench.pacing = per_second(rate);
         bench.plan.depth = depth;
         let outcome = if depth == 1 {
@@ -337,7 +338,7 @@ fn rates_are_kept_within_a_thousandth() {
 
 #[test]
 fn pauses_come_after_every_so_many_operations() {
-    let mut bench = Bench::new(20, |_, _| Fate::after(Nanos(US)));
+    let mut bench = Bench::new(20, |_, _| SimResult::after(Nanos(US)));
     bench.pacing.pause = Some(Pause {
         pause: MS,
         spin: 0,
@@ -353,7 +354,7 @@ fn pauses_come_after_every_so_many_operations() {
 #[test]
 fn pauses_by_issued_operations_are_more_than_pauses_by_completed_ones_in_a_deep_queue() {
     let elapsed = |completed| {
-        let mut bench = Bench::new(16, |_, _| Fate::after(Nanos(US)));
+        let mut bench = Bench::new(16, |_, _| SimResult::after(Nanos(US)));
         bench.plan.depth = 8;
         bench.plan.batch = 8;
         bench.pacing.pause = Some(Pause {
@@ -373,7 +374,8 @@ fn pauses_by_issued_operations_are_more_than_pauses_by_completed_ones_in_a_deep_
 #[test]
 fn ramp_time_is_excluded_from_counts_and_percentiles() {
     // 1 ms each in the first 100 ms, then 10 µs.
-    let script = |_, now: Tick| Fate::after(Nanos(if now.0 < 100 * MS { MS } else { 10 * US }));
+    let script =
+        |_, now: Tick| SimResult::after(Nanos(if now.0 < 100 * MS { MS } else { 10 * US }));
     let mut bench = Bench::new(1 << 40, script);
     bench.plan.ramp = Nanos(100 * MS);
     bench.plan.runtime = Some(Nanos(50 * MS));
@@ -390,7 +392,7 @@ fn ramp_time_is_excluded_from_counts_and_percentiles() {
 fn a_queued_loop_forgets_its_ramp_too() {
     for (response, batch) in LOOPS.into_iter().flat_map(|r| [(r, 1), (r, 4)]) {
         let script = |_, now: Tick| {
-            Fate::after(Nanos(match now.0 {
+            SimResult::after(Nanos(match now.0 {
                 0..50_000_000 => 5 * MS,
                 50_000_000..100_000_000 => MS,
                 _ => 10 * US,
@@ -418,7 +420,7 @@ fn a_queued_loop_forgets_its_ramp_too() {
 
 #[test]
 fn a_failed_operation_ends_the_loop_with_its_place() {
-    let script = |i, _| Fate {
+    let script = |i, _| SimResult {
         service: Nanos(US),
         result: (i == 7).then_some(-5),
     };
@@ -435,7 +437,7 @@ fn a_failed_operation_ends_the_loop_with_its_place() {
 #[test]
 fn failures_that_may_be_passed_over_are_counted_by_code() {
     for response in LOOPS {
-        let script = |i: u64, _| Fate {
+        let script = |i: u64, _| SimResult {
             service: Nanos(US),
             result: i
                 .is_multiple_of(10)
@@ -445,7 +447,7 @@ fn failures_that_may_be_passed_over_are_counted_by_code() {
             let mut bench = Bench::new(100, script);
             bench.plan.response = response;
             bench.plan.go_on = [true; KINDS];
-            bench.plan.tell = queued;
+            bench.plan.report_errors = queued;
             bench.plan.depth = if queued { 8 } else { 1 };
             let outcome = if queued {
                 bench.run::<SimQueued<_>>()
@@ -457,9 +459,9 @@ fn failures_that_may_be_passed_over_are_counted_by_code() {
             let (by_code, latencies) = outcome.live.kinds[0].errors();
             assert_eq!(by_code.into_iter().collect::<Vec<_>>(), [(5, 5), (28, 5)]);
             assert_eq!(latencies.count(), 10);
-            let told = outcome.live.findings.failed();
-            assert_eq!(told.len(), if queued { 10 } else { 0 });
-            let mut codes: Vec<_> = told.iter().map(|at| at.fault.errno()).collect();
+            let failed = outcome.live.findings.failed();
+            assert_eq!(failed.len(), if queued { 10 } else { 0 });
+            let mut codes: Vec<_> = failed.iter().map(|at| at.fault.errno()).collect();
             codes.dedup();
             assert_eq!(codes, if queued { vec![5, 28] } else { vec![] });
             assert_eq!(outcome.lat().count(), 90);
@@ -472,7 +474,7 @@ fn short_operations_are_continued_until_they_are_whole() {
     for response in LOOPS {
         // Every transfer moves at most 1 KiB: four calls for each operation.
         for queued in [false, true] {
-            let script = |_, _| Fate {
+            let script = |_, _| SimResult {
                 service: Nanos(US),
                 result: Some(1024),
             };
@@ -520,7 +522,7 @@ fn an_operation_without_parts_that_moves_less_has_failed() {
     for response in LOOPS {
         for queued in [false, true] {
             // Interrupted ones are carried out again; the sixth result is short.
-            let script = |i, _| Fate {
+            let script = |i, _| SimResult {
                 service: Nanos(US),
                 result: [(2, -4), (5, 99)]
                     .into_iter()
@@ -549,7 +551,7 @@ fn an_operation_without_parts_that_moves_less_has_failed() {
 #[test]
 fn the_end_of_a_target_is_a_failure() {
     for response in LOOPS {
-        let script = |i, _| Fate {
+        let script = |i, _| SimResult {
             service: Nanos(US),
             result: (i == 3).then_some(0),
         };
@@ -566,7 +568,7 @@ fn the_end_of_a_target_is_a_failure() {
 
 #[test]
 fn an_operation_slower_than_allowed_ends_the_loop() {
-    let script = |i, _| Fate::after(Nanos(if i == 5 { 3 * MS } else { US }));
+    let script = |i, _| SimResult::after(Nanos(if i == 5 { 3 * MS } else { US }));
     let mut bench = Bench::new(10, script);
     bench.plan.max_latency = Some(Nanos(2 * MS));
     let outcome = bench.run::<SimInline<_>>();
@@ -586,7 +588,7 @@ fn an_operation_slower_than_allowed_ends_the_loop() {
 fn an_operation_whose_rest_is_slower_than_allowed_ends_the_loop() {
     for queued in [false, true] {
         // 1 µs for the first half, 3 ms for the second.
-        let script = |i, _| Fate {
+        let script = |i, _| SimResult {
             service: Nanos(if i == 5 { 3 * MS } else { US }),
             result: [(4, 1024), (5, 3072)]
                 .into_iter()
@@ -612,7 +614,7 @@ fn an_operation_whose_rest_is_slower_than_allowed_ends_the_loop() {
 #[test]
 fn a_failed_operation_is_never_too_slow() {
     for queued in [false, true] {
-        let script = |i, _| Fate {
+        let script = |i, _| SimResult {
             service: Nanos(if i == 5 { 3 * MS } else { US }),
             result: (i == 5).then_some(-5),
         };
@@ -633,7 +635,7 @@ fn a_failed_operation_is_never_too_slow() {
 fn the_rest_of_a_short_operation_is_part_of_its_clat() {
     for response in LOOPS {
         // Twice 100 µs, each for half of the operation.
-        let script = |_, _| Fate {
+        let script = |_, _| SimResult {
             service: Nanos(100 * US),
             result: Some(2048),
         };
@@ -650,7 +652,7 @@ fn the_rest_of_a_short_operation_is_part_of_its_clat() {
 
 #[test]
 fn a_full_device_is_the_end_of_the_work_where_the_plan_says_so() {
-    let script = |i, _| Fate {
+    let script = |i, _| SimResult {
         service: Nanos(US),
         result: (i == 6).then_some(-28),
     };
@@ -672,7 +674,7 @@ fn a_stop_drains_what_is_in_flight_and_keeps_it() {
             if i == 50 {
                 at_50.store(1, Ordering::Relaxed);
             }
-            Fate::after(Nanos(10 * US))
+            SimResult::after(Nanos(10 * US))
         };
         let mut bench = Bench::new(1000, script);
         bench.plan.response = response;
@@ -688,7 +690,7 @@ fn a_stop_drains_what_is_in_flight_and_keeps_it() {
 #[test]
 fn batches_are_handed_over_whole() {
     for response in LOOPS {
-        let mut bench = Bench::new(640, |_, _| Fate::after(Nanos(US)));
+        let mut bench = Bench::new(640, |_, _| SimResult::after(Nanos(US)));
         bench.plan.response = response;
         bench.plan.depth = 32;
         bench.plan.batch = 16;
@@ -728,7 +730,7 @@ fn kinds_are_kept_apart() {
         }); KINDS],
     );
     let script: Script =
-        Box::new(|i: u64, _| Fate::after(Nanos(if i.is_multiple_of(2) { US } else { MS })));
+        Box::new(|i: u64, _| SimResult::after(Nanos(if i.is_multiple_of(2) { US } else { MS })));
     let setup = SimSetup {
         clock: clock.clone(),
         servers: 0,
@@ -938,7 +940,7 @@ fn operations_that_were_not_taken_are_handed_over_while_the_queue_sinks() {
 
 #[test]
 fn short_operations_are_continued_while_the_queue_sinks_to_its_refill_mark() {
-    let script = |i, _| Fate {
+    let script = |i, _| SimResult {
         service: Nanos(US),
         result: (i < 2).then_some(2048),
     };
@@ -976,7 +978,7 @@ struct Fickle {
     fails_at: u64,
 }
 
-/// Whether this is the n-th turn.
+/// True at each n-th turn.
 fn turn(counter: &mut u64, n: u64) -> bool {
     *counter += 1;
     n > 0 && counter.is_multiple_of(n)
@@ -1049,7 +1051,7 @@ impl Engine for Fickle {
     }
 }
 
-/// What holds for every loop that ended.
+/// Asserts the properties of every loop that ended.
 fn assert_sound(outcome: &Outcome, case: &str) {
     let kind = &outcome.live.kinds[0];
     let completed = kind.completed.get();
@@ -1140,13 +1142,13 @@ fn time_goes_on_where_every_operation_ends_inside_the_call() {
         }
     }
     for response in LOOPS {
-        let mut bench = Bench::new(10, |_, _| Fate::after(Nanos(0)));
+        let mut bench = Bench::new(10, |_, _| SimResult::after(Nanos(0)));
         bench.plan.response = response;
         bench.plan.depth = 4;
         let outcome = bench.run::<Inside>();
         assert_eq!(outcome.completed(), 10);
         assert_eq!(outcome.elapsed(), 100 * US, "response: {response}");
-        let mut bench = Bench::new(100_000, |_, _| Fate::after(Nanos(0)));
+        let mut bench = Bench::new(100_000, |_, _| SimResult::after(Nanos(0)));
         bench.plan.response = response;
         bench.plan.depth = 4;
         bench.plan.runtime = Some(Nanos(MS));

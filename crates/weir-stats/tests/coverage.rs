@@ -165,7 +165,7 @@ impl Device {
     }
 }
 
-/// How often the intervals of one figure held the truth, and how wide they were.
+/// Number of intervals of one figure that held the truth, and their width.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     held: u32,

@@ -1,4 +1,5 @@
-//! How often is a run that is steady called unsteady, and is one with a cold start found?
+//! Error rates of the steadiness test: steady runs called unsteady, and runs with a cold start that
+//! are found.
 
 #![allow(
     clippy::unwrap_used,

@@ -24,7 +24,7 @@ const CONSTANTS: [(Constant, &str); 4] = [
     (Constant::ErrorsReturn, "MPI_ERRORS_RETURN"),
 ];
 
-/// What holds for a family's headers, in C.
+/// Properties of a family's headers, as C expressions.
 fn claims<A: Abi>() -> Vec<String> {
     let (size, align) = (size_of::<A::Status>(), align_of::<A::Status>());
     let ignored = A::STATUS_IGNORE.addr();

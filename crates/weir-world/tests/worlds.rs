@@ -14,7 +14,7 @@ use launch::{
     MPICH, OPEN_MPI, RANKS, families, has, is_here, ranks, run, scratch, skip, under, watched,
 };
 
-/// What rank 0 says when all took part.
+/// Output of rank 0 when all took part.
 fn all(size: u32) -> String {
     let names: Vec<_> = (0..size).map(|rank| rank.to_string()).collect();
     format!("{size} ranks: {}\n", names.join(" "))
@@ -212,7 +212,7 @@ fn a_library_that_is_missing_or_unknown_is_named_once() {
     std::fs::remove_file(library).unwrap();
 }
 
-/// Whether a process runs; one that ended and waits for its parent does not.
+/// True if a process runs; one that ended and waits for its parent does not.
 fn is_running(process: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{process}/stat"))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim().starts_with('Z'))

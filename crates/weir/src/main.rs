@@ -149,7 +149,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
 
 /// Whether this process speaks for all that a launcher started; alone it does.
 pub(crate) fn speaks() -> bool {
-    Launcher::of_this_process().is_none_or(|launcher| launcher.speaks())
+    Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all())
 }
 
 /// Prints what was asked for; the exit code.

@@ -142,7 +142,7 @@ pub(crate) fn run(job: Job) -> RunResult {
     run_in(Path::new("/"), job).0
 }
 
-/// What is refused before anything is touched.
+/// Failures that refuse the job before anything is touched.
 pub(crate) fn refusals(job: Job) -> Vec<Failure> {
     let (found, _) = controlled(Path::new("/"), |control| {
         check(&sample::plan(vec![vec![job]]), &control)

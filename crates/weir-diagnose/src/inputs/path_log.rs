@@ -13,7 +13,7 @@ use crate::inputs::{InputError, LOG_HELP};
 use crate::reading::Reading;
 use crate::stage_tables::{StageRow, StageTable, StageTables, WorkspaceFigures};
 
-/// What stands in the head of every table.
+/// Title in the head of every table.
 const TITLE: &str = "Perf Statistics";
 /// The line above the table of a log that has both sides.
 const SERVER: &str = "Server";

@@ -1,4 +1,4 @@
-//! What a log says of each workspace before its table.
+//! Lines of a log about each workspace, before its table.
 //!
 //! In: lines that begin with `[Workspace N]`. Out: [`WorkspaceFigures`]; other lines are none of them.
 

@@ -1,4 +1,4 @@
-//! What the tests share: files in memory, a machine, a catalogue, short ways to compile.
+//! Setting of the tests: files in memory, a machine, a catalogue, short ways to compile.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;

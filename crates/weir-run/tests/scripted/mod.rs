@@ -25,10 +25,10 @@ use weir_sys::clock::Clock;
 /// Bytes of each operation.
 pub(crate) const BLOCK: u32 = 4096;
 
-/// What operation number `op` of clone `clone` does; the bytes it moved or the negative errno.
+/// Result of operation number `op` of clone `clone`; the bytes it moved or the negative errno.
 pub(crate) type Script = Arc<dyn Fn(u32, u64) -> i64 + Send + Sync>;
 
-/// What is done before a job can run, on whatever thread makes it ready.
+/// Preparation of a job, on whatever thread makes it ready.
 pub(crate) type Maker = Arc<dyn Fn(&JobContext<'_>) -> Result<(), Failure> + Send + Sync>;
 
 /// The maker, as a value.
@@ -90,7 +90,7 @@ impl Mark {
     }
 }
 
-/// What happened, in order.
+/// Events in their order.
 #[derive(Clone, Default)]
 pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
 
@@ -185,7 +185,7 @@ pub(crate) struct Scene {
     pub(crate) prepare: Option<fn()>,
     /// Called on the worker's thread before it is ready.
     pub(crate) attach: Option<Script>,
-    /// Why the job cannot be made ready.
+    /// Reason that the job cannot be made ready.
     pub(crate) refuse: Option<&'static str>,
     /// Called while the job is made ready.
     pub(crate) make: Option<Maker>,
@@ -303,7 +303,7 @@ impl Runner for Scripts {
     }
 }
 
-/// How a run is carried out, where it matters.
+/// Settings of a run in a test.
 pub(crate) struct Stage<'a> {
     pub(crate) signals: Arc<Signals>,
     pub(crate) grace: Duration,

@@ -1,4 +1,4 @@
-//! How likely ranks are that lie so far apart, where nothing differs.
+//! Probability of ranks that lie at least so far apart, where nothing differs.
 //!
 //! In: differences of rounds, or figures of either side. Out: two-sided probabilities, exact for as
 //! many values as anybody measures: the chances of all sums of ranks are added up. Ranks are doubled,
@@ -7,7 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// So many values a side have exact chances.
+/// Largest number of values a side with exact probabilities.
 const EXACT: usize = 50;
 
 /// Wilcoxon's signed-rank test: how likely it is that rounds differ so one-sidedly by chance.

@@ -1,4 +1,4 @@
-//! How the tests start ranks: the launchers of both families, and what came of it.
+//! Start of ranks in tests: the launchers of both families, and the output of a world.
 //!
 //! A launcher that is not here is told with [`skip`]; a world that does not end within a minute
 //! is ended and fails its test.
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the ranks run.
+/// Program that the ranks run.
 pub(crate) const RANKS: &str = env!("CARGO_BIN_EXE_weir-world-ranks");
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -55,7 +55,7 @@ pub(crate) fn families(test: &str) -> Vec<Mpi> {
     both.filter(|mpi| is_here(*mpi, test)).collect()
 }
 
-/// Whether a family is here; otherwise the test is skipped for it.
+/// True if a family is here; otherwise the test is skipped for it.
 pub(crate) fn is_here(mpi: Mpi, test: &str) -> bool {
     let is_here = has(mpi.launcher);
     if !is_here {
@@ -74,7 +74,7 @@ pub(crate) fn skip(name: &str, reason: &str) {
     }
 }
 
-/// Whether a program can be started.
+/// True if the program can be started.
 pub(crate) fn has(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|p| p.join(program).is_file())
@@ -88,7 +88,7 @@ pub(crate) fn scratch(name: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// What a world said.
+/// Exit code and output of a world.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -104,30 +104,30 @@ impl Said {
     }
 
     /// Lines of standard error that hold these words.
-    pub(crate) fn complaints(&self, words: &str) -> usize {
-        self.err.lines().filter(|l| l.contains(words)).count()
+    pub(crate) fn complaints(&self, args: &str) -> usize {
+        self.err.lines().filter(|l| l.contains(args)).count()
     }
 }
 
 /// Runs the program of the ranks by itself.
-pub(crate) fn ranks(words: &[&str]) -> Said {
-    run(Command::new(RANKS).args(words))
+pub(crate) fn ranks(args: &[&str]) -> Said {
+    run(Command::new(RANKS).args(args))
 }
 
 /// A command to be run under a launcher.
-pub(crate) fn under(mpi: Mpi, ranks: u32, words: &[&str]) -> Command {
-    watched(mpi, ranks, &[], words)
+pub(crate) fn under(mpi: Mpi, ranks: u32, args: &[&str]) -> Command {
+    watched(mpi, ranks, &[], args)
 }
 
 /// The same, with each rank watched by a program.
-pub(crate) fn watched(mpi: Mpi, ranks: u32, watcher: &[&str], words: &[&str]) -> Command {
+pub(crate) fn watched(mpi: Mpi, ranks: u32, watcher: &[&str], args: &[&str]) -> Command {
     let mut command = Command::new(mpi.launcher);
     command
         .args(mpi.flags)
         .args(["-n", &ranks.to_string()])
         .args(watcher)
         .args([RANKS, "mpi", "1"])
-        .args(words)
+        .args(args)
         // Open MPI asks administrators whether they mean it.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

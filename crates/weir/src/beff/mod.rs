@@ -30,7 +30,7 @@ const LONGEST_RESULT: u64 = 1 << 28;
 /// The words after `beff`. Under a launcher one process speaks for all.
 pub(crate) fn run(words: &[String]) -> Outcome {
     let launcher = Launcher::of_this_process();
-    let speaks = launcher.is_none_or(|l| l.speaks());
+    let speaks = launcher.is_none_or(|l| l.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
     let outcome = read(words, &environment(launcher)).and_then(|action| act(action, speaks));

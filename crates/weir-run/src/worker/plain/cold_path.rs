@@ -1,5 +1,5 @@
-//! What happens rarely in the loop of plain jobs: operations that come back short, that the engine
-//! refuses or finishes at once, hand-overs that fail, events of the clock.
+//! Rare events in the loop of plain jobs: operations that come back short, that the engine refuses
+//! or finishes at once, hand-overs that fail, events of the clock.
 //!
 //! In and out: what the loop keeps in registers, by value. All of it is cold.
 
@@ -27,11 +27,11 @@ pub(super) struct Rests {
     given_up: bool,
 }
 
-/// What is known of an operation whose rest is in flight.
+/// State of an operation whose rest is in flight.
 #[derive(Clone, Copy, Default)]
 struct RestOf {
     moved: u32,
-    /// When its first part was: its rests make its clat longer, not its slat.
+    /// Time at which its first part was accepted: its rests make its clat longer, not its slat.
     accepted: Tick,
 }
 
@@ -330,7 +330,7 @@ pub(super) fn give_up<O: Operation, C: RunClock>(
     take_back_rests(&mut parts, hot)
 }
 
-/// What waits to be submitted will never be.
+/// Takes back the rests that wait to be submitted and never will be.
 fn take_back_rests<O: Operation, C>(parts: &mut Parts<'_, '_, O, C>, mut hot: Hot) -> Hot {
     while let Some(number) = parts.rests.waiting.pop() {
         take_back(parts, number, hot.in_flight + 1);

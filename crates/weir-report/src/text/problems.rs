@@ -1,5 +1,5 @@
-//! How a job ended: errors by code with their place, what else went wrong, warnings, failures,
-//! and why it is not complete.
+//! Problems of a job at its end: errors by code with their place, other failures, warnings, and the
+//! reason that it is not complete.
 
 use weir_schema::{ErrorCode, Failure, State};
 use weir_units::Nanos;
@@ -11,12 +11,12 @@ use crate::errno;
 use crate::layout::INDENT;
 use crate::number_format::significant;
 
-/// So many failures are told one by one.
+/// Largest number of failures listed one by one.
 const FAILURES: usize = 4;
 
 impl Report<'_> {
     /// `owner`: the job's name, where the lines do not stand below its title.
-    pub(super) fn ending(&mut self, entry: &ReportEntry<'_>, number: usize, owner: Option<&str>) {
+    pub(super) fn problems(&mut self, entry: &ReportEntry<'_>, number: usize, owner: Option<&str>) {
         let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.sum.errors {
