@@ -81,8 +81,8 @@ fn every_engine_opens_with_the_flags_that_sync_and_direct_ask_for_as_in_fio() {
                 both.sort();
                 both
             });
-            let told = flags(&[peer("fio")], engine, direct);
-            assert_eq!(told, asked, "{engine}, direct {direct}");
+            let found = flags(&[peer("fio")], engine, direct);
+            assert_eq!(found, asked, "{engine}, direct {direct}");
             if has("fio") {
                 let theirs = flags(&["fio"], engine, direct);
                 assert_eq!(found, theirs, "{engine}, direct {direct}");

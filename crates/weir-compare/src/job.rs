@@ -10,7 +10,7 @@ use weir_units::Nanos;
 use crate::compare::FigureSpread;
 use crate::comparison::{LatencyGap, Method, MetricComparison, RunSpread, Verdict};
 use crate::figures::{Figure, figures, latencies};
-use crate::judge::{Judging, Level, Samples, Tested, is_testable, middle, test};
+use crate::judge::{FigureSamples, Judging, Level, Tested, is_testable, middle, test};
 use crate::rule::Rule;
 
 pub(crate) struct JobDraft {
@@ -43,7 +43,7 @@ impl JobRuns<'_> {
 /// A figure of both sides before its verdict.
 pub(crate) struct Candidate {
     figure: Figure,
-    samples: Samples,
+    samples: FigureSamples,
     /// Absent until it is tested, and where nothing came of that.
     pub(crate) tested: Option<Tested>,
     /// Reason that it says nothing.

@@ -66,14 +66,14 @@ impl Level {
 }
 
 /// Whether the figures have logarithms.
-pub(crate) fn is_testable(samples: &Samples) -> bool {
+pub(crate) fn is_testable(samples: &FigureSamples) -> bool {
     let mut all = samples.a.iter().chain(&samples.b);
     count(samples) > 0 && all.all(|v| v.is_finite() && *v > 0.0)
 }
 
 /// Nothing where a figure has no logarithm, or where one run does not say how sure it is. An exact test
 /// that cannot reach the level, whatever the figures are, gives way to Student's t.
-pub(crate) fn test(samples: &Samples, level: Level) -> Option<Tested> {
+pub(crate) fn test(samples: &FigureSamples, level: Level) -> Option<Tested> {
     if !is_testable(samples) {
         return None;
     }
@@ -90,7 +90,7 @@ pub(crate) fn test(samples: &Samples, level: Level) -> Option<Tested> {
     })
 }
 
-fn of_rounds(samples: &Samples, level: Level) -> Option<Tested> {
+fn of_rounds(samples: &FigureSamples, level: Level) -> Option<Tested> {
     let rounds: Vec<(f64, f64)> = samples
         .a
         .iter()
@@ -121,7 +121,7 @@ fn of_rounds(samples: &Samples, level: Level) -> Option<Tested> {
     })
 }
 
-fn of_runs(samples: &Samples, level: Level) -> Option<(Method, RatioTest)> {
+fn of_runs(samples: &FigureSamples, level: Level) -> Option<(Method, RatioTest)> {
     let (a, b, alpha) = (&samples.a, &samples.b, level.alpha);
     if count(samples) >= RANKED_RUNS && level.is_reached_by(least_rank_sum(a.len(), b.len())) {
         let ratio = ratio_of_unpaired(a, b, alpha)?;
@@ -269,8 +269,8 @@ mod tests {
         figures: 1,
     };
 
-    fn samples(a: &[f64], b: &[f64], are_paired: bool) -> Samples {
-        Samples {
+    fn samples(a: &[f64], b: &[f64], are_paired: bool) -> FigureSamples {
+        FigureSamples {
             a: a.to_vec(),
             b: b.to_vec(),
             are_paired,

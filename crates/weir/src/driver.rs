@@ -28,7 +28,7 @@ use crate::{Outcome, calibrate, output, printed, repeat, rows, session, signals,
 
 /// Carries out a call of a door that measures. Under a launcher one process speaks for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
-    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.speaks());
+    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
     let outcome = carry_out(call, speaks);

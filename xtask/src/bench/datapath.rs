@@ -131,7 +131,7 @@ fn rings() -> Result<Rate> {
 
 fn xdp() -> Result<Rate> {
     let axio = side::named("axio", &text(&side::weir())?)?;
-    let words = format!(
+    let argv = format!(
         "{axio} --example echo {RUN} --set inflight={OVER_WIRE} \
          --set backend=xdp:weirA,peer=weirB,mode=drv"
     );
@@ -148,7 +148,7 @@ fn bare_xdp() -> Result<Rate> {
 /// A server and a client of its own over a wire, each a process.
 fn two_programs(link: &str) -> Result<Rate> {
     let axio = side::named("axio", &text(&side::weir())?)?;
-    let mut words = on_a_wire(TWO_PROGRAMS, &format!("{axio} {link}"));
+    let mut argv = on_a_wire(TWO_PROGRAMS, &format!("{axio} {link}"));
     let settings = format!("--example echo {RUN} --set inflight={OVER_WIRE}");
     // One word for each side, which its shell takes apart.
     argv.push(settings);
@@ -165,7 +165,7 @@ fn dpdk_rings() -> Result<Rate> {
 /// A server alone at a port: one thread, whose dispatcher sends back what comes.
 fn dpdk_server(device: &str, first: u32) -> Result<Rate> {
     let axio = with_dpdk()?;
-    let words = format!(
+    let argv = format!(
         "{axio} --server --example echo {RUN} --set backend=dpdk:{device} --set mgmt_port=0 \
          --set first_packets={first} --stage-timing 1/8"
     );

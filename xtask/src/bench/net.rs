@@ -301,7 +301,7 @@ fn null() -> Result<Vec<Row>> {
 /// From the start of the process to its end, without MPI, in milliseconds; the limit is 50.
 fn start() -> Result<Vec<Row>> {
     let program = side::named(PEER, &text(&side::weir())?)?;
-    let words = split(&format!(
+    let argv = split(&format!(
         "{program} --comm-type shm --ranks 1 -u 2 -l 1 -m 2"
     ));
     let wall = || Ok(1e3 * child::run(&argv)?.wall.as_secs_f64());
@@ -356,7 +356,7 @@ fn number(line: &str) -> Result<f64> {
 /// weir's large messages beside one core that copies what the other core has just written.
 fn beside_copy(rounds: usize) -> Result<Vec<Row>> {
     let program = side::named(PEER, &text(&side::weir())?)?;
-    let words = split(&format!(
+    let argv = split(&format!(
         "{program} --comm-type shm --ranks 2 -n {REPETITIONS} -r {REPLICATIONS} \
          -u {COPIES} -l {COPIES} --sizes 20 --dump-json - --quiet"
     ));

@@ -191,8 +191,8 @@ fn raw(probe: &str) -> Result<Rate> {
 /// Time of the loop itself for a call that goes nowhere, beside its limit.
 fn null(rounds: usize) -> Result<Vec<Row>> {
     let weir = text(&side::weir())?;
-    let words = split(&served::caller(&weir, "--transport null -s 0 -i 16")?);
-    println!("$ {}", words.join(" "));
+    let argv = split(&served::caller(&weir, "--transport null -s 0 -i 16")?);
+    println!("$ {}", argv.join(" "));
     let times: Result<Vec<f64>> = (0..rounds)
         .map(|_| Ok(1e9 / served::rate(&argv)?))
         .collect();

@@ -52,8 +52,8 @@ impl Side {
     }
 
     /// The command line of a job.
-    pub(super) fn words(self, options: &str) -> Result<Vec<String>> {
-        let mut words = match self {
+    pub(super) fn argv(self, options: &str) -> Result<Vec<String>> {
+        let mut argv = match self {
             Self::Weir => vec![named("fio", &text(&weir())?)?],
             Self::Fio => match other() {
                 Some(other) => vec![named("fio", other)?],

@@ -75,8 +75,8 @@ impl Served {
     /// What `self_test` of a new server comes to, in calls per second.
     pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
-        let words = served.caller(weir, calls)?;
-        println!("$ {}", words.join(" "));
+        let argv = served.caller(weir, calls)?;
+        println!("$ {}", argv.join(" "));
         Ok(Box::new(move || {
             // It is stopped when nobody calls it any more.
             let _ = &served;
@@ -84,10 +84,10 @@ impl Served {
         }))
     }
 
-    /// The words of a caller.
+    /// The argv of a caller.
     pub(super) fn caller(&self, weir: &str, calls: &str) -> Result<Vec<String>> {
-        let words = caller(weir, &format!("--target {} {calls}", self.address))?;
-        Ok(split(&words))
+        let argv = caller(weir, &format!("--target {} {calls}", self.address))?;
+        Ok(split(&argv))
     }
 
     /// Resident memory in bytes.
