@@ -164,8 +164,9 @@ fn check_rows(path: &str, machine: &dyn Machine) -> Result<(), Refusal> {
              help: end that row with a line break, or name another file"
                 .to_owned()
         }
-        // Said where all files are looked at.
-        Err(UnfitRows::Io(_)) => return Ok(()),
+        Err(UnfitRows::Io(why)) => {
+            return Err(Refusal::usage(format!("--output-csv {path}: {why}")));
+        }
     };
     let message = format!("error: --output-csv {path}: {why}\n");
     Err(Refusal::new(1, message))
