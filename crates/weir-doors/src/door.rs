@@ -12,6 +12,7 @@ use crate::DOORS;
 use crate::args;
 use crate::flags::{Flag, command};
 use crate::given::Given;
+use crate::house::RunFormat;
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::refusal::Refusal;
@@ -48,6 +49,8 @@ pub struct Measures {
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
+    /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
+    pub asks_peer: fn(&Given) -> bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// Sentences after the list of flags in the help text.
@@ -121,6 +124,8 @@ pub struct Printed {
     pub out: String,
     /// On standard error.
     pub err: String,
+    /// Form of weir's report that follows on standard output.
+    pub report: Option<RunFormat>,
     /// The exit code.
     pub code: u8,
     /// Files with their text.
@@ -186,6 +191,7 @@ impl Measures {
             read,
             print: None,
             observe: None,
+            asks_peer: |_| false,
             without: &[],
             help: "",
             examples: &[],

@@ -41,6 +41,7 @@ mod rate_bracket;
 mod refusal;
 pub mod report;
 pub mod request;
+pub mod rows;
 pub mod rpc;
 pub mod run;
 pub mod selftest;

@@ -6,9 +6,11 @@
 use weir_schema::{Job, Plan, RunResult, TargetsPerRank, Warning};
 use weir_units::Nanos;
 
+use crate::compare::Compare;
 use crate::door::Printed;
 use crate::given::Given;
 use crate::house::Input;
+use crate::kio::ModuleCall;
 
 /// Request of a door that measures.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub enum Action {
     DryRun(Input, String),
     /// Print a result that needs no measuring: a prediction, or samples that were stored.
     Show(Box<RunResult>),
+    /// Measure the sides of a comparison in turns.
+    Compare(Box<Compare>),
     /// Work of the program that is no measurement of a plan.
     Tool(Tool),
 }
@@ -51,6 +55,8 @@ pub enum Action {
 pub enum Tool {
     /// Measure the cost of the instrument and print it.
     Calibrate,
+    /// A call of the kernel module for block I/O.
+    KernelModule(ModuleCall),
 }
 
 /// File that a door names.

@@ -8,14 +8,14 @@
 use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
-use weir_doors::house::{Mode, ProgressStyle, Run, RunOptions};
+use weir_doors::house::{Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, NamedFile, Request, Tool};
 use weir_doors::{DoorCall, Given, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
 use crate::history::Keep;
-use crate::house_report::print_report;
+use crate::house_report::{add_report, print_report, write_outputs};
 use crate::input::{other_files, plan_to_run};
 use crate::live::LiveDisplay;
 use crate::machine::ThisMachine;
@@ -24,7 +24,10 @@ use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
-use crate::{Outcome, calibrate, output, printed, repeat, rows, session, signals, written_files};
+use crate::{
+    Outcome, calibrate, compare, kio, output, printed, repeat, rows, session, signals,
+    written_files,
+};
 
 /// Carries out a call of a door that measures. Under a launcher one process speaks for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
@@ -48,19 +51,28 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
     let machine = ThisMachine::new();
     let mut request =
         (measures.read)(&given, &machine).map_err(|r| args::with_usage(r, call.door))?;
+    let mut dry_text = None;
     let (input, mode) = match std::mem::replace(&mut request.action, Action::Tool(Tool::Calibrate))
     {
         Action::Measure(input) => (input, Mode::Run),
         Action::ShowPlan(input) => (input, Mode::ShowPlan),
-        Action::DryRun(input, _) => (input, Mode::DryRun),
+        Action::DryRun(input, text) => {
+            dry_text = Some(text);
+            (input, Mode::DryRun)
+        }
         _ if !speaks => return Ok(0),
-        Action::Print(text) => return Ok(emit(&text)),
+        Action::Print(text) => return print_text(&text),
+        Action::Compare(asked) => {
+            print_notes(&request);
+            return compare::in_rounds(&asked);
+        }
         Action::Show(result) => {
             print_notes(&request);
             let door = Caller::new(&given, &machine, &measures, &request);
             return door.print(&result, Voice::Peer);
         }
         Action::Tool(Tool::Calibrate) => return calibrate::run(),
+        Action::Tool(Tool::KernelModule(asked)) => return kio::carry_out(&asked),
     };
     let mut run = Run::read(&given, input).map_err(|r| args::with_usage(r, call.door))?;
     run.targets = request.targets;
@@ -71,7 +83,15 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
     if given.house.text("voice") == Some("peer") && measures.print.is_none() {
         return Err(Refusal::usage("--voice peer: this door has no peer"));
     }
-    Caller::new(&given, &machine, &measures, &request).carry_out(&run, speaks)
+    Caller::new(&given, &machine, &measures, &request).carry_out(&run, dry_text, speaks)
+}
+
+/// Writes the files of a text that needs no measuring, then prints it; the exit code.
+fn print_text(text: &Printed) -> Outcome {
+    for file in &text.files {
+        output::write_file(&file.path, &file.text).map_err(|why| Refusal::new(USAGE, why))?;
+    }
+    Ok(emit(text))
 }
 
 /// Prints what a door says; the exit code.
@@ -110,7 +130,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    fn carry_out(&self, run: &Run, speaks: bool) -> Outcome {
+    fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {
         match run.mode {
             Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
             Mode::ShowPlan => {
@@ -120,7 +140,7 @@ impl<'a> Caller<'a> {
             Mode::DryRun => {
                 let plan = self.plan(run)?;
                 session::check(&plan, &Silent)?;
-                Ok(printed(&dry_text(&plan)))
+                Ok(printed(&dry_text.unwrap_or_else(|| jobs_text(&plan))))
             }
             Mode::Run => match run.repeat {
                 Some(repeat) => {
@@ -195,7 +215,7 @@ impl<'a> Caller<'a> {
             targets: run.targets,
             timeout: run.rank_timeout,
             store: run.store.as_deref(),
-            keep: keep(run),
+            keep: self.keep(run),
             other_files: &files,
             warnings: &self.request.warnings,
             ..MeasureRequest::of(
@@ -253,14 +273,22 @@ impl<'a> Caller<'a> {
         signals::release();
         let mut text = self.peer(result)?;
         text.out = live.rest(result, text.out);
-        let code = write_files(&text).max(emit(&text));
+        let code = self.write_files(result, &text)?.max(emit(&text));
         Ok(if live.is_lost() { code.max(1) } else { code })
     }
 
     /// Prints a result in the voice of a run; the exit code.
     fn print_in(&self, result: &RunResult, run: &Run) -> Outcome {
         match run.voice {
-            Voice::Weir => Ok(print_report(result, &run.options)),
+            Voice::Weir => {
+                let has_files = self.request.files.iter().any(|file| file.is_written);
+                let written = if has_files {
+                    write_files(&self.peer(result)?)
+                } else {
+                    0
+                };
+                Ok(print_report(result, &run.options).max(written))
+            }
             Voice::Peer => self.print(result, Voice::Peer),
         }
     }
@@ -272,13 +300,29 @@ impl<'a> Caller<'a> {
             return Ok(print_report(result, &options));
         }
         let text = self.peer(result)?;
-        Ok(write_files(&text).max(emit(&text)))
+        Ok(self.write_files(result, &text)?.max(emit(&text)))
     }
 
     fn peer(&self, result: &RunResult) -> Result<Printed, Refusal> {
-        match self.measures.print {
-            Some(print) => print(result, self.given, self.machine),
-            None => Ok(Printed::default()),
+        let Some(print) = self.measures.print else {
+            return Ok(Printed::default());
+        };
+        let mut text = print(result, self.given, self.machine)?;
+        add_report(&mut text, result, &RunOptions::read(self.given)?);
+        Ok(text)
+    }
+
+    /// Writes the files of a peer's text and those of `--output`; 1 where one could not be written.
+    fn write_files(&self, result: &RunResult, text: &Printed) -> Outcome {
+        let is_good = write_outputs(result, &RunOptions::read(self.given)?);
+        Ok(write_files(text).max(u8::from(!is_good)))
+    }
+
+    /// Whether the history keeps a run: of a peer only where the environment or a flag names one.
+    fn keep<'b>(&self, run: &'b Run) -> Keep<'b> {
+        match &run.history {
+            None if calls_peer(self.given) => Keep::WhereNamed,
+            history => Keep::Always(history.as_deref()),
         }
     }
 
@@ -309,16 +353,8 @@ fn write_files(text: &Printed) -> u8 {
     code
 }
 
-/// Whether the history keeps a run: of a peer only where the environment or a flag names one.
-fn keep(run: &Run) -> Keep<'_> {
-    match (run.voice, &run.history) {
-        (Voice::Peer, None) => Keep::WhereNamed,
-        (_, history) => Keep::Always(history.as_deref()),
-    }
-}
-
 /// The jobs that a run would have.
-fn dry_text(plan: &Plan) -> String {
+fn jobs_text(plan: &Plan) -> String {
     let jobs = plan.jobs().map(|(_, job)| {
         let name = weir_report::clean(&job.name, false);
         format!("would run: {name} ({})\n", job.engine.name)

@@ -6,10 +6,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_doors::Machine;
+use weir_doors::kio::{ModuleFacts, TargetFacts};
+use weir_doors::rows::UnfitRows;
 use weir_schema::catalogue::TransportCatalogue;
+use weir_schema::{Job, Kind};
 use weir_world::Launcher;
 
-use crate::{output, runners};
+use crate::{fio, kio, output, rows, runners};
 
 /// The machine that the program runs on.
 #[derive(Debug, Default)]
@@ -50,5 +53,29 @@ impl Machine for ThisMachine {
         let text = output::read_text(path, most)?;
         self.read().push(path.to_owned());
         Ok(text)
+    }
+
+    fn check_rows(&self, path: &str, head: &str) -> Result<(), UnfitRows> {
+        rows::check_rows(path, head)
+    }
+
+    fn utc_offset_s(&self) -> i64 {
+        fio::utc_offset_s().into()
+    }
+
+    fn kernel_module(&self) -> ModuleFacts {
+        kio::module_facts()
+    }
+
+    fn target(&self, path: &str) -> Result<TargetFacts, String> {
+        kio::target(path)
+    }
+
+    fn held_data(&self, path: &str) -> Option<&'static str> {
+        kio::held_data(path)
+    }
+
+    fn first_operations(&self, job: &Job, worker: u32, count: u32) -> Vec<(Kind, u64)> {
+        runners::first_operations(job, worker, count)
     }
 }

@@ -91,7 +91,6 @@ type Carry = fn(&[String]) -> Outcome;
 /// Doors that need more of this machine than a plan does.
 const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
-    ("kio", kio::run),
     ("beff", beff::run),
     ("selftest", selftest::run),
     ("axio", axio::run),

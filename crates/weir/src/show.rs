@@ -4,7 +4,7 @@
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::args::read_again;
-use weir_doors::house::RunOptions;
+use weir_doors::house::{RunOptions, voice};
 use weir_doors::show::{Action, Show, check_words, read};
 use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, beff, fio, top};
 use weir_schema::catalogue::TransportCatalogue;
@@ -13,7 +13,7 @@ use weir_schema::{RunResult, Runs, Spawn};
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
 use crate::{
-    Outcome, axio, compare, fio as fio_door, house_report, kio, output, printed, runners, selftest,
+    Outcome, axio, compare, fio as fio_door, house_report, output, printed, runners, selftest,
 };
 
 /// The words after `show`.
@@ -118,11 +118,17 @@ fn of_door(
     let voice = match given.house.text("voice") {
         Some("weir") => Voice::Weir,
         Some(_) => Voice::Peer,
+        None if voice(&given) == Voice::Peer => Voice::Peer,
         None => stored.unwrap_or(Voice::Peer),
     };
+    let options = RunOptions::read(&given)?;
     match measures.print.filter(|_| voice == Voice::Peer) {
-        Some(print) => print(result, &given, &ThisMachine::new()).map(Some),
-        None => Ok(Some(of_run(result, &RunOptions::read(&given)?))),
+        Some(print) => {
+            let mut text = print(result, &given, &ThisMachine::new())?;
+            house_report::add_report(&mut text, result, &options);
+            Ok(Some(text))
+        }
+        None => Ok(Some(of_run(result, &options))),
     }
 }
 
@@ -136,7 +142,6 @@ fn printed_by(
     Ok(Some(match door {
         "fio" => of_fio(result, words)?,
         "beff" => of_beff(result, words)?,
-        "kio" => kio::printed_again(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
         "axio" => axio::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),

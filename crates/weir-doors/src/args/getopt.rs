@@ -10,7 +10,7 @@ use super::{DoorCall, house_flags};
 use crate::door::{Getopt, Measures};
 use crate::flags::{Flag, Standing, nearest};
 use crate::given::{Given, GivenFlags};
-use crate::house::HOUSE_FLAGS;
+use crate::house::{HOUSE_FLAGS, joined};
 use crate::refusal::Refusal;
 
 /// A flag that was named, and whether it is one of the house.
@@ -46,7 +46,8 @@ pub(super) fn read(
             operands: Vec::new(),
         },
     };
-    let mut rest = call.args.iter();
+    let args = joined(&call.args);
+    let mut rest = args.iter();
     while let Some(word) = rest.next() {
         if word == "--" {
             rest.by_ref().try_for_each(|word| reader.operand(word))?;

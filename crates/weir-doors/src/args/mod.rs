@@ -193,10 +193,12 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     }
 }
 
-/// A refusal without a remedy of its own ends with how the door is used.
+/// A refusal without a remedy of its own ends with how the door is used, unless it is in a peer's
+/// manner.
 pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
     let verb = door.verb;
-    if !refusal.message.contains("\n  help: ") {
+    let is_house = |measures: &Measures| matches!(measures.manner, Manner::House(_));
+    if door.measures.as_ref().is_none_or(is_house) && !refusal.message.contains("\n  help: ") {
         let line = usage_line(door);
         push!(
             refusal.message,

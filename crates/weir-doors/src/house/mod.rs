@@ -167,15 +167,24 @@ impl Run {
     }
 }
 
-/// Whose text these arguments ask for: that of `--voice`; else the peer's by its name.
+/// Whose text these arguments ask for: that of `--voice`; else the peer's by its name, or where the
+/// door's own flags ask for a form of it.
 pub fn voice(given: &Given) -> Voice {
-    let has_peer = given.door.measures.is_some_and(|way| way.print.is_some());
+    let measures = given.door.measures.filter(|way| way.print.is_some());
+    let asks = measures.is_some_and(|way| given.link.is_some() || (way.asks_peer)(given));
     match given.house.text("voice") {
-        _ if !has_peer => Voice::Weir,
+        _ if measures.is_none() => Voice::Weir,
         Some("peer") => Voice::Peer,
-        Some(_) => Voice::Weir,
-        None if given.link.is_some() => Voice::Peer,
-        None => Voice::Weir,
+        None if asks => Voice::Peer,
+        _ => Voice::Weir,
+    }
+}
+
+/// Whether these arguments call the peer, whose runs the history keeps only where one is named.
+pub fn calls_peer(given: &Given) -> bool {
+    match given.house.text("voice") {
+        Some(voice) => voice == "peer",
+        None => given.link.is_some(),
     }
 }
 
