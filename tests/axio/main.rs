@@ -34,11 +34,11 @@ mod bad_input;
 mod configuration;
 mod daemon;
 mod daemon_meetings;
-mod dpdk;
 mod interrupts;
 mod one_stage;
 mod pools;
 mod searches;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod timing_cost;
@@ -46,8 +46,6 @@ mod tools;
 mod traffic;
 mod troubled_peers;
 mod two_sides;
-mod wire_sizes;
-mod xdp;
 
 use serde_json::Value as Json;
 use stage::{Said, Stage};

@@ -101,7 +101,7 @@ mod tests {
     fn files_of_tests_examples_and_samples_are_no_product() {
         assert_eq!(product("crates/weir-run/src/gate.rs"), Some("weir-run"));
         for path in [
-            "crates/weir-run/tests/execute.rs",
+            "crates/weir-run/tests/scripted_runs/execute.rs",
             "crates/weir-run/src/a/tests.rs",
             "crates/weir-run/src/a/tests/b.rs",
             "crates/weir-run/examples/loop_cost.rs",
