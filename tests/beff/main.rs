@@ -11,12 +11,10 @@
 mod bad_input;
 mod baseline;
 mod early;
-mod lab;
-mod launchers;
 mod models;
-mod opencl;
 mod placement;
 mod runs;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;

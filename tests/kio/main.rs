@@ -370,7 +370,7 @@ fn a_signal_ends_the_run_and_still_prints_it() {
     ];
     let running = Running::start(in_peace(&stage, &words));
     stage::until("weir to catch signals", || running.catches_signals());
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.works_for(10);
     running.signal(Signal::INT);
     let said = running.end().code(130);
     summary(&said.out);

@@ -12,12 +12,11 @@ mod errors;
 mod files;
 mod flushes;
 mod loops;
-mod opens;
 mod pacing;
-mod passes;
 mod preload;
 mod process;
 mod recorded;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod zones;

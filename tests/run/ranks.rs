@@ -1,5 +1,7 @@
 //! One plan on several ranks: processes of this machine, and both families of MPI.
 
+mod slow;
+
 use std::io::Read as _;
 
 use rustix::process::{Signal, kill_process};
@@ -64,27 +66,15 @@ fn the_report_says_how_far_ranks_lie_apart() {
     said.out("ranks     2 on 1 host least ");
 }
 
-#[test]
-fn one_binary_runs_under_both_launchers() {
-    each_launcher("ranks under a launcher", |stage, launcher| {
-        let file = stage.file("j.fio", SMALL);
-        let words = ["run", "--format=json", &file];
-        is_of_all(&said(launch(stage, launcher, 2, &words)).code(0), 2);
-    });
-}
+/// A job with a wrong word.
+const WRONG: &str = "[a]\nioengine=null\nsize=1m\nrw=raed\n";
 
 #[test]
 fn what_all_ranks_know_is_told_once() {
-    let wrong = "[a]\nioengine=null\nsize=1m\nrw=raed\n";
     let stage = Stage::new();
-    let file = stage.file("j.fio", wrong);
+    let file = stage.file("j.fio", WRONG);
     let message = stage.say(&["run", "--ranks", "3", &file]).code(2).silent();
     assert_eq!(message.err.matches("`raed`").count(), 1, "{message}");
-    each_launcher("a wrong word under a launcher", |stage, launcher| {
-        let file = stage.file("j.fio", wrong);
-        let message = said(launch(stage, launcher, 2, &["run", &file])).silent();
-        assert_eq!(message.err.matches("`raed`").count(), 1, "{message}");
-    });
 }
 
 #[test]
@@ -201,49 +191,6 @@ fn a_rank_that_is_killed_ends_the_others_and_is_named() {
         result.jobs().map(named).collect::<Vec<_>>(),
         ["rank", "rank"]
     );
-}
-
-#[test]
-fn a_signal_to_mpichs_launcher_leaves_the_report() {
-    let launcher = "mpirun.mpich";
-    if !has(launcher) {
-        return skip("a signal to MPICH's launcher", "no mpirun.mpich");
-    }
-    for signal in [Signal::INT, Signal::TERM] {
-        let stage = Stage::in_memory();
-        let file = stage.file("j.fio", LONG);
-        let words = ["run", "--output=o.json", &file];
-        let running = Running::start(launch(&stage, &[launcher], 2, &words));
-        until("both ranks write", || {
-            ["0", "1"].into_iter().all(|r| writes(&stage, r))
-        });
-        running.signal(signal);
-        let said = running.end().out("  INCOMPLETE (signal ");
-        let result = stored(&stage);
-        assert_eq!(result.ended_by.unwrap().signal, signal.as_raw(), "{said}");
-        assert_eq!(numbers(&result), [0, 1], "{said}");
-    }
-}
-
-#[test]
-fn a_file_is_whole_where_the_launcher_cuts_what_is_printed() {
-    let launcher = LAUNCHERS[0];
-    if !has(launcher[0]) {
-        return skip("a file under Open MPI", "no mpirun.openmpi");
-    }
-    let stage = Stage::in_memory();
-    let file = stage.file("j.fio", LONG);
-    let words = ["run", "--format=json", "--output=o.json", &file];
-    let mut command = launch(&stage, launcher, 2, &words);
-    // It kills the ranks after a second, which a busy machine may need for more than the file.
-    command.env("OMPI_MCA_odls_base_sigkill_timeout", "5");
-    let running = Running::start(command);
-    until("both ranks write", || {
-        ["0", "1"].into_iter().all(|r| writes(&stage, r))
-    });
-    running.signal(Signal::INT);
-    let said = running.end();
-    assert_eq!(numbers(&stored(&stage)), [0, 1], "{said}");
 }
 
 #[test]

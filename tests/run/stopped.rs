@@ -1,5 +1,7 @@
 //! Ranks that stop: the others report without them.
 
+mod slow;
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -48,13 +50,6 @@ fn a_process_that_stops_is_left_out_of_the_report() {
         let mut command = stage.weir(words);
         command.arg(format!("--ranks={RANKS}"));
         command
-    });
-}
-
-#[test]
-fn a_rank_of_a_launcher_that_stops_is_left_out_of_the_report() {
-    each_launcher("a stopped rank of a job", |_, launcher| {
-        each_rank_is_left_out(|stage, words| launch(stage, launcher, 4, words));
     });
 }
 
@@ -108,17 +103,19 @@ fn nothing_counts_as_done_while_the_process_was_stopped() {
     let stage = Stage::in_memory();
     // As much as a file holds, so that it has begun when the file is there.
     let text = "[a]\nioengine=psync\nfilename=data\nsize=1m\nbs=4k\nrw=write\ntime_based=1\n\
-                runtime=3\n";
+                runtime=1h\n";
     let file = stage.file("j.fio", text);
     let running = Running::start(stage.weir(&["run", "--format=json", &file]));
     until("it writes", || {
         std::path::Path::new(&stage.path("data")).exists()
     });
-    std::thread::sleep(Duration::from_millis(500));
+    running.works_for(20);
     running.signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(1500));
     running.signal(Signal::CONT);
-    let said = running.end().code(0);
+    running.works_for(20);
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
     let result = result(&said);
     let series = &result.jobs().next().unwrap().workers()[0].kinds[0].series;
     let still = series.points().filter(|point| point.operations == 0);

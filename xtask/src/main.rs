@@ -60,8 +60,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "test",
-        arguments: "[--long] [CARGO-TEST-ARGUMENT...]",
-        what: "install missing Debian packages, run every test, list what was skipped",
+        arguments: "[--all] [--long] [CARGO-TEST...]",
+        what: "run the quick tests; --all: every test, and install what they need",
         run: test::run,
     },
     Verb {

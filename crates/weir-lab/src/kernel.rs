@@ -49,7 +49,7 @@ impl Kernel {
         installed.ok_or_else(|| {
             Missing::package(
                 "no kernel under lab/kernels, none that can be read under /boot",
-                "linux-image-cloud-amd64, unpacked by cargo xtask test",
+                "linux-image-cloud-amd64, unpacked by cargo xtask test --all",
             )
         })
     }

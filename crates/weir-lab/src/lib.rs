@@ -3,7 +3,7 @@
 //!
 //! In: a kernel image, device specs, files, a script. Out: a [`LabRun`]: the script's status and
 //! output, the files of the guest's `/out`, the kernel's log and its complaints.
-//! Not here: what the tests check; installing what is missing (`cargo xtask test`). Nothing is
+//! Not here: what the tests check; installing what is missing (`cargo xtask test --all`). Nothing is
 //! loaded, mounted or attached on this machine.
 
 #![forbid(unsafe_code)]

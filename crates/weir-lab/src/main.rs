@@ -199,7 +199,7 @@ fn matrix(flags: &ArgMatches) -> Result<u8> {
         kernels_matching(&patterns)?
     };
     if kernels.is_empty() {
-        bail!("no kernel under lab/kernels (cargo xtask test unpacks some)");
+        bail!("no kernel under lab/kernels (cargo xtask test --all unpacks some)");
     }
     let task = task(flags)?;
     let out = path(flags, "out");

@@ -4,7 +4,7 @@
 //! MPI is a standard of names, not of binaries. Open MPI's handles are addresses of objects
 //! inside the library; MPICH's, and those of all who agreed on its binary interface (Intel MPI,
 //! MVAPICH, Cray), are numbers. `int` counts, ranks and thread levels agree, and success is 0.
-//! Every constant here is compared with both families' headers by `tests/headers.rs`.
+//! Every constant here is compared with both families' headers by `tests/worlds/slow/headers.rs`.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Debug;

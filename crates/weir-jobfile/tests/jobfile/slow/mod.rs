@@ -1,0 +1,3 @@
+//! What only `cargo xtask test --all` runs: beside an installed fio.
+
+mod fio;
