@@ -43,6 +43,7 @@ pub mod report;
 pub mod request;
 pub mod rpc;
 pub mod run;
+pub mod search;
 pub mod selftest;
 pub mod show;
 pub mod top;

@@ -5,6 +5,8 @@
 
 use weir_schema::catalogue::TransportCatalogue;
 
+use crate::axio::MachineFacts;
+
 /// Machine that a command line is read on.
 pub trait Machine {
     /// Ranks that a launcher started; `None` without one.
@@ -29,6 +31,29 @@ pub trait Machine {
     /// Why it cannot be read.
     fn file(&self, _path: &str, _most: u64) -> Result<String, String> {
         Err("no such file".to_owned())
+    }
+
+    /// Text of standard input of at most `most` bytes, to its end or to a line `end`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn standard_input(&self, _most: u64) -> Result<String, String> {
+        Err("there is none".to_owned())
+    }
+
+    /// Whether standard input was read to a line `end`: the run then lasts as long as it does.
+    fn is_input_held(&self) -> bool {
+        false
+    }
+
+    /// CPUs and memory that a packet path can have.
+    fn path_facts(&self) -> MachineFacts {
+        MachineFacts::default()
+    }
+
+    /// Links of packets of this build, each with why this machine lacks it.
+    fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {
+        Vec::new()
     }
 }
 

@@ -3,18 +3,22 @@
 //! In: questions of doors. Out: their answers, and the files that were read for them. Not here: which
 //! questions there are (`weir-doors`).
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_doors::Machine;
+use weir_doors::axio::MachineFacts;
 use weir_schema::catalogue::TransportCatalogue;
 use weir_world::Launcher;
 
-use crate::{output, runners};
+use crate::{held_input, output, runners};
 
 /// The machine that the program runs on.
 #[derive(Debug, Default)]
 pub(crate) struct ThisMachine {
     read: Mutex<Vec<String>>,
+    is_input_held: AtomicBool,
 }
 
 impl ThisMachine {
@@ -50,5 +54,39 @@ impl Machine for ThisMachine {
         let text = output::read_text(path, most)?;
         self.read().push(path.to_owned());
         Ok(text)
+    }
+
+    fn standard_input(&self, most: u64) -> Result<String, String> {
+        let (text, is_held) = held_input::read(most)?;
+        self.is_input_held.store(is_held, Ordering::Relaxed);
+        Ok(text)
+    }
+
+    fn is_input_held(&self) -> bool {
+        self.is_input_held.load(Ordering::Relaxed)
+    }
+
+    fn path_facts(&self) -> MachineFacts {
+        let cpus = weir_sys::pin::affinity().map(|cpus| cpus.as_slice().to_vec());
+        let topology = weir_sys::topology::Topology::of_this_machine();
+        let mut nodes = BTreeMap::new();
+        for cpu in cpus.unwrap_or_default() {
+            *nodes.entry(topology.node_of(cpu).unwrap_or(0)).or_default() += 1;
+        }
+        let memory = weir_sys::memory::MemoryFacts::read(&weir_sys::Tree::real());
+        let free = |page: u64| {
+            let pools = memory.huge_pages.iter();
+            let pools = pools.filter(|pool| pool.page.0 == page);
+            pools.map(|pool| pool.free).sum()
+        };
+        MachineFacts {
+            nodes: nodes.into_iter().collect(),
+            free_huge_pages: [free(2 << 20), free(1 << 30)],
+        }
+    }
+
+    fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {
+        let states = weir_datapath::link_states().into_iter();
+        states.map(|link| (link.name, link.lacks)).collect()
     }
 }

@@ -13,7 +13,7 @@ use weir_schema::{RunResult, Runs, Spawn};
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
 use crate::{
-    Outcome, axio, compare, fio as fio_door, house_report, kio, output, printed, runners, selftest,
+    Outcome, compare, fio as fio_door, house_report, kio, output, printed, runners, selftest,
 };
 
 /// The words after `show`.
@@ -138,7 +138,6 @@ fn printed_by(
         "beff" => of_beff(result, words)?,
         "kio" => kio::printed_again(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
-        "axio" => axio::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),
     }))
 }
