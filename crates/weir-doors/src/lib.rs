@@ -44,6 +44,7 @@ pub mod request;
 pub mod rows;
 pub mod rpc;
 pub mod run;
+pub mod search;
 pub mod selftest;
 pub mod show;
 pub mod top;

@@ -9,6 +9,8 @@ use weir_schema::{Job, Kind};
 use crate::kio::{ModuleFacts, TargetFacts};
 use crate::rows::UnfitRows;
 
+use crate::axio::MachineFacts;
+
 /// Machine that a command line is read on.
 pub trait Machine {
     /// Ranks that a launcher started; `None` without one.
@@ -68,6 +70,29 @@ pub trait Machine {
 
     /// The first operations of a worker: kinds and offsets.
     fn first_operations(&self, _job: &Job, _worker: u32, _count: u32) -> Vec<(Kind, u64)> {
+        Vec::new()
+    }
+
+    /// Text of standard input of at most `most` bytes, to its end or to a line `end`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn standard_input(&self, _most: u64) -> Result<String, String> {
+        Err("there is none".to_owned())
+    }
+
+    /// Whether standard input was read to a line `end`: the run then lasts as long as it does.
+    fn is_input_held(&self) -> bool {
+        false
+    }
+
+    /// CPUs and memory that a packet path can have.
+    fn path_facts(&self) -> MachineFacts {
+        MachineFacts::default()
+    }
+
+    /// Links of packets of this build, each with why this machine lacks it.
+    fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
     }
 }

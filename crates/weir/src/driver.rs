@@ -8,13 +8,15 @@
 use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
-use weir_doors::house::{Mode, ProgressStyle, Run, RunOptions, calls_peer};
+use weir_doors::house::{Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, NamedFile, Request, Tool};
-use weir_doors::{DoorCall, Given, Measures, Printed, Refusal, USAGE, Voice};
+use weir_doors::search::RunSearch;
+use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
 use crate::history::Keep;
+use crate::host_record::HostRecord;
 use crate::house_report::{add_report, print_report, write_outputs};
 use crate::input::{other_files, plan_to_run};
 use crate::live::LiveDisplay;
@@ -22,10 +24,11 @@ use crate::machine::ThisMachine;
 use crate::measure::{self, MeasureRequest, RunObserver, Silent};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::turns::refuse_launcher;
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
-    Outcome, calibrate, compare, kio, output, printed, repeat, rows, session, signals,
+    Outcome, compare, held_input, output, printed, repeat, rows, search, session, signals, tools,
     written_files,
 };
 
@@ -49,12 +52,20 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         Arguments::Given(given) => *given,
     };
     let machine = ThisMachine::new();
-    let mut request =
-        (measures.read)(&given, &machine).map_err(|r| args::with_usage(r, call.door))?;
-    let mut dry_text = None;
+    // By a peer's name a refusal is all that is said.
+    let refuse = |refusal| match call.link {
+        Some(_) => refusal,
+        None => args::with_usage(refusal, call.door),
+    };
+    let mut request = (measures.read)(&given, &machine).map_err(refuse)?;
+    let (mut dry_text, mut searched) = (None, None);
     let (input, mode) = match std::mem::replace(&mut request.action, Action::Tool(Tool::Calibrate))
     {
         Action::Measure(input) => (input, Mode::Run),
+        Action::Search(input, search) => {
+            searched = Some(search);
+            (input, Mode::Run)
+        }
         Action::ShowPlan(input) => (input, Mode::ShowPlan),
         Action::DryRun(input, text) => {
             dry_text = Some(text);
@@ -71,19 +82,27 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             let door = Caller::new(&given, &machine, &measures, &request);
             return door.print(&result, Voice::Peer);
         }
-        Action::Tool(Tool::Calibrate) => return calibrate::run(),
-        Action::Tool(Tool::KernelModule(asked)) => return kio::carry_out(&asked),
+        Action::Tool(tool) => return tools::run(tool),
     };
-    let mut run = Run::read(&given, input).map_err(|r| args::with_usage(r, call.door))?;
+    let mut run = Run::read(&given, input).map_err(refuse)?;
     run.targets = request.targets;
     run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
+    run.voice = request.voice.unwrap_or(run.voice);
     if mode != Mode::Run {
         run.mode = mode;
     }
     if given.house.text("voice") == Some("peer") && measures.print.is_none() {
         return Err(Refusal::usage("--voice peer: this door has no peer"));
     }
-    Caller::new(&given, &machine, &measures, &request).carry_out(&run, dry_text, speaks)
+    if machine.is_input_held() && run.mode == Mode::Run {
+        run.history.get_or_insert_with(|| "off".to_owned());
+        held_input::end_with_input();
+    }
+    let caller = Caller::new(&given, &machine, &measures, &request);
+    match searched.filter(|_| run.mode == Mode::Run) {
+        Some(search) => caller.search(&run, search),
+        None => caller.carry_out(&run, dry_text, speaks),
+    }
 }
 
 /// Writes the files of a text that needs no measuring, then prints it; the exit code.
@@ -95,7 +114,7 @@ fn print_text(text: &Printed) -> Outcome {
 }
 
 /// Prints what a door says; the exit code.
-fn emit(text: &Printed) -> u8 {
+pub(crate) fn emit(text: &Printed) -> u8 {
     output::error(&text.err);
     let is_out = output::print(&text.out);
     if is_out { text.code } else { text.code.max(1) }
@@ -144,6 +163,10 @@ impl<'a> Caller<'a> {
             }
             Mode::Run => match run.repeat {
                 Some(repeat) => {
+                    if self.request.monitor.is_some() {
+                        let why = "--monitor: it is for one run; leave --repeat out";
+                        return Err(Refusal::usage(why));
+                    }
                     print_notes(self.request);
                     repeat::run(run, repeat, &self.named_files(run), &|result| {
                         self.print_one_of_several(run, result)
@@ -157,12 +180,47 @@ impl<'a> Caller<'a> {
     /// The plan of a run; everything that can be refused by arguments and files is refused here.
     fn plan(&self, run: &Run) -> Result<Plan, Refusal> {
         print_notes(self.request);
-        let mut plan = plan_to_run(run, &run.input)?;
+        let plan = self.adjusted(run, &run.input)?;
+        self.check_files(run, &plan)?;
+        Ok(plan)
+    }
+
+    /// The plan of an input with what the command line asks of every plan.
+    fn adjusted(&self, run: &Run, input: &Input) -> Result<Plan, Refusal> {
+        let mut plan = plan_to_run(run, input)?;
         if self.measures.print.is_some() {
             plan.voice = Some(run.voice);
         }
-        self.check_files(run, &plan)?;
         Ok(plan)
+    }
+
+    /// Runs one plan after the other until what is searched is known, and prints the result of all.
+    fn search(&self, run: &Run, search: Box<dyn RunSearch>) -> Outcome {
+        refuse_launcher(&format!("a search of `weir {}`", self.given.door.verb))?;
+        let flags = ["repeat", "ranks", "live", "web", "metrics-file"];
+        if let Some(flag) = flags.iter().find(|flag| self.given.house.has(flag)) {
+            let why = "a search has runs of its own; leave it out";
+            return Err(Refusal::usage(format!("--{flag}: {why}")));
+        }
+        self.plan(run)?;
+        let (files, keep) = (self.named_files(run), self.keep(run));
+        measure::check_store(run.store.as_deref(), &files)?;
+        keep.check()?;
+        let record = self.request.monitor.as_deref().map(HostRecord::start);
+        let record = record.transpose()?;
+        let adjust = |plan| self.adjusted(run, &Input::Made(Box::new(plan)));
+        let end = search::run(search, &adjust, &|plan| {
+            let shown = self.observer(run, plan, None);
+            match &record {
+                Some(record) => record.observer(shown),
+                None => shown,
+            }
+        })?;
+        let code = measure::conclude(end.result, keep, run.store.as_deref(), &|result| {
+            let code = self.print_in(result, run)?;
+            Ok(code.max(u8::from(!end.has_found_all)))
+        })?;
+        Ok(code.max(record.map_or(0, HostRecord::write)))
     }
 
     /// Files that are read and written besides the stored result, by their parts.
@@ -210,7 +268,9 @@ impl<'a> Caller<'a> {
         };
         let text = self.peer_text(run);
         let files = self.named_files(run);
-        measure::measure(&MeasureRequest {
+        let record = self.request.monitor.as_deref().map(HostRecord::start);
+        let record = record.transpose()?;
+        let code = measure::measure(&MeasureRequest {
             ranks: run.ranks,
             targets: run.targets,
             timeout: run.rank_timeout,
@@ -222,6 +282,9 @@ impl<'a> Caller<'a> {
                 &|| self.plan(run),
                 &|plan| {
                     let mut shown = self.observer(run, plan, text.as_ref());
+                    if let Some(record) = &record {
+                        shown = record.observer(shown);
+                    }
                     if let Some(live) = &live {
                         shown = live.observer(plan, shown);
                     }
@@ -241,7 +304,8 @@ impl<'a> Caller<'a> {
                     Ok(code)
                 },
             )
-        })
+        })?;
+        Ok(code.max(record.map_or(0, HostRecord::write)))
     }
 
     /// The peer's live text, where the peer's voice has one.

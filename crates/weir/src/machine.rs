@@ -3,21 +3,25 @@
 //! In: questions of doors. Out: their answers, and the files that were read for them. Not here: which
 //! questions there are (`weir-doors`).
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_doors::Machine;
+use weir_doors::axio::MachineFacts;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
 use weir_doors::rows::UnfitRows;
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Job, Kind};
 use weir_world::Launcher;
 
-use crate::{fio, kio, output, rows, runners};
+use crate::{fio, held_input, kio, output, rows, runners};
 
 /// The machine that the program runs on.
 #[derive(Debug, Default)]
 pub(crate) struct ThisMachine {
     read: Mutex<Vec<String>>,
+    is_input_held: AtomicBool,
 }
 
 impl ThisMachine {
@@ -77,5 +81,39 @@ impl Machine for ThisMachine {
 
     fn first_operations(&self, job: &Job, worker: u32, count: u32) -> Vec<(Kind, u64)> {
         runners::first_operations(job, worker, count)
+    }
+
+    fn standard_input(&self, most: u64) -> Result<String, String> {
+        let (text, is_held) = held_input::read(most)?;
+        self.is_input_held.store(is_held, Ordering::Relaxed);
+        Ok(text)
+    }
+
+    fn is_input_held(&self) -> bool {
+        self.is_input_held.load(Ordering::Relaxed)
+    }
+
+    fn path_facts(&self) -> MachineFacts {
+        let cpus = weir_sys::pin::affinity().map(|cpus| cpus.as_slice().to_vec());
+        let topology = weir_sys::topology::Topology::of_this_machine();
+        let mut nodes = BTreeMap::new();
+        for cpu in cpus.unwrap_or_default() {
+            *nodes.entry(topology.node_of(cpu).unwrap_or(0)).or_default() += 1;
+        }
+        let memory = weir_sys::memory::MemoryFacts::read(&weir_sys::Tree::real());
+        let free = |page: u64| {
+            let pools = memory.huge_pages.iter();
+            let pools = pools.filter(|pool| pool.page.0 == page);
+            pools.map(|pool| pool.free).sum()
+        };
+        MachineFacts {
+            nodes: nodes.into_iter().collect(),
+            free_huge_pages: [free(2 << 20), free(1 << 30)],
+        }
+    }
+
+    fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {
+        let states = weir_datapath::link_states().into_iter();
+        states.map(|link| (link.name, link.lacks)).collect()
     }
 }

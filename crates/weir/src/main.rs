@@ -4,7 +4,6 @@
 //! streams, report files, signals.
 #![forbid(unsafe_code)]
 
-mod axio;
 mod beff;
 mod calibrate;
 mod command_turn;
@@ -16,7 +15,9 @@ mod driver;
 mod engines;
 mod environment;
 mod fio;
+mod held_input;
 mod history;
+mod host_record;
 mod house_report;
 mod import;
 mod input;
@@ -41,13 +42,16 @@ mod rows;
 mod rpc;
 mod runners;
 mod scratch;
+mod search;
 mod selftest;
 mod session;
 mod show;
 mod signals;
+mod stage_timing;
 mod stall;
 mod stopping;
 mod stored;
+mod tools;
 mod topo;
 mod tune;
 mod turns;
@@ -58,8 +62,8 @@ mod written_files;
 
 use std::process::ExitCode;
 
-use weir_doors::Refusal;
 use weir_doors::top::{self, Call};
+use weir_doors::{DoorCall, Refusal};
 use weir_world::Launcher;
 
 /// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
@@ -93,7 +97,6 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("selftest", selftest::run),
-    ("axio", axio::run),
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),
@@ -139,10 +142,15 @@ fn dispatch(arguments: &[String]) -> Outcome {
     }
     match call? {
         Call::Print(text) => Ok(printed(&text)),
-        Call::Door(call) => match OWN_WAYS.iter().find(|(verb, _)| *verb == call.door.verb) {
-            Some((_, carry)) => carry(&call.args),
-            None => driver::run(&call),
-        },
+        Call::Door(call) => carry_out(&call),
+    }
+}
+
+/// Carries out a call of a door.
+pub(crate) fn carry_out(call: &DoorCall) -> Outcome {
+    match OWN_WAYS.iter().find(|(verb, _)| *verb == call.door.verb) {
+        Some((_, carry)) => carry(&call.args),
+        None => driver::run(call),
     }
 }
 

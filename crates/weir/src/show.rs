@@ -12,9 +12,7 @@ use weir_schema::{RunResult, Runs, Spawn};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
-use crate::{
-    Outcome, axio, compare, fio as fio_door, house_report, output, printed, runners, selftest,
-};
+use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners, selftest};
 
 /// The words after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -143,7 +141,6 @@ fn printed_by(
         "fio" => of_fio(result, words)?,
         "beff" => of_beff(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
-        "axio" => axio::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),
     }))
 }

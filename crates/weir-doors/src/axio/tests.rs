@@ -330,7 +330,7 @@ fn a_printed_table_is_read_as_the_figures_of_the_result() {
         iterations: vec![PathIteration { threads }],
         ..PacketPathOutcome::default()
     };
-    let printed = output::table(&done.iterations[0], &work, AxioOptions::default());
+    let printed = output::table(&done.iterations[0], &work, false);
     let pairs = |path: &StageTables| {
         let table = &path.tables[0];
         let stages = table.stages.iter();

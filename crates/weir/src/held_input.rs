@@ -1,6 +1,6 @@
-//! Standard input of `weir axio -c -`: a configuration, and what keeps the run alive.
+//! Standard input that holds a configuration, and keeps the run alive.
 //!
-//! In: the configuration to its end, or to a line `end`. Out: its text; after such a line the end of the run, once
+//! In: the text to its end, or to a line `end`. Out: its text; after such a line the end of the run, once
 //! standard input ends, which a killed `ssh` brings about too. Not here: what the configuration says.
 
 use std::io::{self, BufRead, Read};
@@ -13,11 +13,11 @@ use crate::stopping::PATIENCE;
 /// Line behind a configuration after which standard input is held open.
 pub(crate) const END: &str = "end";
 
-/// Reads a configuration of at most so many bytes; whether standard input is held open behind it.
+/// Reads a text of at most so many bytes; whether standard input is held open behind it.
 ///
 /// # Errors
 /// It is too long, no text, or cannot be read.
-pub(super) fn read_config(longest: u64) -> Result<(String, bool), String> {
+pub(crate) fn read(longest: u64) -> Result<(String, bool), String> {
     let mut input = io::stdin().lock().take(longest);
     let mut text = String::new();
     loop {
@@ -38,7 +38,7 @@ pub(super) fn read_config(longest: u64) -> Result<(String, bool), String> {
 }
 
 /// Ends this process once standard input has ended: in order, and at once where that takes too long.
-pub(super) fn end_with_input() {
+pub(crate) fn end_with_input() {
     thread::spawn(|| {
         // What cannot be read any more has ended too.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

@@ -44,7 +44,7 @@ struct Trial {
 }
 
 /// Measures and prints; what there is, where a signal ends it.
-pub(super) fn run() -> Exit {
+pub(crate) fn run() -> Exit {
     signals::claim()?;
     let caught = signals::catch(None, None)?;
     let mut trials: [Vec<Trial>; 3] = Default::default();
