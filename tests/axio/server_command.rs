@@ -251,7 +251,7 @@ fn a_configuration_on_standard_input_ends_the_run_only_where_it_is_held_open() {
     let text = stage.read("client") + "backend : ring\n";
     let text = text.replace("backend : udp\n", "");
     let run = |words: &[&str], text: &str| {
-        let mut command = stage.weir(words);
+        let mut command = stage.peer(words);
         let (input, mut output) = std::io::pipe().unwrap();
         command.stdin(Stdio::from(input));
         output.write_all(text.as_bytes()).unwrap();

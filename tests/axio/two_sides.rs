@@ -111,10 +111,12 @@ fn what_strangers_send_to_a_client_is_nobodys_and_no_answer() {
         let sets: Vec<&str> = load.split(' ').collect();
         let mut command = side(&stage, "--loopback", test, &sets);
         command.args(["--store-result", "r.json"]);
-        let at = (addresses(test)[0].clone(), 10_010);
+        // The client of a loopback is at the address of its own, the server at the other.
+        let [server, client] = addresses(test);
+        let at = (client, 10_010);
         let (is_over, over) = mpsc::channel::<()>();
         let stranger = thread::spawn(move || {
-            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let socket = UdpSocket::bind((server.as_str(), 0)).unwrap();
             // Of a stream that there is, one packet, any number; and bytes without an order.
             let own = |n: u32| [[1_u8; 8], (1_u64 | u64::from(n) << 32).to_le_bytes()].concat();
             let mut seed = 1_u32;

@@ -29,7 +29,7 @@ const KEYS: [&str; 10] = [
 ];
 
 fn lat_bw(stage: &Stage, words: &str) -> Said {
-    let mut all = vec!["net", "lat-bw"];
+    let mut all = vec!["net", "lat-bw", "--voice", "peer"];
     all.extend(words.split_whitespace());
     stage.say(&all)
 }

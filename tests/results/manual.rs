@@ -11,7 +11,9 @@ fn verbs(stage: &Stage) -> Vec<String> {
     let page = stage.say(&["--help"]).code(0).out;
     let (_, list) = page.split_once("Usage: weir VERB").unwrap();
     let list = list.lines().skip(2).take_while(|line| !line.is_empty());
-    let verbs = list.filter_map(|line| line.split_whitespace().next());
+    // A long call has its purpose on the next line.
+    let calls = list.filter(|line| !line.starts_with("   "));
+    let verbs = calls.filter_map(|line| line.split_whitespace().next());
     let verbs: Vec<String> = verbs.filter(|v| *v != "help").map(str::to_owned).collect();
     assert!(verbs.len() > 5, "{page}");
     verbs

@@ -107,8 +107,11 @@ fn wrong_words_about_ranks_are_refused() {
     let stage = Stage::new();
     let file = stage.file("j.fio", SMALL);
     for (words, text) in [
-        (["--ranks", "0"], "expected a number from 1 to 1024"),
-        (["--ranks", "many"], "expected a number from 1 to 1024"),
+        (["--ranks", "0"], "it takes a whole number from 1 to 1024"),
+        (
+            ["--ranks", "many"],
+            "it takes a whole number from 1 to 1024",
+        ),
         (["--per-rank", "mine"], "own, split, shared"),
         (
             ["--per-rank", "split"],

@@ -181,7 +181,7 @@ fn a13_a_stopped_server_shows_in_the_latency_from_intended_starts() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);
     let words =
-        "self_test --path . -e 0:2 -s 0 --rate 10000 --duration 1h --warmup 0 --output json";
+        "self_test --path . -e 0:2 -s 0 --rate 10000 --duration 60min --warmup 0 --output json";
     let running = Running::start(stage.peer(&split(words)));
     server.works_for(5);
     server.signal(Signal::STOP);

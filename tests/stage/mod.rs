@@ -5,12 +5,14 @@
 //! be done here says so with [`skip`]; it never passes silently.
 #![allow(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
     reason = "helpers of tests, each file uses a part of them"
 )]
 
+mod launchers;
 pub(crate) mod ranks;
 
 use std::fs;
@@ -25,6 +27,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+pub(crate) use launchers::{LAUNCHERS, each_launcher, launch, launch_program};
 
 /// The program under test.
 pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -465,34 +469,6 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A launcher of each family of MPI.
-pub(crate) const LAUNCHERS: [&[&str]; 2] =
-    [&["mpirun.openmpi", "--oversubscribe"], &["mpirun.mpich"]];
-
-/// weir with these words on so many ranks of a launcher.
-pub(crate) fn launch(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Command {
-    launch_program(stage, launcher, ranks, &[&[WEIR], words].concat())
-}
-
-/// A program with its words on so many ranks of a launcher.
-pub(crate) fn launch_program(
-    stage: &Stage,
-    launcher: &[&str],
-    ranks: u32,
-    words: &[&str],
-) -> Command {
-    let mut command = stage.command(launcher[0]);
-    command.args(&launcher[1..]);
-    command.args(["-n", &ranks.to_string()]).args(words);
-    command.env_remove("WEIR_MPI_LIB");
-    // It kills the ranks after a second, which a busy machine may need for more than their end.
-    command.env("OMPI_MCA_odls_base_sigkill_timeout", "60");
-    // As the administrator of a machine for tests.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command
-}
-
 /// True if signals end a process in order by now.
 pub(crate) fn catches_signals(process: Pid) -> bool {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid()));
@@ -501,18 +477,6 @@ pub(crate) fn catches_signals(process: Pid) -> bool {
         let name = fs::read_to_string(task.path().join("comm"));
         name.is_ok_and(|name| name.trim() == "weir-signals")
     })
-}
-
-/// Does this with every launcher of this machine; says which are not there.
-#[track_caller]
-pub(crate) fn each_launcher(name: &str, test: impl Fn(&Stage, &[&str])) {
-    for launcher in LAUNCHERS {
-        if has(launcher[0]) {
-            test(&Stage::new(), launcher);
-        } else {
-            skip(name, &format!("no {}", launcher[0]));
-        }
-    }
 }
 
 /// Replaces every number by `#`, with its decimals, so that only the shape is left.

@@ -51,6 +51,8 @@ pub struct Measures {
     pub observe: Option<MakeObserver>,
     /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
     pub asks_peer: fn(&Given) -> bool,
+    /// Whether refusals name the job: its user may not know the only job of a plan.
+    pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// Sentences after the list of flags in the help text.
@@ -192,6 +194,7 @@ impl Measures {
             print: None,
             observe: None,
             asks_peer: |_| false,
+            names_jobs: true,
             without: &[],
             help: "",
             examples: &[],

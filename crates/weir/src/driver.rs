@@ -325,7 +325,11 @@ impl<'a> Caller<'a> {
         } else {
             progress_mode(run)
         };
-        let progress = ProgressObserver::new(mode, plan);
+        let progress = if self.measures.names_jobs {
+            ProgressObserver::new(mode, plan)
+        } else {
+            ProgressObserver::of_one_job(mode)
+        };
         match text {
             Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
             None => Box::new(progress),

@@ -247,7 +247,7 @@ fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_
         return Err(Refusal::usage(why));
     }
     if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
-        let why = "--timeout: it is for several ranks, and there is one";
+        let why = "--rank-timeout: it is for several ranks, and there is one";
         return Err(Refusal::usage(why));
     }
     let result = run(request, &plan, host, None)?;

@@ -13,6 +13,7 @@ mod number;
 mod output;
 mod plan;
 mod points;
+mod quoting;
 mod remarks;
 mod settings;
 mod sweep;

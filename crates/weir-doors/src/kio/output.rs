@@ -3,14 +3,13 @@
 //! In: a result. Out: text, files with their text. Not here: weir's own forms (`weir-report`), writing
 //! files.
 
-use std::fmt::Write as _;
-
 use weir_schema::{Plan, RunResult};
 use weir_units::Date;
 
 use super::figures::Figures;
 use super::number::{counted, figure};
 use super::points::{self, PointResult, has_module};
+use super::quoting::{line, quoted};
 use super::settings::{Field, Settings};
 use super::{config, job, own_version, plan, remarks};
 use crate::door::{Printed, PrintedFile};
@@ -493,43 +492,4 @@ pub(super) fn head() -> String {
 pub(super) fn rows(result: &RunResult, options: &KioOptions) -> String {
     let rows = shown(result, options).map(|shown| line(shown.row().into_iter()));
     head() + &rows.collect::<String>()
-}
-
-/// A line of fields that are quoted where they have to be.
-fn line(fields: impl Iterator<Item = String>) -> String {
-    let fields: Vec<String> = fields.map(|field| field_of(&field)).collect();
-    fields.join(",") + "\r\n"
-}
-
-fn field_of(text: &str) -> String {
-    if text.contains(['"', ',', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// A text as YAML has it, without quotes where it can be nothing else.
-fn quoted(text: &str) -> String {
-    let is_plain = text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "_./".contains(c))
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
-            .contains(&text.to_lowercase().as_str());
-    if is_plain {
-        return text.to_owned();
-    }
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out + "\""
 }

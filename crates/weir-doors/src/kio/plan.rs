@@ -413,7 +413,7 @@ impl Builder<'_> {
                     .to_owned(),
             ));
         }
-        check_target(&settings, &facts).map_err(refuse)?;
+        targets::check_target(&settings, &facts).map_err(refuse)?;
         if let Some(note) = job::rounded(self.given, &settings)? {
             self.note(note);
         }
@@ -458,34 +458,6 @@ impl Builder<'_> {
             self.note(note);
         }
     }
-}
-
-/// What a target has to say to the settings.
-fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
-    let (low, high) = (
-        settings.get(Field::OffsetLow),
-        settings.get(Field::OffsetHigh),
-    );
-    let block = settings.get(Field::BlockSize);
-    if facts.bytes == 0 {
-        return Err("it has no bytes".to_owned());
-    }
-    if low >= high || high - low < block {
-        return Err(format!(
-            "an I/O of {block} bytes has no room between offset_low {low} and offset_high {high}"
-        ));
-    }
-    let unit = i64::try_from(facts.logical_block.max(1)).unwrap_or(1);
-    for field in [Field::BlockSize, Field::OffsetStride, Field::OffsetLow] {
-        let value = settings.get(field);
-        if value % unit != 0 {
-            let name = field.setting().name;
-            return Err(format!(
-                "{name} is {value}, and its blocks have {unit} bytes: take a multiple of that"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// A group that writes, and one that reads the same back.

@@ -2,7 +2,8 @@
 //!
 //! In: the words, a configuration, what this machine says. Out: paths. Not here: what they are.
 
-use super::MODPROBE;
+use super::settings::{Field, Settings};
+use super::{MODPROBE, TargetFacts};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
@@ -51,6 +52,37 @@ fn of_modprobe(text: &str) -> Option<&str> {
     let words = lines.flat_map(str::split_whitespace);
     let mut devices = words.filter_map(|word| word.strip_prefix("block_device="));
     devices.next_back().map(|path| path.trim_matches('"'))
+}
+
+/// Checks settings against the facts of their target.
+///
+/// # Errors
+/// What does not fit.
+pub(super) fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
+    let (low, high) = (
+        settings.get(Field::OffsetLow),
+        settings.get(Field::OffsetHigh),
+    );
+    let block = settings.get(Field::BlockSize);
+    if facts.bytes == 0 {
+        return Err("it has no bytes".to_owned());
+    }
+    if low >= high || high - low < block {
+        return Err(format!(
+            "an I/O of {block} bytes has no room between offset_low {low} and offset_high {high}"
+        ));
+    }
+    let unit = i64::try_from(facts.logical_block.max(1)).unwrap_or(1);
+    for field in [Field::BlockSize, Field::OffsetStride, Field::OffsetLow] {
+        let value = settings.get(field);
+        if value % unit != 0 {
+            let name = field.setting().name;
+            return Err(format!(
+                "{name} is {value}, and its blocks have {unit} bytes: take a multiple of that"
+            ));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

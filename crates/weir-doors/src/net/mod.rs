@@ -33,6 +33,7 @@ pub const DOOR: Door = Door {
             help: "The test: lat-bw, latency and bandwidth of pairs and rings as HPCC measures them",
         })),
         print: Some(print),
+        names_jobs: false,
         without: &["ranks", "rank-timeout"],
         help: HELP,
         examples: &[
