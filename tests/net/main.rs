@@ -117,7 +117,7 @@ fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Said {
         stage,
         launcher,
         ranks,
-        &[&["net", "lat-bw"], words].concat(),
+        &[&["net", "lat-bw", "--voice", "peer"], words].concat(),
     ))
 }
 

@@ -304,10 +304,7 @@ fn a_stored_comparison_is_printed_again_by_its_own_rule() {
     );
     assert_eq!(other["alpha"], 0.05);
     verdict(&other, "rate");
-    stage
-        .say(&["show", "v.json", "--as=run"])
-        .code(0)
-        .out("bs=64k");
+    stage.say(&["show", "v.json", "--as=run"]).code(0).calm();
     stage
         .say(&["show", "v.json", "--output=x.html"])
         .code(2)

@@ -169,7 +169,7 @@ impl<'a> Caller<'a> {
                     }
                     print_notes(self.request);
                     repeat::run(run, repeat, &self.named_files(run), &|result| {
-                        self.print_one_of_several(run, result)
+                        self.print_one_of_several(run, result);
                     })
                 }
                 None => self.measure(run, speaks),

@@ -89,6 +89,7 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
 }
 
 /// HPCC's lines of a result; with `--format json` its summary as JSON.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every door's text")]
 fn print(result: &RunResult, given: &Given, _: &dyn Machine) -> Result<Printed, Refusal> {
     let format = match given.house.text("format") {
         Some("json") => NetFormat::Json,

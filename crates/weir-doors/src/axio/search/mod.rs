@@ -176,12 +176,12 @@ struct TrafficTrials {
 impl RunSearch for TrafficTrials {
     fn next_plan(&self) -> Option<Plan> {
         let (mut known, mut next) = (self.trials.iter(), None);
-        self.search.search(&mut |request| match known.next() {
-            Some(trial) => trial.clone(),
-            None => {
-                next.get_or_insert_with(|| request.clone());
-                None
+        self.search.search(&mut |request| {
+            if let Some(trial) = known.next() {
+                return trial.clone();
             }
+            next.get_or_insert_with(|| request.clone());
+            None
         });
         let TrafficSearch { line, residual, .. } = self.search;
         next.map(|request| request.plan(&self.base, line, residual))

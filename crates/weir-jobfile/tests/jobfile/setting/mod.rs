@@ -1,5 +1,10 @@
 //! Setting of the tests: files in memory, a machine, a catalogue, short ways to compile.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(
+    dead_code,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "each test file uses its part, tests fail by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::io;
