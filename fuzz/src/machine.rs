@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use weir_jobfile::{Compiled, Context, Diagnostic, Files, CompileRequest, compile};
+use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, Files, compile};
 use weir_schema::catalogue::{
-    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Environment,
+    ActsOn, Catalogue, EngineInfo, Environment, SettingInfo, SettingKind,
 };
 
 /// Files by name.

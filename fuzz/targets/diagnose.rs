@@ -7,8 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_diagnose::{
-    ConfigText, Diagnosis, HostReport, InputError, PathContext, PcieCounts, PerfCounts, StageTables,
-    node_bandwidths, text,
+    ConfigText, Diagnosis, HostReport, InputError, PathContext, PcieCounts, PerfCounts,
+    StageTables, node_bandwidths, text,
 };
 use weir_doors::diagnose::path_settings;
 

@@ -13,7 +13,7 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use weir_doors::fio::{Action, read};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::{CommandWord, Compiled, Dialect, CompileRequest, JobSource, find_option};
+use weir_jobfile::{CommandWord, CompileRequest, Compiled, Dialect, JobSource, find_option};
 use weir_schema::{Group, Plan};
 
 /// Unknown options of an input that is worth the time.

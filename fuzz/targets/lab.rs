@@ -35,7 +35,10 @@ fn serial(bytes: &[u8]) {
 fn log(text: &str) {
     for complaint in complaints(text, &[]) {
         assert!(text.contains(&complaint.line));
-        assert!(!complaints(&complaint.line, std::slice::from_ref(&complaint.line)).contains(&complaint));
+        assert!(
+            !complaints(&complaint.line, std::slice::from_ref(&complaint.line))
+                .contains(&complaint)
+        );
     }
 }
 

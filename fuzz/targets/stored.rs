@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use weir_diagnose::{PathContext, RecordedPath};
-use weir_doors::{fio, run};
+use weir_doors::{fio, house, run};
 use weir_fuzz::{plan, result};
 use weir_report::{LabelledResult, Style};
 use weir_schema::{Plan, RunResult, VerifyState};
@@ -148,7 +148,7 @@ fn read_plan(text: &str) {
             assert!(Plan::from_json(&stored).expect("a stored plan") == plan);
             let _ = fio::output::banner(&plan, fio::output::FioTextOptions::default(), "1.2.3");
             let words = ["p.json", "--readonly", "--percentiles=50", "--no-latency"];
-            if let Ok(run::Action::Run(run)) = run::read(&words.map(str::to_owned)) {
+            if let Ok(run) = run::read_run(&words.map(str::to_owned)) {
                 let _ = run.adjust(&mut plan.clone());
             }
         }
@@ -284,5 +284,5 @@ fn show(result: &RunResult, look: usize) {
     let _ = fio::output::banner(&result.plan, options, "1.2.3");
     let _ = fio::output::failures(result);
     let _ = fio::exit_code(result, fio::ExitStyle::Unix);
-    let _ = run::exit_code(result, &run::Strict::All);
+    let _ = house::exit_code(result, &house::Strict::All);
 }

@@ -18,7 +18,10 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     match Trail::read(&text) {
         Ok(Some(trail)) => {
-            let lines = trail.trials.iter().map(|trial| trial.line().expect("a line"));
+            let lines = trail
+                .trials
+                .iter()
+                .map(|trial| trial.line().expect("a line"));
             let again = trail.head.line().expect("a line") + &lines.collect::<String>();
             assert_eq!(Trail::read(&again), Ok(Some(trail)));
         }

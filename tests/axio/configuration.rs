@@ -1,4 +1,4 @@
-//! What configurations may look like, and what is looked at before a run.
+//! Forms of configurations, and checks before a run.
 
 use super::SEND;
 use super::stage::{Said, Stage};

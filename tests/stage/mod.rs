@@ -215,7 +215,7 @@ impl Stage {
         self.weir(words)
     }
 
-    /// What a peer says to these words, its name first.
+    /// Output of a peer that is called with these words, its name first.
     #[track_caller]
     pub(crate) fn peer_says(&self, words: &[&str]) -> Said {
         said(self.peer(words))

@@ -155,7 +155,7 @@ impl Candidate {
         }
     }
 
-    /// Whether it may be tested.
+    /// True where it may be tested.
     pub(crate) fn is_testable(&self) -> bool {
         self.problem.is_none() && is_testable(&self.samples)
     }

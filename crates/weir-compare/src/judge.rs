@@ -59,13 +59,13 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Whether a test whose least probability is this one can call a change.
+    /// True where a test whose least probability is this one can call a change.
     fn is_reached_by(self, least: f64) -> bool {
         least * self.figures as f64 <= self.alpha * (1.0 + 1e-9)
     }
 }
 
-/// Whether the figures have logarithms.
+/// True where the figures have logarithms.
 pub(crate) fn is_testable(samples: &FigureSamples) -> bool {
     let mut all = samples.a.iter().chain(&samples.b);
     count(samples) > 0 && all.all(|v| v.is_finite() && *v > 0.0)

@@ -410,7 +410,7 @@ impl PathStage {
     }
 }
 
-/// How much stages do at once.
+/// Batches of stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageBatches {

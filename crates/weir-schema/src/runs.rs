@@ -28,14 +28,14 @@ pub struct Runs {
     pub pause_ns: Nanos,
     /// All runs came to their end.
     pub complete: bool,
-    /// How they were compared, where they were measured to be compared.
+    /// The rule of their comparison, where they were measured to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRule>,
     /// One for each plan; their runs took turns.
     pub series: Vec<RunSeries>,
 }
 
-/// How runs are compared: which figures, and from when on a change counts.
+/// Rule of a comparison of runs: which figures, and from when on a change counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRule {
     /// The figures, the primary one first; the usual ones where none are named.

@@ -61,7 +61,7 @@ fn a_file_is_whole_where_the_launcher_cuts_what_is_printed() {
 fn a_wrong_word_is_reported_once_under_a_launcher() {
     each_launcher("a wrong word under a launcher", |stage, launcher| {
         let file = stage.file("j.fio", WRONG);
-        let told = said(launch(stage, launcher, 2, &["run", &file])).silent();
-        assert_eq!(told.err.matches("`raed`").count(), 1, "{told}");
+        let message = said(launch(stage, launcher, 2, &["run", &file])).silent();
+        assert_eq!(message.err.matches("`raed`").count(), 1, "{message}");
     });
 }

@@ -125,7 +125,7 @@ pub(super) fn named(peer: &str, weir: &str) -> Result<String> {
     text(&crate::peers::link(&folder, peer, Path::new(weir))?)
 }
 
-/// What it calls itself.
+/// Name that it gives itself.
 pub(super) fn version() -> Result<String> {
     cmd::Cmd::new(&text(&weir())?).arg("--version").read()
 }

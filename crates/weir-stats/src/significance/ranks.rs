@@ -124,7 +124,7 @@ pub fn least_rank_sum(a: usize, b: usize) -> f64 {
     (2.0 * choices.product::<f64>()).min(1.0)
 }
 
-/// What several probabilities are worth together, after Holm: the chance that one of them or more is
+/// Several probabilities taken together, after Holm: the chance that one of them or more is
 /// so small by chance. In the order in which they came.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();

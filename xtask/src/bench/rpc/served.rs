@@ -72,7 +72,7 @@ impl Served {
         Ok(served)
     }
 
-    /// What `self_test` of a new server comes to, in calls per second.
+    /// Calls per second of `self_test` with a new server.
     pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
         let argv = served.caller(weir, calls)?;

@@ -1,4 +1,4 @@
-//! What only `cargo xtask test --all` runs: beside an installed fio.
+//! Tests of `cargo xtask test --all` alone: beside an installed fio.
 
 mod generate_fio;
 mod verify_fio;

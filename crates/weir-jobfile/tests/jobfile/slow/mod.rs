@@ -1,3 +1,3 @@
-//! What only `cargo xtask test --all` runs: beside an installed fio.
+//! Tests of `cargo xtask test --all` alone: beside an installed fio.
 
 mod fio;

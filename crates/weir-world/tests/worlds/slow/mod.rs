@@ -1,4 +1,4 @@
-//! What only `cargo xtask test --all` runs: launchers of MPI and their headers.
+//! Tests of `cargo xtask test --all` alone: launchers of MPI and their headers.
 
 mod headers;
 mod launched;
