@@ -117,7 +117,7 @@ impl MpiLibrary {
     /// # Errors
     /// It was started before; the library fails; or the library knows another number of
     /// processes than the launcher started ([`MpiError::OtherLauncher`]): each is a world of its
-    /// own then, and one of them ([`Launcher::speaks`]) should say so.
+    /// own then, and one of them ([`Launcher::prints_for_all`](crate::Launcher::prints_for_all)) should say so.
     pub fn start(self) -> Result<MpiWorld, MpiError> {
         if STARTED.swap(true, Ordering::Relaxed) {
             return Err(MpiError::InUse);

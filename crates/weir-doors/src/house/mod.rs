@@ -1,6 +1,6 @@
 //! The house of every door that measures: its flags, and a run as they ask for it.
 //!
-//! In: arguments that were read ([`Given`]), a door's [`Request`]. Out: a [`Run`], which the driver of
+//! In: arguments that were read ([`Given`]), a door's [`Request`](crate::Request). Out: a [`Run`], which the driver of
 //! the program carries out. Not here: what a door makes of its own flags.
 
 mod flags;

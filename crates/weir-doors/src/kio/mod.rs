@@ -1,7 +1,7 @@
 //! `weir kio`, also reached by links named `kio` and `kio.py`: threads that keep a device busy, made in
 //! the kernel or from user space.
 //!
-//! In: arguments. Out: a [`Request`]; from a result the texts of [`output`]. Spec: kernel I/O, 3, 5 and
+//! In: arguments. Out: a [`Request`]; from a result the texts of `output`. Spec: kernel I/O, 3, 5 and
 //! 9. Not here: the module, and looking at this machine.
 
 mod boundary;
