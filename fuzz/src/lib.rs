@@ -1,4 +1,4 @@
-//! What the fuzz targets share: a machine made of data, and what must hold for every outcome.
+//! Parts that the fuzz targets share: a machine made of data, and the rules for every outcome.
 //!
 //! In: requests and documents that a target made of its input. Out: nothing, or a panic that
 //! names the rule that was broken. Not here: the targets, one file each.

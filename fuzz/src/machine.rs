@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use weir_jobfile::{Compiled, Context, Diagnostic, Files, CompileRequest, compile};
+use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, Files, compile};
 use weir_schema::catalogue::{
-    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Environment,
+    ActsOn, Catalogue, EngineInfo, Environment, SettingInfo, SettingKind,
 };
 
 /// Files by name.
@@ -105,7 +105,7 @@ fn environment() -> Environment {
 /// Compiles a request with these files.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error in it.
 pub fn compile_in(request: &CompileRequest, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
     let (catalogue, environment) = (catalogue(), environment());
     let context = Context {

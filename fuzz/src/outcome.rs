@@ -1,4 +1,4 @@
-//! What must hold for a plan that was accepted, and for the diagnostics of one that was not.
+//! Rules for a plan that was accepted, and for the diagnostics of one that was not.
 
 use weir_jobfile::{COMMAND_LINE, Compiled, Diagnostic, MAX_LINE};
 use weir_schema::{BlockSize, Distribution, Job, Kind, Plan, Size, Workload};

@@ -1,6 +1,6 @@
 //! A result with something in each of its places, from which hostile ones are made.
 
-use weir_jobfile::{Dialect, CompileRequest, JobSource};
+use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::{Plan, RunResult, sample};
 
 use crate::machine::{Memory, compile_in};

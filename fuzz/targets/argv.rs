@@ -6,10 +6,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use weir_doors::args::{self, Arguments};
+use weir_doors::house::Input;
+use weir_doors::request::Action;
 use weir_doors::top::{Call, call};
-use weir_doors::{Door, DoorPath, DoorRequest, Refusal, USAGE, compare, fio, run};
+use weir_doors::{DoorCall, LACKS, Machine, Refusal, USAGE, compare, fio};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::CompileRequest;
+use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::sample;
 
 fuzz_target!(|data: &[u8]| {
@@ -17,14 +21,11 @@ fuzz_target!(|data: &[u8]| {
     let arguments: Vec<String> = text.split('\n').map(str::to_owned).collect();
     match call(&arguments) {
         Ok(Call::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(Call::Door(door, words)) => match (door.verb, door.path, door.workload) {
-            ("run", ..) => run_door(run::read(&words)),
-            ("fio", ..) => fio_door(&words),
-            ("compare", ..) => compare_door(&words),
-            (_, Some(path), _) => path_door(door, path, &words),
-            (_, _, Some(workload)) => run_door(run::read_workload(door, &workload, &words)),
-            // `beff` is a target of its own; the others read a word or two.
-            _ => {}
+        Ok(Call::Door(call)) => match call.door.verb {
+            "fio" => fio_door(&call.args),
+            "compare" => compare_door(&call.args),
+            // `beff` is a target of its own; the others read an argument or two.
+            _ => measuring_door(&call),
         },
         Err(refusal) => refused(&refusal, USAGE),
     }
@@ -36,23 +37,28 @@ fn refused(refusal: &Refusal, code: u8) {
     assert!(refusal.message.ends_with('\n'), "{refusal:?}");
 }
 
-fn path_door(door: &Door, path: DoorPath, words: &[String]) {
-    match (path.read)(words, None, &sample::transports()) {
-        Err(refusal) => refused(&refusal, USAGE),
-        Ok(DoorRequest::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(DoorRequest::Measure { plan, .. }) => assert_eq!(plan.door, door.verb),
+/// A machine without transports, launcher and files.
+struct NoMachine;
+
+impl Machine for NoMachine {
+    fn transports(&self) -> TransportCatalogue {
+        sample::transports()
     }
 }
 
-fn run_door(action: Result<run::Action, Refusal>) {
-    match action {
-        Err(refusal) => refused(&refusal, USAGE),
-        Ok(run::Action::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(run::Action::Run(run)) => {
-            if let run::Input::Jobs(request) = &run.input {
-                compiled(request);
-            }
-        }
+fn measuring_door(call: &DoorCall) {
+    let Some(measures) = call.door.measures else {
+        return;
+    };
+    let given = match args::read(call) {
+        Err(refusal) => return refused(&refusal, USAGE),
+        Ok(Arguments::Print(page)) => return assert!(page.ends_with('\n')),
+        Ok(Arguments::Given(given)) => given,
+    };
+    match (measures.read)(&given, &NoMachine).map(|request| request.action) {
+        Err(refusal) => assert!([LACKS, USAGE].contains(&refusal.code), "{refusal:?}"),
+        Ok(Action::Measure(Input::Jobs(request))) => compiled(&request),
+        Ok(Action::Measure(Input::Made(plan))) => assert_eq!(plan.door, call.door.verb),
         Ok(_) => {}
     }
 }

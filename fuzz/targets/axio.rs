@@ -7,39 +7,46 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_doors::axio::{Action, AxioEnvironment, AxioOptions, MachineFacts, output, read, work_of};
-use weir_doors::{LACKS, USAGE};
-use weir_schema::{PacketPathOutcome, PathIteration, PathThread, Plan};
+use weir_doors::args::{self, Arguments, DoorCall};
+use weir_doors::axio::DOOR;
+use weir_doors::house::Input;
+use weir_doors::request::Action;
+use weir_doors::{LACKS, Machine, Refusal, USAGE};
+use weir_schema::{Plan, RunResult};
+
+/// A machine whose every file has this text.
+struct Made<'a>(&'a str);
+
+impl Machine for Made<'_> {
+    fn file(&self, _: &str, _: u64) -> Result<String, String> {
+        Ok(self.0.to_owned())
+    }
+}
+
+fn carry_out(args: Vec<String>, machine: &Made<'_>) -> Result<(), Refusal> {
+    let measures = DOOR.measures.expect("it measures");
+    let call = DoorCall {
+        door: &DOOR,
+        link: None,
+        args,
+    };
+    let Arguments::Given(given) = args::read(&call)? else {
+        return Ok(());
+    };
+    let request = (measures.read)(&given, machine)?;
+    if let Action::Measure(Input::Made(plan)) = request.action {
+        let stored = plan.to_json().expect("a plan has a form");
+        assert_eq!(Plan::from_json(&stored).expect("it reads back"), *plan);
+        measures.print.expect("it prints")(&RunResult::of(*plan), &given, machine)?;
+    }
+    Ok(())
+}
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let (words, config) = text.split_once("\n\n").unwrap_or((&text, ""));
     let words: Vec<String> = words.split('\n').map(str::to_owned).collect();
-    let environment = AxioEnvironment {
-        file: &|_| Ok(config.to_owned()),
-        variable: &|_| None,
-        machine: &MachineFacts::default,
-    };
-    match read(&words, &environment) {
-        Ok(Action::Run(run)) => {
-            let stored = run.plan.to_json().expect("a plan has a form");
-            assert_eq!(Plan::from_json(&stored).expect("it reads back"), run.plan);
-            assert!(!output::head(&run.plan).is_empty());
-            let work = work_of(&run.plan).expect("it is a packet path");
-            let iteration = PathIteration {
-                threads: vec![PathThread::default()],
-            };
-            let options = AxioOptions {
-                has_server: true,
-                ..AxioOptions::default()
-            };
-            let table = output::table(&iteration, work, options);
-            assert_eq!(table.matches("End-to-end").count(), 2);
-            output::ending(&PacketPathOutcome::default(), work);
-        }
-        Ok(Action::Print { code, .. }) => assert!(code < 2),
-        Ok(Action::Backends | Action::SelfTest) => {}
-        Ok(Action::Elsewhere { words, .. }) => assert!(!words.is_empty()),
-        Err(refusal) => assert!([LACKS, USAGE].contains(&refusal.code), "{refusal}"),
+    if let Err(refusal) = carry_out(words, &Made(config)) {
+        assert!([LACKS, USAGE].contains(&refusal.code), "{refusal}");
     }
 });

@@ -1,7 +1,7 @@
-//! Command lines of `weir beff` and `weir net`, and the stored results they are set beside.
+//! Command lines of `weir beff`, and the stored results they are set beside.
 //!
-//! The input is a letter for the environment, the words, one on each line, and after an empty
-//! line the text of a stored result. What a door accepts is a plan that reads back from JSON; its
+//! The input is a letter for the environment, the arguments, one on each line, and after an empty
+//! line the text of a stored result. What the door accepts is a plan that reads back from JSON; its
 //! configuration can be shown in every form, the JSON being JSON.
 
 #![no_main]
@@ -9,9 +9,12 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use weir_doors::args::{self, Arguments, DoorCall};
 use weir_doors::beff::output::{dump, stdout};
-use weir_doors::beff::{self, Action, BeffEnvironment, Baseline, BeffFormat, BeffOptions};
-use weir_doors::{LACKS, Refusal, USAGE, net};
+use weir_doors::beff::{self, Baseline, BeffFormat, BeffOptions, DOOR};
+use weir_doors::house::Input;
+use weir_doors::request::Action;
+use weir_doors::{LACKS, Machine, Refusal, USAGE};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
     ExchangeResult, MessageSize, Outcome, Plan, RankTimes, RunResult, SizeResult, State, Workload,
@@ -29,39 +32,71 @@ fuzz_target!(|data: &[u8]| {
         .as_str()
         .split_once("\n\n")
         .unwrap_or((rest.as_str(), ""));
-    let words: Vec<String> = words.split('\n').map(str::to_owned).collect();
-    let launcher = place.to_digit(10).filter(|ranks| *ranks > 0);
-    let stored = Baseline::read("stored.json", stored).ok();
-    let transports = TransportCatalogue {
-        lacks: |name| (name == "mpi").then(|| "an MPI library".to_owned()),
-        ..sample::transports()
-    };
-    match net::read(&words, launcher, &transports) {
-        Ok(net::Action::Run(run)) => good(&run.plan),
-        Ok(net::Action::Print(page)) => assert!(page.ends_with('\n')),
-        Err(refusal) => refused(&refusal),
-    }
-    let environment = BeffEnvironment {
-        launcher,
+    let args: Vec<String> = words.split('\n').map(str::to_owned).collect();
+    let machine = Described {
+        launcher: place.to_digit(10).filter(|ranks| *ranks > 0),
         memory_bytes: place.is_ascii_lowercase().then_some(1 << 32),
-        transports: transports.clone(),
+        stored,
     };
-    match beff::read(&words, &environment) {
-        Ok(Action::Run(run)) => {
-            good(&run.plan);
-            shown(&run.plan, &run.options, stored);
-        }
-        Ok(Action::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(Action::SelfTest(_)) => {}
-        Err(refusal) => refused(&refusal),
+    if let Err(refusal) = carry_out(args, &machine) {
+        refused(&refusal);
     }
 });
 
+/// Machine of an input, where every file has this text.
+struct Described<'a> {
+    launcher: Option<u32>,
+    memory_bytes: Option<u64>,
+    stored: &'a str,
+}
+
+impl Machine for Described<'_> {
+    fn launcher(&self) -> Option<u32> {
+        self.launcher
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.memory_bytes
+    }
+
+    fn transports(&self) -> TransportCatalogue {
+        TransportCatalogue {
+            lacks: |name| (name == "mpi").then(|| "an MPI library".to_owned()),
+            ..sample::transports()
+        }
+    }
+
+    fn file(&self, _: &str, _: u64) -> Result<String, String> {
+        Ok(self.stored.to_owned())
+    }
+}
+
+fn carry_out(args: Vec<String>, machine: &Described<'_>) -> Result<(), Refusal> {
+    let measures = DOOR.measures.expect("it measures");
+    let call = DoorCall {
+        door: &DOOR,
+        link: None,
+        args,
+    };
+    let Arguments::Given(given) = args::read(&call)? else {
+        return Ok(());
+    };
+    let plan = match (measures.read)(&given, machine)?.action {
+        Action::Measure(Input::Made(plan)) => *plan,
+        Action::Show(result) => result.plan,
+        _ => return Ok(()),
+    };
+    good(&plan);
+    shown(&plan, Baseline::read("stored.json", machine.stored).ok());
+    // Whatever the plan is only shown for, its file to compare with may be none.
+    if let Ok(text) = measures.print.expect("it prints")(&RunResult::of(plan), &given, machine) {
+        assert!(text.err.is_empty() || text.err.ends_with('\n'));
+    }
+    Ok(())
+}
+
 fn refused(refusal: &Refusal) {
-    assert!(
-        [USAGE, LACKS].contains(&refusal.code),
-        "{refusal:?}"
-    );
+    assert!([USAGE, LACKS].contains(&refusal.code), "{refusal:?}");
     assert!(refusal.message.starts_with("error: "), "{refusal:?}");
     assert!(refusal.message.ends_with('\n'), "{refusal:?}");
 }
@@ -73,7 +108,7 @@ fn good(plan: &Plan) {
 }
 
 /// A result of this plan, in every form: with nothing done, with all, and cut off.
-fn shown(plan: &Plan, options: &BeffOptions, baseline: Option<Baseline>) {
+fn shown(plan: &Plan, baseline: Option<Baseline>) {
     let Some(measured) = measured(plan) else {
         return;
     };
@@ -100,16 +135,18 @@ fn shown(plan: &Plan, options: &BeffOptions, baseline: Option<Baseline>) {
             BeffFormat::Json,
         ] {
             let options = BeffOptions {
-                format,
                 baseline: baseline.clone(),
-                ..options.clone()
+                ..BeffOptions::of(format)
             };
             assert!(stdout(&result, &options).is_some());
             let json = dump(&result, &options).unwrap();
             serde_json::from_str::<serde_json::Value>(&json).unwrap();
         }
-        let told = beff::complaints(&result);
-        assert!(told.is_empty() || told.ends_with('\n'), "{told}");
+        let complaints = beff::complaints(&result);
+        assert!(
+            complaints.is_empty() || complaints.ends_with('\n'),
+            "{complaints}"
+        );
     }
 }
 

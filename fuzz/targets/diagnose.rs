@@ -1,4 +1,4 @@
-//! What was recorded of a packet path: every reader reads or refuses, and what is read is diagnosed.
+//! Records of a packet path: every reader reads or refuses, and whatever was read is diagnosed.
 //!
 //! The input is one text, which each reader gets whole; parts between lines `====` are one for each of
 //! log, report, perf, pcm-pcie and pcm-memory.
@@ -7,8 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_diagnose::{
-    ConfigText, Diagnosis, HostReport, InputError, PathLog, PathRecords, PcieCounts, PerfCounts,
-    node_bandwidths, text,
+    ConfigText, Diagnosis, HostReport, InputError, PathContext, PcieCounts, PerfCounts,
+    StageTables, node_bandwidths, text,
 };
 use weir_doors::diagnose::path_settings;
 
@@ -16,21 +16,18 @@ fuzz_target!(|data: &[u8]| {
     let whole = String::from_utf8_lossy(data);
     let mut parts = whole.split("====\n");
     let mut part = || parts.next().unwrap_or_default();
-    let log = read(part(), PathLog::read);
-    let records = PathRecords {
+    let log = read(part(), StageTables::of_log);
+    let beside = PathContext {
         report: read(part(), HostReport::read),
         perf: read(part(), PerfCounts::read),
         pcie: read(part(), PcieCounts::read),
         memory: read(part(), node_bandwidths),
-        log: log
-            .or_else(|| read(&whole, PathLog::read))
-            .unwrap_or_else(none),
         iterations: Some(data.len() as u32 % 40),
         socket: Some(data.len() as u32 % 2),
         link_bits_per_s: Some(1e11),
         frame_bytes: Some(64),
         triad_mb_per_s: Some(9e4),
-        ..PathRecords::of_log(none())
+        ..PathContext::default()
     };
     if let Some(mut config) = read(&whole, ConfigText::read) {
         assert_eq!(config.text(), whole);
@@ -39,22 +36,15 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(again.all("added").last(), Some(&"1"));
         let _ = read(&whole, path_settings);
     }
-    if records.log.tables.is_empty() {
+    let Some(path) = log.or_else(|| read(&whole, StageTables::of_log)) else {
         return;
-    }
-    let diagnosis = Diagnosis::of(&records);
+    };
+    let diagnosis = Diagnosis::of(&path, &beside);
     let json = serde_json::to_string(&diagnosis).expect("a diagnosis has a form");
     let again: Diagnosis = serde_json::from_str(&json).expect("and it reads back");
     assert_eq!(again, diagnosis);
     assert!(text(&diagnosis, true).ends_with('\n'));
 });
-
-fn none() -> PathLog {
-    PathLog {
-        tables: Vec::new(),
-        notes: Vec::new(),
-    }
-}
 
 fn read<T>(text: &str, read: impl Fn(&str) -> Result<T, InputError>) -> Option<T> {
     match read(text) {

@@ -13,7 +13,7 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use weir_doors::fio::{Action, read};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::{CommandWord, Compiled, Dialect, CompileRequest, JobSource, find_option};
+use weir_jobfile::{CommandWord, CompileRequest, Compiled, Dialect, JobSource, find_option};
 use weir_schema::{Group, Plan};
 
 /// Unknown options of an input that is worth the time.
@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// How many lines of a file look like options but are none.
+/// Number of lines of a file that look like options but are none.
 fn unknown(text: &[u8]) -> usize {
     let text = String::from_utf8_lossy(text);
     let keys = text

@@ -1,4 +1,4 @@
-//! What the lab reads of its guests and of kernels.
+//! Texts that the lab reads of its guests and of kernels.
 //!
 //! The first byte says what the rest is: a guest's serial line, a kernel's log, a device, or a
 //! `modules.dep`.
@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_lab::{DeviceSpec, ModuleTree, Transcript, Wait, complaints, ending_of};
+use weir_lab::{DeviceSpec, EmulatorEnd, ModuleTree, Transcript, complaints, ending_of};
 
 fuzz_target!(|data: &[u8]| {
     let Some((what, rest)) = data.split_first() else {
@@ -28,14 +28,17 @@ fn serial(bytes: &[u8]) {
         assert_eq!(Transcript::of_two(first, second), whole);
     }
     for code in 0..256 {
-        let _ = ending_of(Wait::Code(code), &whole, "");
+        let _ = ending_of(EmulatorEnd::Code(code), &whole, "");
     }
 }
 
 fn log(text: &str) {
     for complaint in complaints(text, &[]) {
         assert!(text.contains(&complaint.line));
-        assert!(!complaints(&complaint.line, std::slice::from_ref(&complaint.line)).contains(&complaint));
+        assert!(
+            !complaints(&complaint.line, std::slice::from_ref(&complaint.line))
+                .contains(&complaint)
+        );
     }
 }
 

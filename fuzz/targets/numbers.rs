@@ -8,8 +8,8 @@
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::{
-    CommandWord, Compiled, Diagnostic, Dialect, OptionRecord, CompileRequest, JobSource, find_option,
-    option_records,
+    CommandWord, CompileRequest, Compiled, Diagnostic, Dialect, JobSource, OptionRecord,
+    find_option, option_records,
 };
 
 fuzz_target!(|data: &[u8]| {

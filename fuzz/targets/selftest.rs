@@ -23,7 +23,12 @@ fuzz_target!(|data: &[u8]| {
         is_directory: &|path| !path.contains('x'),
         has_file: &|path| !path.contains('y'),
         is_taken: &|path| !path.contains('z'),
-        members: &|_| Ok(vec![RankTags { rank: 0, tags: 3 }, RankTags { rank: 7, tags: 1 }]),
+        members: &|_| {
+            Ok(vec![
+                RankTags { rank: 0, tags: 3 },
+                RankTags { rank: 7, tags: 1 },
+            ])
+        },
         seed: 1,
         most_files: Some(1024),
         is_linked: data.len() % 2 == 0,
@@ -46,8 +51,14 @@ fuzz_target!(|data: &[u8]| {
     };
     let result = samples::result(&sampled.masters);
     let stored = result.to_json().expect("a result has a form");
-    assert_eq!(RunResult::from_json(&stored).expect("it reads back"), result);
-    assert_eq!(samples::read(&samples::print(&sampled)).as_ref(), Ok(&sampled));
+    assert_eq!(
+        RunResult::from_json(&stored).expect("it reads back"),
+        result
+    );
+    assert_eq!(
+        samples::read(&samples::print(&sampled)).as_ref(),
+        Ok(&sampled)
+    );
     let mut options = read_options(&[]).expect("no words are good");
     for format in [
         SelfTestFormat::Text,

@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use weir_diagnose::{Diagnosis, PathRecords};
-use weir_doors::{fio, run};
+use weir_diagnose::{PathContext, RecordedPath};
+use weir_doors::{fio, house, run};
 use weir_fuzz::{plan, result};
 use weir_report::{LabelledResult, Style};
 use weir_schema::{Plan, RunResult, VerifyState};
@@ -148,7 +148,7 @@ fn read_plan(text: &str) {
             assert!(Plan::from_json(&stored).expect("a stored plan") == plan);
             let _ = fio::output::banner(&plan, fio::output::FioTextOptions::default(), "1.2.3");
             let words = ["p.json", "--readonly", "--percentiles=50", "--no-latency"];
-            if let Ok(run::Action::Run(run)) = run::read(&words.map(str::to_owned)) {
+            if let Ok(run) = run::read_run(&words.map(str::to_owned)) {
                 let _ = run.adjust(&mut plan.clone());
             }
         }
@@ -173,15 +173,9 @@ fn read_result(text: &str, look: usize) {
 
 /// Says what holds each packet path back.
 fn diagnose(result: &RunResult) {
-    let jobs = weir_doors::diagnose::records_of(result);
-    for records in jobs.into_iter().filter_map(|job| job.records.ok()) {
-        for side in std::iter::once(records.local).chain(records.remote) {
-            assert_eq!(side.log.tables.len(), side.counted.len());
-            let diagnosis = Diagnosis::of(&PathRecords {
-                iterations: Some(records.iterations),
-                counted: side.counted,
-                ..PathRecords::of_log(side.log)
-            });
+    let paths = RecordedPath::all_of(result).into_iter();
+    for path in paths.filter_map(|(_, path)| path.ok()) {
+        for diagnosis in path.diagnoses(&PathContext::default()) {
             assert!(weir_diagnose::text(&diagnosis, true).ends_with('\n'));
         }
     }
@@ -290,5 +284,5 @@ fn show(result: &RunResult, look: usize) {
     let _ = fio::output::banner(&result.plan, options, "1.2.3");
     let _ = fio::output::failures(result);
     let _ = fio::exit_code(result, fio::ExitStyle::Unix);
-    let _ = run::exit_code(result, &run::Strict::All);
+    let _ = house::exit_code(result, &house::Strict::All);
 }

@@ -1,5 +1,5 @@
-//! What a search for better settings reads: the words of a command with placeholders, values of settings, a
-//! trail.
+//! Texts that a search for better settings reads: a command with placeholders, values of settings,
+//! a trail.
 //!
 //! The input is one text, which each reader gets whole; its first line is also a command, and the rest the
 //! results of its trials.
@@ -18,7 +18,10 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     match Trail::read(&text) {
         Ok(Some(trail)) => {
-            let lines = trail.trials.iter().map(|trial| trial.line().expect("a line"));
+            let lines = trail
+                .trials
+                .iter()
+                .map(|trial| trial.line().expect("a line"));
             let again = trail.head.line().expect("a line") + &lines.collect::<String>();
             assert_eq!(Trail::read(&again), Ok(Some(trail)));
         }

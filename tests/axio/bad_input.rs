@@ -329,7 +329,7 @@ fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
         ),
         (
             "--monitor ./c",
-            "--monitor ./c: this file is the configuration",
+            "./c: this file is where --monitor goes, and the configuration too",
         ),
         (
             "--monitor m --store-result m",

@@ -1,9 +1,9 @@
-//! What configurations may look like, and what is looked at before a run.
+//! Forms of configurations, and checks before a run.
 
 use super::SEND;
 use super::stage::{Said, Stage};
 
-/// What is said of a configuration.
+/// Output of `axio verify` for a configuration.
 fn verified(config: &str, words: &[&str]) -> Said {
     let stage = Stage::new();
     stage.file("c.conf", config);

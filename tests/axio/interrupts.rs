@@ -95,7 +95,7 @@ fn a_signal_to_a_client_whose_server_hangs_ends_it_with_its_own_tables() {
 #[test]
 fn what_was_answered_while_a_run_was_stopped_is_neither_lost_nor_missed() {
     let stage = Stage::new();
-    let sets = "duration=4 iteration=1 msg_timeout_ms=200 stall_timeout=1";
+    let sets = "duration=4 iteration=1 msg_timeout_ms=1000 stall_timeout=1";
     let sets = sets.split_whitespace().flat_map(|set| ["--set", set]);
     let words: Vec<&str> = ["axio", "--example", "echo"]
         .into_iter()

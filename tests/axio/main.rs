@@ -32,12 +32,12 @@
 mod backends;
 mod bad_input;
 mod configuration;
-mod dpdk;
 mod interrupts;
 mod one_stage;
 mod pools;
 mod searches;
 mod server_command;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod timing_cost;
@@ -45,8 +45,6 @@ mod tools;
 mod traffic;
 mod troubled_peers;
 mod two_sides;
-mod wire_sizes;
-mod xdp;
 
 use serde_json::Value as Json;
 use stage::{Said, Stage};

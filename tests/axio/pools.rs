@@ -4,7 +4,7 @@
 use crate::stage::Stage;
 use crate::{Json, example, stored, sum};
 
-/// What a run of few buffers is about.
+/// Settings of a run with few buffers, and the stage that lacks them.
 struct Scarcity {
     sets: &'static str,
     /// Who finds too few of them.

@@ -1,5 +1,7 @@
 //! Searches over rates on a sink whose rate is known: what they find, what they say, what they refuse.
 
+mod slow;
+
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -36,110 +38,6 @@ fn metric(stage: &Stage, name: &str) -> f64 {
     let value = found.next().unwrap_or_else(|| panic!("{name}: {all}"))["value"].as_f64();
     assert!(found.next().is_none(), "{name} is there twice");
     value.unwrap()
-}
-
-#[test]
-fn the_rates_without_loss_and_with_little_are_those_of_the_sink() {
-    let stage = Stage::new();
-    let words = ["--search", "mlr", "--store-result", "r.json"];
-    let said = search(&stage, "ndr", &words).code(0);
-    let (none, some) = (metric(&stage, "NDR"), metric(&stage, "PDR"));
-    // In 0.2 s a bucket of 64 is 320 per second more.
-    assert!((30_160.0..=30_330.0).contains(&none), "{none}: {said}");
-    assert!((30_310.0..=30_490.0).contains(&some), "{some}: {said}");
-    assert!(some >= none, "{said}");
-    for line in [
-        "Highest rates by mlr search, to 0.5 %, trials of 200 ms\n",
-        &format!("\nNDR (no loss): {none:.0} messages/s, kept twice\n"),
-        &format!("\nPDR (loss up to 0.5 %): {some:.0} messages/s, kept twice\n"),
-        "\nlatency at 10 % of PDR, open-loop (",
-        "\nlatency at 90 % of PDR, open-loop (",
-        "(measured maximum, no rate of the line is known)\n",
-        " short",
-    ] {
-        assert!(said.out.contains(line), "{line}: {said}");
-    }
-    let again = stage.say(&["show", "r.json"]).code(0);
-    assert_eq!(again.out, said.out);
-    let json = stage.say(&["show", "r.json", "--format", "json"]).code(0);
-    assert!(json.out.contains("\"NDR\""), "{json}");
-}
-
-#[test]
-fn network_tests_have_a_row_for_each_size_and_say_that_they_are_short() {
-    let stage = Stage::new();
-    let words = [
-        "--frames",
-        "64,1518",
-        "--tests",
-        "throughput,frame-loss",
-        "--search",
-        "mlr",
-        "--precision",
-        "2",
-        "--store-result",
-        "r.json",
-    ];
-    let said = search(&stage, "rfc2544", &words).code(0);
-    let mark = "not RFC duration: trials of 200 ms, RFC 2544 asks for 60.0 s";
-    assert!(said.out.contains(mark), "{said}");
-    for frame in ["64", "1518"] {
-        let is_row = |line: &&str| line.split_whitespace().next() == Some(frame);
-        let row = said
-            .out
-            .lines()
-            .find(is_row)
-            .unwrap_or_else(|| panic!("{said}"));
-        let cells: Vec<&str> = row.split_whitespace().collect();
-        let throughput: f64 = cells[2].parse().unwrap();
-        assert!((29_700.0..=30_330.0).contains(&throughput), "{row}");
-        // Neither latency nor bursts were asked for.
-        assert_eq!((cells[4], cells[5], cells[7]), ("-", "-", "-"), "{row}");
-        assert!(cells[6].parse::<f64>().unwrap() > 0.0, "{row}");
-        let name = format!("throughput of frames of {frame}");
-        assert!((metric(&stage, &name) - throughput).abs() < 1.0, "{row}");
-    }
-    let again = stage.say(&["show", "r.json"]).code(0);
-    assert_eq!(again.out, said.out);
-}
-
-#[test]
-fn a_burst_is_as_long_as_the_bucket_and_latency_is_that_of_the_throughput() {
-    let stage = Stage::new();
-    let words = [
-        "--frames",
-        "64",
-        "--tests",
-        "latency,back-to-back",
-        "--repeats",
-        "1",
-        "--search",
-        "mlr",
-        "--precision",
-        "5",
-        "--set",
-        "line_rate=1G",
-    ];
-    let said = search(&stage, "rfc2544", &words).code(0);
-    assert!(
-        said.out.contains("\nmaximum: the rate of the line\n"),
-        "{said}"
-    );
-    let row = said
-        .out
-        .lines()
-        .find(|line| line.starts_with("    64"))
-        .unwrap();
-    let cells: Vec<f64> = row
-        .split_whitespace()
-        .map(|cell| cell.parse().unwrap_or(-1.0))
-        .collect();
-    // 1 Gbit/s carries 1488095 frames of 64 bytes per second: 64 / (1 - 30000 / 1488095).
-    assert!((cells[1] - 1_488_095.0).abs() < 1.0, "{row}");
-    assert!((62.0..=66.0).contains(&cells[7]), "{row}");
-    assert!(cells[4] > 0.0 && cells[5] >= cells[4], "{row}");
-    let mark = "not RFC repetitions: 1, RFC 2544 asks for 20 of latency and 50";
-    assert!(said.out.contains(mark), "{said}");
 }
 
 /// Time of the CPU that a search has used, in ticks of 10 ms.

@@ -112,7 +112,7 @@ fn a_command_that_ends_without_ready_fails_the_trial_with_what_it_said() {
             "echo 'error: no route' >&2; exit 7",
             "exit status: 7: error: no route",
         ),
-        ("exec >&-; cat", "its output ended without READY"),
+        ("exec >&-; cat > input", "its output ended without READY"),
         ("true", "its output ended without READY"),
     ] {
         let said = search(&stage, command, "-t 3").end().code(1);
@@ -251,7 +251,7 @@ fn a_configuration_on_standard_input_ends_the_run_only_where_it_is_held_open() {
     let text = stage.read("client") + "backend : ring\n";
     let text = text.replace("backend : udp\n", "");
     let run = |words: &[&str], text: &str| {
-        let mut command = stage.weir(words);
+        let mut command = stage.peer(words);
         let (input, mut output) = std::io::pipe().unwrap();
         command.stdin(Stdio::from(input));
         output.write_all(text.as_bytes()).unwrap();
@@ -263,5 +263,12 @@ fn a_configuration_on_standard_input_ends_the_run_only_where_it_is_held_open() {
         .out("End-to-end");
     run(&["axio", "verify", "-c", "-"], &text).code(0);
     let lasting = text.replace("duration : 0.05", "duration : 100") + "end\n";
-    run(&["axio", "--loopback", "-c", "-"], &lasting).code(143);
+    let mut command = stage.weir(&["axio", "--loopback", "-c", "-"]);
+    let (input, mut output) = std::io::pipe().unwrap();
+    command.stdin(Stdio::from(input));
+    output.write_all(lasting.as_bytes()).unwrap();
+    let held = Running::start(command);
+    until("the run has begun", || held.catches_signals());
+    drop(output);
+    held.end().code(143);
 }

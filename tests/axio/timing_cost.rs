@@ -1,4 +1,5 @@
-//! What timing the stages costs is measured and said, and what was timed is drawn; no figure of it decides a test.
+//! Cost of timing the stages: it is measured and printed, and the times are drawn. No figure of it
+//! decides a test.
 
 use rustix::process::Signal;
 

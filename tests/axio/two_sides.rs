@@ -1,5 +1,7 @@
 //! Client and server as programs of their own: over UDP on this host, over frames between two.
 
+mod slow;
+
 use std::net::UdpSocket;
 use std::process::Command;
 use std::sync::mpsc::{self, TryRecvError};
@@ -109,10 +111,12 @@ fn what_strangers_send_to_a_client_is_nobodys_and_no_answer() {
         let sets: Vec<&str> = load.split(' ').collect();
         let mut command = side(&stage, "--loopback", test, &sets);
         command.args(["--store-result", "r.json"]);
-        let at = (addresses(test)[0].clone(), 10_010);
+        // The client of a loopback is at the address of its own, the server at the other.
+        let [server, client] = addresses(test);
+        let at = (client, 10_010);
         let (is_over, over) = mpsc::channel::<()>();
         let stranger = thread::spawn(move || {
-            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let socket = UdpSocket::bind((server.as_str(), 0)).unwrap();
             // Of a stream that there is, one packet, any number; and bytes without an order.
             let own = |n: u32| [[1_u8; 8], (1_u64 | u64::from(n) << 32).to_le_bytes()].concat();
             let mut seed = 1_u32;
@@ -354,12 +358,12 @@ wait "$client" || code=$?
 exit $code
 "#;
 
-/// What comes of a server and its client over a wire; nothing where this machine cannot have two hosts.
+/// Output of a server and its client over a wire; nothing where this machine cannot have two hosts.
 fn between_hosts(stage: &Stage, wire: &str, sets: &[&str]) -> Option<Said> {
     on_hosts(stage, wire, HOSTS, sets)
 }
 
-/// What comes of a script there.
+/// Output of a script there.
 fn on_hosts(stage: &Stage, wire: &str, script: &str, sets: &[&str]) -> Option<Said> {
     let no = |reason: &str| {
         skip(&format!("axio between two hosts, wire `{wire}`"), reason);
@@ -392,26 +396,6 @@ fn on_hosts(stage: &Stage, wire: &str, script: &str, sets: &[&str]) -> Option<Sa
     Some(said(command))
 }
 
-#[test]
-fn frames_between_two_hosts_are_answered() {
-    let stage = Stage::new();
-    let Some(said) = between_hosts(&stage, "", &["backend=packet:weir0"]) else {
-        return;
-    };
-    let said = said.code(0);
-    let outcome = stored(&stage);
-    assert!(
-        sum(&outcome, "client", "application_rx.packets") > 0,
-        "{said}"
-    );
-    assert!(
-        sum(&outcome, "server", "application_rx.packets") > 0,
-        "{said}"
-    );
-    assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
-    assert_eq!(outcome["buffers_in_use"], 0, "{said}");
-}
-
 /// Runs a script between two hosts over `AF_XDP`, where every message is to be answered.
 fn over_queues(script: &str) -> Option<Said> {
     let stage = Stage::new();
@@ -430,53 +414,4 @@ fn over_queues(script: &str) -> Option<Said> {
     assert_eq!(sum(&outcome, "client", "lost"), 0, "{said}");
     assert_eq!(outcome["buffers_in_use"], 0, "{said}");
     Some(said)
-}
-
-#[test]
-fn packets_between_two_hosts_are_answered_over_queues_of_their_interfaces() {
-    over_queues(HOSTS);
-}
-
-#[test]
-fn a_client_over_queues_that_was_first_waits_for_its_server() {
-    let Some(said) = over_queues(CLIENT_FIRST) else {
-        return;
-    };
-    let calls = said.out.lines().find_map(|line| {
-        let calls = line.strip_prefix("refused before the server was there: ")?;
-        calls.parse::<u64>().ok()
-    });
-    assert!(calls.is_some_and(|calls| calls > 0), "{said}");
-}
-
-#[test]
-fn a_message_that_is_longer_than_the_wire_takes_is_refused_with_both_lengths() {
-    let stage = Stage::new();
-    let sets = [
-        "backend=packet:weir0",
-        "msg_handler=FS_WRITE",
-        "kDispTxBatchSize=1",
-    ];
-    let Some(said) = between_hosts(&stage, "", &sets) else {
-        return;
-    };
-    assert_eq!(said.code, Some(8), "the server refuses it too: {said}");
-    said.err("packets of 2048 bytes")
-        .err("takes 1500 (its MTU)");
-}
-
-#[test]
-fn a_wire_that_loses_frames_loses_messages_and_the_run_goes_on() {
-    let stage = Stage::new();
-    let sets = ["backend=packet:weir0", "msg_timeout_ms=100", "duration=0.5"];
-    let Some(said) = between_hosts(&stage, "--loss 5", &sets) else {
-        return;
-    };
-    let said = said.code(0);
-    let outcome = stored(&stage);
-    assert!(sum(&outcome, "client", "lost") > 0, "{said}");
-    assert!(
-        sum(&outcome, "client", "application_rx.packets") > 0,
-        "{said}"
-    );
 }

@@ -1,12 +1,14 @@
 //! Words that are wrong: exit code 2 or 3, one message, nothing on standard output.
 
+mod slow;
+
 use crate::beff;
 use crate::stage::{Stage, WEIR, has, is_root, said, skip};
 
 #[test]
 fn wrong_words_are_refused_before_anything_happens() {
     let stage = Stage::new();
-    for (words, told) in [
+    for (words, message) in [
         ("-d 0", "-d must be >= 1"),
         ("-n 0", "-n must be >= 1"),
         ("-r 0", "-r must be >= 1"),
@@ -34,7 +36,7 @@ fn wrong_words_are_refused_before_anything_happens() {
         ("--comm-type null", "nothing that could be validated"),
         ("--pcie-read", "comm-type shm has no device"),
     ] {
-        let said = beff(&stage, words).code(2).silent().err(told);
+        let said = beff(&stage, words).code(2).silent().err(message);
         let errors = said
             .err
             .lines()
@@ -79,35 +81,10 @@ fn what_this_build_lacks_ends_with_3() {
 }
 
 #[test]
-fn help_is_printed_by_one_process_of_a_launcher() {
-    let stage = Stage::new();
-    beff(&stage, "-h").code(0).calm().out("--comm-type <TYPE>");
-    for (rank, prints) in [("0", true), ("1", false)] {
-        let mut command = stage.peer(&["Network_intel", "-h"]);
-        command.env("OMPI_COMM_WORLD_SIZE", "2");
-        command.env("OMPI_COMM_WORLD_RANK", rank);
-        let said = crate::stage::said(command).code(0).calm();
-        assert_eq!(!said.out.is_empty(), prints, "{said}");
-    }
-}
-
-#[test]
-fn a_wrong_word_under_a_launcher_is_told_once() {
-    let stage = Stage::new();
-    for (rank, code) in [("0", 2), ("1", 0)] {
-        let mut command = stage.peer(&["Network_intel", "-d", "0"]);
-        command.env("OMPI_COMM_WORLD_SIZE", "2");
-        command.env("OMPI_COMM_WORLD_RANK", rank);
-        let said = crate::stage::said(command).code(code).silent();
-        assert_eq!(said.err.is_empty(), rank == "1", "{said}");
-    }
-}
-
-#[test]
 fn what_standard_output_does_not_take_fails_the_run() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nioengine=null\nsize=64k\n");
-    for (redirected, told) in [
+    for (redirected, message) in [
         (">&-", "error: standard output is closed"),
         (
             ">/dev/full",
@@ -130,7 +107,7 @@ fn what_standard_output_does_not_take_fails_the_run() {
                 crate::stage::WEIR,
             ]);
             let said = crate::stage::said(command).code(1).silent();
-            assert_eq!(said.err.matches(told).count(), 1, "{words}: {said}");
+            assert_eq!(said.err.matches(message).count(), 1, "{words}: {said}");
         }
     }
     // What goes elsewhere on purpose is no failure.

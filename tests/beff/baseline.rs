@@ -65,7 +65,7 @@ fn what_is_no_stored_result_is_refused_before_the_run() {
         "late.json",
         r#"{"weir": {"schema": "weir.beff.v9"}, "timings": {}}"#,
     );
-    for (file, told) in [
+    for (file, message) in [
         ("gone.json", "No such file"),
         (".", "directory"),
         ("text", "it is not JSON"),
@@ -83,7 +83,7 @@ fn what_is_no_stored_result_is_refused_before_the_run() {
         .code(2)
         .silent()
         .err(&format!("error: --baseline {file}: "))
-        .err(told);
+        .err(message);
     }
     assert!(!stage.list().contains(&"o.json".to_owned()));
 }

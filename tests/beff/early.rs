@@ -1,10 +1,12 @@
 //! Runs that end before their time, by a rank that fails or by a signal: what was measured before
 //! is kept.
 
+mod slow;
+
 use rustix::process::Signal;
 use serde_json::Value as Json;
 
-use crate::launchers::under;
+use crate::slow::launchers::under;
 use crate::stage::ranks::{RankProcesses, rank_of};
 use crate::stage::{Running, Said, Stage, catches_signals, each_launcher, said, skip, until};
 use crate::{beff, has, table};
@@ -18,8 +20,8 @@ pub(crate) fn has_one_of_two(stage: &Stage, said: &Said) {
     let rows = table(&said.out);
     assert_eq!((rows.len(), rows[0][0].as_str()), (1, "4096"), "{said}");
     // A launcher that has ended a rank may say so below.
-    let told = |line: &&str| *line == "INCOMPLETE: 1 of 2 sizes were measured";
-    assert_eq!(said.out.lines().filter(told).count(), 1, "{said}");
+    let message = |line: &&str| *line == "INCOMPLETE: 1 of 2 sizes were measured";
+    assert_eq!(said.out.lines().filter(message).count(), 1, "{said}");
     let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
     assert_eq!(json["weir"]["complete"], false);
     assert_eq!(json["validated"], false);
@@ -47,7 +49,7 @@ pub(crate) fn at_the_second_size(stage: &Stage, words: &str) -> Running {
 
 #[test]
 fn a_rank_that_fails_leaves_the_sizes_before() {
-    for (words, told) in [
+    for (words, message) in [
         (
             "--comm-type shm --inject stall:rank=1,size=6,after=2",
             "stalled on purpose",
@@ -64,7 +66,7 @@ fn a_rank_that_fails_leaves_the_sizes_before() {
         let stage = Stage::new();
         let said = beff(&stage, &format!("--ranks 2 {words} {LONG} --timeout 1"))
             .code(1)
-            .err(told)
+            .err(message)
             .err("messages of 64 B");
         has_one_of_two(&stage, &said);
     }
@@ -101,27 +103,6 @@ fn a_signal_to_another_rank_ends_all() {
         .code(143)
         .err("interrupted by SIGTERM: 1 of 2 sizes were measured\n");
     has_one_of_two(&stage, &said);
-}
-
-#[test]
-fn a_signal_to_another_rank_of_a_launcher_ends_all() {
-    each_launcher("an interrupted rank of a launcher", |stage, launcher| {
-        if !has(stage, "mpi") {
-            return skip("an interrupted rank of a launcher", "no transport mpi");
-        }
-        // Rank 0 is in a call of MPI that waits for the other; nobody waits for the time-out.
-        let words = format!("--comm-type mpi --timeout 3600 {LONG}");
-        let running = Running::start(under(stage, launcher, 2, &words));
-        let ranks = || {
-            let all = running.children().into_iter();
-            all.filter(|p| catches_signals(*p)).collect::<Vec<_>>()
-        };
-        until("two ranks catch signals", || ranks().len() == 2);
-        let ranks = ranks();
-        let other = ranks.iter().find(|p| rank_of(**p) == Some(1));
-        rustix::process::kill_process(*other.unwrap(), Signal::INT).unwrap();
-        running.end().code(130).err("interrupted by SIGINT");
-    });
 }
 
 #[test]
@@ -162,34 +143,11 @@ fn a_signal_before_the_first_size_is_told_in_a_line() {
     });
     running.signal(Signal::INT);
     let said = running.end().code(130).silent();
-    let told = "interrupted by SIGINT before any size was measured\n";
-    assert_eq!(said.err, told, "{said}");
+    let message = "interrupted by SIGINT before any size was measured\n";
+    assert_eq!(said.err, message, "{said}");
     let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
     assert_eq!(json["weir"]["complete"], false);
     assert_eq!(json["timings"], serde_json::json!({}));
-}
-
-#[test]
-fn a_rank_in_a_call_that_does_not_come_back_leaves_the_sizes_before() {
-    each_launcher("a call that hangs", |stage, launcher| {
-        if !has(stage, "mpi") {
-            return skip("a call that hangs", "no transport mpi");
-        }
-        let fault = "--inject stall:rank=1,size=6,after=2 --timeout 1";
-        let words = format!("--comm-type mpi {fault} {LONG}");
-        let said = said(under(stage, launcher, 2, &words)).err("messages of 64 B");
-        assert_ne!(said.code, Some(0), "{said}");
-        has_one_of_two(stage, &said);
-    });
-}
-
-#[test]
-fn a_place_for_the_result_that_is_none_ends_all_ranks() {
-    each_launcher("no place for the result", |stage, launcher| {
-        let words = "-n 1 -u 2 -l 2 -m 2 --comm-type shm --dump-json no/such/place.json";
-        let said = said(under(stage, launcher, 2, words)).code(2).silent();
-        assert_eq!(said.err.matches("no/such/place.json").count(), 2, "{said}");
-    });
 }
 
 #[test]

@@ -11,12 +11,10 @@
 mod bad_input;
 mod baseline;
 mod early;
-mod lab;
-mod launchers;
 mod models;
-mod opencl;
 mod placement;
 mod runs;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;
@@ -32,7 +30,7 @@ fn beff(stage: &Stage, words: &str) -> Said {
     stage.peer_says(&all)
 }
 
-/// Whether this build and machine have a transport.
+/// True if this build and machine have a transport.
 fn has(stage: &Stage, transport: &str) -> bool {
     let page = beff(stage, "--list-comm").code(0).out;
     let line = page

@@ -27,8 +27,8 @@ fn one_rank_exchanges_with_itself_and_prints_the_peers_table() {
         .lines()
         .find(|l| l.starts_with("b_eff = "))
         .unwrap();
-    let told = number(line.split_whitespace().nth(2).unwrap());
-    assert!((told / mean - 1.0).abs() < 1e-4, "{said}");
+    let printed = number(line.split_whitespace().nth(2).unwrap());
+    assert!((printed / mean - 1.0).abs() < 1e-4, "{said}");
     let said = said.out("MPI Ranks                               1\n");
     assert!(said.out.ends_with("Validation: SUCCESS!\n"), "{said}");
     assert_eq!(stage.list(), Vec::<String>::new());
@@ -60,9 +60,9 @@ fn the_stored_json_follows_from_its_own_times() {
         assert_eq!(entry["maxMinCalculationTime"].as_f64(), Some(slowest));
         let size = 2f64.powi(exponent.parse().unwrap());
         let wanted = 2.0 * 2.0 * size * 5.0 / slowest;
-        let told = entry["maxCalcBW"].as_f64().unwrap();
-        assert!((told / wanted - 1.0).abs() < 1e-12, "{told} {wanted}");
-        sum += told;
+        let printed = entry["maxCalcBW"].as_f64().unwrap();
+        assert!((printed / wanted - 1.0).abs() < 1e-12, "{printed} {wanted}");
+        sum += printed;
     }
     let b_eff = json["results"]["b_eff"]["value"].as_f64().unwrap();
     assert!((b_eff / (sum / 3.0) - 1.0).abs() < 1e-12);

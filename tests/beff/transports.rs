@@ -103,7 +103,7 @@ fn sockets_take_the_name_of_an_interface() {
 fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
     let stage = Stage::new();
     for spawn in ["threads", "procs"] {
-        for (words, told) in [
+        for (words, message) in [
             ("--iface 0=lo", "--iface 0=lo: there is no place for rank 1"),
             ("--iface 0=lo,1=lo,2=lo", "there is no rank 2"),
             ("--iface 0=lo,0=lo", "rank 0 stands twice"),
@@ -117,7 +117,7 @@ fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
             for transport in ["tcp", "udp"] {
                 let words =
                     format!("--comm-type {transport} --ranks 2 --spawn {spawn} -m 2 {words}");
-                beff(&stage, &words).code(2).silent().err(told);
+                beff(&stage, &words).code(2).silent().err(message);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What job files of a DMA card and their owners rely on: one test for each case, fio beside where
-//! a case says what fio does. Here the card's own files; the rest stands in `acceptance_words`.
+//! Needs of a DMA card's job files and their owners: one test for each case, fio beside where a
+//! case states fio's answer. Here the card's own files; the rest stands in `acceptance_words`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,7 +37,7 @@ pub(crate) fn weir(stage: &Stage, words: &[&str]) -> Said {
     start(stage, "weir", words)
 }
 
-/// What fio says to the same words, where there is one.
+/// Output of fio for the same arguments, where there is one.
 pub(crate) fn fio(stage: &Stage, case: &str, words: &[&str]) -> Option<Said> {
     if has("fio") {
         return Some(start(stage, "fio", words));

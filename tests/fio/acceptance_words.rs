@@ -1,5 +1,4 @@
-//! What owners of job files rely on besides the card's files: the language, reports, rates and
-//! faults.
+//! Needs of job files' owners besides the card's files: the language, reports, rates and faults.
 
 use std::fs;
 use std::time::Instant;

@@ -248,8 +248,8 @@ fn what_a_network_job_lacks_is_told_before_other_jobs_run() {
     ] {
         let job = ["fio", "--name=a", "--ioengine=net", "--size=4k"];
         let said = stage.peer_says(&[&job[..], words].concat()).code(1);
-        let told = "note: a cannot run: net: ";
-        assert!(said.err.contains(told), "{words:?}: {said}");
+        let note = "note: a cannot run: net: ";
+        assert!(said.err.contains(note), "{words:?}: {said}");
         assert_eq!(said.err.matches(lacks).count(), 1, "{words:?}: {said}");
     }
     // As in fio, a file's name may be the peer's.

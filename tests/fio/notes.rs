@@ -1,4 +1,4 @@
-//! What is given and has no effect: said on a terminal, and in the JSON.
+//! Notes about options without effect: on a terminal, and in the JSON.
 
 use crate::stage::{Said, Stage, has, peer, said, skip};
 use crate::{entries, json};

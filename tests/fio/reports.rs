@@ -300,12 +300,13 @@ fn a_report_that_standard_output_does_not_take_is_told_once_and_fails_the_run() 
     let mut command = stage.command("sh");
     let words = "exec \"$0\" --name=a --ioengine=null --size=64k >/dev/full";
     command.args(["-c", words, crate::stage::peer("fio")]);
-    let told = said(command).code(1).silent().err;
+    let message = said(command).code(1).silent().err;
     assert_eq!(
-        told.matches("error: standard output: No space left")
+        message
+            .matches("error: standard output: No space left")
             .count(),
         1,
-        "{told}"
+        "{message}"
     );
 }
 
@@ -315,10 +316,10 @@ fn thousands_of_files_that_lack_the_same_are_told_in_a_few_lines() {
     let words = "fio --name=a --ioengine=filecreate --nrfiles=5000 --filesize=4k \
                  --filename_format=none/$filenum";
     let words: Vec<&str> = words.split_whitespace().collect();
-    let told = stage
+    let message = stage
         .peer_says(&words)
         .code(1)
         .err("4997 more failures of this kind")
         .err;
-    assert!(told.lines().count() < 10, "{told}");
+    assert!(message.lines().count() < 10, "{message}");
 }

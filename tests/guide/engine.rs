@@ -1,4 +1,4 @@
-//! What came of the guide "Add an engine".
+//! Result of the guide "Add an engine".
 
 use serde_json::Value;
 use weir_schema::{Kind, RunResult, Stage};
@@ -7,7 +7,7 @@ use crate::stdout;
 
 pub(crate) const PAGE: &str = "add-an-engine.md";
 const EXAMPLE: &str = "examples/delay.fio";
-/// What the example asks for: 256 operations of 2 ms each.
+/// Operations of the example: 256 of 2 ms each.
 const OPERATIONS: u64 = 256;
 /// A little less than 2 ms: two clocks are compared.
 const SHORTEST_NS: u64 = 1_990_000;

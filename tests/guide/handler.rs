@@ -1,4 +1,4 @@
-//! What came of the guide "Writing a handler".
+//! Result of the guide "Writing a handler".
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What came of the guide "Add a workload": everything that a workload has for nothing.
+//! Result of the guide "Add a workload": everything that a workload has for nothing.
 
 use std::fs;
 use std::io::Read;
@@ -104,7 +104,7 @@ fn has_a_page_with_plots() {
     }
 }
 
-/// What cannot be done is refused before the run, by the name of the job or the flag.
+/// Impossible requests are refused before the run, by the name of the job or the flag.
 fn is_refused_by_name() {
     let refused = |line: &str, why: &str| {
         let output = weir(line).output().unwrap();

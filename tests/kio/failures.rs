@@ -66,13 +66,13 @@ fn bad_blocks_are_counted_up_to_the_limit() {
     }
     stage.file("F", bytes);
     let read = "-d F --oh 1M --op read --data verify --ios 256 --format kio";
-    for (limit, told) in [
+    for (limit, message) in [
         ("", "verification"),
         ("--error-limit 3", "the first of 3 bad blocks"),
         ("--error-limit 0", "the first of 5 bad blocks"),
         ("--error-limit 9", "the first of 5 bad blocks"),
     ] {
-        let said = kio(&stage, &format!("{read} {limit}")).code(1).err(told);
+        let said = kio(&stage, &format!("{read} {limit}")).code(1).err(message);
         assert!(said.err.contains("at offset 4096 "), "{said}");
         let is_first = !said.err.contains("the first of");
         assert_eq!(is_first, limit.is_empty(), "{said}");

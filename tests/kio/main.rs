@@ -318,6 +318,51 @@ fn the_links_choose_what_is_printed() {
 }
 
 #[test]
+fn by_the_verb_it_is_weirs_report_with_files_repeats_and_dry_runs() {
+    let stage = stage();
+    let by_verb = |words: &str| {
+        let all = format!("kio --engine uring -d F {words}");
+        let all: Vec<&str> = all.split_whitespace().collect();
+        let mut command = stage.weir(&all);
+        command.env_remove("WEIR_KIO_DEVICE");
+        said(command)
+    };
+    let said = by_verb("--ios 200 --output x.json -o r.csv").code(0);
+    let said = said.out("thread 0").calm();
+    assert!(!said.out.contains("engine: user/"), "{said}");
+    assert_eq!(stage.read("r.csv").lines().count(), 2);
+    let result: serde_json::Value = serde_json::from_str(&stage.read("x.json")).unwrap();
+    assert_eq!(result["plan"]["voice"], "weir");
+    by_verb("--ios 200 --repeat 2")
+        .code(0)
+        .out("between 2 runs")
+        .calm();
+    by_verb("--ios 200 --dry-run")
+        .code(0)
+        .out("would read F with io_uring\n");
+    // A form of the other program's is printed by the verb too, and again of what was stored.
+    let said = by_verb("--ios 200 --format kio --store-result s.json").code(0);
+    summary(&said.out);
+    assert_eq!(stage.say(&["show", "s.json"]).code(0).out, said.out);
+    by_verb("--ios 200 --voice peer").code(0).out("Results...");
+    by_verb("--ios 200 --weir-format csv")
+        .code(0)
+        .out("thread 0,");
+}
+
+#[test]
+fn by_the_name_of_the_other_program_the_house_writes_and_repeats_too() {
+    let stage = stage();
+    let said = kio(&stage, "-d F --ios 200 --format kio --output x.json").code(0);
+    summary(&said.out);
+    let result: serde_json::Value = serde_json::from_str(&stage.read("x.json")).unwrap();
+    assert_eq!(result["plan"]["voice"], "peer");
+    let said = kio(&stage, "-d F --ios 200 --format kio --repeat 2").code(0);
+    assert_eq!(said.out.matches("Results...").count(), 2, "{said}");
+    said.err("between 2 runs");
+}
+
+#[test]
 fn a_signal_ends_the_run_and_still_prints_it() {
     let stage = stage();
     let words = [
@@ -325,7 +370,7 @@ fn a_signal_ends_the_run_and_still_prints_it() {
     ];
     let running = Running::start(in_peace(&stage, &words));
     stage::until("weir to catch signals", || running.catches_signals());
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.works_for(10);
     running.signal(Signal::INT);
     let said = running.end().code(130);
     summary(&said.out);

@@ -1,6 +1,8 @@
 //! The verbs of the kernel module on this machine, where it is not loaded. Loading and unloading are
 //! tried in the lab's guests (`kmod/kio/test/weir-module.sh`).
 
+mod slow;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +11,7 @@ use crate::devices::Loop;
 use crate::stage;
 use crate::stage::{Said, Stage, WEIR, has, is_root, root, said, skip};
 
-/// Whether one is loaded, which is not this test's to change; says so for this test.
+/// True if a module is loaded, which is not this test's to change; prints a note for this test.
 fn is_loaded() -> bool {
     let is_loaded = Path::new("/sys/module/kio").exists();
     if is_loaded {
@@ -111,53 +113,6 @@ fn a_module_that_cannot_be_loaded_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn the_tree_of_the_program_comes_before_that_of_the_current_folder() {
-    if is_loaded() {
-        return;
-    }
-    let stage = tree();
-    std::fs::create_dir_all(stage.path("here/kmod/kio")).unwrap();
-    let module = b"\x7fELF\0vermagic=6.1.0-none SMP mod_unload \0";
-    stage.file("here/kmod/kio/Makefile", "");
-    stage.file("here/kmod/kio/kio.ko", module);
-    let mut command = weir(&stage, &["load"]);
-    command
-        .env("PATH", "/nowhere")
-        .current_dir(stage.path("here"));
-    said(command).code(3).silent().err("modprobe: No such file");
-}
-
-#[test]
-fn the_module_is_built_against_the_folder_that_is_named() {
-    if !has("make") {
-        return skip("kio build", "no make (apt: make)");
-    }
-    let stage = tree();
-    std::fs::create_dir(stage.path("headers")).unwrap();
-    stage.file("headers/Makefile", "modules:\n\techo $(M) > $(M)/kio.ko\n");
-    let build = |headers: &str| said(weir(&stage, &["build", "--kdir", headers]));
-    build("headers").code(0);
-    let built = stage.read("kmod/kio/kio.ko");
-    assert!(built.trim().ends_with("/kmod/kio"), "{built}");
-
-    stage.file("headers/Makefile", "modules:\n\texit 7\n");
-    build("headers")
-        .code(3)
-        .err("make ended with 2")
-        .err("weir kio doctor");
-    if !is_root() {
-        let closed = std::fs::Permissions::from_mode(0o555);
-        std::fs::set_permissions(stage.path("kmod/kio"), closed).unwrap();
-        let said = build("headers").code(3);
-        said.err("it cannot be written").err("copy of the");
-    }
-    build("nowhere")
-        .code(3)
-        .err("nowhere: the kernel's headers are not there")
-        .err("--kdir DIR");
-}
-
-#[test]
 fn verbs_show_the_help_of_the_door() {
     let stage = Stage::new();
     for verb in ["load", "unload", "build", "convert", "status"] {
@@ -168,18 +123,4 @@ fn verbs_show_the_help_of_the_door() {
             .out("Examples:")
             .calm();
     }
-}
-
-#[test]
-fn devices_are_listed_with_their_sizes() {
-    let stage = stage();
-    let Some(device) = (is_root() && has("losetup"))
-        .then(|| Loop::over(&stage.path("F")))
-        .flatten()
-    else {
-        return skip("kio devices", "no loop devices here");
-    };
-    let said = stage.peer_says(&["kio", "devices"]).code(0).calm();
-    let line = format!("{:20} 64.0 MiB", device.0);
-    assert!(said.out.lines().any(|found| found == line), "{said}");
 }

@@ -1,4 +1,4 @@
-//! What is refused, and what is noted, before anything is touched.
+//! Refusals and notes before anything is touched.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -104,7 +104,8 @@ fn runs_are_repeated_and_shown_as_one() {
     let stage = stage();
     kio(&stage, "-d F --ios 200 --repeat 2 --store-result r.json")
         .code(0)
-        .out("between 2 runs");
+        .out("engine: user/io_uring")
+        .err("between 2 runs");
     stage.say(&["show", "r.json"]).code(0).out("between 2 runs");
     kio(&stage, "-d F --ios 200 --repeat 2 -o r.csv")
         .code(2)

@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 
@@ -28,7 +29,7 @@ const KEYS: [&str; 10] = [
 ];
 
 fn lat_bw(stage: &Stage, words: &str) -> Said {
-    let mut all = vec!["net", "lat-bw"];
+    let mut all = vec!["net", "lat-bw", "--voice", "peer"];
     all.extend(words.split_whitespace());
     stage.say(&all)
 }
@@ -116,7 +117,7 @@ fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Said {
         stage,
         launcher,
         ranks,
-        &[&["net", "lat-bw"], words].concat(),
+        &[&["net", "lat-bw", "--voice", "peer"], words].concat(),
     ))
 }
 
@@ -135,32 +136,9 @@ fn ranks_have_a_cpu_each_without_being_asked() {
 }
 
 #[test]
-fn both_launchers_get_one_section_over_mpi() {
-    each_launcher("lat-bw under a launcher", |stage, launcher| {
-        is_section(&under(stage, launcher, 2, &[]).code(0));
-        let said = under(stage, launcher, 3, &["--format", "json"]).code(0);
-        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let done = &json["weir"]["groups"][0]["jobs"][0]["outcome"];
-        assert_eq!(done["transport"], "mpi");
-        assert_eq!(done["wrong_bytes"], 0);
-        assert_eq!(done["ranks"].as_array().unwrap().len(), 3);
-        assert_eq!(done["bandwidth"]["pairs"].as_array().unwrap().len(), 6);
-    });
-}
-
-#[test]
-fn too_few_ranks_under_a_launcher_are_told_once() {
-    each_launcher("lat-bw on one rank", |stage, launcher| {
-        let told = under(stage, launcher, 1, &[]).code(2).silent();
-        let count = told.err.matches("needs at least 2 ranks").count();
-        assert_eq!(count, 1, "{told}");
-    });
-}
-
-#[test]
 fn wrong_words_are_refused_before_anything_happens() {
     let stage = Stage::new();
-    for (words, told) in [
+    for (words, message) in [
         ("net", "`weir net` needs a test (there is lat-bw)"),
         ("net lat", "no test `lat` of the network (there is lat-bw)"),
         ("net osu bw", "`weir net osu` is not in this build"),
@@ -186,7 +164,7 @@ fn wrong_words_are_refused_before_anything_happens() {
         ),
     ] {
         let words: Vec<_> = words.split(' ').collect();
-        stage.say(&words).code(2).silent().err(told);
+        stage.say(&words).code(2).silent().err(message);
     }
 }
 

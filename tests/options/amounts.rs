@@ -1,4 +1,5 @@
-//! How much a job moves, and where: skips, trims that are followed by writes, zones without a mode.
+//! Amount and place of a job's data: skips, trims that are followed by writes, zones without a
+//! mode.
 
 use super::stage::{Stage, skip};
 use super::{done, fio, fios, has_all};

@@ -223,13 +223,14 @@ fn the_kernel_is_told_about_the_order_of_offsets() {
             &format!("--fadvise_hint={hint}"),
         ];
         let calls = calls(&stage, "fadvise64", &words);
-        let told: Vec<_> = calls.iter().filter(|c| !c.contains("DONTNEED")).collect();
+        let advised: Vec<_> = calls.iter().filter(|c| !c.contains("DONTNEED")).collect();
         match advice {
             Some(advice) => assert!(
-                told.len() == 1 && told[0].contains(&format!("0, 16384, POSIX_FADV_{advice}")),
+                advised.len() == 1
+                    && advised[0].contains(&format!("0, 16384, POSIX_FADV_{advice}")),
                 "{calls:?}"
             ),
-            None => assert!(told.is_empty(), "{calls:?}"),
+            None => assert!(advised.is_empty(), "{calls:?}"),
         }
     }
 }
@@ -241,7 +242,7 @@ fn the_lifetime_of_data_is_told_by_fcntl() {
     }
     let stage = Stage::new();
     let words = ["--rw=write", "--size=4k", "--write_hint=long"];
-    let told = calls(&stage, "fcntl", &words);
+    let advised = calls(&stage, "fcntl", &words);
     let hints = |call: &&String| call.contains("0x40c") || call.contains("F_SET_RW_HINT");
-    assert_eq!(told.iter().filter(hints).count(), 1, "{told:?}");
+    assert_eq!(advised.iter().filter(hints).count(), 1, "{advised:?}");
 }

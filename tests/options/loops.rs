@@ -11,7 +11,7 @@ const THREE: [&str; 5] = [
     "--unlink_each_loop=1",
 ];
 
-/// How often a name was removed and how often it was made, in the calls of a program.
+/// Numbers of removals and creations of a name in the calls of a program.
 fn renewed(calls: &str, name: &str) -> (usize, usize) {
     let about = |line: &&str| line.contains(&format!("\"{name}\"")) && !line.contains("ENOENT");
     let count = |what: &str| {

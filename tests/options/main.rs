@@ -12,12 +12,11 @@ mod errors;
 mod files;
 mod flushes;
 mod loops;
-mod opens;
 mod pacing;
-mod passes;
 mod preload;
 mod process;
 mod recorded;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod zones;
@@ -29,7 +28,7 @@ use stage::{Said, Stage, has, peer, said};
 /// An operation: kind, target, offset in KiB.
 type Op = (String, u32, u64);
 
-/// What weir does for these words, in order.
+/// Operations of weir for these arguments, in order.
 #[track_caller]
 fn done(stage: &Stage, words: &[&str]) -> Vec<Op> {
     let trace = ["--name=a", "--trace=t.csv", "--output=report"];
@@ -44,7 +43,7 @@ fn done(stage: &Stage, words: &[&str]) -> Vec<Op> {
     stage.read("t.csv").lines().skip(1).map(read).collect()
 }
 
-/// What fio does for these words, in order: its recorded pattern.
+/// Operations of fio for these arguments, in order: its recorded pattern.
 #[track_caller]
 fn fios(stage: &Stage, words: &[&str]) -> Vec<Op> {
     // fio appends to it.
@@ -94,7 +93,7 @@ fn traced(stage: &Stage, kinds: &str, program: &[&str]) -> Vec<String> {
     stage.read("calls").lines().filter_map(named).collect()
 }
 
-/// Whether these programs are here, and a tracer of calls may look into processes.
+/// Fails if one of these programs is missing, or a tracer of calls may not look into processes.
 fn has_all(programs: &[&str]) -> Result<(), String> {
     if let Some(missing) = programs.iter().find(|p| !has(p)) {
         return Err(format!("no {missing}"));

@@ -166,7 +166,7 @@ fn a_missing_file_of_a_pattern_is_laid_out_as_far_as_it_is_read() {
 #[test]
 fn a_pattern_that_cannot_be_read_is_refused_with_its_line_and_nothing_is_touched() {
     let stage = Stage::new();
-    for (text, told) in [
+    for (text, message) in [
         (
             "fio version 2 iolog\nf add\nf open\nf write 0 4096\nf blah 0 1\n",
             "line 5",
@@ -180,7 +180,7 @@ fn a_pattern_that_cannot_be_read_is_refused_with_its_line_and_nothing_is_touched
         stage
             .peer_says(&["fio", "--name=a", "--read_iolog=p"])
             .code(1)
-            .err(told);
+            .err(message);
         assert!(!stage.list().contains(&"f".to_owned()), "{text:?}");
     }
     stage

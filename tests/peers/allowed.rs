@@ -10,13 +10,13 @@ use crate::stricter::STRICTER;
 pub(crate) struct Allowed {
     /// The first cell of its row in the section "Differences" of `coming-from-fio.md`.
     pub(crate) row: &'static str,
-    /// What is allowed to differ.
+    /// Topic that may differ.
     pub(crate) topic: Topic,
-    /// Whether this is it.
+    /// True for a difference of this kind.
     pub(crate) is: fn(&Case, &Difference) -> bool,
 }
 
-/// How options fit together, which fio looks at only when it runs.
+/// Combination of options, which fio checks only when it runs.
 const PARSE_ONLY: &str = "`--parse-only`";
 const RELATED: &[&str] = &[
     "job.none",
@@ -137,7 +137,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     }),
     allow(NOT_SET_UP, Topic::Entries, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Order, |_, found| {
-        is_not_set_up(found) || found.told.contains("func=no_size")
+        is_not_set_up(found) || found.output.contains("func=no_size")
     }),
     allow(NOT_SET_UP, Topic::Layout, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Left, |_, found| is_not_set_up(found)),
@@ -189,18 +189,18 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(
         "verification with the engine `null`",
         Topic::Counts,
-        |_, found| found.told.contains("engine null moves no data"),
+        |_, found| found.output.contains("engine null moves no data"),
     ),
     allow(
         "verification with the engine `null`",
         Topic::Lines,
-        |_, found| found.told.contains("engine null moves no data"),
+        |_, found| found.output.contains("engine null moves no data"),
     ),
     allow(
         "verification with the engine `null`",
         Topic::Keys,
         |_, found| {
-            found.told.contains("engine null moves no data") && found.theirs.contains("/read/")
+            found.output.contains("engine null moves no data") && found.theirs.contains("/read/")
         },
     ),
     allow(

@@ -13,10 +13,10 @@ use crate::stage::{Running, Said, Stage, peer, said};
 /// The version whose behaviour is compared.
 const FIO: &str = "fio-3.33";
 
-/// How long one of the two may take: the jobs are short.
+/// Longest time of one of the two: the jobs are short.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether a case is run or only parsed.
+/// Kind of a case: run, or only parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Run,
@@ -35,7 +35,7 @@ pub(crate) struct Case {
     pub(crate) words: Vec<String>,
 }
 
-/// What one of the two tools said.
+/// Output of one of the two tools.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// fio 3.33 does not come to the end of some jobs.
@@ -48,10 +48,10 @@ pub(crate) struct Seen {
     pub(crate) ran: Option<Ran>,
 }
 
-/// What a run reported.
+/// Report of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Ran {
-    /// What the two streams hold, as lines.
+    /// Lines of the two streams.
     pub(crate) lines: Vec<String>,
     pub(crate) json: Option<Value>,
     /// Of each terse line the number of its fields; what stands on a line of its own as it is.
@@ -112,7 +112,7 @@ fn say(stage: &Stage, tool: &[&str], first: &[&str], case: &Case) -> (Said, bool
     (said, ended)
 }
 
-/// What a tool makes of a case.
+/// Output of a tool for a case.
 fn seen(tool: &[&str], case: &Case) -> Seen {
     let stage = stage(case);
     if case.kind == Kind::Parse {
@@ -141,7 +141,7 @@ fn seen(tool: &[&str], case: &Case) -> Seen {
     }
 }
 
-/// What fio and weir made of a case.
+/// Outputs of fio and weir for a case.
 #[derive(Debug)]
 pub(crate) struct Both {
     pub(crate) theirs: Seen,
@@ -218,7 +218,7 @@ impl Case {
         2 + self.number % 4
     }
 
-    /// How to start it by hand.
+    /// Command that starts it by hand.
     pub(crate) fn command(&self) -> String {
         let quoted = |w: &String| {
             if w.contains([' ', '$', ';', '#']) {

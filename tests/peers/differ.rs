@@ -1,4 +1,4 @@
-//! What may not differ between fio and weir, and where it does.
+//! Differences between fio and weir that are not allowed, and their places.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::left::Left;
 use crate::order::too_early;
 use crate::sections::Job;
 
-/// What is compared.
+/// Topic of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Topic {
     /// fio takes the case and weir refuses it.
@@ -34,7 +34,7 @@ pub(crate) enum Topic {
     Options,
     /// Which lines the normal report has.
     Lines,
-    /// How many fields each terse line has.
+    /// Number of fields of each terse line.
     Terse,
     /// A file that only one of them leaves behind, or one that looks different.
     Left,
@@ -69,7 +69,7 @@ pub(crate) struct Difference {
     pub(crate) theirs: String,
     pub(crate) ours: String,
     /// Everything that weir told.
-    pub(crate) told: String,
+    pub(crate) output: String,
 }
 
 impl std::fmt::Display for Difference {
@@ -88,7 +88,7 @@ impl std::fmt::Display for Difference {
 pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
     let mut found = Found {
         list: Vec::new(),
-        told: format!("{}{}", ours.said.err, ours.said.out),
+        output: format!("{}{}", ours.said.err, ours.said.out),
     };
     match (theirs.accepted, ours.accepted) {
         (true, false) => found.add(Topic::Refused, &theirs.said.err, &ours.said.err),
@@ -111,17 +111,17 @@ pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Differ
 
 struct Found {
     list: Vec<Difference>,
-    told: String,
+    output: String,
 }
 
 impl Found {
     fn add(&mut self, topic: Topic, theirs: &str, ours: &str) {
-        let (theirs, ours, told) = (theirs.to_owned(), ours.to_owned(), self.told.clone());
+        let (theirs, ours, output) = (theirs.to_owned(), ours.to_owned(), self.output.clone());
         self.list.push(Difference {
             topic,
             theirs,
             ours,
-            told,
+            output,
         });
     }
 
@@ -298,7 +298,7 @@ impl Found {
     }
 }
 
-/// Whether a job ends with its time, and not with its bytes.
+/// True if a job ends with its time, and not with its bytes.
 fn bounded_by_time(global: &BTreeMap<String, String>, job: &Value) -> bool {
     global.contains_key("time_based") || options(&job["job options"]).contains_key("time_based")
 }
@@ -354,7 +354,7 @@ fn banners(lines: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// How many workers start: fio's may be processes, weir's are threads.
+/// Number of workers that start: fio's may be processes, weir's are threads.
 fn started(line: &str) -> String {
     let numbers = line.split(' ').filter_map(|w| w.parse::<u64>().ok());
     format!("Starting {}", numbers.sum::<u64>())
@@ -412,7 +412,7 @@ impl Case {
         self.files.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Whether an option stands without a value, in a file or among the words.
+    /// True if an option stands without a value, in a file or among the arguments.
     fn has_bare(&self, option: &str) -> bool {
         let text = self.text();
         let lines = text
@@ -423,14 +423,14 @@ impl Case {
         lines.map(str::trim).chain(words).any(bare)
     }
 
-    /// How many bytes the end of a job's passes may vary by: a block of each kind.
+    /// Bytes by which the end of a job's passes may vary: a block of each kind.
     fn slack_of(&self, name: &str) -> u64 {
         const BLOCKS: u64 = 2 * (64 << 10);
         let passes = |job: &Job| job.passes() * job.number("numjobs").unwrap_or(1);
         BLOCKS * self.jobs_of(name).iter().map(passes).sum::<u64>()
     }
 
-    /// Whether an option stands in one of its files.
+    /// True if an option stands in one of its files.
     pub(crate) fn mentions(&self, option: &str) -> bool {
         let begins = |line: &str| {
             line.trim()

@@ -106,7 +106,7 @@ struct Writer<'a> {
     lines: Vec<String>,
     included: Option<String>,
     sections: Vec<String>,
-    /// Whether its jobs may verify. fio 3.33 finds false damage in mixes and where jobs share
+    /// True if its jobs may verify. fio 3.33 finds false damage in mixes and where jobs share
     /// files, so such jobs have names and files of their own.
     verifies: bool,
 }
@@ -219,7 +219,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is written is read back.
+    /// Options that read written data back.
     fn verification(&mut self) {
         self.option("verify");
         self.others(About::Verify, 4);

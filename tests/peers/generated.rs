@@ -58,7 +58,7 @@ fn compared(case: &Case) -> Option<Differing> {
     })
 }
 
-/// What differs and no row of the book's table allows.
+/// Differences that no row of the book's table allows.
 pub(crate) fn unlisted(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
     let mut found = differences(case, theirs, ours);
     found.retain(|d| allowed::row(case, d).is_none());
@@ -189,12 +189,22 @@ impl Case {
     }
 }
 
+/// True with `cargo xtask test --all --long`: all cases, and not a part of them.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("WEIR_LONG_TESTS").is_some()
+}
+
+/// Cases of a kind.
+fn cases(part: u64, all: u64) -> u64 {
+    number("WEIR_CASES", if is_long() { all } else { part })
+}
+
 #[test]
 fn files_at_random_run_alike() {
     if let Some(reason) = no_fio() {
         return skip("files_at_random_run_alike", &reason);
     }
-    compare(Kind::Run, number("WEIR_CASES", 300));
+    compare(Kind::Run, cases(100, 300));
 }
 
 #[test]
@@ -202,5 +212,5 @@ fn files_at_random_are_read_alike() {
     if let Some(reason) = no_fio() {
         return skip("files_at_random_are_read_alike", &reason);
     }
-    compare(Kind::Parse, number("WEIR_CASES", 150));
+    compare(Kind::Parse, cases(75, 150));
 }

@@ -7,7 +7,7 @@ mod verify;
 
 use crate::random::Random;
 
-/// What an option takes, within bounds that keep a run short.
+/// Values of an option, within bounds that keep a run short.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
     /// Nothing.
@@ -30,7 +30,7 @@ pub(crate) enum Takes {
 pub(crate) struct Known {
     /// Its name and its aliases.
     pub(crate) names: &'static [&'static str],
-    /// What keeps a run short and both tools on the same path.
+    /// Values that keep a run short and both tools on the same path.
     pub(crate) takes: Takes,
     /// Other values, right and wrong ones, for files that are only parsed.
     pub(crate) odd: &'static [&'static str],
@@ -58,7 +58,7 @@ const NUMBERS: &[&str] = &[
     "99999999999999999999",
 ];
 
-/// What a job is about: the options that are chosen from.
+/// Topic of a job: the options that are chosen from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About {
     General,

@@ -1,4 +1,4 @@
-//! What a run leaves behind: files with their lengths, logs with the shape of their lines.
+//! Files that a run leaves behind: files with their lengths, logs with the shape of their lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use crate::beside::Case;
 use crate::sections::Job;
 use crate::stage::Stage;
 
-/// What is left, by name.
+/// Descriptions of the files, by name.
 pub(crate) type Left = BTreeMap<String, String>;
 
 /// Of each file what it looks like.
@@ -24,14 +24,14 @@ pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
     found
 }
 
-pub(crate) fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
+pub(crate) fn below(directory: &Path, at: &str, visit: &mut impl FnMut(&str, &Path)) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{at}{}", entry.file_name().to_str().unwrap());
         if entry.file_type().unwrap().is_dir() {
-            below(&entry.path(), &format!("{name}/"), tell);
+            below(&entry.path(), &format!("{name}/"), visit);
         } else {
-            tell(&name, &entry.path());
+            visit(&name, &entry.path());
         }
     }
 }
@@ -62,7 +62,7 @@ fn described(name: &str, path: &Path, case: &Case) -> String {
     format!("columns {columns:?}")
 }
 
-/// Whether no draw decides which blocks of a file are written.
+/// True if no draw decides which blocks of a file are written.
 fn writes_known_blocks(name: &str, case: &Case) -> bool {
     let jobs = case.jobs();
     let of_file = |job: &&Job| name.starts_with(&job.name);
@@ -73,7 +73,7 @@ fn writes_known_blocks(name: &str, case: &Case) -> bool {
         .any(|job| (!is_named || of_file(&job)) && draws(job))
 }
 
-/// What the lines of a log look like, numbers that were measured left out.
+/// Shape of a log's lines, without measured numbers.
 pub(crate) fn shape(text: &str) -> BTreeSet<String> {
     let shape = |line: &str| {
         let columns: Vec<&str> = line.split(", ").collect();
@@ -88,7 +88,7 @@ pub(crate) fn shape(text: &str) -> BTreeSet<String> {
     text.lines().map(shape).collect()
 }
 
-/// Whether what is drawn at random does not decide how many operations there are.
+/// True if random draws do not decide how many operations there are.
 fn ends_alike(case: &Case) -> bool {
     let mixes = [
         "rw=rw",

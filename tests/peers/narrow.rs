@@ -1,4 +1,5 @@
-//! What is allowed to differ is in the book, and no more is allowed than its row says.
+//! Agreement of the allowed differences with the book: each is in it, and no more is allowed than
+//! its row says.
 
 use crate::allowed::{ALLOWED, row};
 use crate::beside::{Case, Kind};
@@ -49,7 +50,7 @@ fn difference(topic: Topic, theirs: &str, ours: &str) -> Difference {
         topic,
         theirs: theirs.to_owned(),
         ours: ours.to_owned(),
-        told: String::new(),
+        output: String::new(),
     }
 }
 
@@ -76,7 +77,8 @@ fn nothing_is_allowed_to_differ_in_a_plain_job() {
     }
 }
 
-/// What a job may differ in, its neighbours may not, and nothing else of it.
+/// A difference that a job may have is not allowed to its neighbours, nor another difference to the
+/// job.
 #[test]
 fn a_row_allows_no_more_than_its_reason_says() {
     let counts = |name: &str, reads: u64, writes: u64| {

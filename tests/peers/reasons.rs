@@ -1,4 +1,4 @@
-//! What jobs and differences have to be like for a row of the book's table to be the reason.
+//! Conditions on jobs and differences for a row of the book's table to be the reason.
 
 use crate::beside::Case;
 use crate::differ::Difference;
@@ -13,15 +13,16 @@ pub(crate) fn renames_clones(job: &Job) -> bool {
 pub(crate) const NOT_SET_UP: &str = "a job that cannot be set up";
 
 pub(crate) fn is_not_set_up(found: &Difference) -> bool {
-    found.told.contains(" cannot run: ")
+    found.output.contains(" cannot run: ")
 }
 
 /// Clones of one job are set up together, fio's one by one.
 pub(crate) fn fails_with_a_clone(case: &Case, found: &Difference) -> bool {
-    let told = found.told.contains("it has no size of its own");
-    told && case.any("", |job| {
-        job.number("numjobs") > Some(1) && !job.has("size")
-    })
+    let output = found.output.contains("it has no size of its own");
+    output
+        && case.any("", |job| {
+            job.number("numjobs") > Some(1) && !job.has("size")
+        })
 }
 
 /// A job that fails before it starts counts for `exitall_on_error`.
@@ -32,20 +33,20 @@ pub(crate) fn stops_others(case: &Case, found: &Difference) -> bool {
 pub(crate) const NO_DIRECTORY: &str = "`filename_format` with directories that are missing";
 
 pub(crate) fn lacks_directory(found: &Difference) -> bool {
-    found.told.contains("the directory ") && found.told.contains(" does not exist")
+    found.output.contains("the directory ") && found.output.contains(" does not exist")
 }
 
 pub(crate) const ONE_NAME: &str = "`filename_format` that gives several files one name";
 
 pub(crate) const DRAWN: &str = "random offsets";
 
-/// How many writes a mix has decides whether a device is asked to flush, and refuses.
+/// True where the number of writes in a mix decides if a device is asked to flush, and refuses.
 pub(crate) fn flushes_by_chance(job: &Job) -> bool {
     let flushes = ["fsync", "fdatasync", "sync_file_range"];
     job.mixes() && flushes.iter().any(|o| job.has(o))
 }
 
-/// How many blocks there are to read back where several writes fall on one.
+/// True where the blocks to read back differ in number, since several writes fall on one.
 pub(crate) fn reads_back_what_was_drawn(case: &Case, found: &Difference) -> bool {
     let draws = |job: &Job| job.is_random() && job.has("norandommap") && job.verifies();
     let (theirs, ours) = (numbers(&found.theirs), numbers(&found.ours));
@@ -91,7 +92,7 @@ pub(crate) fn maps_unaligned(job: &Job) -> bool {
 pub(crate) const EMPTY: &str = "`create_on_open` of a file that is read";
 
 pub(crate) fn reads_nothing(found: &Difference) -> bool {
-    found.told.contains("no more data after 0 bytes")
+    found.output.contains("no more data after 0 bytes")
 }
 
 pub(crate) const HEADERS: &str = "two writers of one place at a time; headers that do not fit";
@@ -102,7 +103,7 @@ pub(crate) fn header_does_not_fit(found: &Difference) -> bool {
         "a pattern without headers begins anew",
     ]
     .iter()
-    .any(|reason| found.told.contains(reason))
+    .any(|reason| found.output.contains(reason))
 }
 
 pub(crate) const SHORTER: &str = "a read job on a file that is shorter than `size`";
@@ -113,7 +114,7 @@ pub(crate) fn never_grows(found: &Difference) -> bool {
         "the region begins at offset",
     ]
     .iter()
-    .any(|reason| found.told.contains(reason))
+    .any(|reason| found.output.contains(reason))
 }
 
 pub(crate) fn twice_named(case: &Case) -> bool {
@@ -201,7 +202,7 @@ pub(crate) fn moves_too_much(case: &Case, found: &Difference) -> bool {
 pub(crate) const NO_ROOM: &str = "a block that is larger than `size`";
 
 pub(crate) fn no_room(found: &Difference) -> bool {
-    found.told.contains("is smaller than a block of")
+    found.output.contains("is smaller than a block of")
 }
 
 pub(crate) fn draws_several_sizes(job: &Job) -> bool {

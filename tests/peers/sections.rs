@@ -1,5 +1,5 @@
-//! What each job of a case asks for, as its files and words say it: the defaults above it, then
-//! its own lines. By canonical names, so that a rule about a difference need not know aliases.
+//! Options of each job of a case, from its files and arguments: the defaults above it, then its own
+//! lines. By canonical names, so that a rule about a difference need not know aliases.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ pub(crate) struct Job {
     /// By `name`, not by its section.
     pub(crate) is_renamed: bool,
     options: BTreeMap<&'static str, String>,
-    /// How often each option was given, by the defaults too.
+    /// Number of times that each option was given, by the defaults too.
     given: BTreeMap<&'static str, usize>,
 }
 
 impl Job {
-    /// What an option was set to last.
+    /// Last value of an option.
     pub(crate) fn get(&self, option: &str) -> Option<&str> {
         self.options.get(option).map(String::as_str)
     }
 
-    /// Whether an option was given and is not 0.
+    /// True if an option was given and is not 0.
     pub(crate) fn has(&self, option: &str) -> bool {
         self.get(option).is_some_and(|value| value != "0")
     }
@@ -96,7 +96,7 @@ impl Job {
         named == Some("many/first") || named.is_some() && jobs.iter().any(is_larger)
     }
 
-    /// How often it goes over its region.
+    /// Number of passes over its region.
     pub(crate) fn passes(&self) -> u64 {
         let size = self.number("size").unwrap_or(u64::MAX);
         let further = self.number("io_size").unwrap_or(0).div_ceil(size.max(1));
@@ -109,12 +109,12 @@ impl Job {
         }
     }
 
-    /// How often an option was given, in the defaults and in its section.
+    /// Number of times that an option was given, in the defaults and in its section.
     pub(crate) fn times_given(&self, option: &str) -> usize {
         self.given.get(option).copied().unwrap_or_default()
     }
 
-    /// What it writes is read back, or what it reads checked.
+    /// True if written data is read back, or read data checked.
     pub(crate) fn verifies(&self) -> bool {
         ["verify", "verify_pattern"]
             .iter()
@@ -238,7 +238,7 @@ impl Case {
         }
     }
 
-    /// Whether this holds for any of them.
+    /// True if this holds for any of them.
     pub(crate) fn any(&self, text: &str, holds: impl Fn(&Job) -> bool) -> bool {
         self.jobs_of(text).iter().any(holds)
     }

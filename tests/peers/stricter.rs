@@ -1,8 +1,8 @@
-//! What fio takes and weir refuses, by option and value.
+//! Options and values that fio takes and weir refuses.
 
 pub(crate) type IsStricter = fn(&str, &str) -> bool;
 
-/// What fio takes and weir refuses: row, and whether an option with its value is this.
+/// Rows of options that fio takes and weir refuses, and the test for an option with its value.
 pub(crate) const STRICTER: &[(&str, IsStricter)] = &[
     (
         "an engine that needs no file, without `size`",

@@ -60,11 +60,11 @@ pub(crate) fn store_rounds(stage: &Stage, name: &str, factor: f64) -> String {
     stage.file(name, runs.to_json(false).unwrap())
 }
 
-fn json(said: &Said) -> Json {
+pub(crate) fn json(said: &Said) -> Json {
     serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}\n{said}"))
 }
 
-fn verdict(comparison: &Json, metric: &str) -> String {
+pub(crate) fn verdict(comparison: &Json, metric: &str) -> String {
     let metrics = comparison["pairs"][0]["jobs"][0]["metrics"]
         .as_array()
         .unwrap();
@@ -318,45 +318,6 @@ fn job_files_take_turns_and_what_is_stored_compares_alike() {
             .to_owned()
     };
     assert_eq!(rate(&again), rate(&said));
-}
-
-#[test]
-fn a_stored_comparison_is_printed_again_by_its_own_rule() {
-    let stage = Stage::new();
-    stage.file("j.fio", SHORT.replace("runtime=50ms", "runtime=20ms"));
-    let words = "compare --run j.fio --vary bs=4k,64k --rounds=9 --settle=0 --warmup=0";
-    let rule = "--metrics=bandwidth,p99 --threshold=3,p99=8 --alpha=0.02 --store-result=v.json";
-    let words: Vec<&str> = words.split(' ').chain(rule.split(' ')).collect();
-    let said = stage.say(&words).code(0).out("better in read bandwidth");
-    for verb in ["compare", "show"] {
-        let again = stage.say(&[verb, "v.json"]).code(0).calm();
-        assert_eq!(again.out, said.out, "{verb}");
-    }
-    let again = json(&stage.say(&["show", "v.json", "--format=json"]).code(0));
-    assert_eq!(again["alpha"], 0.02);
-    let metrics = again["pairs"][0]["jobs"][0]["metrics"].as_array().unwrap();
-    let thresholds: Vec<f64> = metrics
-        .iter()
-        .map(|m| m["threshold"].as_f64().unwrap())
-        .collect();
-    assert_eq!(thresholds, [0.03, 0.08]);
-    // Words count more than what is stored.
-    let words = ["compare", "v.json", "--metrics=rate", "--alpha=0.05"];
-    let other = json(
-        &stage
-            .say(&[&words[..], &["--format=json"]].concat())
-            .code(0),
-    );
-    assert_eq!(other["alpha"], 0.05);
-    verdict(&other, "rate");
-    stage
-        .say(&["show", "v.json", "--as=run"])
-        .code(0)
-        .out("bs=64k");
-    stage
-        .say(&["show", "v.json", "--output=x.html"])
-        .code(2)
-        .err("only printed here");
 }
 
 #[test]

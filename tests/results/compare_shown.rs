@@ -1,8 +1,9 @@
-//! How a comparison is shown: files by their suffix, a page, the pages of `weir report`.
+//! Forms of a comparison: files by their suffix, a page, the pages of `weir report`.
 
 use serde_json::Value as Json;
 use weir_schema::{Interval, RunResult};
 
+use crate::compare::{SHORT, json, verdict};
 use crate::stage::{Stage, root};
 
 const JOB: &str = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=20ms\ntime_based\n";
@@ -272,4 +273,40 @@ fn the_json_of_a_comparison_is_what_its_schema_says() {
     assert_eq!(departure(&document, &schema, &schema, ""), None);
     document["pairs"][0]["jobs"][0]["metrics"][0]["verdict"]["name"] = "wors".into();
     assert!(departure(&document, &schema, &schema, "").is_some());
+}
+
+#[test]
+fn a_stored_comparison_is_printed_again_by_its_own_rule() {
+    let stage = Stage::new();
+    stage.file("j.fio", SHORT.replace("runtime=50ms", "runtime=20ms"));
+    let words = "compare --run j.fio --vary bs=4k,64k --rounds=9 --settle=0 --warmup=0";
+    let rule = "--metrics=bandwidth,p99 --threshold=3,p99=8 --alpha=0.02 --store-result=v.json";
+    let words: Vec<&str> = words.split(' ').chain(rule.split(' ')).collect();
+    let said = stage.say(&words).code(0).out("better in read bandwidth");
+    for verb in ["compare", "show"] {
+        let again = stage.say(&[verb, "v.json"]).code(0).calm();
+        assert_eq!(again.out, said.out, "{verb}");
+    }
+    let again = json(&stage.say(&["show", "v.json", "--format=json"]).code(0));
+    assert_eq!(again["alpha"], 0.02);
+    let metrics = again["pairs"][0]["jobs"][0]["metrics"].as_array().unwrap();
+    let thresholds: Vec<f64> = metrics
+        .iter()
+        .map(|m| m["threshold"].as_f64().unwrap())
+        .collect();
+    assert_eq!(thresholds, [0.03, 0.08]);
+    // Words count more than what is stored.
+    let words = ["compare", "v.json", "--metrics=rate", "--alpha=0.05"];
+    let other = json(
+        &stage
+            .say(&[&words[..], &["--format=json"]].concat())
+            .code(0),
+    );
+    assert_eq!(other["alpha"], 0.05);
+    verdict(&other, "rate");
+    stage.say(&["show", "v.json", "--as=run"]).code(0).calm();
+    stage
+        .say(&["show", "v.json", "--output=x.html"])
+        .code(2)
+        .err("only printed here");
 }

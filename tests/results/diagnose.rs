@@ -107,7 +107,7 @@ fn a_stored_result_is_diagnosed_on_both_sides_by_what_its_log_does_not_say() {
     let stage = Stage::new();
     let words = "axio --example echo --set duration=0.1 --store-result r.json";
     let words: Vec<&str> = words.split(' ').collect();
-    let log = stage.say(&words).code(0).out;
+    let log = stage.peer_says(&words).code(0).out;
     stage.file("axio.log", log);
     let both = stage.say(&["diagnose", "r.json", "-p"]).code(0).out;
     let titles: Vec<&str> = both
@@ -238,7 +238,7 @@ fn a_result_knows_its_frames_and_one_without_a_packet_path_is_refused() {
     let stage = Stage::new();
     let words = "axio --example echo --set duration=0.1 --store-result r.json";
     let words: Vec<&str> = words.split(' ').collect();
-    stage.file("axio.log", stage.say(&words).code(0).out);
+    stage.file("axio.log", stage.peer_says(&words).code(0).out);
     let linked = stage.say(&["diagnose", "r.json", "--link", "1G"]).code(0);
     // Of the other side alone, which does not know what its link can carry.
     let open = linked.out.matches("D3 line rate: not evaluated").count();

@@ -1,5 +1,7 @@
 //! The history: what is kept, how it is found again, what happens where it cannot be written.
 
+mod slow;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -335,15 +337,15 @@ fn a_run_of_a_new_level_says_so() {
     let rates: Vec<f64> = (0..20).map(|at| 1e12 * noise(at)).collect();
     with_rates(&stage, &rates);
     // A run that was disturbed does not count.
-    let told = (0..30).find_map(|_| {
+    let message = (0..30).find_map(|_| {
         let said = say(&stage, &["run", "a.fio"]).code(0);
         said.err.contains("note: ").then_some(said)
     });
-    let told = told.unwrap();
+    let message = message.unwrap();
     // As soon as three runs say so, at the latest where the tenth does.
-    let is_early = (3..=10).any(|runs| told.err.contains(&format!(" ({runs} runs)")));
-    assert!(is_early, "{told}");
-    told.err("note: a: read rate -").err(" % since run 01");
+    let is_early = (3..=10).any(|runs| message.err.contains(&format!(" ({runs} runs)")));
+    assert!(is_early, "{message}");
+    message.err("note: a: read rate -").err(" % since run 01");
     let mut fio = weir(&stage, &["fio", "a.fio"]);
     fio.env("WEIR_HISTORY", stage.path("state/weir/history.db"));
     said(fio).code(0).calm();
@@ -402,43 +404,6 @@ fn a_result_that_goes_nowhere_is_lost_for_a_reason_that_is_told() {
     let lost = "and the result cannot be written to a file either: weir-";
     let said = said.err(lost);
     assert!(!said.err.contains("no room"), "{said}");
-}
-
-#[test]
-fn a_full_disk_costs_a_warning() {
-    let name = "a_full_disk_costs_a_warning";
-    if !is_root() {
-        return skip(name, "mounting needs the administrator's rights");
-    }
-    let stage = stage_with_runs(0);
-    fs::create_dir(stage.path("small")).unwrap();
-    let mut mount = stage.command("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=384k", "none", "small"]);
-    if said(mount).code != Some(0) {
-        return skip(name, "tmpfs cannot be mounted here");
-    }
-    let run = || {
-        let mut run = weir(&stage, &["run", "a.fio"]);
-        run.env("WEIR_HISTORY", stage.path("small/history.db"));
-        said(run).code(0)
-    };
-    let is_full = |said: &Said| said.err.contains("does not have this run");
-    let before = (0..100)
-        .map(|_| run())
-        .take_while(|said| !is_full(said))
-        .count();
-    let mut check = weir(
-        &stage,
-        &["history", "check", "--history", "small/history.db"],
-    );
-    check.env("XDG_STATE_HOME", stage.path("none"));
-    let checked = said(check);
-    let mut unmount = stage.command("umount");
-    unmount.arg("small");
-    said(unmount).code(0);
-    assert!((1..100).contains(&before), "{before}");
-    let s = if before == 1 { "" } else { "s" };
-    checked.code(0).out(&format!("{before} run{s}, no fault"));
 }
 
 #[test]

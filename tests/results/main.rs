@@ -1,7 +1,6 @@
 //! Results that last: what is kept of them, and what is made of them later.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-mod browser;
 mod compare;
 mod compare_history;
 mod compare_limits;
@@ -13,6 +12,7 @@ mod import;
 mod manual;
 mod monitor;
 mod report;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod topo;

@@ -1,4 +1,6 @@
-//! What ships as help: pages of the manual, completions of shells.
+//! Help that ships: pages of the manual, completions of shells.
+
+mod slow;
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +11,9 @@ fn verbs(stage: &Stage) -> Vec<String> {
     let page = stage.say(&["--help"]).code(0).out;
     let (_, list) = page.split_once("Usage: weir VERB").unwrap();
     let list = list.lines().skip(2).take_while(|line| !line.is_empty());
-    let verbs = list.filter_map(|line| line.split_whitespace().next());
+    // A long call has its purpose on the next line.
+    let calls = list.filter(|line| !line.starts_with("   "));
+    let verbs = calls.filter_map(|line| line.split_whitespace().next());
     let verbs: Vec<String> = verbs.filter(|v| *v != "help").map(str::to_owned).collect();
     assert!(verbs.len() > 5, "{page}");
     verbs
@@ -29,7 +33,7 @@ fn flags(page: &str) -> Vec<String> {
     all
 }
 
-/// Whether a flag stands in a text, and not only a longer one that begins like it.
+/// True if a flag stands in a text, and not only a longer one that begins like it.
 fn names(text: &str, flag: &str) -> bool {
     let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut after = text
@@ -52,91 +56,6 @@ fn every_flag_of_every_verb_is_on_its_page_and_among_the_completions() {
             assert!(names(&script, &flag), "weir {verb} {flag}");
         }
     }
-}
-
-#[test]
-fn pages_are_formatted_without_a_warning() {
-    let stage = Stage::new();
-    if !has("groff") {
-        return skip(
-            "pages_are_formatted_without_a_warning",
-            "groff is not installed (groff-base)",
-        );
-    }
-    let written = stage
-        .say(&["man", "--all", &stage.path("man1")])
-        .code(0)
-        .calm();
-    assert_eq!(written.out.lines().count(), verbs(&stage).len() + 1);
-    for file in written.out.lines() {
-        let mut groff = stage.command("groff");
-        let said = groff
-            .args(["-man", "-Tutf8", "-ww", file])
-            .output()
-            .unwrap();
-        let complaints = String::from_utf8(said.stderr).unwrap();
-        assert!(
-            said.status.success() && complaints.is_empty(),
-            "{file}: {complaints}"
-        );
-        assert!(said.stdout.len() > 200, "{file}");
-    }
-}
-
-#[test]
-fn shells_load_their_completions() {
-    let stage = Stage::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let script = stage.say(&["completions", shell]).code(0).calm().out;
-        let file = stage.file(shell, script);
-        if !has(shell) {
-            skip(
-                "shells_load_their_completions",
-                &format!("{shell} is not installed"),
-            );
-            continue;
-        }
-        let mut command = Command::new(shell);
-        let said = command
-            .args(["-n", &file])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let complaints = String::from_utf8(said.stderr).unwrap();
-        assert!(
-            said.status.success() && complaints.is_empty(),
-            "{shell}: {complaints}"
-        );
-    }
-}
-
-#[test]
-fn bash_completes_verbs_flags_and_words() {
-    let stage = Stage::new();
-    if !has("bash") {
-        return skip(
-            "bash_completes_verbs_flags_and_words",
-            "bash is not installed",
-        );
-    }
-    let script = stage.say(&["completions", "bash"]).code(0).out;
-    let file = stage.file("weir.bash", script);
-    let complete = |words: &[&str]| {
-        let list: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-        let last = words.len() - 1;
-        let (word, before) = (words[last], words[last - 1]);
-        let text = format!(
-            ". {file}; COMP_WORDS=({}); COMP_CWORD={last}; _weir weir '{word}' '{before}'; \
-             echo \"${{COMPREPLY[@]}}\"",
-            list.join(" ")
-        );
-        let said = Command::new("bash").args(["-c", &text]).output().unwrap();
-        String::from_utf8(said.stdout).unwrap().trim().to_owned()
-    };
-    assert_eq!(complete(&["weir", "eng"]), "engines");
-    assert_eq!(complete(&["weir", "run", "--store"]), "--store-result");
-    assert_eq!(complete(&["weir", "fio", "--iodepth_lo"]), "--iodepth_low");
-    assert_eq!(complete(&["weir", "run", "--format", "js"]), "json");
 }
 
 #[test]

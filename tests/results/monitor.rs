@@ -1,5 +1,7 @@
 //! `weir monitor`: figures of the host, from what the kernel counts to lines and exit codes.
 
+mod slow;
+
 use std::process::{Child, Command};
 
 use serde_json::Value;
@@ -14,7 +16,7 @@ impl Other {
         Self(Command::new("sh").args(["-c", script]).spawn().unwrap())
     }
 
-    /// What weir says of it after a while.
+    /// Figures that weir prints of it after a while.
     fn figures(&self, stage: &Stage) -> Value {
         let id = self.0.id().to_string();
         let words = ["monitor", "-d", "0.2", "--pid", &id, "--format", "json"];
@@ -187,7 +189,7 @@ fn what_pcm_recorded_stands_in_the_report() {
     );
     let by_kind = "monitor -d 0.05 --pcm-csv memory.txt --pcm-csv pcie.csv";
     let by_kind: Vec<&str> = by_kind.split(' ').collect();
-    let told = stage.say(&by_kind).code(0).out;
+    let message = stage.say(&by_kind).code(0).out;
     let words = "monitor -d 0.05 --pcie pcie.csv --memory memory.txt";
     let words: Vec<&str> = words.split(' ').collect();
     let out = stage.say(&words).code(0).out;
@@ -200,7 +202,7 @@ fn what_pcm_recorded_stands_in_the_report() {
         "source pcie: pcm-pcie\n",
     ] {
         assert!(out.contains(line), "{line}{out}");
-        assert!(told.contains(line), "{line}{told}");
+        assert!(message.contains(line), "{line}{message}");
     }
     stage.file("pcie.csv", "nothing\n");
     stage
@@ -235,30 +237,6 @@ ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev weirA
 (sleep 0.3; head -c 1000 /dev/zero > /dev/udp/10.77.0.2/9) &
 \"$@\"
 ";
-
-#[test]
-fn packets_that_an_interface_dropped_are_counted_with_its_name() {
-    let why = "packets that an interface drops";
-    if !is_root() {
-        return skip(why, "network namespaces need root");
-    }
-    if let Some(missing) = ["unshare", "ip", "bash"].iter().find(|name| !has(name)) {
-        return skip(why, &format!("no {missing}"));
-    }
-    let stage = Stage::new();
-    let mut command = stage.command("unshare");
-    command.args([
-        "--net", "bash", "-ec", NETWORK, "bash", WEIR, "monitor", "-d", "1.5",
-    ]);
-    let said = said(command).code(0);
-    // The end that sends counts it too, on some kernels.
-    let line = "interface_drops weirB: 1.0\n";
-    assert!(said.out.contains(line), "{}{}", said.out, said.err);
-    assert!(!said.out.contains("interface_drops: 0.0"), "{}", said.out);
-    // Such a wire's driver counts drops of its queues, and no pauses.
-    said.out("source drops: /proc/net/dev, drivers (ethtool)\n")
-        .out("pauses: unavailable (no driver of an interface counts pauses)\n");
-}
 
 #[test]
 fn a_process_that_is_not_there_and_a_file_that_cannot_be_written_are_named() {

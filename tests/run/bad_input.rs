@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::stage::{Said, Stage, has, is_root, said, skip};
 
-/// What `weir run` says about a job file; the directory must look as before.
+/// Output of `weir run` for a refused job file; the directory must look as before.
 #[track_caller]
 fn refused(stage: &Stage, text: impl AsRef<[u8]>) -> Said {
     stage.file("bad.fio", text);

@@ -92,7 +92,7 @@ impl TerminalSession {
         kill_process(self.weir(), signal).unwrap();
     }
 
-    /// What `stty` says to these words of the terminal.
+    /// Output of `stty` for these arguments and the terminal.
     fn stty(&self, words: &[&str]) -> String {
         let tty = self.stage.read("tty");
         let mut command = Command::new("stty");
@@ -120,7 +120,7 @@ impl TerminalSession {
     }
 }
 
-/// What a terminal shows after all this, as far as the view makes use of it.
+/// Screen of a terminal after these bytes, as far as the view makes use of it.
 fn picture(sent: &str) -> String {
     let mut cells = vec![vec![' '; 120]; 40];
     let (mut row, mut column) = (0, 0);

@@ -10,11 +10,11 @@
 mod bad_input;
 #[cfg(feature = "tui")]
 mod live;
-mod many_jobs;
 mod mixed;
 mod odd_plans;
 mod ranks;
 mod repeat;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;

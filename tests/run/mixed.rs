@@ -1,6 +1,8 @@
 //! Plans of unlike jobs: files, exchanges, latency and bandwidth, in groups that wait for each
 //! other, alone and on several ranks.
 
+mod slow;
+
 use serde_json::{Value as Json, json};
 use weir_schema::{JobResult, RunResult, State};
 
@@ -10,7 +12,7 @@ use crate::stage::{Said, Stage, each_launcher, launch, said};
 /// Ranks start within a moment of each other.
 const MOMENT_NS: u64 = 20_000_000;
 
-/// What the door shows as its plan.
+/// Plan that the door prints.
 fn shown(stage: &Stage, words: &str) -> Json {
     let words: Vec<_> = words.split_whitespace().collect();
     serde_json::from_str(&stage.say(&words).code(0).out).unwrap()
@@ -107,15 +109,6 @@ fn unlike_jobs_run_one_after_the_other_on_processes() {
         let written = stage.read_bytes(&format!("later.0.0.{rank}")).len();
         assert_eq!(written, 32 * 4096, "rank {rank}");
     }
-}
-
-#[test]
-fn unlike_jobs_run_under_both_launchers() {
-    each_launcher("unlike jobs under a launcher", |stage, launcher| {
-        let file = stage.file("mixed.json", mixed(stage, true).to_string());
-        let words = ["run", "--format=json", &file];
-        is_whole(&said(launch(stage, launcher, 2, &words)).code(0), 2);
-    });
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `--repeat`: several runs, each anew; what they say together; what is kept of them.
 
+mod slow;
+
 use rustix::process::{Pid, Signal, kill_process};
 use weir_schema::Runs;
 
@@ -222,15 +224,4 @@ fn a_failure_in_one_run_makes_the_exit_code() {
     );
     let said = stage.say(&["run", "--repeat=2", &file]).code(1);
     said.out("FAILED    run 2: ");
-}
-
-#[test]
-fn under_a_launcher_it_is_refused() {
-    each_launcher("runs under a launcher", |stage, launcher| {
-        let file = stage.file("j.fio", SHORT);
-        let words = ["run", "--repeat=2", &file];
-        let said = said(launch(stage, launcher, 2, &words));
-        assert!(said.code != Some(0), "{said}");
-        assert_eq!(said.err.matches("error: --repeat: ").count(), 1, "{said}");
-    });
 }

@@ -1,5 +1,7 @@
 //! Ranks that stop: the others report without them.
 
+mod slow;
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ fn each_rank_is_left_out(command: impl Fn(&Stage, &[&str]) -> Command) {
     for rank in 0..RANKS {
         let stage = Stage::in_memory();
         let file = stage.file("j.fio", LONG);
-        let words = ["run", "--timeout", TIMEOUT, "--output=o.json", &file];
+        let words = ["run", "--rank-timeout", TIMEOUT, "--output=o.json", &file];
         let running = Running::start(command(&stage, &words));
         until("all ranks write", || {
             (0..RANKS).all(|r| writes(&stage, &r.to_string()))
@@ -52,19 +54,18 @@ fn a_process_that_stops_is_left_out_of_the_report() {
 }
 
 #[test]
-fn a_rank_of_a_launcher_that_stops_is_left_out_of_the_report() {
-    each_launcher("a stopped rank of a job", |_, launcher| {
-        each_rank_is_left_out(|stage, words| launch(stage, launcher, 4, words));
-    });
-}
-
-#[test]
 fn processes_that_were_stopped_together_go_on() {
     let stage = Stage::new();
     let text = "[a]\nioengine=null\nsize=1m\nrw=read\ntime_based=1\nruntime=5\n\
                 [b]\nstonewall=1\nioengine=null\nsize=1m\nrw=read\n";
     let file = stage.file("j.fio", text);
-    let words = ["run", "--ranks=3", "--timeout=1", "--format=json", &file];
+    let words = [
+        "run",
+        "--ranks=3",
+        "--rank-timeout=1",
+        "--format=json",
+        &file,
+    ];
     let ranks = RankProcesses::of(Running::start(stage.weir(&words)), 3);
     let said = ranks.pause_all(Duration::from_secs(3)).end().code(0);
     let result = result(&said);
@@ -76,7 +77,7 @@ fn processes_that_were_stopped_together_go_on() {
 fn a_process_that_stops_before_it_has_said_a_word_is_missed() {
     let stage = Stage::in_memory();
     let file = stage.file("j.fio", LONG);
-    let words = ["run", "--ranks=3", "--timeout", TIMEOUT, &file];
+    let words = ["run", "--ranks=3", "--rank-timeout", TIMEOUT, &file];
     let running = Running::start(stage.weir(&words));
     // Before it runs the program the first rank waits for it in the kernel.
     let last = || {
@@ -95,8 +96,8 @@ fn a_time_out_without_ranks_is_refused() {
     let stage = Stage::new();
     let file = stage.file("j.fio", crate::SMALL);
     for (words, text) in [
-        (["--timeout=3"].as_slice(), "it is for several ranks"),
-        (&["--ranks=2", "--timeout=0"], "seconds above 0"),
+        (["--rank-timeout=3"].as_slice(), "it is for several ranks"),
+        (&["--ranks=2", "--rank-timeout=0"], "seconds above 0"),
     ] {
         let words = [&["run"], words, &[&file]].concat();
         stage.say(&words).code(2).silent().err(text);
@@ -108,17 +109,19 @@ fn nothing_counts_as_done_while_the_process_was_stopped() {
     let stage = Stage::in_memory();
     // As much as a file holds, so that it has begun when the file is there.
     let text = "[a]\nioengine=psync\nfilename=data\nsize=1m\nbs=4k\nrw=write\ntime_based=1\n\
-                runtime=3\n";
+                runtime=1h\n";
     let file = stage.file("j.fio", text);
     let running = Running::start(stage.weir(&["run", "--format=json", &file]));
     until("it writes", || {
         std::path::Path::new(&stage.path("data")).exists()
     });
-    std::thread::sleep(Duration::from_millis(500));
+    running.works_for(20);
     running.signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(1500));
     running.signal(Signal::CONT);
-    let said = running.end().code(0);
+    running.works_for(20);
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
     let result = result(&said);
     let series = &result.jobs().next().unwrap().workers()[0].kinds[0].series;
     let still = series.points().filter(|point| point.operations == 0);

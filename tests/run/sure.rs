@@ -1,4 +1,4 @@
-//! How sure a run is of its figures, as a user sees it: on real engines, in an open loop, on several
+//! Intervals of a run's figures, as a user sees them: on real engines, in an open loop, on several
 //! ranks, and where nothing was measured.
 
 use weir_schema::{Confidence, JobResult, RunResult, Stage as LatencyStage};

@@ -33,7 +33,7 @@ fn seen(stage: &Stage, port: u16, seconds: u32, more: &[&str]) -> Running {
     running
 }
 
-/// What is sent as a request, and all that comes back.
+/// Sends a request; everything that comes back.
 fn ask(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream

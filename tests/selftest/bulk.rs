@@ -1,5 +1,5 @@
-//! How bulk data move, and what is said of payloads: each way that a transport has, and those that it has
-//! not; a payload that arrives with another byte; what checking costs.
+//! Transfer of bulk data, and the report about payloads: each path that a transport has, and those
+//! that it has not; a payload that arrives with another byte; the cost of checking.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! What a result has beside latencies: bytes on the wire, waits for credits, what servers used, and what is
-//! said of a table that is wrong.
+//! Counts of a result beside latencies: bytes on the wire, waits for credits, CPU use of servers,
+//! and the messages about a wrong table.
 
 use serde_json::Value;
 

@@ -23,7 +23,7 @@ fn samples_that_were_never_sent_are_one_line() {
     let words =
         "self_test --loopback=1 -e 0:0 -s 0 -i 2 -r 900000000 --warmup 0 --samples s --history off";
     let running = interrupted(stage, words);
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    running.works_for(20);
     running.signal(Signal::INT);
     running.end().code(130);
     let samples = stage.read("s");
@@ -106,15 +106,14 @@ fn a_stall_of_masters_says_how_many_rpcs_each_may_have_out() {
     let _master = Server::start(stage, "--rank 0");
     let called = Server::start(stage, "--rank 1");
     let words = "self_test -u --path . -e 1:0 -m 0:0 -s 0 -i 4 -r 100000000 --stall-timeout 0.2 --history off";
+    let note = "no RPC of the masters has ended for 200";
     let running = interrupted(stage, words);
     called.works_for(20);
     called.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    running.waits_for_err(note);
     called.signal(Signal::CONT);
     running.signal(Signal::INT);
     let said = running.end().code(130);
-    let note = "no RPC of the masters has ended for 200";
-    assert!(said.err.contains(note), "{said}");
     assert!(
         said.err
             .contains("; each has up to 4 out, and RPCs fail after 60.0 s"),

@@ -180,25 +180,29 @@ fn a8_more_in_flight_than_repetitions_is_as_many() {
 fn a13_a_stopped_server_shows_in_the_latency_from_intended_starts() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);
-    let words = "self_test --path . -e 0:2 -s 0 --rate 10000 --duration 3s --output json";
+    let words =
+        "self_test --path . -e 0:2 -s 0 --rate 10000 --duration 60min --warmup 0 --output json";
     let running = Running::start(stage.peer(&split(words)));
-    until("the test has begun", || running.catches_signals());
-    std::thread::sleep(Duration::from_millis(1500));
+    server.works_for(5);
     server.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(200));
+    // The calls of this time are due while nobody answers: 4,000, and more where the machine is busy.
+    std::thread::sleep(Duration::from_millis(400));
     server.signal(Signal::CONT);
-    let said = running.end().code(0);
+    // Longer than it takes to answer them.
+    server.works_for(20);
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
     let master = &masters(&said)[0][0];
     let longest = |of: &str| master[of]["max"].as_u64().unwrap();
-    assert!(longest("latency") >= 190_000_000, "{master}");
+    assert!(longest("latency") >= 390_000_000, "{master}");
     // The calls that were due meanwhile are late; only those that were out took that long.
     let late = above(&master["latency"], 20_000_000);
-    assert!(late >= 1500, "{late}");
+    assert!(late >= 3000, "{late}");
     let served = above(&master["service"], 150_000_000);
-    assert!((1..=16).contains(&served), "{served}");
+    assert!(served >= 1 && 20 * served <= late, "{served} of {late}");
 }
 
-/// How many values are above so many nanoseconds.
+/// Number of values above `ns` nanoseconds.
 fn above(histogram: &serde_json::Value, ns: u64) -> u64 {
     let histogram: weir_stats::Histogram = serde_json::from_value(histogram.clone()).unwrap();
     let late = histogram.buckets().filter(|bucket| bucket.low > ns);
@@ -244,7 +248,7 @@ fn a19_requests_wait_for_buffers_of_a_slow_server_and_none_is_lost() {
     assert!(master["buffer_waits"].as_u64().unwrap() > 0, "{master}");
 }
 
-/// How long a test goes on after its only server is killed, and what it said.
+/// Time that a test goes on after its only server is killed, and its output.
 fn after_a_kill(transport: &str) -> (Duration, Said) {
     let stage = Stage::new();
     let server = Server::start(&stage, &format!("{S1} --transport {transport}"));
@@ -409,12 +413,12 @@ fn f15_a_missing_library_of_fabrics_is_named_and_other_transports_work() {
 #[test]
 fn f14_an_interrupted_test_reports_what_it_measured() {
     let stage = Stage::new();
-    let _server = Server::start(&stage, S1);
+    let server = Server::start(&stage, S1);
     for (signal, number, code) in [(Signal::INT, 2, 130), (Signal::TERM, 15, 143)] {
         let words = "self_test -u --path . -e 0:2 -s 0 -r 1000000000 --warmup 0";
         let running = Running::start(stage.peer(&split(words)));
         until("the test has begun", || running.catches_signals());
-        std::thread::sleep(Duration::from_millis(300));
+        server.works_for(10);
         running.signal(signal);
         let said = running
             .end()

@@ -1,5 +1,7 @@
-//! What a self-test does beside calling all endpoints at once: pairs one by one, a search for a rate,
-//! several runs, samples, first calls, many connections; and what it says of servers that are slow.
+//! Work of a self-test besides calling all endpoints at once: pairs one by one, a search for a
+//! rate, several runs, samples, first calls, many connections; and its report about slow servers.
+
+mod slow;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -217,28 +219,6 @@ fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
 }
 
 #[test]
-fn rpcs_that_failed_in_the_warm_up_are_among_the_samples() {
-    let stage = Stage::new();
-    // Nobody waits long enough for rank 1, so that the first RPC to it fails: in the warm-up.
-    let serve = ["--rank 0", "--rank 1 --service-time const:2000000"];
-    let _servers = serve.map(|words| Server::start(&stage, words));
-    let words = "-e 0-1:0 -s '(0 0) (i64 0)' -i 2 -r 2 --timeout 1 --samples s --output json";
-    let measured = self_test(&stage, words).code(1);
-    let [measured, _] = counted_alike(&stage, &measured);
-    let failed: Vec<u64> = measured
-        .iter()
-        .map(|one| number(&one[0]["failed"]))
-        .collect();
-    assert!(failed.iter().all(|count| *count > 0), "{failed:?}");
-    let rows = stage
-        .read("s")
-        .lines()
-        .filter(|line| line.ends_with(",-1011"))
-        .count();
-    assert_eq!(rows as u64, failed.iter().sum::<u64>());
-}
-
-#[test]
 fn a_report_of_samples_ends_as_the_run_that_stored_them() {
     let stage = Stage::new();
     let _server = Server::start(&stage, "--rank 0 --allow-master no");
@@ -371,9 +351,9 @@ fn a_server_that_stops_is_told_of_while_it_does() {
     let words = "self_test -u --path . -e 0:2 -s 0 -r 1000000000 --stall-timeout 0.2";
     let running = Running::start(stage.peer(&split(words)));
     until("the test has begun", || running.catches_signals());
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    server.works_for(10);
     server.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    running.waits_for_err("no RPC has ended for 200");
     server.signal(Signal::CONT);
     running.signal(Signal::INT);
     let said = running.end().code(130);

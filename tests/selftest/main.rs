@@ -2,7 +2,7 @@
 //! printed of a plan, the report of stored samples; RPCs in the other files.
 //!
 //! Which test has which acceptance case of the RPC self-test (`doors`: `crates/weir-doors/src/selftest`, `net`:
-//! `crates/weir-rpc`; their timing alone with `cargo xtask test --long`, since other programs run meanwhile):
+//! `crates/weir-rpc`; their timing alone with `cargo xtask test --all --long`, since other programs run meanwhile):
 //!
 //! | case | test |
 //! |---|---|
@@ -36,7 +36,6 @@ mod counts;
 mod cut_short;
 mod end_to_end;
 mod faults;
-mod interfaces;
 mod limits;
 mod load;
 mod messages;
@@ -44,9 +43,9 @@ mod refusals;
 mod seed_lines;
 mod servers;
 mod serving;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
-mod two_hosts;
 mod words;
 
 use std::process::Command;

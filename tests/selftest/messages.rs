@@ -1,5 +1,7 @@
-//! What a self-test says of its own figures: both latencies of an open loop, whether the client was the limit,
-//! what else ran on its CPUs, what masters did together; and what variables make of it.
+//! Messages of a self-test about its own figures: both latencies of an open loop, a client that was
+//! the limit, other load on its CPUs, the rate of masters together; and the effect of variables.
+
+mod slow;
 
 use serde_json::Value;
 
@@ -33,22 +35,6 @@ fn in_an_open_loop_both_latencies_are_printed() {
     }
     let closed = self_test(&stage, "-e 0:0 -s 0 -r 100").code(0);
     assert!(!closed.out.contains("+ Service"), "{closed}");
-}
-
-#[test]
-fn a_client_that_only_waits_is_not_the_limit_however_it_waits() {
-    let stage = Stage::new();
-    let _server = Server::start(&stage, "--rank 0 --service-time const:300");
-    for poll in ["busy", "block"] {
-        let words = format!("-e 0:0 -s 0 -i 1 -r 1200 --warmup 0 --poll {poll}");
-        let said = self_test(&stage, &format!("{words} --output json")).code(0);
-        let master = &masters(&said)[0][0];
-        // What else the machine does adds to it.
-        assert!(number(&master["busy"]) < 0.9, "{poll}: {master}");
-        assert_eq!(master["client_bound"], false, "{poll}");
-    }
-    let text = self_test(&stage, "-e 0:0 -s 0 -i 1 -r 1200 --warmup 0 --verbose").code(0);
-    text.out("\t+ Client at work: ");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The command lines of the seed against two servers with the tags of engines, over each transport: what is
 //! printed, line by line, and how many RPCs each master had with each endpoint.
 
+mod slow;
+
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -49,7 +51,7 @@ Adding endpoints:
   ranks: 0-1 (# ranks = 2)
   tags: 0-21 (# tags = 22)
 ";
-/// What is said where this command itself asks.
+/// Line that is printed where this command itself asks.
 const ALONE: &str = "Warning: No --master-endpoint specified; using this command line application as the \
                      master endpoint\n";
 
@@ -104,7 +106,7 @@ impl SeedLine {
         16.min(self.repetitions * self.endpoints.len() as u64)
     }
 
-    /// What has to be printed, with `#` where something is measured.
+    /// Expected output, with `#` in place of each measured value.
     fn report(&self) -> String {
         let mut out = self.adding.to_owned();
         if self.masters.len() == 1 {
@@ -263,12 +265,6 @@ fn the_seeds_lines_have_the_report_of_the_older_program_over_tcp() {
     help.out("--group-name").out("--message-sizes");
 }
 
-#[test]
-fn the_seeds_lines_have_the_report_of_the_older_program_over_shared_memory() {
-    let said = run_seed_lines("shm://");
-    assert!(said[0].out.contains("\t+ Bulk path: shm\n"));
-}
-
 fn has_fabric() -> bool {
     let words = "self_test --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
     let trial = Stage::new().peer_says(&split(words));
@@ -277,36 +273,4 @@ fn has_fabric() -> bool {
     }
     trial.code(0);
     true
-}
-
-#[test]
-fn the_seeds_lines_have_the_report_of_the_older_program_over_a_fabric() {
-    if !has_fabric() {
-        skip("the seed's lines over ofi+tcp", "no libfabric");
-        return;
-    }
-    let said = run_seed_lines("ofi+tcp://127.0.0.1:0");
-    assert!(said[0].out.contains("\t+ Bulk path: rma\n"), "{}", said[0]);
-}
-
-#[test]
-fn a_fabric_leaves_signals_to_the_test_and_to_its_server() {
-    if !has_fabric() {
-        skip("signals beside a fabric", "no libfabric");
-        return;
-    }
-    let stage = Stage::new();
-    let server = Server::start(&stage, "--rank 0 --transport ofi+tcp://127.0.0.1:0");
-    let words = "self_test -u --path . -e 0:0 -s 0 -r 1000000000 --warmup 0";
-    let running = Running::start(stage.peer(&split(words)));
-    until("the test has begun", || running.catches_signals());
-    server.works_for(20);
-    running.signal(Signal::INT);
-    running
-        .end()
-        .code(130)
-        .out("+ Interrupted by signal 2: not all was measured\n");
-    assert_eq!(server.end(), Some(0));
-    let table = stage.read("daos_server.attach_info_tmp");
-    assert!(!table.contains("ofi"), "{table}");
 }

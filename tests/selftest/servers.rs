@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, until};
+use crate::stage::{Said, Stage};
 
 /// A server, killed when it goes out of scope.
 pub(crate) struct Server {
@@ -45,15 +45,7 @@ impl Server {
     /// Waits until it has worked for so many hundredths of a second: a handshake takes less than a few.
     #[track_caller]
     pub(crate) fn works_for(&self, ticks: u64) {
-        let used = || {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-            let (_, behind) = stat.rsplit_once(')').unwrap();
-            let fields: Vec<&str> = behind.split_whitespace().collect();
-            let [user, system] = [11, 12].map(|at: usize| fields[at].parse::<u64>().unwrap());
-            user + system
-        };
-        let before = used();
-        until("the server works", || used() >= before + ticks);
+        crate::stage::works_for(self.child.id(), ticks);
     }
 
     /// The CPUs that its thread of this name may use.
@@ -101,7 +93,7 @@ impl Drop for Server {
     }
 }
 
-/// Whether the tests may take minutes (`cargo xtask test --long`).
+/// True if the tests may take minutes (`cargo xtask test --all --long`).
 pub(crate) fn is_long() -> bool {
     std::env::var_os("WEIR_LONG_TESTS").is_some()
 }
@@ -109,7 +101,7 @@ pub(crate) fn is_long() -> bool {
 /// One rank with three tags.
 pub(crate) const S1: &str = "--group daos_server --rank 0 --tags 3";
 
-/// What the self-test says to these words; quotes keep words together.
+/// Output of the self-test for these arguments; quotes keep an argument together.
 pub(crate) fn self_test(stage: &Stage, words: &str) -> Said {
     stage.peer_says(&split(&format!("self_test -u --path . {words}")))
 }

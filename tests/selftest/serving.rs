@@ -1,5 +1,7 @@
 //! `weir rpc serve`: how it starts, what it refuses, who finds it, and how it ends.
 
+mod slow;
+
 use std::fs;
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
@@ -16,13 +18,12 @@ use weir_rpc::{DerCode, service::self_test as service};
 use weir_schema::{EndpointSet, Members, RpcPayloadKind, RpcWorkload};
 
 use crate::faults::{adds_up, connected, count, endless};
-use crate::interfaces::on_host;
 use crate::servers::{S1, Server, masters, self_test, split};
 use crate::stage::{Running, Said, Stage, WEIR, each_launcher, launch, said, skip, until};
 
 const TABLE: &str = "daos_server.attach_info_tmp";
 
-/// What a server says that ends by itself when nobody asks anything.
+/// Output of a server that ends by itself when nobody asks anything.
 pub(crate) fn serve(stage: &Stage, words: &str) -> Said {
     let words = format!("rpc serve --path . --exit-after idle:0.1 {words}");
     stage.say(&split(&words))
@@ -95,37 +96,6 @@ fn a_rank_of_a_server_that_has_crashed_or_asks_for_a_token_is_known_as_such() {
         assert_eq!(server.wait(), None);
         serve(&stage, "--rank 0").code(0).out("READY ");
     }
-}
-
-#[test]
-fn the_ranks_of_a_launcher_are_one_group() {
-    each_launcher("servers under a launcher", |stage, launcher| {
-        let words = ["rpc", "serve", "--path", ".", "--tags", "2"];
-        let mut command = launch(stage, launcher, 2, &words);
-        // It kills the ranks after a second, which a busy machine may need for more than their end.
-        command.env("OMPI_MCA_odls_base_sigkill_timeout", "5");
-        let servers = Running::start(command);
-        until("both ranks are there", || {
-            let table = table(stage);
-            ["\nsize 2\n", "\n0 tcp://", "\n1 tcp://"]
-                .iter()
-                .all(|part| table.contains(part))
-        });
-        let test = self_test(
-            stage,
-            "-e all:all -m all:0 -s '(0 0) (b10k b10k)' -r 20 --output json",
-        );
-        let blocks = masters(&test.code(0).calm());
-        for block in &blocks {
-            assert_eq!(block.len(), 2);
-            assert!(block.iter().all(|master| count(master, "succeeded") == 80));
-        }
-        servers.signal(Signal::TERM);
-        until("they have left their table", || {
-            !table(stage).contains("tcp://")
-        });
-        servers.end();
-    });
 }
 
 #[test]
@@ -272,33 +242,6 @@ fn listening_beyond_this_machine_without_a_token_is_warned_of() {
         .calm();
 }
 
-#[test]
-fn who_listens_everywhere_is_in_the_table_with_an_address_that_others_reach() {
-    for (cards, words, address) in [
-        (&[("eth0", "0")][..], "tcp://0.0.0.0:0", "tcp://10.88.0.1:"),
-        (
-            &[("eth0", "0"), ("eth1", "0")],
-            "tcp://0.0.0.0:0,shm://",
-            "tcp://10.88.0.1:",
-        ),
-    ] {
-        let stage = Stage::new();
-        let script = "cat daos_server.attach_info_tmp; $asks";
-        let words = format!("--transport {words}");
-        let Some(host) = on_host(&stage, cards, ("", &words), script) else {
-            return;
-        };
-        host.out(&format!("READY {address}"))
-            .out(&format!("\n0 {address}"));
-    }
-    let stage = Stage::new();
-    let words = "--transport tcp://0.0.0.0:0";
-    if let Some(host) = on_host(&stage, &[], ("", words), "cat daos_server.attach_info_tmp") {
-        host.out("\n0 tcp://127.0.0.1:")
-            .err("only this machine reaches this server");
-    }
-}
-
 /// A session of the self-test with one buffer of so many bytes for each of so many calls.
 fn session(bytes: u32, buffers: u32) -> OpenRequest {
     OpenRequest {
@@ -312,7 +255,7 @@ fn session(bytes: u32, buffers: u32) -> OpenRequest {
     }
 }
 
-/// How an order or a request of a frame of this kind is answered: with a code, or 0.
+/// Answer to an order or a request of a frame of this kind: a code, or 0.
 fn asked(control: &mut ControlStream, kind: FrameKind, body: &[u8]) -> (u16, String) {
     control.send(&FrameHeader::plain(kind), body).unwrap();
     let (answer, words) = control.receive(Duration::from_secs(20)).unwrap().unwrap();

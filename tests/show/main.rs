@@ -31,7 +31,8 @@ fn twice(stage: &Stage, words: &[&str]) -> (Said, Said) {
     (live, again)
 }
 
-/// What is stored of the door's words holds these too: they stand last.
+/// Asserts that `weir show` prints the same again. The stored arguments of the door hold these too:
+/// they stand last.
 #[track_caller]
 fn is_same(words: &[&str]) {
     let stage = Stage::new();

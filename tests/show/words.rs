@@ -89,7 +89,10 @@ fn words_that_choose_how_a_result_is_printed_are_taken() {
         ("run.json --as fio --minimal --terse-version=5", "5;weir"),
         ("beff.json --format=csv", "message_bytes,"),
         ("beff.json --line-rate 100G --quiet", "line rate"),
-        ("net.json --format json", "MaxPingPongLatency_usec\":"),
+        (
+            "net.json --voice peer --format json",
+            "MaxPingPongLatency_usec\":",
+        ),
         (
             "net.json --as net --format json",
             "MaxPingPongLatency_usec\":",
@@ -111,6 +114,6 @@ fn the_page_lists_the_words_of_each_door() {
         let page = page
             .out("run       --format")
             .out("fio       --output-format");
-        page.out("beff      ").out("net       --format");
+        page.out("beff      ").out("net       --voice");
     }
 }

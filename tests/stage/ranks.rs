@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Running, Said, catches_signals, until};
 
-/// How long ranks of the tests may be silent.
+/// Longest silence of ranks in the tests.
 pub(crate) const TIMEOUT: &str = "2";
 /// Far beyond that, and far below the time-outs that ran one after the other before.
 const BOUND: Duration = Duration::from_secs(12);
@@ -31,7 +31,7 @@ pub(crate) fn rank_of(process: Pid) -> Option<usize> {
     Some(found.find_map(number).unwrap_or(0))
 }
 
-/// Whether a process is still there; one that waits for its parent is not.
+/// True if a process is still there; one that waits for its parent is not.
 pub(crate) fn is_left(process: Pid) -> bool {
     fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim().starts_with('Z'))
@@ -83,7 +83,7 @@ impl RankProcesses {
     }
 }
 
-/// What is said of a rank that was stopped.
+/// Message about a rank that was stopped.
 pub(crate) fn silence_of(rank: usize) -> String {
     format!("rank {rank} does not answer: no heartbeat for ")
 }

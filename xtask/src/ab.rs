@@ -22,7 +22,7 @@ pub(crate) struct Pairs {
     pub(crate) peer: Vec<f64>,
 }
 
-/// What the pairs of one metric say.
+/// Result of the pairs of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comparison {
     pub(crate) weir: Spread,

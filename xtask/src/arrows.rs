@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::cmd::Cmd;
 
-/// What an edge breaks that is not listed, and what to do.
+/// Rule that an unlisted edge breaks, and advice.
 const RULE: &str = "not in arrows.toml, where arrows point to lower layers alone and families of \
                     engines never use each other: move what both need to a layer below both \
                     (ARCHITECTURE.md, Rooms), or list an edge that points down";

@@ -130,7 +130,7 @@ struct Metric {
     target: Target,
 }
 
-/// What the ratio weir / peer is to be.
+/// Target of the ratio weir / peer.
 #[derive(Clone, Copy, PartialEq)]
 enum Target {
     AtLeast(f64),
@@ -181,22 +181,22 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// `--beside PROGRAM`: the peer is another build of weir. The words without it.
-fn beside(words: &[String]) -> Result<(Option<String>, Vec<String>)> {
-    let Some(at) = words.iter().position(|word| word == "--beside") else {
-        return Ok((None, words.to_vec()));
+/// `--beside PROGRAM`: the peer is another build of weir. The arguments without it.
+fn beside(argv: &[String]) -> Result<(Option<String>, Vec<String>)> {
+    let Some(at) = argv.iter().position(|word| word == "--beside") else {
+        return Ok((None, argv.to_vec()));
     };
-    let other = words.get(at + 1).context("--beside needs another weir")?;
+    let other = argv.get(at + 1).context("--beside needs another weir")?;
     Cmd::new(other).arg("--version").read()?;
     side::set_other(other);
-    let rest = [&words[..at], &words[at + 2..]].concat();
+    let rest = [&argv[..at], &argv[at + 2..]].concat();
     Ok((Some(other.clone()), rest))
 }
 
 /// The cases that are asked for (none: all), and the number of rounds.
-fn request(bench: &Bench, words: &[String]) -> Result<(Vec<String>, usize)> {
+fn request(bench: &Bench, argv: &[String]) -> Result<(Vec<String>, usize)> {
     let (mut wanted, mut rounds) = (Vec::new(), bench.rounds);
-    for word in words {
+    for word in argv {
         if let Ok(number) = word.parse() {
             rounds = number;
         } else {
@@ -250,7 +250,7 @@ fn list() -> String {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
+    fn argv(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
@@ -258,15 +258,15 @@ mod tests {
     fn a_request_names_cases_and_rounds_in_any_order() {
         let fio = &BENCHES[0];
         assert_eq!(request(fio, &[]).unwrap(), (vec![], fio.rounds));
-        let some = request(fio, &words("null-1 12 start-64")).unwrap();
-        assert_eq!(some, (words("null-1 start-64"), 12));
+        let some = request(fio, &argv("null-1 12 start-64")).unwrap();
+        assert_eq!(some, (argv("null-1 start-64"), 12));
     }
 
     #[test]
     fn an_unknown_case_is_refused_with_the_list() {
-        let error = request(&BENCHES[0], &words("null-2")).unwrap_err();
+        let error = request(&BENCHES[0], &argv("null-2")).unwrap_err();
         assert!(error.to_string().contains("null-1, null-32"), "{error}");
-        assert!(request(&BENCHES[0], &words("null-1 3")).is_err());
+        assert!(request(&BENCHES[0], &argv("null-1 3")).is_err());
     }
 
     #[test]

@@ -17,11 +17,11 @@ pub(crate) struct Cmd {
 }
 
 impl Cmd {
-    /// `words` is split at spaces: use [`Cmd::arg`] for what may hold one.
-    pub(crate) fn new(words: &str) -> Self {
-        let mut words = words.split_whitespace();
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).stdin(Stdio::null());
+    /// `argv` is split at spaces: use [`Cmd::arg`] for what may hold one.
+    pub(crate) fn new(argv: &str) -> Self {
+        let mut argv = argv.split_whitespace();
+        let mut command = Command::new(argv.next().unwrap_or_default());
+        command.args(argv).stdin(Stdio::null());
         Self {
             command,
             environment: Vec::new(),

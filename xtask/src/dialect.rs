@@ -30,7 +30,7 @@ const OPTIONS: &str = "docs/book/src/options.md";
 /// The doors: a folder for each that has a dialect of its own.
 pub(crate) const DOORS: &str = "crates/weir-doors/src";
 
-/// What `dialect.toml` holds.
+/// Content of `dialect.toml`.
 #[derive(Debug, Default)]
 struct Exceptions {
     /// Words of the dialects that are English, or the system's own.
@@ -141,7 +141,7 @@ impl Exceptions {
     }
 }
 
-/// What was found in the files.
+/// Findings in the files.
 #[derive(Debug, Default)]
 struct Found {
     wrong: Vec<String>,

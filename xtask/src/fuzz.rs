@@ -17,8 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::cmd::{self, Cmd};
 use crate::{dialect, packages};
 
-/// What makes rustc count the edges that an input reaches, as libFuzzer
-/// expects it.
+/// Flags that make rustc count the edges that an input reaches, as libFuzzer expects it.
 const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(part(&path), Some(Part::Sample), "{path}");
         }
         for path in [
-            "crates/weir-run/tests/execute.rs",
+            "crates/weir-run/tests/scripted_runs/execute.rs",
             "crates/weir-run/src/a/tests.rs",
             "crates/weir-run/src/a/tests/b.rs",
             "crates/weir-run/examples/loop_cost.rs",

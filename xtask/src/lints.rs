@@ -4,14 +4,14 @@
 //! one line per violation, `path:line: what is wrong`.
 //! Checked: a header in every module; names that say nothing; file length;
 //! names of tests; where `unsafe` may be; links between the texts; the book's lists of its pages.
-//! Not here: SAFETY comments and function length (clippy has those).
+//! Not here: words (`wording`); SAFETY comments and function length (clippy has those).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::source;
+use crate::{source, wording};
 
 /// Lines a file may have without its test modules.
 const FILE_LINES: usize = 500;
@@ -101,6 +101,7 @@ fn file_lints(file: &File) -> Vec<String> {
     wrong.extend(length_lint(file));
     wrong.extend(name_lints(file));
     wrong.extend(test_name_lints(file));
+    wrong.extend(wording::lints(&file.path, &file.text, &file.code));
     wrong
 }
 

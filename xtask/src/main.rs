@@ -29,6 +29,7 @@ mod processes;
 mod source;
 mod test;
 mod tools;
+mod wording;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -59,8 +60,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "test",
-        arguments: "[--long] [CARGO-TEST-ARGUMENT...]",
-        what: "install missing Debian packages, run every test, list what was skipped",
+        arguments: "[--all] [--long] [CARGO-TEST...]",
+        what: "run the quick tests; --all: every test, and install what they need",
         run: test::run,
     },
     Verb {

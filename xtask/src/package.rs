@@ -86,8 +86,8 @@ fn archive(release: &Release, tree: &Path) -> Result<PathBuf> {
 }
 
 fn build(root: &Path) -> Result<Release> {
-    let git = |words: &str| -> Result<String> {
-        let said = Cmd::new("git -C").arg(root).args(words.split(' ')).read()?;
+    let git = |args: &str| -> Result<String> {
+        let said = Cmd::new("git -C").arg(root).args(args.split(' ')).read()?;
         Ok(said.trim().to_owned())
     };
     let epoch: u64 = git("log -1 --format=%ct")?.parse()?;

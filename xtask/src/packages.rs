@@ -21,23 +21,31 @@ struct Package {
     why: &'static str,
 }
 
+impl Package {
+    /// All tests need what the quick ones need.
+    fn is_for(&self, verb: &str) -> bool {
+        let runs_quick_tests = verb == "test --all" && self.verbs.contains(&"test");
+        runs_quick_tests || self.verbs.contains(&verb)
+    }
+}
+
 const PACKAGES: &[Package] = &[
     Package {
         name: "fio",
         sign: "fio",
-        verbs: &["test", "bench", "peers"],
+        verbs: &["test --all", "bench", "peers"],
         why: "the oracle of job files and outputs, the peer of the benches",
     },
     Package {
         name: "bc",
         sign: "bc",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "fio computes the expressions of job files with it",
     },
     Package {
         name: "valgrind",
         sign: "valgrind",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "instruction counts (callgrind) and the memory checks of unsafe code",
     },
     Package {
@@ -49,43 +57,43 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "openmpi-bin",
         sign: "mpirun.openmpi",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "one family of MPI: library and launcher",
     },
     Package {
         name: "mpich",
         sign: "mpirun.mpich",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "the other family of MPI: library and launcher",
     },
     Package {
         name: "libopenmpi-dev",
         sign: "/usr/lib/*/openmpi/include/mpi.h",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "the headers that weir's constants are compared with, and mpicc of the benches",
     },
     Package {
         name: "libmpich-dev",
         sign: "/usr/include/*/mpich/mpi.h",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "the headers that weir's constants are compared with, and mpicc of the benches",
     },
     Package {
         name: "ocl-icd-libopencl1",
         sign: "/usr/lib/*/libOpenCL.so.1",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "OpenCL, through which transport ocl-pcie finds devices",
     },
     Package {
         name: "pocl-opencl-icd",
         sign: "/etc/OpenCL/vendors/pocl.icd",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "an OpenCL device on the processors",
     },
     Package {
         name: "libfabric-dev",
         sign: "/usr/include/rdma/fabric.h",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "libfabric, and the headers that weir's structures are compared with",
     },
     Package {
@@ -97,7 +105,7 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "libdpdk-dev",
         sign: "/usr/include/dpdk/rte_eal.h",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "DPDK, for which native/dpdk is built",
     },
     Package {
@@ -109,31 +117,31 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "iproute2",
         sign: "ip",
-        verbs: &["test", "bench"],
+        verbs: &["test --all", "bench"],
         why: "network namespaces for the tests between hosts",
     },
     Package {
         name: "chromium",
         sign: "chromium",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "the browser in which pages of weir report are opened (some 290 MB)",
     },
     Package {
         name: "groff-base",
         sign: "groff",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "formats manual pages, and says what is wrong with them",
     },
     Package {
         name: "zsh",
         sign: "zsh",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "loads its completions",
     },
     Package {
         name: "fish",
         sign: "fish",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "loads its completions",
     },
     Package {
@@ -145,37 +153,37 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "mount",
         sign: "losetup",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "loop devices and mounts for the tests of devices and of full disks",
     },
     Package {
         name: "qemu-system-x86",
         sign: "qemu-system-x86_64",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "the emulator in which the lab boots kernels",
     },
     Package {
         name: "busybox-static",
         sign: "busybox",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "the programs of the lab's guests",
     },
     Package {
         name: "kmod",
         sign: "depmod",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "tells which module of a kernel needs which",
     },
     Package {
         name: "make",
         sign: "make",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "builds modules for the lab's kernels",
     },
     Package {
         name: "dmsetup",
         sign: "dmsetup",
-        verbs: &["test"],
+        verbs: &["test --all"],
         why: "makes slow and failing devices in the lab's guests",
     },
     Package {
@@ -254,7 +262,7 @@ pub(crate) fn ensure(verb: &str) {
 fn missing(verb: &str, is_there: impl Fn(&str) -> bool) -> Vec<&'static Package> {
     PACKAGES
         .iter()
-        .filter(|package| package.verbs.contains(&verb) && !is_there(package.sign))
+        .filter(|package| package.is_for(verb) && !is_there(package.sign))
         .collect()
 }
 
@@ -284,15 +292,15 @@ fn install(packages: &[&Package]) -> Result<()> {
 }
 
 /// Runs apt-get with the rights that it needs.
-pub(crate) fn apt(words: &str, names: &[&str]) -> Result<()> {
-    Cmd::new(&format!("{}apt-get {words}", privilege()?))
+pub(crate) fn apt(args: &str, names: &[&str]) -> Result<()> {
+    Cmd::new(&format!("{}apt-get {args}", privilege()?))
         .args(names)
         .with_stdin()
         .run()
 }
 
-/// What goes before `apt-get`: nothing for root, `sudo` where it exists; it
-/// must not ask for a password where nobody can answer.
+/// Prefix of `apt-get`: nothing for root, `sudo` where it exists; it must not ask for a password
+/// where nobody can answer.
 fn privilege() -> Result<&'static str> {
     use std::os::unix::fs::MetadataExt as _;
     let is_root = std::fs::metadata("/proc/self")?.uid() == 0;
@@ -334,7 +342,9 @@ mod tests {
             &["fio", "mpirun.openmpi", "mpirun.mpich", "fi_pingpong", "ip"],
         );
         assert_eq!(without, [&["valgrind"][..], &headers].concat());
-        assert!(names("test", &["fio"]).contains(&"mount"));
+        assert!(names("test --all", &["fio"]).contains(&"mount"));
+        assert_eq!(names("test", &["strace"]), ["util-linux"]);
+        assert!(names("test --all", &[]).contains(&"strace"));
         assert_eq!(names("fuzz", &[]), ["g++"]);
     }
 }

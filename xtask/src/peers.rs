@@ -16,7 +16,7 @@ use crate::cmd::Cmd;
 use crate::packages;
 use crate::processes::Mark;
 
-/// What is kept between runs.
+/// Folder that is kept between runs.
 const FOLDER: &str = "target/peers";
 /// Where Debian keeps source packages.
 const POOL: &str = "http://deb.debian.org/debian/pool/main/f/fio";
@@ -34,7 +34,7 @@ const WANTS_FOUR_CPUS: u32 = 9;
 /// priority, the one that is started waits.
 const HANDED_OVER: &[u32] = &[10, 13];
 const AT_REAL_TIME: &str = "chrt --fifo 1";
-/// What a case may take. The suite's own limit is longer, and leaves behind what does not end.
+/// Longest time of a case. The suite's own limit is longer, and leaves behind what does not end.
 const LIMIT: Duration = Duration::from_secs(500);
 
 /// A program that the suite takes for fio.
@@ -43,21 +43,21 @@ struct Program {
     path: PathBuf,
 }
 
-/// What the suite needs, whoever it tests.
+/// Needs of the suite, for either program.
 struct Suite {
     folder: PathBuf,
     source: PathBuf,
     may_be_at_real_time: bool,
 }
 
-/// What a case came to with one program.
+/// Outcome of a case with one program.
 struct Outcome {
     /// Why it failed, if it did.
     failure: Option<String>,
     took: Duration,
 }
 
-/// What a case came to with both.
+/// Outcomes of a case with both.
 struct Row {
     case: u32,
     fio: Outcome,
@@ -266,7 +266,7 @@ fn lost(rows: &[Row]) -> Vec<u32> {
     rows.iter().filter(lost).map(|row| row.case).collect()
 }
 
-/// What both did, a case a line.
+/// Table of the outcomes, a case a line.
 fn table(rows: &[Row]) -> String {
     let mut text = format!("{:>5}  {:17}  weir\n", "case", "fio");
     for row in rows {
@@ -317,7 +317,7 @@ fn examples(source: &Path, fio: &Program, weir: &Program) -> Result<Vec<String>>
     Ok(unlike)
 }
 
-/// What a program makes of a job file: its exit status, and what it said.
+/// Result of parsing a job file by a program: its exit status, and its output.
 fn parse(program: &Program, folder: &Path, file: &str) -> Result<(Option<i32>, String)> {
     let output = Command::new(&program.path)
         .args(["--parse-only", file])

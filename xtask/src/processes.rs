@@ -14,11 +14,12 @@ use std::time::Duration;
 
 /// The variable.
 const VARIABLE: &str = "WEIR_XTASK_MARK";
-/// How often, and how far apart, to look for processes that do not end.
+/// Number of looks for processes that do not end.
 const LOOKS: u32 = 500;
+/// Interval between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// What tells the processes of one command from all others.
+/// Mark that separates the processes of one command from all others.
 pub(crate) struct Mark(String);
 
 impl Mark {
@@ -82,7 +83,7 @@ impl Mark {
             .collect()
     }
 
-    /// Whether a process carries the mark. One that has ended has no environment any more.
+    /// True if a process carries the mark. One that has ended has no environment any more.
     fn is_on(&self, id: &str) -> bool {
         let environment = std::fs::read(Path::new("/proc").join(id).join("environ"));
         let wanted = format!("{VARIABLE}={}", self.0);

@@ -47,7 +47,7 @@ fn blanked(text: &str, goes: impl Fn(&str) -> bool) -> String {
     code
 }
 
-/// How many bytes at the start of `rest` are a comment or a literal.
+/// Number of bytes at the start of `rest` that are a comment or a literal.
 fn blank_length(rest: &str, before: Option<char>) -> usize {
     let in_word = before.is_some_and(is_word);
     if rest.starts_with("//") {

@@ -1,9 +1,13 @@
-//! Test: runs every test that this machine can run and lists what it cannot.
+//! Test: runs the tests of a tier and lists what this machine cannot run.
 //!
-//! In: arguments for `cargo test` (default: the whole workspace), after `--long` if tests may take
-//! minutes: they open more connections and kill more often. Out: cargo's own
-//! output, every skipped test with its reason, the slowest tests with the budget
-//! that each has, and one last line `N passed, N failed, N skipped`.
+//! In: `--all` for every test instead of the quick ones, `--long` if tests may take minutes, then
+//! arguments for `cargo test` (default: the whole workspace). Out: cargo's own output, every skipped
+//! test with its reason, the slowest tests with the budget that each has, the time of the tier beside
+//! its budget, and one last line `N passed, N failed, N skipped`.
+//!
+//! A test is quick unless a module named `slow` is on its path or its program is in [`SLOW_PROGRAMS`].
+//! Slow is what needs a launcher, the lab, a browser, another program to compare with, root's devices
+//! and networks, or minutes. Slow tests are left out by the harness, which counts them as filtered out.
 //!
 //! A test that lacks something (a device, a right, a program) returns early
 //! after it has appended one line `name: reason` to the file that the
@@ -23,40 +27,120 @@ use crate::{lab_kernels, packages};
 
 const SKIP_LOG: &str = "target/skipped.log";
 
+/// Test programs whose every test is slow.
+const SLOW_PROGRAMS: &[(&str, &str)] = &[
+    ("guests", "boots kernels in an emulator"),
+    ("guide", "builds the program with the guides' additions"),
+    ("peers", "runs an installed fio beside weir"),
+];
+/// Part of the path of every other slow test.
+const SLOW_MODULE: &str = "slow::";
+
 /// So many of the slowest tests are listed.
 const SLOWEST: usize = 10;
-/// What a test may take, in seconds, and all of them on two cores after the build. A test over it is
-/// marked, and no more: no timing decides a test.
+/// Budget of one test in seconds. A test over it is marked, and no more: no timing decides a test.
 const BUDGET: f64 = 20.0;
-const BUDGET_OF_ALL: f64 = 12.0 * 60.0;
 /// Models of what threads share, in every order in which they can run. They replace the atomics of the
 /// whole build, which therefore has a directory of its own.
 const MODELS: &str = "cargo test -p weir-sys --lib --target-dir target/loom";
+const PROGRAMS: &str = "--workspace --lib --bins --tests --examples";
 /// The word with which cargo starts this program in front of each test program.
 pub(crate) const HARNESS: &str = "harness";
 
-/// What the test harnesses said, all of them together.
+/// Set of tests that one call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tier {
+    Quick,
+    All,
+}
+
+impl Tier {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::All => "all",
+        }
+    }
+
+    /// Seconds on two cores after the build.
+    const fn budget(self) -> f64 {
+        match self {
+            Self::Quick => 4.0 * 60.0,
+            Self::All => 14.0 * 60.0,
+        }
+    }
+
+    /// Part of the paths of tests that a program leaves out in this tier; every path has the empty one.
+    fn left_out(self, program: &str) -> Option<&'static str> {
+        let is_slow = SLOW_PROGRAMS.iter().any(|(name, _)| *name == program);
+        match self {
+            Self::All => None,
+            Self::Quick if is_slow => Some(""),
+            Self::Quick => Some(SLOW_MODULE),
+        }
+    }
+}
+
+/// Words of the command line.
+#[derive(Debug, PartialEq, Eq)]
+struct Request<'a> {
+    tier: Tier,
+    is_long: bool,
+    cargo: &'a [String],
+}
+
+impl<'a> Request<'a> {
+    fn read(mut args: &'a [String]) -> Self {
+        let (mut tier, mut is_long) = (Tier::Quick, false);
+        while let Some((first, rest)) = args.split_first() {
+            match first.as_str() {
+                "--all" => tier = Tier::All,
+                "--long" => is_long = true,
+                _ => break,
+            }
+            args = rest;
+        }
+        Self {
+            tier,
+            is_long,
+            cargo: args,
+        }
+    }
+}
+
+/// Counts that the test harnesses printed, of all of them together.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
     failed: usize,
+    left_out: usize,
     skipped: BTreeSet<String>,
     /// Seconds that each test took.
     times: Vec<(f64, String)>,
 }
 
-/// What tells tests that they may take minutes.
+/// Variable that lets tests take minutes.
 const LONG: &str = "WEIR_LONG_TESTS";
 
 /// The verb.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (is_long, args) = match args {
-        [first, rest @ ..] if first == "--long" => (true, rest),
-        all => (false, all),
-    };
-    packages::ensure("test");
-    lab_kernels::ensure_there();
-    Cmd::new("cargo build --release -p weir").run()?;
+    let request = Request::read(args);
+    let models = || Cmd::new(MODELS).env("RUSTFLAGS", "--cfg loom");
+    let runs_all = request.tier == Tier::All && request.cargo.is_empty();
+    packages::ensure(match request.tier {
+        Tier::Quick => "test",
+        Tier::All => "test --all",
+    });
+    if request.tier == Tier::All {
+        lab_kernels::ensure_there();
+        Cmd::new("cargo build --release -p weir").run()?;
+    }
+    if request.cargo.is_empty() {
+        Cmd::new(&format!("cargo test --no-run {PROGRAMS}")).run()?;
+    }
+    if runs_all {
+        models().arg("--no-run").run()?;
+    }
 
     let log = std::env::current_dir()?.join(SKIP_LOG);
     std::fs::create_dir_all("target")?;
@@ -65,7 +149,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut good = true;
     let mut cargo_test = |command: Cmd| -> Result<()> {
         let command = command.env("WEIR_SKIP_LOG", log.to_string_lossy());
-        let command = if is_long {
+        let command = if request.is_long {
             command.env(LONG, "1")
         } else {
             command
@@ -76,44 +160,51 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         })?;
         Ok(())
     };
-    let mut took = None;
-    if args.is_empty() {
-        let programs = "--workspace --lib --bins --tests --examples";
-        Cmd::new(&format!("cargo test --no-run {programs}")).run()?;
-        let models = || Cmd::new(MODELS).env("RUSTFLAGS", "--cfg loom");
-        models().arg("--no-run").run()?;
-        let begin = Instant::now();
-        let this = std::env::current_exe().context("where this program lies")?;
-        cargo_test(
-            Cmd::new(&format!("cargo test --no-fail-fast {programs} --config")).arg(format!(
-                "target.'cfg(unix)'.runner=['{}', '{HARNESS}']",
-                this.display()
-            )),
-        )?;
+    let begin = Instant::now();
+    cargo_test(programs(&request)?)?;
+    if runs_all {
         // Those in comments are programs of another harness.
         cargo_test(Cmd::new(
             "cargo test --no-fail-fast --workspace --doc --quiet",
         ))?;
         cargo_test(models().args(["--", "ring::model"]))?;
-        took = Some(begin.elapsed().as_secs_f64());
-    } else {
-        cargo_test(Cmd::new("cargo test --no-fail-fast").args(args))?;
     }
+    let took = begin.elapsed().as_secs_f64();
     tally.add_skips(&read_lossy(&log)?);
 
-    print_summary(&tally, took);
+    print_summary(&tally, &request, took);
     if !good {
         bail!("cargo test failed");
     }
     Ok(())
 }
 
-/// What came of the tests.
-fn print_summary(tally: &Tally, took: Option<f64>) {
+/// Command that starts this program in front of each test program.
+fn programs(request: &Request) -> Result<Cmd> {
+    let this = std::env::current_exe().context("where this program lies")?;
+    let runner = format!(
+        "target.'cfg(unix)'.runner=['{}', '{HARNESS}', '{}']",
+        this.display(),
+        request.tier.name()
+    );
+    let command = Cmd::new("cargo test --no-fail-fast --config").arg(runner);
+    Ok(if request.cargo.is_empty() {
+        command.args(PROGRAMS.split(' '))
+    } else {
+        command.args(request.cargo)
+    })
+}
+
+/// Prints what came of the tests.
+fn print_summary(tally: &Tally, request: &Request, took: f64) {
     println!();
     print!("{}", tally.slowest());
-    if let Some(seconds) = took {
-        println!("all tests: {seconds:.0} s (budget {BUDGET_OF_ALL} s on two cores)");
+    if request.cargo.is_empty() {
+        let (name, budget) = (request.tier.name(), request.tier.budget());
+        println!("{name} tests: {took:.0} s (budget {budget} s on two cores)");
+        if request.tier == Tier::Quick {
+            println!("slow tests left out: {} (--all)", tally.left_out);
+        }
     }
     for skipped in &tally.skipped {
         println!("SKIPPED: {skipped}");
@@ -121,16 +212,38 @@ fn print_summary(tally: &Tally, took: Option<f64>) {
     println!("{}", tally.summary());
 }
 
-/// Starts a test program so that it prints how long each test took. Its harness offers that to
-/// nightly compilers, or to whoever sets this variable: for the program alone, since what cargo
-/// builds depends on it.
+/// Starts a test program so that it leaves out what is not of the tier, and prints how long each test took.
+/// Its harness offers that to nightly compilers, or to whoever sets this variable: for the program alone,
+/// since what cargo builds depends on it.
 pub(crate) fn harness(words: &[String]) -> Result<()> {
-    let (program, args) = words.split_first().context("a test program")?;
+    let [tier, program, args @ ..] = words else {
+        bail!("a tier and a test program");
+    };
     let mut command = Command::new(program);
-    command
-        .args(args)
-        .args(["-Zunstable-options", "--report-time"]);
-    Err(command.env("RUSTC_BOOTSTRAP", "1").exec()).with_context(|| program.clone())
+    command.args(args);
+    if let Some(name) = name_of(program) {
+        command
+            .args(["-Zunstable-options", "--report-time"])
+            .env("RUSTC_BOOTSTRAP", "1");
+        let tier = if tier == Tier::All.name() {
+            Tier::All
+        } else {
+            Tier::Quick
+        };
+        if let Some(part) = tier.left_out(name) {
+            command.args(["--skip", part]);
+        }
+    }
+    Err(command.exec()).with_context(|| program.clone())
+}
+
+/// Name of a test program from its path `.../deps/NAME-HASH`; `None` for a program of a doc test.
+fn name_of(program: &str) -> Option<&str> {
+    let (folder, file) = program.rsplit_once('/')?;
+    if !folder.ends_with("/deps") && !folder.ends_with("/examples") {
+        return None;
+    }
+    Some(file.rsplit_once('-')?.0)
 }
 
 fn read_lossy(path: &Path) -> Result<String> {
@@ -143,6 +256,7 @@ impl Tally {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.passed += number_before(counts, "passed");
             self.failed += number_before(counts, "failed");
+            self.left_out += number_before(counts, "filtered");
         } else if let Some((name, reason)) = ignored(line) {
             self.skipped.insert(format!("{name}: {reason}"));
         } else if let Some((name, seconds)) = timed(line) {
@@ -213,6 +327,45 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_quick_tier_leaves_out_slow_programs_and_modules_alone() {
+        assert_eq!(Tier::Quick.left_out("guide"), Some(""));
+        assert_eq!(Tier::Quick.left_out("beff"), Some("slow::"));
+        assert_eq!(Tier::All.left_out("guide"), None);
+        assert_eq!(
+            name_of("/t/debug/deps/weir_net-0123abc"),
+            Some("weir_net"),
+            "a library"
+        );
+        assert_eq!(name_of("/tmp/rustdoctestX/rust_out"), None, "a doc test");
+    }
+
+    #[test]
+    fn every_slow_program_is_in_the_tree() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let crates = std::fs::read_dir(root.join("crates")).unwrap();
+        let folders: Vec<_> = crates
+            .map(|entry| entry.unwrap().path().join("tests"))
+            .chain([root.join("tests")])
+            .collect();
+        for (name, _) in SLOW_PROGRAMS {
+            let main = |folder: &std::path::PathBuf| folder.join(name).join("main.rs").is_file();
+            assert!(folders.iter().any(main), "no test program {name}");
+        }
+    }
+
+    #[test]
+    fn words_before_those_of_cargo_choose_the_tier() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        let all = words("--long --all -p weir -- --all");
+        let read = Request::read(&all);
+        assert_eq!((read.tier, read.is_long), (Tier::All, true));
+        assert_eq!(read.cargo, words("-p weir -- --all"));
+        let one = words("-p weir --all");
+        assert_eq!(Request::read(&one).tier, Tier::Quick);
+        assert!(Request::read(&[]).cargo.is_empty());
+    }
+
+    #[test]
     fn counts_of_all_harnesses_are_added() {
         let mut tally = Tally::default();
         for line in [
@@ -221,10 +374,12 @@ mod tests {
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
             "test lab::a_ring ... ignored, needs an NVMe device",
             "test lab::b_ring ... ok",
+            "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 41 filtered out; finished in 0.00s",
         ] {
             tally.read(line);
         }
         assert_eq!(tally.summary(), "15 passed, 2 failed, 1 skipped");
+        assert_eq!(tally.left_out, 41);
         assert!(tally.skipped.contains("lab::a_ring: needs an NVMe device"));
     }
 

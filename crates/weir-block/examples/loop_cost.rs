@@ -1,4 +1,4 @@
-//! What the worker loop costs beside a bare loop of the same reads and updates.
+//! Cost of the worker loop beside a bare loop of the same reads and updates.
 //!
 //! The bare loop draws the same offsets, reads the clock as often, and updates the same counters,
 //! slots and histograms; it has no engine, queue, bounds, pacing or faults.
@@ -142,7 +142,7 @@ fn weir<E: Engine<Op = BlockOp, Setup = ()>, G: Offsets>(
         / operations as f64
 }
 
-/// What the loops record into.
+/// The recorders of the loops.
 fn recorders(split: bool) -> WorkerLive {
     let mut kinds = [None; KINDS];
     kinds[0] = Some(Measured {
@@ -153,7 +153,7 @@ fn recorders(split: bool) -> WorkerLive {
     WorkerLive::new(weir_schema::BLOCK_KINDS, kinds)
 }
 
-/// What both bare loops do per operation when it is issued.
+/// Issues an operation as both bare loops do.
 #[inline]
 fn issue<G: Offsets>(live: &WorkerLive, offsets: &mut G) {
     let block = offsets.next_block().or_else(|| {
@@ -261,8 +261,8 @@ fn compare(clock: &Clock) {
 
 fn main() {
     let (clock, _) = Clock::detect();
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.as_slice() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.as_slice() {
         [] => compare(&clock),
         [which, situation, cpu] => {
             let cpu: CpuList = cpu.parse().expect("a CPU's number");

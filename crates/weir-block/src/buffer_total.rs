@@ -1,5 +1,5 @@
-//! Whether the buffers of all jobs that run at the same time fit into memory: where they do not, the
-//! kernel ends processes, and not always the one that asked for too much.
+//! Check that the buffers of all jobs that run at the same time fit into memory. Where they do not
+//! fit, the kernel ends processes, and not always the one that asked for too much.
 //!
 //! In: jobs of the plan. Out: a failure before anything is touched. Not here: one worker's buffers
 //! ([`crate::memory`]).
@@ -14,7 +14,7 @@ use crate::engine::{self, kernel};
 use crate::memory::{largest_block_of, slots};
 use crate::verify::are_ordered;
 
-/// Who has the buffers.
+/// Holder of buffers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holder {
     /// Processes of weir.
@@ -49,8 +49,8 @@ pub(crate) fn check_together(contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)>
     holders.filter_map(refusal).collect()
 }
 
-/// What processes can have: what the machine has to give, as far as the process's group allows. What
-/// the module may have: what its parameter says.
+/// Memory that a holder can have. For processes: what the machine has available, within the limit
+/// of their control group. For the module: the value of its parameter.
 fn room(tree: &Tree, holder: Holder) -> Option<Bytes> {
     if holder == Holder::Module {
         let mebibytes = tree.number::<u64>(MODULE_LIMIT)?;
@@ -85,7 +85,7 @@ fn too_many(contexts: &[JobContext<'_>], room: Bytes, holder: Holder) -> Option<
     None
 }
 
-/// What the buffers of a job take of a holder's memory once they are filled, on this machine.
+/// Bytes that a job's filled buffers take of a holder's memory on this machine.
 fn bytes(context: &JobContext<'_>, holder: Holder) -> u64 {
     let Workload::Block(workload) = &context.job.workload else {
         return 0;

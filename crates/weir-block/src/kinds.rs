@@ -9,7 +9,7 @@ use weir_schema::{BlockWorkload, Job, Kind};
 
 use crate::engine::priority::Priorities;
 
-/// What each kind records; `None` for kinds that do not occur.
+/// Recording settings of each kind; `None` for kinds that do not occur.
 pub(crate) fn measured(
     job: &Job,
     workload: &BlockWorkload,

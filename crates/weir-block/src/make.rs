@@ -1,4 +1,4 @@
-//! What happens to the targets of a job before its workers start: laid out, guarded, open.
+//! Preparation of a job's targets before its workers start: they are laid out, guarded and opened.
 //!
 //! In: a job and its sites. Out: files as the job needs them, open targets. Not here: which sites
 //! there are (`target`), the workers' part ([`crate::prepared`]).
@@ -21,10 +21,10 @@ pub(crate) fn make(
     found: &mut Sites,
 ) -> Result<Vec<FileLayout>, Failure> {
     let layouts = layouts(found, workload, workload.passes.until_full)?;
-    let mut told = BTreeSet::new();
+    let mut announced = BTreeSet::new();
     for parts in &found.parts {
         let mut new: Vec<usize> = parts.iter().map(|part| part.site).collect();
-        new.retain(|site| layouts[*site].is_announced() && told.insert(*site));
+        new.retain(|site| layouts[*site].is_announced() && announced.insert(*site));
         if new.is_empty() {
             continue;
         }

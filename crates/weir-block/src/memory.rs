@@ -30,7 +30,7 @@ pub(crate) fn largest_block_of(workload: &BlockWorkload, kinds: impl Iterator<It
     kinds.map(|kind| sizes.of(kind).max().0).max().unwrap_or(0)
 }
 
-/// How many operations of a worker have buffers here at a time.
+/// Operations of a worker that have buffers here at a time.
 pub(crate) fn slots(entry: &EngineEntry, job: &Job) -> u32 {
     // The buffers of the kernel's slots are its own.
     if entry.info.synchronous || entry.info.name == kernel::NAME {
@@ -137,7 +137,7 @@ fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Fa
 /// Maps and fills the buffers of a worker, whose region has `size` bytes.
 ///
 /// # Errors
-/// What memory could not be had.
+/// The memory cannot be had.
 pub(crate) fn buffers(
     workload: &BlockWorkload,
     directory: &Path,

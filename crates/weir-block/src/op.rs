@@ -3,7 +3,7 @@
 use weir_run::{OpTarget, Operation};
 use weir_schema::Kind;
 
-/// What an operation does.
+/// Action of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verb {
     /// Data from the target into the buffer.
@@ -59,7 +59,7 @@ pub struct BlockOp {
     pub range: u32,
     /// Flags of `sync_file_range(2)`, beside the verb so that its tests stay of one byte.
     pub range_flags: u8,
-    /// What to do.
+    /// The action.
     pub verb: Verb,
     /// The I/O priority that goes along with it; 0: that of the thread.
     pub priority: u16,

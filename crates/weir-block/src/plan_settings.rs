@@ -10,7 +10,7 @@ use crate::source::bursts;
 /// The longest operation.
 const LONGEST: u64 = u32::MAX as u64;
 
-/// Why these settings can mean nothing.
+/// Reasons that these settings make no sense.
 pub(crate) fn senseless_settings(workload: &BlockWorkload) -> Vec<String> {
     let (access, content) = (&workload.access, &workload.content);
     let (flush, mix, passes) = (&workload.flush, &workload.mix, &workload.passes);

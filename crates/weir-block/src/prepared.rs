@@ -169,7 +169,8 @@ impl PreparedBlockJob {
         parts.into_iter().flatten().map(name).collect()
     }
 
-    /// Where the source may go: zones follow each other beyond the region, to the target's end.
+    /// Extents that the source may use: zones follow each other beyond the region, to the target's
+    /// end.
     fn grounds(&self, clone: u32) -> Vec<Extent> {
         let mut extents = self.extents(clone);
         if self.workload.access.zones.is_none() {
@@ -190,7 +191,7 @@ impl PreparedBlockJob {
         renews && !self.entry.info.no_target()
     }
 
-    /// What was written is flushed at the end of each pass.
+    /// True if written data is flushed at the end of each pass.
     fn flushes_at_end(&self) -> bool {
         let flush = &self.workload.flush;
         let asked = flush.fsync_at_end || flush.fsync_on_close;
@@ -426,7 +427,7 @@ impl Prepared for PreparedBlockJob {
             .collect()
     }
 
-    fn deed(&self) -> Option<&'static str> {
+    fn action(&self) -> Option<&'static str> {
         match self.entry.info.acts_on {
             ActsOn::Names(NameUse::Makes) => Some("making"),
             ActsOn::Names(NameUse::LooksAt) => Some("looking at"),

@@ -1,4 +1,4 @@
-//! What one rank of several does with the files and devices of a job.
+//! The part of a job that one of several ranks runs: its files and its share of devices.
 //!
 //! In: the job of all, a rank and how many there are. Out: that rank's job, or why it cannot be.
 

@@ -28,8 +28,8 @@ use crate::rank_part;
 use crate::recorded::{ReplayedJob, replayed_job};
 use crate::source;
 use crate::target::{
-    FileLayout, Made, Site, SiteKind, Sites, look, may_create, names, needs_write_access, survey,
-    writes,
+    FileLayout, MadeFiles, Site, SiteKind, Sites, look, may_create, names, needs_write_access,
+    survey, writes,
 };
 use crate::thread_placement;
 use crate::verify;
@@ -38,7 +38,7 @@ use crate::verify;
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     pub(crate) cards: EmulatedCards,
-    pub(crate) made: Made,
+    pub(crate) made: MadeFiles,
     pub(crate) sessions: KernelSessions,
 }
 
@@ -131,7 +131,7 @@ fn engine_of(context: &JobContext<'_>) -> Result<&'static EngineEntry, Failure> 
     }
 }
 
-/// What the plan's words alone show to be wrong.
+/// Errors that the plan's settings alone show.
 fn check_words(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
@@ -229,8 +229,8 @@ fn check_setting(entry: &EngineEntry, name: &str, value: &Setting) -> Option<Fai
     )))
 }
 
-/// What the targets show to be wrong, as far as no earlier job can change it: files may still
-/// come to be or grow.
+/// Errors that the targets show, as far as no earlier job can change them: files may
+/// still be made or grow.
 fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
     let mut failures = Vec::new();
     let mut seen = HashSet::new();
@@ -248,7 +248,7 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
     }
     let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
     if failures.is_empty()
-        && let Err(failure) = survey(context, workload, true, &Made::default())
+        && let Err(failure) = survey(context, workload, true, &MadeFiles::default())
         && (is_empty
             || failure.cause == "plan"
             || failure.target.as_deref().is_some_and(|shown| {
@@ -261,7 +261,7 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
     failures
 }
 
-/// Whether an earlier job of the plan may make the file, or make it longer.
+/// True if an earlier job of the plan may make the file or make it longer.
 fn is_made_earlier(context: &JobContext<'_>, path: &Path) -> bool {
     let earlier = context.plan.jobs().take(context.index as usize);
     earlier.into_iter().any(|(_, job)| {
@@ -342,7 +342,7 @@ pub(crate) fn guard(workload: &BlockWorkload, site: &Site) -> Result<(), Failure
     })
 }
 
-/// Whether direct I/O on an existing target can work with this job's sizes.
+/// Fails if direct I/O on an existing target cannot work with this job's sizes.
 ///
 /// # Errors
 /// Why it cannot.
@@ -413,7 +413,7 @@ fn sizes(workload: &BlockWorkload) -> Vec<u64> {
         .collect()
 }
 
-/// What has to be done to each site.
+/// Layout action for each site.
 ///
 /// # Errors
 /// A file would have to be made, and must not be.
@@ -429,7 +429,7 @@ pub(crate) fn layouts(
         .collect()
 }
 
-/// Whether the path is where something was made by this job and may be removed.
+/// True if this job made something at the path, which may be removed.
 pub(crate) fn is_removable(site: &Site) -> bool {
     site.is_file() && Path::new(&site.named.path).is_file()
 }

@@ -1,4 +1,4 @@
-//! Where a worker's thread runs, where its memory comes from, and how the kernel treats it.
+//! Placement of a worker's thread: its CPUs, its memory nodes and its priority.
 //!
 //! In: the plan's placement, on the worker's own thread before it takes buffers. Out: it holds,
 //! as long as what is returned is kept. Not here: buffers.
@@ -18,7 +18,7 @@ fn refused(error: &SysError) -> Failure {
     failure("placement", None, error.to_string())
 }
 
-/// What no threads of this machine could be given.
+/// Failure for a placement that no thread of this machine can have.
 pub(crate) fn check(placement: &Placement, threads: u32) -> Option<Failure> {
     too_much_memory(placement.lock_bytes, threads).or_else(|| absent_cpu(placement))
 }
@@ -63,7 +63,7 @@ fn absent_cpu(placement: &Placement) -> Option<Failure> {
 /// the result is dropped.
 ///
 /// # Errors
-/// What the kernel refused.
+/// The kernel's error.
 pub(crate) fn place_thread(
     placement: &Placement,
     clone: u32,

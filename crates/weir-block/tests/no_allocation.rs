@@ -1,5 +1,7 @@
 //! The worker loop allocates nothing per operation: a run of a hundred times as many operations
 //! makes exactly as many allocations. Marking and checking good blocks makes none.
+//!
+//! A program of its own: its allocator counts.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

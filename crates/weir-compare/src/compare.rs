@@ -19,22 +19,22 @@ use crate::rule::{Rule, names_of_loops};
 /// The runs of one side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
-    /// What it is called.
+    /// Name of the side.
     pub name: String,
     /// In the order in which they were carried out.
     pub runs: Vec<RunResult>,
-    /// How far figures of other runs of its plan on its machine lie apart, where that is known.
+    /// Spreads of the figures of other runs of its plan on its machine, where they are known.
     pub spreads: Vec<FigureSpread>,
 }
 
-/// How far a figure lies apart from run to run.
+/// Spread of a figure from run to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureSpread {
     /// The place of its job in the plan, from 0.
     pub job: usize,
     /// The kind of operation, where it is of one.
     pub kind: Option<String>,
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
     /// The standard deviation of its logarithm.
     pub deviation: f64,
@@ -42,14 +42,14 @@ pub struct FigureSpread {
     pub runs: u32,
 }
 
-/// What is compared.
+/// Sides of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sides {
     /// The base first; at least two.
     pub sides: Vec<Side>,
     /// Runs of the same number are of one round.
     pub in_turns: bool,
-    /// What their plans differ in is what shall be compared.
+    /// The difference of their plans is the subject of the comparison.
     pub is_varied: bool,
 }
 
@@ -198,7 +198,7 @@ fn summary(counted: &Counted<'_>) -> SideSummary {
     }
 }
 
-/// What failed in runs.
+/// Number of failed operations in the runs.
 pub(crate) fn errors(runs: &[&RunResult]) -> u64 {
     let of_job = |job: &JobResult| {
         let kinds = job.workers().iter().flat_map(|worker| &worker.kinds);

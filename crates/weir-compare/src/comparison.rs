@@ -1,4 +1,4 @@
-//! What came of a comparison, as plain data.
+//! Result of a comparison, as plain data.
 //!
 //! Not here: how it comes about (`compare`, `judge`), how it is printed.
 
@@ -36,7 +36,7 @@ pub struct Comparison {
     pub pairs: Vec<PairComparison>,
     /// The conditions that hold.
     pub held: Vec<HeldCondition>,
-    /// Whether they held again in fresh rounds, where that was asked for.
+    /// True if they held again in fresh rounds, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
 }
@@ -44,7 +44,7 @@ pub struct Comparison {
 /// A side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideSummary {
-    /// What it is called.
+    /// Name of the side.
     pub name: String,
     /// Its machine.
     pub hostname: Option<String>,
@@ -63,9 +63,9 @@ pub struct PairComparison {
     pub a: String,
     /// The other side.
     pub b: String,
-    /// Why the figures of these sides are not comparable.
+    /// Reasons that the figures of these sides are not comparable.
     pub problems: Vec<String>,
-    /// In what machines and plans differ.
+    /// Differences of machines and plans.
     pub differences: Vec<Difference>,
     /// The jobs, in plan order.
     pub jobs: Vec<JobComparison>,
@@ -74,7 +74,7 @@ pub struct PairComparison {
 /// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Which.
+    /// Name of the fact.
     pub name: String,
     /// At the base; absent where it has none.
     pub a: Option<String>,
@@ -89,37 +89,36 @@ pub struct JobComparison {
     pub name: String,
     /// Its figures, the primary one first.
     pub metrics: Vec<MetricComparison>,
-    /// Where the latencies of both lie furthest apart, by kind.
+    /// Places where the latencies of both lie furthest apart, by kind.
     pub gaps: Vec<LatencyGap>,
 }
 
 /// A figure of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricComparison {
-    /// What it is: `rate`, `b_eff`.
+    /// Name of the figure: `rate`, `b_eff`.
     pub name: String,
     /// The kind of operation, where it is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Its unit without prefix.
     pub unit: String,
-    /// Which of two values is the better one.
+    /// The better one of two values.
     pub better: Better,
     /// The median of the base's runs.
     pub a: f64,
     /// The median of the other side's.
     pub b: f64,
-    /// How far runs of the same plans on the same machines lie apart, where that is what it is judged
-    /// by.
+    /// Spread of runs of the same plans on the same machines, where the verdict rests on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_spread: Option<RunSpread>,
-    /// How it was judged; absent where nothing could be said.
+    /// Method of the judgement; absent where nothing could be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
     /// b / a with its interval, of the level 1 − alpha.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Estimate>,
-    /// How likely such a difference is by chance.
+    /// Probability of such a difference by chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The same for all figures of the comparison together, after Holm.
@@ -129,10 +128,10 @@ pub struct MetricComparison {
     pub established: bool,
     /// A smaller change is none.
     pub threshold: f64,
-    /// How finely it is known, as a share of itself.
+    /// Resolution of the figure, as a share of itself.
     #[serde(default)]
     pub grain: f64,
-    /// What is said of it.
+    /// Verdict on the figure.
     pub verdict: Verdict,
     /// The ratio changes with the rounds by more than its interval is wide.
     pub drifting: bool,
@@ -168,14 +167,14 @@ impl MetricComparison {
         Some(half.max(self.threshold).max(self.grain))
     }
 
-    /// How much B differs from A, as a share of A.
+    /// Difference of B from A, as a share of A.
     pub fn change(&self) -> Option<f64> {
         let value = self.ratio.map_or(self.b / self.a, |ratio| ratio.value);
         (value - 1.0).is_finite().then_some(value - 1.0)
     }
 }
 
-/// How far a figure lies apart from run to run: the standard deviation of its logarithm.
+/// Spread of a figure from run to run: the standard deviation of its logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSpread {
     /// At the base.
@@ -186,7 +185,7 @@ pub struct RunSpread {
     pub runs: u32,
 }
 
-/// How a figure was judged.
+/// Method by which a figure was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -213,7 +212,7 @@ impl Method {
     }
 }
 
-/// What is said of a figure.
+/// Verdict on a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Verdict {
@@ -235,7 +234,7 @@ pub enum Verdict {
     },
     /// The figures do not say the same.
     NotComparable {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -254,7 +253,7 @@ impl Verdict {
     }
 }
 
-/// Where the latencies of two sides lie furthest apart.
+/// Place where the latencies of two sides lie furthest apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyGap {
     /// The kind of operation.

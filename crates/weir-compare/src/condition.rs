@@ -69,7 +69,7 @@ enum Limit {
     Value(f64, Option<&'static str>),
 }
 
-/// What is wrong with an expression.
+/// Error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConditionError {
     /// It has another form.
@@ -109,7 +109,7 @@ impl Condition {
         })
     }
 
-    /// Whether it is about figures that cannot be compared.
+    /// True if it is about figures that cannot be compared.
     pub fn heeds_the_incomparable(&self) -> bool {
         let mut all = self.alternatives.iter();
         all.any(|(_, one)| *one == Alternative::NotComparable)
@@ -165,7 +165,8 @@ impl Condition {
 }
 
 impl Bound {
-    /// What its name may mean: a figure of any job, or one of a job, whose name may have dots as well.
+    /// Possible meanings of its name: a figure of any job, or one of a job, whose name may have
+    /// dots as well.
     fn readings(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let dots = self.name.match_indices('.');
         let of_jobs = dots.map(|(at, _)| (Some(&self.name[..at]), &self.name[at + 1..]));

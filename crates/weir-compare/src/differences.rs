@@ -1,4 +1,4 @@
-//! In what two results differ besides their figures: machines, programs, plans.
+//! Differences of two results besides their figures: machines, programs, plans.
 //!
 //! In: a result of either side. Out: the facts that differ; among those of plans the ones by which
 //! other work was done, so that figures do not say the same. Not here: figures.
@@ -82,7 +82,7 @@ pub(crate) fn of_machines(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     found
 }
 
-/// What the targets lie on: `ext4 on vda`.
+/// File system and device of the targets: `ext4 on vda`.
 fn devices(run: &RunResult) -> Option<String> {
     let mut all: Vec<String> = Vec::new();
     for device in &run.host.devices {
@@ -109,7 +109,7 @@ pub(crate) struct PlanDifference {
     pub(crate) is_work: bool,
 }
 
-/// In what two jobs differ.
+/// Differences of two jobs.
 pub(crate) fn of_jobs(a: &Job, b: &Job) -> Vec<PlanDifference> {
     let mut found = Vec::new();
     // A plan came from JSON or goes there: it has such a form.
@@ -119,7 +119,7 @@ pub(crate) fn of_jobs(a: &Job, b: &Job) -> Vec<PlanDifference> {
     found
 }
 
-/// Whether a size is that of operations which neither job does: one word gives all kinds theirs.
+/// True if a size is that of operations which neither job does: one word gives all kinds theirs.
 fn is_of_no_operation(name: &str, jobs: [&Job; 2]) -> bool {
     let Some(of_sizes) = name.strip_prefix("sizes.") else {
         return false;
@@ -178,7 +178,7 @@ fn is_aside(path: &str) -> bool {
     !is_kept && ASIDE.iter().any(|aside| is_below(path, aside))
 }
 
-/// Whether a path is this one or leads further.
+/// True if a path is this one or leads further.
 fn is_below(path: &str, top: &str) -> bool {
     let rest = path.strip_prefix(top);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

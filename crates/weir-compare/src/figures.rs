@@ -14,7 +14,7 @@ use crate::rule::{USUAL_METRICS, percent_of};
 /// freedom.
 const ERRORS_WITHIN: f64 = 2.306;
 const FREEDOM_WITHIN: f64 = 8.0;
-/// What an operation costs of CPUs.
+/// CPU time of an operation.
 const CPU_PER_OP: &str = "cpu_per_op";
 
 /// A figure of a job in one run.
@@ -25,9 +25,9 @@ pub(crate) struct Figure {
     pub(crate) unit: String,
     pub(crate) better: Better,
     pub(crate) value: f64,
-    /// How sure the run itself is of it: the mean of its logarithm.
+    /// Interval within the run itself: the mean of its logarithm.
     pub(crate) within: Option<MeanOfLogarithms>,
-    /// How finely it is known, as a share of itself.
+    /// Resolution of the figure, as a share of itself.
     pub(crate) grain: f64,
 }
 
@@ -52,13 +52,13 @@ impl Figure {
         }
     }
 
-    /// Whether it is the same figure of another run.
+    /// True if it is the same figure of another run.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name == other.name
     }
 }
 
-/// What a run says of its own error: by its interval, or by repetitions.
+/// Error of a run's figure within the run: by its interval, or by repetitions.
 fn within(metric: &Metric) -> Option<MeanOfLogarithms> {
     let mean = metric.value.ln();
     if let Some(half) = metric.half_width() {

@@ -10,7 +10,7 @@ use weir_units::Nanos;
 use crate::compare::FigureSpread;
 use crate::comparison::{LatencyGap, Method, MetricComparison, RunSpread, Verdict};
 use crate::figures::{Figure, figures, latencies};
-use crate::judge::{Judging, Level, Samples, Tested, is_testable, middle, test};
+use crate::judge::{FigureSamples, Judging, Level, Tested, is_testable, middle, test};
 use crate::rule::Rule;
 
 pub(crate) struct JobDraft {
@@ -22,7 +22,7 @@ pub(crate) struct JobDraft {
 /// A job in the runs of a side.
 pub(crate) struct JobRuns<'a> {
     pub(crate) jobs: Vec<&'a JobResult>,
-    /// How far its figures lie apart in other runs.
+    /// Spreads of its figures in other runs.
     pub(crate) spreads: Vec<&'a FigureSpread>,
 }
 
@@ -43,10 +43,10 @@ impl JobRuns<'_> {
 /// A figure of both sides before its verdict.
 pub(crate) struct Candidate {
     figure: Figure,
-    samples: Samples,
+    samples: FigureSamples,
     /// Absent until it is tested, and where nothing came of that.
     pub(crate) tested: Option<Tested>,
-    /// Why it says nothing.
+    /// Reason that it says nothing.
     problem: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl JobDraft {
     }
 }
 
-/// Where the latencies of all runs of either side lie furthest apart.
+/// Places where the latencies of all runs of either side lie furthest apart.
 fn gaps(a: &[&JobResult], b: &[&JobResult]) -> Vec<LatencyGap> {
     let (of_a, of_b) = (merged(a), merged(b));
     let found = of_a.iter().filter_map(|(kind, histogram)| {
@@ -131,7 +131,7 @@ impl Candidate {
         let (of_a, of_b) = (present(of_a), present(of_b));
         let values = |side: &[Figure]| side.iter().map(|f| f.value).collect::<Vec<f64>>();
         let within = |side: &[Figure]| side.first().and_then(|f| f.within);
-        let samples = Samples {
+        let samples = FigureSamples {
             a: values(&of_a),
             b: values(&of_b),
             are_paired,
@@ -155,7 +155,7 @@ impl Candidate {
         }
     }
 
-    /// Whether it may be tested.
+    /// True where it may be tested.
     pub(crate) fn is_testable(&self) -> bool {
         self.problem.is_none() && is_testable(&self.samples)
     }
@@ -235,7 +235,7 @@ impl Candidate {
 }
 
 /// The verdict on figures whose ratio says nothing.
-fn untested(samples: &Samples) -> Verdict {
+fn untested(samples: &FigureSamples) -> Verdict {
     let mut all = samples.a.iter().chain(&samples.b);
     if all.clone().all(|value| *value == 0.0) {
         return Verdict::Same { within: 0.0 };

@@ -23,18 +23,18 @@ const MOST_ROUNDS: f64 = 200.0;
 
 /// A figure in the runs of both sides.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples {
+pub(crate) struct FigureSamples {
     pub(crate) a: Vec<f64>,
     pub(crate) b: Vec<f64>,
     /// Runs of the same number are of one round.
     pub(crate) are_paired: bool,
-    /// How sure the first run of either side is of itself.
+    /// Interval of the first run of either side within itself.
     pub(crate) within: Option<(MeanOfLogarithms, MeanOfLogarithms)>,
-    /// How far runs like them lie apart.
+    /// Spread of runs like them.
     pub(crate) spread: Option<RunSpread>,
 }
 
-/// What the figures of both sides say.
+/// Result of the test of both sides' figures.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tested {
     pub(crate) method: Method,
@@ -45,8 +45,8 @@ pub(crate) struct Tested {
     pub(crate) outliers: Vec<usize>,
 }
 
-/// How many rounds or runs a side there are.
-fn count(samples: &Samples) -> usize {
+/// Number of rounds or runs a side.
+fn count(samples: &FigureSamples) -> usize {
     samples.a.len().min(samples.b.len())
 }
 
@@ -59,21 +59,21 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Whether a test whose least probability is this one can call a change.
+    /// True where a test whose least probability is this one can call a change.
     fn is_reached_by(self, least: f64) -> bool {
         least * self.figures as f64 <= self.alpha * (1.0 + 1e-9)
     }
 }
 
-/// Whether the figures have logarithms.
-pub(crate) fn is_testable(samples: &Samples) -> bool {
+/// True where the figures have logarithms.
+pub(crate) fn is_testable(samples: &FigureSamples) -> bool {
     let mut all = samples.a.iter().chain(&samples.b);
     count(samples) > 0 && all.all(|v| v.is_finite() && *v > 0.0)
 }
 
 /// Nothing where a figure has no logarithm, or where one run does not say how sure it is. An exact test
 /// that cannot reach the level, whatever the figures are, gives way to Student's t.
-pub(crate) fn test(samples: &Samples, level: Level) -> Option<Tested> {
+pub(crate) fn test(samples: &FigureSamples, level: Level) -> Option<Tested> {
     if !is_testable(samples) {
         return None;
     }
@@ -90,7 +90,7 @@ pub(crate) fn test(samples: &Samples, level: Level) -> Option<Tested> {
     })
 }
 
-fn of_rounds(samples: &Samples, level: Level) -> Option<Tested> {
+fn of_rounds(samples: &FigureSamples, level: Level) -> Option<Tested> {
     let rounds: Vec<(f64, f64)> = samples
         .a
         .iter()
@@ -121,7 +121,7 @@ fn of_rounds(samples: &Samples, level: Level) -> Option<Tested> {
     })
 }
 
-fn of_runs(samples: &Samples, level: Level) -> Option<(Method, RatioTest)> {
+fn of_runs(samples: &FigureSamples, level: Level) -> Option<(Method, RatioTest)> {
     let (a, b, alpha) = (&samples.a, &samples.b, level.alpha);
     if count(samples) >= RANKED_RUNS && level.is_reached_by(least_rank_sum(a.len(), b.len())) {
         let ratio = ratio_of_unpaired(a, b, alpha)?;
@@ -145,7 +145,7 @@ fn of_runs(samples: &Samples, level: Level) -> Option<(Method, RatioTest)> {
 }
 
 /// By what runs like them have shown, else by what each says of itself.
-fn of_single_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
+fn of_single_runs(samples: &FigureSamples, alpha: f64) -> Option<(Method, RatioTest)> {
     let known = samples.spread.as_ref();
     let apart = known.and_then(|spread| RunsApart::of(spread.a, spread.b, spread.runs));
     let Some(apart) = apart else {
@@ -172,7 +172,7 @@ fn one_more(others: MeanOfLogarithms, count: usize, logarithm: f64) -> MeanOfLog
     }
 }
 
-/// What is uncertain about it is counted elsewhere.
+/// The mean without its own error, which is counted elsewhere.
 fn certain(mean: MeanOfLogarithms) -> MeanOfLogarithms {
     MeanOfLogarithms { error: 0.0, ..mean }
 }
@@ -185,7 +185,7 @@ fn half_width(ratio: &Estimate) -> f64 {
     }
 }
 
-/// What a verdict is made of.
+/// Parts of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judging {
     pub(crate) ratio: Estimate,
@@ -199,7 +199,7 @@ pub(crate) struct Judging {
     pub(crate) alpha: f64,
     /// A greater figure is better.
     pub(crate) is_higher_better: bool,
-    /// How finely the figure is known, as a share of itself.
+    /// Resolution of the figure, as a share of itself.
     pub(crate) grain: f64,
 }
 
@@ -269,12 +269,12 @@ mod tests {
         figures: 1,
     };
 
-    fn samples(a: &[f64], b: &[f64], are_paired: bool) -> Samples {
-        Samples {
+    fn samples(a: &[f64], b: &[f64], are_paired: bool) -> FigureSamples {
+        FigureSamples {
             a: a.to_vec(),
             b: b.to_vec(),
             are_paired,
-            ..Samples::default()
+            ..FigureSamples::default()
         }
     }
 
@@ -320,7 +320,7 @@ mod tests {
             error: 0.005,
             freedom: 8.0,
         };
-        let single = Samples {
+        let single = FigureSamples {
             within: Some((within(100.0), within(120.0))),
             ..samples(&[100.0], &[120.0], true)
         };
@@ -341,7 +341,7 @@ mod tests {
             freedom: 8.0,
         };
         let spread = |a: f64, b: f64| RunSpread { a, b, runs: 12 };
-        let single = |within, spread| Samples {
+        let single = |within, spread| FigureSamples {
             within,
             spread,
             ..samples(&[100.0], &[105.0], false)

@@ -5,10 +5,11 @@
 use weir_report::{LineTone, NumberFormat, PageSection, SectionLine, SectionPart};
 
 use crate::comparison::{Comparison, PairComparison};
-use crate::remarks::{Mark, Remark, Tone, endings, facts, remarks};
+use crate::remarks::{Mark, Remark, RemarkTone, endings, facts, remarks};
 use crate::table::{heads, rows_of};
 
-/// What came of it first, then the table of each side beside the base, then what else there is to know.
+/// Section of a page: the conclusions first, then the table of each side beside the base, then the
+/// other remarks.
 pub fn page_section(comparison: &Comparison) -> PageSection {
     let mut parts = Vec::new();
     for pair in &comparison.pairs {
@@ -60,9 +61,9 @@ fn lines(remarks: &[Remark]) -> SectionPart {
             text: format!("{lead}{}", remark.text),
             tone: match (remark.mark, remark.tone) {
                 (Mark::Oddity, _) => LineTone::Odd,
-                (_, Tone::Plain) => LineTone::Plain,
-                (_, Tone::Good) => LineTone::Good,
-                (_, Tone::Bad) => LineTone::Bad,
+                (_, RemarkTone::Plain) => LineTone::Plain,
+                (_, RemarkTone::Good) => LineTone::Good,
+                (_, RemarkTone::Bad) => LineTone::Bad,
             },
         }
     };

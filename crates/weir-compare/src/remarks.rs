@@ -1,4 +1,4 @@
-//! What is said of a comparison beside its table, for all renderings for people.
+//! Remarks on a comparison beside its table, for all renderings for people.
 //!
 //! In: a side beside the base. Out: sentences in their order: what is odd about figures, in what
 //! machines and plans differ, why figures are not comparable, what came of the primary figure of each
@@ -20,33 +20,33 @@ const MOST_DIFFERENCES: usize = 8;
 pub(crate) struct Remark {
     pub(crate) mark: Mark,
     pub(crate) text: String,
-    pub(crate) tone: Tone,
+    pub(crate) tone: RemarkTone,
 }
 
-/// What a sentence is about.
+/// Subject of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// What came of it.
+    /// A conclusion of the comparison.
     Conclusion,
-    /// What else there is to know.
+    /// A further note.
     Note,
-    /// What is odd.
+    /// An oddity.
     Oddity,
-    /// What differs besides figures.
+    /// A difference besides figures.
     Difference,
     /// A condition that holds.
     Failure,
 }
 
-/// Whether a sentence is good news.
+/// Tone of a sentence: good news or bad.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum RemarkTone {
     Plain,
     Good,
     Bad,
 }
 
-impl Tone {
+impl RemarkTone {
     pub(crate) fn of(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Better => Self::Good,
@@ -61,7 +61,7 @@ impl Remark {
         Self {
             mark,
             text,
-            tone: Tone::Plain,
+            tone: RemarkTone::Plain,
         }
     }
 }
@@ -74,14 +74,14 @@ pub(crate) fn remarks(pair: &PairComparison) -> Vec<Remark> {
         all.push(Remark {
             mark: Mark::Note,
             text: format!("not comparable: {}", pair.problems.join("; ")),
-            tone: Tone::Bad,
+            tone: RemarkTone::Bad,
         });
     }
     all.extend(pair.jobs.iter().filter_map(|job| conclusion(pair, job)));
     all
 }
 
-/// What conditions hold, and whether they do again.
+/// Conditions that hold, and the result of their confirmation.
 pub(crate) fn endings(comparison: &Comparison) -> Vec<Remark> {
     let of_held = comparison.held.iter().map(|held| {
         let place: Vec<&str> = [&held.job, &held.metric]
@@ -97,14 +97,14 @@ pub(crate) fn endings(comparison: &Comparison) -> Vec<Remark> {
         Remark {
             mark: Mark::Failure,
             text: format!("{} holds for {}{place}", held.condition, held.side),
-            tone: Tone::Bad,
+            tone: RemarkTone::Bad,
         }
     });
     let confirmed = comparison.confirmed.map(|is_confirmed| {
         let (not, tone) = if is_confirmed {
-            ("", Tone::Bad)
+            ("", RemarkTone::Bad)
         } else {
-            ("not ", Tone::Plain)
+            ("not ", RemarkTone::Plain)
         };
         Remark {
             mark: Mark::Conclusion,
@@ -115,7 +115,8 @@ pub(crate) fn endings(comparison: &Comparison) -> Vec<Remark> {
     of_held.chain(confirmed).collect()
 }
 
-/// What is odd about the figures of a job, where its latencies differ most, what its intervals hold.
+/// Remarks on a job: oddities of its figures, the place where its latencies differ most, the
+/// meaning of its intervals.
 fn of_job(pair: &PairComparison, job: &JobComparison) -> Vec<Remark> {
     let owner = owner(pair, job);
     let mut all = Vec::new();
@@ -177,11 +178,11 @@ fn conclusion(pair: &PairComparison, job: &JobComparison) -> Option<Remark> {
     Some(Remark {
         mark: Mark::Conclusion,
         text: format!("{}{}", owner(pair, job), sentence(pair, primary)),
-        tone: Tone::of(&primary.verdict),
+        tone: RemarkTone::of(&primary.verdict),
     })
 }
 
-/// What intervals of one run a side hold, and what they do not.
+/// Meaning of the intervals of one run a side.
 fn of_single_runs(job: &JobComparison) -> Vec<String> {
     let metrics = || job.metrics.iter();
     let spreads = metrics().filter_map(|metric| Some((metric, metric.run_spread?)));
@@ -256,7 +257,7 @@ fn long_time(time: Nanos) -> String {
     }
 }
 
-/// What is said of the primary figure.
+/// Sentence about the primary figure.
 fn sentence(pair: &PairComparison, metric: &MetricComparison) -> String {
     let (a, b, name) = (&pair.a, &pair.b, metric.full_name());
     let change = metric.change().unwrap_or(0.0);

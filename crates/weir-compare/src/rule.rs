@@ -1,4 +1,4 @@
-//! What is compared, and from when on a change counts.
+//! Rule of a comparison: its figures, and the least change that counts.
 //!
 //! In: what the command line says. Out: the figures, their thresholds, the level of certainty. Not here:
 //! the judging (`judge`).
@@ -16,7 +16,7 @@ const USUAL_THRESHOLD: f64 = 0.02;
 /// Tails differ more from run to run.
 const THRESHOLDS_OF_TAILS: [(f64, f64); 2] = [(99.9, 0.1), (99.0, 0.05)];
 
-/// How sides are judged.
+/// Rule by which sides are judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// The figures, the primary one first; the usual ones where none are named.
@@ -92,7 +92,7 @@ impl Rule {
             .unwrap_or(USUAL_THRESHOLD)
     }
 
-    /// How many figures of one kind of operation are compared.
+    /// Number of figures of one kind of operation that are compared.
     pub fn figures(&self) -> usize {
         if self.metrics.is_empty() {
             USUAL_METRICS.len()
@@ -110,7 +110,7 @@ pub(crate) fn percent_of(name: &str) -> Option<f64> {
     (0.0..=100.0).contains(&percent).then_some(percent)
 }
 
-/// Whether loops over operations have a figure of this name.
+/// True if loops over operations have a figure of this name.
 pub fn is_of_loops(name: &str) -> bool {
     names_of_loops().any(|known| known == name) || percent_of(name).is_some()
 }

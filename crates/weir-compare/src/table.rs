@@ -9,7 +9,7 @@ use weir_report::NumberFormat;
 use weir_schema::Metric;
 
 use crate::comparison::{Comparison, JobComparison, MetricComparison};
-use crate::remarks::Tone;
+use crate::remarks::RemarkTone;
 use crate::words::{brief_percent, chance, change_words, interval_words, verdict_words};
 
 /// Columns of the table.
@@ -29,14 +29,14 @@ pub(crate) fn heads(comparison: &Comparison) -> Cells {
 }
 
 /// A row for each figure of a job, and whether it is good news.
-pub(crate) fn rows_of(job: &JobComparison, numbers: NumberFormat) -> Vec<(Cells, Tone)> {
+pub(crate) fn rows_of(job: &JobComparison, numbers: NumberFormat) -> Vec<(Cells, RemarkTone)> {
     let mut kinds: Vec<_> = job.metrics.iter().filter_map(|m| m.kind.as_ref()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let row = |metric: &MetricComparison| {
         (
             cells(metric, numbers, kinds.len() > 1),
-            Tone::of(&metric.verdict),
+            RemarkTone::of(&metric.verdict),
         )
     };
     job.metrics.iter().map(row).collect()

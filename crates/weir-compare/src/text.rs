@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use weir_report::{NumberFormat, Style, clean};
 
 use crate::comparison::{Comparison, PairComparison};
-use crate::remarks::{Mark, Remark, Tone, endings, facts, remarks};
+use crate::remarks::{Mark, Remark, RemarkTone, endings, facts, remarks};
 use crate::table::{Table, heads, rows_of};
 
 const GREEN: &str = "\x1b[32m";
@@ -138,10 +138,10 @@ impl Lines<'_> {
     }
 }
 
-fn paint(tone: Tone) -> &'static str {
+fn paint(tone: RemarkTone) -> &'static str {
     match tone {
-        Tone::Plain => "",
-        Tone::Good => GREEN,
-        Tone::Bad => RED,
+        RemarkTone::Plain => "",
+        RemarkTone::Good => GREEN,
+        RemarkTone::Bad => RED,
     }
 }

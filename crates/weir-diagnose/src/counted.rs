@@ -1,7 +1,7 @@
-//! What a run counted of a table beside what its log prints.
+//! Counts of a run for a table, beside the figures that its log prints.
 //!
 //! In: counts of a stored result, or nothing, where there is only a log. Out: figures for the rules, each
-//! with a value or a reason. Not here: results (`weir-doors` takes the counts from them).
+//! with a value or a reason. Not here: where they are taken from (`recorded_path`).
 
 use crate::reading::Reading;
 
@@ -12,9 +12,9 @@ pub struct CountedFigures {
     pub sent_share: Reading,
     /// Rounds of the generator without a credit.
     pub share_without_credit: Reading,
-    /// How busy the busiest stage is.
+    /// Busy share of the busiest stage.
     pub busiest_share: Reading,
-    /// How busy all stages of a core are together.
+    /// Busy share of all stages of a core together.
     pub total_busy_share: Reading,
     /// Times that the device's ring was full on sending.
     pub tx_full_retries: Reading,
@@ -24,7 +24,7 @@ pub struct CountedFigures {
     pub burst_share: Reading,
     /// Packets that the device missed or had no buffer for.
     pub missed_packets: Reading,
-    /// How full the device's ring is on receiving.
+    /// Fill of the device's ring on receiving.
     pub receive_ring_use: Reading,
     /// Time in which threads did not get their CPU.
     pub lost_cpu_share: Reading,

@@ -1,6 +1,6 @@
 //! From what was recorded to a diagnosis, as plain data.
 //!
-//! In: [`PathRecords`]. Out: a [`Diagnosis`]: the reference's finding, every rule with its state, and the
+//! In: the tables of a side, [`PathContext`]. Out: a [`Diagnosis`]: the reference's finding, every rule with its state, and the
 //! verdict: the first rule that holds and explains the reference's class. Not here: the rules, how it is
 //! printed.
 
@@ -8,36 +8,28 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counted::CountedFigures;
-use crate::evidence::{HostFigures, PathEvidence, evidence};
-use crate::inputs::{HostReport, PathLog, PcieCounts, PerfCounts};
+use crate::evidence::{PathEvidence, evidence};
+use crate::inputs::{HostReport, PcieCounts, PerfCounts};
 use crate::reading::Reading;
 use crate::reference::{PathClass, ReferenceFinding};
 use crate::rules::{RULES, RuleClass, RuleRecord};
+use crate::stage_tables::StageTables;
 use crate::truth::Truth;
 
 /// Version word of diagnoses.
 pub const DIAGNOSIS_SCHEMA: &str = "weir.diagnosis.v1";
 
-/// What was recorded of a path.
-#[derive(Clone, Debug)]
-pub struct PathRecords {
-    /// The name of its job, where the run had several paths.
-    pub job: Option<String>,
-    /// Its log.
-    pub log: PathLog,
-    /// What the run counted of each table of the log, where that is known.
-    pub counted: Vec<CountedFigures>,
-    /// Whose log it is.
-    pub side: DiagnosisSide,
-    /// How many iterations were asked for; half of that is the table that counts, the middle one where
+/// Records beside a path, and what the user said of it.
+#[derive(Clone, Debug, Default)]
+pub struct PathContext {
+    /// Iterations that were asked for; half of that is the table that counts, the middle one where
     /// nothing says it.
     pub iterations: Option<u32>,
-    /// The table that counts, from 1, where that was said.
+    /// Table that counts, from 1, where that was said.
     pub table: Option<u32>,
-    /// The report of the host.
+    /// Report of the host.
     pub report: Option<HostReport>,
-    /// The socket, and the memory node, that the path runs on.
+    /// Socket, and memory node, that the path runs on.
     pub socket: Option<u32>,
     /// Counters of the path's process.
     pub perf: Option<PerfCounts>,
@@ -51,28 +43,6 @@ pub struct PathRecords {
     pub frame_bytes: Option<u32>,
     /// Megabytes (10^6) a second that the memory can move.
     pub triad_mb_per_s: Option<f64>,
-}
-
-impl PathRecords {
-    /// A log alone, of the side that recorded it.
-    pub fn of_log(log: PathLog) -> Self {
-        Self {
-            job: None,
-            log,
-            counted: Vec::new(),
-            side: DiagnosisSide::Local,
-            iterations: None,
-            table: None,
-            report: None,
-            socket: None,
-            perf: None,
-            pcie: None,
-            memory: None,
-            link_bits_per_s: None,
-            frame_bytes: None,
-            triad_mb_per_s: None,
-        }
-    }
 }
 
 /// Which side of the link a diagnosis is of.
@@ -96,7 +66,7 @@ impl DiagnosisSide {
     }
 }
 
-/// What came of it.
+/// Result of a diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Always `weir.diagnosis.v1`.
@@ -104,7 +74,7 @@ pub struct Diagnosis {
     /// The name of the path's job, where the run had several paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// Which side of the link it is of.
+    /// Side of the link that it is of.
     #[serde(default)]
     pub side: DiagnosisSide,
     /// The table that counts, from 1.
@@ -127,13 +97,13 @@ pub struct Diagnosis {
     pub llc_store_miss: Reading,
     /// The critical stage.
     pub critical: Option<String>,
-    /// What it does most of its time.
+    /// Class of its critical stage.
     pub class: Option<PathClass>,
     /// The rule that explains the class; nothing where none that holds does.
     pub verdict: Option<String>,
     /// Every rule.
     pub rules: Vec<DiagnosisRule>,
-    /// What is odd about the records, and what had to be assumed.
+    /// Oddities of the records, and assumptions that had to be made.
     pub notes: Vec<String>,
 }
 
@@ -142,20 +112,20 @@ pub struct Diagnosis {
 pub struct DiagnosisRule {
     /// `D1` to `D18`.
     pub id: String,
-    /// What it is called.
+    /// Name of the rule.
     pub name: String,
     /// The class that it explains; nothing where it says what the figures are worth.
     pub class: Option<String>,
-    /// Whether it explains the class that was found.
+    /// True if it explains the class that was found.
     pub explains: bool,
-    /// What to do where it holds.
+    /// Advice where it holds.
     pub action: String,
-    /// Whether it holds.
+    /// State of the rule.
     #[serde(flatten)]
     pub state: RuleState,
 }
 
-/// Whether a rule holds.
+/// State of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum RuleState {
@@ -170,49 +140,37 @@ pub enum RuleState {
     DoesNotHold,
     /// A figure is missing.
     NotEvaluated {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Diagnosis {
-    /// The diagnosis of what was recorded.
-    pub fn of(records: &PathRecords) -> Self {
-        let mut notes = records.log.notes.clone();
-        let at = table_that_counts(records, &mut notes);
-        let table = &records.log.tables[at];
+    /// Diagnosis of the side that recorded the tables.
+    pub fn of(path: &StageTables, beside: &PathContext) -> Self {
+        let mut notes = path.notes.clone();
+        let at = table_that_counts(path.tables.len(), beside, &mut notes);
+        let table = &path.tables[at];
         let finding = ReferenceFinding::of(table);
         notes.extend(finding.notes.iter().cloned());
-        notes.extend(records.perf.iter().flat_map(|perf| perf.notes.clone()));
-        let host = HostFigures {
-            report: records.report.as_ref(),
-            socket: records.socket,
-            perf: records.perf.as_ref(),
-            pcie: records.pcie.as_ref(),
-            memory: records.memory.as_ref(),
-            link_bits_per_s: records.link_bits_per_s,
-            frame_bytes: records.frame_bytes,
-            triad_mb_per_s: records.triad_mb_per_s,
-        };
-        let counted = records.counted.get(at).cloned();
-        let counted = counted.unwrap_or_else(CountedFigures::not_in_log);
-        let rules = judged(&evidence((&records.log, &counted), at, &finding, &host));
+        notes.extend(beside.perf.iter().flat_map(|perf| perf.notes.clone()));
+        let rules = judged(&evidence(path, at, &finding, beside));
         let verdict = rules
             .iter()
             .find(|rule| rule.explains && matches!(rule.state, RuleState::Holds { .. }));
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
             schema: DIAGNOSIS_SCHEMA.to_owned(),
-            job: records.job.clone(),
-            side: records.side,
+            job: None,
+            side: DiagnosisSide::Local,
             table: count(at + 1),
-            tables: count(records.log.tables.len()),
+            tables: count(path.tables.len()),
             throughput_mpps: table.throughput_mpps.clone(),
-            io_read_miss: host.io_read_miss(),
-            io_write_miss: host.io_write_miss(),
-            llc_load_miss: host.llc_load_miss(),
-            llc_store_miss: host.llc_store_miss(),
-            critical: finding.critical.map(|(stage, _)| stage.name().to_owned()),
+            io_read_miss: beside.io_read_miss(),
+            io_write_miss: beside.io_write_miss(),
+            llc_load_miss: beside.llc_load_miss(),
+            llc_store_miss: beside.llc_store_miss(),
+            critical: finding.critical.map(|(stage, _)| stage.row().to_owned()),
             class: finding.critical.map(|(_, class)| class),
             completion_us: finding.completion_us,
             stall_us: finding.stall_us,
@@ -223,7 +181,7 @@ impl Diagnosis {
     }
 }
 
-/// Whether each rule holds, in the order in which verdicts are looked for.
+/// State of each rule, in the order in which verdicts are looked for.
 pub(crate) fn judged(evidence: &PathEvidence) -> Vec<DiagnosisRule> {
     let class = evidence.critical.map(|(_, class)| class);
     let (last, others) = RULES
@@ -267,10 +225,9 @@ fn of_rule(rule: &RuleRecord, truth: Truth, class: Option<PathClass>) -> Diagnos
 }
 
 /// The place of the table that counts, from 0.
-fn table_that_counts(records: &PathRecords, notes: &mut Vec<String>) -> usize {
-    let tables = records.log.tables.len();
+fn table_that_counts(tables: usize, beside: &PathContext, notes: &mut Vec<String>) -> usize {
     let middle = tables.div_ceil(2);
-    let wanted = match (records.table, records.iterations) {
+    let wanted = match (beside.table, beside.iterations) {
         (Some(table), _) => Some(table),
         (None, iterations) => iterations.map(|n| (n / 2).max(1)),
     };

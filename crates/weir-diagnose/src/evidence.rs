@@ -3,12 +3,14 @@
 //! In: the log, the table that counts, what was recorded of the host. Out: [`PathEvidence`], where every
 //! figure that nothing says has its reason. Not here: the rules.
 
-use crate::counted::CountedFigures;
-use crate::inputs::{HostReport, PathLog, PathStage, PcieCounts, PerfCounts, StageTable};
+use weir_schema::PathStage;
+
+use crate::diagnosis::PathContext;
 use crate::reading::Reading;
 use crate::reference::{PathClass, ReferenceFinding};
+use crate::stage_tables::{StageTable, StageTables};
 
-/// What the rules are about. Shares are 0 to 1.
+/// Figures that the rules are about. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathEvidence {
     /// The critical stage and what it does.
@@ -19,13 +21,13 @@ pub struct PathEvidence {
     pub other_throughput_mpps: Reading,
     /// Packets that were sent, of those that an open loop meant to send.
     pub sent_share: Reading,
-    /// What the link is used, of what it can carry.
+    /// Used share of the link's capacity.
     pub link_share: Reading,
     /// Rounds of the generator without a credit.
     pub share_without_credit: Reading,
-    /// How busy the busiest stage is.
+    /// Busy share of the busiest stage.
     pub busiest_share: Reading,
-    /// How busy all stages of a core are together.
+    /// Busy share of all stages of a core together.
     pub total_busy_share: Reading,
     /// The part of its time that each of the first four stages waits.
     pub stall_shares: Vec<Reading>,
@@ -39,7 +41,7 @@ pub struct PathEvidence {
     pub burst_share: Reading,
     /// Packets that the device missed or had no buffer for.
     pub missed_packets: Reading,
-    /// How full the device's ring is on receiving.
+    /// Fill of the device's ring on receiving.
     pub receive_ring_use: Reading,
     /// Packets dropped at full rings between dispatchers and workers.
     pub ring_drops: Reading,
@@ -57,39 +59,26 @@ pub struct PathEvidence {
     pub lost_cpu_share: Reading,
 }
 
-/// Figures beside the log.
-pub(crate) struct HostFigures<'a> {
-    pub(crate) report: Option<&'a HostReport>,
-    pub(crate) socket: Option<u32>,
-    pub(crate) perf: Option<&'a PerfCounts>,
-    pub(crate) pcie: Option<&'a PcieCounts>,
-    /// Megabytes a second by memory node.
-    pub(crate) memory: Option<&'a std::collections::BTreeMap<u32, f64>>,
-    /// Bits a second.
-    pub(crate) link_bits_per_s: Option<f64>,
-    /// Bytes of a frame without its check sum.
-    pub(crate) frame_bytes: Option<u32>,
-    /// Megabytes a second.
-    pub(crate) triad_mb_per_s: Option<f64>,
-}
-
 const NO_REPORT: &str = "no host report was given";
 /// Preamble, check sum and gap between two frames.
 const BYTES_BETWEEN_FRAMES: f64 = 24.0;
 
-impl HostFigures<'_> {
-    fn socket(&self) -> Result<u32, Reading> {
+impl PathContext {
+    fn own_socket(&self) -> Result<u32, Reading> {
         let missing = || Reading::missing("nothing says which socket counts");
         self.socket.ok_or_else(missing)
     }
 
     fn io(&self, pick: impl Fn(crate::inputs::IoRates) -> Reading) -> Reading {
-        let socket = match self.socket() {
+        let socket = match self.own_socket() {
             Ok(socket) => socket,
             Err(reason) => return reason,
         };
-        let counted = self.pcie.map(|pcie| pick(pcie.rates(socket)));
-        let report = self.report.map(|report| pick(report.socket(socket)));
+        let counted = self.pcie.as_ref().map(|pcie| pick(pcie.rates(socket)));
+        let report = self
+            .report
+            .as_ref()
+            .map(|report| pick(report.socket(socket)));
         first([counted, report])
     }
 
@@ -102,26 +91,30 @@ impl HostFigures<'_> {
     }
 
     pub(crate) fn llc_load_miss(&self) -> Reading {
-        let counted = self.perf.map(|p| p.ratio("LLC-load-misses", "LLC-loads"));
-        first([counted, self.report.map(|r| r.llc_load_miss.clone())])
+        let perf = self.perf.as_ref();
+        let counted = perf.map(|p| p.ratio("LLC-load-misses", "LLC-loads"));
+        let report = self.report.as_ref();
+        first([counted, report.map(|r| r.llc_load_miss.clone())])
     }
 
     pub(crate) fn llc_store_miss(&self) -> Reading {
-        let counted = self.perf.map(|p| p.ratio("LLC-store-misses", "LLC-stores"));
-        first([counted, self.report.map(|r| r.llc_store_miss.clone())])
+        let perf = self.perf.as_ref();
+        let counted = perf.map(|p| p.ratio("LLC-store-misses", "LLC-stores"));
+        let report = self.report.as_ref();
+        first([counted, report.map(|r| r.llc_store_miss.clone())])
     }
 
     fn memory_mb_per_s(&self) -> Reading {
-        let socket = match self.socket() {
+        let socket = match self.own_socket() {
             Ok(socket) => socket,
             Err(reason) => return reason,
         };
         let none = || Reading::missing(format!("nothing says how much memory node {socket} moves"));
-        let counted = self.memory.map(|nodes| {
+        let counted = self.memory.as_ref().map(|nodes| {
             let known = nodes.get(&socket).copied().map(Reading::known);
             known.unwrap_or_else(none)
         });
-        let report = self.report.map(|report| {
+        let report = self.report.as_ref().map(|report| {
             let known = report.nodes_mb_per_s.get(&socket).cloned();
             known.unwrap_or_else(none)
         });
@@ -156,23 +149,25 @@ fn first(sources: [Option<Reading>; 2]) -> Reading {
 
 /// All that was recorded, for the rules.
 pub(crate) fn evidence(
-    (log, counted): (&PathLog, &CountedFigures),
+    path: &StageTables,
     at: usize,
     finding: &ReferenceFinding,
-    host: &HostFigures<'_>,
+    host: &PathContext,
 ) -> PathEvidence {
-    let table = &log.tables[at];
+    let table = &path.tables[at];
+    let counted = &table.counted;
+    let report = host.report.as_ref();
     let other = if at > 0 { at - 1 } else { at + 1 };
     let one_table = || Reading::missing("the log has one table");
     let shares = finding.completion_us.iter().zip(&finding.stall_us);
-    let instructions = host.perf.map_or_else(
+    let instructions = host.perf.as_ref().map_or_else(
         || Reading::missing("no counters of perf were given"),
         |perf| perf.ratio("instructions", "cycles"),
     );
     PathEvidence {
         critical: finding.critical,
         throughput_mpps: table.throughput_mpps.clone(),
-        other_throughput_mpps: log
+        other_throughput_mpps: path
             .tables
             .get(other)
             .map_or_else(one_table, |table| table.throughput_mpps.clone()),
@@ -189,7 +184,7 @@ pub(crate) fn evidence(
         packets_per_flush: counted.packets_per_flush.clone(),
         burst_share: counted.burst_share.clone(),
         missed_packets: larger(
-            host.report.map(|report| &report.interface_drops),
+            report.map(|report| &report.interface_drops),
             &counted.missed_packets,
         ),
         receive_ring_use: counted.receive_ring_use.clone(),
@@ -200,7 +195,7 @@ pub(crate) fn evidence(
         memory_share: host.memory_share(),
         workspace_spread: spread(table),
         lost_cpu_share: larger(
-            host.report.map(|report| &report.lost_cpu_share),
+            report.map(|report| &report.lost_cpu_share),
             &counted.lost_cpu_share,
         ),
     }
@@ -218,7 +213,7 @@ fn larger(report: Option<&Reading>, counted: &Reading) -> Reading {
     }
 }
 
-/// What a stage waits of its time; one that does nothing waits for nothing.
+/// Waiting share of a stage's time; a stage that does nothing waits for nothing.
 fn share(time: f64, stall: f64) -> f64 {
     if time > 0.0 { stall / time } else { 0.0 }
 }

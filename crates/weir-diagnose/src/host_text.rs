@@ -13,18 +13,18 @@ use crate::reading::Reading;
 /// The version of a measurement as JSON.
 pub const HOST_SCHEMA: &str = "weir.host.v1";
 
-/// What a monitor measured.
+/// Measurement of a monitor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostMeasurement {
     /// [`HOST_SCHEMA`].
     pub schema: &'static str,
-    /// How long it was measured, in seconds.
+    /// Length of the measurement, in seconds.
     pub seconds: f64,
-    /// How busy each CPU was, 0 to 1, by its number.
+    /// Busy share of each CPU, 0 to 1, by its number.
     pub cpus: BTreeMap<u32, f64>,
     /// Figures of the processes and of the whole host, by label.
     pub figures: Vec<HostFigure>,
-    /// How often devices' accesses missed the cache, by socket.
+    /// Cache misses of devices' accesses, by socket.
     pub sockets: BTreeMap<u32, IoRates>,
     /// The accesses themselves, where they were counted.
     pub io_counts: BTreeMap<u32, SocketCounts>,
@@ -34,11 +34,11 @@ pub struct HostMeasurement {
     pub node_parts: BTreeMap<u32, NodeParts>,
     /// Counts of events, as perf calls them.
     pub events: Vec<HostFigure>,
-    /// Where each quantity is from, or why there is none.
+    /// Source of each quantity, or the reason that there is none.
     pub sources: BTreeMap<&'static str, String>,
 }
 
-/// What a memory node read and wrote, in megabytes (10^6) a second.
+/// Read and write rates of a memory node, in megabytes (10^6) a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NodeParts {
     /// Read.
@@ -50,7 +50,7 @@ pub struct NodeParts {
 /// A figure with its label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostFigure {
-    /// What it is of.
+    /// Name of the figure.
     pub name: String,
     /// The figure, or why there is none.
     #[serde(flatten)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Reading {
     /// The figure; a finite number.
     pub value: Option<f64>,
-    /// Why there is none.
+    /// Reason that there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -36,8 +36,8 @@ impl Reading {
         }
     }
 
-    /// What a program printed as a number, with or without `%`; nothing where it is neither a number
-    /// nor says that there is none.
+    /// Parses a number that a program printed, with or without `%`; nothing where it is neither a
+    /// number nor says that there is none.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(reason) = text.strip_prefix("unavailable") {

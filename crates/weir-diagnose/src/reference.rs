@@ -4,11 +4,12 @@
 //! time that it waits. Not here: why (`rules`).
 
 use serde::{Deserialize, Serialize};
+use weir_schema::PathStage;
 
-use crate::inputs::{PathStage, StageTable};
 use crate::reading::Reading;
+use crate::stage_tables::StageTable;
 
-/// What the critical stage does most of its time.
+/// Class of the critical stage: it waits or works for most of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathClass {
@@ -28,7 +29,7 @@ impl PathClass {
     }
 }
 
-/// What the reference's rule says of a table.
+/// Finding of the reference's rule for a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceFinding {
     /// Microseconds a packet of the five stages that count.
@@ -37,14 +38,14 @@ pub struct ReferenceFinding {
     pub stall_us: Vec<Reading>,
     /// The critical stage, with its class; nothing where no stage has a time.
     pub critical: Option<(PathStage, PathClass)>,
-    /// What had to be assumed.
+    /// Assumptions that had to be made.
     pub notes: Vec<String>,
 }
 
 impl ReferenceFinding {
     /// Applies the rule.
     pub fn of(table: &StageTable) -> Self {
-        let times = &PathStage::ALL[..5];
+        let times = &PathStage::ROWS[..5];
         let completion: Vec<Reading> = times
             .iter()
             .map(|stage| table.stage(*stage).average_us.clone())
@@ -62,15 +63,15 @@ impl ReferenceFinding {
                     longest = Some((*stage, time));
                 }
                 Some(_) => {}
-                None => notes.push(format!("{} has no time: {}", stage.name(), time.reason())),
+                None => notes.push(format!("{} has no time: {}", stage.row(), time.reason())),
             }
         }
         let critical = longest.map(|(stage, time)| {
-            let waits = stall.get(stage.place()).and_then(|stall| stall.value);
+            let waits = stall.get(stage.row_place()).and_then(|stall| stall.value);
             if waits.is_none() {
                 notes.push(format!(
                     "how long {} waits is not in the log: it counts as work",
-                    stage.name()
+                    stage.row()
                 ));
             }
             let waits = waits.unwrap_or(0.0);

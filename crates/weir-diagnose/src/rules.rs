@@ -3,8 +3,9 @@
 //! In: [`PathEvidence`]. Out: whether each of [`RULES`] holds, by which evidence, or which figure is
 //! missing. The order is that in which verdicts are looked for. Not here: which verdict counts.
 
+use weir_schema::PathStage;
+
 use crate::evidence::PathEvidence;
-use crate::inputs::PathStage;
 use crate::reference::PathClass;
 use crate::truth::Truth;
 
@@ -14,14 +15,14 @@ pub(crate) struct RuleRecord {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     pub(crate) class: RuleClass,
-    /// What to do.
+    /// Advice where it holds.
     pub(crate) action: &'static str,
-    /// How sure it is where it holds.
+    /// Confidence where it holds.
     pub(crate) confidence: &'static str,
     pub(crate) test: fn(&PathEvidence) -> Truth,
 }
 
-/// Which of the reference's classes a rule explains.
+/// Class of the reference that a rule explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleClass {
     /// None: it says what the figures are worth.
@@ -130,7 +131,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         RuleClass::C1,
         "a bigger pool, a smaller window",
         COUNTED,
-        |e| stalls(e, PathStage::AppTx).and(Truth::above("pool use", &e.pool_use, 0.9)),
+        |e| stalls(e, PathStage::ApplicationTx).and(Truth::above("pool use", &e.pool_use, 0.9)),
     ),
     rule(
         "D6",
@@ -138,7 +139,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         RuleClass::C1,
         "a cache of buffers a core, larger batches",
         SIGN,
-        |e| stalls(e, PathStage::AppTx).and(Truth::below("pool use", &e.pool_use, 0.5)),
+        |e| stalls(e, PathStage::ApplicationTx).and(Truth::below("pool use", &e.pool_use, 0.5)),
     ),
     rule(
         "D7",
@@ -148,7 +149,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         COUNTED,
         |e| {
             let full = Truth::above("retries at a full ring", &e.tx_full_retries, 0.0);
-            stalls(e, PathStage::DispTx).and(full)
+            stalls(e, PathStage::DispatchTx).and(full)
         },
     ),
     rule(
@@ -160,7 +161,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         |e| {
             let never_full = Truth::below("retries at a full ring", &e.tx_full_retries, 1.0);
             let small = Truth::below("packets a flush", &e.packets_per_flush, 16.0);
-            stalls(e, PathStage::DispTx).and(never_full).and(small)
+            stalls(e, PathStage::DispatchTx).and(never_full).and(small)
         },
     ),
     rule(
@@ -170,7 +171,11 @@ pub(crate) const RULES: &[RuleRecord] = &[
         "fewer queues a core",
         SIGN,
         |e| {
-            stalls(e, PathStage::DispRx).and(Truth::below("burst of a batch", &e.burst_share, 0.25))
+            stalls(e, PathStage::DispatchRx).and(Truth::below(
+                "burst of a batch",
+                &e.burst_share,
+                0.25,
+            ))
         },
     ),
     rule(
@@ -199,7 +204,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         "more application cores, a cheaper handler",
         SIGN,
         |e| {
-            let is_handler = is_critical(e, |stage, _| stage == PathStage::AppRx);
+            let is_handler = is_critical(e, |stage, _| stage == PathStage::ApplicationRx);
             let cached = Truth::below("LLC misses", &e.llc_miss, 0.2);
             let busy = Truth::above("instructions a cycle", &e.instructions_per_cycle, 1.5);
             is_handler.and(cached.or(busy))
@@ -256,11 +261,11 @@ pub(crate) const RULES: &[RuleRecord] = &[
     ),
 ];
 
-/// Whether a stage waits more than half of its time.
+/// True if a stage waits more than half of its time.
 fn stalls(e: &PathEvidence, stage: PathStage) -> Truth {
-    let what = format!("waiting share of {}", stage.name());
+    let what = format!("waiting share of {}", stage.row());
     e.stall_shares
-        .get(stage.place())
+        .get(stage.row_place())
         .map_or(Truth::No, |share| Truth::above(&what, share, 0.5))
 }
 
@@ -268,7 +273,7 @@ fn is_critical(e: &PathEvidence, fits: impl Fn(PathStage, PathClass) -> bool) ->
     match e.critical {
         None => Truth::Unknown("no stage has a time".to_owned()),
         Some((stage, class)) => {
-            Truth::of(fits(stage, class), format!("{} is critical", stage.name()))
+            Truth::of(fits(stage, class), format!("{} is critical", stage.row()))
         }
     }
 }

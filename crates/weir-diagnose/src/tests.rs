@@ -1,15 +1,14 @@
 //! From recorded texts to diagnoses; every rule holds where it should and nowhere else.
 
 use proptest::prelude::*;
+use weir_schema::PathStage;
 
 use crate::diagnosis::judged;
 use crate::evidence::PathEvidence;
-use crate::inputs::{
-    HostReport, PathLog, PathStage, PcieCounts, PerfCounts, node_bandwidths, node_traffic,
-};
+use crate::inputs::{HostReport, PcieCounts, PerfCounts, node_bandwidths, node_traffic};
 use crate::reading::Reading;
 use crate::reference::PathClass;
-use crate::{CountedFigures, Diagnosis, PathRecords, RuleState, text};
+use crate::{Diagnosis, PathContext, RuleState, StageTables, text};
 
 const TABLE: &str = include_str!("../../../tests/results/diagnose/seed-table.txt");
 const WORKSPACES: &str = include_str!("../../../tests/results/diagnose/seed-workspaces.txt");
@@ -19,13 +18,21 @@ fn seed_log(tables: usize) -> String {
     format!("{WORKSPACES}{TABLE}").repeat(tables)
 }
 
-fn records(log: &str) -> PathRecords {
-    PathRecords {
+fn context() -> PathContext {
+    PathContext {
         iterations: Some(30),
         report: Some(HostReport::read(REPORT).unwrap()),
         socket: Some(1),
-        ..PathRecords::of_log(PathLog::read(log).unwrap())
+        ..PathContext::default()
     }
+}
+
+fn tables(log: &str) -> StageTables {
+    StageTables::of_log(log).unwrap()
+}
+
+fn diagnosed(log: &str) -> Diagnosis {
+    Diagnosis::of(&tables(log), &context())
 }
 
 fn state<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a RuleState {
@@ -51,7 +58,7 @@ fn the_example_of_the_reference_gives_its_answer_and_what_could_not_be_asked() {
         seed_log(30),
         seed_log(30).replace("Perf Stat", "DPerf Stat"),
     ] {
-        let diagnosis = Diagnosis::of(&records(&log));
+        let diagnosis = diagnosed(&log);
         assert_eq!((diagnosis.table, diagnosis.tables), (15, 30));
         let printed = text(&diagnosis, true);
         let rest = printed
@@ -76,12 +83,15 @@ fn the_example_of_the_reference_gives_its_answer_and_what_could_not_be_asked() {
 
 #[test]
 fn half_of_the_iterations_is_the_table_that_counts() {
-    let of = |tables: usize, iterations: Option<u32>, table: Option<u32>| {
-        let diagnosis = Diagnosis::of(&PathRecords {
-            iterations,
-            table,
-            ..records(&seed_log(tables))
-        });
+    let of = |count: usize, iterations: Option<u32>, table: Option<u32>| {
+        let diagnosis = Diagnosis::of(
+            &tables(&seed_log(count)),
+            &PathContext {
+                iterations,
+                table,
+                ..context()
+            },
+        );
         (diagnosis.table, diagnosis.notes.len())
     };
     assert_eq!(of(30, Some(29), None), (14, 0));
@@ -95,10 +105,13 @@ fn half_of_the_iterations_is_the_table_that_counts() {
 #[test]
 fn a_socket_has_its_own_rates_and_one_without_has_none() {
     let rate = |socket| {
-        Diagnosis::of(&PathRecords {
-            socket,
-            ..records(TABLE)
-        })
+        Diagnosis::of(
+            &tables(TABLE),
+            &PathContext {
+                socket,
+                ..context()
+            },
+        )
         .io_write_miss
     };
     assert_eq!(rate(Some(1)).value, Some(0.89));
@@ -125,10 +138,13 @@ fn a_counter_that_there_is_not_is_unavailable_and_never_zero() {
         report.llc_store_miss.reason(),
         "EACCES: perf_event_paranoid=4"
     );
-    let diagnosis = Diagnosis::of(&PathRecords {
-        report: Some(report),
-        ..records(TABLE)
-    });
+    let diagnosis = Diagnosis::of(
+        &tables(TABLE),
+        &PathContext {
+            report: Some(report),
+            ..context()
+        },
+    );
     let printed = text(&diagnosis, true);
     assert!(printed.contains("LLC Read Miss Rate: unavailable (LLC-loads: `<not` was recorded)\n"));
 }
@@ -146,7 +162,7 @@ fn with_stage(row: &str, cells: &str) -> String {
 
 #[test]
 fn the_sending_of_the_device_may_be_the_critical_stage() {
-    let diagnosis = Diagnosis::of(&records(&with_stage("nic_tx", "20.046 0.050")));
+    let diagnosis = diagnosed(&with_stage("nic_tx", "20.046 0.050"));
     assert_eq!(diagnosis.critical.as_deref(), Some("nic_tx"));
     assert_eq!(diagnosis.class, Some(PathClass::Working));
     assert!(
@@ -158,7 +174,7 @@ fn the_sending_of_the_device_may_be_the_critical_stage() {
 
 #[test]
 fn a_stage_that_waits_exactly_half_of_its_time_works() {
-    let diagnosis = Diagnosis::of(&records(&with_stage("disp_rx", "20.046 0.028 0.014")));
+    let diagnosis = diagnosed(&with_stage("disp_rx", "20.046 0.028 0.014"));
     assert_eq!(diagnosis.class, Some(PathClass::Working));
     let printed = text(&diagnosis, false);
     assert!(printed.contains("The completion time > stall time. Contention point is C2 or C4.\n"));
@@ -173,25 +189,25 @@ fn a_stage_that_waits_exactly_half_of_its_time_works() {
 #[test]
 fn a_table_that_is_cut_is_left_out_and_a_log_without_any_is_refused() {
     let log = seed_log(2) + &TABLE[..TABLE.len() / 2];
-    let read = PathLog::read(&log).unwrap();
+    let read = StageTables::of_log(&log).unwrap();
     assert_eq!(read.tables.len(), 2);
     assert!(
         read.notes[0].ends_with("is cut and left out"),
         "{:?}",
         read.notes
     );
-    let none = PathLog::read("Total launched 4 threads!\n").unwrap_err();
+    let none = StageTables::of_log("Total launched 4 threads!\n").unwrap_err();
     assert_eq!(
         (none.line, none.message.contains("no whole table")),
         (1, true)
     );
-    let odd = PathLog::read(&with_stage("disp_tx", "20.046 many")).unwrap_err();
+    let odd = StageTables::of_log(&with_stage("disp_tx", "20.046 many")).unwrap_err();
     assert_eq!(
         (odd.line, odd.message.as_str()),
         (7, "disp_tx: `many` is no number")
     );
     let without = TABLE.replace("disp_tx", "dispatc");
-    let missing = PathLog::read(&without).unwrap_err();
+    let missing = StageTables::of_log(&without).unwrap_err();
     assert_eq!(missing.message, "the table has no row `disp_tx`");
 }
 
@@ -199,14 +215,17 @@ fn a_table_that_is_cut_is_left_out_and_a_log_without_any_is_refused() {
 fn a_row_without_a_figure_says_why_and_colours_are_no_part_of_it() {
     let log = with_stage("nic_rx", "38.854 n/a (the driver cannot count)");
     let log = log.replace("app_rx ", "\u{1b}[33mapp_rx\u{1b}[0m ");
-    let table = &PathLog::read(&log).unwrap().tables[0];
-    let nic = table.stage(PathStage::NicRx);
+    let table = &StageTables::of_log(&log).unwrap().tables[0];
+    let nic = table.stage(PathStage::LinkRx);
     assert_eq!(nic.average_us.reason(), "the driver cannot count");
-    assert_eq!(table.stage(PathStage::AppRx).average_us.value, Some(0.021));
+    assert_eq!(
+        table.stage(PathStage::ApplicationRx).average_us.value,
+        Some(0.021)
+    );
     assert_eq!(table.pool_use.value, Some(0.0));
 }
 
-/// What perf printed, with an event that it counted half of the time and one that it could not count.
+/// Output of perf, with an event that it counted half of the time and one that it could not count.
 const PERF: &str = " Performance counter stats for process id '7':\n\n\
     \x20    1,000,000      LLC-loads            #    1.2 M/sec      (49.90%)\n\
     \x20      250,000      LLC-load-misses:u    #   25.00% of all LL-cache accesses\n\
@@ -309,14 +328,17 @@ fn loads_and_stores_together_serve_where_loads_were_not_counted() {
 
 #[test]
 fn counters_of_perf_and_pcm_go_before_the_report() {
-    let diagnosis = Diagnosis::of(&PathRecords {
-        perf: Some(PerfCounts::read(PERF).unwrap()),
-        memory: Some([(1, 8500.0)].into()),
-        triad_mb_per_s: Some(10_000.0),
-        link_bits_per_s: Some(25e9),
-        frame_bytes: Some(128),
-        ..records(&with_stage("disp_rx", "20.046 0.028 0.014"))
-    });
+    let diagnosis = Diagnosis::of(
+        &tables(&with_stage("disp_rx", "20.046 0.028 0.014")),
+        &PathContext {
+            perf: Some(PerfCounts::read(PERF).unwrap()),
+            memory: Some([(1, 8500.0)].into()),
+            triad_mb_per_s: Some(10_000.0),
+            link_bits_per_s: Some(25e9),
+            frame_bytes: Some(128),
+            ..context()
+        },
+    );
     assert_eq!(diagnosis.llc_load_miss.value, Some(0.25));
     for id in ["D3", "D13", "D15"] {
         assert!(
@@ -331,7 +353,7 @@ fn counters_of_perf_and_pcm_go_before_the_report() {
 fn drops_and_imbalance_come_from_the_lines_of_workspaces() {
     let log = seed_log(2).replace("Disp rx drop: 0", "Disp rx drop: 7");
     let log = log.replace("(App5.010", "(App3.010");
-    let diagnosis = Diagnosis::of(&records(&log));
+    let diagnosis = diagnosed(&log);
     for (id, says) in [("D11", "rings 28 > 0"), ("D16", "workspace 1.665 > 1.3")] {
         match state(&diagnosis, id) {
             RuleState::Holds { evidence, .. } => assert!(evidence.ends_with(says), "{evidence}"),
@@ -343,15 +365,15 @@ fn drops_and_imbalance_come_from_the_lines_of_workspaces() {
 #[test]
 fn what_the_run_counted_and_what_the_host_reports_may_each_show_a_loss() {
     let drops = |report: &str, counted: Reading| {
-        let counted = CountedFigures {
-            missed_packets: counted,
-            ..CountedFigures::not_in_log()
-        };
-        Diagnosis::of(&PathRecords {
-            report: Some(HostReport::read(&format!("{REPORT}{report}")).unwrap()),
-            counted: vec![counted],
-            ..records(TABLE)
-        })
+        let mut tables = tables(TABLE);
+        tables.tables[0].counted.missed_packets = counted;
+        Diagnosis::of(
+            &tables,
+            &PathContext {
+                report: Some(HostReport::read(&format!("{REPORT}{report}")).unwrap()),
+                ..context()
+            },
+        )
     };
     let holds = |diagnosis: &Diagnosis| match state(diagnosis, "D10") {
         RuleState::Holds { evidence, .. } => evidence.clone(),
@@ -370,7 +392,7 @@ fn what_the_run_counted_and_what_the_host_reports_may_each_show_a_loss() {
 fn healthy() -> PathEvidence {
     let known = Reading::known;
     PathEvidence {
-        critical: Some((PathStage::DispRx, PathClass::Waiting)),
+        critical: Some((PathStage::DispatchRx, PathClass::Waiting)),
         throughput_mpps: known(10.0),
         other_throughput_mpps: known(10.0),
         sent_share: known(1.0),
@@ -401,7 +423,7 @@ fn holding(evidence: &PathEvidence) -> Vec<String> {
     holds.map(|rule| rule.id).collect()
 }
 
-/// What makes a rule hold, and the rules that hold then.
+/// A change that makes rules hold, and the rules that hold then.
 type RuleCase = (fn(&mut PathEvidence), &'static [&'static str]);
 
 const CASES: &[RuleCase] = &[
@@ -449,20 +471,28 @@ const CASES: &[RuleCase] = &[
     (|e| e.receive_ring_use = Reading::known(0.95), &["D10"]),
     (|e| e.ring_drops = Reading::known(1.0), &["D11"]),
     (
-        |e| works(e, PathStage::AppRx, |e| e.llc_miss = Reading::known(0.1)),
+        |e| {
+            works(e, PathStage::ApplicationRx, |e| {
+                e.llc_miss = Reading::known(0.1);
+            });
+        },
         &["D12"],
     ),
     (
         |e| {
-            works(e, PathStage::AppRx, |e| {
+            works(e, PathStage::ApplicationRx, |e| {
                 e.instructions_per_cycle = Reading::known(1.6);
             });
         },
         &["D12", "D13"],
     ),
-    (|e| works(e, PathStage::DispTx, |_| {}), &["D13"]),
+    (|e| works(e, PathStage::DispatchTx, |_| {}), &["D13"]),
     (
-        |e| works(e, PathStage::DispTx, |e| e.llc_miss = Reading::known(0.1)),
+        |e| {
+            works(e, PathStage::DispatchTx, |e| {
+                e.llc_miss = Reading::known(0.1);
+            });
+        },
         &[],
     ),
     (|e| e.io_write_miss = Reading::known(0.3), &["D14"]),
@@ -526,7 +556,7 @@ proptest! {
     ) {
         let lines = text.lines().count().max(1);
         let errors = [
-            PathLog::read(&text).err(),
+            StageTables::of_log(&text).err(),
             HostReport::read(&text).err(),
             PerfCounts::read(&text).err(),
             PcieCounts::read(&text).err(),
@@ -554,7 +584,7 @@ proptest! {
             ("nic_tx", 2), ("nic_rx", 2),
         ].map(|(name, cells)| row(name, cells)).concat();
         let log = format!("Perf Statistics\n-----\n{rows}-----\n");
-        let diagnosis = Diagnosis::of(&records(&log));
+        let diagnosis = diagnosed(&log);
         let json = serde_json::to_string(&diagnosis).unwrap();
         let again: Diagnosis = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&again, &diagnosis);

@@ -130,7 +130,7 @@ fn holding(rule: &DiagnosisRule) -> Option<String> {
     }
 }
 
-/// Which rules could have explained the class if their figures were there.
+/// Rules that could have explained the class if their figures were there.
 fn missing(diagnosis: &Diagnosis) -> String {
     let open = diagnosis
         .rules

@@ -1,11 +1,11 @@
-//! Whether a condition holds, and what says so; where a figure is missing nobody knows.
+//! Truth of a condition, and its evidence; unknown where a figure is missing.
 //!
 //! In: readings with limits. Out: a [`Truth`], combined by `and` and `or`: what is false without a missing
 //! figure stays false. Not here: which conditions there are.
 
 use crate::reading::Reading;
 
-/// Whether a condition holds.
+/// Truth of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
     /// It does, by this evidence.

@@ -1,9 +1,7 @@
 //! `weir diagnose LOG [REPORT]`: what holds a packet path back.
 //!
-//! In: the words after `diagnose`; the text of a configuration of the path; a stored result. Out: a
-//! [`Diagnose`]; which table and socket the configuration means; what the result recorded. Not here: reading files, the rules.
-
-mod of_result;
+//! In: the words after `diagnose`; the text of a configuration of the path. Out: a
+//! [`Diagnose`]; which table and socket the configuration means. Not here: reading files, the rules.
 
 use clap::{Arg, Command, ValueHint};
 use weir_diagnose::{ConfigText, InputError};
@@ -13,8 +11,6 @@ use crate::flags::{Flag, command};
 use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-
-pub use of_result::{JobRecords, ResultRecords, SideRecords, records_of};
 
 /// The door.
 pub const DOOR: Door = Door {

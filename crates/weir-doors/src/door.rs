@@ -12,6 +12,7 @@ use crate::DOORS;
 use crate::args;
 use crate::flags::{Flag, command};
 use crate::given::Given;
+use crate::house::RunFormat;
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::refusal::Refusal;
@@ -48,12 +49,10 @@ pub struct Measures {
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
-    /// A refusal of the one job, whose name nobody gave it, in words of the door's flags; `None` has
-    /// the job's name before it.
-    pub in_flags: Option<fn(&str) -> String>,
-    /// Whether arguments ask for a form that the peer's text alone has: it is printed in either
-    /// voice.
-    pub speaks_as_peer: fn(&Given) -> bool,
+    /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
+    pub asks_peer: fn(&Given) -> bool,
+    /// Whether refusals name the job: its user may not know the only job of a plan.
+    pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// Sentences after the list of flags in the help text.
@@ -127,6 +126,8 @@ pub struct Printed {
     pub out: String,
     /// On standard error.
     pub err: String,
+    /// Form of weir's report that follows on standard output.
+    pub report: Option<RunFormat>,
     /// The exit code.
     pub code: u8,
     /// Files with their text.
@@ -192,8 +193,8 @@ impl Measures {
             read,
             print: None,
             observe: None,
-            in_flags: None,
-            speaks_as_peer: |_| false,
+            asks_peer: |_| false,
+            names_jobs: true,
             without: &[],
             help: "",
             examples: &[],

@@ -14,6 +14,7 @@ use crate::refusal::Refusal;
 
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Flag {
     /// Long name without dashes; of one letter where it has no long name.
     pub name: &'static str,
@@ -240,11 +241,11 @@ impl Flag {
 
     /// The name with its dashes.
     pub(crate) fn spelling(&self) -> String {
-        self.spelling_of(self.name)
+        Self::spelling_of(self.name)
     }
 
     /// The name that it has at a door, with its dashes.
-    pub(crate) fn spelling_of(&self, name: &str) -> String {
+    pub(crate) fn spelling_of(name: &str) -> String {
         let dashes = if name.len() == 1 { "-" } else { "--" };
         format!("{dashes}{name}")
     }

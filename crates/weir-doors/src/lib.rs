@@ -1,8 +1,8 @@
 //! The doors: each one's flags, its way to a plan, its output dialect, its help.
 //!
-//! In: argument words, or a stored result. Out: what the words ask for ([`fio::Action`],
-//! [`run::Action`], picked by [`top::call`]), or text in the door's dialect. Doors know no
-//! engine and touch nothing: files, streams, clocks and exit belong to the program.
+//! In: arguments, or a stored result. Out: a [`Request`] of the door that [`top::call`] picks, or text in
+//! the door's dialect. Doors know no engine and touch nothing: files, streams, clocks and exit belong to
+//! the program.
 #![forbid(unsafe_code)]
 
 /// Appends formatted text to a string, which cannot fail.
@@ -41,8 +41,10 @@ mod rate_bracket;
 mod refusal;
 pub mod report;
 pub mod request;
+pub mod rows;
 pub mod rpc;
 pub mod run;
+pub mod search;
 pub mod selftest;
 pub mod show;
 pub mod top;

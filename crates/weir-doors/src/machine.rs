@@ -4,7 +4,12 @@
 //! and tests over made-up ones. Every method has an answer for a machine that has nothing.
 
 use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{Plan, RunResult};
+use weir_schema::{Job, Kind, Plan, RunResult};
+
+use crate::kio::{ModuleFacts, TargetFacts};
+use crate::rows::UnfitRows;
+
+use crate::axio::MachineFacts;
 
 /// Machine that a command line is read on.
 pub trait Machine {
@@ -49,6 +54,65 @@ pub trait Machine {
     fn file(&self, _path: &str, _most: u64) -> Result<String, String> {
         Err("no such file".to_owned())
     }
+
+    /// Finds out whether rows under this head can be added to a file.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    fn check_rows(&self, _path: &str, _head: &str) -> Result<(), UnfitRows> {
+        Ok(())
+    }
+
+    /// Seconds that local time is ahead of UTC.
+    fn utc_offset_s(&self) -> i64 {
+        0
+    }
+
+    /// Facts about the kernel module for block I/O.
+    fn kernel_module(&self) -> ModuleFacts {
+        ModuleFacts::default()
+    }
+
+    /// Facts about the block device or file of a path.
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn target(&self, _path: &str) -> Result<TargetFacts, String> {
+        Err("no such file".to_owned())
+    }
+
+    /// Data that a device nobody uses seems to hold.
+    fn held_data(&self, _path: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The first operations of a worker: kinds and offsets.
+    fn first_operations(&self, _job: &Job, _worker: u32, _count: u32) -> Vec<(Kind, u64)> {
+        Vec::new()
+    }
+
+    /// Text of standard input of at most `most` bytes, to its end or to a line `end`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn standard_input(&self, _most: u64) -> Result<String, String> {
+        Err("there is none".to_owned())
+    }
+
+    /// Whether standard input was read to a line `end`: the run then lasts as long as it does.
+    fn is_input_held(&self) -> bool {
+        false
+    }
+
+    /// CPUs and memory that a packet path can have.
+    fn path_facts(&self) -> MachineFacts {
+        MachineFacts::default()
+    }
+
+    /// Links of packets of this build, each with why this machine lacks it.
+    fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {
+        Vec::new()
+    }
 }
 
 /// Machine of tests: the transports of samples, and so many ranks of a launcher.
@@ -63,5 +127,9 @@ impl Machine for SampleMachine {
 
     fn transports(&self) -> TransportCatalogue {
         weir_schema::sample::transports()
+    }
+
+    fn target(&self, _path: &str) -> Result<TargetFacts, String> {
+        Ok(TargetFacts::sample())
     }
 }

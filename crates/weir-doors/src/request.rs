@@ -6,9 +6,12 @@
 use weir_schema::{Job, Plan, RunResult, TargetsPerRank, Warning};
 use weir_units::Nanos;
 
-use crate::door::Printed;
+use crate::compare::Compare;
+use crate::door::{Printed, Voice};
 use crate::given::Given;
 use crate::house::Input;
+use crate::kio::ModuleCall;
+use crate::search::RunSearch;
 
 /// Request of a door that measures.
 #[derive(Debug)]
@@ -25,6 +28,10 @@ pub struct Request {
     pub targets: TargetsPerRank,
     /// Silence after which a rank is lost, where the door's own arguments say it.
     pub rank_timeout: Option<Nanos>,
+    /// Whose text is printed, where the door's own arguments say it.
+    pub voice: Option<Voice>,
+    /// The file that gets a report of what the host did meanwhile.
+    pub monitor: Option<String>,
     /// Whether the house shows no progress.
     pub is_quiet: bool,
 }
@@ -36,12 +43,16 @@ pub enum Action {
     Print(Printed),
     /// Measure what the input plans.
     Measure(Input),
+    /// Search, in runs whose first plan the input is.
+    Search(Input, Box<dyn RunSearch>),
     /// Print the plan of the input as JSON.
     ShowPlan(Input),
     /// Check the plan of the input as before a run, then print the text.
     DryRun(Input, String),
     /// Print a result that needs no measuring: a prediction, or samples that were stored.
     Show(Box<RunResult>),
+    /// Measure the sides of a comparison in turns.
+    Compare(Box<Compare>),
     /// Work of the program that is no measurement of a plan.
     Tool(Tool),
 }
@@ -53,6 +64,19 @@ pub enum Tool {
     Calibrate,
     /// Test the transports of effective bandwidth.
     TestTransports,
+    /// A call of the kernel module for block I/O.
+    KernelModule(ModuleCall),
+    /// Measure the cost of timing the stages of a packet path and print it.
+    StageTiming,
+    /// Print this, then do what another door does with arguments.
+    OtherDoor {
+        /// Text before it.
+        before: Printed,
+        /// The door's verb.
+        verb: &'static str,
+        /// Its arguments.
+        args: Vec<String>,
+    },
 }
 
 /// File that a door names.
@@ -95,16 +119,32 @@ impl Request {
             files: Vec::new(),
             targets: TargetsPerRank::default(),
             rank_timeout: None,
+            voice: None,
+            monitor: None,
             is_quiet: false,
         }
     }
 
     /// Text for standard output.
     pub fn print(text: impl Into<String>) -> Self {
-        Self::new(Action::Print(Printed {
+        Self::printed(Printed {
             out: text.into(),
             ..Printed::default()
-        }))
+        })
+    }
+
+    /// Texts with an exit code.
+    pub fn printed(text: Printed) -> Self {
+        Self::new(Action::Print(text))
+    }
+
+    /// Search over runs that begins with this plan.
+    pub fn search(given: &Given, first: Plan, search: impl RunSearch + 'static) -> Self {
+        let mut request = Self::measure(given, first);
+        if let Action::Measure(input) = request.action {
+            request.action = Action::Search(input, Box::new(search));
+        }
+        request
     }
 
     /// Measurement of a plan. The plan gets door and command line, by which `weir show` prints its

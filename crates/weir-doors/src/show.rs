@@ -228,7 +228,7 @@ fn printing_flags(door: &Door) -> Vec<(&'static Flag, String)> {
 /// The same with their dashes.
 fn spellings(door: &Door) -> Vec<String> {
     let all = printing_flags(door).into_iter();
-    all.map(|(flag, name)| flag.spelling_of(&name)).collect()
+    all.map(|(_, name)| Flag::spelling_of(&name)).collect()
 }
 
 /// The page of `weir show --help`, with the words of each door.

@@ -1,4 +1,4 @@
-//! What the history keeps of a run: the result as it is, and its figures where they are found by name.
+//! Entry of the history: the result as it is, and its figures where they are found by name.
 //!
 //! In: a result, or the runs of one plan with what they say together. Out: an [`Entry`]. Pure. Not
 //! here: the database.
@@ -19,17 +19,17 @@ const SECOND: Nanos = Nanos::from_secs(1);
 pub struct Entry {
     /// Its id.
     pub id: String,
-    /// When it began, since 1970.
+    /// Start, since 1970.
     pub started_ns: u64,
-    /// How long it took.
+    /// Duration.
     pub duration_ns: Nanos,
-    /// What it was to do.
+    /// Fingerprint of its plan.
     pub plan_fingerprint: String,
-    /// What that is called.
+    /// Name of its plan.
     pub plan_name: String,
     /// The same as JSON.
     pub plan_json: String,
-    /// Where it ran.
+    /// Key of its machine.
     pub machine_key: String,
     /// Facts about that, as JSON.
     pub machine_facts: String,
@@ -37,19 +37,19 @@ pub struct Entry {
     pub verb: String,
     /// A name that people gave it.
     pub label: Option<String>,
-    /// What they say of it.
+    /// Note of the user.
     pub note: Option<String>,
-    /// Where it was imported from.
+    /// File that it was imported from.
     pub source: Option<String>,
-    /// What made it.
+    /// Version of weir that made it.
     pub weir_version: String,
     /// It came to its end.
     pub complete: bool,
-    /// What it left for the shell.
+    /// Exit code.
     pub exit_code: u8,
     /// Ids of what spoils it.
     pub warnings: Vec<String>,
-    /// What people know of it.
+    /// Tags of the user.
     pub tags: BTreeMap<String, String>,
     /// The form of the result.
     pub schema: String,
@@ -66,7 +66,7 @@ pub struct MetricRow {
     pub job: String,
     /// The kind of operation; empty where it is of none.
     pub kind: String,
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
     /// The figure.
     pub value: f64,
@@ -88,7 +88,7 @@ impl MetricRow {
             .to_owned()
     }
 
-    /// Whether a word names it: `p99`, `read p99`, `JOB.p99`, `JOB.read p99`.
+    /// True if a word names it: `p99`, `read p99`, `JOB.p99`, `JOB.read p99`.
     pub fn is_named(&self, word: &str) -> bool {
         let own = word
             .strip_prefix(&self.job)
@@ -158,7 +158,7 @@ impl Entry {
         }))
     }
 
-    /// What a run says of itself beside its figures.
+    /// Facts of a run beside its figures.
     fn about(id: &str, result: &RunResult, machine: Option<&str>) -> Result<Self, SchemaError> {
         let named = machine.filter(|name| !name.is_empty());
         let mut facts = json::value(&result.host)?;

@@ -1,18 +1,18 @@
-//! Why something cannot be had of the history.
+//! Errors of the history.
 
 use std::path::PathBuf;
 
 use crate::ulid::FEWEST_CHARACTERS;
 
-/// Why something cannot be had of the history.
+/// Error of the history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The file or its directory cannot be used.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The database says no.
@@ -20,7 +20,7 @@ pub enum HistoryError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Error of the database.
         source: rusqlite::Error,
     },
     /// A copy would replace something.
@@ -48,9 +48,9 @@ pub enum HistoryError {
     /// No run of this name.
     #[error("no run `{given}` in {}", path.display())]
     NoRun {
-        /// What was asked for.
+        /// The name given.
         given: String,
-        /// Where.
+        /// Path of the history.
         path: PathBuf,
     },
     /// Fewer characters than name a run.
@@ -59,15 +59,15 @@ pub enum HistoryError {
         FEWEST_CHARACTERS
     )]
     TooShort {
-        /// What was asked for.
+        /// The name given.
         given: String,
     },
     /// Several runs whose ids begin so.
     #[error("`{given}` is the beginning of {count} runs: {some}")]
     Ambiguous {
-        /// What was asked for.
+        /// The name given.
         given: String,
-        /// How many.
+        /// Number of runs that it names.
         count: usize,
         /// The first of them.
         some: String,
@@ -84,9 +84,9 @@ pub enum HistoryError {
     /// Something that this program wrote otherwise.
     #[error("{place}: {why}")]
     Form {
-        /// Where.
+        /// Place of the error.
         place: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
 }

@@ -18,7 +18,7 @@ use crate::rows::RunRow;
 use crate::tables;
 use crate::text::date;
 
-/// Which runs are exported.
+/// Filter of the exported runs.
 pub type ExportFilter = ListFilter;
 
 /// The form of a line.
@@ -56,7 +56,7 @@ impl History {
     /// A run as a line of JSON, its result in it; nothing where that was pruned.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn json_line(&self, run: &RunRow) -> Result<Option<String>, HistoryError> {
         let json = match self.json(&run.id) {
             Err(HistoryError::Pruned(_)) => return Ok(None),
@@ -89,7 +89,7 @@ impl History {
     /// Such lines of all runs, oldest first.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn json_lines(&self) -> Result<Vec<String>, HistoryError> {
         let mut runs = self.runs(&ListFilter::default())?;
         runs.reverse();
@@ -100,7 +100,7 @@ impl History {
     /// A row of CSV for each figure of a run.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn csv_rows(&self, run: &RunRow) -> Result<String, HistoryError> {
         let mut rows = String::new();
         for metric in self.metrics(&run.id)? {
@@ -151,7 +151,7 @@ impl History {
         })
     }
 
-    /// Whether the database is whole: what is wrong with it, a line each.
+    /// Faults of the database, a line each; empty if it is whole.
     ///
     /// # Errors
     /// It cannot be read at all.
@@ -192,7 +192,7 @@ fn read(json: &str) -> Result<Document, String> {
 }
 
 impl Entry {
-    /// Whether a text holds lines of [`History::json_line`].
+    /// True if a text holds lines of [`History::json_line`].
     pub fn is_line(text: &str) -> bool {
         let head: String = text.chars().take(60).filter(|c| *c != ' ').collect();
         head.starts_with(&format!("{{\"schema\":\"{LINE}\""))
@@ -201,7 +201,7 @@ impl Entry {
     /// The run of a line of [`History::json_line`].
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the line.
     pub fn of_line(line: &str) -> Result<Self, String> {
         let line: Line = serde_json::from_str(line).map_err(|e| e.to_string())?;
         let machine = line.machine.as_deref();

@@ -1,4 +1,4 @@
-//! Which runs a word names: the beginning of an id, `@-1`, `label:NAME`, `baseline`.
+//! Runs that a word names: the beginning of an id, `@-1`, `label:NAME`, `baseline`.
 //!
 //! In: a word. Out: ids, results, figures. Not here: files of the same name, which win.
 
@@ -12,10 +12,10 @@ use crate::ulid::{is_id_prefix, is_short_id};
 
 /// A label names so many runs, the newest.
 const MOST_OF_A_LABEL: u32 = 100;
-/// So many ids are listed where one was meant.
+/// Largest number of ids listed where one was meant.
 const LISTED: usize = 4;
 
-/// What a word can name.
+/// Name of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunName {
     /// The beginning of an id.
@@ -29,7 +29,7 @@ pub enum RunName {
 }
 
 impl RunName {
-    /// What a word can name; nothing where it is no name of a run.
+    /// Parses a word as the name of a run; nothing where it is none.
     pub fn of(word: &str) -> Option<Self> {
         if let Some(label) = word.strip_prefix("label:").filter(|l| !l.is_empty()) {
             return Some(Self::Label(label.to_owned()));
@@ -150,7 +150,7 @@ impl History {
     /// The figures of a run, by job, kind and name.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn metrics(&self, id: &str) -> Result<Vec<MetricRow>, HistoryError> {
         self.all(
             "SELECT job, kind, name, value, low, high, unit, better, few FROM metric
@@ -163,7 +163,7 @@ impl History {
     /// The runs that are baselines.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn baselines(&self) -> Result<Vec<RunRow>, HistoryError> {
         let sql = format!(
             "SELECT {RUN_COLUMNS} FROM {RUN_TABLES}

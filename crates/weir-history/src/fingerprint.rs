@@ -1,4 +1,4 @@
-//! What makes two runs comparable: the same plan, the same machine.
+//! Fingerprints that make two runs comparable: the same plan, the same machine.
 //!
 //! In: a result. Out: the fingerprint of its plan, the key of its machine. Neither knows where things
 //! are or what they are called: a job that reads another file of the same kind is the same work.
@@ -78,7 +78,7 @@ fn kind_and_size(device: &DeviceFacts) -> Value {
     json!([device.kind, size.map(|bytes| bytes.0.checked_ilog2())])
 }
 
-/// Which files they are counts for nothing; how many, and how long each is, does.
+/// Removes the files' names; their number and lengths count.
 fn forget_paths(work: &mut Value) {
     let Some(files) = work
         .pointer_mut("/targets/files")

@@ -14,17 +14,17 @@ use crate::error::HistoryError;
 use crate::open::History;
 use crate::rows::{RUN_COLUMNS, RUN_TABLES, RunRow, SeriesKey, metric_row, run_row, signed};
 
-/// So many runs make the course of a figure.
+/// Number of runs in the course of a figure.
 const COURSE: u32 = 20;
 
-/// Which runs are meant.
+/// Filter of listed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// What the plan is called, or the beginning of its fingerprint.
+    /// Name of the plan, or the beginning of its fingerprint.
     pub plan: Option<String>,
     /// The label.
     pub label: Option<String>,
-    /// What the machine is called, or the beginning of its key.
+    /// Name of the machine, or the beginning of its key.
     pub machine: Option<String>,
     /// Not before this, since 1970.
     pub since_ns: Option<u64>,
@@ -39,11 +39,11 @@ pub struct ListFilter {
 pub struct ListRow {
     /// The run.
     pub run: RunRow,
-    /// What it came to.
+    /// Its main figure.
     pub main: Option<MetricRow>,
 }
 
-/// What was found.
+/// Runs that were found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listed {
     /// Newest first.
@@ -56,7 +56,7 @@ impl History {
     /// The runs that a filter lets through, newest first.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn runs(&self, filter: &ListFilter) -> Result<Vec<RunRow>, HistoryError> {
         let (conditions, mut values) = conditions(filter);
         values.push(Value::Integer(filter.limit.map_or(-1, i64::from)));
@@ -67,10 +67,10 @@ impl History {
         self.all(&sql, rusqlite::params_from_iter(values), run_row)
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn count(&self) -> Result<u64, HistoryError> {
         let counted = self.all("SELECT count(*) FROM run", [], |row| {
             crate::rows::unsigned(row, 0)
@@ -81,7 +81,7 @@ impl History {
     /// The same with main figures and their course.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn list(&self, filter: &ListFilter) -> Result<Listed, HistoryError> {
         // One look at the database: all rows are of one moment, and its locks are taken once.
         let look = self.connection.unchecked_transaction();
@@ -151,7 +151,7 @@ pub(crate) fn main_figures(rows: &[MetricRow]) -> Vec<MetricRow> {
     main
 }
 
-/// What stands behind WHERE, and its values.
+/// The conditions behind WHERE, and their values.
 fn conditions(filter: &ListFilter) -> (String, Vec<Value>) {
     let mut conditions = vec!["1".to_owned()];
     let mut values = Vec::new();

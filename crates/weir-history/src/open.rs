@@ -1,5 +1,5 @@
-//! How the database is opened: made where it is not, brought to this version where it is older, only
-//! read where it is newer or cannot be written.
+//! Opening of the database: made where it is missing, brought to this version where it is older,
+//! only read where it is newer or cannot be written.
 //!
 //! In: a path. Out: a [`History`]. Not here: what is done with it.
 
@@ -16,9 +16,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::HistoryError;
 use crate::tables::{self, APPLICATION_ID, STEPS};
 
-/// How long one process waits for the others.
+/// Longest wait of one process for the others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What takes no time-out of its own is tried so often.
+/// Interval between tries of an action that has no time-out of its own.
 const AGAIN: Duration = Duration::from_millis(10);
 /// The log is moved into the file at so many pages: whoever opens the file reads the log first, and
 /// a run is to end soon.
@@ -47,7 +47,7 @@ const NETWORK_FILE_SYSTEMS: [u32; 10] = [
 pub struct History {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    /// Why it is only read.
+    /// Reason that it is only read.
     read_only: Option<ReadOnly>,
 }
 
@@ -118,7 +118,7 @@ impl History {
         }
     }
 
-    /// What the database says, with its file.
+    /// Error of the database, with its file.
     pub(crate) fn said(&self, source: rusqlite::Error) -> HistoryError {
         said(&self.path, source)
     }
@@ -163,8 +163,8 @@ impl History {
     }
 }
 
-/// Whether the file is a database, as a history is, by its first bytes. Whose it is may still stand in
-/// its log alone.
+/// True if the file is a database, as a history is, by its first bytes. Whose it is may still stand
+/// in its log alone.
 pub fn is_database(path: &Path) -> bool {
     const BEGIN: &[u8] = b"SQLite format 3\0";
     let mut head = [0; BEGIN.len()];
@@ -172,7 +172,7 @@ pub fn is_database(path: &Path) -> bool {
     read.is_ok() && head == *BEGIN
 }
 
-/// Whether the tables are those of a history, or there are none yet.
+/// True if the tables are those of a history, or there are none yet.
 fn is_ours_or_empty(connection: &mut Connection) -> rusqlite::Result<bool> {
     // One look at both: between two of them another process may make the tables.
     let look = connection.transaction()?;
@@ -185,7 +185,7 @@ fn newest(steps: &[&str]) -> u32 {
     u32::try_from(steps.len()).unwrap_or(u32::MAX)
 }
 
-/// What the database says, with its file.
+/// Error of the database, with its file.
 pub(crate) fn said(path: &Path, source: rusqlite::Error) -> HistoryError {
     if source.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
         return HistoryError::NoHistory(path.to_owned());

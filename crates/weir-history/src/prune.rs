@@ -1,4 +1,4 @@
-//! Which runs are too many.
+//! Pruning of runs.
 //!
 //! In: how many are kept, and how long. Out: the runs that are pruned. What made a difference stays:
 //! baselines, runs with the tag `keep`, and the runs on both sides of each change point.
@@ -15,7 +15,7 @@ use crate::write::forget_unused;
 /// The tag of runs that stay.
 const KEEP: &str = "keep";
 
-/// When a run is too many: both hold, where both are given.
+/// Rule of pruning; where both bounds are given, a run is removed by both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneRule {
     /// There are so many newer ones of its plan on its machine.
@@ -26,7 +26,7 @@ pub struct PruneRule {
     pub metrics_too: bool,
 }
 
-/// What was too many.
+/// Runs that were removed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pruned {
     /// The runs, newest first.
@@ -40,7 +40,7 @@ impl History {
     /// where their figures go too.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn prunable(&self, rule: &PruneRule) -> Result<Pruned, HistoryError> {
         let with_result = self.all("SELECT run_id FROM result", [], |row| row.get(0))?;
         let with_result: BTreeSet<String> = with_result.into_iter().collect();

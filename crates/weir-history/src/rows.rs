@@ -14,37 +14,37 @@ use crate::entry::MetricRow;
 pub struct RunRow {
     /// Its id.
     pub id: String,
-    /// When it began, since 1970.
+    /// Start, since 1970.
     pub started_ns: u64,
-    /// How long it took.
+    /// Duration.
     pub duration_ns: Nanos,
     /// The row of its plan.
     pub plan_id: i64,
     /// The row of its machine.
     pub machine_id: i64,
-    /// What its plan is called.
+    /// Name of its plan.
     pub plan_name: String,
     /// The plan's fingerprint.
     pub plan_fingerprint: String,
-    /// What its machine is called.
+    /// Name of its machine.
     pub machine_name: String,
     /// The door it came through.
     pub verb: String,
     /// A name that people gave it.
     pub label: Option<String>,
-    /// What they say of it.
+    /// Note of the user.
     pub note: Option<String>,
-    /// Where it was imported from.
+    /// File that it was imported from.
     pub source: Option<String>,
-    /// What made it.
+    /// Version of weir that made it.
     pub weir_version: String,
     /// It came to its end.
     pub complete: bool,
-    /// What it left for the shell.
+    /// Exit code.
     pub exit_code: u8,
     /// Ids of what spoils it.
     pub warnings: Vec<String>,
-    /// What people know of it.
+    /// Tags of the user.
     pub tags: BTreeMap<String, String>,
 }
 
@@ -63,7 +63,7 @@ pub struct SeriesKey {
     pub name: String,
 }
 
-/// What a [`RunRow`] is made of; `run`, `plan` and `machine` are joined.
+/// Columns of a [`RunRow`]; `run`, `plan` and `machine` are joined.
 pub(crate) const RUN_COLUMNS: &str = "run.id, run.started_ns, run.duration_ns, run.plan_id, \
     run.machine_id, plan.name, plan.fingerprint, \
     coalesce(machine.facts ->> 'name', machine.facts ->> 'hostname', substr(machine.key, 1, 8)), \
@@ -82,7 +82,7 @@ const SPOILING: &[&str] = &[
     "generator-limited",
 ];
 
-/// Why a run says nothing about others, if so.
+/// Reason that a run says nothing about others, if so.
 pub(crate) fn spoiled_by(complete: bool, exit_code: u8, warnings: &[String]) -> Option<String> {
     if !complete {
         return Some("incomplete".to_owned());

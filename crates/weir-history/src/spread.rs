@@ -1,4 +1,4 @@
-//! How far the figures of a plan lie apart from run to run on one machine.
+//! Spread of a plan's figures from run to run on one machine.
 //!
 //! In: a result. Out: the standard deviation of each figure's logarithm over the last runs of the same
 //! plan on the same machine that nothing spoiled. Runs that were kept together as one measurement are
@@ -18,9 +18,9 @@ use crate::rows::{spoiled_by, words};
 
 /// Fewer runs do not say how far runs lie apart.
 const FEWEST_RUNS: usize = 5;
-/// So many runs say it, the newest.
+/// Largest number of runs in a spread, the newest.
 const MOST_RUNS: usize = 20;
-/// So many are looked at for them.
+/// Largest number of runs looked at for them.
 const MOST_LOOKED_AT: u32 = 200;
 
 /// Runs of one plan on one machine, the newest first; the series index finds them.
@@ -30,14 +30,14 @@ FROM run INDEXED BY run_series LEFT JOIN result ON result.run_id = run.id
 WHERE run.plan_id = ?1 AND run.machine_id = ?2 AND coalesce(result.schema, '') NOT LIKE 'weir.runs.%'
 ORDER BY run.started_ns DESC LIMIT ?3";
 
-/// How far a figure lies apart from run to run.
+/// Spread of a figure from run to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricSpread {
     /// The place of its job in the plan, from 0.
     pub job: usize,
     /// The kind of operation; empty where it is of none.
     pub kind: String,
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
     /// The standard deviation of its logarithm.
     pub deviation: f64,
@@ -46,11 +46,10 @@ pub struct MetricSpread {
 }
 
 impl History {
-    /// How far the figures of other runs like this one lie apart, as far as there are enough of them.
-    /// Runs of these ids do not count: whether they are like the others is the question.
+    /// Spreads of the figures of other runs like this one, where there are enough of them.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn spreads(
         &self,
         result: &RunResult,

@@ -11,7 +11,7 @@ use rusqlite::{Connection, TransactionBehavior};
 /// `WEIR`: marks the file as ours.
 pub(crate) const APPLICATION_ID: i32 = 0x5745_4952;
 
-/// What makes each version of the one before; the number of steps is the version.
+/// Steps that make each version from the one before; the number of steps is the version.
 pub(crate) const STEPS: &[&str] = &[FIRST];
 
 const FIRST: &str = "

@@ -52,7 +52,7 @@ fn entry(started_s: u64, rate: u64) -> Entry {
 /// The file that a process of this program writes to, and how many runs.
 const WRITER: &str = "WEIR_TEST_WRITER";
 
-/// What the processes of the tests below do; alone it does nothing.
+/// Work of the processes that the tests below start; alone it does nothing.
 #[test]
 fn a_writer_adds_its_runs() {
     let Ok(words) = std::env::var(WRITER) else {

@@ -19,7 +19,7 @@ const ASCII_LEVELS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 /// A course of less than this is drawn as one that does not change.
 const LEAST_SPREAD: f64 = 0.02;
 
-/// How text is written.
+/// Format of text.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryText {
     /// Only ASCII characters.

@@ -13,7 +13,7 @@ use crate::rows::{RunRow, SeriesKey, spoiled_by, unsigned, words};
 
 /// Levels that differ by less of themselves count as one, where nobody says otherwise.
 pub const LEAST_CHANGE: f64 = 0.01;
-/// So many runs are looked at, the newest.
+/// Largest number of runs looked at, the newest.
 pub(crate) const MOST_RUNS: u32 = 100;
 
 /// The series index finds the runs, the key of the table each figure.
@@ -45,20 +45,20 @@ const FACTS: &[(&str, &str)] = &[
 pub struct SeriesRun {
     /// Its id.
     pub id: String,
-    /// When it began, since 1970.
+    /// Start, since 1970.
     pub started_ns: u64,
     /// The figure.
     pub value: f64,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
-    /// Why it says nothing about the others, if so.
+    /// Reason that it says nothing about the others, if so.
     pub spoiled_by: Option<String>,
 }
 
 /// A figure over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trend {
-    /// Which.
+    /// Key of the series.
     pub key: SeriesKey,
     /// Its unit.
     pub unit: String,
@@ -66,7 +66,7 @@ pub struct Trend {
     pub better: i8,
     /// The runs, oldest first.
     pub runs: Vec<SeriesRun>,
-    /// Where its level changed, in order.
+    /// Changes of its level, in order.
     pub changes: Vec<Change>,
 }
 
@@ -81,9 +81,9 @@ pub struct Change {
     pub last_before: String,
     /// Runs of the new level, until the next.
     pub runs: usize,
-    /// How far it lies from the old one.
+    /// The change, with its distance from the old level.
     pub point: ChangePoint,
-    /// What else changed there: `kernel 6.11 -> 6.12`.
+    /// Facts that changed there too: `kernel 6.11 -> 6.12`.
     pub with: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl History {
     /// The last runs of a series, oldest first.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn series(&self, key: &SeriesKey, most: u32) -> Result<Vec<SeriesRun>, HistoryError> {
         let which = (
             key.plan_id,
@@ -121,7 +121,7 @@ impl History {
     /// themselves count as one.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn trends(
         &self,
         run: &RunRow,
@@ -173,11 +173,11 @@ impl History {
         Ok(changes)
     }
 
-    /// In what two runs of one plan on one machine differ, beside their figures.
+    /// Differences of two runs of one plan on one machine, beside their figures.
     fn differences(&self, before: &str, after: &str) -> Result<Vec<String>, HistoryError> {
         let (old, new) = (self.run(before)?, self.run(after)?);
         let mut all = Vec::new();
-        let mut tell = |what: &str, old: Option<String>, new: Option<String>| {
+        let mut note = |what: &str, old: Option<String>, new: Option<String>| {
             if old != new {
                 let or_none = |fact: Option<String>| fact.unwrap_or_else(|| "none".to_owned());
                 all.push(format!("{what} {} -> {}", or_none(old), or_none(new)));
@@ -186,11 +186,11 @@ impl History {
         // Of a pruned run nothing but its row is known.
         if let (Ok(old), Ok(new)) = (self.facts(before), self.facts(after)) {
             for (what, place) in FACTS {
-                tell(what, fact(&old, place), fact(&new, place));
+                note(what, fact(&old, place), fact(&new, place));
             }
         } else {
             let version = |run: &RunRow| Some(run.weir_version.clone());
-            tell("weir", version(&old), version(&new));
+            note("weir", version(&old), version(&new));
         }
         let keys = old
             .tags
@@ -198,7 +198,7 @@ impl History {
             .chain(new.tags.keys().filter(|k| !old.tags.contains_key(*k)));
         for key in keys {
             let of = |run: &RunRow| run.tags.get(key).cloned();
-            tell(&format!("tag {key}"), of(&old), of(&new));
+            note(&format!("tag {key}"), of(&old), of(&new));
         }
         Ok(all)
     }

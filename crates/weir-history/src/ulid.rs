@@ -33,18 +33,18 @@ fn id_of(unix_ms: u64, random: u128) -> String {
     id.iter().map(|digit| char::from(*digit)).collect()
 }
 
-/// Whether a word may be the beginning of an id.
+/// True if a word may be the beginning of an id.
 pub fn is_id_prefix(word: &str) -> bool {
     let length = word.chars().count();
     (FEWEST_CHARACTERS..=LENGTH).contains(&length) && has_digits_of_id(word)
 }
 
-/// Whether it would be one, had it more characters.
+/// True if it would be one, had it more characters.
 pub fn is_short_id(word: &str) -> bool {
     (1..FEWEST_CHARACTERS).contains(&word.chars().count()) && has_digits_of_id(word)
 }
 
-/// Whether an id may begin with these characters, however many they are.
+/// True if an id may begin with these characters, however many they are.
 fn has_digits_of_id(word: &str) -> bool {
     let is_digit = |c: char| c.is_ascii() && DIGITS.contains(&(c.to_ascii_uppercase() as u8));
     // Until the year 3084.

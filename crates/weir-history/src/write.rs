@@ -1,4 +1,4 @@
-//! What changes the history: runs that are added, what people say of them, runs that are removed.
+//! Changes of the history: runs that are added, notes and tags of the user, runs that are removed.
 //!
 //! In: an [`Entry`], or the id of a run. Out: nothing; each call is a transaction that takes the right
 //! to write first, as one that reads before may lose it to another process whatever it waits. Not
@@ -15,7 +15,7 @@ impl History {
     /// Adds a run; whether it was not there yet.
     ///
     /// # Errors
-    /// What the database says: no room, no right; a history that is only read.
+    /// The database's error: no room, no right; a history that is only read.
     pub fn insert(&mut self, entry: &Entry) -> Result<bool, HistoryError> {
         self.change(|change| insert(change, entry))
     }
@@ -218,7 +218,7 @@ pub(crate) fn insert(change: &Transaction<'_>, entry: &Entry) -> rusqlite::Resul
     Ok(true)
 }
 
-/// What belongs to a run: its result, its tags, its figures.
+/// Inserts the parts of a run: its result, its tags, its figures.
 fn insert_parts(change: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
     if let Some(json) = &entry.json {
         change.execute(

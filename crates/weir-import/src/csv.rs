@@ -14,9 +14,9 @@ use crate::lines::{ended_lines, ends_early};
 /// A column that becomes a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What the figure is called.
+    /// Name of the figure.
     pub metric: String,
-    /// What the first line calls it.
+    /// Name in the first line.
     pub name: String,
     /// Its unit: of a time, a rate or a bandwidth, or one that stays as it is.
     pub unit: String,

@@ -10,7 +10,7 @@ use thiserror::Error;
 pub struct ImportError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error there.
     pub message: String,
 }
 

@@ -16,7 +16,7 @@ use weir_units::{Bytes, Nanos};
 
 use crate::Format;
 use crate::error::ImportError;
-use crate::fio_schema::{Direction, Document, Job, Latency};
+use crate::fio_schema::{FioDirection, FioDocument, FioJobReport, FioLatency};
 use crate::foreign::{ForeignJob, ForeignRun};
 use crate::json;
 
@@ -34,7 +34,7 @@ const OF_HISTOGRAMS: [f64; 2] = [50.0, 99.0];
 const MILLION: u64 = 1_000_000;
 
 fn read(text: &str) -> Result<ForeignRun, ImportError> {
-    let document: Document = json::document(text)?;
+    let document: FioDocument = json::document(text)?;
     let stamp = document.timestamp.map(|s| s.saturating_mul(1000));
     let jobs = document.jobs.iter().chain(&document.client_stats);
     let starts = jobs.clone().filter_map(|job| job.start_ms);
@@ -67,7 +67,7 @@ fn words(options: &Map<String, Value>) -> Vec<Word> {
     options.iter().map(word).collect()
 }
 
-fn of_job(job: &Job, global: &Map<String, Value>) -> ForeignJob {
+fn of_job(job: &FioJobReport, global: &Map<String, Value>) -> ForeignJob {
     let option = |name: &str| {
         let value = job.options.get(name).or_else(|| global.get(name))?;
         value.as_str().filter(|text| !text.is_empty())
@@ -98,7 +98,7 @@ fn of_job(job: &Job, global: &Map<String, Value>) -> ForeignJob {
 }
 
 /// Directions in which anything was done.
-fn directions(job: &Job) -> Vec<(KindName, &Direction)> {
+fn directions(job: &FioJobReport) -> Vec<(KindName, &FioDirection)> {
     let all = [
         (Kind::Read.into(), &job.read),
         (Kind::Write.into(), &job.write),
@@ -111,7 +111,7 @@ fn directions(job: &Job) -> Vec<(KindName, &Direction)> {
     there.filter(|(_, d)| d.total_ios > 0).collect()
 }
 
-fn worker(job: &Job, directions: &[(KindName, &Direction)]) -> WorkerResult {
+fn worker(job: &FioJobReport, directions: &[(KindName, &FioDirection)]) -> WorkerResult {
     let runtime = directions.iter().map(|(_, d)| d.runtime).max().unwrap_or(0);
     let share = |percent: Option<f64>| {
         let time = millis(job.runtime_ms.unwrap_or(runtime)).as_secs_f64();
@@ -147,7 +147,7 @@ fn worker(job: &Job, directions: &[(KindName, &Direction)]) -> WorkerResult {
     }
 }
 
-fn of_kind(kind: &KindName, d: &Direction) -> KindResult {
+fn of_kind(kind: &KindName, d: &FioDirection) -> KindResult {
     let stages = [
         stage(Stage::Slat, d.slat_ns.as_ref()),
         stage(Stage::Clat, d.clat_ns.as_ref()),
@@ -187,7 +187,7 @@ fn samples(count: Option<u64>, figures: [Option<f64>; 4], unit: f64) -> Option<S
 }
 
 /// The bins are the middles of the buckets of a histogram with the usual precision.
-fn stage(stage: Stage, latency: Option<&Latency>) -> Option<StageHistogram> {
+fn stage(stage: Stage, latency: Option<&FioLatency>) -> Option<StageHistogram> {
     let latency = latency.filter(|latency| !latency.bins.is_empty())?;
     let mut histogram = Histogram::new();
     for (middle, count) in &latency.bins {
@@ -210,7 +210,7 @@ fn total(mean: f64, count: u64) -> u128 {
 }
 
 /// Rate, bandwidth, and latencies of the stage that has percentiles.
-fn metrics(kind: &KindName, d: &Direction) -> Vec<Metric> {
+fn metrics(kind: &KindName, d: &FioDirection) -> Vec<Metric> {
     let name = |what: &str| format!("{kind} {what}");
     let seconds = millis(d.runtime).as_secs_f64();
     let mut all = Vec::new();
@@ -225,7 +225,7 @@ fn metrics(kind: &KindName, d: &Direction) -> Vec<Metric> {
     let stages = [d.clat_ns.as_ref(), d.lat_ns.as_ref()]
         .into_iter()
         .flatten();
-    let stages: Vec<&Latency> = stages.filter(|l| l.count != Some(0)).collect();
+    let stages: Vec<&FioLatency> = stages.filter(|l| l.count != Some(0)).collect();
     let with_points = stages.iter().find(|l| !l.percentile.is_empty());
     let Some(latency) = with_points.or(stages.last()) else {
         return all;
@@ -251,7 +251,7 @@ fn metrics(kind: &KindName, d: &Direction) -> Vec<Metric> {
 }
 
 /// The percentiles that are headline figures, rising.
-fn points(latency: &Latency) -> Vec<(f64, u64)> {
+fn points(latency: &FioLatency) -> Vec<(f64, u64)> {
     let points: &BTreeMap<String, u64> = &latency.percentile;
     let read = points
         .iter()

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// A document.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Document {
+pub(crate) struct FioDocument {
     #[serde(rename = "fio version")]
     pub(crate) version: String,
     pub(crate) timestamp: Option<u64>,
@@ -15,14 +15,14 @@ pub(crate) struct Document {
     #[serde(rename = "global options", default)]
     pub(crate) global_options: Map<String, Value>,
     #[serde(default)]
-    pub(crate) jobs: Vec<Job>,
+    pub(crate) jobs: Vec<FioJobReport>,
     #[serde(default)]
-    pub(crate) client_stats: Vec<Job>,
+    pub(crate) client_stats: Vec<FioJobReport>,
 }
 
 /// A job, or a group that reports as one.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Job {
+pub(crate) struct FioJobReport {
     pub(crate) jobname: String,
     pub(crate) hostname: Option<String>,
     pub(crate) desc: Option<String>,
@@ -32,11 +32,11 @@ pub(crate) struct Job {
     pub(crate) start_ms: Option<u64>,
     #[serde(rename = "job options", default)]
     pub(crate) options: Map<String, Value>,
-    pub(crate) read: Option<Direction>,
-    pub(crate) write: Option<Direction>,
-    pub(crate) trim: Option<Direction>,
-    pub(crate) mixed: Option<Direction>,
-    pub(crate) sync: Option<Sync>,
+    pub(crate) read: Option<FioDirection>,
+    pub(crate) write: Option<FioDirection>,
+    pub(crate) trim: Option<FioDirection>,
+    pub(crate) mixed: Option<FioDirection>,
+    pub(crate) sync: Option<FioSync>,
     #[serde(rename = "job_runtime")]
     pub(crate) runtime_ms: Option<u64>,
     pub(crate) usr_cpu: Option<f64>,
@@ -47,7 +47,7 @@ pub(crate) struct Job {
 
 /// One direction.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Direction {
+pub(crate) struct FioDirection {
     pub(crate) io_bytes: u64,
     pub(crate) total_ios: u64,
     /// In milliseconds.
@@ -56,9 +56,9 @@ pub(crate) struct Direction {
     pub(crate) short_ios: u64,
     #[serde(default)]
     pub(crate) drop_ios: u64,
-    pub(crate) slat_ns: Option<Latency>,
-    pub(crate) clat_ns: Option<Latency>,
-    pub(crate) lat_ns: Option<Latency>,
+    pub(crate) slat_ns: Option<FioLatency>,
+    pub(crate) clat_ns: Option<FioLatency>,
+    pub(crate) lat_ns: Option<FioLatency>,
     pub(crate) bw_min: Option<f64>,
     pub(crate) bw_max: Option<f64>,
     pub(crate) bw_mean: Option<f64>,
@@ -73,14 +73,14 @@ pub(crate) struct Direction {
 
 /// Flushes.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Sync {
+pub(crate) struct FioSync {
     pub(crate) total_ios: u64,
-    pub(crate) lat_ns: Option<Latency>,
+    pub(crate) lat_ns: Option<FioLatency>,
 }
 
 /// Latencies.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Latency {
+pub(crate) struct FioLatency {
     pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) mean: f64,

@@ -1,4 +1,4 @@
-//! What another program measured, before it has the form of a result of weir.
+//! Result of another program, before it has the form of a result of weir.
 //!
 //! In: what a reader found. Out: a [`RunResult`] whose source names the program. What the file does
 //! not say stays absent. Not here: any format.
@@ -21,13 +21,13 @@ pub(crate) struct ForeignRun {
     pub(crate) program: Option<String>,
     /// Its command line.
     pub(crate) command: Vec<String>,
-    /// When it began, where the file says so in a time that is the same everywhere.
+    /// Start, where the file gives it in a time that is the same everywhere.
     pub(crate) started_unix_ns: u64,
     pub(crate) host: HostFacts,
     /// Options of all jobs.
     pub(crate) global_words: Vec<Word>,
     pub(crate) jobs: Vec<ForeignJob>,
-    /// What the program itself said about its figures.
+    /// Warnings of the program itself about its figures.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ForeignRun {
 #[derive(Debug, Default)]
 pub(crate) struct ForeignJob {
     pub(crate) name: String,
-    /// What it did, in a few words.
+    /// Its work, in a few words.
     pub(crate) title: String,
     pub(crate) description: Option<String>,
     pub(crate) engine: String,
@@ -43,7 +43,7 @@ pub(crate) struct ForeignJob {
     /// Counts and latencies, where the file has them by kind.
     pub(crate) worker: Option<WorkerResult>,
     pub(crate) metrics: Vec<Metric>,
-    /// Why its figures are not those of a good run.
+    /// Reason that its figures are not those of a good run.
     pub(crate) failure: Option<weir_schema::Failure>,
 }
 

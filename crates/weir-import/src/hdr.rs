@@ -79,7 +79,7 @@ fn counts(plain: &[u8]) -> Option<Histogram> {
     Some(histogram)
 }
 
-/// Where its buckets are.
+/// Layout of its buckets.
 struct Layout {
     /// Buckets of half a power of two, as a number of bits.
     half_bits: u32,

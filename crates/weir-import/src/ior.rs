@@ -34,9 +34,9 @@ fn read(text: &str) -> Result<ForeignRun, ImportError> {
     report(text, &lines)
 }
 
-/// What all repetitions of a phase say.
+/// Figures of all repetitions of a phase.
 #[derive(Debug, Default)]
-pub(crate) struct Phase {
+pub(crate) struct IorPhase {
     /// `write`, `read`, `remove`.
     access: String,
     /// Name, unit and values of each figure, in order.
@@ -45,7 +45,7 @@ pub(crate) struct Phase {
 
 /// The phases of a test, in order of first appearance.
 #[derive(Debug, Default)]
-pub(crate) struct Phases(Vec<Phase>);
+pub(crate) struct Phases(Vec<IorPhase>);
 
 impl Phases {
     /// Adds a repetition: figures by name.
@@ -53,9 +53,9 @@ impl Phases {
         let at = self.0.iter().position(|phase| phase.access == access);
         let at = at.unwrap_or(self.0.len());
         if at == self.0.len() {
-            self.0.push(Phase {
+            self.0.push(IorPhase {
                 access: access.to_owned(),
-                ..Phase::default()
+                ..IorPhase::default()
             });
         }
         let Some(phase) = self.0.get_mut(at) else {
@@ -71,7 +71,7 @@ impl Phases {
 
     pub(crate) fn metrics(self) -> Vec<Metric> {
         let all = self.0.into_iter().flat_map(|phase| {
-            let Phase { access, figures } = phase;
+            let IorPhase { access, figures } = phase;
             figures.into_iter().map(move |(name, values)| {
                 let name = format!("{access} {name}");
                 let empty = if name.ends_with("bandwidth") {
@@ -177,7 +177,7 @@ impl Test {
     }
 }
 
-/// Where in the report a line stands.
+/// Part of the report that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Head,
@@ -267,7 +267,7 @@ fn results(test: &mut Test, line: Line<'_>) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// What the summary alone has: the figures at the wall.
+/// Reads the figures that only the summary has: those at the wall.
 fn summary(tests: &mut [Test], line: Line<'_>) -> Result<(), ImportError> {
     let words: Vec<&str> = line.text.split_whitespace().collect();
     let [access @ ("write" | "read"), _, ..] = words.as_slice() else {

@@ -9,7 +9,7 @@ use crate::foreign::{ForeignJob, ForeignRun, MIB};
 use crate::ior::Phases;
 use crate::json;
 
-/// Whether a text holds it.
+/// True if a text holds it.
 pub(crate) fn is_in(text: &str) -> bool {
     json::has(text, &["\"tests\"", "\"TestID\"", "\"Command line\""])
 }
@@ -30,13 +30,13 @@ struct Test {
     #[serde(rename = "Options", default)]
     options: Map<String, Value>,
     #[serde(rename = "Results", default)]
-    results: Vec<Phase>,
+    results: Vec<IorPhase>,
 }
 
 /// A phase; one that removes files has a time alone.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Phase {
+struct IorPhase {
     access: String,
     #[serde(rename = "bwMiB")]
     bw_mib: Option<f64>,

@@ -33,7 +33,7 @@ pub(crate) fn document<T: DeserializeOwned>(text: &str) -> Result<T, ImportError
     }
 }
 
-/// Where the first document begins.
+/// Begin of the first document.
 pub(crate) fn start(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -46,7 +46,7 @@ pub(crate) fn start(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether the first document of a text has all of these words.
+/// True if the first document of a text has all of these words.
 pub(crate) fn has(text: &str, words: &[&str]) -> bool {
     let Some(rest) = start(text).and_then(|start| text.get(start..)) else {
         return false;

@@ -38,7 +38,7 @@ use foreign::{ForeignRun, checked};
 pub struct Format {
     /// Its name on command lines.
     pub name: &'static str,
-    /// Whose results these are, in which forms.
+    /// Program and forms of the results.
     pub meaning: &'static str,
     is_in: fn(&str) -> bool,
     read: fn(&str) -> Result<ForeignRun, ImportError>,

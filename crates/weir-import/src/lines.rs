@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
         ImportError::new(self.number, message)
     }
 
-    /// What follows `label` and a colon.
+    /// Text behind `label` and a colon.
     pub(crate) fn value_of(self, label: &str) -> Option<&'a str> {
         let rest = self.text.trim_start().strip_prefix(label)?;
         Some(rest.trim_start().strip_prefix(':')?.trim())

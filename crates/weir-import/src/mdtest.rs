@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     read,
 };
 
-/// What the rows of a table are.
+/// Table that the rows belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
     None,

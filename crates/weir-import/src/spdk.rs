@@ -26,7 +26,7 @@ const BITS: u8 = 7;
 /// Names in headings of summaries are cut at this length.
 const NAME: usize = 43;
 
-/// Where in the text a line stands.
+/// Part of the text that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     None,

@@ -49,7 +49,7 @@ const OTHER_ENGINES: &[(&str, &str)] = &[
     ("ime_aio", "libaio"),
 ];
 
-/// What applying needs to know.
+/// State of applying options to jobs.
 pub(crate) struct Applier<'a> {
     pub context: &'a Context<'a>,
     pub request: &'a CompileRequest,

@@ -275,7 +275,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// What is wrong between a job and the earlier ones.
+    /// Conflict between a job and the earlier ones.
     fn order_fault(&self, job: &Job, new_group: bool) -> Option<(Fault, &'static [&'static str])> {
         let group = self.groups.last().filter(|_| !new_group);
         let of_lat = |j: &Job| FioJob::of(j).percentiles_of_lat;

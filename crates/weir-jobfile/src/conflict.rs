@@ -73,7 +73,8 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
     found
 }
 
-/// What is removed between loops has to come back by writing, and must be nobody else's.
+/// Conflict of files removed between loops: they have to come back by writing, and must be nobody
+/// else's.
 fn renewal_conflict(draft: &Draft, engine: &EngineInfo) -> Option<Conflict> {
     if !draft.renew_each_pass || draft.passes.loops < 2 || engine.no_target() {
         return None;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Diagnostic {
     /// Stable id, such as `job.range`.
     pub code: &'static str,
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub message: String,
     /// File name, or `command line`; absent for a fault of the request as a whole.
     pub source: Option<String>,
@@ -24,9 +24,9 @@ pub struct Diagnostic {
     pub column: usize,
     /// Characters to underline.
     pub length: usize,
-    /// What the underlined words mean or should have been.
+    /// Meaning of the underlined words, or the words that should be there.
     pub label: String,
-    /// What to do.
+    /// Advice for the user.
     pub help: Option<String>,
     /// The sentences that fio prints for this fault, in its order.
     pub peer: Vec<String>,
@@ -44,7 +44,7 @@ const MAX_TEXT: usize = 600;
 /// Characters of a line that a message shows.
 const SHOWN: usize = 100;
 
-/// What is wrong with one value or option, before it is known where it stands.
+/// Error of one value or option, before its position is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub code: &'static str,
@@ -104,7 +104,7 @@ pub(crate) struct ColumnSpan {
     pub length: usize,
 }
 
-/// Where an option, section or line stands.
+/// Place of an option, section or line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub source: Arc<str>,

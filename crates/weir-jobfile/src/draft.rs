@@ -36,7 +36,7 @@ pub(crate) const DEFAULT_ENGINE: &str = "psync";
 )]
 pub(crate) struct Draft {
     pub name: String,
-    /// What stands between the brackets: generated files are named after it.
+    /// Name between the brackets: generated files are named after it.
     pub section: String,
     pub description: Option<String>,
     pub kb_base: u64,
@@ -104,7 +104,7 @@ pub(crate) struct Draft {
     pub feedback: FeedbackDraft,
     pub errors: ErrorsDraft,
     pub verifies: bool,
-    /// Whether `verify` was given, so that a pattern alone does not decide.
+    /// True if `verify` was given, so that a pattern alone does not decide.
     pub says_verify: bool,
     pub verify: Verify,
     pub dialect: Dialect,
@@ -119,7 +119,7 @@ pub(crate) struct EngineDraft {
     pub settings: BTreeMap<String, Setting>,
 }
 
-/// What happens after errors, by kind.
+/// Behaviour after errors, by kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ErrorsDraft {
     pub go_on: PerKind<bool>,
@@ -128,7 +128,7 @@ pub(crate) struct ErrorsDraft {
     pub report_errors: bool,
 }
 
-/// What `rw` asks for.
+/// Direction of a job: the value of `rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -138,7 +138,7 @@ pub(crate) enum Direction {
     TrimWrite,
 }
 
-/// Where the seed comes from.
+/// Source of the seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {
     pub repeat: bool,
@@ -147,7 +147,7 @@ pub(crate) struct Seed {
 }
 
 impl Seed {
-    /// What `randseed=0` stands for: a plan's seed 0 means "draw one when the run starts".
+    /// Seed for `randseed=0`: a plan's seed 0 means "draw one when the run starts".
     pub(crate) const FOR_ZERO: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// The plan's seed.
@@ -183,7 +183,7 @@ pub(crate) struct RatesDraft {
     pub cycle: Nanos,
 }
 
-/// What the words about strided zones say.
+/// Values of the options about strided zones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StridedZones {
     pub on: bool,
@@ -192,7 +192,7 @@ pub(crate) struct StridedZones {
     pub skip: u64,
 }
 
-/// What the words about recorded patterns say.
+/// Values of the options about recorded patterns.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayDraft {
     pub path: Option<String>,
@@ -220,7 +220,7 @@ impl Default for ReplayDraft {
     }
 }
 
-/// What `exitall` stops.
+/// Jobs that `exitall` stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitWhat {
     Group,
@@ -347,7 +347,7 @@ impl RatesDraft {
     }
 }
 
-/// What a door records when nothing is said.
+/// Default recording of a door.
 fn recording(dialect: Dialect) -> Recording {
     match dialect {
         Dialect::Run => Recording::default(),

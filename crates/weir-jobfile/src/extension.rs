@@ -1,4 +1,4 @@
-//! What only fio's output needs of a plan: the `fio` extension of plans and jobs.
+//! The `fio` extension of plans and jobs: values that only fio's output needs.
 //!
 //! In: options while a plan is made, or a plan. Out: [`FioPlan`] and [`FioJob`]. Without an
 //! extension everything is as fio has it when nothing is said. Not here: what is recorded and done.
@@ -10,13 +10,13 @@ use weir_schema::{Extensions, Job, Plan};
 /// The key of the extension.
 const DOOR: &str = "fio";
 
-/// What fio's output needs of a plan.
+/// Values of a plan that fio's output needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FioPlan {
     /// For each of the plan's global words, the jobs that it is for.
     pub global_words: Vec<WordReach>,
-    /// What was said about the words that made it.
+    /// Notes about the words that made it.
     pub notes: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl WordReach {
     }
 }
 
-/// What fio's output needs of a job.
+/// Values of a job that fio's output needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
@@ -116,7 +116,7 @@ fn check<T: DeserializeOwned>(extensions: &Extensions) -> Result<(), String> {
         .map_err(|error| format!("`extensions.{DOOR}`: {error}"))
 }
 
-/// What is not there, or not of this form, is as when nothing is said.
+/// Reads an extension; the default where it is missing or has another form.
 fn read<T: Default + DeserializeOwned>(extensions: &Extensions) -> T {
     let found = extensions.get(DOOR).map(T::deserialize);
     found.and_then(Result::ok).unwrap_or_default()

@@ -26,7 +26,7 @@ pub(crate) struct FeedbackDraft {
     pub flow_pause: Nanos,
 }
 
-/// What is steady.
+/// Criterion of steadiness.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Criterion {
     pub rate: SteadyRate,
@@ -53,7 +53,7 @@ impl Default for FeedbackDraft {
 }
 
 impl FeedbackDraft {
-    /// What does not fit together.
+    /// Conflict between these options.
     pub(crate) fn conflicts(&self) -> Option<Conflict> {
         let short = self.window.0 > 0 && self.window.0 < 2 * SECOND;
         short.then(|| {

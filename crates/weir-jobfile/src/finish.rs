@@ -125,8 +125,8 @@ fn chosen(draft: &mut Draft, engine: &EngineInfo) -> EngineChoice {
     }
 }
 
-/// Where a job goes on after errors of a kind, it does so after those that are listed, or else
-/// after failed transfers; every other error ends it.
+/// Errors after which the job goes on: for each kind with `go_on`, those that are listed, or else
+/// failed transfers; every other error ends it.
 fn errors(given: &ErrorsDraft) -> ErrorPolicy {
     let after = |kind: Kind| match (*given.go_on.of(kind), given.ignore.of(kind)) {
         (true, list) if list.is_empty() => Some(vec![EIO.into()]),
@@ -238,7 +238,8 @@ fn access(draft: &Draft, report: &mut CompileReport) -> Access {
     }
 }
 
-/// What a command says goes where fio puts it; a job named like a device has no directory there.
+/// Shell command whose output goes where fio puts it; a job named like a device has no directory
+/// there.
 fn command(job: &str, when: &str, text: Option<&str>) -> Option<ShellCommand> {
     Some(ShellCommand {
         text: text?.to_owned(),

@@ -16,7 +16,7 @@ use crate::options::{Need, OptionRecord, find_option};
 /// Jobs that a sentence names.
 const NAMED: usize = 3;
 
-/// What was given and could not act so far.
+/// Options that were given and could not act so far.
 #[derive(Debug, Default)]
 pub(crate) struct IdleOptions {
     /// Options that jobs give themselves.
@@ -68,7 +68,7 @@ impl IdleOptions {
         }
     }
 
-    /// What was given for all jobs holds no further.
+    /// Ends the reach of options for all jobs.
     pub(crate) fn next_file(&mut self) {
         let given = std::mem::take(&mut self.of_all).into_iter();
         let idle = given.filter(|(_, acts)| *acts == Some(false));

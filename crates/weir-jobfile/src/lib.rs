@@ -66,7 +66,7 @@ pub trait Files {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>>;
 }
 
-/// What compiling may look at.
+/// Parts of the machine that compiling may look at.
 pub struct Context<'a> {
     /// Facts of the machine and the environment.
     pub environment: &'a Environment,
@@ -98,7 +98,7 @@ pub struct CommandWord {
     pub text: String,
 }
 
-/// Who asks: what is recorded by default depends on it.
+/// Dialect of the door that asks: the default recording depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `weir run`
@@ -107,10 +107,10 @@ pub enum Dialect {
     Fio,
 }
 
-/// What shall be compiled.
+/// Request to compile jobs.
 #[derive(Clone, Debug)]
 pub struct CompileRequest {
-    /// Who asks.
+    /// Dialect of the door that asks.
     pub dialect: Dialect,
     /// The command line, verbatim.
     pub command: Vec<String>,

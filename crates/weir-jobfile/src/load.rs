@@ -27,7 +27,7 @@ pub(crate) struct OptionEntry {
     pub origin: Origin,
 }
 
-/// Where an option came from.
+/// Origin of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     File,

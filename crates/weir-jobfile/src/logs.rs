@@ -28,7 +28,7 @@ pub(crate) struct Logs {
     pub compressed: bool,
 }
 
-/// Whether a log is wanted, and its prefix.
+/// Request for a log, and its prefix.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Named {
     #[default]

@@ -1,4 +1,4 @@
-//! What is collected while a request is compiled: errors and notes.
+//! Errors and notes that are collected while a request is compiled.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What options of verification mean together.
+//! Combined meaning of the options of verification.
 //!
 //! In: a draft. Out: what the plan verifies, notes, conflicts. Not here: what must fit targets and
 //! block sizes, which is looked at before the run.
@@ -11,7 +11,7 @@ use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft};
 use crate::report::CompileReport;
 
-/// What is verified; an engine that moves no data has nothing to check.
+/// Verification of the job; an engine that moves no data has nothing to check.
 pub(crate) fn resolve_verify(
     draft: &Draft,
     (engine, mix): (&EngineInfo, &Mix),
@@ -45,7 +45,7 @@ pub(crate) fn resolve_verify(
     (draft.verifies && !engine.moves_no_data()).then(|| verify.clone())
 }
 
-/// What does not go together.
+/// Conflicts between the options of verification.
 pub(crate) fn verify_conflicts(draft: &Draft, found: &mut Vec<Conflict>) {
     let verify = &draft.verify;
     if !draft.verifies {

@@ -25,7 +25,7 @@ pub(crate) struct SyntaxItem {
     pub place: Place,
 }
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     /// `[name]`

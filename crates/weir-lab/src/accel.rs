@@ -1,9 +1,9 @@
-//! What carries out the guest's instructions: KVM where a probe has shown that it works, else
-//! translation; or translation that counts instructions.
+//! Accelerator of a guest: KVM where a probe has shown that it works, else translation; or
+//! translation that counts instructions.
 //!
-//! In: the wish of `--accel`. Out: a [`Chosen`]. A `/dev/kvm` that can be opened proves nothing: there
-//! are machines on which QEMU aborts or the guest hangs, so a guest that ends at once is booted, and
-//! the answer is kept per start of this machine, QEMU and kernel.
+//! In: the wish of `--accel`. Out: a [`ChosenAccel`]. A `/dev/kvm` that can be opened proves
+//! nothing: there are machines on which QEMU aborts or the guest hangs, so a guest that ends at
+//! once is booted, and the answer is kept per start of this machine, QEMU and kernel.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -13,10 +13,10 @@ use anyhow::{Result, bail};
 
 use crate::host::{Places, digest, stamp, write_whole};
 use crate::kernel::Kernel;
-use crate::verdict::Wait;
+use crate::verdict::EmulatorEnd;
 use crate::{parts, qemu};
 
-/// What is asked for.
+/// Accelerator asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Accel {
     /// KVM if it works, else translation.
@@ -46,15 +46,15 @@ impl Accel {
     }
 }
 
-/// What is used.
+/// Accelerator in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum ChosenAccel {
     Tcg,
     Kvm,
     Icount,
 }
 
-impl Chosen {
+impl ChosenAccel {
     pub(crate) fn arguments(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcg => &[("-accel", "tcg,thread=multi"), ("-cpu", "max")],
@@ -68,7 +68,7 @@ impl Chosen {
     }
 }
 
-impl fmt::Display for Chosen {
+impl fmt::Display for ChosenAccel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tcg => "tcg",
@@ -79,18 +79,18 @@ impl fmt::Display for Chosen {
 }
 
 /// Answers the wish.
-pub(crate) fn choose(places: &Places, kernel: &Kernel, wish: Accel) -> Result<Chosen> {
+pub(crate) fn choose(places: &Places, kernel: &Kernel, wish: Accel) -> Result<ChosenAccel> {
     Ok(match wish {
-        Accel::Kvm => Chosen::Kvm,
-        Accel::Icount => Chosen::Icount,
-        Accel::Auto if verdict(places, kernel)? == WORKS => Chosen::Kvm,
-        Accel::Auto | Accel::Tcg => Chosen::Tcg,
+        Accel::Kvm => ChosenAccel::Kvm,
+        Accel::Icount => ChosenAccel::Icount,
+        Accel::Auto if verdict(places, kernel)? == WORKS => ChosenAccel::Kvm,
+        Accel::Auto | Accel::Tcg => ChosenAccel::Tcg,
     })
 }
 
 pub(crate) const WORKS: &str = "works";
 
-/// What is known of KVM here: that it works, or why it is not used.
+/// Verdict on KVM here: that it works, or the reason that it is not used.
 pub(crate) fn verdict(places: &Places, kernel: &Kernel) -> Result<String> {
     let device = OpenOptions::new().read(true).write(true).open("/dev/kvm");
     if let Err(error) = device {
@@ -121,7 +121,7 @@ fn probe(places: &Places, kernel: &Kernel) -> Result<String> {
         kernel: &kernel.image,
         initrd: &initrd,
         append: "console=ttyS0 quiet panic=-1".to_owned(),
-        accel: Chosen::Kvm,
+        accel: ChosenAccel::Kvm,
         processors: 1,
         memory_mib: 256,
         devices: &[],
@@ -135,9 +135,9 @@ fn probe(places: &Places, kernel: &Kernel) -> Result<String> {
     let _ = fs::remove_file(console);
     let first = errors.lines().next().unwrap_or_default();
     Ok(match wait {
-        Wait::Code(33) => WORKS.to_owned(),
-        Wait::TimedOut => "the probe's guest hangs".to_owned(),
-        Wait::Code(code) => format!("the probe ended with {code}: {first}"),
-        Wait::Signal(signal) => format!("the probe was ended by signal {signal}: {first}"),
+        EmulatorEnd::Code(33) => WORKS.to_owned(),
+        EmulatorEnd::TimedOut => "the probe's guest hangs".to_owned(),
+        EmulatorEnd::Code(code) => format!("the probe ended with {code}: {first}"),
+        EmulatorEnd::Signal(signal) => format!("the probe was ended by signal {signal}: {first}"),
     })
 }

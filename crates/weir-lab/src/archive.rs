@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// What an archive holds: path, mode, contents; read by the form's definition.
+    /// Entries of an archive: path, mode, contents; read by the form's definition.
     fn entries(bytes: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
         assert_eq!(bytes.len() % 4, 0);
         let mut rest = bytes;

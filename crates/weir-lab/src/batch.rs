@@ -11,11 +11,11 @@ use crate::verdict::{LabRun, SKIPPED};
 
 /// Scripts that one guest runs in their order.
 #[derive(Debug, Clone, Default)]
-pub struct Batch {
+pub struct CaseBatch {
     cases: Vec<(String, String)>,
 }
 
-impl Batch {
+impl CaseBatch {
     /// Adds a script. Names are words of letters, digits and `-`.
     #[must_use]
     pub fn case(mut self, name: &str, script: &str) -> Self {
@@ -24,21 +24,21 @@ impl Batch {
     }
 }
 
-/// What one script came to.
+/// Result of one script.
 #[derive(Debug, Clone)]
 pub struct CaseRun {
     /// Its name.
     pub name: String,
-    /// What it printed.
+    /// Output of the script.
     pub output: String,
     /// None: the guest ended within it, or before.
     pub status: Option<i32>,
-    /// What the kernel complained about meanwhile.
+    /// Complaints of the kernel meanwhile.
     pub complaints: Vec<Complaint>,
 }
 
 impl CaseRun {
-    /// Whether the script said that it cannot be done here.
+    /// True if the script reported that it cannot be done here.
     pub fn skipped(&self) -> bool {
         self.status == Some(SKIPPED)
     }
@@ -69,7 +69,7 @@ impl Lab {
     ///
     /// # Errors
     /// If it could not be started, or a name is odd or there twice.
-    pub fn batch(&self, batch: &Batch) -> Result<(LabRun, Vec<CaseRun>)> {
+    pub fn batch(&self, batch: &CaseBatch) -> Result<(LabRun, Vec<CaseRun>)> {
         for (at, (name, _)) in batch.cases.iter().enumerate() {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
             ensure!(

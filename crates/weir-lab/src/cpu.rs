@@ -1,7 +1,7 @@
 //! The processor on which an emulator runs: each boot takes one of this machine's for itself.
 //!
-//! In: the wish of `--pin`. Out: a [`Place`], held until it is dropped, over processes too. Why one:
-//! QEMU's NVMe loses commands when its threads run on two processors, and more emulators than
+//! In: the wish of `--pin`. Out: a [`CpuPlace`], held until it is dropped, over processes too. Why
+//! one: QEMU's NVMe loses commands when its threads run on two processors, and more emulators than
 //! processors only slow each other down. Not here: how QEMU is started (`qemu`).
 
 use std::fs::{File, TryLockError};
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::host::Places;
 
-/// Where an emulator may run.
+/// CPUs on which an emulator may run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pin {
     /// On any one processor.
@@ -25,13 +25,13 @@ pub enum Pin {
 
 /// A processor that this boot has for itself.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct CpuPlace {
     pub(crate) cpu: usize,
     _lock: File,
 }
 
 /// Waits until a processor is free.
-pub(crate) fn take(places: &Places, pin: Pin) -> Result<Place> {
+pub(crate) fn take(places: &Places, pin: Pin) -> Result<CpuPlace> {
     let allowed = allowed()?;
     let wanted: Vec<usize> = match pin {
         Pin::Cpu(cpu) => {
@@ -49,7 +49,7 @@ pub(crate) fn take(places: &Places, pin: Pin) -> Result<Place> {
             let path = folder.join(format!("cpu-{cpu}"));
             let lock = File::create(&path).with_context(|| path.display().to_string())?;
             match lock.try_lock() {
-                Ok(()) => return Ok(Place { cpu, _lock: lock }),
+                Ok(()) => return Ok(CpuPlace { cpu, _lock: lock }),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
@@ -76,7 +76,7 @@ mod tests {
             state: state.clone(),
         };
         let cpus = allowed().unwrap();
-        let taken: Vec<Place> = cpus
+        let taken: Vec<CpuPlace> = cpus
             .iter()
             .map(|_| take(&places, Pin::Any).unwrap())
             .collect();

@@ -1,6 +1,6 @@
-//! What the lab needs and what this machine has.
+//! Prerequisites of the lab on this machine.
 //!
-//! In: this machine. Out: one [`Line`] per prerequisite. Not here: printing them (the program).
+//! In: this machine. Out: a [`Prerequisite`] each. Not here: printing them (the program).
 
 use anyhow::{Context as _, Result};
 
@@ -12,20 +12,20 @@ use crate::qemu;
 
 /// One prerequisite.
 #[derive(Debug, Clone)]
-pub struct Line {
-    /// What it is.
+pub struct Prerequisite {
+    /// Name of the prerequisite.
     pub name: &'static str,
-    /// What was found, or what is missing and how to get it.
+    /// The thing found, or the missing one and its remedy.
     pub says: String,
-    /// Whether it is there.
+    /// True if it is there.
     pub good: bool,
-    /// Whether no guest runs without it.
+    /// True if no guest runs without it.
     pub needed: bool,
 }
 
 /// Looks at everything.
-pub fn examine(kernel: Option<&std::path::Path>) -> Vec<Line> {
-    let line = |name, needed, found: Result<String>| Line {
+pub fn examine(kernel: Option<&std::path::Path>) -> Vec<Prerequisite> {
+    let line = |name, needed, found: Result<String>| Prerequisite {
         name,
         good: found.is_ok(),
         says: found.unwrap_or_else(|error| format!("missing: {error:#}")),

@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn the_words_of_the_guest_come_after_two_dashes() {
-        let words = ["lab/vm", "run", "--dev", "null", "--", "sh", "-c", "exit 5"];
-        let matches = command().try_get_matches_from(words).unwrap();
+        let args = ["lab/vm", "run", "--dev", "null", "--", "sh", "-c", "exit 5"];
+        let matches = command().try_get_matches_from(args).unwrap();
         let (_, flags) = matches.subcommand().unwrap();
         let command: Vec<&String> = flags.get_many("command").unwrap().collect();
         assert_eq!(command, ["sh", "-c", "exit 5"]);

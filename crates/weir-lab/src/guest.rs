@@ -17,8 +17,8 @@ pub(crate) const FUNCTIONS: &str = include_str!("../guest/functions.sh");
 pub(crate) fn setup(order: &[String], wiring: &Wiring) -> String {
     let modules = order.iter().map(|name| {
         let parameters = wiring.parameters.get(name).into_iter().flatten();
-        let words = parameters.map(|(parameter, value)| format!(" {parameter}={value}"));
-        format!("lab_insmod {name}{}\n", words.collect::<String>())
+        let args = parameters.map(|(parameter, value)| format!(" {parameter}={value}"));
+        format!("lab_insmod {name}{}\n", args.collect::<String>())
     });
     let lines = wiring.setup.iter().map(|line| format!("{line}\n"));
     let nodes = wiring.nodes.iter().enumerate();
@@ -26,13 +26,13 @@ pub(crate) fn setup(order: &[String], wiring: &Wiring) -> String {
     modules.chain(lines).chain(nodes).collect()
 }
 
-/// What the guest runs, as a shell script.
+/// Shell script that the guest runs.
 pub(crate) fn run(task: &Task) -> String {
     match task {
         Task::Script(text) => format!(". /lab/functions.sh\n{text}\n"),
-        Task::Command(words) => {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            format!("exec {}\n", words.join(" "))
+        Task::Command(args) => {
+            let args: Vec<String> = args.iter().map(|word| quoted(word)).collect();
+            format!("exec {}\n", args.join(" "))
         }
         Task::Cases(cases) => {
             let calls = cases.iter().map(|(name, _)| format!("lab_case {name}\n"));
@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn the_words_of_a_command_stay_whole() {
-        let words = ["sh", "-c", "echo 'it is'; exit 5"].map(str::to_owned);
+        let args = ["sh", "-c", "echo 'it is'; exit 5"].map(str::to_owned);
         assert_eq!(
-            run(&Task::Command(words.to_vec())),
+            run(&Task::Command(args.to_vec())),
             "exec 'sh' '-c' 'echo '\\''it is'\\''; exit 5'\n"
         );
     }

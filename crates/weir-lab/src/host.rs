@@ -14,9 +14,9 @@ use anyhow::{Context as _, Result};
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{what} ({remedy})")]
 pub struct Missing {
-    /// What is not there.
+    /// The missing thing.
     pub what: String,
-    /// How to get it, such as `apt: busybox-static`.
+    /// Remedy, such as `apt: busybox-static`.
     pub remedy: String,
 }
 
@@ -31,12 +31,12 @@ impl Missing {
     }
 }
 
-/// Where things lie.
+/// Folders of the lab.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The root of the tree.
     pub root: PathBuf,
-    /// What the lab keeps between runs.
+    /// Folder that the lab keeps between runs.
     pub state: PathBuf,
 }
 
@@ -77,7 +77,7 @@ impl Places {
     /// The program under test: what `WEIR_LAB_WEIR` names, or the tree's release build if there is one.
     ///
     /// # Errors
-    /// What is named is no file.
+    /// The path names no file.
     pub(crate) fn weir(&self) -> Result<Option<PathBuf>> {
         let Some(named) = std::env::var_os("WEIR_LAB_WEIR").map(PathBuf::from) else {
             let built = self.root.join("target/release/weir");
@@ -99,7 +99,7 @@ fn writable(folder: &Path) -> bool {
     good
 }
 
-/// Where `program` lies. Some are in folders that an ordinary user's PATH leaves out.
+/// Path of `program`. Some are in folders that an ordinary user's PATH leaves out.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let more: &[&str] = if ["depmod", "dmsetup"].contains(&program) {
@@ -121,7 +121,7 @@ pub(crate) fn need(program: &str, package: &str) -> Result<PathBuf> {
     find(program).ok_or_else(|| Missing::package(format!("no {program}"), package))
 }
 
-/// What tells one state of a file from another, for keys of caches.
+/// Stamp that separates one state of a file from another, for keys of caches.
 pub(crate) fn stamp(file: &Path) -> Result<String> {
     let meta = fs::metadata(file).with_context(|| file.display().to_string())?;
     Ok(format!(

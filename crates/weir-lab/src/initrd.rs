@@ -17,9 +17,9 @@ use crate::modules::ModuleTree;
 use crate::parts;
 
 /// A file of this machine and its path in the guest.
-pub(crate) type Guestward = (PathBuf, String);
+pub(crate) type GuestFile = (PathBuf, String);
 
-/// What a guest gets.
+/// Contents of a guest's first file system.
 pub(crate) struct Contents<'a> {
     pub(crate) task: &'a Task,
     pub(crate) wiring: &'a Wiring,
@@ -28,7 +28,7 @@ pub(crate) struct Contents<'a> {
     pub(crate) order: &'a [String],
     /// Modules of ours, which the script loads.
     pub(crate) modules: &'a [PathBuf],
-    pub(crate) files: &'a [Guestward],
+    pub(crate) files: &'a [GuestFile],
     pub(crate) results: bool,
 }
 

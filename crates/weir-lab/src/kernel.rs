@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::host::{Missing, Places};
 
-/// Where a bzImage says how far behind 0x200 its version's text begins.
+/// Offset at which a bzImage has the distance of its version's text from 0x200.
 const VERSION_POINTER: usize = 0x20e;
 
 /// A kernel that can be booted.
@@ -19,7 +19,7 @@ const VERSION_POINTER: usize = 0x20e;
 pub struct Kernel {
     /// The compressed image.
     pub image: PathBuf,
-    /// What `uname -r` says in the guest.
+    /// Release, as `uname -r` prints it in the guest.
     pub release: String,
     /// `lib/modules/RELEASE`, where there is one; else everything needed is built in.
     pub modules: Option<PathBuf>,
@@ -49,7 +49,7 @@ impl Kernel {
         installed.ok_or_else(|| {
             Missing::package(
                 "no kernel under lab/kernels, none that can be read under /boot",
-                "linux-image-cloud-amd64, unpacked by cargo xtask test",
+                "linux-image-cloud-amd64, unpacked by cargo xtask test --all",
             )
         })
     }
@@ -94,7 +94,7 @@ impl Kernel {
         })
     }
 
-    /// What a module is built against.
+    /// Headers that a module is built against.
     ///
     /// # Errors
     /// [`Missing`] if the headers of this release are not installed.

@@ -1,4 +1,4 @@
-//! What a guest shall be: the settings of a run.
+//! Settings of a guest's run.
 //!
 //! In: what a test or the program asks for. Out: a [`Lab`]. Not here: running it (`run`).
 
@@ -10,12 +10,12 @@ use anyhow::{Result, ensure};
 use crate::accel::Accel;
 use crate::cpu::Pin;
 use crate::host::{Missing, Places};
-use crate::initrd::{Guestward, file_name};
+use crate::initrd::{GuestFile, file_name};
 use crate::kernel::Kernel;
 use crate::module_build::{self, Built};
 use crate::qemu;
 
-/// What a guest does.
+/// Task of a guest.
 #[derive(Debug, Clone)]
 pub enum Task {
     /// A shell script, with the lab's functions.
@@ -44,7 +44,7 @@ pub struct Lab {
     pub(crate) devices: Vec<String>,
     pub(crate) modules: Vec<PathBuf>,
     pub(crate) append: Vec<String>,
-    pub(crate) files: Vec<Guestward>,
+    pub(crate) files: Vec<GuestFile>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: bool,
     pub(crate) limit: Duration,
@@ -102,35 +102,35 @@ impl Lab {
         &self.kernel
     }
 
-    /// Where its modules lie, if not beside it.
+    /// Sets the folder of its modules, if not beside it.
     #[must_use]
     pub fn modules_folder(mut self, folder: Option<PathBuf>) -> Self {
         self.kernel.modules = folder.or(self.kernel.modules);
         self
     }
 
-    /// What carries out its instructions.
+    /// Sets the accelerator.
     #[must_use]
     pub fn accel(mut self, accel: Accel) -> Self {
         self.accel = accel;
         self
     }
 
-    /// How many processors it has.
+    /// Sets the number of processors.
     #[must_use]
     pub fn processors(mut self, count: u32) -> Self {
         self.processors = count;
         self
     }
 
-    /// Where the emulator runs.
+    /// Sets the CPUs of the emulator.
     #[must_use]
     pub fn pin(mut self, pin: Pin) -> Self {
         self.pin = pin;
         self
     }
 
-    /// How much memory it has.
+    /// Sets the size of its memory.
     #[must_use]
     pub fn memory_mib(mut self, mebibytes: u32) -> Self {
         self.memory_mib = mebibytes;
@@ -152,10 +152,10 @@ impl Lab {
         self
     }
 
-    /// Adds words to the kernel's command line.
+    /// Adds parameters to the kernel's command line.
     #[must_use]
-    pub fn append(mut self, words: &str) -> Self {
-        self.append.push(words.to_owned());
+    pub fn append(mut self, text: &str) -> Self {
+        self.append.push(text.to_owned());
         self
     }
 
@@ -166,14 +166,14 @@ impl Lab {
         self
     }
 
-    /// Where logs and results go; without it, to a folder of the lab's own.
+    /// Sets the folder of logs and results; without it, they go to a folder of the lab's own.
     #[must_use]
     pub fn out(mut self, folder: Option<PathBuf>) -> Self {
         self.out = folder;
         self
     }
 
-    /// Whether the files of `/out` are brought out.
+    /// Sets if the files of `/out` are brought out.
     #[must_use]
     pub fn results(mut self, wanted: bool) -> Self {
         self.results = wanted;
@@ -187,35 +187,35 @@ impl Lab {
         self
     }
 
-    /// Whether disks and the first file system stay.
+    /// Sets if disks and the first file system stay.
     #[must_use]
     pub fn keep(mut self, keep: bool) -> Self {
         self.keep = keep;
         self
     }
 
-    /// Whether QEMU's command line and the kernel's log go to standard error.
+    /// Sets if QEMU's command line and the kernel's log go to standard error.
     #[must_use]
     pub fn verbose(mut self, verbose: bool) -> Self {
         self.verbose = verbose;
         self
     }
 
-    /// Whether the script's output goes to standard output as it comes.
+    /// Sets if the script's output goes to standard output as it comes.
     #[must_use]
     pub fn echo(mut self, echo: bool) -> Self {
         self.echo = echo;
         self
     }
 
-    /// Whether the kernel looks for misuse of memory.
+    /// Sets if the kernel looks for misuse of memory.
     #[must_use]
     pub fn paranoid(mut self, paranoid: bool) -> Self {
         self.paranoid = paranoid;
         self
     }
 
-    /// Whether it waits for a debugger on port 1234.
+    /// Sets if it waits for a debugger on port 1234.
     #[must_use]
     pub fn gdb(mut self, gdb: bool) -> Self {
         self.gdb = gdb;
@@ -224,8 +224,8 @@ impl Lab {
 
     /// Words of complaints that are no fault here.
     #[must_use]
-    pub fn expect(mut self, words: &str) -> Self {
-        self.expected.push(words.to_owned());
+    pub fn expect(mut self, text: &str) -> Self {
+        self.expected.push(text.to_owned());
         self
     }
 
@@ -234,7 +234,7 @@ impl Lab {
     /// # Errors
     /// If there is no such file.
     pub fn file_spec(mut self, text: &str) -> Result<Self> {
-        self.files.push(guestward(text)?);
+        self.files.push(guest_file(text)?);
         Ok(self)
     }
 
@@ -251,7 +251,7 @@ impl Lab {
 ///
 /// # Errors
 /// If it names no file.
-pub(crate) fn guestward(text: &str) -> Result<Guestward> {
+pub(crate) fn guest_file(text: &str) -> Result<GuestFile> {
     let (host, guest) = match text.split_once(':') {
         Some((host, guest)) => (PathBuf::from(host), guest.to_owned()),
         None => (PathBuf::from(text), String::new()),
@@ -264,7 +264,7 @@ pub(crate) fn guestward(text: &str) -> Result<Guestward> {
     Ok((host, guest))
 }
 
-/// Whether an error says that a prerequisite is missing.
+/// The missing prerequisite that an error is about, if it is about one.
 pub(crate) fn missing(error: &anyhow::Error) -> Option<&Missing> {
     error.downcast_ref::<Missing>()
 }

@@ -3,7 +3,7 @@
 //!
 //! In: a kernel image, device specs, files, a script. Out: a [`LabRun`]: the script's status and
 //! output, the files of the guest's `/out`, the kernel's log and its complaints.
-//! Not here: what the tests check; installing what is missing (`cargo xtask test`). Nothing is
+//! Not here: what the tests check; installing what is missing (`cargo xtask test --all`). Nothing is
 //! loaded, mounted or attached on this machine.
 
 #![forbid(unsafe_code)]
@@ -32,16 +32,16 @@ mod skip;
 mod verdict;
 
 pub use accel::Accel;
-pub use batch::{Batch, CaseRun};
+pub use batch::{CaseBatch, CaseRun};
 pub use cpu::Pin;
-pub use device::{KINDS, Kind as DeviceKind, Spec as DeviceSpec};
-pub use doctor::{Line as DoctorLine, examine};
+pub use device::{DeviceKind, KINDS, Spec as DeviceSpec};
+pub use doctor::{Prerequisite, examine};
 pub use host::{Missing, Places};
 pub use kernel::Kernel;
 pub use lab::{Lab, Task};
-pub use matrix::{Row as MatrixRow, kernels_matching};
+pub use matrix::{MatrixRow, kernels_matching};
 pub use module_build::Built;
 pub use modules::ModuleTree;
-pub use serial::{Complaint, Gravity, Transcript, complaints};
+pub use serial::{Complaint, ComplaintGravity, Transcript, complaints};
 pub use skip::{or_skip, skip};
-pub use verdict::{Ending, LabRun, Wait, ending_of};
+pub use verdict::{EmulatorEnd, Ending, LabRun, ending_of};

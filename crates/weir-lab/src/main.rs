@@ -25,7 +25,7 @@ use weir_lab::{
     Accel, Ending, Kernel, Lab, LabRun, MatrixRow, Pin, Places, Task, examine, kernels_matching,
 };
 
-/// The status of everything that keeps a guest from being set up, wrong words included.
+/// The status of everything that keeps a guest from being set up, wrong arguments included.
 const SETUP: u8 = 125;
 
 fn main() -> ExitCode {
@@ -72,7 +72,7 @@ fn path(flags: &ArgMatches, name: &str) -> Option<PathBuf> {
     flags.get_one::<String>(name).map(PathBuf::from)
 }
 
-fn words<'a>(flags: &'a ArgMatches, name: &str) -> Vec<&'a str> {
+fn values<'a>(flags: &'a ArgMatches, name: &str) -> Vec<&'a str> {
     let given = flags.try_get_many::<String>(name).ok().flatten();
     given.into_iter().flatten().map(String::as_str).collect()
 }
@@ -104,19 +104,19 @@ fn lab(flags: &ArgMatches, kernel: Option<&Kernel>) -> Result<Lab> {
         .verbose(flags.get_flag("verbose"))
         .paranoid(flags.get_flag("paranoid"))
         .gdb(flags.get_flag("gdb"));
-    for spec in words(flags, "dev") {
+    for spec in values(flags, "dev") {
         lab = lab.dev(spec);
     }
-    for module in words(flags, "module") {
+    for module in values(flags, "module") {
         lab = lab.module(module);
     }
-    for text in words(flags, "append") {
+    for text in values(flags, "append") {
         lab = lab.append(text);
     }
-    for text in words(flags, "expect") {
+    for text in values(flags, "expect") {
         lab = lab.expect(text);
     }
-    for file in words(flags, "file") {
+    for file in values(flags, "file") {
         lab = lab.file_spec(file)?;
     }
     Ok(lab)
@@ -134,7 +134,7 @@ fn pin(flags: &ArgMatches) -> Result<Pin> {
 }
 
 fn task(flags: &ArgMatches) -> Result<Task> {
-    let command = words(flags, "command");
+    let command = values(flags, "command");
     match path(flags, "script") {
         Some(file) => {
             let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -189,7 +189,7 @@ fn reported(run: &LabRun) -> Result<u8> {
 }
 
 fn matrix(flags: &ArgMatches) -> Result<u8> {
-    let patterns: Vec<String> = words(flags, "kernels")
+    let patterns: Vec<String> = values(flags, "kernels")
         .into_iter()
         .map(str::to_owned)
         .collect();
@@ -199,7 +199,7 @@ fn matrix(flags: &ArgMatches) -> Result<u8> {
         kernels_matching(&patterns)?
     };
     if kernels.is_empty() {
-        bail!("no kernel under lab/kernels (cargo xtask test unpacks some)");
+        bail!("no kernel under lab/kernels (cargo xtask test --all unpacks some)");
     }
     let task = task(flags)?;
     let out = path(flags, "out");

@@ -1,6 +1,6 @@
 //! The same run with several kernels.
 //!
-//! In: patterns of folders or images. Out: the kernels they name, and a [`Row`] for each run.
+//! In: patterns of folders or images. Out: the kernels they name, and a [`MatrixRow`] for each run.
 //! Not here: the run itself (`lab`).
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::verdict::LabRun;
 
 /// One kernel's line of the table.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct MatrixRow {
     /// The kernel's release.
     pub kernel: String,
     /// The run's status.
@@ -23,8 +23,8 @@ pub struct Row {
     pub run_s: f64,
 }
 
-impl Row {
-    /// What a run came to.
+impl MatrixRow {
+    /// Row of a run.
     pub fn of(run: &LabRun) -> Self {
         Self {
             kernel: run.kernel.clone(),

@@ -19,7 +19,7 @@ use crate::kernel::Kernel;
 pub struct Built {
     /// The files to load.
     pub files: Vec<PathBuf>,
-    /// What `make` printed, with every warning there is (`W=1`).
+    /// Output of `make`, with every warning there is (`W=1`).
     pub log: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a module's file says of itself: the kernel it is for, and the modules it needs.
+//! Facts in a module's file: the kernel it is for, and the modules it needs.
 //!
 //! In: the bytes of a `.ko`. Out: fields of its `modinfo`. Not here: building it (`module_build`).
 

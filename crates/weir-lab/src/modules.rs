@@ -60,7 +60,7 @@ impl ModuleTree {
         }
     }
 
-    /// Whether the kernel has it, in either way.
+    /// True if the kernel has it, as a module or built in.
     pub fn has(&self, name: &str) -> bool {
         let name = name_of(name);
         self.files.contains_key(&name) || self.builtin.contains(&name)

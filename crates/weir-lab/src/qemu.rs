@@ -15,28 +15,28 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::accel::Chosen;
+use crate::accel::ChosenAccel;
 use crate::host::{Places, digest, find, need, stamp, write_whole};
-use crate::verdict::Wait;
+use crate::verdict::EmulatorEnd;
 
 /// The emulator.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
-/// Where it is, or what to install.
+/// Path of the program, or the package to install.
 pub(crate) fn program() -> Result<PathBuf> {
     need(PROGRAM, "qemu-system-x86")
 }
 
-/// What an emulator is started with.
+/// Parts that an emulator is started with.
 pub(crate) struct Machine<'a> {
     pub(crate) kernel: &'a Path,
     pub(crate) initrd: &'a Path,
     pub(crate) append: String,
-    pub(crate) accel: Chosen,
+    pub(crate) accel: ChosenAccel,
     pub(crate) processors: u32,
     pub(crate) memory_mib: u32,
     pub(crate) devices: &'a [String],
-    /// Where the kernel's log goes.
+    /// File of the kernel's log.
     pub(crate) console: &'a Path,
     pub(crate) sandbox: bool,
     /// The script's line is this terminal, with QEMU's escape keys.
@@ -47,10 +47,10 @@ pub(crate) struct Machine<'a> {
 impl Machine<'_> {
     /// QEMU's arguments.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let mut words: Vec<String> = Vec::new();
+        let mut args: Vec<String> = Vec::new();
         let mut add = |option: &str, value: &str| {
-            words.push(option.to_owned());
-            words.push(value.to_owned());
+            args.push(option.to_owned());
+            args.push(value.to_owned());
         };
         for (option, value) in self.accel.arguments() {
             add(option, value);
@@ -74,26 +74,26 @@ impl Machine<'_> {
         if self.sandbox {
             add("-sandbox", "on");
         }
-        words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
+        args.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
         if self.gdb {
-            words.extend(["-s", "-S"].map(str::to_owned));
+            args.extend(["-s", "-S"].map(str::to_owned));
         }
-        words.extend_from_slice(self.devices);
-        words
+        args.extend_from_slice(self.devices);
+        args
     }
 }
 
 /// The whole command: it ends with the lab, yields to everything else, and stays on its processor.
 pub(crate) fn command(arguments: &[String], cpu: Option<usize>) -> Result<Command> {
-    let mut words = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "10"]
+    let mut args = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "10"]
         .map(str::to_owned)
         .to_vec();
     if let Some(cpu) = cpu {
-        words.extend(["taskset", "-c", &cpu.to_string()].map(str::to_owned));
+        args.extend(["taskset", "-c", &cpu.to_string()].map(str::to_owned));
     }
-    let mut command = Command::new(&words[0]);
+    let mut command = Command::new(&args[0]);
     command
-        .args(&words[1..])
+        .args(&args[1..])
         .arg(program()?)
         .args(arguments)
         .stdin(Stdio::null());
@@ -105,7 +105,7 @@ pub(crate) fn run(
     mut command: Command,
     limit: Duration,
     take: &mut dyn FnMut(&[u8]),
-) -> Result<(Wait, String)> {
+) -> Result<(EmulatorEnd, String)> {
     let deadline = Instant::now() + limit;
     let mut child = command
         .process_group(0)
@@ -155,14 +155,14 @@ pub(crate) fn run(
     let status = child.wait()?;
     let errors = errors.and_then(|thread| thread.join().ok());
     let wait = match (late, status.code(), status.signal()) {
-        (true, ..) => Wait::TimedOut,
-        (_, Some(code), _) => Wait::Code(code),
-        (_, None, signal) => Wait::Signal(signal.unwrap_or_default()),
+        (true, ..) => EmulatorEnd::TimedOut,
+        (_, Some(code), _) => EmulatorEnd::Code(code),
+        (_, None, signal) => EmulatorEnd::Signal(signal.unwrap_or_default()),
     };
     Ok((wait, errors.unwrap_or_default()))
 }
 
-/// Whether this build of QEMU can forbid itself most system calls; asked once per build.
+/// True if this build of QEMU can forbid itself most system calls; asked once per build.
 pub(crate) fn has_sandbox(places: &Places) -> Result<bool> {
     let qemu = program()?;
     let kept = places
@@ -184,7 +184,7 @@ pub(crate) fn has_sandbox(places: &Places) -> Result<bool> {
     // It stops at the first line of its monitor.
     command.args(["-monitor", "stdio"]).stdin(Stdio::null());
     let (wait, _) = run(command, Duration::from_secs(3), &mut |_| {})?;
-    let has = !matches!(wait, Wait::Code(code) if code != 0);
+    let has = !matches!(wait, EmulatorEnd::Code(code) if code != 0);
     write_whole(&kept, if has { b"yes" } else { b"no" })?;
     Ok(has)
 }
@@ -208,10 +208,10 @@ mod tests {
             &mut |bytes| out.extend_from_slice(bytes),
         )
         .unwrap();
-        assert_eq!((wait, errors.as_str()), (Wait::Code(33), "err\n"));
+        assert_eq!((wait, errors.as_str()), (EmulatorEnd::Code(33), "err\n"));
         assert_eq!(out, b"out\n");
         let killed = run(shell("kill -ABRT $$"), Duration::from_secs(60), &mut |_| {});
-        assert_eq!(killed.unwrap().0, Wait::Signal(6));
+        assert_eq!(killed.unwrap().0, EmulatorEnd::Signal(6));
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
             &mut |bytes| out.extend_from_slice(bytes),
         )
         .unwrap();
-        assert_eq!(wait, Wait::TimedOut);
+        assert_eq!(wait, EmulatorEnd::TimedOut);
         let sleeper = String::from_utf8(out).unwrap();
         // The signal is on its way; without it, the sleeper stays for a quarter of an hour.
         let patience = Instant::now() + Duration::from_secs(30);
@@ -243,7 +243,7 @@ mod tests {
             kernel: Path::new("/k"),
             initrd: Path::new("/i"),
             append: "panic=-1".to_owned(),
-            accel: Chosen::Icount,
+            accel: ChosenAccel::Icount,
             processors: 1,
             memory_mib: 512,
             devices: &[],

@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::accel::{self, Chosen};
+use crate::accel::{self, ChosenAccel};
 use crate::cpu::{self, Pin};
 use crate::device::Wiring;
 use crate::host::{Places, unique};
 use crate::initrd::{self, Contents};
 use crate::lab::{Lab, Task};
 use crate::modules::ModuleTree;
-use crate::serial::{self, Gravity, Piece, Splitter, Transcript};
-use crate::verdict::{Ending, LabRun, Wait, ending_of, status_of};
+use crate::serial::{self, ComplaintGravity, Piece, Splitter, Transcript};
+use crate::verdict::{EmulatorEnd, Ending, LabRun, ending_of, status_of};
 use crate::{module_file, qemu};
 
-/// How long logs and results stay that went to no folder of the caller's.
+/// Time that logs and results are kept which went to no folder of the caller's.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Less memory than this is too little for a kernel alone, in MiB.
 const KERNEL_MIB: usize = 64;
@@ -46,7 +46,7 @@ impl Lab {
         let first = self.once(task)?;
         let lost = |run: &LabRun| {
             let mut all = run.complaints.iter();
-            all.any(|complaint| complaint.gravity == Gravity::Emulator)
+            all.any(|complaint| complaint.gravity == ComplaintGravity::Emulator)
         };
         if !lost(&first) {
             return Ok(first);
@@ -120,17 +120,17 @@ impl Lab {
 
     fn command_line(&self, wiring: &Wiring) -> String {
         // An emulated timer may be late when this machine is busy: no reason to give up.
-        let mut words = vec!["console=ttyS0 loglevel=5 panic=-1 no_timer_check".to_owned()];
-        words.extend(wiring.append.iter().cloned());
+        let mut args = vec!["console=ttyS0 loglevel=5 panic=-1 no_timer_check".to_owned()];
+        args.extend(wiring.append.iter().cloned());
         if !self.modules.is_empty() {
             let strict = "softlockup_panic=1 hung_task_panic=1 panic_on_warn=1 oops=panic";
-            words.push(strict.to_owned());
+            args.push(strict.to_owned());
         }
         if self.paranoid {
-            words.push("slub_debug=FZPU init_on_free=1".to_owned());
+            args.push("slub_debug=FZPU init_on_free=1".to_owned());
         }
-        words.extend(self.append.iter().cloned());
-        words.join(" ")
+        args.extend(self.append.iter().cloned());
+        args.join(" ")
     }
 
     /// The kernel keeps the first file system as it came and unpacks it beside that.
@@ -147,7 +147,7 @@ impl Lab {
     fn once(&self, task: &Task) -> Result<LabRun> {
         let accel = accel::choose(&self.places, &self.kernel, self.accel)?;
         ensure!(
-            accel != Chosen::Icount || self.processors == 1,
+            accel != ChosenAccel::Icount || self.processors == 1,
             "icount counts the instructions of one processor: no --smp {}",
             self.processors
         );
@@ -226,7 +226,7 @@ impl Lab {
     fn judged(
         &self,
         raw: &[u8],
-        wait: Wait,
+        wait: EmulatorEnd,
         errors: &str,
         kernel_log: String,
         interactive: bool,
@@ -295,7 +295,7 @@ impl Lab {
 }
 
 /// The bytes of the script's line, how the emulator ended, what it said itself.
-type Emulated = (Vec<u8>, Wait, String);
+type Emulated = (Vec<u8>, EmulatorEnd, String);
 
 /// Prints at once. A reader that has gone away does not end the run.
 fn print(bytes: &[u8]) -> io::Result<()> {
@@ -339,17 +339,17 @@ fn say(text: &str) {
 }
 
 /// Runs the emulator on this terminal, without a limit.
-fn attended(mut command: Command) -> Result<Wait> {
+fn attended(mut command: Command) -> Result<EmulatorEnd> {
     let status = command
         .stdin(Stdio::inherit())
         .status()
         .context("the emulator")?;
-    Ok(Wait::Code(status.code().unwrap_or(1)))
+    Ok(EmulatorEnd::Code(status.code().unwrap_or(1)))
 }
 
 fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<String> = words
+    let args = std::iter::once(command.get_program()).chain(command.get_args());
+    let args: Vec<String> = args
         .map(|word| {
             let word = word.to_string_lossy();
             if word.contains(' ') {
@@ -359,7 +359,7 @@ fn shown(command: &Command) -> String {
             }
         })
         .collect();
-    words.join(" ")
+    args.join(" ")
 }
 
 /// Logs and results that nobody has asked for in a day go.
@@ -391,7 +391,7 @@ impl Scratch {
         let _ = fs::remove_dir_all(self.folder);
     }
 
-    /// What is large goes, logs and results stay for a while.
+    /// Removes the large files; logs and results stay for a while.
     fn remove_disks(self, wiring: &Wiring) {
         for disk in &wiring.disks {
             let _ = fs::remove_file(&disk.file);

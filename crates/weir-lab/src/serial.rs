@@ -1,5 +1,5 @@
-//! What comes out of the guest's serial lines: the script's output, structured lines, notes of the
-//! guest's init, and the kernel's log.
+//! Output of the guest's serial lines: the script's output, structured lines, notes of the guest's
+//! init, and the kernel's log.
 //!
 //! In: bytes in any pieces. Out: [`Piece`]s and a [`Transcript`]; [`Complaint`]s of a kernel's log.
 //! The script and the kernel have a line each, so neither can garble the other. A note of the init
@@ -42,7 +42,7 @@ impl Splitter {
         pieces
     }
 
-    /// What is left when nothing more comes.
+    /// Rest that is left when nothing more comes.
     pub(crate) fn finish(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         split_line(&std::mem::take(&mut self.line), &mut pieces);
@@ -88,9 +88,9 @@ pub struct Transcript {
     pub(crate) up_s: Option<f64>,
     /// The script's status.
     pub(crate) exit: Option<i32>,
-    /// What the guest could not set up.
+    /// Failure of the guest's set-up.
     pub(crate) broken: Option<String>,
-    /// Why results did not get out.
+    /// Reason that results did not get out.
     pub(crate) lost: Option<String>,
     pub(crate) cases: Vec<CaseNote>,
 }
@@ -155,9 +155,9 @@ impl Transcript {
     }
 }
 
-/// Who is to blame for a complaint.
+/// Cause of a complaint: the kernel or the emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gravity {
+pub enum ComplaintGravity {
     /// The kernel found something wrong with itself or with a module.
     Kernel,
     /// The emulated device lost a command: the run is repeated once.
@@ -167,8 +167,8 @@ pub enum Gravity {
 /// A line of the kernel's log that must not be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// Whose fault it is.
-    pub gravity: Gravity,
+    /// Cause of the complaint.
+    pub gravity: ComplaintGravity,
     /// The line, without its time.
     pub line: String,
     /// The case of a batch within which it came.
@@ -198,9 +198,9 @@ pub fn complaints(log: &str, expected: &[String]) -> Vec<Complaint> {
             case = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
         }
         let gravity = if text.contains("timeout, aborting") {
-            Gravity::Emulator
+            ComplaintGravity::Emulator
         } else if KERNEL.iter().any(|word| text.contains(word)) || text.starts_with("BUG ") {
-            Gravity::Kernel
+            ComplaintGravity::Kernel
         } else {
             continue;
         };
@@ -275,16 +275,16 @@ mod tests {
 [    7.0] a DEBUG line
 ";
         let all = complaints(log, &[]);
-        let seen: Vec<(Gravity, Option<&str>)> = all
+        let seen: Vec<(ComplaintGravity, Option<&str>)> = all
             .iter()
             .map(|complaint| (complaint.gravity, complaint.case.as_deref()))
             .collect();
         assert_eq!(
             seen,
             [
-                (Gravity::Kernel, Some("first")),
-                (Gravity::Emulator, Some("second")),
-                (Gravity::Kernel, Some("second")),
+                (ComplaintGravity::Kernel, Some("first")),
+                (ComplaintGravity::Emulator, Some("second")),
+                (ComplaintGravity::Kernel, Some("second")),
             ]
         );
         assert!(all[0].line.starts_with("WARNING: CPU: 0"));

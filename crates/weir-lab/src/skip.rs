@@ -19,7 +19,7 @@ pub fn skip(test: &str, reason: &str) {
     }
 }
 
-/// What was asked for; nothing, after a line, where a prerequisite is missing and `WEIR_LAB` is not
+/// Value of a result; nothing, after a line, where a prerequisite is missing and `WEIR_LAB` is not
 /// `require`.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! What a run comes to: how the emulator ended, what the guest said, what the kernel's log holds.
+//! Verdict on a run: the end of the emulator, the status of the guest, the content of the kernel's
+//! log.
 //!
 //! In: the emulator's wait status, the script's status by the serial line. Out: an [`Ending`] and a
 //! [`LabRun`]. Two witnesses have to agree on a status: the exit port and the serial line.
@@ -11,16 +12,16 @@ use serde_json::{Value, json};
 
 use crate::serial::{Complaint, Transcript};
 
-/// What the guest adds to a status, so that QEMU's own exit code 1 cannot be taken for one.
+/// Number that the guest adds to a status, so that QEMU's own exit code 1 cannot be taken for one.
 const BASE: i32 = 16;
 /// The status by which the guest's init says that it could not set things up.
 pub(crate) const BROKEN: i32 = 101;
 /// The status by which a script says that it cannot be done here.
 pub(crate) const SKIPPED: i32 = 77;
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
+pub enum EmulatorEnd {
     /// By itself.
     Code(i32),
     /// By a signal.
@@ -29,7 +30,7 @@ pub enum Wait {
     TimedOut,
 }
 
-/// How a guest ended.
+/// End of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The script ended with this status.
@@ -43,14 +44,14 @@ pub enum Ending {
 }
 
 /// Reads the emulator's end; the serial line has to say the same.
-pub fn ending_of(wait: Wait, transcript: &Transcript, emulator_says: &str) -> Ending {
+pub fn ending_of(wait: EmulatorEnd, transcript: &Transcript, emulator_says: &str) -> Ending {
     let code = match wait {
-        Wait::TimedOut => return Ending::TimedOut,
-        Wait::Signal(signal) => {
+        EmulatorEnd::TimedOut => return Ending::TimedOut,
+        EmulatorEnd::Signal(signal) => {
             let says = emulator_says.trim();
             return Ending::Setup(format!("QEMU was ended by signal {signal}: {says}"));
         }
-        Wait::Code(code) => code,
+        EmulatorEnd::Code(code) => code,
     };
     if code == 0 {
         return Ending::NoVerdict;
@@ -81,27 +82,27 @@ pub struct LabRun {
     /// The script's (0 to 100); 124: time limit, 125: set-up, 126: the kernel complained though the
     /// script passed.
     pub status: i32,
-    /// How it ended.
+    /// End of the guest.
     pub ending: Ending,
-    /// What the script printed, without structured lines.
+    /// Output of the script, without structured lines.
     pub output: String,
     /// The objects of lines `@@weir {...}`.
     pub records: Vec<Value>,
     /// The kernel's log.
     pub kernel_log: String,
-    /// What the kernel complained about.
+    /// Complaints of the kernel.
     pub complaints: Vec<Complaint>,
     /// The kernel's release.
     pub kernel: String,
-    /// What carried out the guest's instructions.
+    /// Accelerator that was used.
     pub accel: String,
     /// Seconds of the guest's clock until the script began.
     pub boot_s: Option<f64>,
     /// Seconds from the emulator's start to its end.
     pub run_s: f64,
-    /// Whether it was repeated because the emulator lost a command.
+    /// True if it was repeated because the emulator lost a command.
     pub repeated: bool,
-    /// Where logs and the files of the guest's `/out` lie.
+    /// Folder of logs and of the guest's `/out`.
     pub out: PathBuf,
     pub(crate) transcript: Transcript,
 }
@@ -113,7 +114,7 @@ impl LabRun {
         self.ending = ending;
     }
 
-    /// Whether the kernel gave up.
+    /// True if the kernel panicked.
     pub fn has_panicked(&self) -> bool {
         self.kernel_log.contains("Kernel panic")
     }
@@ -159,7 +160,7 @@ impl LabRun {
         read_json(&self.file(name))
     }
 
-    /// What `result.json` says.
+    /// Content of `result.json`.
     pub fn summary(&self) -> Value {
         let complaints = self.complaints.iter().map(|complaint| {
             json!({
@@ -209,11 +210,11 @@ mod tests {
         for status in 0..=100 {
             let code = ((BASE + status) << 1) | 1;
             assert!(code < 256);
-            let ending = ending_of(Wait::Code(code), &said(status), "");
+            let ending = ending_of(EmulatorEnd::Code(code), &said(status), "");
             assert_eq!(ending, Ending::Exit(status));
-            let other = ending_of(Wait::Code(code), &said(status + 1), "");
+            let other = ending_of(EmulatorEnd::Code(code), &said(status + 1), "");
             assert!(matches!(other, Ending::Setup(_)));
-            let silent = ending_of(Wait::Code(code), &Transcript::default(), "");
+            let silent = ending_of(EmulatorEnd::Code(code), &Transcript::default(), "");
             assert!(matches!(silent, Ending::Setup(_)));
         }
     }
@@ -221,15 +222,21 @@ mod tests {
     #[test]
     fn an_error_of_qemu_is_no_status_of_the_script() {
         for code in [1, 2, 31, 32, 34] {
-            let ending = ending_of(Wait::Code(code), &said(0), "qemu: no such option");
+            let ending = ending_of(EmulatorEnd::Code(code), &said(0), "qemu: no such option");
             let Ending::Setup(why) = ending else {
                 panic!("{code}: {ending:?}");
             };
             assert!(why.contains("no such option"), "{why}");
         }
-        assert_eq!(ending_of(Wait::Code(0), &said(0), ""), Ending::NoVerdict);
-        assert_eq!(ending_of(Wait::TimedOut, &said(0), ""), Ending::TimedOut);
-        let abort = ending_of(Wait::Signal(6), &said(0), "assertion");
+        assert_eq!(
+            ending_of(EmulatorEnd::Code(0), &said(0), ""),
+            Ending::NoVerdict
+        );
+        assert_eq!(
+            ending_of(EmulatorEnd::TimedOut, &said(0), ""),
+            Ending::TimedOut
+        );
+        let abort = ending_of(EmulatorEnd::Signal(6), &said(0), "assertion");
         assert_eq!(status_of(&abort, false), 125);
     }
 
@@ -237,7 +244,7 @@ mod tests {
     fn a_guest_that_could_not_be_set_up_says_why() {
         let transcript = Transcript::of(b"\x1eLAB-BROKEN null_blk refuses bs=3\n");
         let code = ((BASE + BROKEN) << 1) | 1;
-        let Ending::Setup(why) = ending_of(Wait::Code(code), &transcript, "") else {
+        let Ending::Setup(why) = ending_of(EmulatorEnd::Code(code), &transcript, "") else {
             panic!("an ending");
         };
         assert!(why.ends_with("null_blk refuses bs=3"), "{why}");

@@ -1,4 +1,4 @@
-//! What an exchange costs: nanoseconds and bytes per second of each message size.
+//! Cost of an exchange: nanoseconds and bytes per second of each message size.
 //!
 //! `exchange_cost [TRANSPORT [RANKS [EXPONENT,... [MICROSECONDS [REPETITIONS [CPU,...
 //! [VALIDATION]]]]]]]`
@@ -25,17 +25,17 @@ use weir_units::Nanos;
 use weir_world::on_threads;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let transport = words.first().map_or("null", String::as_str);
-    let ranks: u32 = number(&words, 1, 2)?;
-    let exponents = list(words.get(2).map_or("3,12,16,20", String::as_str))?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let transport = args.first().map_or("null", String::as_str);
+    let ranks: u32 = number(&args, 1, 2)?;
+    let exponents = list(args.get(2).map_or("3,12,16,20", String::as_str))?;
     let plan = ExchangeWorkload {
         sizes: exponents.into_iter().map(size).collect(),
-        repetitions: number(&words, 4, 10)?,
+        repetitions: number(&args, 4, 10)?,
         replications: 1,
         warmup: 100,
-        min_time_ns: Some(Nanos::from_micros(number(&words, 3, 20_000)?)),
-        validation: match words.get(6).map(String::as_str) {
+        min_time_ns: Some(Nanos::from_micros(number(&args, 3, 20_000)?)),
+        validation: match args.get(6).map(String::as_str) {
             Some("sample") => Validation::Sample,
             Some("full") => Validation::Full,
             None if transport != "null" => Validation::Const,
@@ -45,11 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let engine = EngineChoice::new(transport);
     let mut job = Job::of_exchanges("cost", engine, plan.clone());
-    if let Some(cpus) = words.get(5) {
+    if let Some(cpus) = args.get(5) {
         job.placement.cpus = Some(list(cpus)?);
         job.placement.share = ShareCpus::Split;
     }
-    if words.get(6).is_some_and(|word| word == "beside") {
+    if args.get(6).is_some_and(|word| word == "beside") {
         return beside(&job, &plan, ranks);
     }
     let mut out = std::io::stdout().lock();
@@ -129,8 +129,8 @@ fn size(exponent: u8) -> MessageSize {
     }
 }
 
-fn number<T: FromStr>(words: &[String], index: usize, default: T) -> Result<T, T::Err> {
-    words.get(index).map_or(Ok(default), |word| word.parse())
+fn number<T: FromStr>(args: &[String], index: usize, default: T) -> Result<T, T::Err> {
+    args.get(index).map_or(Ok(default), |word| word.parse())
 }
 
 fn list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {

@@ -1,4 +1,4 @@
-//! What a transport without memory of its own sends from and receives into.
+//! Buffers of a transport without memory of its own.
 
 use weir_sys::buffer::{AlignedBuf, BufferSpec};
 use weir_units::Bytes;
@@ -37,7 +37,7 @@ impl Buffers {
         self.incoming[replication].as_mut_slice()
     }
 
-    /// What goes out, and where what comes in belongs.
+    /// Outgoing and incoming buffer of a replication.
     #[inline]
     pub(crate) fn both(&mut self, replication: usize) -> (&[u8], &mut [u8]) {
         (

@@ -1,4 +1,4 @@
-//! What can go wrong with an exchange, named by cause and place.
+//! Errors of an exchange, named by cause and place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use weir_world::mpi::MpiError;
-use weir_world::{CommError, Nearness, RankEnd, RankFailure, StopCause, WorldError};
+use weir_world::{CauseDistance, CommError, RankEnd, RankFailure, StopCause, WorldError};
 
 use crate::opencl::OpenClError;
 
-/// Where a rank was.
+/// Place of a rank in its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     /// The rank that says so.
@@ -35,7 +35,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// Why a rank stopped exchanging.
+/// Reason that a rank stopped exchanging.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
     /// The rank's own watchdog stopped it, and knows why.
@@ -44,13 +44,13 @@ pub enum Halt {
     /// Another rank ended before its time.
     #[error("rank {peer} has left")]
     Left {
-        /// Who.
+        /// The rank that left.
         peer: u32,
     },
     /// Nothing happened for too long.
     #[error("no progress for {seconds} s")]
     Silent {
-        /// How long.
+        /// Length of the time without progress.
         seconds: f64,
     },
     /// A signal.
@@ -67,12 +67,12 @@ pub enum Halt {
     /// The system refused.
     #[error("cannot {what}: {source}{}", remedy(source))]
     Io {
-        /// What was tried, as a verb phrase.
+        /// The action tried, as a verb phrase.
         what: Cow<'static, str>,
         /// The answer.
         source: io::Error,
     },
-    /// What came is not what was to come.
+    /// The message is not the one that was expected.
     #[error("{0}")]
     Garbled(String),
     /// The MPI library failed.
@@ -86,7 +86,7 @@ pub enum Halt {
     World(#[from] WorldError),
 }
 
-/// What to do, where the answer alone does not tell.
+/// Advice, where the answer alone does not give it.
 fn remedy(error: &io::Error) -> &'static str {
     let too_many = rustix::io::Errno::MFILE.raw_os_error();
     if error.raw_os_error() == Some(too_many) {
@@ -139,22 +139,22 @@ impl Halt {
         }
     }
 
-    fn nearness(&self) -> Nearness {
+    fn distance(&self) -> CauseDistance {
         match self {
             Self::Fault { .. }
             | Self::Io { .. }
             | Self::Garbled(_)
             | Self::Mpi(_)
-            | Self::OpenCl(_) => Nearness::Cause,
-            Self::World(_) => Nearness::World,
-            Self::Silent { .. } => Nearness::NoProgress,
-            Self::Left { .. } => Nearness::Left,
-            Self::Stopped | Self::Interrupted => Nearness::Stopped,
+            | Self::OpenCl(_) => CauseDistance::Cause,
+            Self::World(_) => CauseDistance::World,
+            Self::Silent { .. } => CauseDistance::NoProgress,
+            Self::Left { .. } => CauseDistance::Left,
+            Self::Stopped | Self::Interrupted => CauseDistance::Stopped,
         }
     }
 }
 
-/// Why there is no result.
+/// Reason that there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// The plan asks for what cannot be.
@@ -163,51 +163,51 @@ pub enum NetError {
     /// The machine lacks something.
     #[error("transport `{transport}`: this machine lacks {what} ({remedy})")]
     Missing {
-        /// Which.
+        /// Name of the transport.
         transport: String,
-        /// What.
+        /// The missing thing.
         what: String,
-        /// How to get it.
+        /// Its remedy.
         remedy: String,
     },
     /// Before or between the sizes.
     #[error("rank {rank}, before the exchanges: {cause}")]
     Setup {
-        /// Who says so.
+        /// The rank that reports it.
         rank: u32,
-        /// Why.
+        /// The reason.
         cause: Halt,
     },
     /// In the exchanges.
     #[error("{spot}: {cause}")]
     At {
-        /// Where.
+        /// Its place.
         spot: Spot,
-        /// Why.
+        /// The reason.
         cause: Halt,
     },
-    /// What another rank said, in its own words.
+    /// Error that another rank reported, in its own words.
     #[error("{message}")]
     Other {
-        /// Which rank.
+        /// The rank that reported it.
         rank: u32,
         /// Its words.
         message: String,
     },
 }
 
-/// How a rank's part came to its end.
+/// End of a rank's part.
 #[derive(Debug)]
 pub struct Ended<R> {
     /// At rank 0 what was done, all of it or what there is; nothing elsewhere.
     pub done: Option<R>,
-    /// Why that is not all; at rank 0 in the words of the rank nearest to the cause. A signal is
-    /// no error.
+    /// Reason that the result is not whole; at rank 0 in the words of the rank nearest to the
+    /// cause. A signal is no error.
     pub error: Option<NetError>,
 }
 
 impl<R> Ended<R> {
-    /// What was done, where nothing went wrong.
+    /// The result, where nothing went wrong.
     ///
     /// # Errors
     /// Why it is not all.
@@ -217,20 +217,20 @@ impl<R> Ended<R> {
 }
 
 impl NetError {
-    /// How the rank ends that has this to report.
+    /// End of the rank that has this error to report.
     pub(crate) fn end(&self) -> RankEnd {
-        let nearness = match self {
+        let distance = match self {
             Self::At {
                 cause: Halt::Fault { what: "died", .. },
                 ..
             } => return RankEnd::Vanished,
             error if error.is_interruption() => return RankEnd::Interrupted,
-            Self::Plan(_) | Self::Missing { .. } => Nearness::Cause,
-            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.nearness(),
-            Self::Other { .. } => Nearness::World,
+            Self::Plan(_) | Self::Missing { .. } => CauseDistance::Cause,
+            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.distance(),
+            Self::Other { .. } => CauseDistance::World,
         };
         let message = self.to_string();
-        RankEnd::Failed(RankFailure { nearness, message })
+        RankEnd::Failed(RankFailure { distance, message })
     }
 
     /// A rank was lost, which ended this one where it says it was.

@@ -1,24 +1,24 @@
-//! What rank 0 shows of its work while it runs, and where it is.
+//! Progress of rank 0 while it runs, and its place.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Ended, Spot};
 
-/// How far a rank has come.
+/// Progress of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Since it began.
     pub elapsed: Duration,
     /// The part of its steps that is done, where known.
     pub fraction: Option<f64>,
-    /// Where it is.
+    /// Its place.
     pub place: Option<Spot>,
     /// For how long there has been no progress.
     pub still: Duration,
 }
 
-/// Who looks on at rank 0, from another thread.
+/// Observer of rank 0, on another thread.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct Observer<'a, R> {
@@ -29,7 +29,7 @@ pub struct Observer<'a, R> {
     pub last: &'a (dyn Fn(Ended<R>) -> u8 + Sync),
 }
 
-/// Where a rank is, for its messages.
+/// Place of a rank, for its messages.
 #[derive(Debug, Default)]
 pub struct Position(Mutex<Option<Spot>>);
 

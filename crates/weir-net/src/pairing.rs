@@ -1,4 +1,4 @@
-//! Who exchanges with whom.
+//! Pairing of ranks.
 //!
 //! In: the rule, the number of ranks, a rank and a replication. Out: whom it sends to and whom it
 //! receives from. In any rule and replication, who I send to receives from me.

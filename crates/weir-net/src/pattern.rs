@@ -1,4 +1,4 @@
-//! What messages are filled with, and how many bytes of one are not what was sent.
+//! Content of messages, and the number of bytes of one that are wrong.
 //!
 //! In: the size's exponent, for `full` also seed, sender and replication. Out: filled buffers,
 //! counts of wrong bytes. A receive buffer starts as the complement of the size's own byte, so
@@ -6,23 +6,23 @@
 
 use weir_schema::{MessageSize, Validation};
 
-/// What the messages of one sender on one channel look like.
+/// Content of the messages of one sender on one channel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
-    /// How they are checked.
+    /// Method of their check.
     pub(crate) validation: Validation,
     /// Of this size.
     pub(crate) size: MessageSize,
     /// Of the plan.
     pub(crate) seed: u64,
-    /// Who sends.
+    /// The sender.
     pub(crate) sender: u32,
     /// On which channel.
     pub(crate) replication: u32,
 }
 
 impl Pattern {
-    /// What goes out.
+    /// Fills an outgoing message.
     pub(crate) fn fill(&self, message: &mut [u8]) {
         if self.validation == Validation::Full {
             let mut words = self.words();
@@ -35,7 +35,7 @@ impl Pattern {
         }
     }
 
-    /// What a receive buffer holds before anything came: no byte of it is right.
+    /// Fills a receive buffer before anything came: no byte of it is right.
     pub(crate) fn blank(&self, message: &mut [u8]) {
         if self.validation == Validation::Full {
             self.fill(message);

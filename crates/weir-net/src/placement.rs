@@ -1,4 +1,4 @@
-//! Which CPU each rank runs on, agreed upon between all of them.
+//! CPU of each rank, agreed upon between all of them.
 //!
 //! In: a job's placement, and on each rank the CPUs that it may use. Out: the rank's thread, where
 //! its job puts it. Where ranks shall have a CPU each, those of one machine get different ones as
@@ -30,7 +30,7 @@ pub(crate) fn check(place: &Placement) -> Result<(), NetError> {
     Err(NetError::Plan(why.to_owned()))
 }
 
-/// Why a rank is not where it was to be, and where it could be.
+/// Error of a rank that cannot be where it was to be, with the places where it could be.
 fn pinned_wrong(error: &SysError) -> String {
     let allowed = pin::affinity().map(|cpus| format!(" (allowed are {cpus})"));
     format!("`cpus`: {error}{}", allowed.unwrap_or_default())
@@ -69,7 +69,7 @@ pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a rank could run.
+/// CPUs on which a rank could run.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct CpuRequest {
     /// Ranks of different machines do not get in each other's way.
@@ -158,8 +158,8 @@ fn agree(
     if comm.rank() != 0 {
         let request = serde_json::to_vec(&request).map_err(garbled)?;
         comm.send(0, &request, watchdog)?;
-        let told = comm.receive(0, watchdog)?;
-        return serde_json::from_slice(&told).map_err(garbled);
+        let placed = comm.receive(0, watchdog)?;
+        return serde_json::from_slice(&placed).map_err(garbled);
     }
     let mut requests = vec![request];
     for rank in 1..comm.size() {
@@ -168,8 +168,8 @@ fn agree(
     }
     let cpus = assign(&requests);
     for (rank, cpu) in (0..).zip(&cpus).skip(1) {
-        let told = serde_json::to_vec(cpu).map_err(garbled)?;
-        comm.send(rank, &told, watchdog)?;
+        let placed = serde_json::to_vec(cpu).map_err(garbled)?;
+        comm.send(rank, &placed, watchdog)?;
     }
     Ok(cpus[0])
 }

@@ -15,13 +15,14 @@ use weir_schema::Job;
 use weir_sys::clock::Clock;
 use weir_units::Nanos;
 use weir_world::{
-    Blame, Progress, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog, World,
+    FailureSource, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog,
+    WorkProgress, World,
 };
 
 use crate::error::{Ended, Halt, NetError, Spot};
 use crate::observer::{Position, Seen};
 
-/// What one rank carries out.
+/// Context of one rank: its job, its place and its clock.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct RankContext<'a, W, L = ()> {
     pub(crate) job: &'a Job,
@@ -30,12 +31,12 @@ pub struct RankContext<'a, W, L = ()> {
     pub(crate) watchdog: &'a Watchdog,
     pub(crate) position: &'a Position,
     pub(crate) clock: &'a Clock,
-    /// What ranks report on the way.
+    /// Reports of the ranks on the way.
     pub(crate) reports: &'a L,
 }
 
 impl<W, L> RankContext<'_, W, L> {
-    /// Why it ended early: at a message, or before the first one.
+    /// Error of an early end: at a message, or before the first one.
     pub(crate) fn ended(&self, at: Option<Spot>, halt: Halt) -> NetError {
         let cause = halt.with_stop_cause(self.watchdog.stop_cause());
         placed(self.comm.rank(), at, cause)
@@ -54,12 +55,12 @@ type OnProgress<'a> = &'a (dyn Fn(&Seen) + Sync);
 /// Rank 0 hangs in a call and the process has to end: why, unless it was a signal. The exit code.
 type OnHang<'a> = &'a (dyn Fn(Option<NetError>) -> u8 + Sync);
 
-/// What a rank runs with.
+/// Environment of a rank.
 pub(crate) struct RankEnvironment<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) clock: &'a Clock,
     pub(crate) signals: &'a Signals,
-    /// Who looks on at rank 0.
+    /// Observer of rank 0.
     pub(crate) observer: Option<(OnProgress<'a>, OnHang<'a>)>,
 }
 
@@ -83,7 +84,7 @@ impl RankEnvironment<'_> {
             observer: self.observer.filter(|_| rank == 0),
         };
         let is_observed = status.observer.is_some();
-        let on_progress = |progress: &Progress| status.report_progress(progress);
+        let on_progress = |progress: &WorkProgress| status.report_progress(progress);
         let hung = |cause: &StopCause| status.hung(cause);
         let task = RankTask {
             world: self.world,
@@ -133,10 +134,10 @@ fn no_thread(source: io::Error) -> Halt {
 }
 
 fn ended<O>(reports: Reports<O>, own: Option<NetError>) -> Outcomes<O> {
-    let error = reports.blame.and_then(|blame| match blame {
-        Blame::Own => own,
-        Blame::Other { rank, message } => Some(NetError::Other { rank, message }),
-        Blame::Lost(lost) => Some(NetError::lost(&lost, own.as_ref())),
+    let error = reports.source.and_then(|source| match source {
+        FailureSource::Own => own,
+        FailureSource::Other { rank, message } => Some(NetError::Other { rank, message }),
+        FailureSource::Lost(lost) => Some(NetError::lost(&lost, own.as_ref())),
     });
     Ended {
         done: reports.outcomes,
@@ -144,7 +145,7 @@ fn ended<O>(reports: Reports<O>, own: Option<NetError>) -> Outcomes<O> {
     }
 }
 
-/// Where a rank is, for whoever looks on.
+/// Place of a rank, for its observer.
 struct Status<'a> {
     rank: u32,
     position: Position,
@@ -152,7 +153,7 @@ struct Status<'a> {
 }
 
 impl Status<'_> {
-    fn report_progress(&self, progress: &Progress) {
+    fn report_progress(&self, progress: &WorkProgress) {
         if let Some((on_progress, _)) = self.observer {
             on_progress(&Seen {
                 elapsed: progress.elapsed,
@@ -173,7 +174,7 @@ impl Status<'_> {
         error.map_or_else(|| cause.to_string(), |error| error.to_string())
     }
 
-    /// Why the rank hangs in a call; nothing after a signal.
+    /// Error of a rank that hangs in a call; nothing after a signal.
     fn error(&self, cause: &StopCause) -> Option<NetError> {
         let is_signal = *cause == StopCause::Interrupted;
         (!is_signal).then(|| placed(self.rank, self.position.get(), cause.clone().into()))

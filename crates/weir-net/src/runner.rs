@@ -1,4 +1,4 @@
-//! What ranks do together, as jobs of a run: exchanges of growing size, or ping-pongs and rings.
+//! Runner of the jobs that ranks do together: exchanges of growing size, or ping-pongs and rings.
 //!
 //! In: a job of the plan. Out: refusals before anything is touched, or a job for all ranks, whose
 //! outcome says what was measured, whether that is all, and what spoils it. Not here: how messages
@@ -110,7 +110,7 @@ fn ranks_of(context: &JobContext<'_>) -> Ranks {
     context.plan.ranks.unwrap_or(Ranks::ONE)
 }
 
-/// What is wrong by the plan's words, and on this machine where all ranks are on it.
+/// Errors that the plan's settings show, and this machine where all ranks are on it.
 fn check(job: &Job, ranks: Ranks, words: impl FnOnce() -> Result<(), NetError>) -> Vec<Failure> {
     if let Some(setting) = idle_setting(job) {
         let message = format!("`{setting}` has no meaning for what ranks do together");

@@ -31,7 +31,7 @@ pub(crate) fn check(info: &TransportInfo, engine: &EngineChoice) -> Result<(), N
     Ok(())
 }
 
-/// What is wrong with a value.
+/// Error of a value.
 fn complaint(known: &SettingInfo, value: &Setting) -> Option<String> {
     match (known.value, value) {
         (SettingKind::Bool, Setting::Bool(_)) | (SettingKind::Text, Setting::Text(_)) => None,

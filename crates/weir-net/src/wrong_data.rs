@@ -1,11 +1,11 @@
-//! What is said of messages that did not arrive as they were sent.
+//! Warning about messages that did not arrive as they were sent.
 //!
 //! In: what was measured. Out: a warning, which the figures beside it need. Not here: how data is
 //! compared.
 
 use weir_schema::{ExchangeResult, LatencyBandwidthResult, Warning};
 
-/// What spoils every figure.
+/// Id of the warning, which spoils every figure.
 const ID: &str = "wrong-data";
 
 /// Of exchanges: every size and rank at which something was wrong.

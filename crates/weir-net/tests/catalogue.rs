@@ -1,5 +1,5 @@
-//! What is written elsewhere about transports is what they say themselves: the table of the book,
-//! and the sample that tests of doors read.
+//! Check of other descriptions of transports against their own: the table of the book, and the
+//! sample that tests of doors read.
 #![allow(clippy::unwrap_used, reason = "in tests")]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::sample;
 
-/// What the peer's column says: CPU means two transports, by how the program was started.
+/// The peer's column: CPU means two transports, by how the program was started.
 fn peer(record: &TransportRecord) -> String {
     let all = weir_net::catalogue().records;
     let shares = |t: &&TransportRecord| t.peer == record.peer;
@@ -43,7 +43,7 @@ fn the_book_has_a_row_for_every_transport_in_order() {
     let rows: Vec<Vec<&str>> = table
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    let told: Vec<[String; 3]> = rows
+    let written: Vec<[String; 3]> = rows
         .iter()
         .map(|row| [row[0], row[1], row[3]].map(str::to_owned))
         .collect();
@@ -52,7 +52,7 @@ fn the_book_has_a_row_for_every_transport_in_order() {
     let wanted: Vec<[String; 3]> = wanted
         .map(|t| [format!("`{}`", t.name), peer(t), settings(t)])
         .collect();
-    assert_eq!(told, wanted);
+    assert_eq!(written, wanted);
     assert!(rows.iter().all(|row| !row[2].is_empty()), "{rows:?}");
 }
 

@@ -6,7 +6,7 @@
 
 use unicode_width::UnicodeWidthChar;
 
-/// How a piece of text looks.
+/// Look of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -51,7 +51,7 @@ impl Text {
         Self::new(Tone::Plain, " ".repeat(count))
     }
 
-    /// Whether it has no character, not even one without a width.
+    /// True if it has no character, not even one without a width.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, text)| text.is_empty())
     }

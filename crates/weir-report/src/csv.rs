@@ -55,7 +55,7 @@ pub fn csv_series(results: &[LabelledResult<'_>]) -> String {
     out
 }
 
-/// What says whose row it is.
+/// Names at the begin of a row.
 fn names(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 6] {
     let started = run.result.started_unix_ns;
     [

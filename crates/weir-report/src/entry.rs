@@ -17,16 +17,16 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 pub(crate) struct ReportEntry<'a> {
     /// Its jobs, at least one.
     pub(crate) jobs: Vec<&'a JobResult>,
-    /// What the first of them was asked to do.
+    /// Plan of the first of them.
     pub(crate) plan: Option<&'a Job>,
     pub(crate) group: usize,
-    /// How many ranks carried it out; each worker stands for one of each.
+    /// Number of ranks that carried it out; each worker stands for one of each.
     pub(crate) ranks: usize,
     pub(crate) workers: Vec<&'a WorkerResult>,
     /// Per kind, over all workers.
     pub(crate) kinds: Vec<KindSum>,
     pub(crate) span: Option<Span>,
-    /// How sure its figures are, per kind.
+    /// Figures with their intervals, per kind.
     confidence: &'a [Confidence],
     latency_over_time: &'a [LatencyOverTime],
 }
@@ -36,7 +36,7 @@ pub(crate) struct ReportEntry<'a> {
 pub(crate) struct KindSum {
     /// `read`, or `mixed` where kinds are reported as one.
     pub(crate) name: String,
-    /// What was counted, without latencies.
+    /// Counts, without latencies.
     pub(crate) sum: KindResult,
     /// Nothing where histograms of different precision met, which have no exact sum.
     stages: BTreeMap<Stage, Option<Histogram>>,
@@ -126,7 +126,7 @@ impl<'a> ReportEntry<'a> {
         self.jobs.first().map_or("", |j| &j.name)
     }
 
-    /// How long it ran.
+    /// Time that it ran.
     pub(crate) fn time(&self) -> Option<Nanos> {
         self.span.map(Span::length).filter(|t| *t > Nanos::ZERO)
     }
@@ -139,14 +139,14 @@ impl<'a> ReportEntry<'a> {
         BytesPerSec::of(kind.sum.bytes, self.time()?).filter(|_| kind.sum.bytes > Bytes::ZERO)
     }
 
-    /// How sure the figures of a kind, or of all as one, are; nothing for a part of the jobs that ran
-    /// together.
+    /// Figures of a kind, or of all as one, with their intervals; nothing for a part of the jobs
+    /// that ran together.
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
         let mut all = self.confidence.iter();
         all.find(|sure| sure.kind.as_str() == kind.name)
     }
 
-    /// How the latencies of a kind, or of all as one, went over time, where that is known.
+    /// Latencies of a kind, or of all as one, over time, where they are known.
     pub(crate) fn latency_over_time(&self, kind: &KindSum) -> Option<&'a LatencyOverTime> {
         let mut all = self.latency_over_time.iter();
         all.find(|over_time| over_time.kind.as_str() == kind.name)
@@ -280,7 +280,7 @@ fn window(work: &PacketPathWorkload) -> Option<u64> {
     is_bounded.then(|| u64::from(work.in_flight).saturating_mul(clients as u64))
 }
 
-/// What a group did while all its members ran, over all kinds.
+/// Rates of a group while all its members ran, over all kinds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overlap {
     pub(crate) iops: Iops,

@@ -1,5 +1,5 @@
-//! What error numbers of Linux mean that storage and networks give, for results that may come
-//! from another machine.
+//! Meanings of Linux error numbers that storage and networks give, for results that may come from
+//! another machine.
 
 use weir_schema::{ErrorCode, errno};
 
@@ -45,7 +45,7 @@ pub(crate) fn name(code: &ErrorCode) -> String {
     }
 }
 
-/// What it means, if it is known.
+/// Meaning of the code, if it is known.
 pub(crate) fn meaning(code: &ErrorCode) -> Option<&'static str> {
     let errno = code.errno()?;
     let found = MEANINGS.iter().find(|(number, _)| *number == errno);

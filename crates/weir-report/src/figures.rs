@@ -26,7 +26,7 @@ pub(crate) const OF_KINDS: [&str; 10] = [
 /// The columns of [`of_metrics`].
 pub(crate) const OF_METRICS: [&str; 3] = ["", "value", "±"];
 
-/// What a row is called.
+/// Name of a row.
 fn name(job: &JobAcross<'_, '_>, run: &PlottedRun<'_>, what: &str) -> String {
     let label = job.is_labelled.then_some(run.label);
     let parts = [Some(job.name), label, Some(what).filter(|w| !w.is_empty())];
@@ -129,7 +129,7 @@ pub(crate) fn used(head: &[&str], rows: &[Vec<String>]) -> (Vec<String>, Vec<Vec
     (head, rows.iter().map(keep).collect())
 }
 
-/// How it ended, where that is not as planned.
+/// Its state at the end, where that is not as planned.
 pub(crate) fn state(entry: &ReportEntry<'_>) -> Option<String> {
     let text = match entry.state() {
         State::Done => return None,
@@ -142,7 +142,7 @@ pub(crate) fn state(entry: &ReportEntry<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// What was done of all kinds.
+/// Work done of all kinds.
 pub(crate) fn done(entry: &ReportEntry<'_>) -> Option<String> {
     let kinds = entry.kinds.iter().map(|kind| {
         let done = NUMBERS.count(kind.sum.operations);

@@ -1,8 +1,8 @@
 //! Lines of limited width: text with tones is filled in, broken only where it must be, never
 //! cut, and painted last.
 //!
-//! In: pieces of text ([`Text`]), rows of items ([`Row`]). Out: one string. Widths are display
-//! columns. Not here: what is said, and how a piece of text looks (`color`).
+//! In: pieces of text ([`Text`]), rows of items ([`LayoutRow`]). Out: one string. Widths are
+//! display columns. Not here: what is said, and how a piece of text looks (`color`).
 
 use crate::color::{Text, Tone, char_width, paint};
 use crate::style::Style;
@@ -17,10 +17,10 @@ const KEY_VALUE_BELOW: usize = 60;
 /// One value of a row.
 #[derive(Clone, Debug)]
 pub(crate) struct RowItem {
-    /// What it is, shown where the item has a line of its own.
+    /// Key, shown where the item has a line of its own.
     key: String,
     value: Text,
-    /// How it stands among others, if not as key and value.
+    /// Form among other items, if not as key and value.
     among: Option<Text>,
     /// Columns it takes at least.
     pad: usize,
@@ -77,14 +77,14 @@ impl RowItem {
 
 /// A labelled row of items.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct LayoutRow {
     pub(crate) label: String,
     pub(crate) items: Vec<RowItem>,
     /// Columns between items.
     pub(crate) gap: usize,
 }
 
-impl Row {
+impl LayoutRow {
     pub(crate) fn new(label: impl Into<String>, items: Vec<RowItem>) -> Self {
         Self {
             label: label.into(),
@@ -178,7 +178,7 @@ impl<'a> LineLayout<'a> {
     }
 
     /// Rows whose items stand below each other.
-    pub(crate) fn rows(&mut self, rows: &[Row]) {
+    pub(crate) fn rows(&mut self, rows: &[LayoutRow]) {
         if self.is_key_value() {
             return self.key_values(rows);
         }
@@ -209,11 +209,11 @@ impl<'a> LineLayout<'a> {
         }
     }
 
-    pub(crate) fn row(&mut self, row: Row) {
+    pub(crate) fn row(&mut self, row: LayoutRow) {
         self.rows(&[row]);
     }
 
-    fn key_values(&mut self, rows: &[Row]) {
+    fn key_values(&mut self, rows: &[LayoutRow]) {
         let items = || rows.iter().flat_map(|row| &row.items);
         let width = |item: &RowItem| self.columns(&Text::from(&*item.key));
         let indent = INDENT.max(items().map(width).max().unwrap_or(0) + 3);

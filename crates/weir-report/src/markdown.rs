@@ -52,7 +52,7 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// How runs ended that did not end as planned, and every warning once, the gravest first.
+/// States of runs that did not end as planned, and every warning once, the gravest first.
 fn warnings(runs: &[PlottedRun<'_>]) -> String {
     let of = |run: &PlottedRun<'_>, job: Option<&str>| {
         let label = (runs.len() > 1).then_some(run.label);

@@ -160,7 +160,7 @@ fn bytes(value: f64) -> Bytes {
     Bytes(value.round() as u64)
 }
 
-/// So many significant digits, zeros kept; digits before the point are never dropped.
+/// Number with this many significant digits, zeros kept; digits before the point are never dropped.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".into();

@@ -1,4 +1,4 @@
-//! What a job does, in a few words read from its plan.
+//! Work of a job, in a few words read from its plan.
 //!
 //! In: a planned job. Out: its aspects as named pieces of text, for a title and for finding
 //! what differs between jobs. Not here: how many workers really ran, and for how long.
@@ -12,15 +12,15 @@ use weir_schema::{
 pub(crate) struct Aspect {
     /// Heading of its column.
     pub(crate) name: &'static str,
-    /// How a title says it; nothing for what a title leaves out.
+    /// Form in a title; nothing for aspects that a title leaves out.
     pub(crate) title: String,
-    /// How a column says it.
+    /// Form in a column.
     pub(crate) cell: String,
     /// Its number, if it is one.
     pub(crate) number: Option<f64>,
 }
 
-/// What a job does, aspect by aspect; always the same aspects in the same order.
+/// Aspects of a job's work; always the same aspects in the same order.
 pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
     let text = |name, text: String| Aspect {
         name,

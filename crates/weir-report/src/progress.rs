@@ -16,14 +16,14 @@ const BAR: f64 = 10.0;
 /// The bar says what the percentage says: it goes first.
 const BAR_RANK: u8 = 7;
 
-/// What a run does at one instant. Absent: not known (yet).
+/// Activity and figures of a run at one instant. Absent: not known (yet).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Since the start of the run.
     pub t_ns: Nanos,
     /// The running job, or words for several.
     pub job: String,
-    /// What it is doing.
+    /// Its activity.
     pub state: Activity,
     /// Share of its bounds that is done, 0 to 1.
     pub done_fraction: Option<f64>,
@@ -39,11 +39,11 @@ pub struct Snapshot {
     pub errors: Option<u64>,
     /// Time left.
     pub eta_ns: Option<Nanos>,
-    /// How long nothing has completed, once that is long enough to be told.
+    /// Time since the last completion, once it is long enough to be reported.
     pub stall_ns: Option<Nanos>,
 }
 
-/// What a job is doing.
+/// Activity of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activity {
     /// Making ready.
@@ -92,9 +92,10 @@ impl Activity {
 /// A part of the line.
 struct LineField {
     text: Text,
-    /// What separates it from the one before.
+    /// Separator from the field before.
     gap: &'static str,
-    /// Where there is no room for all, the highest rank goes first; rank 0 stays.
+    /// Rank of the field: where there is no room for all, the highest rank goes first; rank 0
+    /// stays.
     rank: u8,
 }
 

@@ -1,4 +1,4 @@
-//! What a run has done so far, as Prometheus reads it: text of version 0.0.4, or `OpenMetrics`.
+//! Metrics of a run so far, as Prometheus reads them: text of version 0.0.4, or `OpenMetrics`.
 //!
 //! In: a result, which may be that of a run that goes on, and what its jobs do at this instant. Out:
 //! counters, histograms and gauges, whose names begin with `weir_`. The bounds of the histograms' buckets
@@ -26,12 +26,12 @@ const STAGES: [Stage; 5] = [
     Stage::Errors,
 ];
 
-/// What a job does at an instant.
+/// Activity of a job at an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobNow {
     /// Its name.
     pub job: String,
-    /// What it is doing.
+    /// Its activity.
     pub activity: Activity,
     /// Operations in flight.
     pub in_flight: u64,
@@ -51,7 +51,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What the answer says of its type.
+    /// Content type of the answer.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",

@@ -1,4 +1,4 @@
-//! How a rendering looks: width, character set, colour, raw numbers, which percentiles.
+//! Style of a rendering: width, character set, colour, raw numbers, percentiles.
 //!
 //! In: what the command line asked for, the environment and facts about the terminal, all as
 //! data. Out: a [`Style`]. Not here: asking the terminal or reading the environment.
@@ -10,7 +10,7 @@ use weir_units::Percent;
 /// Narrower than this nothing can be laid out.
 const NARROWEST: usize = 20;
 
-/// How a rendering looks.
+/// Style of a rendering.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Style {
@@ -41,7 +41,7 @@ impl Default for Style {
     }
 }
 
-/// When to use colour.
+/// Use of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// As environment and terminal say.
@@ -53,7 +53,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What the command line asked for.
+/// Flags of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flags {
     /// `--color`.

@@ -3,7 +3,7 @@
 use crate::entry::{KindSum, ReportEntry};
 use crate::phrases::{Aspect, aspects, title};
 
-/// What the entries of a table have in common and in what they differ.
+/// Common and differing aspects of the entries of a table.
 pub(crate) struct Sweep {
     /// The parameter, if there is exactly one and the points ran one after the other.
     pub(crate) parameter: Option<&'static str>,

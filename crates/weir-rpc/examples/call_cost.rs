@@ -32,10 +32,10 @@ const BULK: u32 = 64 << 10;
 const WARM_UP: u64 = 100;
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize| words.get(at).and_then(|word| word.parse().ok());
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| args.get(at).and_then(|word| word.parse().ok());
     let (Some(scheme), Some(in_flight), Some(request), Some(reply), Some(caller), Some(answerer)) = (
-        words.first(),
+        args.first(),
         number(1),
         number(2),
         number(3),
@@ -44,7 +44,7 @@ fn main() {
     ) else {
         panic!("call_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]");
     };
-    let seconds = words
+    let seconds = args
         .get(6)
         .and_then(|word| word.parse().ok())
         .unwrap_or(0.3);

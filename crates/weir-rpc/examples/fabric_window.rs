@@ -32,16 +32,16 @@ const LAST: &[u8] = b"the last message";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> Outcome<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let word = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let word = |at: usize| args.get(at).map(String::as_str).unwrap_or_default();
     match word(0) {
         "server" => server(word(1), word(2)),
         "client" => {
-            let plan = Plan::of(&words[3..])?;
+            let plan = Plan::of(&args[3..])?;
             client(word(1), word(2).parse()?, &plan, word(6))
         }
         "both" => {
-            let plan = Plan::of(&words[2..])?;
+            let plan = Plan::of(&args[2..])?;
             let cpus: Vec<&str> = word(5).split(',').collect();
             both(word(1), &plan, &cpus)
         }
@@ -57,8 +57,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(words: &[String]) -> Outcome<Self> {
-        let [depth, bytes, messages, ..] = words else {
+    fn of(args: &[String]) -> Outcome<Self> {
+        let [depth, bytes, messages, ..] = args else {
             return Err("DEPTH BYTES MESSAGES".into());
         };
         Ok(Self {
@@ -232,7 +232,7 @@ fn client(provider: &str, port: u16, plan: &Plan, cpu: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// So many messages, each answered.
+/// Sends messages, each of which is answered.
 fn turns(window: &mut Window, message: &[u8], depth: u64, messages: u64) -> Outcome<()> {
     let (mut sent, mut answered) = (0, 0);
     while answered < messages {

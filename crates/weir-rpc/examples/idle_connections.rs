@@ -15,8 +15,8 @@ use weir_schema::RpcPayloadKind;
 const WITHIN: Duration = Duration::from_secs(10);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [address, count] = &words[..] else {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [address, count] = &args[..] else {
         return Err("idle_connections ADDRESS COUNT".into());
     };
     let setup = DialSetup {

@@ -64,14 +64,14 @@ impl LinkHandler<RpcShmLink> for Ends {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [what, depth, caller, answerer] = &words[..] {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [what, depth, caller, answerer] = &args[..] {
         let number = |word: &String| -> u32 { word.parse().expect("a number") };
         let depth = number(depth);
         pin(number(caller));
         let ns = match what.as_str() {
             "calls" => calls_ns(depth.into(), calls(depth), number(answerer)),
-            way => bulk_ns(way == "get"),
+            direction => bulk_ns(direction == "get"),
         };
         println!("{:.1}", 1e9 / ns);
         return;

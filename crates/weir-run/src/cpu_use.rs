@@ -1,4 +1,4 @@
-//! What CPU time a worker's thread has used.
+//! CPU time that a worker's thread has used.
 //!
 //! In: the calling thread, or a thread by its number. Out: [`CpuUse`] since a reading. Not here: what it means.
 
@@ -7,7 +7,7 @@ use weir_sys::Tree;
 use weir_sys::usage::{self, ThreadUsage};
 use weir_units::Nanos;
 
-/// What the calling thread had used at an instant.
+/// Use of the calling thread at an instant.
 #[derive(Debug)]
 pub(crate) struct CpuReading {
     used: ThreadUsage,
@@ -24,7 +24,7 @@ impl CpuReading {
         }
     }
 
-    /// What was used since an earlier reading.
+    /// Use since an earlier reading.
     pub(crate) fn since(&self, earlier: &Self) -> CpuUse {
         let delays = self.run_delay.zip(earlier.run_delay);
         CpuUse {
@@ -35,7 +35,7 @@ impl CpuReading {
         }
     }
 
-    /// What the thread of this reading, which still runs, has used since.
+    /// Use since this reading by its thread, which still runs.
     pub(crate) fn used_by(&self, thread_id: u32) -> Option<CpuUse> {
         let used = ThreadUsage::of_thread(&Tree::real(), thread_id)?;
         Some(cpu_use(&used.since(&self.used)))

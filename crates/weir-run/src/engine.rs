@@ -14,14 +14,14 @@ pub trait Operation: Copy + Default {
     /// Bytes that shall move. An operation whose result is this number is whole.
     fn length(&self) -> u32;
 
-    /// What sets it apart from others of its kind, as a priority does; 0 for nothing. Latencies are
-    /// kept by class where that is asked for.
+    /// Class that sets it apart from others of its kind, as a priority does; 0 for none. Latencies
+    /// are kept by class where that is asked for.
     #[inline]
     fn class(&self) -> u16 {
         0
     }
 
-    /// What it acts on, for messages, traces and logs.
+    /// Target that it acts on, for messages, traces and logs.
     #[inline]
     fn acts_on(&self) -> OpTarget {
         OpTarget::default()
@@ -33,16 +33,16 @@ pub trait Operation: Copy + Default {
         (done == 0).then_some(*self)
     }
 
-    /// Whether it touches what another one touches, which a workload may ask to keep apart.
+    /// True if it touches bytes that the other one touches, which a workload may ask to keep apart.
     fn overlaps(&self, _other: &Self) -> bool {
         false
     }
 }
 
-/// What an operation acts on.
+/// Target of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpTarget {
-    /// Which of the worker's targets.
+    /// Number of the worker's target.
     pub number: u32,
     /// The first byte, where targets have offsets.
     pub offset: Option<u64>,
@@ -71,7 +71,7 @@ pub struct Completed {
     pub result: i64,
 }
 
-/// How long [`Engine::reap`] waits.
+/// Limits of a wait by [`Engine::reap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// Completions to wait for; 0 only looks.
@@ -82,11 +82,11 @@ pub struct Wait {
     pub timeout_ns: Option<u64>,
 }
 
-/// What carries operations out.
+/// Engine that carries operations out.
 pub trait Engine: Sized {
-    /// What it can do.
+    /// Operations that it can carry out.
     type Op: Operation;
-    /// What it is attached to.
+    /// Parts that it is attached to.
     type Setup;
 
     /// `submit` always completes: slots and reaping compile away.
@@ -99,7 +99,7 @@ pub trait Engine: Sized {
     /// Prepares the engine. Runs on the worker's own thread.
     ///
     /// # Errors
-    /// What the kernel or library refused.
+    /// The error of the kernel or library.
     fn attach(setup: Self::Setup) -> io::Result<Self>;
 
     /// Takes an operation. Makes no system call if it can queue, reads no clock.
@@ -127,7 +127,7 @@ pub trait Engine: Sized {
     /// Ends the engine after the last completion.
     ///
     /// # Errors
-    /// What closing reported.
+    /// The error of closing.
     fn finish(self) -> io::Result<()> {
         Ok(())
     }

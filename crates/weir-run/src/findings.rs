@@ -1,5 +1,5 @@
-//! What checks have found, and operations that failed: written by a worker and its checkers, read
-//! by the run at any time, so that it survives a worker that never comes back.
+//! Findings of checks, and operations that failed: written by a worker and its checkers, read by
+//! the run at any time, so that they survive a worker that never comes back.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -102,7 +102,7 @@ impl Findings {
         lock(&self.lost_dump).get_or_insert(why);
     }
 
-    /// Which dump could not be stored, and why.
+    /// The dump that could not be stored, and the reason.
     pub fn lost_dump(&self) -> Option<String> {
         lock(&self.lost_dump).clone()
     }
@@ -118,7 +118,7 @@ impl Findings {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the worker shall end.
+    /// True if the worker shall end.
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
@@ -130,7 +130,7 @@ impl Findings {
         self.end_due.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the worker's loop will end at its next operation.
+    /// True if the worker's loop will end at its next operation.
     pub fn is_end_due(&self) -> bool {
         self.end_due.load(Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ impl Findings {
         self.unchecked.store(is_so, Ordering::Relaxed);
     }
 
-    /// Whether something was to be checked and has not been.
+    /// True if something was to be checked and has not been.
     pub fn is_unchecked(&self) -> bool {
         self.unchecked.load(Ordering::Relaxed)
     }

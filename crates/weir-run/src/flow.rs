@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_schema::Job;
 
-/// What the workers of a flow share.
+/// State that the workers of a flow share.
 #[derive(Debug)]
 pub(crate) struct SharedFlow {
     /// Begun so far, and one: the first operation of a flow is nobody's.
@@ -41,7 +41,7 @@ pub struct FlowShare {
     flow: Arc<SharedFlow>,
     weight: u64,
     operations: u64,
-    /// How long it sleeps when it is ahead, in ticks.
+    /// Length of its sleep when it is ahead, in ticks.
     pub(crate) pause: u64,
 }
 

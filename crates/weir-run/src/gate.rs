@@ -6,7 +6,7 @@ use weir_sys::clock::Tick;
 
 use crate::live::lock;
 
-/// Where a worker waits for its start.
+/// Gate at which a worker waits for its start.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,

@@ -1,4 +1,4 @@
-//! What to do and when: the engine trait, the one hot loop, generators, pacing, phases, recording.
+//! Running of a plan: the engine trait, the one hot loop, generators, pacing, phases, recording.
 //!
 //! In: a [`weir_schema::Plan`] and the runners that carry its workloads out. Out: a
 //! [`weir_schema::RunResult`]. Not here: engines (`weir-block` and its siblings), words of any

@@ -1,5 +1,5 @@
-//! What a worker records: counters and histograms with a single writer that any thread may read
-//! at any time, owned by the run so that they survive a worker that never comes back.
+//! Records of a worker: counters and histograms with a single writer that any thread may read at
+//! any time, owned by the run so that they survive a worker that never comes back.
 //!
 //! In: completions. Out: relaxed reads of everything. Not here: intervals and estimates, which
 //! the sampler derives from differences of two reads.
@@ -38,7 +38,7 @@ impl Counter {
             .store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
     }
 
-    /// What was counted last did not happen; the writer's thread only.
+    /// Takes back the last count; the writer's thread only.
     #[cold]
     pub(crate) fn take_back(&self) {
         self.set(self.get().saturating_sub(1));
@@ -105,7 +105,7 @@ struct Errors {
     latencies: Histogram,
 }
 
-/// What a kind shall record.
+/// Recording settings of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Measured {
@@ -119,7 +119,7 @@ pub struct Measured {
     pub squares: bool,
     /// Latencies by class too.
     pub classes: bool,
-    /// So many targets have figures of their own.
+    /// Number of targets with figures of their own.
     pub targets: u32,
 }
 
@@ -171,8 +171,8 @@ impl LiveKind {
         errors.latencies.record(lat_ns);
     }
 
-    /// So many operations have failed in all by errno, in a loop that is none of the run's and times none of
-    /// them; the writer's thread only.
+    /// Sets the number of failed operations by errno, for a loop that is not the run's and times no
+    /// operation; the writer's thread only.
     #[cold]
     pub fn set_failed(&self, by_code: impl IntoIterator<Item = (i32, u64)>) {
         let mut errors = lock(&self.errors);
@@ -183,7 +183,7 @@ impl LiveKind {
         self.failed.set(errors.by_code.values().sum());
     }
 
-    /// So many more operations have failed, in a loop that is none of the run's.
+    /// Adds failed operations of a loop that is not the run's.
     #[cold]
     pub fn add_failed(&self, number: i32, count: u64) {
         self.failed.add(count);
@@ -257,7 +257,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What the last operation that was issued acts on.
+/// Target of the last operation issued.
 #[derive(Debug, Default)]
 pub struct LastIssued {
     number: Counter,
@@ -276,7 +276,7 @@ impl LastIssued {
         self.number.set(u64::from(target.number));
     }
 
-    /// What was noted last.
+    /// The target noted last.
     pub fn get(&self) -> OpTarget {
         OpTarget {
             number: u32::try_from(self.number.get()).unwrap_or(0),
@@ -291,7 +291,7 @@ impl LastIssued {
 pub struct WorkerLive {
     /// By kind, as declared.
     pub kinds: [LiveKind; KINDS],
-    /// What the kinds are.
+    /// Declaration of the kinds.
     pub declared: &'static [KindInfo],
     /// Operations issued at a depth of 1, 2–3, 4–7 … 64 and more.
     pub depth: [Counter; 7],
@@ -307,9 +307,9 @@ pub struct WorkerLive {
     pub started: Counter,
     /// Tick of the last completion.
     pub last_done: Counter,
-    /// What the worker's thread had used when measuring started.
+    /// Use of the worker's thread when measuring started.
     used_before: Mutex<Option<CpuReading>>,
-    /// What the last operation that was issued acts on.
+    /// Target of the last operation issued.
     pub last_issued: LastIssued,
     /// Per-operation trace, if it is wanted.
     pub(crate) trace: Option<Arc<TraceQueue>>,
@@ -395,13 +395,13 @@ impl WorkerLive {
         resets.fetch_add(1, Ordering::Release);
     }
 
-    /// What the worker's thread has used is measured from now on, unless it is already; that
-    /// thread only.
+    /// Starts to measure the use of the worker's thread, unless it is measured already; that thread
+    /// only.
     pub(crate) fn begin_use(&self) {
         lock(&self.used_before).get_or_insert_with(CpuReading::read);
     }
 
-    /// What the worker's thread has used while it was measured, if it was; that thread only.
+    /// Use of the worker's thread while it was measured, if it was; that thread only.
     pub(crate) fn cpu_use(&self) -> Option<CpuUse> {
         let before = lock(&self.used_before);
         before
@@ -416,7 +416,7 @@ impl WorkerLive {
         used.unwrap_or_default()
     }
 
-    /// How often the measurement was reset: at the end of ramp, and when the run asked. Counters
+    /// Number of resets of the measurement: at the end of ramp, and when the run asked. Counters
     /// that are read after it hold nothing of before that reset.
     pub fn resets(&self) -> u64 {
         // Pairs with the addition in `reset`.

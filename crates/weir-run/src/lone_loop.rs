@@ -27,7 +27,7 @@ pub struct LoneLoop<'a> {
     pub clock: &'a Clock,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
-    /// Where everything is recorded.
+    /// Recorders of the loop.
     pub live: &'a WorkerLive,
 }
 
@@ -65,7 +65,7 @@ impl LoneLoop<'_> {
         Nanos(self.clock.scale().to_nanos(ended.since(began)))
     }
 
-    /// What the calling thread, which is the loop's, has used since.
+    /// Use of the calling thread, which is the loop's, since its start.
     pub fn cpu(&self) -> CpuUse {
         self.live.cpu_use().unwrap_or_default()
     }

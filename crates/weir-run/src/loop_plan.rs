@@ -47,7 +47,7 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         stamp_each: job.load().recording.timing == Timing::EveryOperation && batch > 1,
         go_on: std::array::from_fn(goes_on),
         ignore: std::array::from_fn(|kind| ignored(kind).unwrap_or_default()),
-        tell: errors.report_errors,
+        report_errors: errors.report_errors,
         response: is_open_loop(job),
         ..LoopPlan::default()
     }
@@ -63,7 +63,7 @@ pub(crate) fn is_open_loop(job: &Job) -> bool {
     }
 }
 
-/// What each kind of a job's operations records.
+/// Recording settings of each kind of a job's operations.
 pub fn measured(job: &Job, inline: bool) -> Measured {
     let Recording {
         timing,

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use crate::engine::{Completed, Engine, Operation, Submit, Wait};
 
-/// What an empty engine has to know of its set-up.
+/// Set-up of an empty engine.
 pub trait Slots {
     /// Most operations in flight.
     fn slots(&self) -> u32;

@@ -36,7 +36,7 @@ impl std::fmt::Debug for RecordedStarts {
     }
 }
 
-/// What a worker's pacing starts from.
+/// Initial values of a worker's pacing.
 #[derive(Debug, Default)]
 pub struct PacerPlan {
     /// Intended starts by kind; `None`, or none at all: free.
@@ -62,7 +62,7 @@ impl PacerPlan {
     }
 }
 
-/// When the next operation may be issued.
+/// Pacer of a worker: the time at which the next operation may be issued.
 #[derive(Debug)]
 pub struct Pacer {
     plan: PacerPlan,

@@ -25,7 +25,7 @@ use crate::trace::Traced;
 use crate::worker::{LoopStop, OpFailure};
 use crate::worker_context::WorkerContext;
 
-/// What a runner may know of the run.
+/// Parts of the run that a runner may use.
 #[derive(Clone, Copy)]
 pub struct JobContext<'a> {
     /// The plan that the job is of.
@@ -40,9 +40,9 @@ pub struct JobContext<'a> {
     pub seed: u64,
     /// The number of the run, 1 to 65535.
     pub run_id: u16,
-    /// Where relative paths begin.
+    /// Base directory of relative paths.
     pub directory: &'a Path,
-    /// Where announcements go, for example that a file is being laid out.
+    /// Receiver of announcements, for example that a file is being laid out.
     pub announce: &'a dyn Fn(&Announcement),
     /// Signals; long preparations look at them now and then and give up.
     pub signals: &'a Signals,
@@ -50,7 +50,7 @@ pub struct JobContext<'a> {
 
 /// Carries out one kind of workload.
 pub trait Runner: Sync {
-    /// Whether this is its kind.
+    /// True if the workload is this runner's.
     fn handles(&self, workload: &Workload) -> bool;
 
     /// Its jobs are done by all ranks together; one of them has the world at a time.
@@ -66,7 +66,7 @@ pub trait Runner: Sync {
     /// Makes the job of all the job of one rank: its files, its share of the region, its seed.
     ///
     /// # Errors
-    /// What cannot be had per rank.
+    /// Something cannot be had per rank.
     fn part(&self, _job: &mut Job, _rank: RankPart) -> Result<(), Failure> {
         Ok(())
     }
@@ -74,7 +74,8 @@ pub trait Runner: Sync {
     /// Everything that can be known to fail before the run; touches nothing.
     fn check(&self, context: &JobContext<'_>) -> Vec<Failure>;
 
-    /// What can be known to fail between jobs, by the number of the later one; touches nothing.
+    /// Errors between jobs that can be found before the run, by the number of the later job;
+    /// touches nothing.
     fn check_together(&self, _contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
         Vec::new()
     }
@@ -94,11 +95,11 @@ pub trait Runner: Sync {
 /// One rank of several that carry a plan out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankPart {
-    /// Which, from 0.
+    /// Number of the rank, from 0.
     pub rank: u32,
     /// In all.
     pub ranks: u32,
-    /// What ranks do with the targets.
+    /// Use of the targets by the ranks.
     pub targets: TargetsPerRank,
 }
 
@@ -117,7 +118,7 @@ pub trait RankJob: Send + Sync {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome;
 }
 
-/// What a rank's part is done with.
+/// Parts that a rank runs its part of a job with.
 pub struct RankControl<'a> {
     /// All ranks.
     pub world: &'a dyn World,
@@ -125,23 +126,23 @@ pub struct RankControl<'a> {
     pub clock: &'a Clock,
     /// Signals to this job: those of the run, and the word to end.
     pub signals: &'a Signals,
-    /// How far it has come, for others to see.
+    /// Progress, for others to see.
     pub progress: &'a RankProgress,
     /// The part hangs in a call that nothing ends: the run takes what was done, and answers the
     /// code that the process is to end with once everything is said.
     pub abandon: &'a (dyn Fn(RankOutcome) -> u8 + Sync),
 }
 
-/// How far the first rank of a job has come.
+/// Progress of the first rank of a job.
 #[derive(Debug, Default)]
 pub struct RankProgress(Mutex<RankPosition>);
 
-/// How far that is at an instant.
+/// Progress at an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankPosition {
     /// The share that is done, where known.
     pub fraction: Option<f64>,
-    /// What it is at: `8 B`.
+    /// Present step: `8 B`.
     pub at: Option<String>,
     /// For how long nothing has come back.
     pub still: Duration,
@@ -153,7 +154,7 @@ impl RankProgress {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = position;
     }
 
-    /// What was shown last.
+    /// The position shown last.
     pub fn get(&self) -> RankPosition {
         self.0
             .lock()
@@ -162,22 +163,22 @@ impl RankProgress {
     }
 }
 
-/// What came of a job that ranks did together; at other ranks than the first an empty one.
+/// Outcome of a job that ranks ran together; at other ranks than the first an empty one.
 #[derive(Debug, Default)]
 pub struct RankOutcome {
-    /// What was measured.
+    /// The measured figures.
     pub outcome: Outcome,
     /// Its headline figures.
     pub metrics: Vec<Metric>,
     /// Everything that was planned.
     pub is_whole: bool,
-    /// Why that is not so. A signal is no failure.
+    /// Reason that it is not whole. A signal is no failure.
     pub failure: Option<Failure>,
-    /// What spoils the figures.
+    /// Conditions that spoil the figures.
     pub warnings: Vec<Warning>,
 }
 
-/// How much work ends a worker; whichever is reached first.
+/// Amount of work that ends a worker; whichever is reached first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Moved.
@@ -219,7 +220,7 @@ pub trait OperationWriter {
 
 /// A job whose workers are ready to run.
 pub trait Prepared: Send + Sync {
-    /// What each kind records; `None` for kinds that do not occur.
+    /// Recording settings of each kind; `None` for kinds that do not occur.
     fn measured(&self, job: &Job) -> [Option<Measured>; KINDS] {
         measured_kinds(job, self.is_inline())
     }
@@ -232,7 +233,7 @@ pub trait Prepared: Send + Sync {
         false
     }
 
-    /// What a worker of this clone has to do, where that is known.
+    /// Work of each worker of this clone, where it is known.
     fn amount(&self, _clone: u32) -> Amount {
         Amount::default()
     }
@@ -249,12 +250,12 @@ pub trait Prepared: Send + Sync {
         None
     }
 
-    /// What operations do to their targets, for messages, where they move no data: "removing".
-    fn deed(&self) -> Option<&'static str> {
+    /// Action of operations on their targets, for messages, where they move no data: "removing".
+    fn action(&self) -> Option<&'static str> {
         None
     }
 
-    /// What a failed operation may mean on a target that has carried none out yet: one sentence
+    /// Possible cause of a failed operation on a target that has carried none out yet: one sentence
     /// that names the target.
     fn explain(&self, _clone: u32, _at: &OpFailure) -> Option<String> {
         None
@@ -265,8 +266,7 @@ pub trait Prepared: Send + Sync {
         number.into()
     }
 
-    /// What came of the job, or has so far: from what its loop did, and what each worker has
-    /// recorded.
+    /// Outcome of the job, at its end or so far, from its loop and the records of each worker.
     fn outcome(&self, done: LoopOutcome, _workers: &[&WorkerLive]) -> Outcome {
         Outcome::Loop(done)
     }
@@ -274,7 +274,7 @@ pub trait Prepared: Send + Sync {
     /// After the last worker: removes files that were to be removed.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The step that failed.
     fn finish(&self) -> Result<(), Failure> {
         Ok(())
     }
@@ -312,7 +312,8 @@ pub trait Prepared: Send + Sync {
         false
     }
 
-    /// What spoils the numbers, as far as the runner can know; the run adds the job's name.
+    /// Conditions that spoil the numbers, as far as the runner can know; the run adds the job's
+    /// name.
     fn warnings(&self) -> Vec<Warning> {
         Vec::new()
     }

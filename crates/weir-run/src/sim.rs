@@ -55,16 +55,16 @@ impl Operation for SimOp {
     }
 }
 
-/// What happens to one operation.
+/// Result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct SimResult {
     /// Time of service.
     pub service: Nanos,
     /// Bytes moved or the negative errno; `None`: all of it.
     pub result: Option<i64>,
 }
 
-impl Fate {
+impl SimResult {
     /// Succeeds after this time.
     pub const fn after(service: Nanos) -> Self {
         Self {
@@ -75,13 +75,13 @@ impl Fate {
 }
 
 /// Gives the fate of the operation with this number (from 0) and start.
-pub type Script = Box<dyn FnMut(u64, Tick) -> Fate + Send>;
+pub type Script = Box<dyn FnMut(u64, Tick) -> SimResult + Send>;
 
 /// A simulated device.
 pub struct SimDevice<O> {
     clock: SimClock,
     script: Script,
-    /// When each server is free again; empty: as many as needed.
+    /// Times at which each server is free again; empty: as many as needed.
     servers: Vec<Tick>,
     served: u64,
     queued: Vec<(u32, O)>,
@@ -96,7 +96,7 @@ impl<O> std::fmt::Debug for SimDevice<O> {
     }
 }
 
-/// What a simulated device is made of.
+/// Parts of a simulated device.
 pub struct SimSetup {
     /// The clock it moves.
     pub clock: SimClock,

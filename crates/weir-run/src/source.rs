@@ -6,7 +6,7 @@ use crate::engine::Operation;
 
 /// Gives operations until the work is over.
 pub trait Source {
-    /// What it gives.
+    /// Operations that it gives.
     type Op: Operation;
 
     /// All of its operations are of one kind, [`Source::only_kind`].

@@ -61,7 +61,7 @@ impl StageRecorder {
         }
     }
 
-    /// What was recorded so far, from any thread.
+    /// Values recorded so far, from any thread.
     pub fn snapshot(&self) -> Option<Histogram> {
         match self {
             Self::Off => None,

@@ -29,15 +29,15 @@ pub struct Traced {
     pub lat_ns: u64,
     /// Until it was accepted; 0 where the engine completes inside the call.
     pub slat_ns: u64,
-    /// What it acted on.
+    /// Target that it acted on.
     pub acts_on: OpTarget,
     /// Bytes.
     pub length: u32,
     /// Index of its kind.
     pub kind: u8,
-    /// What sets it apart from others of its kind.
+    /// Class that sets it apart from others of its kind.
     pub class: u16,
-    /// What it failed with; 0 where it did not.
+    /// Error number; 0 if it did not fail.
     pub errno: i32,
 }
 

@@ -22,7 +22,7 @@ use crate::live::{KINDS, WorkerLive};
 use crate::pacer::PacerPlan;
 use crate::source::Source;
 
-/// What bounds and shapes a loop.
+/// Bounds and shape of a loop.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct LoopPlan {
@@ -52,7 +52,7 @@ pub struct LoopPlan {
     /// These errno values of a kind are no failures.
     pub ignore: [Vec<i32>; KINDS],
     /// Failed operations after which the loop goes on are kept, to be told about.
-    pub tell: bool,
+    pub report_errors: bool,
     /// A full device or file system ends the job in order.
     pub until_full: bool,
     /// Latency counts from the intended start too.
@@ -76,7 +76,7 @@ impl Default for LoopPlan {
             stamp_each: false,
             go_on: [false; KINDS],
             ignore: Default::default(),
-            tell: false,
+            report_errors: false,
             until_full: false,
             response: false,
             no_overlap: false,
@@ -96,24 +96,24 @@ impl LoopPlan {
     }
 }
 
-/// What a loop shares with the run.
+/// Parts that a loop shares with the run.
 #[derive(Debug)]
 pub struct LoopContext<'a, C> {
     /// The clock.
     pub clock: &'a C,
-    /// What a tick is worth at the moment.
+    /// Present length of a tick.
     pub scale: Arc<SharedScale>,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
-    /// Where everything is recorded.
+    /// Recorders of the loop.
     pub live: &'a WorkerLive,
     /// The common release.
     pub release: Tick,
-    /// When what may be issued.
+    /// Times at which operations may be issued.
     pub pacing: PacerPlan,
 }
 
-/// Why a loop ended.
+/// Reason that a loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoopStop {
     /// The work was done.
@@ -129,19 +129,19 @@ pub enum LoopStop {
 /// An operation that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpFailure {
-    /// What went wrong.
+    /// The fault.
     pub fault: OpFault,
     /// Index of its kind.
     pub kind: usize,
-    /// What it acted on.
+    /// Target that it acted on.
     pub acts_on: OpTarget,
-    /// How much was asked for.
+    /// Bytes asked for.
     pub length: u32,
-    /// How much of it moved before.
+    /// Bytes that moved before.
     pub moved: u32,
 }
 
-/// What went wrong with an operation.
+/// Fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpFault {
     /// An errno.
@@ -150,9 +150,9 @@ pub enum OpFault {
     EndOfTarget,
     /// It took longer than the plan allows.
     TooSlow {
-        /// What it took.
+        /// Time that it took.
         took: Nanos,
-        /// What is allowed.
+        /// Time that is allowed.
         limit: Nanos,
     },
     /// The engine could not hand over or reap at all.

@@ -1,4 +1,4 @@
-//! What a worker's thread gets from the run, and its way into the loop.
+//! Parts that a worker's thread gets from the run, and its entry into the loop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -18,7 +18,7 @@ use crate::pacer::RecordedStarts;
 use crate::source::Source;
 use crate::worker::{LoopContext, LoopPlan, LoopStop, drive};
 
-/// What a worker's thread has.
+/// Parts that a worker's thread has.
 #[derive(Debug)]
 pub struct WorkerContext<'a> {
     /// The job.
@@ -31,11 +31,11 @@ pub struct WorkerContext<'a> {
     pub seed: u64,
     /// The clock.
     pub clock: Clock,
-    /// What a tick is worth.
+    /// Length of a tick.
     pub scale: Arc<SharedScale>,
     /// Non-zero: end.
     pub stop: &'a AtomicU32,
-    /// Where everything is recorded.
+    /// Recorders of the loop.
     pub live: &'a WorkerLive,
     pub(crate) flow: Option<Arc<SharedFlow>>,
     /// Recorded starts that the worker keeps to.
@@ -43,9 +43,9 @@ pub struct WorkerContext<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
-    /// When the present pass began, where others came before it.
+    /// Begin of the present pass, where others came before it.
     pub(crate) pass_began: Option<Tick>,
-    /// When the worker's time began.
+    /// Begin of the worker's time.
     pub(crate) released: Option<Tick>,
 }
 
@@ -85,7 +85,7 @@ impl WorkerContext<'_> {
         self.released = Some(self.clock.now());
     }
 
-    /// What followed the loop counts as the worker's time: it ends now.
+    /// Sets the end of the worker to now: work after the loop counts as its time.
     pub fn end_now(&mut self) {
         self.live.last_done.set(self.clock.now().0);
         self.cpu = self.live.cpu_use();

@@ -1,4 +1,4 @@
-//! What a run says before it begins to measure.
+//! Announcements of a run before it begins to measure.
 //!
 //! In: what runners find and do to make jobs ready. Out: data; each door has words of its own for
 //! it. Not here: warnings, which are part of the result.
@@ -12,7 +12,7 @@ pub enum Announcement {
     LayingOut {
         /// The job.
         job: String,
-        /// How many files.
+        /// Number of files.
         files: u64,
         /// Of all of them.
         bytes: Bytes,
@@ -21,11 +21,11 @@ pub enum Announcement {
     ShortFile {
         /// The file.
         target: String,
-        /// What it has.
+        /// Length of the file.
         length: Bytes,
-        /// What is read of it.
+        /// Bytes of it that are read.
         used: Bytes,
-        /// What was asked for.
+        /// Bytes asked for.
         asked: Bytes,
     },
     /// A server waits for its client.
@@ -35,11 +35,11 @@ pub enum Announcement {
     },
     /// Somebody called who is not who is waited for, and was sent away.
     Stranger {
-        /// Where from.
+        /// Address of the stranger.
         address: String,
-        /// Who is waited for: `client of weir axio`.
+        /// Peer that is waited for: `client of weir axio`.
         awaited: String,
-        /// How that was seen.
+        /// Sign by which that was seen.
         why: String,
     },
 }

@@ -26,14 +26,14 @@ pub struct BlockWorkload {
     pub targets: Targets,
     /// Part of each target that is used.
     pub region: Region,
-    /// What buffers hold.
+    /// Content of buffers.
     pub content: Content,
     /// Flushes between and after writes.
     pub flush: Flush,
     /// Marks in what is written, and checks of what is read.
     #[serde(default)]
     pub verify: Option<Verify>,
-    /// How much of the region is done, and how often.
+    /// Passes over the region.
     pub passes: Passes,
     /// Reads and writes come in bursts, over offsets that both share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ impl BlockWorkload {
     }
 }
 
-/// How much of a region is done, and how often.
+/// Passes over a region.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Passes {
@@ -100,7 +100,7 @@ impl Default for Passes {
 }
 
 impl BlockWorkload {
-    /// Whether operations of this kind are carried out: those of the mix, and the reads that check
+    /// True if operations of this kind are carried out: those of the mix, and the reads that check
     /// what was written.
     pub fn carries_out(&self, kind: Kind) -> bool {
         let only_checks = self.verify.as_ref().is_some_and(|v| v.only);
@@ -111,7 +111,7 @@ impl BlockWorkload {
         }
     }
 
-    /// Whether the job checks what it has written itself.
+    /// True if the job checks the data that it has written itself.
     pub fn reads_back(&self) -> bool {
         let asked = |v: &Verify| v.read_back || v.only || v.backlog > 0;
         self.mix.has(Kind::Write) && self.verify.as_ref().is_some_and(asked)
@@ -148,7 +148,7 @@ impl Mix {
         }
     }
 
-    /// Whether operations of this kind occur.
+    /// True if operations of this kind occur.
     pub const fn has(&self, kind: Kind) -> bool {
         match kind {
             Kind::Read => self.read_percent > 0,
@@ -165,9 +165,9 @@ impl Mix {
 pub struct Access {
     /// Random rather than sequential.
     pub random: bool,
-    /// How the random ones are spread.
+    /// Distribution of the random ones.
     pub distribution: Distribution,
-    /// Which generator draws uniform offsets.
+    /// Generator of uniform offsets.
     pub generator: Generator,
     /// Each block once per pass.
     pub map: bool,
@@ -175,7 +175,7 @@ pub struct Access {
     pub random_percent: PerKind<u8>,
     /// Sequential: signed number of bytes added after each operation (negative runs backwards).
     pub skip_bytes: i64,
-    /// What the count of `steps` means.
+    /// Meaning of the count of `steps`.
     pub step: SequencerStep,
     /// Operations per new position (1: a new one for each).
     pub steps: u32,
@@ -203,7 +203,7 @@ pub struct Zones {
     pub skip: Bytes,
 }
 
-/// How a count of operations per position is used.
+/// Use of a count of operations per position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SequencerStep {
@@ -225,14 +225,14 @@ pub enum Distribution {
     Zipf {
         /// Exponent.
         theta: f64,
-        /// Where the most frequent block lies, as a share of the region.
+        /// Place of the most frequent block, as a share of the region.
         center: Option<f64>,
     },
     /// Pareto: share h of the accesses …
     Pareto {
         /// Skew, 0 < h < 1.
         h: f64,
-        /// Where the most frequent block lies, as a share of the region.
+        /// Place of the most frequent block, as a share of the region.
         center: Option<f64>,
     },
     /// Gaussian around the centre.
@@ -339,7 +339,7 @@ pub struct SplitEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
-    /// So many bytes.
+    /// Size in bytes.
     Bytes(Bytes),
     /// A share of the target's size.
     Percent(f64),
@@ -369,13 +369,13 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Which, from 0.
+    /// Number of the part, from 0.
     pub number: u32,
     /// Of how many.
     pub of: u32,
 }
 
-/// What buffers hold.
+/// Content of buffers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]

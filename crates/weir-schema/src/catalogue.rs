@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::exchange::{Method, Transfer};
 use crate::plan::{EngineChoice, Setting};
 
-/// What an engine is and can be told.
+/// Properties and settings of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineInfo {
     /// Name in plans and job files.
@@ -17,7 +17,7 @@ pub struct EngineInfo {
     pub settings: &'static [SettingInfo],
     /// One operation at a time, whatever the queue depth says.
     pub synchronous: bool,
-    /// What its operations act on.
+    /// The object of its operations.
     pub acts_on: ActsOn,
 }
 
@@ -36,7 +36,7 @@ impl EngineInfo {
     }
 }
 
-/// What the operations of an engine act on.
+/// Object of an engine's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActsOn {
     /// The data of files and devices, which are open.
@@ -54,7 +54,7 @@ pub enum ActsOn {
     Nothing,
 }
 
-/// What happens to a file that is named.
+/// Use of a file that is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameUse {
     /// It is made.
@@ -70,15 +70,15 @@ pub enum NameUse {
 pub struct SettingInfo {
     /// House word.
     pub name: &'static str,
-    /// What it takes.
+    /// Values that it takes.
     pub value: SettingKind,
-    /// What holds when it is not given, as text.
+    /// Default value, as text.
     pub default: &'static str,
     /// One line.
     pub help: &'static str,
 }
 
-/// What a setting takes.
+/// Values that a setting takes.
 #[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
     /// A switch.
@@ -112,13 +112,13 @@ impl Catalogue {
     }
 }
 
-/// What a transport between ranks is and can be told.
+/// Properties and settings of a transport between ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct TransportRecord {
     /// Name in plans.
     pub name: &'static str,
-    /// What `HPCC_FPGA` calls it, where it has a word for it. Transports that share the word differ
-    /// in whether they need a launcher.
+    /// Name in `HPCC_FPGA`, where it has one. Transports that share the word differ in whether they
+    /// need a launcher.
     pub peer: Option<&'static str>,
     /// The path that the data takes, in one line.
     pub summary: &'static str,
@@ -126,9 +126,9 @@ pub struct TransportRecord {
     pub settings: &'static [SettingInfo],
     /// Ways there and back that it knows, the first by default.
     pub methods: &'static [Method],
-    /// What can be measured in place of exchanges.
+    /// Transfers that can be measured in place of exchanges.
     pub transfers: &'static [Transfer],
-    /// What is received is what was sent: it can be checked.
+    /// Received data is what was sent: it can be checked.
     pub moves_data: bool,
     /// Any two ranks can send each other messages, not neighbours alone.
     pub connects_any_two: bool,
@@ -137,7 +137,7 @@ pub struct TransportRecord {
 }
 
 impl TransportRecord {
-    /// Whether it has a setting of this name.
+    /// True if it has a setting of this name.
     pub fn has_setting(&self, name: &str) -> bool {
         self.settings.iter().any(|setting| setting.name == name)
     }
@@ -148,8 +148,8 @@ impl TransportRecord {
 pub struct TransportCatalogue {
     /// In the order of help texts.
     pub records: Vec<TransportRecord>,
-    /// What this machine lacks for the transport of a name, and how to get it; nothing where it is
-    /// ready. The answer takes time, since libraries are opened for it.
+    /// Finds what this machine lacks for the transport of a name, and the remedy; nothing where it
+    /// is ready. The answer takes time, since libraries are opened for it.
     pub lacks: fn(&str) -> Option<String>,
 }
 
@@ -170,7 +170,7 @@ impl Default for TransportCatalogue {
     }
 }
 
-/// What a parser may know of the machine that it runs on.
+/// Facts about the machine that a parser may use.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// Online CPUs.

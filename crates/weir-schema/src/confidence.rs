@@ -1,4 +1,4 @@
-//! How sure the figures of a loop are, from how it went over time.
+//! Intervals of a loop's figures, from their course over time.
 //!
 //! In: workers, and the batches of a kind over all of them. Out: [`Confidence`]: the figures
 //! themselves, each with the interval that belongs to it. Pure: of several ranks it is made anew
@@ -14,10 +14,10 @@ use crate::outcome::LoopOutcome;
 use crate::rates::total_rate;
 use crate::result::{Confidence, KindResult, LatencyPercentile, Stage, WorkerResult, rated_kinds};
 
-/// What was done of a kind in each batch of the run, over all workers.
+/// Batches of a kind, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindBatches {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// The stage whose latencies they hold.
     pub stage: Stage,
@@ -126,7 +126,7 @@ mod tests {
         histogram
     }
 
-    /// What these ranks would have seen as one.
+    /// Batches and histogram of these ranks as one.
     fn seen(ranks: std::ops::Range<u64>) -> (BatchStore, Histogram) {
         let (mut store, mut whole) = (BatchStore::new(STRETCH, 1), Histogram::new());
         for stretch in 0..STRETCHES {

@@ -1,5 +1,5 @@
-//! Which device a rank uses, where a transport has devices: the one rule, for devices that are
-//! there and for made-up ones.
+//! Device of a rank, where a transport has devices: the one rule, for devices that are there and
+//! for made-up ones.
 //!
 //! In: the settings of a transport, the names of the platforms, how many devices there are, the
 //! number of a rank. Out: an index, or what is asked for and not there. Not here: how devices are
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::plan::EngineChoice;
 
-/// What a job asks of devices.
+/// Devices that a job asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceRequest {
     platform_name: Option<String>,
@@ -18,7 +18,7 @@ pub struct DeviceRequest {
     counts_all_ranks: bool,
 }
 
-/// What was asked for and is not there.
+/// A requested device or platform that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoSuchDevice {
     /// No device of this index.

@@ -20,9 +20,9 @@ pub struct ExchangeWorkload {
     pub repetitions: u32,
     /// Channels per rank.
     pub replications: u32,
-    /// Who exchanges with whom.
+    /// Pairing of the ranks.
     pub pairing: Pairing,
-    /// How a message goes there and back.
+    /// Method by which a message goes there and back.
     pub method: Method,
     /// Exchanges per size before the first timed run.
     pub warmup: u32,
@@ -30,7 +30,7 @@ pub struct ExchangeWorkload {
     pub min_time_ns: Option<Nanos>,
     /// No further size is begun after this time.
     pub max_time_ns: Option<Nanos>,
-    /// How what arrives is checked.
+    /// Check of arriving data.
     pub validation: Validation,
     /// Of patterns.
     pub seed: u64,
@@ -39,7 +39,7 @@ pub struct ExchangeWorkload {
     pub faults: Vec<InjectedFault>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
-    /// What the results are set beside.
+    /// Model that the results are set beside.
     #[serde(default)]
     pub model: Option<Model>,
     /// In place of exchanges: what each rank does with its device alone, one after the other.
@@ -62,7 +62,7 @@ impl ExchangeWorkload {
         }
     }
 
-    /// Why a fault is no part of this work of so many ranks.
+    /// Reason that a fault is no part of this work of so many ranks.
     pub fn misfit(&self, fault: &InjectedFault, ranks: u32) -> Option<String> {
         if fault.rank >= ranks {
             return Some(format!("the ranks are 0 to {}", ranks.saturating_sub(1)));
@@ -151,7 +151,7 @@ impl MessageSize {
     }
 }
 
-/// Who exchanges with whom.
+/// Pairing of ranks that exchange messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
@@ -165,14 +165,14 @@ pub enum Pairing {
 }
 
 impl Pairing {
-    /// Why so many ranks cannot be paired like this.
+    /// Reason that so many ranks cannot be paired like this.
     pub fn misfit(self, ranks: u32) -> Option<String> {
         let is_odd = self == Self::Pairs && ranks > 1 && !ranks.is_multiple_of(2);
         is_odd.then(|| format!("{ranks} ranks have no pairs; use ring, or an even number"))
     }
 }
 
-/// How a message goes there and back.
+/// Method by which a message goes there and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -187,7 +187,7 @@ pub enum Method {
     Best,
 }
 
-/// How what arrives is checked.
+/// Check of arriving data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Validation {
@@ -206,9 +206,9 @@ pub enum Validation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InjectedFault {
-    /// What.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// Where it arrives.
+    /// Rank at which it arrives.
     pub rank: u32,
     /// In messages of this exponent.
     pub exponent: u8,
@@ -257,12 +257,12 @@ pub enum Model {
     Fit,
 }
 
-/// What was exchanged.
+/// Result of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeResult {
     /// The transport.
     pub transport: String,
-    /// Where the ranks ran.
+    /// Host and CPU of each rank.
     pub ranks: Vec<RankFacts>,
     /// The MPI library, where there is one.
     pub mpi: Option<MpiFacts>,
@@ -276,7 +276,7 @@ pub struct ExchangeResult {
     pub other_devices: Vec<String>,
     /// In plan order; sizes that `max_time_ns` cut off are absent.
     pub sizes: Vec<SizeResult>,
-    /// What a barrier costs, the median of some.
+    /// Time of a barrier, the median of some.
     pub barrier_ns: Option<Nanos>,
     /// Filling the buffers took.
     pub generation_ns: Nanos,
@@ -312,7 +312,7 @@ pub struct SizeResult {
     pub warmup: u64,
     /// The method that counted, where several were tried.
     pub method: Method,
-    /// What was done in place of exchanges.
+    /// Transfer measured in place of exchanges.
     #[serde(default)]
     pub transfer: Option<Transfer>,
     /// In rank order.
@@ -322,7 +322,7 @@ pub struct SizeResult {
 /// One rank's runs of one size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankTimes {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Of each repetition, the sum over replications.
     pub times_ns: Vec<Nanos>,

@@ -1,5 +1,5 @@
-//! What follows from the times of an exchange: bandwidth per size, effective bandwidth, how
-//! steady they are, and what spoils them.
+//! Figures from the times of an exchange: bandwidth per size, effective bandwidth, their spread,
+//! and warnings about conditions that spoil them.
 //!
 //! In: an [`ExchangeResult`]. Out: [`SizeFigures`] and [`Warning`]s. Pure: every renderer comes
 //! to the same numbers. Spec: effective bandwidth, 1.4.
@@ -150,7 +150,7 @@ pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// What spoils the numbers of an exchange.
+/// Warnings about conditions that spoil the numbers of an exchange.
 pub fn exchange_warnings(result: &ExchangeResult, replications: u32, job: &str) -> Vec<Warning> {
     let sizes = result.sizes.iter();
     let figures: Vec<_> = sizes
@@ -264,10 +264,10 @@ mod tests {
             let all = exchange_warnings(r, 1, "j").into_iter();
             all.map(|w| (w.id, w.cause)).collect::<Vec<_>>()
         };
-        let told = ids(&result);
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].0 == "exchange-noisy" && told[0].1.ends_with("at 1 bytes"));
-        assert!(told[1].0 == "exchange-short" && told[1].1.ends_with("at 1, 4 bytes"));
-        assert_eq!(told[2].0, "exchange-no-time");
+        let raised = ids(&result);
+        assert_eq!(raised.len(), 3, "{raised:?}");
+        assert!(raised[0].0 == "exchange-noisy" && raised[0].1.ends_with("at 1 bytes"));
+        assert!(raised[1].0 == "exchange-short" && raised[1].1.ends_with("at 1, 4 bytes"));
+        assert_eq!(raised[2].0, "exchange-no-time");
     }
 }

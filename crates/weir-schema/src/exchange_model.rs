@@ -1,5 +1,4 @@
-//! What an exchange should take: latency and width of a channel, or a line through what was
-//! measured.
+//! Predicted time of an exchange: latency and width of a channel, or a line through measured times.
 //!
 //! In: a [`Model`], sizes, ranks, measured figures where the model is fitted. Out: a
 //! [`Prediction`]. Spec: effective bandwidth, 7.
@@ -9,7 +8,7 @@
 use crate::exchange::Model;
 use crate::exchange_figures::{SizeFigures, mean};
 
-/// What a model says.
+/// Prediction of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Ranks it is for.
@@ -18,7 +17,7 @@ pub struct Prediction {
     pub sizes: Vec<(u8, f64)>,
     /// Mean over the sizes, bytes per second of all ranks.
     pub effective_bytes_per_s: f64,
-    /// Where it was fitted.
+    /// The fitted line, where the model was fitted.
     pub fit: Option<Fit>,
 }
 
@@ -53,7 +52,7 @@ impl Fit {
 }
 
 impl Model {
-    /// What `ranks` ranks come to at these exponents. `measured` is what a fitted model is
+    /// Prediction for `ranks` ranks at these exponents. `measured` is what a fitted model is
     /// fitted to. Absent without sizes, or where there is nothing to fit.
     pub fn predict(
         self,

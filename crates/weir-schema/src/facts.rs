@@ -32,11 +32,11 @@ pub struct HostFacts {
 /// Facts about the program and how it was started. Absent: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramFacts {
-    /// When it was built, since 1970.
+    /// Time of the build, since 1970.
     pub built_unix_s: Option<u64>,
     /// The commit it was built from, `-dirty` where the tree had changes.
     pub commit: Option<String>,
-    /// Where the system looks for libraries first: `LD_LIBRARY_PATH`.
+    /// Folders that the system searches for libraries first: `LD_LIBRARY_PATH`.
     pub library_path: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct DeviceFacts {
     /// The maker's number of the device below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// How the kernel queues for it.
+    /// The kernel's queue for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueFacts>,
     /// The driver's parameter `poll_mode`: interrupts or polling.
@@ -102,7 +102,7 @@ pub struct QueueFacts {
     pub is_rotational: Option<bool>,
 }
 
-/// Where time comes from.
+/// Source of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
@@ -120,9 +120,9 @@ pub enum ClockSource {
 /// The clock of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockFacts {
-    /// Which.
+    /// Source of the clock.
     pub source: ClockSource,
-    /// Why this one.
+    /// Reason for this source.
     pub reason: String,
     /// Ticks per second.
     pub frequency_hz: f64,
@@ -141,11 +141,11 @@ pub struct ClockFacts {
 pub struct Instrument {
     /// The dearest of the jobs' loops, with the null engine.
     pub ns_per_op: Option<f64>,
-    /// Why the cost is absent.
+    /// Reason that the cost is absent.
     pub absent: Option<String>,
     /// Timer slack of the threads.
     pub timer_slack_ns: Option<Nanos>,
-    /// What drawing the live view took, in percent of one CPU, where there was one.
+    /// CPU time of the live view, in percent of one CPU, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_cpu_percent: Option<f64>,
     /// Peak resident memory of the process.

@@ -1,4 +1,4 @@
-//! How sure the figures of several jobs are together, from batches that lie side by side.
+//! Intervals of several jobs' figures together, from batches that lie side by side.
 //!
 //! In: the jobs of a group, with the batches of each. Out: their batches together, and a
 //! [`Confidence`] per kind. Not here: that of a single job (`confidence`), how wide an interval is
@@ -15,8 +15,8 @@ use crate::result::{Confidence, GroupResult, JobResult, rated_kinds};
 const TOGETHER: Nanos = Nanos(10_000_000);
 
 impl GroupResult {
-    /// How sure its figures are; nothing of a single job, which has its own, nor of jobs that did
-    /// not begin together, whose rate is as much a matter of when they began.
+    /// Its figures with their intervals. There are none for a single job, which has its own, nor
+    /// for jobs that did not begin together: their rate depends on when they began.
     pub(crate) fn judged(&self) -> Vec<Confidence> {
         if self.jobs.len() < 2 {
             return Vec::new();
@@ -28,7 +28,7 @@ impl GroupResult {
             .collect()
     }
 
-    /// What was done of each kind over time; nothing where the jobs did not begin together.
+    /// Batches of each kind over time; nothing where the jobs did not begin together.
     pub(crate) fn batches_together(&self) -> Vec<KindBatches> {
         if !self.began_together() {
             return Vec::new();
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// What one job has too much in a stretch, the other has too little.
+    /// Two jobs of which one has too little in each stretch where the other has too much.
     fn taking_turns() -> [Vec<u64>; 2] {
         let of = |odd: u64| (0..40).map(|at| 100 + 50 * ((at + odd) % 2)).collect();
         [of(0), of(1)]

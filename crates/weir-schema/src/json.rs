@@ -16,7 +16,8 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_json::from_slice(text.as_bytes())
 }
 
-/// What can be changed before it is written: members in the order of the type.
+/// The value as a JSON value, which can be changed before it is written: members in the order of
+/// the type.
 ///
 /// # Errors
 /// Without JSON form.
@@ -68,7 +69,7 @@ fn line(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Whether a character stands in a text, where nothing is punctuation.
+/// Position in or outside of a text: inside, no character is punctuation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Text {
     Outside,

@@ -21,7 +21,7 @@ pub const MOST_KINDS: usize = 8;
 pub struct KindInfo {
     /// Its name in plans, results and reports.
     pub name: &'static str,
-    /// Which way it moves bytes.
+    /// Direction in which it moves bytes.
     pub moves: Moves,
     /// It only serves the others, like a flush between writes: counted and timed, but no part of
     /// the rates.
@@ -48,7 +48,7 @@ impl KindInfo {
     }
 }
 
-/// Which way a kind moves bytes.
+/// Direction in which a kind moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
     /// From the target.
@@ -84,7 +84,7 @@ impl KindName {
     /// All kinds that are part of the rates, where a job reports them as one.
     pub const MIXED: Self = Self(Cow::Borrowed("mixed"));
 
-    /// Whether what was done of another kind counts for this one.
+    /// True if operations of another kind count for this one.
     pub fn covers(&self, other: &Self) -> bool {
         self == other || (*self == Self::MIXED && !other.is_aside())
     }

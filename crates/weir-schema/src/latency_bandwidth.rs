@@ -11,9 +11,9 @@ use crate::world::{MpiFacts, RankFacts};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyBandwidthWorkload {
-    /// What the latency is taken from.
+    /// Test that the latency is taken from.
     pub latency: MessageTest,
-    /// What the bandwidth is taken from.
+    /// Test that the bandwidth is taken from.
     pub bandwidth: MessageTest,
     /// Pairs of all ranks are measured, however long it takes, and each is shown.
     #[serde(default)]
@@ -22,8 +22,8 @@ pub struct LatencyBandwidthWorkload {
     pub seed: u64,
     /// Loops are made longer until one takes this long.
     pub min_time_ns: Option<Nanos>,
-    /// When half of this is over, no further random ring of the short messages is begun, and none of the
-    /// long ones when all of it is; one of each is always measured.
+    /// Time limit: when half of it is over, no further random ring of the short messages is begun,
+    /// and none of the long ones when all of it is; one of each is always measured.
     pub max_time_ns: Option<Nanos>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
@@ -87,14 +87,14 @@ pub struct MessageTest {
     pub random_rings: u32,
 }
 
-/// How often something is done.
+/// Repetitions and measurements of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Loop {
     /// Iterations that are timed together. Loops that the clock is too coarse for, and those
     /// shorter than `min_time_ns`, are made longer.
     pub loop_length: u64,
-    /// How often they are timed; the best counts.
+    /// Number of timed measurements; the best counts.
     pub measurements: u32,
 }
 
@@ -107,12 +107,12 @@ impl Loop {
     }
 }
 
-/// What was measured.
+/// Result of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyBandwidthResult {
     /// The transport.
     pub transport: String,
-    /// Where the ranks ran.
+    /// Host and CPU of each rank.
     pub ranks: Vec<RankFacts>,
     /// The MPI library, where there is one.
     pub mpi: Option<MpiFacts>,

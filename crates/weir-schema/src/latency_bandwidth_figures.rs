@@ -1,4 +1,4 @@
-//! What follows from the times of ping-pongs and rings: a latency each, and bandwidths.
+//! Figures from the times of ping-pongs and rings: a latency each, and bandwidths.
 //!
 //! In: a [`LatencyBandwidthResult`]. Out: [`LatencyBandwidthFigures`], or nothing where a run
 //! ended early. Pure: every renderer comes to the same numbers. Spec: effective bandwidth, 9.
@@ -91,7 +91,7 @@ fn per_message<'a>(times: impl IntoIterator<Item = &'a Nanos>, loop_length: u64)
     (best > 0 && loop_length > 0).then(|| best as f64 / 1e9 / (2.0 * loop_length as f64))
 }
 
-/// Whether the best measurement, which counts, stands alone: no other is like it.
+/// True if the best measurement, which counts, stands alone: no other is like it.
 fn is_lone(mut times: Vec<Nanos>) -> bool {
     times.sort_unstable();
     match times[..] {
@@ -100,13 +100,13 @@ fn is_lone(mut times: Vec<Nanos>) -> bool {
     }
 }
 
-/// Whether that is so for more than half of the pairs or rings.
+/// True if the best stands alone for more than half of the pairs or rings.
 fn is_noisy(measured: impl Iterator<Item = Vec<Nanos>>) -> bool {
     let lone: Vec<bool> = measured.map(is_lone).collect();
     lone.iter().filter(|lone| **lone).count() * 2 > lone.len()
 }
 
-/// What spoils the figures.
+/// Warnings about conditions that spoil the figures.
 pub fn latency_bandwidth_warnings(result: &LatencyBandwidthResult, job: &str) -> Vec<Warning> {
     let of_ring = |ring: &RingResult| [ring.sendrecv_ns.clone(), ring.nonblocking_ns.clone()];
     let of_test = |test: &MessageTestResult, what: &str| {
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn a_best_measurement_that_stands_alone_is_told() {
         let noisy = |result: &LatencyBandwidthResult| {
-            let told = latency_bandwidth_warnings(result, "j");
-            let cause = told.first().map(|warning| warning.cause.clone());
+            let raised = latency_bandwidth_warnings(result, "j");
+            let cause = raised.first().map(|warning| warning.cause.clone());
             cause.unwrap_or_default()
         };
         let mut result = whole();
@@ -196,10 +196,10 @@ mod tests {
             ring.sendrecv_ns[1] = Nanos(u64::MAX);
             ring.nonblocking_ns[0] = Nanos(u64::MAX);
         }
-        let told = noisy(&result);
+        let raised = noisy(&result);
         assert!(
-            told.ends_with("latency of pairs, bandwidth of random rings"),
-            "{told}"
+            raised.ends_with("latency of pairs, bandwidth of random rings"),
+            "{raised}"
         );
     }
 

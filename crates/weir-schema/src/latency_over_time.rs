@@ -1,4 +1,4 @@
-//! How latencies went over time: what remains of the batches of a run once all is judged.
+//! Latencies over time: the part of a run's batches that is kept once all is judged.
 //!
 //! In: the batches of a kind, over all workers and ranks. Out: [`LatencyOverTime`], some hundred
 //! intervals with percentiles and counts by row, a few hundred bytes each. Not here: how sure figures
@@ -21,7 +21,7 @@ const LEAST: usize = 20;
 /// The latencies of a kind in each interval of a run, over all workers and ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyOverTime {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// The stage whose latencies these are.
     pub stage: Stage,
@@ -32,7 +32,7 @@ pub struct LatencyOverTime {
 /// The latencies of an interval; without percentiles where nothing completed in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyInterval {
-    /// When it ends, from the begin of the measured time.
+    /// Its end, from the begin of the measured time.
     pub end_ns: Nanos,
     /// The sum of its latencies.
     pub sum_ns: Nanos,
@@ -48,12 +48,12 @@ pub struct LatencyInterval {
     /// The longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ns: Option<Nanos>,
-    /// How many operations took how long.
+    /// Number of operations in each row of latencies.
     pub rows: RowCounts,
 }
 
 impl LatencyInterval {
-    /// What was done in a batch that ends then.
+    /// Latencies of a batch that ends then.
     pub fn of(batch: &Batch, end_ns: Nanos) -> Self {
         let histogram = &batch.histogram;
         let at = |p| histogram.percentile(p).map(Nanos);
@@ -139,8 +139,7 @@ impl LoopOutcome {
 }
 
 impl JobResult {
-    /// How the latencies of each kind went over time; nothing where the group has that of all its
-    /// jobs.
+    /// Latencies of each kind over time; nothing where the group has those of all its jobs.
     pub fn latency_over_time(&self) -> &[LatencyOverTime] {
         let done = self.outcome.of_loop();
         done.map_or(&[], |done| &done.latency_over_time)
@@ -165,7 +164,7 @@ mod tests {
 
     const STRETCH: Nanos = Nanos(10_000_000);
 
-    /// What a rank did in a stretch.
+    /// Batch of a rank in a stretch.
     fn batch(rank: u64, stretch: u64) -> Batch {
         let mut histogram = Histogram::new();
         for i in 0..20 + (stretch * (rank + 3)) % 7 {

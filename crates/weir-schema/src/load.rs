@@ -29,7 +29,7 @@ pub enum SchemaError {
         line: usize,
         /// Column in the line.
         column: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// Another kind of document, or a version that this program does not know.
@@ -38,15 +38,15 @@ pub enum SchemaError {
         age(found, wanted)
     )]
     Version {
-        /// What it says.
+        /// Schema that it names.
         found: String,
-        /// What was expected.
+        /// Expected schema.
         wanted: &'static str,
     },
     /// It does not say what kind of document it is.
     #[error("the document has no `schema`; this program reads {wanted:?}")]
     NoSchema {
-        /// What was expected.
+        /// Expected schema.
         wanted: &'static str,
     },
     /// A result of a newer version with values that this one cannot read.
@@ -63,7 +63,7 @@ pub enum SchemaError {
     Workload {
         /// Its name.
         job: String,
-        /// What it shall do.
+        /// Name of the workload.
         kind: String,
     },
     /// Histograms that would fill the memory.
@@ -77,7 +77,7 @@ fn version(word: &str) -> Option<(&str, u32)> {
     Some((kind, number.parse().ok()?))
 }
 
-/// What another version of the same kind of document comes from.
+/// Remark that a document of another version is older or newer; empty for another kind.
 fn age(found: &str, wanted: &str) -> &'static str {
     match version(found).zip(version(wanted)) {
         Some(((found, old), (wanted, new))) if found == wanted && old < new => {
@@ -245,7 +245,7 @@ impl RunResult {
         Ok(json::indented(&serde_json::to_string(self)?))
     }
 
-    /// Whether a newer weir has made it: what this one does not know of it is left out.
+    /// True if a newer weir made it; members that this version does not know are left out.
     pub fn is_newer(&self) -> bool {
         self.schema != RESULT_SCHEMA
     }

@@ -20,17 +20,17 @@ use crate::steady::{LatencyTarget, Steady};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// How much at once.
+    /// Operations at once.
     pub depth: Depth,
-    /// When it ends.
+    /// Bounds of the loop.
     pub bounds: Bounds,
-    /// How fast it may go.
+    /// Pace.
     pub pacing: Pacing,
-    /// What happens on errors.
+    /// Behaviour on errors.
     pub errors: ErrorPolicy,
     /// Below this it fails.
     pub minimum_rate: Option<MinimumRate>,
-    /// What is recorded.
+    /// Recording.
     pub recording: Recording,
 }
 
@@ -68,7 +68,7 @@ impl Load {
     }
 }
 
-/// What holds for a workload without a loop: nothing was asked for.
+/// Load of a workload without a loop: nothing was asked for.
 static NO_LOAD: LazyLock<Load> = LazyLock::new(Load::default);
 
 impl Job {
@@ -83,7 +83,7 @@ impl Job {
     }
 }
 
-/// How much is in flight and how it is handed over.
+/// Operations in flight and their handover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Depth {
@@ -111,7 +111,7 @@ impl Default for Depth {
     }
 }
 
-/// When a loop ends: at the first bound that is reached.
+/// Bounds of a loop: it ends at the first that is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
@@ -121,12 +121,12 @@ pub struct Bounds {
     pub ramp_ns: Nanos,
     /// After so many operations.
     pub operations: Option<u64>,
-    /// When the rate is steady.
+    /// Steady rate that ends it.
     #[serde(default)]
     pub steady: Option<Steady>,
 }
 
-/// How fast a job may go.
+/// Pace of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pacing {
@@ -151,11 +151,11 @@ pub struct Pacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Which flow.
+    /// Number of the flow.
     pub id: u32,
     /// Weight of each worker in it.
     pub weight: u32,
-    /// How long a worker that is ahead sleeps; it only yields the CPU when 0.
+    /// Sleep of a worker that is ahead; it only yields the CPU when 0.
     pub pause_ns: Nanos,
 }
 
@@ -216,7 +216,7 @@ pub struct MinimumRate {
     pub cycle_ns: Nanos,
 }
 
-/// What happens when an operation fails.
+/// Behaviour when an operation fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorPolicy {

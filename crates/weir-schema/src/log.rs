@@ -14,7 +14,7 @@ use crate::kind::ByKind;
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Log {
-    /// What it is a log of.
+    /// Quantity that it logs.
     pub what: Logged,
     /// The file; `$worker` stands for the worker's number over the whole run, from 1. Workers
     /// whose files have one name share it.
@@ -34,7 +34,7 @@ pub struct Log {
     pub compressed: bool,
 }
 
-/// What a log is a log of.
+/// Quantity that a log records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Logged {
@@ -48,7 +48,7 @@ pub enum Logged {
     Clat,
     /// Total latency in nanoseconds.
     Lat,
-    /// How many completion latencies fell into each bucket.
+    /// Number of completion latencies in each bucket.
     Buckets {
         /// Two to the power of this many buckets are one.
         coarseness: u8,
@@ -72,7 +72,7 @@ pub struct LogRecord<'a> {
     pub kind: &'a str,
     /// The one operation that it is of; nothing where it is of a window.
     pub operation: Option<LogOperation>,
-    /// What was measured.
+    /// The measured values.
     pub measure: LogMeasure<'a>,
 }
 
@@ -88,7 +88,7 @@ pub struct LogOperation {
     pub priority: u16,
 }
 
-/// What a record of a log says.
+/// Values of a record of a log.
 #[derive(Clone, Copy, Debug)]
 pub enum LogMeasure<'a> {
     /// Bytes were moved in a time.

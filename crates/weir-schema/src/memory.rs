@@ -7,7 +7,7 @@ use weir_units::{Bytes, JsonSchema};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Where they come from.
+    /// Kind of the buffers' memory.
     pub kind: MemoryKind,
     /// File behind the memory, for `MemoryKind::File`.
     pub path: Option<String>,
@@ -17,7 +17,7 @@ pub struct Memory {
     pub huge_page_bytes: Option<Bytes>,
 }
 
-/// Where buffers come from.
+/// Kind of memory that buffers come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryKind {

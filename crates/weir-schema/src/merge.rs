@@ -18,7 +18,7 @@ use crate::result::{
 };
 use crate::world::RankSummary;
 
-/// Why two results cannot be one.
+/// Reason that two results cannot be one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// They come from different plans.
@@ -207,7 +207,7 @@ impl JobResult {
 }
 
 impl Outcome {
-    /// What came of the job on further ranks as well. Where a rank has none, that of the others
+    /// Adds the outcome of the job on further ranks. Where a rank has none, that of the others
     /// stands for all.
     fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         match (self, other) {

@@ -1,4 +1,4 @@
-//! What came of a job, by its workload; its headline figures; its phases.
+//! Outcome of a job, by its workload; its headline figures; its phases.
 //!
 //! In: what a runner measured. Out: data that merges over ranks without knowing who measured it. A
 //! reader that does not know a workload still has its metrics. Not here: how metrics follow from an
@@ -16,7 +16,7 @@ use crate::packet_path_result::PacketPathOutcome;
 use crate::result::{Confidence, JobResult, Span, WorkerResult};
 use crate::rpc_result::RpcOutcome;
 
-/// What came of a job, by its workload.
+/// Outcome of a job, by its workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub enum Outcome {
     /// Nothing: it never started, or another rank has it.
     #[default]
     None,
-    /// What the workers of a loop did.
+    /// Outcome of a loop's workers.
     Loop(LoopOutcome),
     /// Messages exchanged between ranks.
     Exchange(Box<ExchangeResult>),
@@ -36,20 +36,20 @@ pub enum Outcome {
     PacketPath(Box<PacketPathOutcome>),
 }
 
-/// What the workers of a loop did.
+/// Outcome of a loop's workers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopOutcome {
     /// Clones of the job, in order.
     pub workers: Vec<WorkerResult>,
-    /// How sure the figures are, per kind, over all workers.
+    /// Figures with their intervals, per kind, over all workers.
     pub confidence: Vec<Confidence>,
-    /// How each kind went over time, on its way from a rank to the first one.
+    /// Batches of each kind over time, on their way from a rank to the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<KindBatches>,
-    /// How the latencies of each kind went over time, over all workers and ranks.
+    /// Latencies of each kind over time, over all workers and ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_over_time: Vec<LatencyOverTime>,
-    /// What a loop of this form costs itself: nanoseconds per operation with an engine that does
+    /// Cost of a loop of this form itself: nanoseconds per operation with an engine that does
     /// nothing.
     #[serde(default)]
     pub loop_ns_per_op: Option<f64>,
@@ -64,7 +64,7 @@ impl Outcome {
         })
     }
 
-    /// What the workers of its loop did, where it has one.
+    /// Outcome of its loop's workers, where it has a loop.
     pub fn of_loop(&self) -> Option<&LoopOutcome> {
         match self {
             Self::Loop(done) => Some(done),
@@ -98,18 +98,18 @@ impl JobResult {
         done.map_or(&mut [], |done| &mut done.workers)
     }
 
-    /// How sure the figures of its workers are, per kind.
+    /// Figures of its workers with their intervals, per kind.
     pub fn confidence(&self) -> &[Confidence] {
         let done = self.outcome.of_loop();
         done.map_or(&[], |done| &done.confidence)
     }
 
-    /// What its loop costs itself, where that was measured: nanoseconds per operation.
+    /// Cost of its loop itself, where that was measured: nanoseconds per operation.
     pub fn loop_ns_per_op(&self) -> Option<f64> {
         self.outcome.of_loop()?.loop_ns_per_op
     }
 
-    /// What was exchanged, where that was its work.
+    /// Result of the exchange, where that was its work.
     pub fn exchange(&self) -> Option<&ExchangeResult> {
         match &self.outcome {
             Outcome::Exchange(done) => Some(done),
@@ -125,7 +125,7 @@ impl JobResult {
         }
     }
 
-    /// What came of RPCs, where they were its work.
+    /// Outcome of RPCs, where they were its work.
     pub fn rpc(&self) -> Option<&RpcOutcome> {
         match &self.outcome {
             Outcome::Rpc(done) => Some(done),
@@ -133,7 +133,7 @@ impl JobResult {
         }
     }
 
-    /// What a packet path did, where that was its work.
+    /// Outcome of a packet path, where that was its work.
     pub fn packet_path(&self) -> Option<&PacketPathOutcome> {
         match &self.outcome {
             Outcome::PacketPath(done) => Some(done),
@@ -154,13 +154,13 @@ impl JobResult {
 /// A headline figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// What it is, unique in its job: `b_eff`, `read p99`.
+    /// Name, unique in its job: `b_eff`, `read p99`.
     pub name: String,
     /// Its unit without prefix: `B/s`, `ops/s`, `s`; empty for a plain number.
     pub unit: String,
     /// The figure.
     pub value: f64,
-    /// Which of two values is the better one.
+    /// The better one of two values.
     pub better: Better,
     /// The values of repetitions that it comes from, where there are some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -207,7 +207,7 @@ impl Metric {
     }
 }
 
-/// Which of two values of a metric is the better one.
+/// The better one of two values of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -217,7 +217,7 @@ pub enum Better {
     Lower,
 }
 
-/// Where a figure lies in 95 of 100 runs like this one.
+/// Interval that holds a figure in 95 of 100 runs like this one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
@@ -229,18 +229,18 @@ pub struct Interval {
 /// One repetition of a phase of a job, on all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseResult {
-    /// Which phase: `write`, `stat`.
+    /// Name of the phase: `write`, `stat`.
     pub name: String,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// When each rank was at it, in rank order.
+    /// Time of each rank in the phase, in rank order.
     pub ranks: Vec<RankSpan>,
 }
 
-/// When a rank did something.
+/// Time of a rank in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSpan {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// On the rank's own clock.
     pub span: Span,

@@ -28,7 +28,7 @@ pub const MESSAGE_HEADER_BYTES: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacketPathWorkload {
-    /// Which side this run is; without it, both.
+    /// Side that this run is; without it, both.
     #[serde(default)]
     pub side: Option<PathSide>,
     /// This stage alone is measured, on one thread, with what it takes from and gives to done in its stead.
@@ -36,9 +36,9 @@ pub struct PacketPathWorkload {
     pub only_stage: Option<PathStage>,
     /// Streams of messages; every thread of a side is in one of them.
     pub streams: Vec<PacketStream>,
-    /// What a server does with a message.
+    /// Handler of a server's messages.
     pub handler: MessageHandler,
-    /// What the dispatchers of a server do with packets.
+    /// Handler of packets in a server's dispatchers.
     #[serde(default)]
     pub packet_handler: PacketHandler,
     /// Of a request, its headers of 16 bytes per packet included.
@@ -47,7 +47,7 @@ pub struct PacketPathWorkload {
     pub response_bytes: Bytes,
     /// Answers are 16 bytes longer per packet, as the older program has them.
     pub long_responses: bool,
-    /// How much stages do at once.
+    /// Batches of the stages.
     pub batches: StageBatches,
     /// Messages without an answer, per thread that makes them; 0: any number.
     pub in_flight: u32,
@@ -61,7 +61,7 @@ pub struct PacketPathWorkload {
     pub queue_slots: u32,
     /// Stretches of time that are reported apart.
     pub iterations: u32,
-    /// How long each is.
+    /// Length of each iteration.
     pub duration_ns: Nanos,
     /// Handlers touch every byte of a packet.
     pub scan: bool,
@@ -75,7 +75,7 @@ pub struct PacketPathWorkload {
     pub region_bytes: Bytes,
     /// Of it, how much a message touches, where its handler does so.
     pub touch_bytes: Bytes,
-    /// What is less than a batch waits no longer than this.
+    /// Longest wait of less than a batch.
     pub flush_ns: Nanos,
     /// A message without an answer is lost after this time.
     pub message_timeout_ns: Nanos,
@@ -83,7 +83,7 @@ pub struct PacketPathWorkload {
     pub stall_timeout_ns: Nanos,
     /// A thread begins its next pass over its stages no earlier than this after the last.
     pub pass_interval_ns: Nanos,
-    /// What a thread does that finds nothing to do.
+    /// Behaviour of a thread that finds nothing to do.
     pub idle: IdlePolicy,
     /// One pass over the stages in so many is timed; 0: none.
     pub timed_pass: u32,
@@ -112,7 +112,7 @@ pub struct PacketPathWorkload {
     /// Packets that the server takes per second, by the times that they bear; it drops the others; 0: all.
     #[serde(default)]
     pub sink_packets_per_s: u64,
-    /// How long the server pauses, once, in the middle of the run.
+    /// Length of the server's one pause, in the middle of the run.
     #[serde(default)]
     pub pause_ns: Nanos,
     /// Pages of the pools.
@@ -206,7 +206,7 @@ impl PacketPathWorkload {
         PACKET_HEADER_BYTES + u32::try_from(part).unwrap_or(u32::MAX)
     }
 
-    /// Whether the server can do with requests of any size.
+    /// True if the server can handle requests of any size.
     pub fn takes_any_size(&self) -> bool {
         self.echoes() || self.handler.facts().takes_any_size
     }
@@ -307,12 +307,12 @@ impl PacketPathWorkload {
         all
     }
 
-    /// Whether clients hear of their messages again.
+    /// True if clients get an answer to their messages.
     pub fn is_answered(&self) -> bool {
         self.echoes() || self.handler.facts().is_answered
     }
 
-    /// Whether dispatchers of the server send every packet back themselves.
+    /// True if dispatchers of the server send every packet back themselves.
     pub fn echoes(&self) -> bool {
         self.packet_handler == PacketHandler::Echo
     }
@@ -324,7 +324,7 @@ impl PacketPathWorkload {
 pub struct PacketStream {
     /// Its number, which packets bear.
     pub id: u8,
-    /// What its threads do, in this order.
+    /// Stages of its threads, in this order.
     pub stages: Vec<PathStage>,
     /// Dispatchers of the other side, in turn.
     pub peers: Vec<u8>,
@@ -356,13 +356,13 @@ impl Default for PacketStream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathGroup {
-    /// Who makes and takes messages.
+    /// Threads that make and take messages.
     pub threads: Vec<u8>,
-    /// Who is between them and the link.
+    /// Thread between them and the link.
     pub dispatcher: u8,
 }
 
-/// What a thread does in its turn.
+/// Stage of a packet path, which a thread runs in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStage {
@@ -380,7 +380,37 @@ pub enum PathStage {
     ApplicationRx,
 }
 
-/// How much stages do at once.
+impl PathStage {
+    /// All, in the order of their rows in tables.
+    pub const ROWS: [Self; 6] = [
+        Self::ApplicationTx,
+        Self::ApplicationRx,
+        Self::DispatchTx,
+        Self::DispatchRx,
+        Self::LinkTx,
+        Self::LinkRx,
+    ];
+
+    /// Name of its row in tables.
+    pub const fn row(self) -> &'static str {
+        match self {
+            Self::ApplicationTx => "app_tx",
+            Self::ApplicationRx => "app_rx",
+            Self::DispatchTx => "disp_tx",
+            Self::DispatchRx => "disp_rx",
+            Self::LinkTx => "nic_tx",
+            Self::LinkRx => "nic_rx",
+        }
+    }
+
+    /// Place of its row in tables, from 0.
+    pub fn row_place(self) -> usize {
+        let place = Self::ROWS.iter().position(|stage| *stage == self);
+        place.unwrap_or_default()
+    }
+}
+
+/// Batches of stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageBatches {
@@ -432,7 +462,7 @@ pub enum PoolPages {
     Off,
 }
 
-/// What a thread does that finds nothing to do.
+/// Behaviour of a thread that finds nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdlePolicy {

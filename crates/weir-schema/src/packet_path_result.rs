@@ -1,5 +1,4 @@
-//! What a packet path did: per stretch of time and thread, what each stage counted and how long it
-//! took.
+//! Result of a packet path: counts and times of each stage, per stretch of time and thread.
 //!
 //! In: counts of threads. Out: figures by the formulas of the printed table (spec: packet datapath,
 //! 2). Not here: how it is printed.
@@ -11,7 +10,7 @@ use weir_units::{Bytes, JsonSchema, Nanos};
 use crate::outcome::LoopOutcome;
 use crate::packet_path::PathStage;
 
-/// What a packet path did.
+/// Result of a packet path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketPathOutcome {
     /// The threads as workers of a loop over messages: those of the client count.
@@ -42,7 +41,7 @@ pub struct PathIteration {
 /// One thread in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathThread {
-    /// Which side.
+    /// Side of the thread.
     pub side: PathSide,
     /// Its number on that side.
     pub thread: u8,
@@ -50,7 +49,7 @@ pub struct PathThread {
     pub is_application: bool,
     /// It is between others and the link.
     pub is_dispatcher: bool,
-    /// How long it was, by the thread's own clock reads.
+    /// Its length, by the thread's own clock reads.
     pub span_ns: Nanos,
     /// Making messages.
     pub application_tx: StageFigures,
@@ -100,7 +99,8 @@ pub struct PathThread {
     /// Times that the link had no room for all that was ready to be sent.
     #[serde(default)]
     pub link_full: u64,
-    /// How full the link's queue of received packets was, 0 to 1: the mean of all looks, where it says so.
+    /// Fill of the link's queue of received packets, 0 to 1: the mean of all looks, where the link
+    /// has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_queue_use: Option<f64>,
     /// Messages that a rate asked for.
@@ -125,16 +125,16 @@ pub struct PathThread {
     pub latency: Option<Histogram>,
 }
 
-/// How many messages of a size were begun.
+/// Number of messages of a size that were begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestSizeCount {
     /// Of a request, its header included.
     pub request_bytes: Bytes,
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
 }
 
-/// Which side of the link.
+/// Side of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathSide {
@@ -145,7 +145,7 @@ pub enum PathSide {
     Server,
 }
 
-/// What a stage did. Times are of the timed passes.
+/// Figures of a stage. Times are of the timed passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageFigures {
     /// Packets, in all passes.
@@ -168,7 +168,7 @@ pub struct StageFigures {
     pub shortest_stall_ns: Option<Nanos>,
     /// Calls of the work itself that were timed: making or handling a batch.
     pub calls: u64,
-    /// How long they took.
+    /// Time of these calls.
     pub calls_ns: Nanos,
     /// The longest of them.
     pub longest_call_ns: Option<Nanos>,

@@ -18,7 +18,7 @@ use crate::rpc_endpoints::RpcEndpoint;
 use crate::rpc_result::{RpcEndpointResult, RpcMaster, RpcOutcome};
 use crate::workload::Workload;
 
-/// What the cells of a matrix are.
+/// Figure in the cells of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairFigure {
     /// The median, or of messages the best, in seconds.
@@ -32,11 +32,11 @@ pub enum PairFigure {
 /// One figure of every pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairMatrix {
-    /// Which figure.
+    /// Figure of the cells.
     pub figure: PairFigure,
-    /// Who calls.
+    /// Callers.
     pub rows: Vec<String>,
-    /// Who is called.
+    /// Called endpoints.
     pub columns: Vec<String>,
     /// By row and column.
     pub cells: Vec<Vec<Option<f64>>>,

@@ -45,7 +45,7 @@ macro_rules! packet_handlers {
     };
 }
 
-/// What is known of a message handler before it runs.
+/// Facts about a message handler before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandlerFacts {
     /// In a title.
@@ -98,7 +98,7 @@ impl HandlerFacts {
 
 macro_rules! words_of_messages {
     ($($(#[$doc:meta])+ $module:ident::$word:ident = $facts:expr,)*) => {
-        /// What a server does with a message.
+        /// Handler of a server's messages.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum MessageHandler {
@@ -116,7 +116,7 @@ macro_rules! words_of_messages {
                 }
             }
 
-            /// What is known of it.
+            /// Facts about the handler.
             pub const fn facts(self) -> HandlerFacts {
                 match self {
                     $(Self::$word => $facts,)*
@@ -129,7 +129,7 @@ message_handlers!(words_of_messages);
 
 macro_rules! words_of_packets {
     ($($(#[$doc:meta])+ $module:ident::$word:ident,)*) => {
-        /// What the dispatchers of a server do with packets that come, before threads get them.
+        /// Handler of incoming packets in the dispatchers of a server, before threads get them.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum PacketHandler {

@@ -9,13 +9,13 @@ use crate::log::TotalLog;
 use crate::workload::Workload;
 use crate::world::Ranks;
 
-/// What shall be done.
+/// Plan of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Always `weir.plan.v2`.
     pub schema: String,
-    /// What the run is called: the job file's name, or the door's.
+    /// Name of the run: the job file's name, or the door's.
     pub name: String,
     /// The door that wrote the plan.
     pub door: String,
@@ -34,7 +34,7 @@ pub struct Plan {
     /// Who carries it out; this process alone where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
-    /// What only the output of one door needs.
+    /// Values that only the output of one door needs.
     #[serde(default, skip_serializing_if = "Extensions::is_empty")]
     pub extensions: Extensions,
 }
@@ -88,34 +88,34 @@ pub struct Job {
     pub name: String,
     /// Free text.
     pub description: Option<String>,
-    /// How often it is done at once, in each rank.
+    /// Number of clones that run at once, in each rank.
     pub clones: u32,
-    /// When it starts.
+    /// Start of the job.
     pub start: Start,
-    /// When it ends, and what that does to others.
+    /// End of the job, and its effect on other jobs.
     #[serde(default)]
     pub end: JobEnd,
-    /// Where its workers run.
+    /// Placement of its workers.
     pub placement: Placement,
     /// With what.
     pub engine: EngineChoice,
-    /// What it does.
+    /// The work of the job.
     pub workload: Workload,
-    /// How it is reported.
+    /// Place of the job in the report.
     #[serde(default)]
     pub report: JobReport,
     /// The options it came from, in order, canonical names.
     pub words: Vec<Word>,
-    /// What only the output of one door needs.
+    /// Values that only the output of one door needs.
     #[serde(default, skip_serializing_if = "Extensions::is_empty")]
     pub extensions: Extensions,
 }
 
-/// When a job ends beside the bounds of its work, and what its end does to others.
+/// End of a job beside the bounds of its work, and its effect on other jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobEnd {
-    /// What its end does to others.
+    /// Effect of its end on other jobs.
     #[serde(default)]
     pub exit_all: Option<ExitAll>,
     /// It ends when every job without this has ended.
@@ -123,7 +123,7 @@ pub struct JobEnd {
     pub until_other_jobs_end: bool,
 }
 
-/// How a job is reported.
+/// Place of a job in the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobReport {
@@ -145,7 +145,7 @@ pub struct Word {
     pub value: Option<String>,
 }
 
-/// When a job starts.
+/// Start of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
@@ -155,10 +155,10 @@ pub struct Start {
     pub wait_for: Option<String>,
     /// Counted from the start of the program.
     pub delay: Option<StartDelay>,
-    /// What each worker runs before it begins.
+    /// Command that each worker runs before it begins.
     #[serde(default)]
     pub before: Option<ShellCommand>,
-    /// What each worker runs when it has ended.
+    /// Command that each worker runs when it has ended.
     #[serde(default)]
     pub after: Option<ShellCommand>,
 }
@@ -206,13 +206,13 @@ pub enum Setting {
     Text(String),
 }
 
-/// Where workers run.
+/// Placement of workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// Allowed CPUs; all when absent.
     pub cpus: Option<Vec<u32>>,
-    /// How clones share them.
+    /// Sharing of the CPUs between clones.
     pub share: ShareCpus,
     /// Added to the thread's nice value.
     pub nice: i32,
@@ -241,17 +241,17 @@ pub enum MemoryNodes {
     Local,
     /// This one first.
     Prefer {
-        /// Which.
+        /// Number of the node.
         node: u32,
     },
     /// These alone.
     Bind {
-        /// Which.
+        /// Numbers of the nodes.
         nodes: Vec<u32>,
     },
     /// These in turn.
     Interleave {
-        /// Which.
+        /// Numbers of the nodes.
         nodes: Vec<u32>,
     },
 }
@@ -266,7 +266,7 @@ pub struct IoPriority {
     pub level: u8,
 }
 
-/// How clones share the allowed CPUs.
+/// Sharing of the allowed CPUs between clones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShareCpus {
@@ -277,7 +277,7 @@ pub enum ShareCpus {
     Split,
 }
 
-/// What the end of a job stops.
+/// Jobs that the end of a job stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitAll {

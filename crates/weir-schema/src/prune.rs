@@ -24,7 +24,7 @@ fn schema() -> Value {
     json::read(SCHEMA).unwrap_or_default()
 }
 
-/// What this version knows of a result of a newer one.
+/// Removes from a newer version's result all members that this version does not know.
 pub(crate) fn prune_newer(document: &mut Value) {
     prune(document, &schema(), true);
     // From text, as all reading is: other ways would be compiled beside it.
@@ -60,7 +60,7 @@ fn prune(document: &mut Value, schema: &Value, words: bool) {
 }
 
 struct Pruner<'a> {
-    /// Where references begin.
+    /// Root of references.
     root: &'a Value,
     /// Fields that may be absent go where they hold an unknown word.
     words: bool,
@@ -114,7 +114,7 @@ impl<'a> Pruner<'a> {
         }
     }
 
-    /// Whether a value is no word, or one of those that the schema lists.
+    /// True if the value is no word, or one of those that the schema lists.
     fn knows_word(&self, value: &Value, schema: &'a Value) -> bool {
         let listed = value.as_str().zip(self.listed(schema));
         listed.is_none_or(|(word, words)| words.contains(&word))

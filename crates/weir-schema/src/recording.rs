@@ -1,16 +1,16 @@
-//! What is recorded of a job: latencies, samples, percentiles, logs.
+//! Records of a job: latencies, samples, percentiles, logs.
 
 use serde::{Deserialize, Serialize};
 use weir_units::{JsonSchema, Nanos, Percent};
 
 use crate::log::Log;
 
-/// What is recorded.
+/// Records that a job keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Recording {
-    /// How often the clock is read.
+    /// Clock reads per operation.
     pub timing: Timing,
     /// Submission latency.
     pub slat: bool,
@@ -72,7 +72,7 @@ impl Default for Recording {
     }
 }
 
-/// How often the clock is read.
+/// Clock reads per operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {

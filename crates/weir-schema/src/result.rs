@@ -17,14 +17,14 @@ use crate::verify::Mismatch;
 use crate::warning::Warning;
 use crate::world::RankSummary;
 
-/// What was done.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// Always `weir.result.v2`.
     pub schema: String,
     /// Version of the program.
     pub weir_version: String,
-    /// Where it is kept, if it is.
+    /// Place in the history, if it is kept there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryPlace>,
     /// Wall clock at the start, since 1970.
@@ -39,15 +39,15 @@ pub struct RunResult {
     pub duration_ns: Nanos,
     /// The plan was carried out to its end.
     pub complete: bool,
-    /// What ended it early.
+    /// Cause of an early end.
     pub ended_by: Option<EndedBy>,
     /// In plan order.
     pub groups: Vec<GroupResult>,
-    /// What each rank did, in rank order, where there were several: the figures of jobs and
+    /// Summary of each rank, in rank order, where there were several: the figures of jobs and
     /// workers are then those of all ranks together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankSummary>,
-    /// What spoils the numbers.
+    /// Conditions that spoil the numbers.
     pub warnings: Vec<Warning>,
     /// Disks behind the targets.
     pub disks: Vec<DiskCounters>,
@@ -57,13 +57,13 @@ pub struct RunResult {
     pub instrument: Instrument,
     /// The machine.
     pub host: HostFacts,
-    /// Where the figures come from, if weir did not measure them.
+    /// Source of the figures, if weir did not measure them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ForeignSource>,
     /// The program, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFacts>,
-    /// What was asked for.
+    /// The plan that was run.
     pub plan: Plan,
 }
 
@@ -79,7 +79,7 @@ impl RunResult {
     }
 }
 
-/// Where the history of the machine that measured has a result.
+/// Place of a result in the history of the machine that measured it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryPlace {
     /// Its id.
@@ -123,11 +123,11 @@ pub struct GroupResult {
     /// they never ran together it ends before it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Span>,
-    /// How sure the figures of several jobs together are, per kind; nothing where they did not begin
-    /// together.
+    /// Figures of several jobs together with their intervals, per kind; nothing where they did not
+    /// begin together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confidence: Vec<Confidence>,
-    /// How the latencies of each kind went over time, of jobs that are reported as one.
+    /// Latencies of each kind over time, of jobs that are reported as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_over_time: Vec<LatencyOverTime>,
 }
@@ -135,7 +135,7 @@ pub struct GroupResult {
 /// Rates of one kind over all workers of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// Completed.
     pub operations: u64,
@@ -145,7 +145,7 @@ pub struct Rates {
     pub ops_per_s: Iops,
     /// The same in bytes.
     pub bytes_per_s: BytesPerSec,
-    /// What was done while all members ran, over that time.
+    /// Rate while all members ran.
     pub overlap_bytes_per_s: Option<BytesPerSec>,
     /// The same in operations.
     pub overlap_ops_per_s: Option<Iops>,
@@ -156,16 +156,16 @@ pub struct Rates {
 pub struct JobResult {
     /// As in the plan.
     pub name: String,
-    /// How it ended.
+    /// State at its end.
     pub state: State,
     /// From the first worker's start to the last one's end, ramp excluded; absent when it never ran.
     pub span: Option<Span>,
-    /// Why it failed.
+    /// Reason that it failed.
     pub failure: Option<Failure>,
     /// Logs that were written.
     #[serde(default)]
     pub logs: Vec<String>,
-    /// What came of it, by its workload.
+    /// Outcome, by its workload.
     #[serde(default)]
     pub outcome: Outcome,
     /// Its headline figures.
@@ -176,7 +176,7 @@ pub struct JobResult {
     pub phases: Vec<PhaseResult>,
 }
 
-/// How a job ended.
+/// State of a job at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -195,7 +195,7 @@ pub enum State {
     Hung,
 }
 
-/// Why a job or worker failed.
+/// Failure of a job or worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// errno, where there is one.
@@ -226,21 +226,21 @@ pub enum Finding {
     BytesBelowMinimum {
         /// The minimum.
         limit_bytes_per_s: BytesPerSec,
-        /// What was reached.
+        /// The rate reached.
         found_bytes_per_s: BytesPerSec,
     },
     /// Operations per second below the minimum.
     OpsBelowMinimum {
         /// The minimum.
         limit_per_s: Iops,
-        /// What was reached.
+        /// The rate reached.
         found_per_s: Iops,
     },
     /// An operation that took longer than one may.
     LatencyAboveMaximum {
         /// The maximum.
         limit_ns: Nanos,
-        /// What it took.
+        /// The latency.
         found_ns: Nanos,
     },
     /// Data that is not what was written.
@@ -258,9 +258,9 @@ pub struct WorkerResult {
     pub thread_id: Option<u32>,
     /// From release (or the end of ramp) to the last completion.
     pub span: Option<Span>,
-    /// How it ended.
+    /// State at its end.
     pub state: State,
-    /// Why it failed.
+    /// Reason that it failed.
     pub failure: Option<Failure>,
     /// Per kind, only those that occurred.
     pub kinds: Vec<KindResult>,
@@ -282,8 +282,8 @@ pub struct WorkerResult {
     /// ones only, where there are very many.
     #[serde(default)]
     pub reported_errors: Vec<Failure>,
-    /// Whether its rate became steady, where that was a bound; of jobs that are one entry of the
-    /// report the first worker has it.
+    /// Steadiness of its rate, where that was a bound; of jobs that are one entry of the report the
+    /// first worker has it.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
     /// The depth that the search for a latency came to.
@@ -315,7 +315,7 @@ pub(crate) fn rated_kinds<'a>(
 /// One kind of operation of one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindResult {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// Issued, without those that completed in ramp; failed and lost ones are among them.
     pub issued: u64,
@@ -377,7 +377,7 @@ pub enum Stage {
 /// The histogram of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageHistogram {
-    /// Which.
+    /// Stage of the latency.
     pub stage: Stage,
     /// In nanoseconds.
     pub histogram: Histogram,
@@ -386,8 +386,8 @@ pub struct StageHistogram {
 /// Latencies of the operations of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassResult {
-    /// What sets them apart: of block operations the I/O priority, class << 13 | level, 0 for that
-    /// of the thread.
+    /// Class that sets them apart: of block operations the I/O priority, class << 13 | level, 0 for
+    /// that of the thread.
     pub class: u16,
     /// Latency histograms that were recorded.
     pub stages: Vec<StageHistogram>,
@@ -426,8 +426,8 @@ pub struct CpuUse {
     /// Time it could have run but another thread had the CPU.
     #[serde(default)]
     pub run_delay_ns: Option<Nanos>,
-    /// How much of its time its CPU was the hypervisor's, by the share of the whole run; of the CPU
-    /// that it began or ended on, whichever was so for longer.
+    /// Time that the hypervisor took from its CPU, by the share of the whole run; of the CPU that
+    /// it began or ended on, whichever was so for longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_ns: Option<Nanos>,
     /// The CPU it began on.
@@ -452,10 +452,10 @@ pub struct DepthUse {
     pub mean_in_flight: Option<f64>,
 }
 
-/// How sure the figures of one kind of a job are, over all its workers.
+/// Figures of one kind of a job with their intervals, over all its workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
-    /// Which.
+    /// Kind of operation.
     pub kind: KindName,
     /// Operations per second.
     pub ops_per_s: Estimate,
@@ -479,7 +479,7 @@ pub struct Confidence {
 pub struct LatencyPercentile {
     /// Of which stage.
     pub stage: Stage,
-    /// Which.
+    /// The percentile.
     pub percent: Percent,
     /// Value and interval in nanoseconds.
     pub value_ns: Estimate,

@@ -20,45 +20,45 @@ pub const RPC_KINDS: &[KindInfo] = &[KindInfo::new("rpc", Moves::In)];
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct RpcWorkload {
-    /// Which group of servers.
+    /// Name of the group of servers.
     pub group: String,
     /// The directory that holds the table of the group.
     pub table: Option<String>,
-    /// Where the servers are, in place of a table: ranks 0, 1 and so on.
+    /// Addresses of the servers, in place of a table: ranks 0, 1 and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// In place of both, a server of this run's own with so many tags.
     pub loopback: Option<u32>,
-    /// How data moves, as the beginning of a URI says it: `tcp`, `shm`, `ofi+tcp`; absent: as the
-    /// table has it.
+    /// Transport, as the beginning of a URI names it: `tcp`, `shm`, `ofi+tcp`; absent: as the table
+    /// has it.
     pub transport: Option<String>,
-    /// Which addresses of servers are used.
+    /// Addresses of servers that are used.
     #[serde(default)]
     pub addresses: RpcAddresses,
     /// The network interface; absent: one that is near.
     pub interface: Option<String>,
     /// The fabric domain of it.
     pub domain: Option<String>,
-    /// Who is asked, in order; what stands twice gets twice the load.
+    /// Endpoints that are called, in order; one listed twice gets twice the load.
     pub endpoints: Vec<EndpointSet>,
-    /// Who asks, all at the same time; none: this run.
+    /// Masters that call, all at the same time; none: this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masters: Vec<EndpointSet>,
-    /// What is sent.
+    /// Payload of requests.
     pub request: RpcPayload,
-    /// What comes back.
+    /// Payload of replies.
     pub reply: RpcPayload,
     /// Per endpoint; 0 where only the time is bounded.
     pub repetitions: u64,
     /// The low byte of the address of every buffer.
     pub buffer_low_byte: Option<u8>,
-    /// How what arrives is checked.
+    /// Check of arriving data.
     pub verify: RpcVerify,
-    /// Which endpoint is next.
+    /// Order of endpoints.
     pub spread: RpcSpread,
-    /// So many at once to one endpoint.
+    /// RPCs in flight to one endpoint.
     pub in_flight_per_endpoint: Option<u32>,
-    /// How bulk data moves.
+    /// Path of bulk data.
     pub bulk_path: BulkPath,
     /// The endpoints are put into an order first that the seed decides.
     pub shuffle: bool,
@@ -71,7 +71,7 @@ pub struct RpcWorkload {
     /// The connection to each endpoint and the first RPC to it are timed; nothing warms up before.
     #[serde(default)]
     pub first: bool,
-    /// So many connections to all endpoints together, each with an entry of the list of its own; absent:
+    /// Connections to all endpoints together, each with an entry of the list of its own; absent:
     /// one of each thread to each endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
@@ -88,15 +88,15 @@ pub struct RpcWorkload {
     pub reconnect_ns: Option<Nanos>,
     /// The file with the secret that servers ask for.
     pub token_file: Option<String>,
-    /// How a thread waits for replies.
+    /// Wait of a thread for replies.
     pub poll: RpcPoll,
-    /// What is done before anything counts.
+    /// Warm-up before anything counts.
     pub warmup: RpcWarmup,
-    /// So many at once from one thread to one rank; 0: any number.
+    /// RPCs in flight from one thread to one rank; 0: any number.
     pub credits_per_rank: u32,
-    /// So many at once from one thread; 0: any number.
+    /// RPCs in flight from one thread; 0: any number.
     pub quota: u32,
-    /// How many at once and in all, of a whole master; for how long; how fast, of each thread.
+    /// RPCs at once and in all, of a whole master, and their time; the pace, of each thread.
     pub load: Load,
 }
 
@@ -178,7 +178,7 @@ impl Default for RpcWorkload {
     }
 }
 
-/// Which addresses of servers are used, where a host has several.
+/// Addresses of servers that are used, where a host has several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcAddresses {
@@ -191,13 +191,13 @@ pub enum RpcAddresses {
     Ipv6,
 }
 
-/// What goes one way.
+/// Payload of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RpcPayload {
-    /// How.
+    /// Kind of payload.
     pub kind: RpcPayloadKind,
-    /// How much.
+    /// Its size.
     pub bytes: u32,
 }
 
@@ -214,7 +214,7 @@ impl RpcPayload {
     }
 }
 
-/// How data goes one way.
+/// Kind of a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcPayloadKind {
@@ -227,7 +227,7 @@ pub enum RpcPayloadKind {
     Bulk,
 }
 
-/// How what arrives is checked, at both ends.
+/// Check of arriving data, at both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcVerify {
@@ -242,7 +242,7 @@ pub enum RpcVerify {
     Full,
 }
 
-/// Which endpoint is next.
+/// Rule by which the next endpoint is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RpcSpread {
@@ -257,7 +257,7 @@ pub enum RpcSpread {
     PerEndpoint,
 }
 
-/// How bulk data moves.
+/// Path of bulk data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkPath {
@@ -272,7 +272,7 @@ pub enum BulkPath {
     Eager,
 }
 
-/// How a thread waits for messages.
+/// Wait of a thread for messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RpcPoll {
@@ -290,14 +290,14 @@ pub enum RpcPoll {
     Block,
 }
 
-/// What is done before anything counts.
+/// Warm-up before anything counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RpcWarmup {
     /// 1000 RPCs and half a second, no more RPCs than the job has, and none that begins after a second.
     #[default]
     Automatic,
-    /// So many RPCs.
+    /// A number of RPCs.
     Requests {
         /// Of each master.
         count: u64,

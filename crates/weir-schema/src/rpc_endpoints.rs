@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weir_units::JsonSchema;
 
-/// So many endpoints a list may have.
+/// Largest number of endpoints in a list.
 pub const MOST_ENDPOINTS: u64 = 1 << 20;
 
 /// A server's logical context.
@@ -52,16 +52,16 @@ pub struct Members {
     pub except: Vec<(u32, u32)>,
 }
 
-/// What is known of a rank of a group.
+/// Tags of a rank of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankTags {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
-    /// How many tags it has, from 0.
+    /// Number of its tags, from 0.
     pub tags: u32,
 }
 
-/// Why sets have no list.
+/// Reason that sets have no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EndpointError {
     /// They stand for too many.
@@ -81,7 +81,7 @@ impl Members {
         }
     }
 
-    /// How many there are among these, at most one more than [`MOST_ENDPOINTS`].
+    /// Number of members among these, at most one more than [`MOST_ENDPOINTS`].
     fn count(&self, known: impl Iterator<Item = (u32, u32)>) -> u64 {
         let mut count = 0;
         for (first, last) in self.kept(known) {
@@ -93,7 +93,7 @@ impl Members {
         count
     }
 
-    /// How many there are where the members of the group need not be known.
+    /// Number of members where those of the group need not be known.
     ///
     /// # Errors
     /// Too many; `all`.
@@ -117,7 +117,7 @@ impl Members {
         ranges.flat_map(move |range| Remaining::of(range, except.clone()))
     }
 
-    /// What is left out, sorted; ranges that touch are one.
+    /// The excluded ranges, sorted; ranges that touch are one.
     fn except_once(&self) -> std::rc::Rc<[(u32, u32)]> {
         let mut except: Vec<_> = self.except.clone();
         for (first, last) in &mut except {
@@ -137,7 +137,7 @@ impl Members {
     }
 }
 
-/// What is left of a range.
+/// Rest of a range.
 struct Remaining {
     next: Option<u32>,
     last: u32,
@@ -230,7 +230,7 @@ fn range_of(tags: Option<u32>) -> impl Iterator<Item = (u32, u32)> {
     last.map(|last| (0, last)).into_iter()
 }
 
-/// How many endpoints these are.
+/// Number of endpoints.
 ///
 /// # Errors
 /// Too many; `all` where no member of the group is known.

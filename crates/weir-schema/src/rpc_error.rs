@@ -44,7 +44,7 @@ const CODES: &[(i32, &str)] = &[
     (-2021, "DER_CSUM"),
 ];
 
-/// What a code has that is in no list.
+/// Name of a code that is in no list.
 pub const UNKNOWN_RPC_ERROR: &str = "DER_UNKNOWN";
 
 /// The name of a code.

@@ -1,4 +1,4 @@
-//! What came of RPCs: per master what it saw, and of that per endpoint.
+//! Outcome of RPCs: measurements of each master, and their part for each endpoint.
 //!
 //! In: latencies in nanoseconds, exact ones or counted in buckets. Out: figures by the formulas that
 //! reports of the family use (spec: RPC self-test, 4). Every RPC is one of three: succeeded, failed,
@@ -17,7 +17,7 @@ use crate::rpc_endpoints::RpcEndpoint;
 use crate::rpc_samples::RpcSample;
 use crate::rpc_together::RpcProgress;
 
-/// What came of RPCs.
+/// Outcome of RPCs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcOutcome {
     /// The same as operations of a loop, over all masters and endpoints.
@@ -35,16 +35,16 @@ pub fn rpc_histogram() -> Histogram {
     fine.with_squares()
 }
 
-/// What one master measured.
+/// Measurements of one master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcMaster {
-    /// Which; this run itself has the rank after the highest of the group, and tag 0.
+    /// The master; this run itself has the rank after the highest of the group, and tag 0.
     pub endpoint: RpcEndpoint,
-    /// Why it measured nothing.
+    /// Reason that it measured nothing.
     pub failure: Option<Failure>,
     /// From the first RPC that counts to the end of the last.
     pub duration_ns: Nanos,
-    /// When that was, on the run's clock.
+    /// Time of the measurement, on the run's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
     /// RPCs that were to be sent; where a time was the bound, as many as came about.
@@ -64,9 +64,9 @@ pub struct RpcMaster {
     pub figures: Option<LatencyFigures>,
     /// Each endpoint once, by rank and tag.
     pub endpoints: Vec<RpcEndpointResult>,
-    /// How data moved, as the beginning of a URI.
+    /// Transport of the data, as the beginning of a URI.
     pub transport: String,
-    /// How bulk data moved: `rma`, `shm`, `emulated-rendezvous`, `emulated-eager`.
+    /// Path of bulk data: `rma`, `shm`, `emulated-rendezvous`, `emulated-eager`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulk_path: Option<String>,
     /// In flight on the mean, by rate and mean latency.
@@ -88,7 +88,7 @@ pub struct RpcMaster {
     /// Payloads of replies that were compared or summed.
     #[serde(default)]
     pub verified: u64,
-    /// What that took the master, and writing or summing what it sent.
+    /// Time that this check took the master, and writing or summing the data it sent.
     #[serde(default)]
     pub verify_ns: Nanos,
     /// Replies that came after their RPC had timed out.
@@ -103,7 +103,7 @@ pub struct RpcMaster {
     /// RPCs that had to wait at their master: for credits, a quota, or room to send.
     #[serde(default)]
     pub credit_waits: u64,
-    /// How long those waited together.
+    /// Time that those waited together.
     #[serde(default)]
     pub credit_wait_ns: Nanos,
     /// Segments that were sent again, where the transport counts them.
@@ -118,16 +118,16 @@ pub struct RpcMaster {
     /// The contexts that answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<RpcServerUse>,
-    /// What the data went through.
+    /// Interface of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<RpcInterface>,
     /// Connections that were made, where a number of them was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
-    /// What befell its connections.
+    /// Troubles of its connections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<RpcTrouble>,
-    /// How many had succeeded by when, of a master that others were at work beside.
+    /// Progress over time, of a master that others were at work beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<RpcProgress>,
     /// Every RPC that was sent, in the order in which they were begun, where they were kept; no stored
@@ -136,10 +136,10 @@ pub struct RpcMaster {
     pub samples: Vec<RpcSample>,
 }
 
-/// What one endpoint did for one master.
+/// Measurements of one endpoint for one master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcEndpointResult {
-    /// Which.
+    /// The endpoint.
     pub endpoint: RpcEndpoint,
     /// RPCs with a reply that is as it should be.
     pub succeeded: u64,
@@ -147,7 +147,7 @@ pub struct RpcEndpointResult {
     pub failed: BTreeMap<ErrorCode, u64>,
     /// Of those that succeeded.
     pub latency: Histogram,
-    /// Where half of them were faster; the lower of two middles.
+    /// Median of their latencies; the lower of two middles.
     pub median_ns: Option<Nanos>,
     /// The median is more than half as long again as that of most endpoints, and farther from it than they
     /// are from each other.
@@ -161,7 +161,7 @@ pub struct RpcEndpointResult {
     pub first: Option<RpcFirst>,
 }
 
-/// What it takes to begin with an endpoint.
+/// Times of the first connection and RPC of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcFirst {
     /// Until the server has answered the greeting on a new connection; nothing without a connection.
@@ -170,10 +170,10 @@ pub struct RpcFirst {
     pub rpc_ns: Option<Nanos>,
 }
 
-/// What a server's context used meanwhile.
+/// CPU use of a server's context meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcServerUse {
-    /// Which.
+    /// Endpoint of the server.
     pub endpoint: RpcEndpoint,
     /// Of the thread that it runs on, which others may run on as well.
     pub cpu: CpuUse,
@@ -182,15 +182,16 @@ pub struct RpcServerUse {
 /// Connections or sessions that were lost or not to be had, those of one code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcTrouble {
-    /// Whose the first was.
+    /// Endpoint of the first.
     pub endpoint: RpcEndpoint,
-    /// When the first was lost, from the first RPC that counts; nothing where they were not to be had.
+    /// Time at which the first was lost, from the first RPC that counts; nothing where connections
+    /// were not to be had.
     pub after_ns: Option<Nanos>,
-    /// Why.
+    /// Code of the failure.
     pub code: ErrorCode,
-    /// What the first said of itself.
+    /// Text of the first one.
     pub cause: String,
-    /// How many there were.
+    /// Number of troubles.
     pub count: u64,
 }
 
@@ -357,8 +358,8 @@ impl RpcMaster {
 
 /// Fewer endpoints show nothing of what is usual.
 const FEWEST_COMPARED: usize = 4;
-/// So many times the usual distance from the usual median is far; of medians that scatter as by chance
-/// one in some thousand is farther.
+/// Multiple of the usual distance from the usual median that is far; of medians that scatter as by
+/// chance one in some thousand is farther.
 const FAR: u64 = 5;
 
 /// Marks endpoints whose median stands out among the others.

@@ -12,9 +12,9 @@ use crate::rpc_result::{LatencyFigures, RpcMaster};
 /// One RPC that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcSample {
-    /// How long it took.
+    /// Latency.
     pub latency_ns: Nanos,
-    /// Where to.
+    /// The called endpoint.
     pub endpoint: RpcEndpoint,
     /// 0, or the negative number of what went wrong.
     pub code: i32,

@@ -32,7 +32,7 @@ pub struct RpcServe {
     pub pollers: Option<u32>,
     /// A CPU for each of them.
     pub cpus: Vec<u32>,
-    /// How they wait.
+    /// The way they wait.
     pub poll: RpcPoll,
     /// File with the secret that clients must know.
     pub token_file: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What several masters came to at the same time: the sum of their rates while all of them were at work.
+//! Rate of several masters at the same time: the sum of their rates while all of them were at work.
 //!
 //! In: when each worked, and how many of its RPCs had succeeded by when. Out: a rate. Masters that were
 //! faster have less of their work in that time; sums of whole runs would count it as if they had gone on.
@@ -9,7 +9,7 @@ use weir_units::{JsonSchema, Nanos};
 use crate::result::Span;
 use crate::rpc_result::{RpcMaster, RpcOutcome};
 
-/// How far a master was.
+/// Progress of a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcProgress {
     /// From its first RPC.
@@ -18,7 +18,7 @@ pub struct RpcProgress {
     pub succeeded: u64,
 }
 
-/// What masters did while all were at work.
+/// Rate of masters while all were at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RpcTogether {
     /// RPCs per second that succeeded, of all of them.
@@ -28,8 +28,8 @@ pub struct RpcTogether {
 }
 
 impl RpcOutcome {
-    /// What those masters did that measured something; nothing where there was no time in which all of
-    /// them were at work.
+    /// Rate of those masters that measured something; nothing where there was no time in which all
+    /// of them were at work.
     pub fn together(&self) -> Option<RpcTogether> {
         let good = || self.masters.iter().filter(|one| one.failure.is_none());
         let spans = || good().map(|one| one.span);

@@ -28,14 +28,14 @@ pub struct Runs {
     pub pause_ns: Nanos,
     /// All runs came to their end.
     pub complete: bool,
-    /// How they were compared, where they were measured to be compared.
+    /// The rule of their comparison, where they were measured to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRule>,
     /// One for each plan; their runs took turns.
     pub series: Vec<RunSeries>,
 }
 
-/// How runs are compared: which figures, and from when on a change counts.
+/// Rule of a comparison of runs: which figures, and from when on a change counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRule {
     /// The figures, the primary one first; the usual ones where none are named.
@@ -64,12 +64,12 @@ pub struct FigureThreshold {
 pub struct RunSeries {
     /// The plan's name.
     pub name: String,
-    /// Where they are kept together, if they are.
+    /// Place in the history, if they are kept there together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryPlace>,
     /// Headline figures over the complete runs, by job in plan order.
     pub jobs: Vec<JobBetweenRuns>,
-    /// What spoils them.
+    /// Conditions that spoil them.
     pub warnings: Vec<Warning>,
     /// Every run, in the order in which they were carried out; those that were cut short too.
     pub runs: Vec<RunResult>,
@@ -87,11 +87,11 @@ pub struct JobBetweenRuns {
 /// A headline figure over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureBetweenRuns {
-    /// What it is, unique in its job: `read rate`, `read p99`.
+    /// Name, unique in its job: `read rate`, `read p99`.
     pub name: String,
     /// Its unit without prefix.
     pub unit: String,
-    /// Which of two values is the better one.
+    /// The better one of two values.
     pub better: Better,
     /// The figure.
     pub between: BetweenRuns,
@@ -110,7 +110,7 @@ impl Runs {
         Ok(runs)
     }
 
-    /// Whether a document says that it is one.
+    /// True if the document names the schema of runs.
     pub fn is_in(text: &str) -> bool {
         let head: String = text.chars().take(200).filter(|c| *c != ' ').collect();
         head.contains(&format!("\"schema\":\"{RUNS_SCHEMA}\""))
@@ -224,7 +224,7 @@ fn name_of(kind: &KindName, percentile: &LatencyPercentile) -> String {
     format!("{kind} p{}", percentile.percent.0)
 }
 
-/// How finely a percentile of this name is known, relative to it.
+/// Resolution of a percentile of this name, relative to it.
 fn grain(job: &JobResult, name: &str) -> Option<f64> {
     let mut all = job.percentiles();
     let (kind, percentile) = all.find(|(kind, percentile)| name_of(kind, percentile) == name)?;

@@ -41,7 +41,7 @@ pub trait JobSample: Sized {
     /// With other block I/O.
     #[must_use]
     fn blocks(self, change: impl FnOnce(&mut BlockWorkload)) -> Self;
-    /// So many operations in flight.
+    /// Sets the operations in flight.
     #[must_use]
     fn deep(self, queue_depth: u32) -> Self;
     /// With other bounds.
@@ -264,7 +264,7 @@ pub fn over_time(mut job: JobResult, kinds: Vec<LatencyOverTime>) -> JobResult {
     job
 }
 
-/// What a job exchanged.
+/// Result of a job's exchange.
 #[expect(clippy::panic, reason = "a test that asks for it has an exchange")]
 pub fn exchange_of(job: &mut JobResult) -> &mut ExchangeResult {
     match &mut job.outcome {
@@ -282,7 +282,7 @@ pub fn latency_bandwidth_of(job: &mut JobResult) -> &mut LatencyBandwidthResult 
     }
 }
 
-/// How sure the figures of a job are, per kind.
+/// Figures of a job with their intervals, per kind.
 pub fn confidence_of(job: &mut JobResult) -> &mut [Confidence] {
     match &mut job.outcome {
         Outcome::Loop(done) => &mut done.confidence,
@@ -302,7 +302,7 @@ pub fn worker(number: u32, time: Nanos, kinds: Vec<KindResult>) -> WorkerResult 
     }
 }
 
-/// What a worker did of a kind: operations of 4 KiB, with these latencies.
+/// Operations of a kind by a worker: of 4 KiB, with these latencies.
 pub fn kind(kind: Kind, operations: u64, time: Nanos, stages: &[(Stage, Histogram)]) -> KindResult {
     let moved = if kind == Kind::Sync { 0 } else { BLOCK };
     let stage = |(stage, histogram): &(Stage, Histogram)| StageHistogram {
@@ -389,7 +389,7 @@ pub fn host() -> HostFacts {
     }
 }
 
-/// What a group did of a kind, two clients of it together a little faster.
+/// Rates of a kind in a group, two clients of it together a little faster.
 pub fn rates(kind: Kind, operations: u64, bytes: Bytes, time: Nanos) -> Rates {
     let ops_per_s = Iops::of(operations, time).unwrap_or_default();
     let bytes_per_s = BytesPerSec::of(bytes, time).unwrap_or_default();

@@ -10,7 +10,7 @@ use weir_units::{Bytes, JsonSchema, Nanos, Percent, QueueDepth};
 pub struct Steady {
     /// The rate that is looked at, once a second.
     pub rate: SteadyRate,
-    /// What must stay below the limit.
+    /// Quantity that must stay below the limit.
     pub measure: SteadyMeasure,
     /// The limit, per second, or in percent of the mean.
     pub limit: f64,
@@ -22,7 +22,7 @@ pub struct Steady {
     pub ramp_ns: Nanos,
 }
 
-/// Which rate must be steady.
+/// Rate that must be steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyRate {
@@ -32,7 +32,7 @@ pub enum SteadyRate {
     Bytes,
 }
 
-/// What tells that a rate is steady.
+/// Measure of a rate's steadiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyMeasure {
@@ -42,7 +42,7 @@ pub enum SteadyMeasure {
     Slope,
 }
 
-/// What came of looking for a steady rate.
+/// Result of the search for a steady rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
     /// It was reached.
@@ -73,7 +73,7 @@ pub struct SteadySample {
 pub struct LatencyTarget {
     /// The latency that operations must keep below.
     pub target_ns: Nanos,
-    /// How long a depth is tried.
+    /// Time for which a depth is tried.
     pub window_ns: Nanos,
     /// The share of operations that must keep it.
     pub share: Percent,

@@ -9,11 +9,11 @@ use weir_units::{Bytes, JsonSchema};
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Targets {
-    /// Which.
+    /// Names of the files.
     pub files: FileNames,
     /// Missing files: how they come to be.
     pub create: CreatePolicy,
-    /// How files are opened.
+    /// Mode in which files are opened.
     pub open: OpenMode,
     /// Files are removed after the job.
     pub remove_after: bool,
@@ -76,7 +76,7 @@ pub struct SizedFile {
     pub bytes: Bytes,
 }
 
-/// How missing or short files come to be.
+/// Creation of missing or short files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(
@@ -88,7 +88,7 @@ pub struct CreatePolicy {
     pub allow: Option<bool>,
     /// Write the whole file anew before the run.
     pub overwrite: bool,
-    /// How space is reserved before a write job.
+    /// Reservation of space before a write job.
     pub preallocate: Preallocate,
     /// fsync after the layout.
     pub sync: bool,
@@ -98,7 +98,7 @@ pub struct CreatePolicy {
     pub only: bool,
 }
 
-/// How space is reserved.
+/// Reservation of space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preallocate {
@@ -115,7 +115,7 @@ pub enum Preallocate {
     Truncate,
 }
 
-/// How targets are opened and prepared.
+/// Opening and preparation of targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent open flags")]
@@ -132,10 +132,10 @@ pub struct OpenMode {
     pub read_first: bool,
     /// Refuse every write, absolutely.
     pub read_only: bool,
-    /// What the kernel is told about the order of offsets.
+    /// Advice to the kernel about the order of offsets.
     #[serde(default)]
     pub advice: Advice,
-    /// What the kernel is told about how long written data will stay.
+    /// Advice to the kernel about the time that written data will stay.
     #[serde(default)]
     pub lifetime: Option<Lifetime>,
 }
@@ -147,7 +147,7 @@ pub enum Advice {
     /// None.
     #[default]
     None,
-    /// What the job does.
+    /// The order of the job's offsets.
     Pattern,
     /// Random.
     Random,
@@ -155,7 +155,7 @@ pub enum Advice {
     Sequential,
 }
 
-/// How long written data is expected to stay.
+/// Time that written data is expected to stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {
@@ -175,7 +175,7 @@ pub enum Lifetime {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileService {
-    /// Which file is next.
+    /// Order of the files.
     pub order: FileOrder,
     /// Operations on a file before the next one is chosen (1 when absent).
     pub run: Option<u32>,
@@ -183,7 +183,7 @@ pub struct FileService {
     pub at_once: Option<u32>,
 }
 
-/// Which file is next.
+/// Rule by which the next file is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum FileOrder {

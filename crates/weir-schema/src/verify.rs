@@ -6,12 +6,12 @@ use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::Kind;
 
-/// What is written into blocks so that they can be checked, and when they are.
+/// Marks and checks of written blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Verify {
-    /// How the data is checked.
+    /// Method of the check.
     pub method: VerifyMethod,
     /// Fields are made and checked by the private rules of fio 3.33 where these differ from the
     /// method's true value (sha256, sha512).
@@ -19,9 +19,9 @@ pub struct Verify {
     /// A header every so many bytes; the block size when absent. Cut down to a divisor of every
     /// block size.
     pub interval_bytes: Option<Bytes>,
-    /// Where in its interval the header lies.
+    /// Offset of the header in its interval.
     pub header_at_bytes: Bytes,
-    /// What the data is made of; random bytes from the seed when absent.
+    /// Pattern of the data; random bytes from the seed when absent.
     pub pattern: Option<VerifyPattern>,
     /// After its writes a job reads everything back.
     pub read_back: bool,
@@ -43,7 +43,7 @@ pub struct Verify {
     pub only: bool,
     /// Tells this run's data from an earlier run's.
     pub run_identity: RunIdentity,
-    /// When the state of a job is saved at its end.
+    /// Cases in which the state of a job is saved at its end.
     pub save_state: SaveState,
     /// Checking starts from a saved state.
     pub load_state: bool,
@@ -74,13 +74,13 @@ impl Verify {
     }
 }
 
-/// When a job saves what it has written and not yet checked.
+/// Cases in which a job saves its written and unchecked blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SaveState {
     /// Never.
     Never,
-    /// When it was interrupted.
+    /// After an interruption.
     #[default]
     Interrupted,
     /// At each end.
@@ -113,7 +113,7 @@ pub enum RunIdentity {
     Off,
 }
 
-/// How data is checked.
+/// Method of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyMethod {
@@ -162,19 +162,19 @@ pub struct Mismatch {
     pub method: VerifyMethod,
     /// The check that failed, the first in order.
     pub check: FailedCheck,
-    /// What the check wanted: a number in the peer's base, a checksum in hexadecimal.
+    /// Expected value: a number in the peer's base, a checksum in hexadecimal.
     pub wanted: String,
-    /// What it found.
+    /// Value found.
     pub found: String,
-    /// What kind of damage it looks like.
+    /// Probable kind of damage.
     pub damage: Damage,
-    /// Which target.
+    /// Name of the target.
     pub target: String,
-    /// Where the interval begins on the target.
+    /// Offset of the interval on the target.
     pub offset_bytes: Bytes,
     /// Its length.
     pub length_bytes: Bytes,
-    /// Where the operation began that read it.
+    /// Offset of the operation that read it.
     pub request_offset_bytes: Bytes,
     /// The operation's length.
     pub request_length_bytes: Bytes,
@@ -194,7 +194,7 @@ pub struct Mismatch {
 /// A byte that is not the pattern's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BadByte {
-    /// How far into the interval's data.
+    /// Offset in the interval's data.
     pub at_bytes: Bytes,
     /// Bits in it that differ.
     pub bits: u32,
@@ -267,13 +267,13 @@ impl VerifyMethod {
         }
     }
 
-    /// Whether data carries headers.
+    /// True if data carries headers.
     pub const fn has_header(self) -> bool {
         !matches!(self, Self::Pattern | Self::Null)
     }
 }
 
-/// What a check compares.
+/// Property that a check compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedCheck {
@@ -299,7 +299,7 @@ pub enum FailedCheck {
     Pattern,
 }
 
-/// What kind of damage a mismatch looks like.
+/// Probable kind of damage of a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Damage {
@@ -307,7 +307,7 @@ pub enum Damage {
     Stale,
     /// A good block that belongs elsewhere.
     Misplaced {
-        /// Where it belongs.
+        /// Offset at which it belongs.
         from_bytes: Bytes,
     },
     /// Zeros instead of data, from here on within the interval.
@@ -344,7 +344,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// What it looks like, in a few words.
+    /// The damage in a few words.
     pub fn sentence(&self) -> String {
         match self {
             Self::Stale => "stale, a good block of an earlier write".to_owned(),

@@ -9,7 +9,7 @@ use crate::verify::VerifyMethod;
 /// The schema of states.
 const SCHEMA: &str = "weir.verify-state.v1";
 
-/// What a worker has written.
+/// Writes of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyState {
@@ -19,11 +19,11 @@ pub struct VerifyState {
     pub job: String,
     /// Number of the worker over its whole run, from 0.
     pub worker: u32,
-    /// How its data is checked.
+    /// Method by which its data is checked.
     pub method: VerifyMethod,
     /// Seed of the job's streams.
     pub seed: u64,
-    /// What marks the run's data.
+    /// Mark of the run's data.
     pub run_id: Option<u16>,
     /// Writes that were begun, in the order in which the job draws them.
     pub writes: u64,
@@ -31,7 +31,7 @@ pub struct VerifyState {
     pub lost: Vec<u64>,
 }
 
-/// Why a state cannot be used.
+/// Reason that a state cannot be used.
 #[derive(Debug, Error)]
 pub enum StateError {
     /// It is no JSON of this form.

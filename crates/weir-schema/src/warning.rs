@@ -21,7 +21,7 @@ pub struct Warning {
     pub remedy: String,
 }
 
-/// How much of the figures a warning takes away.
+/// Part of the figures that a warning takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gravity {
     /// They are not of what was asked for.
@@ -37,11 +37,11 @@ pub enum Gravity {
 pub struct WarningKind {
     /// Stable id.
     pub id: &'static str,
-    /// What comes first where not all can be said.
+    /// Order where not all warnings can be printed.
     pub gravity: Gravity,
-    /// What spoils the measurement, in general.
+    /// The condition that spoils the measurement, in general.
     pub meaning: &'static str,
-    /// What helps, in a sentence.
+    /// Remedy, in a sentence.
     pub remedy: &'static str,
 }
 
@@ -349,7 +349,7 @@ impl Warning {
         }
     }
 
-    /// How grave it is; one of a newer weir as grave as it gets.
+    /// Gravity of the warning; one of a newer weir has the highest.
     pub fn gravity(&self) -> Gravity {
         WarningKind::of(&self.id).map_or(Wrong, |kind| kind.gravity)
     }

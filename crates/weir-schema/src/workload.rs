@@ -1,4 +1,4 @@
-//! What a job does: the list of workloads, and what the house asks of each.
+//! Workloads of jobs: the list of them, and the facts that the house asks of each.
 //!
 //! Not here: what the jobs of a workload say, which is in a file for each.
 
@@ -9,9 +9,9 @@ use crate::block_workload::BlockWorkload;
 use crate::kind::{BLOCK_KINDS, KindInfo, MOST_KINDS};
 use crate::load_of_loop::Load;
 
-/// What the house asks of a workload, whatever it does.
+/// Facts that the house asks of a workload, whatever it does.
 pub trait WorkloadFacts {
-    /// What it does, in a few words for the title of a report.
+    /// Its work in a few words, for the title of a report.
     fn title(&self) -> String;
 
     /// The load of its loop, where it has one.
@@ -29,7 +29,7 @@ pub trait WorkloadFacts {
         None
     }
 
-    /// How long its ranks may do nothing, where they do it together.
+    /// Longest time without progress of its ranks, where they run it together.
     fn timeout_ns(&self) -> Option<Nanos> {
         None
     }
@@ -42,7 +42,7 @@ pub trait WorkloadFacts {
 /// that it counts apart.
 macro_rules! workloads {
     ($($(#[$summary:meta])* $name:ident($work:ty) counts $kinds:expr;)*) => {
-        /// What a job does.
+        /// The work of a job.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         #[non_exhaustive]
@@ -98,7 +98,7 @@ workloads! {
     LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
     /// Messages in packets through stages, and their answers.
     PacketPath(crate::packet_path::PacketPathWorkload) counts crate::packet_path::PACKET_PATH_KINDS;
-    /// What a newer weir or another program did, in a result of theirs.
+    /// Work of a newer weir or another program, in a result of theirs.
     Unknown(UnknownWorkload) counts NO_KINDS;
 }
 
@@ -106,7 +106,7 @@ workloads! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnknownWorkload {
-    /// What the newer version calls it, or what the other program did in a few words.
+    /// Name in the newer version, or the other program's work in a few words.
     pub name: String,
 }
 
@@ -120,13 +120,13 @@ impl WorkloadFacts for UnknownWorkload {
 const NO_KINDS: &[KindInfo] = &[];
 
 impl Workload {
-    /// What plans call those that can be asked for.
+    /// Names in plans of those that can be asked for.
     pub(crate) fn names() -> Vec<String> {
         let known = VARIANTS.iter().filter(|name| **name != "Unknown");
         known.map(|name| in_snake_case(name)).collect()
     }
 
-    /// What it does, in a few words for the title of a report.
+    /// Its work in a few words, for the title of a report.
     pub fn title(&self) -> String {
         self.facts().title()
     }
@@ -146,7 +146,7 @@ impl Workload {
         self.facts().seed()
     }
 
-    /// How long its ranks may do nothing, where they do it together.
+    /// Longest time without progress of its ranks, where they run it together.
     pub fn timeout_ns(&self) -> Option<Nanos> {
         self.facts().timeout_ns()
     }

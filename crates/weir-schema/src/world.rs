@@ -1,4 +1,4 @@
-//! Who takes part: what a plan asks for, and what a result says of each rank.
+//! Ranks: the request for them in a plan, and the facts of each in a result.
 
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema};
@@ -9,11 +9,11 @@ use crate::result::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ranks {
-    /// How many.
+    /// Number of ranks.
     pub count: u32,
-    /// What they are.
+    /// Kind of ranks.
     pub spawn: Spawn,
-    /// What they do with the targets of jobs.
+    /// Use of the jobs' targets by the ranks.
     #[serde(default, skip_serializing_if = "TargetsPerRank::is_default")]
     pub targets: TargetsPerRank,
 }
@@ -32,7 +32,7 @@ impl Ranks {
     }
 }
 
-/// What ranks do with the targets of a job.
+/// Use of a job's targets by ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetsPerRank {
@@ -55,7 +55,7 @@ impl TargetsPerRank {
     }
 }
 
-/// What a rank is.
+/// Kind of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spawn {
@@ -64,14 +64,14 @@ pub enum Spawn {
     Threads,
     /// A process on this machine.
     Processes,
-    /// What an MPI launcher started.
+    /// Processes that an MPI launcher started.
     Launcher,
 }
 
-/// Where a rank ran. Absent: could not be read.
+/// Host, CPU and device of a rank. Absent: could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankFacts {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Node name.
     pub hostname: Option<String>,
@@ -81,10 +81,10 @@ pub struct RankFacts {
     pub numa_node: Option<u32>,
     /// The device it used, by index.
     pub device: Option<u32>,
-    /// What that device calls itself.
+    /// Name that the device reports.
     #[serde(default)]
     pub device_name: Option<String>,
-    /// What the platform of that device calls itself.
+    /// Name that the platform of that device reports.
     #[serde(default)]
     pub platform_name: Option<String>,
 }
@@ -92,7 +92,7 @@ pub struct RankFacts {
 /// One rank's share of a result, in short. Of every rank there is one, so it is kept small.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSummary {
-    /// Which.
+    /// Number of the rank.
     pub rank: u32,
     /// Node name.
     pub hostname: Option<String>,
@@ -113,7 +113,7 @@ pub struct RankSummary {
 pub struct MpiFacts {
     /// `Open MPI` or `MPICH`.
     pub family: String,
-    /// What the library says of itself, its first line.
+    /// Version text of the library, its first line.
     pub library: String,
     /// Of the standard.
     pub version: u32,

@@ -1,6 +1,6 @@
-//! What one record costs: prints nanoseconds per value for the recorder with and without the
-//! sum of squares, beside the bare loop that makes the values (one value: all in one bucket,
-//! where each record waits for the one before), and what the analysis costs.
+//! Cost of one record and of the analysis. Prints nanoseconds per value for the recorder with and
+//! without the sum of squares, beside the bare loop that makes the values. With one value all fall
+//! into one bucket, where each record waits for the one before.
 //!
 //! `cargo run --release -p weir-stats --example record_cost`
 #![allow(clippy::print_stdout, reason = "an example's output")]

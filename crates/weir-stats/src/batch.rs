@@ -17,16 +17,16 @@ use crate::histogram::{Histogram, HistogramError};
 use crate::percentile_interval::{PercentileIntervals, excess};
 use crate::series_mean::{MOST, SeriesMean};
 
-/// So many batches are held.
+/// Largest number of batches held.
 const HELD: usize = 200;
 
-/// What was done in a stretch of time.
+/// Operations and values of a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
     /// Stretches that it holds: more than one where they were joined, or seen at once.
     pub stretches: u64,
-    /// How long it was, by the clock.
+    /// Its length by the clock.
     pub length_ns: Nanos,
     /// Completed.
     pub operations: u64,
@@ -188,7 +188,7 @@ impl BatchStore {
         &self.batches
     }
 
-    /// How many stretches from the begin of the run make the present batch whole.
+    /// Number of stretches, from the begin of the run, that make the present batch whole.
     pub fn next_end(&self) -> u64 {
         let missing = self.per_batch.saturating_sub(self.current.stretches);
         self.seen().saturating_add(missing)
@@ -325,8 +325,9 @@ impl BatchStore {
         estimates.flatten().collect()
     }
 
-    /// Whether values were recorded while the operations were done. Where most batches have operations
-    /// and no values, the few that hold the values of all say nothing about how the run went.
+    /// Fails if values were not recorded while the operations were done. Where most batches have
+    /// operations and no values, the few that hold the values of all say nothing about how the run
+    /// went.
     fn seen_over_time(&self) -> Result<(), NoInterval> {
         let bare = self.batches.iter().filter(|b| b.histogram.is_empty());
         let bare: f64 = bare.map(|batch| batch.operations as f64).sum();
@@ -382,7 +383,7 @@ fn beside(parts: [Batch; 2], members: [u32; 2]) -> Result<Batch, HistogramError>
     Ok(sum)
 }
 
-/// Why the batches of two ranks cannot be one, or stored ones are none.
+/// Reason that the batches of two ranks cannot be one, or that stored ones are none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// Stretches of two lengths.
@@ -396,7 +397,7 @@ pub enum BatchError {
     Invalid(&'static str),
 }
 
-/// What was done in each batch of a run, in order.
+/// The batches of a run in order, as they are sent.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BatchStore")]

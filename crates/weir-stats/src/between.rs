@@ -1,4 +1,5 @@
-//! How sure a figure is that several runs have: what differs from run to run, no run can know.
+//! Interval of a figure that several runs have. It includes the variation from run to run, which no
+//! single run shows.
 //!
 //! In: one value per run. Out: the geometric mean with Student's t interval of the logarithms.
 //! Rates and times of runs differ by factors, and a factor of two up is as likely as one down: their
@@ -17,7 +18,7 @@ const MOST_ERRORS: f64 = 2.0;
 /// A figure over several runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BetweenRuns {
-    /// How many runs have it.
+    /// Number of runs that have it.
     pub runs: u32,
     /// The geometric mean.
     pub mean: f64,
@@ -32,8 +33,8 @@ pub struct BetweenRuns {
     pub least: f64,
     /// The greatest.
     pub most: f64,
-    /// What `±` says within a run: the relative half width of one run's own interval, the median
-    /// over those that have one.
+    /// Interval within a run: the relative half width of one run's own interval, the median over
+    /// those that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
 }

@@ -12,7 +12,7 @@ pub const MIN_BITS: u8 = 4;
 /// The finest precision.
 pub const MAX_BITS: u8 = 10;
 
-/// How many buckets cover the `u64` range: 3,776 with 6 bits.
+/// Number of buckets that cover the `u64` range: 3,776 with 6 bits.
 pub(crate) const fn bucket_count(bits: u8) -> usize {
     (65 - bits as usize) << bits
 }
@@ -42,7 +42,7 @@ pub(crate) const fn low_of(bits: u8, index: usize) -> u64 {
     ((index & (per_octave - 1)) + per_octave) as u64 * (1 << octave)
 }
 
-/// How many values a bucket spans, less one.
+/// Number of values that a bucket spans, less one.
 const fn span_of(bits: u8, index: usize) -> u64 {
     let octave = (index >> bits).saturating_sub(1);
     (1 << octave) - 1

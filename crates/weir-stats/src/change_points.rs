@@ -1,4 +1,4 @@
-//! Where a series of runs changes its level: a test for each place, not an eye for steps.
+//! Change points of a series of runs: a test for each place, not an eye for steps.
 //!
 //! In: one value per run, in order of time. Out: the runs at which a new level begins, with how far
 //! it lies from the one before. Not here: which runs count, and what changed there.
@@ -18,7 +18,7 @@ pub const FEWEST_RUNS: usize = 8;
 const SHORTEST_LEVEL: usize = 3;
 /// Permutations that the found place is held against.
 const PERMUTATIONS: u32 = 999;
-/// So many of them may reach as much where the place is one: p ≤ 0.01.
+/// Largest number of permutations that may reach as much where the place is a change: p ≤ 0.01.
 const MOST_REACHING: u32 = 9;
 /// Neighbouring runs that are more alike than this are no independent samples.
 const MOST_CORRELATED: f64 = 0.2;
@@ -225,7 +225,7 @@ fn seed(values: &[f64]) -> u64 {
     values.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// How alike neighbours are, beyond that they are of one level.
+/// Correlation of neighbours within their levels.
 fn correlation(logarithms: &[f64], places: &[usize]) -> f64 {
     let mut residuals = Vec::with_capacity(logarithms.len());
     for (start, end) in segments(places, logarithms.len()) {
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(change_points(&values, 0.05), []);
     }
 
-    /// So many runs, each like the one before, the last of them at another level.
+    /// A series of `runs` values, each like the one before, the last of them at another level.
     fn alike(seed: u64, runs: usize, (last, level): (usize, f64)) -> Vec<f64> {
         let mut noise = Noise::new(seed);
         let mut deviation = 0.0;

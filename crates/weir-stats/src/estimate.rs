@@ -18,18 +18,18 @@ pub struct Estimate {
     /// Upper end of its 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Why there is no interval.
+    /// Reason that there is no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<NoInterval>,
 }
 
-/// Why a figure has no interval.
+/// Reason that a figure has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoInterval {
     /// Fewer than 10 stretches: the run was too short.
     ShortRun,
-    /// What it is made of was seen at the end of the run, and not as the run went.
+    /// Its values were recorded at the end of the run, not during it.
     SeenAtEnd,
 }
 
@@ -68,7 +68,7 @@ impl Estimate {
     }
 }
 
-/// How many standard errors reach to either side of a 95 % interval.
+/// Standard errors to either side of the mean in a 95 % interval.
 pub(crate) fn t95(freedom: f64) -> f64 {
     // Without a degree of freedom nothing is known.
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))

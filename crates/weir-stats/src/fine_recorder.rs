@@ -63,7 +63,7 @@ impl FineRecorder {
         self.chunks[(index >> MAX_BITS) & (CHUNKS - 1)].get_or_init(empty)
     }
 
-    /// What has been counted so far, read from any thread at any time.
+    /// Histogram of the values counted so far, read from any thread at any time.
     pub fn snapshot(&self) -> Histogram {
         let mut counts = vec![0; bucket_count(MAX_BITS)];
         for (number, counted) in counts.chunks_mut(CHUNK).enumerate() {

@@ -1,4 +1,4 @@
-//! Where two distributions lie furthest apart.
+//! Largest gap between two distributions.
 //!
 //! In: two histograms. Out: the greatest difference of their cumulative shares, and the value at which
 //! it is. Not here: whether it is more than chance.

@@ -29,7 +29,7 @@ pub struct Histogram {
     sum_of_squares: Option<u128>,
 }
 
-/// Why two histograms cannot be combined, or one cannot be made.
+/// Reason that two histograms cannot be combined, or that one cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
     /// A precision outside the supported range.
@@ -57,11 +57,11 @@ pub struct Bucket {
     pub high: u64,
     /// The value it stands for.
     pub middle: u64,
-    /// How many fell into it.
+    /// Number of values in it.
     pub count: u64,
 }
 
-/// How far values lie from their mean.
+/// Distance of values from their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Sample variance (divided by n − 1).
@@ -242,9 +242,9 @@ impl Histogram {
         Ok(())
     }
 
-    /// What was counted since an earlier state of the same histogram. Minimum and maximum are
-    /// exact if the interval moved them, otherwise the outer edges of its buckets, as far as the
-    /// whole reaches.
+    /// Histogram of the values counted since an earlier state of the same histogram. Minimum and
+    /// maximum are exact if the interval moved them, otherwise the outer edges of its buckets, as
+    /// far as the whole reaches.
     ///
     /// # Errors
     /// If the other is not an earlier state of this one.
@@ -270,8 +270,8 @@ impl Histogram {
         Ok(Self::from_parts(self.bits, counts, figures))
     }
 
-    /// So many of the values, spread evenly from the lowest to the highest: the likely part of
-    /// some of them where all were seen at once. What is left is `self.since` of it.
+    /// Histogram of `count` of the values, spread evenly from the lowest to the highest: the likely
+    /// part of some of them where all were seen at once. What is left is `self.since` of it.
     #[must_use]
     pub fn share(&self, count: u64) -> Self {
         if count >= self.count {
@@ -301,12 +301,12 @@ impl Histogram {
         self.bits
     }
 
-    /// How many values were counted.
+    /// Number of values counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether nothing was counted.
+    /// True if no value was counted.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -48,5 +48,5 @@ pub use histogram::{Bucket, Histogram, HistogramError, Spread};
 pub use moments::Moments;
 pub use recorder::{Recorder, Tally};
 pub use row_counts::RowCounts;
-pub use series::{Point, Series, SeriesError};
+pub use series::{Series, SeriesError, SeriesPoint};
 pub use series_mean::SeriesMean;

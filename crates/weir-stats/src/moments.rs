@@ -11,7 +11,7 @@ use weir_units::JsonSchema;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Moments {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their mean; 0 without samples.
     pub mean: f64,

@@ -49,7 +49,7 @@ impl Histogram {
         Some((high - low + 1) as f64 / 2.0 / value as f64)
     }
 
-    /// Whether fewer than 10 samples lie beyond the p-th percentile, on its far side from the
+    /// True if fewer than 10 samples lie beyond the p-th percentile, on its far side from the
     /// median.
     pub fn few_samples(&self, p: f64) -> bool {
         let Some(rank) = rank(p, self.count()) else {
@@ -63,7 +63,7 @@ impl Histogram {
         beyond < FEW
     }
 
-    /// How many values there are up to and including this bucket.
+    /// Number of values up to and including this bucket.
     pub(crate) fn count_up_to(&self, index: usize) -> u64 {
         self.counts().iter().take(index + 1).sum()
     }

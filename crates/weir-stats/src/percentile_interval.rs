@@ -1,4 +1,4 @@
-//! How sure a percentile is: by how much the share of values up to it may be off.
+//! Interval of a percentile, from the error of the share of values up to it.
 //!
 //! In: the merged histogram and those of the batches. Out: the percentile with an interval whose
 //! ends are edges of buckets, within minimum and maximum.
@@ -85,7 +85,7 @@ impl<'a> PercentileIntervals<'a> {
     }
 }
 
-/// What each batch has above the mean, per value of an average batch: the mean of a ratio of two
+/// Excess of each batch over the mean, per value of an average batch: the mean of a ratio of two
 /// sums errs like the mean of these.
 pub(crate) fn excess(mean: f64, batches: &[&Histogram], per_batch: f64) -> Vec<f64> {
     let of = |h: &&Histogram| (h.sum() as f64 - mean * h.count() as f64) / per_batch.max(1.0);

@@ -141,7 +141,7 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         (tally.sum, tally.squares) = (0, 0);
     }
 
-    /// What has been counted so far, read from any thread at any time.
+    /// Histogram of the values counted so far, read from any thread at any time.
     pub fn snapshot(&self) -> Histogram {
         let used = &self.buckets[..bucket_count(DEFAULT_BITS)];
         let counts: Vec<u64> = used.iter().map(|bucket| bucket.load(Relaxed)).collect();

@@ -1,5 +1,5 @@
-//! What a recorder keeps beside its buckets: the exact sum, extremes and, where asked for, the sum of
-//! squares. As there: one writer, readable at any time. Not here: buckets.
+//! Sums that a recorder keeps beside its buckets: the exact sum, extremes and, where asked for, the
+//! sum of squares. As there: one writer, readable at any time. Not here: buckets.
 
 #![expect(clippy::inline_always, reason = "parts of the hot path")]
 
@@ -82,7 +82,7 @@ impl<const SQUARES: bool> RecorderSums<SQUARES> {
         self.widen(value);
     }
 
-    /// So many times the same value.
+    /// Records the same value `count` times.
     #[inline(always)]
     pub(crate) fn record_many(&self, value: u64, count: u64) {
         self.sum.add_wide(u128::from(value) * u128::from(count));
@@ -135,7 +135,7 @@ impl<const SQUARES: bool> RecorderSums<SQUARES> {
         }
     }
 
-    /// What there is so far, from any thread.
+    /// The sums so far, read from any thread.
     pub(crate) fn read(&self) -> HistogramSums {
         HistogramSums {
             sum: self.sum.get(),

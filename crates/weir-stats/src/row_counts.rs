@@ -15,10 +15,10 @@ use crate::histogram::Histogram;
 const BUCKETS: usize = 8;
 /// Rows for every value there is.
 const ROWS: usize = bucket_count(DEFAULT_BITS) / BUCKETS;
-/// So many rows without a value do not end a run: a new one is as long as text.
+/// Longest gap of rows without a value within a run: a new run is as long as text.
 const GAP: u64 = 2;
 
-/// How many values fell into each row.
+/// Number of values in each row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct RowCounts(
@@ -60,12 +60,12 @@ impl RowCounts {
         all.filter(|(_, count)| *count > 0)
     }
 
-    /// How many values were counted.
+    /// Number of values counted.
     pub fn count(&self) -> u64 {
         self.rows().map(|(_, n)| n).fold(0, u64::saturating_add)
     }
 
-    /// Where a row begins; the next one begins where it ends.
+    /// Lowest value of a row; the row before ends there.
     pub fn low(row: usize) -> u64 {
         if row < ROWS {
             low_of(DEFAULT_BITS, row * BUCKETS)

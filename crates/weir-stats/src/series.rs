@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos};
 
-/// What was done per interval, from the common start.
+/// Operations and bytes of each interval, from the common start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire", into = "Wire")]
 pub struct Series {
@@ -20,7 +20,7 @@ pub struct Series {
 
 /// One interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Since the common start.
     pub start: Nanos,
     /// The interval, or less at the end.
@@ -31,7 +31,7 @@ pub struct Point {
     pub bytes: Bytes,
 }
 
-impl Point {
+impl SeriesPoint {
     /// Operations per second; nothing in no time.
     pub fn iops(&self) -> Option<Iops> {
         Iops::of(self.operations, self.length)
@@ -43,7 +43,7 @@ impl Point {
     }
 }
 
-/// Why a series cannot be extended, combined or read.
+/// Reason that a series cannot be extended, combined or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesError {
     /// The last interval was partial; nothing can follow it.
@@ -176,26 +176,26 @@ impl Series {
         whole.saturating_add(self.partial.unwrap_or(Nanos::ZERO))
     }
 
-    /// How many intervals, a partial one included.
+    /// Number of intervals, a partial one included.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no intervals.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Whether the last interval is partial.
+    /// True if the last interval is partial.
     pub fn ends_partial(&self) -> bool {
         self.partial.is_some()
     }
 
     /// All intervals, in order; the last may be shorter.
-    pub fn points(&self) -> impl ExactSizeIterator<Item = Point> + '_ {
+    pub fn points(&self) -> impl ExactSizeIterator<Item = SeriesPoint> + '_ {
         (0..self.len()).map(|i| {
             let is_last = i + 1 == self.len();
-            Point {
+            SeriesPoint {
                 start: self.interval.saturating_mul(i as u64),
                 length: self.partial.filter(|_| is_last).unwrap_or(self.interval),
                 operations: self.operations[i],
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn points_know_their_place_and_length() {
         let series = series(&[1, 2], Some(40));
-        let points: Vec<Point> = series.points().collect();
+        let points: Vec<SeriesPoint> = series.points().collect();
         assert_eq!((points[1].start, points[1].length), (Nanos(100), Nanos(40)));
         assert_eq!(points[0].iops(), Some(Iops(1e7)));
         assert_eq!(series.length(), Nanos(140));

@@ -1,5 +1,5 @@
-//! How sure the mean of a series is, from within the series: neighbours that resemble each other
-//! carry less information than they seem to.
+//! Mean of a series and its interval, from within the series: neighbours that resemble each other
+//! carry less information than their number suggests.
 //!
 //! In: one value per stretch of equal length, in order of time. Out: the mean and half the width
 //! of its 95 % interval. Not here: forming the stretches (`batch`), percentiles
@@ -67,7 +67,7 @@ impl SeriesMean {
         })
     }
 
-    /// Whether the series changes so slowly that it is worth less than about 20 of its memories:
+    /// True if the series changes so slowly that it is worth less than about 20 of its memories:
     /// the interval holds for this run, and says little about another one.
     pub fn is_slow(&self) -> bool {
         self.correlation > (-20.0 / self.count as f64).exp()

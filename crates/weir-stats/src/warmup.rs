@@ -28,7 +28,7 @@ pub struct WarmupTest {
 }
 
 impl WarmupTest {
-    /// Whether the two means differ by no more than chance allows.
+    /// True if the two means differ by no more than chance allows.
     pub fn is_steady(&self) -> bool {
         (self.first_tenth - self.remainder).abs() <= self.allowed
     }

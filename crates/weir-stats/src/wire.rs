@@ -20,7 +20,7 @@ pub(crate) struct Wire {
     /// Precision bits.
     #[schemars(range(min = 4, max = 10))]
     bits: u8,
-    /// How many values were counted.
+    /// Number of values counted.
     count: u64,
     /// Their exact sum, in decimal.
     sum: String,

@@ -1,5 +1,5 @@
-//! What a message through a ring costs: two threads, each on a CPU of its own, 64-byte records
-//! there and back, at depth 1 and 16.
+//! Cost of a message through a ring: two threads, each on a CPU of its own, 64-byte records there
+//! and back, at depth 1 and 16.
 //!
 //! Without arguments: nanoseconds a round trip and millions of them a second on CPUs 0 and 1, the
 //! median of rounds, in shared memory and on the heap. With `DEPTH CALLER ANSWERER`: round trips a
@@ -26,10 +26,10 @@ const SLOTS: u32 = 256;
 const ROUNDS: usize = 7;
 
 fn main() {
-    let words = std::env::args()
+    let args = std::env::args()
         .skip(1)
         .map(|word| word.parse().expect("a number"));
-    if let Ok([depth, caller, answerer]) = <[u32; 3]>::try_from(words.collect::<Vec<_>>()) {
+    if let Ok([depth, caller, answerer]) = <[u32; 3]>::try_from(args.collect::<Vec<_>>()) {
         let ns = round(shared(), depth.into(), messages(depth), [caller, answerer]);
         println!("{:.1}", 1e9 / ns);
         return;

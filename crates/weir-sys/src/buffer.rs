@@ -59,18 +59,18 @@ pub enum Backing {
     File(PathBuf),
 }
 
-/// What a buffer shall be.
+/// Requested properties of a buffer.
 #[derive(Clone, Debug)]
 pub struct BufferSpec {
-    /// How long; more than 0.
+    /// Length; more than 0.
     pub len: Bytes,
     /// Address alignment: a power of two; at least a page is given.
     pub align: Bytes,
     /// The kind of memory.
     pub backing: Backing,
-    /// Where its pages come from; `None` is the thread's own policy.
+    /// Memory policy of its pages; `None` is the thread's own policy.
     pub policy: Option<MemoryPolicy>,
-    /// Whether it may never be swapped out.
+    /// The buffer is never swapped out.
     pub lock: bool,
 }
 
@@ -243,7 +243,7 @@ impl Drop for AlignedBuf {
     }
 }
 
-/// Whether a buffer gains from huge pages that nobody asked for by name: it fills half of one.
+/// True if a buffer gains from huge pages that nobody asked for by name: it fills half of one.
 fn prefers_huge_pages(backing: &Backing, len: usize) -> bool {
     *backing == Backing::Transparent && len >= HugePage::TwoMiB.size() / 2
 }

@@ -1,4 +1,4 @@
-//! What the process's control groups let it use, and how often they held it back.
+//! Limits of the process's control groups, and counts of how often they held it back.
 //!
 //! In: `/proc/self/cgroup` and the controllers' files, version 1 or 2 or both mounted together.
 //! Out: the tightest limit of each kind along the way up, and counters to be read twice. Not
@@ -30,13 +30,13 @@ pub struct CgroupLimits {
 pub struct IoLimit {
     /// The device.
     pub dev: DevId,
-    /// Which of the four rates is limited.
+    /// The limited one of the four rates.
     pub kind: IoLimitKind,
     /// Bytes or operations per second.
     pub per_second: u64,
 }
 
-/// What an [`IoLimit`] limits.
+/// The quantity that an [`IoLimit`] limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoLimitKind {
     /// Bytes read per second.
@@ -146,7 +146,7 @@ fn groups(tree: &Tree) -> Vec<PathBuf> {
     groups
 }
 
-/// Whether a mount shows the hierarchy of these controllers.
+/// True if a mount shows the hierarchy of these controllers.
 fn carries(mount: &Mount, controllers: &str) -> bool {
     match mount.fs_type.as_str() {
         "cgroup2" => controllers.is_empty(),

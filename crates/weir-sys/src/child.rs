@@ -1,4 +1,4 @@
-//! What one child process used until its end.
+//! Resources that one child process used until its end.
 //!
 //! In: a child that was started. Out: how it ended, when, its CPU time and its most memory, with what
 //! its own children used that it waited for. Not here: starting it.
@@ -19,9 +19,9 @@ use weir_units::{Bytes, Nanos};
 /// A child that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedChild {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// When that was seen.
+    /// Time at which the end was seen.
     pub at: Instant,
     /// Time in user code.
     pub user: Nanos,

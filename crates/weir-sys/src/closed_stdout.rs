@@ -1,4 +1,4 @@
-//! Whether standard output was open when the program began.
+//! Check for a standard output that was closed when the program began.
 //!
 //! Rust opens `/dev/null` in the place of a standard stream that is closed, so that no other file
 //! gets its number. What is printed vanishes there without an error; and who started the program
@@ -21,7 +21,7 @@ extern "C" fn check_stdout() {
 #[used]
 static BEFORE_MAIN: extern "C" fn() = check_stdout;
 
-/// Whether this process began without a standard output.
+/// True if this process began without a standard output.
 pub fn stdout_was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

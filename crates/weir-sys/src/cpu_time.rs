@@ -1,4 +1,4 @@
-//! Where the CPUs' time went.
+//! Use of the CPUs' time.
 //!
 //! In: `/proc/stat`. Out: counters per CPU, to be read twice and subtracted. Not here: one
 //! thread's time ([`crate::usage`]).
@@ -24,7 +24,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// What was added since an earlier reading.
+    /// Times added since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let span = |now: Nanos, then: Nanos| Nanos(now.0.saturating_sub(then.0));

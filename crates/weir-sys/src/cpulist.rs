@@ -20,17 +20,17 @@ impl CpuList {
         &self.0
     }
 
-    /// How many numbers there are.
+    /// Number of CPUs or nodes in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a number is in the set.
+    /// True if the number is in the set.
     pub fn contains(&self, number: u32) -> bool {
         self.0.binary_search(&number).is_ok()
     }

@@ -1,4 +1,5 @@
-//! What the driver of a network interface counts beside the kernel: the lines of `ethtool -S`.
+//! Counters that the driver of a network interface keeps beside the kernel's: the lines of `ethtool
+//! -S`.
 //!
 //! In: its name, in this process' network namespace. Out: names and counts, as the driver has them. Not here:
 //! which of them matter.
@@ -12,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// `SIOCETHTOOL`.
 const ETHTOOL: libc::Ioctl = 0x8946;
-/// How many there are of sets of names.
+/// Command that asks for the number of names in each set.
 const SET_SIZES: u32 = 0x37;
 /// The names of a set.
 const NAMES: u32 = 0x1b;

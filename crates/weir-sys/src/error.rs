@@ -1,4 +1,4 @@
-//! What goes wrong between weir and the kernel, named by cause.
+//! Errors between weir and the kernel, named by cause.
 //!
 //! In: the system call that failed and what it was for. Out: one message each that says what,
 //! why and, where something can be done, what to do. Not here: refused writes ([`crate::guard`]).
@@ -16,7 +16,7 @@ pub enum SysError {
     CpuList {
         /// The list as given.
         text: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// CPUs that this thread may not or cannot run on.
@@ -30,23 +30,23 @@ pub enum SysError {
     /// A scheduling or memory setting of the thread or process was refused.
     #[error("cannot {what}: {source}{}", .remedy.map(|r| format!(" ({r})")).unwrap_or_default())]
     Refused {
-        /// What was asked for, as a verb phrase.
+        /// The action asked for, as a verb phrase.
         what: String,
         /// The kernel's answer.
         source: io::Error,
-        /// What would help.
+        /// Advice for the user.
         remedy: Option<&'static str>,
     },
     /// Memory that could not be had.
     #[error("cannot map {} bytes of {kind}: {source}{}", .len.0, .remedy.map(|r| format!(" ({r})")).unwrap_or_default())]
     Map {
-        /// What kind of memory.
+        /// Kind of memory.
         kind: &'static str,
-        /// How much.
+        /// Its size.
         len: Bytes,
         /// The kernel's answer.
         source: io::Error,
-        /// What would help.
+        /// Advice for the user.
         remedy: Option<&'static str>,
     },
     /// A request that makes no sense on any machine.
@@ -55,7 +55,7 @@ pub enum SysError {
     /// A path that could not be looked at.
     #[error("cannot {what} `{}`: {source}", .path.display())]
     Path {
-        /// What was tried, as a verb.
+        /// The action tried, as a verb.
         what: &'static str,
         /// The path.
         path: PathBuf,

@@ -15,7 +15,7 @@ const CONFIGS: [&str; 3] = ["config", "config1", "config2"];
 pub struct EventSource {
     /// As the kernel calls it: `uncore_imc_0`.
     pub name: String,
-    /// What perf knows it by.
+    /// Number by which perf knows it.
     pub kind: u32,
     /// A CPU of each socket that has one.
     pub cpus: Vec<u32>,
@@ -26,9 +26,9 @@ pub struct EventSource {
 pub struct SourceEvent {
     /// Settings of the unit that count it.
     pub config: [u64; 3],
-    /// What one count is worth.
+    /// Value of one count, in `unit`.
     pub scale: f64,
-    /// What it is worth so much of: `MiB`; nothing where the kernel does not say.
+    /// Unit of the value: `MiB`; nothing where the kernel does not say.
     pub unit: String,
 }
 

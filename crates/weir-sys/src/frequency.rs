@@ -1,4 +1,4 @@
-//! How fast CPUs run at the moment, as the kernel sees it.
+//! Present frequencies of the CPUs, as the kernel sees them.
 //!
 //! In: a [`Tree`]. Out: a frequency for each CPU whose driver tells one; in virtual machines mostly none.
 //! Not here: governors ([`crate::host`]).

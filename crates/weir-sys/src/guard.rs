@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a device must not be written.
+/// Reason that a device must not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
@@ -27,7 +27,7 @@ pub enum GuardError {
         path: PathBuf,
         /// The mounted device, such as `/dev/sda1`.
         what: String,
-        /// Where it is mounted.
+        /// Its mount point.
         point: PathBuf,
     },
     /// It or something on it is swap space.
@@ -64,7 +64,7 @@ pub enum GuardError {
     },
 }
 
-/// What a door lets the user override.
+/// Refusals that the user may override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Write although it or something on it is mounted. Swap and holders are refused all the same.
@@ -229,7 +229,7 @@ struct Family {
     /// Names and numbers: the device, its partitions, the disk that it is a partition of, and
     /// everything built on these.
     names: Vec<(String, Option<DevId>)>,
-    /// Who is held by whom.
+    /// Pairs of devices: the held one and its holder.
     held: Vec<(String, String)>,
 }
 

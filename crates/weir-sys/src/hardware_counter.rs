@@ -28,7 +28,7 @@ const WITH_TIMES: u64 = 3;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 
-/// What is counted.
+/// Events that a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HardwareEvent {
     /// Cycles of a core.
@@ -95,7 +95,7 @@ impl HardwareEvent {
     }
 }
 
-/// Who is counted.
+/// The thread or CPU that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedBy {
     /// A thread, on any CPU.
@@ -108,7 +108,7 @@ pub enum CountedBy {
 #[derive(Debug)]
 pub struct HardwareCounter(File);
 
-/// What a counter says.
+/// Reading of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardwareCount {
     /// Events while it was counting.
@@ -180,7 +180,7 @@ impl HardwareCounter {
         Ok(Self(File::from(owned)))
     }
 
-    /// What it has counted so far.
+    /// The count so far.
     ///
     /// # Errors
     /// The kernel's reason.

@@ -1,4 +1,4 @@
-//! What machine a result was measured on.
+//! Facts about the machine that a result was measured on.
 //!
 //! In: `uname`, `/proc/cpuinfo`, `/etc/os-release`, `/sys`. Out: facts to be stored beside the
 //! numbers. Not here: devices ([`crate::device`]) and the clock ([`crate::clock`]).
@@ -10,7 +10,7 @@ use weir_units::Bytes;
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HostFacts {
+pub struct DetectedHost {
     /// Its name.
     pub hostname: String,
     /// The kernel's release.
@@ -35,9 +35,9 @@ pub struct HostFacts {
     pub memory: Option<Bytes>,
     /// The frequency governors in force, each once; empty if the kernel does not scale.
     pub governors: Vec<String>,
-    /// Whether CPUs may clock above their base frequency.
+    /// CPUs may clock above their base frequency.
     pub boost: Option<bool>,
-    /// What the machine runs in, if it is a virtual one.
+    /// The hypervisor that runs the machine, if it is a virtual one.
     pub hypervisor: Option<String>,
     /// The kernel's clock source.
     pub clocksource: Option<String>,
@@ -45,7 +45,7 @@ pub struct HostFacts {
     pub load_average: Option<f64>,
 }
 
-impl HostFacts {
+impl DetectedHost {
     /// Reads the facts of this machine, with the kernel's files below `tree`.
     pub fn read(tree: &Tree, topology: &Topology) -> Self {
         let system = rustix::system::uname();
@@ -162,7 +162,7 @@ mod tests {
             ),
         ]);
         let tree = fake.tree();
-        let facts = HostFacts::read(&tree, &Topology::read(&tree));
+        let facts = DetectedHost::read(&tree, &Topology::read(&tree));
         assert_eq!(facts.cpu_model.as_deref(), Some("Some CPU @ 3 GHz"));
         assert_eq!(facts.os.as_deref(), Some("Some OS 12"));
         assert_eq!(facts.hypervisor.as_deref(), Some("QEMU"));
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn what_the_machine_does_not_tell_is_absent() {
         let fake = FakeTree::new();
-        let facts = HostFacts::read(&fake.tree(), &Topology::default());
+        let facts = DetectedHost::read(&fake.tree(), &Topology::default());
         assert!(!facts.hostname.is_empty() && !facts.kernel.is_empty());
         assert_eq!(
             (facts.cpu_model, facts.hypervisor, facts.boost),

@@ -38,7 +38,7 @@ pub fn mtu(interface: &str) -> Result<u32, SysError> {
     Ok(u32::from_ne_bytes([a, b, c, d]))
 }
 
-/// Whether it is up.
+/// True if the interface is up.
 ///
 /// # Errors
 /// As [`index`].

@@ -1,5 +1,5 @@
-//! What the machine is and how to hold it: the clock, pinning, topology, buffers, device facts,
-//! the write guard, host facts and limits.
+//! Access to the machine: the clock, pinning, topology, buffers, device facts, the write guard,
+//! host facts and limits.
 //!
 //! In: the kernel's own words, read from `/proc` and `/sys` below a [`Tree`] (so that a test can
 //! hand in a made-up machine) and from system calls. Out: plain structs with public fields; what

@@ -11,7 +11,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::NonNull;
 
-/// Who else finds the symbols of a library.
+/// Scope in which a library's symbols are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolScope {
     /// Nobody.
@@ -46,7 +46,7 @@ impl Library {
             .ok_or_else(last_error)
     }
 
-    /// Where a symbol lies.
+    /// Address of a symbol.
     pub fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the handle is of a library that is never closed, the name ends with NUL.
         NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })

@@ -1,4 +1,4 @@
-//! What the system allows this process, and how an engine says that it cannot run here.
+//! Limits that the system sets this process, and an engine's report that it cannot run here.
 //!
 //! In: resource limits and `/proc/sys`. Out: numbers, `None` for unlimited or unknown as each
 //! field says. Not here: control groups ([`crate::cgroup`]).
@@ -7,16 +7,16 @@ use crate::tree::Tree;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weir_units::Bytes;
 
-/// Whether something can be used on this machine.
+/// Availability of something on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
     /// It can.
     Ready,
     /// It cannot.
     Missing {
-        /// What is missing, as a noun phrase.
+        /// The missing thing, as a noun phrase.
         what: String,
-        /// How to get it, as an instruction.
+        /// Instruction that makes it available.
         remedy: String,
     },
 }
@@ -30,7 +30,7 @@ impl Availability {
         }
     }
 
-    /// Whether it can be used.
+    /// True if it can be used.
     pub fn is_ready(&self) -> bool {
         *self == Self::Ready
     }
@@ -47,7 +47,7 @@ pub struct Limits {
     pub aio_max: Option<u64>,
     /// libaio requests reserved now; `None` if the kernel has no libaio.
     pub aio_used: Option<u64>,
-    /// Who may set up io_uring.
+    /// Access to io_uring.
     pub io_uring: IoUringAccess,
 }
 

@@ -13,7 +13,7 @@ pub struct MemoryFacts {
     pub total: Option<Bytes>,
     /// Unused.
     pub free: Option<Bytes>,
-    /// What could be had without swapping: a file smaller than this may come from the page cache.
+    /// Memory to be had without swapping: a file smaller than this may come from the page cache.
     pub available: Option<Bytes>,
     /// Held by the page cache.
     pub cached: Option<Bytes>,

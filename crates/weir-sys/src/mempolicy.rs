@@ -1,4 +1,4 @@
-//! Which NUMA nodes memory comes from.
+//! NUMA nodes that memory comes from.
 //!
 //! In: a policy. Out: it holds for the calling thread's later page faults, or for one mapping.
 //! Not here: pages that are there already; they stay where they are.
@@ -14,10 +14,10 @@ use std::io;
 use std::ptr::NonNull;
 use weir_units::Bytes;
 
-/// Where pages come from.
+/// Policy for the nodes of pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// What the process started with: near the CPU that touches a page first.
+    /// The policy that the process started with: near the CPU that touches a page first.
     Default,
     /// Only these nodes; a page fails when they are full.
     Bind(CpuList),

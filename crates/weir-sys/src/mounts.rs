@@ -1,4 +1,4 @@
-//! What is mounted where.
+//! Table of mounted file systems.
 //!
 //! In: `/proc/self/mountinfo`. Out: one struct per mount. Not here: whether a mount forbids a
 //! write ([`crate::guard`]).
@@ -50,13 +50,13 @@ impl FromStr for DevId {
 pub struct Mount {
     /// The device number that files on it report.
     pub dev: DevId,
-    /// Which directory of the file system is the top of this mount.
+    /// Directory of the file system at the top of this mount.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Its mount point.
     pub point: PathBuf,
     /// The file system's type, such as `ext4`.
     pub fs_type: String,
-    /// What is mounted, such as `/dev/sda1`.
+    /// The mounted source, such as `/dev/sda1`.
     pub source: String,
     /// Options of the mount and of the file system.
     pub options: String,

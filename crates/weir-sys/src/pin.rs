@@ -1,4 +1,4 @@
-//! Where a thread runs and how the kernel treats it.
+//! CPUs and priority of a thread.
 //!
 //! In: CPU lists and priorities. Out: the calling thread, pinned. Not here: which CPU is the
 //! right one, and where memory comes from ([`crate::mempolicy`]).
@@ -99,7 +99,7 @@ pub fn nice() -> Result<i32, SysError> {
     getpriority_process(None).map_err(|e| refused("read the niceness", e, None))
 }
 
-/// How late the kernel may let a sleep of the calling thread end, to batch timers.
+/// Time by which the kernel may end a sleep of the calling thread late, to batch timers.
 ///
 /// # Errors
 /// [`SysError::Refused`], in theory.
@@ -118,7 +118,7 @@ pub fn set_timer_slack(slack: Nanos) -> Result<(), SysError> {
         .map_err(|e| refused("set the timer slack", e, None))
 }
 
-/// What helps when memory cannot be locked.
+/// Advice for memory that cannot be locked.
 pub(crate) const MEMLOCK_REMEDY: &str = "raise the limit of locked memory, `ulimit -l`";
 
 pub(crate) fn refused(

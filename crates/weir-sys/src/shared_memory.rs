@@ -160,7 +160,7 @@ impl SharedMemory {
         self.len
     }
 
-    /// Where it begins, for calls that take addresses.
+    /// First address, for calls that take addresses.
     pub(crate) fn address(&self) -> usize {
         self.base.as_ptr().expose_provenance()
     }
@@ -247,7 +247,7 @@ unsafe impl<T: AtomicWords> Send for SharedWords<T> {}
 unsafe impl<T: AtomicWords> Sync for SharedWords<T> {}
 
 impl<T: AtomicWords> SharedWords<T> {
-    /// So many groups of words that every process may read and write. Offsets beyond the end panic.
+    /// Groups of words that every process may read and write. Offsets beyond the end panic.
     pub fn at(memory: &Arc<SharedMemory>, offset: usize, count: usize) -> Self {
         let bytes = count.checked_mul(size_of::<T>());
         let first = memory.at(offset, bytes.unwrap_or(usize::MAX)).cast::<T>();

@@ -1,4 +1,4 @@
-//! What a process does about signals, kept over calls into a library that changes it.
+//! Signal actions of the process, kept over calls into a library that changes them.
 //!
 //! In: nothing. Out: actions as they were before. Not here: how signals are caught (the binary).
 

@@ -25,7 +25,7 @@ impl Signals {
         self.interruptions.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the process has gone on since this was last asked.
+    /// True if the process has gone on since the last call.
     pub fn take_gone_on(&self) -> bool {
         self.gone_on.swap(false, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What the kernel has counted for a TCP connection.
+//! Counters that the kernel keeps of a TCP connection.
 //!
 //! In: a socket. Out: segments that were sent again, bytes that arrived. Not here: what is sent.
 

@@ -17,7 +17,7 @@ const BLOCK: usize = 64;
 /// Longest token file.
 const LONGEST: u64 = 4096;
 
-/// What both sides have to know.
+/// Secret that both sides have to know.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Whether two proofs are the same, in a time that does not depend on where they differ.
+/// True if two proofs are the same, in a time that does not depend on where they differ.
 pub fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(differences) == 0

@@ -1,4 +1,4 @@
-//! How CPUs, caches and memory nodes hang together.
+//! CPUs, caches and memory nodes of the machine.
 //!
 //! In: `/sys/devices/system/{cpu,node}`. Out: plain lists. Not here: what the process may use of
 //! them ([`crate::cgroup`], [`crate::pin`]).
@@ -91,13 +91,13 @@ impl Topology {
         self.cpus.iter().map(|cpu| cpu.id).collect()
     }
 
-    /// How many sockets there are.
+    /// Number of sockets.
     pub fn package_count(&self) -> usize {
         let packages: CpuList = self.cpus.iter().filter_map(|cpu| cpu.package).collect();
         packages.len()
     }
 
-    /// How many physical cores there are.
+    /// Number of physical cores.
     pub fn core_count(&self) -> usize {
         let first = |cpu: &&Cpu| cpu.siblings.as_slice().first().is_none_or(|&s| s == cpu.id);
         self.cpus.iter().filter(first).count()

@@ -36,7 +36,7 @@ impl Tree {
         Self { at: path.into() }
     }
 
-    /// Where an entry of this tree lies; a leading `/` counts from the tree's own top.
+    /// Path of an entry of this tree; a leading `/` counts from the tree's own top.
     pub fn path(&self, entry: impl AsRef<Path>) -> PathBuf {
         let entry = entry.as_ref();
         self.at.join(entry.strip_prefix("/").unwrap_or(entry))
@@ -126,7 +126,7 @@ impl Tree {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether an entry exists.
+    /// True if the entry exists.
     pub fn has(&self, entry: impl AsRef<Path>) -> bool {
         self.path(entry).exists()
     }

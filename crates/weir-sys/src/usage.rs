@@ -1,4 +1,4 @@
-//! What one thread has used.
+//! Resources that one thread has used.
 //!
 //! In: the kernel's accounting of a thread. Out: counters, to be read twice and
 //! subtracted. Not here: CPUs as a whole ([`crate::cpu_time`]).
@@ -31,7 +31,7 @@ pub struct ThreadUsage {
     pub involuntary_switches: u64,
 }
 
-/// How long the calling thread has waited so far for a CPU that others had; `None` without
+/// Time that the calling thread has waited so far for a CPU that others had; `None` without
 /// scheduler statistics.
 pub fn run_delay() -> Option<Nanos> {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -96,7 +96,7 @@ impl ThreadUsage {
         })
     }
 
-    /// What was added since an earlier reading of the same thread.
+    /// Usage added since an earlier reading of the same thread.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

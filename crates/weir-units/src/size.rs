@@ -74,7 +74,7 @@ impl Bytes {
         format!("{} {name}", self.0 >> (10 * step))
     }
 
-    /// Whether it is a whole number of `blocks`; no multiple of zero but zero.
+    /// True if it is a whole number of `blocks`; no multiple of zero but zero.
     pub const fn is_multiple_of(self, block: Self) -> bool {
         self.0.is_multiple_of(block.0)
     }

@@ -1,4 +1,4 @@
-//! What merging costs: the results of many simulated ranks go up the tree within one process.
+//! Cost of merging: the results of many simulated ranks go up the tree within one process.
 //!
 //! A rank's result is three histograms in their stored, sparse form and one line of summary.
 //! Prints, by default for 10000 ranks, the time that rank 0 spends, the longest that any rank
@@ -20,7 +20,7 @@ const HISTOGRAMS: usize = 3;
 /// Values in each histogram of a rank.
 const VALUES: u32 = 2_000;
 
-/// What is sent: histograms, which merge, and a line for each rank, which stays.
+/// The results sent: histograms, which merge, and a line for each rank, which stays.
 type Results = (Vec<Histogram>, Vec<Line>);
 
 /// Rank, operations, their mean in nanoseconds.

@@ -1,4 +1,4 @@
-//! What all ranks do together, over send and receive alone: barrier, broadcast, gather, reduce.
+//! Collective operations over send and receive alone: barrier, broadcast, gather, reduce.
 //!
 //! Every rank calls the same ones in the same order. Each moves along a binomial tree, so that no
 //! rank has more than log2(size) messages to take, except the root of a gather.
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::{World, WorldError};
 
-/// What all ranks do together. Each call ends after `limit` at the latest.
+/// Operations that all ranks do together. Each call ends after `limit` at the latest.
 pub trait Collectives: World {
     /// Returns on no rank before all have called it: in round k every rank tells the one 2^k
     /// further (dissemination). After an error no rank has to be met again: whoever would wait for

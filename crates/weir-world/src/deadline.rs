@@ -18,7 +18,7 @@ pub(crate) struct Deadline<'a> {
     peer: u32,
     begun: Instant,
     until: Instant,
-    /// When it was last asked.
+    /// Time of the last question.
     last: Instant,
     monitor: Option<&'a RankMonitor>,
 }
@@ -35,7 +35,7 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// How long to sleep at most; an error when the wait is over.
+    /// Longest sleep left; an error when the wait is over.
     pub(crate) fn left(&mut self) -> Result<Duration, WorldError> {
         self.left_at(Instant::now())
     }

@@ -1,22 +1,22 @@
-//! What can go wrong between ranks.
+//! Errors between ranks.
 
-/// Why ranks could not come together.
+/// Reason that ranks could not come together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     /// Nothing came, or nothing was taken, in time.
     #[error("rank {peer} did not answer within {seconds} s")]
     Late {
-        /// Who was waited for.
+        /// The rank waited for.
         peer: u32,
-        /// How long.
+        /// Length of the silence.
         seconds: u64,
     },
     /// The other rank ended.
     #[error("rank {peer} is gone: {detail}")]
     Gone {
-        /// Who.
+        /// The rank that ended.
         peer: u32,
-        /// How that showed.
+        /// The sign of the loss.
         detail: String,
     },
     /// The other rank's process runs no more, though it has not ended.
@@ -25,7 +25,7 @@ pub enum WorldError {
          host out of reach)"
     )]
     Silent {
-        /// Who.
+        /// The silent rank.
         peer: u32,
         /// For how long.
         seconds: u64,
@@ -33,21 +33,21 @@ pub enum WorldError {
     /// The other rank does not come back from a call.
     #[error("rank {peer} hangs in a call")]
     Hangs {
-        /// Who.
+        /// The rank that hangs.
         peer: u32,
     },
     /// A rank did not come to life.
     #[error("rank {rank} could not be started: {detail}")]
     NotStarted {
-        /// Which.
+        /// The rank to be started.
         rank: u32,
-        /// Why.
+        /// The reason.
         detail: String,
     },
     /// There is no such rank.
     #[error("there is no rank {rank}: the world has {size}")]
     NoSuchRank {
-        /// Who was meant.
+        /// The rank meant.
         rank: u32,
         /// Ranks in all.
         size: u32,
@@ -60,12 +60,12 @@ pub enum WorldError {
         /// Its length.
         bytes: usize,
     },
-    /// What came is not what was sent for.
+    /// The message is not the one that was expected.
     #[error("a message of rank {peer} is garbled: {detail}")]
     Garbled {
-        /// Who sent it.
+        /// The sender.
         peer: u32,
-        /// What is wrong with it.
+        /// The error in it.
         detail: String,
     },
 }

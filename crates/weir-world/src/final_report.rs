@@ -1,4 +1,4 @@
-//! How ranks part: each reports what came of its work, and rank 0 collects the reports.
+//! End of the ranks: each reports the outcome of its work, and rank 0 collects the reports.
 //!
 //! In: a rank's outcome and how it ended. Out: at rank 0 the outcomes that were reported, in rank
 //! order, and of all failures the one nearest to the cause. Not here: what is made of the outcomes.
@@ -28,9 +28,9 @@ const HURRY: Duration = Duration::from_millis(500);
 /// of MPI that wait for it.
 const FAREWELL: Duration = Duration::from_millis(1500);
 
-/// How near to the cause of a failure a rank was; of several the least counts.
+/// Distance of a rank from the cause of a failure; of several the least counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Nearness {
+pub enum CauseDistance {
     /// It failed by itself.
     Cause,
     /// It ended without a report.
@@ -45,16 +45,16 @@ pub enum Nearness {
     Stopped,
 }
 
-/// What went wrong at a rank.
+/// Failure of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankFailure {
-    /// How near that is to the cause.
-    pub nearness: Nearness,
+    /// Distance from the cause.
+    pub distance: CauseDistance,
     /// For people.
     pub message: String,
 }
 
-/// How a rank's work ended.
+/// End of a rank's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankEnd {
     /// All is done.
@@ -67,14 +67,14 @@ pub enum RankEnd {
     Vanished,
 }
 
-/// Why the work of all is not whole.
+/// Source of the failure of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Blame {
+pub enum FailureSource {
     /// This rank's own failure.
     Own,
-    /// What another rank reported.
+    /// Failure that another rank reported.
     Other {
-        /// Which.
+        /// The failed rank.
         rank: u32,
         /// Its message.
         message: String,
@@ -83,20 +83,20 @@ pub enum Blame {
     Lost(WorldError),
 }
 
-/// What rank 0 knows in the end.
+/// The reports at rank 0.
 #[derive(Debug)]
 pub struct Reports<O> {
     /// The outcomes of the ranks that reported, by rank, at rank 0; nothing elsewhere.
     pub outcomes: Option<Vec<(u32, O)>>,
-    /// Why they are not whole. A signal is no failure.
-    pub blame: Option<Blame>,
+    /// Source of the failure, where the reports are not whole. A signal is no failure.
+    pub source: Option<FailureSource>,
 }
 
 /// A rank's final report.
 #[derive(Serialize, Deserialize)]
 struct Report<O> {
     outcome: O,
-    failure: Option<(Nearness, String)>,
+    failure: Option<(CauseDistance, String)>,
     /// The number of the signal that ended it; 0 where another rank got it.
     signal: Option<i32>,
 }
@@ -110,26 +110,26 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
 ) -> Reports<O> {
     let on_hang = watchdog.disarm();
     let is_failed = matches!(end, RankEnd::Failed(_) | RankEnd::Vanished);
-    let blame = is_failed.then_some(Blame::Own);
+    let source = is_failed.then_some(FailureSource::Own);
     if end == RankEnd::Vanished {
         if let Some(monitor) = comm.monitor() {
             monitor.set_own_state(RankState::Vanished);
         }
         return Reports {
             outcomes: None,
-            blame,
+            source,
         };
     }
     if comm.rank() != 0 {
         let is_interrupted = end == RankEnd::Interrupted;
-        speak_for_rank_0(comm, &end);
+        report_for_rank_0(comm, &end);
         send(comm, (watchdog, signals), outcome, end);
         if let Some(end) = on_hang.filter(|_| is_interrupted && comm.mpi().is_some()) {
             end_others(comm.rank(), signals, end);
         }
         return Reports {
             outcomes: None,
-            blame,
+            source,
         };
     }
     if end != RankEnd::Done {
@@ -138,8 +138,8 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     collect(comm, (watchdog, signals), outcome, end)
 }
 
-/// Where rank 0 is lost nobody hears the reports: the lowest of the other ranks says so.
-fn speak_for_rank_0(comm: &RankComm<'_>, end: &RankEnd) {
+/// Reports the loss of rank 0 from the lowest of the other ranks, as nobody hears the reports then.
+fn report_for_rank_0(comm: &RankComm<'_>, end: &RankEnd) {
     let Some(monitor) = comm.monitor().filter(|_| comm.rank() == 1) else {
         return;
     };
@@ -169,7 +169,7 @@ fn send<O: Serialize>(
     let report = Report {
         outcome,
         failure: match end {
-            RankEnd::Failed(failure) => Some((failure.nearness, failure.message)),
+            RankEnd::Failed(failure) => Some((failure.distance, failure.message)),
             _ => None,
         },
         signal: is_interrupted.then(|| signals.number.load(Ordering::Relaxed)),
@@ -194,15 +194,15 @@ fn end_others(rank: u32, signals: &Signals, end: EndProcess) {
     });
 }
 
-/// What rank 0 has heard.
-struct Heard<O> {
+/// Reports that rank 0 has received so far.
+struct ReceivedReports<O> {
     outcomes: Vec<(u32, O)>,
     is_interrupted: bool,
     /// The failure that is nearest to the cause; of equals the first.
-    nearest: Option<(Nearness, Blame)>,
+    nearest: Option<(CauseDistance, FailureSource)>,
 }
 
-impl<O: DeserializeOwned> Heard<O> {
+impl<O: DeserializeOwned> ReceivedReports<O> {
     fn add(&mut self, rank: u32, report: Result<Vec<u8>, WorldError>, signals: &Signals) {
         let read = |bytes: Vec<u8>| {
             serde_json::from_slice::<Report<O>>(&bytes).map_err(|error| WorldError::Garbled {
@@ -212,26 +212,26 @@ impl<O: DeserializeOwned> Heard<O> {
         };
         match report.and_then(read) {
             Err(error @ WorldError::Hangs { .. }) => {
-                self.blame(Nearness::NoProgress, Blame::Lost(error));
+                self.record(CauseDistance::NoProgress, FailureSource::Lost(error));
             }
-            Err(error) => self.blame(Nearness::NoReport, Blame::Lost(error)),
+            Err(error) => self.record(CauseDistance::NoReport, FailureSource::Lost(error)),
             Ok(report) => {
                 self.outcomes.push((rank, report.outcome));
                 if let Some(number) = report.signal {
                     signals.hear(number);
                     self.is_interrupted = true;
                 }
-                if let Some((nearness, message)) = report.failure {
-                    self.blame(nearness, Blame::Other { rank, message });
+                if let Some((distance, message)) = report.failure {
+                    self.record(distance, FailureSource::Other { rank, message });
                 }
             }
         }
     }
 
-    fn blame(&mut self, nearness: Nearness, blame: Blame) {
+    fn record(&mut self, distance: CauseDistance, source: FailureSource) {
         let nearest = self.nearest.as_ref();
-        if nearest.is_none_or(|(before, _)| nearness < *before) {
-            self.nearest = Some((nearness, blame));
+        if nearest.is_none_or(|(before, _)| distance < *before) {
+            self.nearest = Some((distance, source));
         }
     }
 }
@@ -250,34 +250,36 @@ fn collect<O: DeserializeOwned>(
     };
     let until = Instant::now() + patience;
     let mut after_loss = AfterLoss::new(AFTER_LOSS);
-    let mut heard = Heard {
+    let mut received = ReceivedReports {
         outcomes: vec![(0, own)],
         is_interrupted,
         nearest: None,
     };
     if let RankEnd::Failed(failure) = end {
-        heard.blame(failure.nearness, Blame::Own);
+        received.record(failure.distance, FailureSource::Own);
     }
     for rank in 1..comm.size() {
         let report = comm.final_report(rank, until, &mut after_loss);
-        heard.add(rank, report, signals);
+        received.add(rank, report, signals);
     }
     let lost = comm.monitor().and_then(RankMonitor::lost);
-    let blame = match lost.filter(|_| !is_interrupted) {
+    let source = match lost.filter(|_| !is_interrupted) {
         // Whatever ranks report, it comes of that: the others were told to end.
-        Some(lost) => Some(Blame::Lost(lost)),
+        Some(lost) => Some(FailureSource::Lost(lost)),
         // Signals reach the ranks one after the other: the later ones see the earlier ones leave, or
         // hear nothing of those that a launcher ends.
-        None => heard
+        None => received
             .nearest
-            .filter(|(nearness, _)| {
-                let is_after_signal = matches!(nearness, Nearness::NoReport | Nearness::Left);
-                !heard.is_interrupted || !(is_after_signal || *nearness == Nearness::Stopped)
+            .filter(|(distance, _)| {
+                let is_after_signal =
+                    matches!(distance, CauseDistance::NoReport | CauseDistance::Left);
+                !received.is_interrupted
+                    || !(is_after_signal || *distance == CauseDistance::Stopped)
             })
-            .map(|(_, blame)| blame),
+            .map(|(_, source)| source),
     };
     Reports {
-        outcomes: Some(heard.outcomes),
-        blame,
+        outcomes: Some(received.outcomes),
+        source,
     }
 }

@@ -1,7 +1,7 @@
 //! The process of rank 0, as a rank that a launcher started sees it: where a signal is passed on.
 //!
 //! In: what rank 0 says of itself. Out: a handle on its process, where both see the same processes.
-//! Not here: ranks that weir has started itself ([`crate::Crew`]).
+//! Not here: ranks that weir has started itself ([`crate::RankProcesses`]).
 
 use std::os::fd::OwnedFd;
 
@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub struct First(OwnedFd);
 
 impl First {
-    /// What rank 0 tells the others: which processes it sees, and its own number among them.
+    /// Message of rank 0 to the others: the processes it sees, and its own number among them.
     pub fn word() -> Vec<u8> {
         let word = here().map(|here| format!("{here} {}", std::process::id()));
         word.unwrap_or_default().into_bytes()

@@ -45,7 +45,7 @@ pub(crate) fn new_token() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// What one rank says.
+/// Heartbeat of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beat {
     token: u64,
@@ -131,7 +131,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Where rank 0 of a launcher's world listens, for the others.
+/// Addresses on which rank 0 of a launcher's world listens, for the others.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ListenAddresses {
     token: u64,
@@ -152,8 +152,8 @@ struct Shared {
     rank: u32,
     size: u32,
     monitor: RankMonitor,
-    /// Where to send: at rank 0 by rank, once they were heard of; elsewhere all places where rank 0
-    /// may listen, and the one alone once it has answered.
+    /// Addresses to send to: at rank 0 by rank, once they were heard of; elsewhere all places where
+    /// rank 0 may listen, and the one alone once it has answered.
     addresses: Mutex<Vec<Option<Address>>>,
 }
 
@@ -296,7 +296,7 @@ impl Shared {
         }
     }
 
-    /// How it is with this rank.
+    /// The present heartbeat of this rank.
     fn beat(&self) -> Beat {
         let lost = match self.monitor.lost().filter(|_| self.rank == 0) {
             Some(WorldError::Silent { peer, seconds }) => {

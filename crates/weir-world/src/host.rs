@@ -1,4 +1,4 @@
-//! Where work of all ranks together runs, and how the rest of the process reaches the world.
+//! Host of the work of all ranks together, and the access of the rest of the process to the world.
 //!
 //! The thread that entered a world makes every call of it: an MPI library may allow no other. It
 //! [serves](serve) while another thread of the process does everything else. In: work for a rank,
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Crew, Lane, Lanes, RankMonitor, World, WorldError, on_threads};
+use crate::{Lane, Lanes, RankMonitor, RankProcesses, World, WorldError, on_threads};
 
 /// The serving thread answers at the latest this long after a call of its own had to end.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ type Task = Box<dyn FnOnce(&Lanes<'_>) + Send>;
 /// One rank's part in what all ranks do together.
 pub type RankWork = dyn Fn(&dyn World) + Send + Sync;
 
-/// Where the ranks of this process do their part.
+/// Host of the ranks of this process.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "holds a queue of functions")]
 pub struct RankHost {
@@ -44,7 +44,7 @@ enum HostedRanks {
 struct Entered {
     rank: u32,
     size: u32,
-    crew: Option<Crew>,
+    processes: Option<RankProcesses>,
     monitor: Option<RankMonitor>,
     tasks: Sender<Task>,
 }
@@ -71,7 +71,7 @@ pub fn serve<R: Send>(
     let entered = Entered {
         rank: world.rank(),
         size: world.size(),
-        crew: world.crew().cloned(),
+        processes: world.processes().cloned(),
         monitor: world.monitor().cloned(),
         tasks: sender,
     };
@@ -117,7 +117,7 @@ impl RankHost {
         }
     }
 
-    /// Whether rank 0 is here.
+    /// True if rank 0 is here.
     pub fn has_first(&self) -> bool {
         match &self.ranks {
             HostedRanks::Threads(_) => true,
@@ -167,7 +167,7 @@ impl RankHost {
         }
     }
 
-    /// Whether a rank of another process is lost.
+    /// True if a rank of another process is lost.
     pub fn has_lost_rank(&self) -> bool {
         let HostedRanks::Entered(entered) = &self.ranks else {
             return false;
@@ -181,12 +181,12 @@ impl RankHost {
         self.abandoned.store(true, Ordering::Release);
     }
 
-    /// Whether that is so; then nothing may be asked of the world.
+    /// True once the world is abandoned; then nothing may be asked of it.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Acquire)
     }
 
-    /// Whether the ranks that are here come back from their work within this time.
+    /// True if the ranks that are here come back from their work within this time.
     pub fn answers(&self, limit: Duration) -> bool {
         let HostedRanks::Entered(entered) = &self.ranks else {
             return true;
@@ -242,7 +242,7 @@ fn start_threads(
     let builder = thread::Builder::new().name("weir-rank-0".to_owned());
     let failed = Arc::new(Mutex::new(Some(failed)));
     let report = Arc::clone(&failed);
-    let tell = |failed: &Mutex<Option<_>>, error| {
+    let note = |failed: &Mutex<Option<_>>, error| {
         let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(failed) = failed {
             let failed: Box<dyn FnOnce(WorldError)> = Box::new(failed);
@@ -251,12 +251,12 @@ fn start_threads(
     };
     let started = builder.spawn(move || {
         if let Err(error) = each() {
-            tell(&report, error);
+            note(&report, error);
         }
     });
     if let Err(error) = started {
         let detail = error.to_string();
-        tell(&failed, WorldError::NotStarted { rank: 0, detail });
+        note(&failed, WorldError::NotStarted { rank: 0, detail });
     }
 }
 
@@ -336,8 +336,8 @@ impl World for RemoteWorld {
         self.entered.monitor.as_ref()
     }
 
-    fn crew(&self) -> Option<&Crew> {
-        self.entered.crew.as_ref()
+    fn processes(&self) -> Option<&RankProcesses> {
+        self.entered.processes.as_ref()
     }
 }
 

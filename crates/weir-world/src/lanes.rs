@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::deadline::Deadline;
 use crate::mpi::MpiWorld;
-use crate::{Crew, RankMonitor, World, WorldError};
+use crate::{RankMonitor, RankProcesses, World, WorldError};
 
 /// Waits that end at a loss are cut into pieces this long.
 const SLICE: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ pub struct Lanes<'a> {
     kept: RefCell<Kept>,
 }
 
-/// What came for a lane while another one was listened to, by lane and sender.
+/// Messages that came for a lane while another one was listened to, by lane and sender.
 type Kept = HashMap<(u8, u32), VecDeque<Vec<u8>>>;
 
 /// One of them.
@@ -55,11 +55,11 @@ impl<'a> Lanes<'a> {
     }
 
     /// The processes of the other ranks, where this one has started them.
-    pub fn crew(&self) -> Option<&Crew> {
-        self.world.crew()
+    pub fn processes(&self) -> Option<&RankProcesses> {
+        self.world.processes()
     }
 
-    /// Which of the other ranks is lost.
+    /// Monitor of the other ranks, which names lost ones.
     pub fn monitor(&self) -> Option<&RankMonitor> {
         self.world.monitor()
     }
@@ -146,8 +146,8 @@ impl World for Lane<'_> {
         self.lanes.world.mpi()
     }
 
-    fn crew(&self) -> Option<&Crew> {
-        self.lanes.world.crew()
+    fn processes(&self) -> Option<&RankProcesses> {
+        self.lanes.world.processes()
     }
 
     fn monitor(&self) -> Option<&RankMonitor> {

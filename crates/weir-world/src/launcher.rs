@@ -1,4 +1,4 @@
-//! Who started this process: an MPI launcher, told by the environment it left.
+//! Launcher of this process: an MPI launcher, known by the environment it left.
 //!
 //! In: variables. Out: the launcher, with this process's rank and the number of processes it
 //! started. Pure: nothing is opened. Not here: whether the library agrees ([`crate::mpi`]).
@@ -29,10 +29,10 @@ impl fmt::Display for LauncherKind {
     }
 }
 
-/// What a launcher told this process.
+/// Rank and size that a launcher gave this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launcher {
-    /// Which family.
+    /// Family of the launcher.
     pub kind: LauncherKind,
     /// This process, from 0.
     pub rank: u32,
@@ -112,10 +112,10 @@ impl Launcher {
         Self::of(std::env::vars_os().filter_map(text))
     }
 
-    /// Whether this process speaks for all, so that what all know is told once. The others are
-    /// silent and exit with 0: a launcher ends all processes, this one before it has spoken among
-    /// them, as soon as one exits with another code.
-    pub fn speaks(&self) -> bool {
+    /// True if this process prints for all. The others are silent and exit with 0: a launcher ends
+    /// all processes, this one before it has spoken among them, as soon as one exits with another
+    /// code.
+    pub fn prints_for_all(&self) -> bool {
         self.rank == 0
     }
 }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn one_process_speaks_for_all() {
-        assert!(of("PMI_RANK=0 PMI_SIZE=2").unwrap().speaks());
-        assert!(!of("PMI_RANK=1 PMI_SIZE=2").unwrap().speaks());
+        assert!(of("PMI_RANK=0 PMI_SIZE=2").unwrap().prints_for_all());
+        assert!(!of("PMI_RANK=1 PMI_SIZE=2").unwrap().prints_for_all());
     }
 }

@@ -1,5 +1,5 @@
-//! Who takes part: ranks that send each other bytes, as threads of one process, as local
-//! processes, or under an MPI launcher.
+//! Ranks that send each other bytes: as threads of one process, as local processes, or under an MPI
+//! launcher.
 //!
 //! In: how many ranks, or a launcher's environment. Out: a [`World`] for each rank. A world
 //! carries plans, barriers and results, in order between any two ranks; it is not what is
@@ -25,17 +25,17 @@ mod watchdog;
 
 pub use collective::Collectives;
 pub use error::WorldError;
-pub use final_report::{Blame, Nearness, RankEnd, RankFailure, Reports};
+pub use final_report::{CauseDistance, FailureSource, RankEnd, RankFailure, Reports};
 pub use first::First;
 pub use host::{RankHost, RankWork, RemoteWorld, serve};
 pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
-pub use processes::{Crew, ProcessWorld, TOLD, started_rank};
+pub use processes::{ProcessWorld, RankProcesses, STOP_SIGNALS, started_rank};
 pub use rank_comm::{CommError, RankComm};
 pub use rank_monitor::RankMonitor;
 pub use rank_task::RankTask;
 pub use threads::{ThreadWorld, on_threads};
-pub use watchdog::{Progress, StopCause, Supervisor, Watchdog};
+pub use watchdog::{StopCause, Supervisor, Watchdog, WorkProgress};
 
 use std::time::Instant;
 
@@ -68,13 +68,13 @@ pub trait World {
         None
     }
 
-    /// Who of them is lost, where each rank is a process.
+    /// Monitor of the ranks, where each is a process.
     fn monitor(&self) -> Option<&RankMonitor> {
         None
     }
 
     /// The processes of the ranks, where weir has started them.
-    fn crew(&self) -> Option<&Crew> {
+    fn processes(&self) -> Option<&RankProcesses> {
         None
     }
 }

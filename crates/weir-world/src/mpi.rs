@@ -25,9 +25,9 @@ mod rank;
 
 pub use abi::{Abi, Constant, Family, MpichAbi, OmpiAbi};
 pub use error::MpiError;
-pub use facts::MpiFacts;
+pub use facts::MpiLibraryFacts;
 pub use nonblocking::{Posting, Requests};
-pub use rank::{Emergency, Layout, Mpi, Peer, Sendrecvs, Tag};
+pub use rank::{Emergency, MessageLayout, Mpi, PeerRank, Sendrecvs, Tag};
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ fn candidates(launcher: Option<LauncherKind>) -> Vec<&'static str> {
 #[derive(Debug)]
 pub struct MpiLibrary {
     library: Library,
-    facts: MpiFacts,
+    facts: MpiLibraryFacts,
     launcher: Option<Launcher>,
 }
 
@@ -86,7 +86,7 @@ impl MpiLibrary {
             // The components that Open MPI loads later expect its symbols.
             match Library::open(name, SymbolScope::Everybody) {
                 Ok(library) => {
-                    let facts = MpiFacts::of(&library, name)?;
+                    let facts = MpiLibraryFacts::of(&library, name)?;
                     return Ok(Self {
                         library,
                         facts,
@@ -107,8 +107,8 @@ impl MpiLibrary {
         })
     }
 
-    /// What the library says of itself.
-    pub fn facts(&self) -> &MpiFacts {
+    /// Facts that the library gives about itself.
+    pub fn facts(&self) -> &MpiLibraryFacts {
         &self.facts
     }
 
@@ -117,7 +117,7 @@ impl MpiLibrary {
     /// # Errors
     /// It was started before; the library fails; or the library knows another number of
     /// processes than the launcher started ([`MpiError::OtherLauncher`]): each is a world of its
-    /// own then, and one of them ([`Launcher::speaks`]) should say so.
+    /// own then, and one of them ([`Launcher::prints_for_all`](crate::Launcher::prints_for_all)) should say so.
     pub fn start(self) -> Result<MpiWorld, MpiError> {
         if STARTED.swap(true, Ordering::Relaxed) {
             return Err(MpiError::InUse);
@@ -156,7 +156,7 @@ impl MpiWorld {
     }
 
     /// The library.
-    pub fn facts(&self) -> &MpiFacts {
+    pub fn facts(&self) -> &MpiLibraryFacts {
         match self {
             Self::OpenMpi(mpi) => mpi.facts(),
             Self::Mpich(mpi) => mpi.facts(),

@@ -3,7 +3,7 @@
 //! In: how many. Out: a [`ProcessWorld`] in each; a copy runs the same code up to the same call
 //! and finds its place in its environment. Two ranks connect when one has something to tell the
 //! other. Rank 0 ends or dies: so do the others. Another one dies: rank 0 learns it at once, with
-//! the exit code or signal, whatever it does ([`Crew`]), and the others are told to end; whoever
+//! the exit code or signal, whatever it does ([`RankProcesses`]), and the others are told to end; whoever
 //! waits for it is told too. Not here: machines beyond this one (launchers have those).
 
 mod children;
@@ -25,9 +25,9 @@ use crate::heartbeat::{Heartbeat, new_token};
 use crate::rank_monitor::RankState;
 use crate::{RankMonitor, World, WorldError};
 
-pub use children::{Crew, TOLD};
+pub use children::{RankProcesses, STOP_SIGNALS};
 
-use link::{Inlet, Outlet, SendError, Taken};
+use link::{Inlet, Outlet, SendError, StreamRead};
 use rank_identity::RankIdentity;
 
 /// Looks for the end of another process.
@@ -36,8 +36,8 @@ const NAP: Duration = Duration::from_millis(10);
 /// Ranks that were told to end when another was lost do so within this time.
 const AFTER_LOSS: Duration = Duration::from_millis(500);
 
-/// How long the exit code of a process may take after its sockets were closed.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Longest wait for the exit code of a process after its sockets were closed.
+const EXIT_CODE_WAIT: Duration = Duration::from_secs(1);
 
 /// A rank that is a process.
 ///
@@ -50,7 +50,7 @@ pub struct ProcessWorld {
     name: String,
     listener: UnixListener,
     links: RefCell<Links>,
-    crew: Crew,
+    processes: RankProcesses,
     monitor: RankMonitor,
     /// Says in the end that it was in order.
     _heartbeat: Heartbeat,
@@ -92,7 +92,8 @@ impl ProcessWorld {
         };
         // Before the others, which speak to it at once.
         let heartbeat = heartbeat(&place, &monitor)?;
-        let crew = Crew::start(&place, &monitor).map_err(|(rank, e)| not_started(rank, &e))?;
+        let processes =
+            RankProcesses::start(&place, &monitor).map_err(|(rank, e)| not_started(rank, &e))?;
         // One that stops before it has said a word is missed as well.
         monitor.expect(1..size);
         let world = Self {
@@ -101,13 +102,13 @@ impl ProcessWorld {
             name: place.name,
             listener,
             links: RefCell::default(),
-            crew,
+            processes,
             monitor,
             _heartbeat: heartbeat,
         };
-        let crew = world.crew.clone();
-        world.monitor.at_loss(move |loss| crew.end_after(loss));
-        world.crew.watch().map_err(|e| not_started(0, &e))?;
+        let processes = world.processes.clone();
+        world.monitor.at_loss(move |loss| processes.end_after(loss));
+        world.processes.watch().map_err(|e| not_started(0, &e))?;
         Ok(world)
     }
 
@@ -132,7 +133,7 @@ impl ProcessWorld {
             name: place.name,
             listener,
             links: RefCell::default(),
-            crew: Crew::of_started(),
+            processes: RankProcesses::of_started(),
             monitor,
             _heartbeat: heartbeat,
         })
@@ -152,18 +153,18 @@ impl ProcessWorld {
             let mut wait = Deadline::new(peer, until, Some(&self.monitor));
             let status = loop {
                 let now = Instant::now();
-                if let Some(status) = self.crew.fate(peer, now + NAP) {
+                if let Some(status) = self.processes.exit_status(peer, now + NAP) {
                     break status;
                 }
                 if let Some(loss) = self.monitor.lost() {
                     // The others were told to end; what does not is killed.
-                    self.crew.await_all(AFTER_LOSS);
+                    self.processes.await_all(AFTER_LOSS);
                     return Err(loss);
                 }
                 wait.left()?;
             };
             if !status.success() {
-                return Err(self.crew.gone(peer, status));
+                return Err(self.processes.gone(peer, status));
             }
         }
         Ok(())
@@ -180,12 +181,14 @@ impl ProcessWorld {
         if let Some(loss) = self.monitor.loss_of(peer) {
             return loss;
         }
-        let fate = self.crew.fate(peer, until.min(Instant::now() + LAST_WORDS));
+        let exit_status = self
+            .processes
+            .exit_status(peer, until.min(Instant::now() + EXIT_CODE_WAIT));
         let unknown = || WorldError::Gone {
             peer,
             detail: "its process has ended".to_owned(),
         };
-        fate.map_or_else(unknown, |status| self.crew.gone(peer, status))
+        exit_status.map_or_else(unknown, |status| self.processes.gone(peer, status))
     }
 
     /// Makes sure that there is a connection to a rank; whether that rank is there.
@@ -252,13 +255,13 @@ impl ProcessWorld {
 
 impl Drop for ProcessWorld {
     fn drop(&mut self) {
-        self.crew.end();
+        self.processes.end();
     }
 }
 
 impl World for ProcessWorld {
-    fn crew(&self) -> Option<&Crew> {
-        Some(&self.crew)
+    fn processes(&self) -> Option<&RankProcesses> {
+        Some(&self.processes)
     }
 
     fn monitor(&self) -> Option<&RankMonitor> {
@@ -300,9 +303,9 @@ impl World for ProcessWorld {
             let left = wait.left();
             if let Some(inlet) = links.inlets.get_mut(&from) {
                 match inlet.take() {
-                    Taken::Message(bytes) => return Ok(bytes),
-                    Taken::Ended | Taken::Torn => return Err(self.gone(from, until)),
-                    Taken::Early => {
+                    StreamRead::Message(bytes) => return Ok(bytes),
+                    StreamRead::Ended | StreamRead::Torn => return Err(self.gone(from, until)),
+                    StreamRead::Early => {
                         let mut waited = [PollFd::new(inlet, PollFlags::IN)];
                         let until = Instant::now() + left?;
                         link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;

@@ -1,4 +1,4 @@
-//! What ranks say to each other between measurements: data, agreements, barriers, final reports.
+//! Messages between ranks outside of measurements: data, agreements, barriers, final reports.
 //!
 //! In: a [`World`]. Out: calls that end when the rank's [`Watchdog`] stops it. Every message is
 //! marked as data or as a rank's final report, so that a rank that waits for data and gets the
@@ -23,7 +23,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 const DATA: u8 = 0;
 const REPORT: u8 = 1;
 
-/// Why a rank's wait for the others ended.
+/// Reason that a rank's wait for the others ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommError {
     /// The rank's own watchdog stopped it; [`Watchdog::stop_cause`] says why.
@@ -32,7 +32,7 @@ pub enum CommError {
     /// Another rank ended its part early.
     #[error("rank {peer} has left")]
     Left {
-        /// Which.
+        /// The rank that left.
         peer: u32,
     },
     /// The world failed.
@@ -79,7 +79,7 @@ impl<'a> RankComm<'a> {
         self.world.mpi()
     }
 
-    /// Who of them is lost.
+    /// Monitor of the ranks, which names lost ones.
     pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
         self.world.monitor()
     }
@@ -200,8 +200,8 @@ impl<'a> RankComm<'a> {
         Ok(greatest)
     }
 
-    /// What came of a step that all ranks take together: where it failed at one it fails at all,
-    /// and nobody lets go of anything before all know.
+    /// Result of a step that all ranks take together. Where it failed at one it fails at all, and
+    /// nobody lets go of anything before all know.
     ///
     /// # Errors
     /// The rank's own failure; that of another; as [`RankComm::agree`].
@@ -280,7 +280,7 @@ impl<'a> RankComm<'a> {
     }
 }
 
-/// How long rank 0 waits for reports once a rank is lost.
+/// Time that rank 0 waits for reports once a rank is lost.
 #[derive(Debug)]
 pub(crate) struct AfterLoss {
     limit: Duration,

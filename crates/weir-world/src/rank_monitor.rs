@@ -1,7 +1,7 @@
-//! Which ranks are lost: those whose processes ended before their time, and those that have not
+//! Monitor of lost ranks: those whose processes ended before their time, and those that have not
 //! been heard of for too long.
 //!
-//! In: the ends of processes ([`crate::Crew`]), heartbeats ([`crate::heartbeat`]). Out: a handle
+//! In: the ends of processes ([`crate::RankProcesses`]), heartbeats ([`crate::heartbeat`]). Out: a handle
 //! that any thread may ask, and calls at the first loss. Rank 0 hears of all ranks; the others hear
 //! of rank 0, and from it which rank is lost. Silence is counted in time during which this process
 //! ran: where all were stopped together nobody is lost. Not here: how heartbeats travel.
@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 use crate::WorldError;
 use crate::heartbeat::PERIOD;
 
-/// How long a rank may be silent where nobody has said.
+/// Default limit of a rank's silence.
 const USUAL_LIMIT: Duration = Duration::from_secs(60);
 /// Shorter silences may be the scheduler's.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
-/// Where ranks cannot reach each other the first one reports, and ends all: the others wait so much
-/// longer for it.
+/// Additional wait of the other ranks for the first one: where ranks cannot reach each other, the
+/// first one reports, and ends all.
 const FIRST: Duration = Duration::from_millis(400);
 
 type Announce = Arc<dyn Fn() + Send + Sync>;
 type Callback = Box<dyn FnOnce(&WorldError) + Send>;
 
-/// How it is with a rank.
+/// State of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RankState {
@@ -49,16 +49,16 @@ impl RankState {
     }
 }
 
-/// Who is lost, as one process knows it.
+/// Lost ranks, as one process knows them.
 #[derive(Clone, Debug, Default)]
 pub struct RankMonitor(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Whether any rank is lost: asked in loops.
+    /// True once any rank is lost: read in loops.
     is_any_lost: AtomicBool,
-    /// How it is with the rank of this process: a [`RankState`].
+    /// State of this process's rank: a [`RankState`].
     own: AtomicU8,
     /// Says that to the others at once.
     announce: Mutex<Option<Announce>>,
@@ -100,7 +100,7 @@ impl RankMonitor {
         self.lock().limit = Some(limit);
     }
 
-    /// How long a rank may be silent.
+    /// Longest silence allowed to a rank.
     pub fn limit(&self) -> Duration {
         self.lock().limit()
     }
@@ -113,7 +113,7 @@ impl RankMonitor {
         self.lock().first.clone()
     }
 
-    /// How this rank was lost, if it was.
+    /// Loss of this rank, if it is lost.
     pub fn loss_of(&self, rank: u32) -> Option<WorldError> {
         if !self.0.is_any_lost.load(Ordering::Acquire) {
             return None;
@@ -249,7 +249,7 @@ impl RankMonitor {
         RankState::of(self.0.own.load(Ordering::Relaxed).into()).unwrap_or_default()
     }
 
-    /// How news of this process come to the others at once.
+    /// Sets the function that sends news of this process to the others at once.
     pub(crate) fn announce_by(&self, announce: impl Fn() + Send + Sync + 'static) {
         *self.announcer() = Some(Arc::new(announce));
     }
@@ -266,7 +266,7 @@ impl RankMonitor {
         }
     }
 
-    /// What another rank has said last; nothing where it was never heard of, or is lost.
+    /// Last reported state of another rank; nothing where it was never heard of, or is lost.
     pub(crate) fn state_of(&self, rank: u32) -> Option<RankState> {
         let state = self.lock();
         let peer = state.peers.get(&rank)?;

@@ -15,14 +15,14 @@ use crate::final_report::{self, RankEnd, Reports};
 use crate::watchdog::External;
 use crate::{RankComm, Supervisor, Watchdog, World};
 
-/// What surrounds the work of a rank.
+/// Environment of a rank's work.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct RankTask<'a> {
     /// All ranks.
     pub world: &'a dyn World,
     /// Signals to this process.
     pub signals: &'a Signals,
-    /// How long there may be no progress.
+    /// Longest time without progress.
     pub limit: Duration,
     /// Whoever looks on.
     pub supervisor: Supervisor<'a>,

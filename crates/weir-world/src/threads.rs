@@ -20,7 +20,7 @@ pub struct ThreadWorld {
     _one_thread: PhantomData<Cell<()>>,
 }
 
-/// What arrives at one rank.
+/// Messages that arrive at one rank.
 #[derive(Debug, Default)]
 struct Room {
     inbox: Mutex<Inbox>,
@@ -33,8 +33,8 @@ struct Room {
 struct Inbox {
     /// By sender, from its first message on.
     queues: HashMap<u32, VecDeque<Vec<u8>>>,
-    /// Whom the rank sleeps for: nobody else wakes it. Where many ranks end, each tells all others,
-    /// and a call into the kernel for each would take minutes from some thousands on.
+    /// The rank that this one sleeps for: nobody else wakes it. Where many ranks end, each tells
+    /// all others, and a call into the kernel for each would take minutes from some thousands on.
     awaited: Option<u32>,
 }
 
@@ -195,16 +195,16 @@ mod tests {
             let root = root % ranks;
             let seen = on_threads(ranks, |w| {
                 let mine = format!("from {}", w.rank()).into_bytes();
-                let told = w.broadcast(root, mine.clone(), LIMIT).unwrap();
+                let received = w.broadcast(root, mine.clone(), LIMIT).unwrap();
                 w.barrier(LIMIT).unwrap();
                 let gathered = w.gather(&mine, LIMIT).unwrap();
                 let merged = w
                     .reduce(vec![number(w.rank())], &mut |a, b| Ok([a, b].concat()), LIMIT)
                     .unwrap();
-                (told, gathered, merged)
+                (received, gathered, merged)
             });
-            for (rank, (told, gathered, merged)) in seen.unwrap().into_iter().enumerate() {
-                prop_assert_eq!(told, format!("from {root}").into_bytes());
+            for (rank, (received, gathered, merged)) in seen.unwrap().into_iter().enumerate() {
+                prop_assert_eq!(received, format!("from {root}").into_bytes());
                 prop_assert_eq!(gathered.is_some(), rank == 0);
                 prop_assert_eq!(merged.is_some(), rank == 0);
                 if rank == 0 {

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const MOST_CHARGED: Duration = Duration::from_millis(500);
 
 /// A rank that was stopped comes back within this time, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(1);
+const RETURN_WAIT: Duration = Duration::from_secs(1);
 
 /// Beyond the time-out, for rank 0 to end all by itself.
 const FIRST: Duration = Duration::from_secs(3);
@@ -38,13 +38,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a watchdog stopped its rank.
+/// Reason that a watchdog stopped its rank.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StopCause {
     /// There was no progress for too long.
     #[error("no progress for {seconds} s")]
     NoProgress {
-        /// How long.
+        /// Length of the time without progress.
         seconds: f64,
     },
     /// A signal.
@@ -55,9 +55,9 @@ pub enum StopCause {
     Lost(WorldError),
 }
 
-/// How far a rank has come.
+/// Progress of a rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct WorkProgress {
     /// Since it began.
     pub elapsed: Duration,
     /// The part of its steps that is done, where known.
@@ -66,20 +66,20 @@ pub struct Progress {
     pub still: Duration,
 }
 
-/// What the owner of a rank's work does from the watchdog's thread.
+/// Actions that the owner of a rank's work takes on the watchdog's thread.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct Supervisor<'a> {
     /// Is shown how far the rank has come, some times per second.
-    pub on_progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
+    pub on_progress: Option<&'a (dyn Fn(&WorkProgress) + Sync)>,
     /// The rank hangs in a call and the process has to end: reports what was done, and answers the
     /// exit code. Without it the cause is printed.
     pub hung: Option<&'a (dyn Fn(&StopCause) -> u8 + Sync)>,
-    /// Why the rank ends, as a message that says where it was.
+    /// Makes a message of the reason that the rank ends, with its place.
     pub describe: &'a (dyn Fn(&StopCause) -> String + Sync),
 }
 
-/// What stops a rank from outside.
+/// External causes that stop a rank.
 #[derive(Clone, Copy)]
 pub(crate) struct External<'a> {
     pub(crate) signals: &'a Signals,
@@ -96,7 +96,7 @@ pub struct Watchdog {
     steps: AtomicU64,
     expected: AtomicU64,
     stop: AtomicU8,
-    /// Which rank, where one was lost.
+    /// Loss of a rank, where one was lost.
     lost: OnceLock<WorldError>,
     over: AtomicBool,
     limit: Duration,
@@ -125,7 +125,7 @@ impl Watchdog {
         }
     }
 
-    /// What ends the process where the rank does not come back by itself.
+    /// Sets the function that ends the process where the rank does not come back by itself.
     pub fn on_hang(&self, end: impl FnOnce(u8) + Send + 'static) {
         *lock(&self.on_hang) = Some(Box::new(end));
     }
@@ -146,7 +146,7 @@ impl Watchdog {
         on_hang
     }
 
-    /// How long there may be no progress.
+    /// Longest time without progress.
     pub fn limit(&self) -> Duration {
         self.limit
     }
@@ -198,7 +198,7 @@ impl Watchdog {
         Ok(())
     }
 
-    /// Why the rank is to end, if it is.
+    /// Reason that the rank is to end, if it is.
     pub fn stop_cause(&self) -> Option<StopCause> {
         match self.stop.load(Ordering::Relaxed) {
             SILENT => Some(StopCause::NoProgress {
@@ -247,7 +247,7 @@ impl Watchdog {
             }
             self.look_outside(external, still);
             if let Some(on_progress) = supervisor.on_progress {
-                on_progress(&Progress {
+                on_progress(&WorkProgress {
                     elapsed: begun.elapsed(),
                     fraction: self.fraction(),
                     still,
@@ -290,11 +290,11 @@ impl Watchdog {
         external: External<'_>,
         supervisor: Supervisor<'_>,
     ) {
-        let speaks_for_first = rank == 1 && self.has_lost(0);
+        let reports_for_first = rank == 1 && self.has_lost(0);
         let patience = match supervisor.hung {
-            _ if speaks_for_first => PATIENCE / 8,
-            Some(_) => PATIENCE / 3,
-            None => PATIENCE,
+            _ if reports_for_first => RETURN_WAIT / 8,
+            Some(_) => RETURN_WAIT / 3,
+            None => RETURN_WAIT,
         };
         if hanging <= patience {
             return;
@@ -333,7 +333,7 @@ impl Watchdog {
         });
     }
 
-    /// Whether this is the rank whose loss stopped this one.
+    /// True if the loss of this rank stopped the present one.
     fn has_lost(&self, rank: u32) -> bool {
         self.lost.get().and_then(WorldError::peer) == Some(rank)
     }

@@ -7,13 +7,11 @@ use std::fmt::Display;
 use std::path::Path;
 
 use weir_diagnose::{
-    Diagnosis, DiagnosisSide, HostReport, InputError, PathLog, PathRecords, PcieCounts, PerfCounts,
+    Diagnosis, HostReport, InputError, PathContext, PcieCounts, PerfCounts, RecordedPath,
     node_bandwidths, text,
 };
 use weir_doors::Refusal;
-use weir_doors::diagnose::{
-    Action, Diagnose, JobRecords, PathSettings, SideRecords, path_settings, read, records_of,
-};
+use weir_doors::diagnose::{Action, Diagnose, PathSettings, path_settings, read};
 use weir_doors::flags::nearest;
 use weir_schema::RunResult;
 
@@ -45,16 +43,6 @@ fn carry_out(asked: &Diagnose) -> Outcome {
     Ok(printed(&(json + "\n")))
 }
 
-/// A packet path that is diagnosed.
-struct RecordedPath {
-    /// Its job's name, where the result has several paths.
-    job: Option<String>,
-    iterations: Option<u32>,
-    frame_bytes: Option<u32>,
-    local: SideRecords,
-    remote: Option<SideRecords>,
-}
-
 /// Of each path in turn: of the side that recorded it, then of the other one.
 fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     let config = recorded(asked.config.as_ref(), path_settings)?;
@@ -66,7 +54,7 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
             "--link acts only with `--frame`, or with a stored result, which knows it",
         ));
     }
-    let fewest = paths.iter().map(|path| path.local.log.tables.len()).min();
+    let fewest = paths.iter().map(|path| path.local.tables.len()).min();
     if let (Some(table), Some(tables)) = (asked.table, fewest)
         && u64::from(table) > tables as u64
     {
@@ -74,17 +62,19 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
         return Err(Refusal::usage(why));
     }
     let beside = beside(asked, settings)?;
-    let sides = paths.into_iter().flat_map(|path| sides_of(path, &beside));
+    let sides = paths.into_iter().flat_map(|mut path| {
+        if path.job.is_some() && has_host_records(&beside) {
+            let note = "what was recorded of the host is of all packet paths of the run together";
+            path.local.notes.push(note.to_owned());
+        }
+        path.diagnoses(&beside)
+    });
     Ok(sides.collect())
 }
 
 /// What was recorded beside the paths, and what was said of them.
-fn beside(asked: &Diagnose, settings: PathSettings) -> Result<PathRecords, Refusal> {
-    let none = PathLog {
-        tables: Vec::new(),
-        notes: Vec::new(),
-    };
-    Ok(PathRecords {
+fn beside(asked: &Diagnose, settings: PathSettings) -> Result<PathContext, Refusal> {
+    Ok(PathContext {
         iterations: settings.iterations,
         table: asked.table,
         report: recorded(asked.report.as_ref(), HostReport::read)?,
@@ -95,40 +85,10 @@ fn beside(asked: &Diagnose, settings: PathSettings) -> Result<PathRecords, Refus
         link_bits_per_s: asked.link_bits_per_s,
         frame_bytes: asked.frame_bytes,
         triad_mb_per_s: asked.triad_mb_per_s,
-        ..PathRecords::of_log(none)
     })
 }
 
-/// The diagnoses of a path's sides.
-fn sides_of(path: RecordedPath, beside: &PathRecords) -> Vec<Diagnosis> {
-    let mut local = PathRecords {
-        job: path.job.clone(),
-        log: path.local.log,
-        counted: path.local.counted,
-        iterations: beside.iterations.or(path.iterations),
-        frame_bytes: beside.frame_bytes.or(path.frame_bytes),
-        ..beside.clone()
-    };
-    if path.job.is_some() && has_host_records(beside) {
-        let note = "what was recorded of the host is of all packet paths of the run together";
-        local.log.notes.push(note.to_owned());
-    }
-    let mut all = vec![Diagnosis::of(&local)];
-    // What was recorded beside is of this host.
-    all.extend(path.remote.map(|remote| {
-        Diagnosis::of(&PathRecords {
-            job: path.job,
-            counted: remote.counted,
-            side: DiagnosisSide::Remote,
-            iterations: local.iterations,
-            table: local.table,
-            ..PathRecords::of_log(remote.log)
-        })
-    }));
-    all
-}
-
-fn has_host_records(beside: &PathRecords) -> bool {
+fn has_host_records(beside: &PathContext) -> bool {
     let accesses = beside.pcie.is_some() || beside.memory.is_some();
     beside.report.is_some() || beside.perf.is_some() || accesses
 }
@@ -143,9 +103,9 @@ fn of_operand(operand: &str, job: Option<&str>) -> Result<Vec<RecordedPath>, Ref
                     "--job acts only with a stored result: {operand} is a log, of one packet path"
                 )));
             }
-            let log = PathLog::read(&text);
-            let log = log.map_err(|why| Refusal::usage(format!("{operand}:{why}")))?;
-            return Ok(vec![of_log(log)]);
+            let path = RecordedPath::of_log(&text);
+            let path = path.map_err(|why| Refusal::usage(format!("{operand}:{why}")))?;
+            return Ok(vec![path]);
         }
         Stored::of_text(operand, &text)?
     } else {
@@ -157,30 +117,17 @@ fn of_operand(operand: &str, job: Option<&str>) -> Result<Vec<RecordedPath>, Ref
     }
 }
 
-fn of_log(log: PathLog) -> RecordedPath {
-    RecordedPath {
-        job: None,
-        iterations: None,
-        frame_bytes: None,
-        local: SideRecords {
-            log,
-            counted: Vec::new(),
-        },
-        remote: None,
-    }
-}
-
 /// The paths of a result, or the one that is meant, that can be diagnosed; a note names each of the others.
 fn of_result(
     operand: &str,
     result: &RunResult,
     job: Option<&str>,
 ) -> Result<Vec<RecordedPath>, Refusal> {
-    let mut jobs = records_of(result);
+    let mut jobs = RecordedPath::all_of(result);
     let are_several = jobs.len() > 1;
     if let Some(name) = job {
-        let known: Vec<String> = jobs.iter().map(|one| one.job.clone()).collect();
-        jobs.retain(|one| one.job == name);
+        let known: Vec<String> = jobs.iter().map(|(job, _)| job.clone()).collect();
+        jobs.retain(|(job, _)| job == name);
         if jobs.is_empty() && !known.is_empty() {
             return Err(no_path(name, &known));
         }
@@ -188,14 +135,11 @@ fn of_result(
     let mut none = "it is a result without a packet path".to_owned();
     let mut left_out = Vec::new();
     let mut paths = Vec::new();
-    for JobRecords { job, records } in jobs {
-        match records {
-            Ok(records) => paths.push(RecordedPath {
+    for (job, path) in jobs {
+        match path {
+            Ok(path) => paths.push(RecordedPath {
                 job: are_several.then_some(job),
-                iterations: Some(records.iterations),
-                frame_bytes: Some(records.frame_bytes),
-                local: records.local,
-                remote: records.remote,
+                ..path
             }),
             Err(why) => {
                 left_out.push(format!("note: {operand}: job `{job}` is left out: {why}\n"));

@@ -8,30 +8,33 @@
 use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
-use weir_doors::house::{Mode, ProgressStyle, Run, RunOptions};
+use weir_doors::house::{Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, NamedFile, Request, Tool};
-use weir_doors::{DoorCall, Given, Measures, Printed, Refusal, USAGE, Voice};
+use weir_doors::search::RunSearch;
+use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
 use crate::history::Keep;
-use crate::house_report::{print_report, write_outputs};
+use crate::host_record::HostRecord;
+use crate::house_report::{add_report, print_report, write_outputs};
 use crate::input::{other_files, plan_to_run};
 use crate::live::LiveDisplay;
 use crate::machine::ThisMachine;
 use crate::measure::{self, MeasureRequest, RunObserver, Silent};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::turns::refuse_launcher;
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
-    Outcome, calibrate, output, printed, repeat, rows, session, signals, transport_test,
+    Outcome, compare, held_input, output, printed, repeat, rows, search, session, signals, tools,
     written_files,
 };
 
 /// Carries out a call of a door that measures. Under a launcher one process speaks for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
-    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.speaks());
+    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
     let outcome = carry_out(call, speaks);
@@ -49,15 +52,31 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         Arguments::Given(given) => *given,
     };
     let machine = ThisMachine::new();
-    let mut request =
-        (measures.read)(&given, &machine).map_err(|r| args::with_usage(r, call.door))?;
+    // By a peer's name a refusal is all that is said.
+    let refuse = |refusal| match call.link {
+        Some(_) => refusal,
+        None => args::with_usage(refusal, call.door),
+    };
+    let mut request = (measures.read)(&given, &machine).map_err(refuse)?;
+    let (mut dry_text, mut searched) = (None, None);
     let (input, mode) = match std::mem::replace(&mut request.action, Action::Tool(Tool::Calibrate))
     {
         Action::Measure(input) => (input, Mode::Run),
+        Action::Search(input, search) => {
+            searched = Some(search);
+            (input, Mode::Run)
+        }
         Action::ShowPlan(input) => (input, Mode::ShowPlan),
-        Action::DryRun(input, _) => (input, Mode::DryRun),
+        Action::DryRun(input, text) => {
+            dry_text = Some(text);
+            (input, Mode::DryRun)
+        }
         _ if !speaks => return Ok(0),
-        Action::Print(text) => return Ok(emit(&text)),
+        Action::Print(text) => return print_text(&text),
+        Action::Compare(asked) => {
+            print_notes(&request);
+            return compare::in_rounds(&asked);
+        }
         Action::Show(result) => {
             print_notes(&request);
             let door = Caller::new(&given, &machine, &measures, &request);
@@ -65,26 +84,40 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         }
         Action::Tool(tool) => {
             print_notes(&request);
-            return match tool {
-                Tool::Calibrate => calibrate::run(),
-                Tool::TestTransports => Ok(transport_test::run()),
-            };
+            return tools::run(tool);
         }
     };
-    let mut run = Run::read(&given, input).map_err(|r| args::with_usage(r, call.door))?;
+    let mut run = Run::read(&given, input).map_err(refuse)?;
     run.targets = request.targets;
     run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
+    run.voice = request.voice.unwrap_or(run.voice);
     if mode != Mode::Run {
         run.mode = mode;
     }
     if given.house.text("voice") == Some("peer") && measures.print.is_none() {
         return Err(Refusal::usage("--voice peer: this door has no peer"));
     }
-    Caller::new(&given, &machine, &measures, &request).carry_out(&run, speaks)
+    if machine.is_input_held() && run.mode == Mode::Run {
+        run.history.get_or_insert_with(|| "off".to_owned());
+        held_input::end_with_input();
+    }
+    let caller = Caller::new(&given, &machine, &measures, &request);
+    match searched.filter(|_| run.mode == Mode::Run) {
+        Some(search) => caller.search(&run, search),
+        None => caller.carry_out(&run, dry_text, speaks),
+    }
+}
+
+/// Writes the files of a text that needs no measuring, then prints it; the exit code.
+fn print_text(text: &Printed) -> Outcome {
+    for file in &text.files {
+        output::write_file(&file.path, &file.text).map_err(|why| Refusal::new(USAGE, why))?;
+    }
+    Ok(emit(text))
 }
 
 /// Prints what a door says; the exit code.
-fn emit(text: &Printed) -> u8 {
+pub(crate) fn emit(text: &Printed) -> u8 {
     output::error(&text.err);
     let is_out = output::print(&text.out);
     if is_out { text.code } else { text.code.max(1) }
@@ -119,7 +152,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    fn carry_out(&self, run: &Run, speaks: bool) -> Outcome {
+    fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {
         match run.mode {
             Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
             Mode::ShowPlan => {
@@ -129,13 +162,17 @@ impl<'a> Caller<'a> {
             Mode::DryRun => {
                 let plan = self.plan(run)?;
                 session::check(&plan, &Silent)?;
-                Ok(printed(&dry_text(&plan)))
+                Ok(printed(&dry_text.unwrap_or_else(|| jobs_text(&plan))))
             }
             Mode::Run => match run.repeat {
                 Some(repeat) => {
+                    if self.request.monitor.is_some() {
+                        let why = "--monitor: it is for one run; leave --repeat out";
+                        return Err(Refusal::usage(why));
+                    }
                     print_notes(self.request);
                     repeat::run(run, repeat, &self.named_files(run), &|result| {
-                        self.print_one_of_several(run, result)
+                        self.print_one_of_several(run, result);
                     })
                 }
                 None => self.measure(run, speaks),
@@ -146,13 +183,47 @@ impl<'a> Caller<'a> {
     /// The plan of a run; everything that can be refused by arguments and files is refused here.
     fn plan(&self, run: &Run) -> Result<Plan, Refusal> {
         print_notes(self.request);
-        let mut plan = plan_to_run(run, &run.input)?;
-        // Without a word about it a result is printed as the peer does.
-        if self.measures.print.is_some() && run.voice == Voice::Weir {
-            plan.voice = Some(Voice::Weir);
-        }
+        let plan = self.adjusted(run, &run.input)?;
         self.check_files(run, &plan)?;
         Ok(plan)
+    }
+
+    /// The plan of an input with what the command line asks of every plan.
+    fn adjusted(&self, run: &Run, input: &Input) -> Result<Plan, Refusal> {
+        let mut plan = plan_to_run(run, input)?;
+        if self.measures.print.is_some() {
+            plan.voice = Some(run.voice);
+        }
+        Ok(plan)
+    }
+
+    /// Runs one plan after the other until what is searched is known, and prints the result of all.
+    fn search(&self, run: &Run, search: Box<dyn RunSearch>) -> Outcome {
+        refuse_launcher(&format!("a search of `weir {}`", self.given.door.verb))?;
+        let flags = ["repeat", "ranks", "live", "web", "metrics-file"];
+        if let Some(flag) = flags.iter().find(|flag| self.given.house.has(flag)) {
+            let why = "a search has runs of its own; leave it out";
+            return Err(Refusal::usage(format!("--{flag}: {why}")));
+        }
+        self.plan(run)?;
+        let (files, keep) = (self.named_files(run), self.keep(run));
+        measure::check_store(run.store.as_deref(), &files)?;
+        keep.check()?;
+        let record = self.request.monitor.as_deref().map(HostRecord::start);
+        let record = record.transpose()?;
+        let adjust = |plan| self.adjusted(run, &Input::Made(Box::new(plan)));
+        let end = search::run(search, &adjust, &|plan| {
+            let shown = self.observer(run, plan, None);
+            match &record {
+                Some(record) => record.observer(shown),
+                None => shown,
+            }
+        })?;
+        let code = measure::conclude(end.result, keep, run.store.as_deref(), &|result| {
+            let code = self.print_in(result, run)?;
+            Ok(code.max(u8::from(!end.has_found_all)))
+        })?;
+        Ok(code.max(record.map_or(0, HostRecord::write)))
     }
 
     /// Files that are read and written besides the stored result, by their parts.
@@ -200,18 +271,23 @@ impl<'a> Caller<'a> {
         };
         let text = self.peer_text(run);
         let files = self.named_files(run);
-        measure::measure(&MeasureRequest {
+        let record = self.request.monitor.as_deref().map(HostRecord::start);
+        let record = record.transpose()?;
+        let code = measure::measure(&MeasureRequest {
             ranks: run.ranks,
             targets: run.targets,
             timeout: run.rank_timeout,
             store: run.store.as_deref(),
-            keep: keep(run),
+            keep: self.keep(run),
             other_files: &files,
             warnings: &self.request.warnings,
             ..MeasureRequest::of(
                 &|| self.plan(run),
                 &|plan| {
                     let mut shown = self.observer(run, plan, text.as_ref());
+                    if let Some(record) = &record {
+                        shown = record.observer(shown);
+                    }
                     if let Some(live) = &live {
                         shown = live.observer(plan, shown);
                     }
@@ -222,10 +298,7 @@ impl<'a> Caller<'a> {
                 },
                 &|result| {
                     let code = match &text {
-                        Some(text) => {
-                            let code = write_outputs(result, &run.options);
-                            code.max(self.print_rest(result, text)?)
-                        }
+                        Some(text) => self.print_rest(result, text)?,
                         None => self.print_in(result, run)?,
                     };
                     if let Some(window) = &window {
@@ -234,7 +307,8 @@ impl<'a> Caller<'a> {
                     Ok(code)
                 },
             )
-        })
+        })?;
+        Ok(code.max(record.map_or(0, HostRecord::write)))
     }
 
     /// The peer's live text, where the peer's voice has one.
@@ -254,7 +328,11 @@ impl<'a> Caller<'a> {
         } else {
             progress_mode(run)
         };
-        let progress = ProgressObserver::new(mode, plan).in_flags(self.measures.in_flags);
+        let progress = if self.measures.names_jobs {
+            ProgressObserver::new(mode, plan)
+        } else {
+            ProgressObserver::of_one_job(mode)
+        };
         match text {
             Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
             None => Box::new(progress),
@@ -266,7 +344,7 @@ impl<'a> Caller<'a> {
         signals::release();
         let mut text = self.peer(result)?;
         text.out = live.rest(result, text.out);
-        let code = write_files(&text).max(emit(&text));
+        let code = self.write_files(result, &text)?.max(emit(&text));
         Ok(if live.is_lost() { code.max(1) } else { code })
     }
 
@@ -274,18 +352,15 @@ impl<'a> Caller<'a> {
     fn print_in(&self, result: &RunResult, run: &Run) -> Outcome {
         match run.voice {
             Voice::Weir => {
-                // Files that the door's own arguments name are written in either voice.
-                let code = if self.request.files.iter().any(|file| file.is_written) {
+                let has_files = self.request.files.iter().any(|file| file.is_written);
+                let written = if has_files {
                     write_files(&self.peer(result)?)
                 } else {
                     0
                 };
-                Ok(print_report(result, &run.options).max(code))
+                Ok(print_report(result, &run.options).max(written))
             }
-            Voice::Peer => {
-                let code = write_outputs(result, &run.options);
-                Ok(code.max(self.print(result, Voice::Peer)?))
-            }
+            Voice::Peer => self.print(result, Voice::Peer),
         }
     }
 
@@ -296,13 +371,29 @@ impl<'a> Caller<'a> {
             return Ok(print_report(result, &options));
         }
         let text = self.peer(result)?;
-        Ok(write_files(&text).max(emit(&text)))
+        Ok(self.write_files(result, &text)?.max(emit(&text)))
     }
 
     fn peer(&self, result: &RunResult) -> Result<Printed, Refusal> {
-        match self.measures.print {
-            Some(print) => print(result, self.given, self.machine),
-            None => Ok(Printed::default()),
+        let Some(print) = self.measures.print else {
+            return Ok(Printed::default());
+        };
+        let mut text = print(result, self.given, self.machine)?;
+        add_report(&mut text, result, &RunOptions::read(self.given)?);
+        Ok(text)
+    }
+
+    /// Writes the files of a peer's text and those of `--output`; 1 where one could not be written.
+    fn write_files(&self, result: &RunResult, text: &Printed) -> Outcome {
+        let is_good = write_outputs(result, &RunOptions::read(self.given)?);
+        Ok(write_files(text).max(u8::from(!is_good)))
+    }
+
+    /// Whether the history keeps a run: of a peer only where the environment or a flag names one.
+    fn keep<'b>(&self, run: &'b Run) -> Keep<'b> {
+        match &run.history {
+            None if calls_peer(self.given) => Keep::WhereNamed,
+            history => Keep::Always(history.as_deref()),
         }
     }
 
@@ -333,16 +424,8 @@ fn write_files(text: &Printed) -> u8 {
     code
 }
 
-/// Whether the history keeps a run: of a peer only where the environment or a flag names one.
-fn keep(run: &Run) -> Keep<'_> {
-    match (run.voice, &run.history) {
-        (Voice::Peer, None) => Keep::WhereNamed,
-        (_, history) => Keep::Always(history.as_deref()),
-    }
-}
-
 /// The jobs that a run would have.
-fn dry_text(plan: &Plan) -> String {
+fn jobs_text(plan: &Plan) -> String {
     let jobs = plan.jobs().map(|(_, job)| {
         let name = weir_report::clean(&job.name, false);
         format!("would run: {name} ({})\n", job.engine.name)

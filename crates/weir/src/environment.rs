@@ -63,7 +63,7 @@ impl Files for RealFiles {
 /// Facts about the machine for the result.
 pub(crate) fn host() -> HostFacts {
     let tree = Tree::real();
-    let facts = host::HostFacts::read(&tree, Topology::of_this_machine());
+    let facts = host::DetectedHost::read(&tree, Topology::of_this_machine());
     HostFacts {
         hostname: Some(facts.hostname),
         kernel: Some(facts.kernel),
@@ -90,7 +90,7 @@ pub(crate) fn program() -> ProgramFacts {
 }
 
 /// Facts about the clock for the result.
-pub(crate) fn clock_facts(facts: clock::ClockFacts) -> ClockFacts {
+pub(crate) fn clock_facts(facts: clock::DetectedClock) -> ClockFacts {
     ClockFacts {
         source: match facts.source {
             TickSource::Counter if cfg!(target_arch = "aarch64") => ClockSource::Cntvct,

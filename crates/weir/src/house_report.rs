@@ -6,12 +6,13 @@
 use std::io;
 
 use weir_doors::house::{Output, Run, RunFormat, RunOptions, exit_code};
-use weir_doors::{Refusal, USAGE};
+use weir_doors::rows::UnfitRows;
+use weir_doors::{Printed, Refusal, USAGE, Voice};
 use weir_report::{ColorChoice, Flags, LabelledResult, Style};
 use weir_schema::{RunResult, Runs, Warning, Word};
 use weir_units::Percent;
 
-use crate::rows::{self, Unfit};
+use crate::rows;
 use crate::{environment, output, report, session, signals};
 
 /// Finds out before anything is measured whether a report can be written.
@@ -25,10 +26,10 @@ pub(crate) fn check_output(
     if options.append && format.is_rows() {
         rows::check_rows(path, &several_of(&[], format)).map_err(|why| {
             let remedy = match why {
-                Unfit::OtherHead(_) | Unfit::OpenEnd => {
+                UnfitRows::OtherHead(_) | UnfitRows::OpenEnd => {
                     "\n  help: name another file, or leave --append out to replace this one"
                 }
-                Unfit::Io(_) => "",
+                UnfitRows::Io(_) => "",
             };
             refuse(format!("error: --append: {path}: {why}{remedy}\n"))
         })?;
@@ -55,7 +56,7 @@ pub(crate) fn write_output(
 pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     signals::release();
     // First, as a launcher that ends the ranks may not read any more what they print.
-    let mut good = write_outputs(result, options) == 0;
+    let mut good = write_outputs(result, options);
     good &= output::print(&text_of(result, options.format, options, true));
     if options.format != RunFormat::Text {
         session::tell_failures(result);
@@ -65,14 +66,21 @@ pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     if good { code } else { code.max(1) }
 }
 
-/// Writes the files of `--output`; 1 where one could not be written.
-pub(crate) fn write_outputs(result: &RunResult, options: &RunOptions) -> u8 {
+/// Writes the files of `--output` about a result; whether that went well.
+pub(crate) fn write_outputs(result: &RunResult, options: &RunOptions) -> bool {
     let mut good = true;
     for Output { path, format } in &options.outputs {
         let text = text_of(result, *format, options, false);
         good &= write_output(path, *format, options, &text);
     }
-    u8::from(!good)
+    good
+}
+
+/// Adds weir's report to a peer's text that asks for it.
+pub(crate) fn add_report(text: &mut Printed, result: &RunResult, options: &RunOptions) {
+    if let Some(format) = text.report.take() {
+        text.out += &text_of(result, format, options, true);
+    }
 }
 
 /// Says which warnings fail the run, so that its exit code does not stand alone.
@@ -129,7 +137,12 @@ pub(crate) fn print_runs(run: &Run, runs: &Runs) -> u8 {
     for Output { path, format } in &options.outputs {
         good &= write_output(path, *format, options, &text(*format, false));
     }
-    good &= output::print(&text(options.format, true));
+    let all = text(options.format, true);
+    match run.voice {
+        Voice::Weir => good &= output::print(&all),
+        // Standard output has the peer's text of each run.
+        Voice::Peer => output::error(&all),
+    }
     let of_runs = runs.series.iter().flat_map(|series| &series.runs);
     let of_runs = of_runs.flat_map(|run| &run.warnings);
     let raised = runs.series.iter().flat_map(|series| &series.warnings);

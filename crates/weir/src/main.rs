@@ -4,7 +4,6 @@
 //! streams, report files, signals.
 #![forbid(unsafe_code)]
 
-mod axio;
 mod calibrate;
 mod command_turn;
 mod compare;
@@ -15,7 +14,9 @@ mod driver;
 mod engines;
 mod environment;
 mod fio;
+mod held_input;
 mod history;
+mod host_record;
 mod house_report;
 mod import;
 mod input;
@@ -40,13 +41,16 @@ mod rows;
 mod rpc;
 mod runners;
 mod scratch;
+mod search;
 mod selftest;
 mod session;
 mod show;
 mod signals;
+mod stage_timing;
 mod stall;
 mod stopping;
 mod stored;
+mod tools;
 mod topo;
 mod transport_test;
 mod tune;
@@ -58,8 +62,8 @@ mod written_files;
 
 use std::process::ExitCode;
 
-use weir_doors::Refusal;
 use weir_doors::top::{self, Call};
+use weir_doors::{DoorCall, Refusal};
 use weir_world::Launcher;
 
 /// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
@@ -91,9 +95,7 @@ type Carry = fn(&[String]) -> Outcome;
 /// Doors that need more of this machine than a plan does.
 const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
-    ("kio", kio::run),
     ("selftest", selftest::run),
-    ("axio", axio::run),
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),
@@ -139,16 +141,21 @@ fn dispatch(arguments: &[String]) -> Outcome {
     }
     match call? {
         Call::Print(text) => Ok(printed(&text)),
-        Call::Door(call) => match OWN_WAYS.iter().find(|(verb, _)| *verb == call.door.verb) {
-            Some((_, carry)) => carry(&call.args),
-            None => driver::run(&call),
-        },
+        Call::Door(call) => carry_out(&call),
+    }
+}
+
+/// Carries out a call of a door.
+pub(crate) fn carry_out(call: &DoorCall) -> Outcome {
+    match OWN_WAYS.iter().find(|(verb, _)| *verb == call.door.verb) {
+        Some((_, carry)) => carry(&call.args),
+        None => driver::run(call),
     }
 }
 
 /// Whether this process speaks for all that a launcher started; alone it does.
 pub(crate) fn speaks() -> bool {
-    Launcher::of_this_process().is_none_or(|launcher| launcher.speaks())
+    Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all())
 }
 
 /// Prints what was asked for; the exit code.

@@ -93,8 +93,12 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     if let Some(launcher) = Launcher::of_this_process() {
         let party = world::join(launcher, request.timeout)?;
         let plan = || ranked(request, Some(&launcher));
-        let outcome = carry_out(request, party, launcher.speaks().then_some(&plan));
-        return if launcher.speaks() { outcome } else { Ok(0) };
+        let outcome = carry_out(request, party, launcher.prints_for_all().then_some(&plan));
+        return if launcher.prints_for_all() {
+            outcome
+        } else {
+            Ok(0)
+        };
     }
     if started_rank().is_some() {
         return carry_out(request, world::start(1)?, None);
@@ -243,7 +247,7 @@ fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_
         return Err(Refusal::usage(why));
     }
     if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
-        let why = "--timeout: it is for several ranks, and there is one";
+        let why = "--rank-timeout: it is for several ranks, and there is one";
         return Err(Refusal::usage(why));
     }
     let result = run(request, &plan, host, None)?;

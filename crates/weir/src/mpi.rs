@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiFacts, MpiLibrary};
+use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiLibraryFacts};
 use weir_world::{Launcher, World};
 
 use crate::{Outcome, printed, world};
@@ -11,7 +11,7 @@ use crate::{Outcome, printed, world};
 pub(crate) fn info() -> Outcome {
     let launcher = Launcher::of_this_process();
     match page(launcher) {
-        _ if launcher.is_some_and(|l| !l.speaks()) => Ok(0),
+        _ if launcher.is_some_and(|l| !l.prints_for_all()) => Ok(0),
         Ok(page) => Ok(printed(&page)),
         Err(error) => Err(world::mpi_refused(&error)),
     }
@@ -35,7 +35,7 @@ fn page(launcher: Option<Launcher>) -> Result<String, MpiError> {
     Ok(page)
 }
 
-fn about(facts: &MpiFacts) -> String {
+fn about(facts: &MpiLibraryFacts) -> String {
     format!(
         "family    {}\nlibrary   {}\nstandard  MPI {}.{}\nfile      {}\n",
         facts.family, facts.library, facts.version, facts.subversion, facts.file
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_page_has_a_line_for_each_fact() {
-        let facts = MpiFacts {
+        let facts = MpiLibraryFacts {
             family: Family::Mpich,
             library: "MPICH Version: 4.0.2".to_owned(),
             version: 4,

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use signal_hook::consts::SIGUSR1;
 use signal_hook::flag;
+use weir_doors::beff::in_flags;
 use weir_doors::fio;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style, clean};
@@ -206,8 +207,8 @@ impl TurnProgress {
 /// progress line.
 pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
-    /// A refusal of the one job in words of flags; none where jobs are named.
-    in_flags: Option<fn(&str) -> String>,
+    /// Jobs are named where one cannot run.
+    names_jobs: bool,
 }
 
 impl ProgressObserver {
@@ -218,7 +219,7 @@ impl ProgressObserver {
                 quiet_after: plan.jobs().map(|(_, job)| quiet_after(job)).collect(),
                 ..Shown::new(mode, plan.jobs().count())
             }),
-            in_flags: None,
+            names_jobs: true,
         }
     }
 
@@ -228,14 +229,17 @@ impl ProgressObserver {
         self
     }
 
-    /// The same for a door of one job, of which its user does not know the name.
-    pub(crate) fn in_flags(self, in_flags: Option<fn(&str) -> String>) -> Self {
-        Self { in_flags, ..self }
-    }
-
     /// Takes the line away, for something else to be printed.
     pub(crate) fn erase(&self) {
         self.shown.borrow_mut().erase();
+    }
+
+    /// The same for a door whose plans have one job, of which its user does not know the name.
+    pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
+        Self {
+            shown: RefCell::new(Shown::new(mode, 1)),
+            names_jobs: false,
+        }
     }
 }
 
@@ -255,9 +259,10 @@ impl RunObserver for ProgressObserver {
     }
 
     fn refusal(&self, job: &str, why: &str) -> String {
-        match self.in_flags {
-            Some(in_flags) => format!("error: {}\n", in_flags(why)),
-            None => format!("error: {}: {why}\n", clean(job, false)),
+        if self.names_jobs {
+            format!("error: {}: {why}\n", clean(job, false))
+        } else {
+            format!("error: {}\n", in_flags(why))
         }
     }
 }

@@ -12,7 +12,9 @@ use weir_doors::Refusal;
 use weir_run::execute::{OtherRanks, TargetMaker};
 use weir_schema::{Failure, JobResult, Plan, RankSummary, RunResult, State, TargetsPerRank};
 use weir_units::Nanos;
-use weir_world::{Collectives as _, Crew, First, RankHost, RankMonitor, RemoteWorld, World as _};
+use weir_world::{
+    Collectives as _, First, RankHost, RankMonitor, RankProcesses, RemoteWorld, World as _,
+};
 
 use crate::session;
 use crate::world::silent;
@@ -84,8 +86,8 @@ impl RankGroup {
     }
 
     /// The processes of the others, where this one has started them.
-    pub(crate) fn crew(&self) -> Option<&Crew> {
-        self.meetings.crew()
+    pub(crate) fn crew(&self) -> Option<&RankProcesses> {
+        self.meetings.processes()
     }
 
     /// The process of rank 0, once: who has it passes signals on to it.

@@ -4,11 +4,12 @@
 //! or none, the head once. Runs of weir that add at the same time wait for each other (`flock`); others see
 //! one write at the end of the file. Not here: what rows are made of, and which words refuse a file.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use weir_doors::rows::UnfitRows;
 
 use crate::destination::Destination;
 use crate::output::write_file;
@@ -16,37 +17,10 @@ use crate::output::write_file;
 /// The longest head that is read of a file.
 const LONGEST_HEAD: u64 = 1 << 16;
 
-/// Why rows cannot be added to a file.
-#[derive(Debug)]
-pub(crate) enum Unfit {
-    /// Its first line is another one: this.
-    OtherHead(String),
-    /// Its last row has no end, and the next one would become a part of it.
-    OpenEnd,
-    /// It cannot be read or written.
-    Io(io::Error),
-}
-
-impl From<io::Error> for Unfit {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OtherHead(_) => f.write_str("its first line is not the head of these rows"),
-            Self::OpenEnd => f.write_str("its last row has no end"),
-            Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
 /// Adds rows to a file; `text` begins with their head. Where nothing is, and where a file cannot be looked
 /// into, all of it is written.
 pub(crate) fn append_rows(path: &str, text: &str) -> Result<(), String> {
-    let refuse = |why: Unfit| format!("error: {path}: {why}\n");
+    let refuse = |why: UnfitRows| format!("error: {path}: {why}\n");
     let destination = Destination::of(Path::new(path)).map_err(|e| refuse(e.into()))?;
     let Destination::Replaced(target) = destination else {
         return write_file(path, text);
@@ -55,7 +29,7 @@ pub(crate) fn append_rows(path: &str, text: &str) -> Result<(), String> {
 }
 
 /// Whether rows under this head could be added to the file.
-pub(crate) fn check_rows(path: &str, head: &str) -> Result<(), Unfit> {
+pub(crate) fn check_rows(path: &str, head: &str) -> Result<(), UnfitRows> {
     let Destination::Replaced(target) = Destination::of(Path::new(path))? else {
         return Ok(());
     };
@@ -70,7 +44,7 @@ pub(crate) fn check_rows(path: &str, head: &str) -> Result<(), Unfit> {
     }
 }
 
-fn append_to(target: &Path, text: &str) -> Result<(), Unfit> {
+fn append_to(target: &Path, text: &str) -> Result<(), UnfitRows> {
     let head = text.split_inclusive('\n').next().unwrap_or_default();
     let mut file = open(target)?;
     let is_new = fits(&mut file, head)?;
@@ -125,18 +99,18 @@ fn is_without_locks(error: &io::Error) -> bool {
 }
 
 /// Whether the file is empty; refuses one with another head or an open end.
-fn fits(file: &mut File, head: &str) -> Result<bool, Unfit> {
+fn fits(file: &mut File, head: &str) -> Result<bool, UnfitRows> {
     let mut found = Vec::new();
     io::BufReader::new((&*file).take(LONGEST_HEAD)).read_until(b'\n', &mut found)?;
     if found.is_empty() {
         return Ok(true);
     }
     if found == head.trim_end().as_bytes() {
-        return Err(Unfit::OpenEnd);
+        return Err(UnfitRows::OpenEnd);
     }
     if found != head.as_bytes() {
         let found = String::from_utf8_lossy(&found).into_owned();
-        return Err(Unfit::OtherHead(found));
+        return Err(UnfitRows::OtherHead(found));
     }
     let mut last = [0];
     file.seek(SeekFrom::End(-1))?;
@@ -144,7 +118,7 @@ fn fits(file: &mut File, head: &str) -> Result<bool, Unfit> {
     if last == *b"\n" {
         Ok(false)
     } else {
-        Err(Unfit::OpenEnd)
+        Err(UnfitRows::OpenEnd)
     }
 }
 

@@ -4,16 +4,14 @@
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::args::read_again;
-use weir_doors::house::RunOptions;
+use weir_doors::house::{RunOptions, voice};
 use weir_doors::show::{Action, Show, check_words, read};
 use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, fio, top};
 use weir_schema::{RunResult, Runs};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
-use crate::{
-    Outcome, axio, compare, fio as fio_door, house_report, kio, output, printed, runners, selftest,
-};
+use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners, selftest};
 
 /// The words after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -117,12 +115,17 @@ fn of_door(
     let voice = match given.house.text("voice") {
         Some("weir") => Voice::Weir,
         Some(_) => Voice::Peer,
-        None if (measures.speaks_as_peer)(&given) => Voice::Peer,
+        None if voice(&given) == Voice::Peer => Voice::Peer,
         None => stored.unwrap_or(Voice::Peer),
     };
+    let options = RunOptions::read(&given)?;
     match measures.print.filter(|_| voice == Voice::Peer) {
-        Some(print) => print(result, &given, &ThisMachine::new()).map(Some),
-        None => Ok(Some(of_run(result, &RunOptions::read(&given)?))),
+        Some(print) => {
+            let mut text = print(result, &given, &ThisMachine::new())?;
+            house_report::add_report(&mut text, result, &options);
+            Ok(Some(text))
+        }
+        None => Ok(Some(of_run(result, &options))),
     }
 }
 
@@ -135,9 +138,7 @@ fn printed_by(
 ) -> Result<Option<Printed>, Refusal> {
     Ok(Some(match door {
         "fio" => of_fio(result, words)?,
-        "kio" => kio::printed_again(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
-        "axio" => axio::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),
     }))
 }

@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals as Arrivals;
 use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
 use weir_run::execute::Signals;
-use weir_world::{Crew, First, TOLD};
+use weir_world::{First, RankProcesses, STOP_SIGNALS};
 
 /// What arrives sooner after another is the same wish: `timeout` signals the program and then its
 /// whole process group.
@@ -61,7 +61,7 @@ pub(crate) fn claim() -> Result<(), Refusal> {
     }
     if weir_world::started_rank().is_some() {
         // Rank 0 may tell this one to end before it listens; it learns of the loss by itself then.
-        for number in TOLD {
+        for number in STOP_SIGNALS {
             flag::register(number, Arc::default()).map_err(|e| uncaught(&e))?;
         }
     }
@@ -87,7 +87,10 @@ fn uncaught(error: &io::Error) -> Refusal {
 ///
 /// # Errors
 /// This machine lacks something.
-pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
+pub(crate) fn catch(
+    crew: Option<&RankProcesses>,
+    first: Option<First>,
+) -> Result<Arc<Signals>, Refusal> {
     if crew.is_some() || first.is_some() {
         return listen(crew, first);
     }
@@ -101,10 +104,10 @@ pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Sig
     Ok(signals)
 }
 
-fn listen(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
+fn listen(crew: Option<&RankProcesses>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
     let crew = crew.cloned();
     let told: &[i32] = match &crew {
-        Some(crew) if crew.is_started() => &TOLD,
+        Some(crew) if crew.is_started() => &STOP_SIGNALS,
         _ => &[],
     };
     let signals = Arc::new(Signals::default());
@@ -148,11 +151,11 @@ fn count(
     arrived: &[i32],
     signals: &Signals,
     last: &mut Option<Instant>,
-    crew: Option<&Crew>,
+    crew: Option<&RankProcesses>,
 ) -> Option<i32> {
     let mut new = None;
     let now = Instant::now();
-    let told = (1..).zip(TOLD).filter(|(_, t)| arrived.contains(t));
+    let told = (1..).zip(STOP_SIGNALS).filter(|(_, t)| arrived.contains(t));
     let told = told.map(|(times, _)| times).max();
     for number in arrived.iter().filter(|n| CAUGHT.contains(n)) {
         if is_echo(last, now) {
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_word_of_rank_0_is_no_second_wish() {
-        let [in_order, at_once] = TOLD;
+        let [in_order, at_once] = STOP_SIGNALS;
         // Ctrl-C reaches all ranks, and rank 0 tells the others of it.
         assert_eq!(counted(&[&[SIGINT, in_order]]), [(SIGINT, 1)]);
         assert_eq!(counted(&[&[SIGINT], &[in_order]]), [(SIGINT, 1); 2]);

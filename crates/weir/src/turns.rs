@@ -64,7 +64,7 @@ pub(crate) fn refuse_launcher(flag: &str) -> Result<(), Refusal> {
     let Some(launcher) = Launcher::of_this_process() else {
         return Ok(());
     };
-    if !launcher.speaks() {
+    if !launcher.prints_for_all() {
         return Err(Refusal::new(USAGE, ""));
     }
     Err(Refusal::usage(format!(

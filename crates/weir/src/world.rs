@@ -65,7 +65,7 @@ const PRECEDENCE: Duration = Duration::from_millis(1500);
     reason = "another thread hangs in the library, which nothing ends"
 )]
 fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> {
-    let speaks = launcher.speaks();
+    let speaks = launcher.prints_for_all();
     let patience = if speaks { limit } else { limit + PRECEDENCE };
     let (started, wait) = mpsc::channel::<()>();
     std::thread::spawn(move || {
@@ -90,7 +90,7 @@ pub(crate) fn mpi_refused(error: &MpiError) -> Refusal {
 }
 
 fn of_speaker(launcher: &Launcher, refusal: Refusal) -> Refusal {
-    if launcher.speaks() {
+    if launcher.prints_for_all() {
         return refusal;
     }
     silent()

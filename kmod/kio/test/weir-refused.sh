@@ -6,7 +6,7 @@ export WEIR_HISTORY=off
 ends 3 'weir kio load' --engine kernel --device $NULL --runtime 1
 load
 # In use and interrupted, killed.
-weir kio --engine kernel --device $NULL --runtime 60 >$GOT 2>&1 &
+weir kio --voice peer --engine kernel --device $NULL --runtime 60 >$GOT 2>&1 &
 run=$!
 until_threads 1
 rmmod kio 2>/dev/null && lab_fail "rmmod in a run succeeds"

@@ -3,7 +3,7 @@
 use super::Takes::{Bool, Count, Size, Word};
 use super::{Known, SWITCH, known};
 
-/// What is said of files.
+/// Options about files.
 pub(super) const OPTIONS: &[Known] = &[
     known(
         &["nrfiles", "nr_files"],

@@ -3,7 +3,7 @@
 use super::Takes::{Bool, Count, Prefix, Word};
 use super::{Known, NUMBERS, SWITCH, known};
 
-/// What is said of logs.
+/// Options about logs.
 pub(super) const OPTIONS: &[Known] = &[
     known(
         &["write_bw_log"],

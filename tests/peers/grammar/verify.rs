@@ -3,7 +3,7 @@
 use super::Takes::{Bool, Count, Size, Word};
 use super::{Known, NUMBERS, SWITCH, known};
 
-/// What is said of verification.
+/// Options about verification.
 pub(super) const OPTIONS: &[Known] = &[
     known(
         &["verify"],

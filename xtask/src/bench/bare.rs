@@ -24,12 +24,12 @@ fn measure(name: &str, rounds: usize) -> Result<Vec<Row>> {
         unit: "operations/s",
         target: Target::AtLeast(0.75),
     };
-    let words = |which: &str| -> Result<Vec<String>> {
+    let argv = |which: &str| -> Result<Vec<String>> {
         let program = side::text(&side::built("examples/loop_cost"))?;
         let cpu = side::cpu().to_string();
         Ok(vec![program, which.to_owned(), name.to_owned(), cpu])
     };
-    let (weir, bare) = (words("weir")?, words("bare")?);
+    let (weir, bare) = (argv("weir")?, argv("bare")?);
     println!("$ {}\n$ {}", weir.join(" "), bare.join(" "));
     in_turns(
         &format!("loop-{name}"),
@@ -40,8 +40,8 @@ fn measure(name: &str, rounds: usize) -> Result<Vec<Row>> {
     )
 }
 
-fn rate(words: &[String]) -> Result<Vec<f64>> {
-    let said = child::run(words)?.stdout;
+fn rate(argv: &[String]) -> Result<Vec<f64>> {
+    let said = child::run(argv)?.stdout;
     let rate = said.trim().parse().with_context(|| said.clone())?;
     Ok(vec![rate])
 }

@@ -123,15 +123,15 @@ fn count(side: Side, options: &str, operations: u64) -> Result<Vec<u64>> {
     }
     fs::create_dir_all(&folder)?;
     let valgrind = cmd::find("valgrind").context("valgrind is not installed")?;
-    let mut words = vec![
+    let mut argv = vec![
         side::text(&valgrind)?,
         "--tool=callgrind".to_owned(),
         "--separate-threads=yes".to_owned(),
         format!("--callgrind-out-file={}", side::text(&folder.join("out"))?),
     ];
-    words.extend(side.words(&format!("{options} --number_ios={operations}"))?);
-    println!("$ {}", words.join(" "));
-    let done = side::done(child::run(&words)?)?;
+    argv.extend(side.argv(&format!("{options} --number_ios={operations}"))?);
+    println!("$ {}", argv.join(" "));
+    let done = side::done(child::run(&argv)?)?;
     ensure!(
         done.operations == operations,
         "{} did {} operations instead of {operations}",

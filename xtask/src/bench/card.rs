@@ -108,7 +108,7 @@ fn small_blocks(rounds: usize) -> Result<Vec<Row>> {
     )
 }
 
-/// What this thread has spent on a CPU.
+/// CPU time of this thread.
 fn thread_seconds() -> Result<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanos = text
@@ -122,7 +122,7 @@ fn thread_seconds() -> Result<f64> {
 fn steps(rounds: usize) -> Result<Vec<Row>> {
     let card = Card::new()?;
     let file = card.sweep()?;
-    let words = [
+    let argv = [
         &side::text(&side::weir())?,
         "run",
         "--format",
@@ -130,9 +130,9 @@ fn steps(rounds: usize) -> Result<Vec<Row>> {
         &file,
     ]
     .map(str::to_owned);
-    println!("$ {}", words.join(" "));
+    println!("$ {}", argv.join(" "));
     let gaps: Result<Vec<f64>> = (0..rounds)
-        .map(|_| longest_gap(&child::run(&words)?.stdout))
+        .map(|_| longest_gap(&child::run(&argv)?.stdout))
         .collect();
     let metric = Metric {
         name: "longest gap between steps",
@@ -189,8 +189,8 @@ impl Card {
             file.write_all(&block)?;
         }
         for channel in 0..CHANNELS {
-            for way in ["h2c", "c2h"] {
-                symlink(&memory, card.folder.join(format!("{way}_{channel}")))?;
+            for direction in ["h2c", "c2h"] {
+                symlink(&memory, card.folder.join(format!("{direction}_{channel}")))?;
             }
         }
         Ok(card)
@@ -199,24 +199,24 @@ impl Card {
     /// A group of one job per channel on its own quarter.
     fn jobs(&self, options: &str) -> String {
         let quarter = MEMORY / CHANNELS / MIB;
-        let way = if options.contains("--rw=write") {
+        let direction = if options.contains("--rw=write") {
             "h2c"
         } else {
             "c2h"
         };
-        let mut words = format!(
+        let mut argv = format!(
             "--ioengine=psync --thread=1 --group_reporting=1 --allow_file_create=0 \
              --size={quarter}m {options}"
         );
         for channel in 0..CHANNELS {
             let _ = write!(
-                words,
-                " --name=ch{channel} --offset={}m --filename={}/{way}_{channel}",
+                argv,
+                " --name=ch{channel} --offset={}m --filename={}/{direction}_{channel}",
                 channel * quarter,
                 self.folder.display()
             );
         }
-        words
+        argv
     }
 
     /// CPU seconds per GiB of nothing but the system calls of large blocks: what no tool that

@@ -1,6 +1,6 @@
 //! A child process, and what it used from its start to its end.
 //!
-//! In: the words of a command. Out: its standard output, wall time, CPU time of
+//! In: a command with its arguments. Out: its standard output, wall time, CPU time of
 //! all its threads, peak resident memory. Not here: what the output means.
 
 #![expect(
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-/// What a process that ended well left behind.
+/// Output and use of a process that ended well.
 pub(super) struct Ended {
     pub(super) stdout: String,
     pub(super) wall: Duration,
@@ -29,10 +29,10 @@ pub(super) struct Ended {
     pub(super) resident_kib: u64,
 }
 
-/// Runs `words`; what it says on standard error is shown only if it fails.
-pub(super) fn run(words: &[String]) -> Result<Ended> {
-    let shown = words.join(" ");
-    let (program, args) = words.split_first().context("a command has a program")?;
+/// Runs `argv`; what it says on standard error is shown only if it fails.
+pub(super) fn run(argv: &[String]) -> Result<Ended> {
+    let shown = argv.join(" ");
+    let (program, args) = argv.split_first().context("a command has a program")?;
     let begin = Instant::now();
     let mut child = Command::new(program)
         .args(args)
@@ -91,14 +91,14 @@ fn duration(time: libc::timeval) -> Duration {
 mod tests {
     use super::*;
 
-    fn words(line: &[&str]) -> Vec<String> {
+    fn argv(line: &[&str]) -> Vec<String> {
         line.iter().map(|&word| word.to_owned()).collect()
     }
 
     #[test]
     fn a_child_is_charged_for_its_own_time() {
         let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done";
-        let ended = run(&words(&["sh", "-c", busy])).unwrap();
+        let ended = run(&argv(&["sh", "-c", busy])).unwrap();
         assert_eq!(ended.stdout, "done\n");
         assert!(ended.cpu > Duration::ZERO);
         assert!(ended.resident_kib > 0);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_failing_child_is_an_error_with_what_it_said() {
-        let error = run(&words(&["sh", "-c", "echo no such thing >&2; exit 3"]));
+        let error = run(&argv(&["sh", "-c", "echo no such thing >&2; exit 3"]));
         let text = error.err().unwrap().to_string();
         assert!(text.contains("no such thing"), "{text}");
     }

@@ -12,7 +12,7 @@ use super::side::{self, text};
 use super::{Case, FOLDER, Metric, Target, child, in_turns};
 use crate::cmd::{self, Cmd};
 
-/// How long a probe runs, in seconds, and weir.
+/// Length of a run of a probe or of weir, in seconds.
 const SECONDS: &str = "0.3";
 const RUN: &str = "--set iteration=1 --set duration=0.3 --format json --history off";
 /// Packets on their way over a wire: fewer than it has room for.
@@ -125,34 +125,34 @@ fn loopback(example: &str, more: &str) -> Result<Rate> {
 fn rings() -> Result<Rate> {
     let program = built("rings")?;
     let (client, server) = cpus();
-    let words = format!("{program} {client} {server} 1024 32 {SECONDS}");
-    Ok(measured(split(&words), number))
+    let argv = format!("{program} {client} {server} 1024 32 {SECONDS}");
+    Ok(measured(split(&argv), number))
 }
 
 fn xdp() -> Result<Rate> {
     let axio = side::named("axio", &text(&side::weir())?)?;
-    let words = format!(
+    let argv = format!(
         "{axio} --example echo {RUN} --set inflight={OVER_WIRE} \
          --set backend=xdp:weirA,peer=weirB,mode=drv"
     );
-    Ok(measured(on_a_wire("\"$0\" \"$@\"", &words), message_rate))
+    Ok(measured(on_a_wire("\"$0\" \"$@\"", &argv), message_rate))
 }
 
 fn bare_xdp() -> Result<Rate> {
     let program = built("xdp")?;
     let (client, server) = cpus();
-    let words = format!("{program} weirA weirB {client} {server} {OVER_WIRE} 32 {SECONDS}");
-    Ok(measured(on_a_wire("\"$0\" \"$@\"", &words), number))
+    let argv = format!("{program} weirA weirB {client} {server} {OVER_WIRE} 32 {SECONDS}");
+    Ok(measured(on_a_wire("\"$0\" \"$@\"", &argv), number))
 }
 
 /// A server and a client of its own over a wire, each a process.
 fn two_programs(link: &str) -> Result<Rate> {
     let axio = side::named("axio", &text(&side::weir())?)?;
-    let mut words = on_a_wire(TWO_PROGRAMS, &format!("{axio} {link}"));
+    let mut argv = on_a_wire(TWO_PROGRAMS, &format!("{axio} {link}"));
     let settings = format!("--example echo {RUN} --set inflight={OVER_WIRE}");
     // One word for each side, which its shell takes apart.
-    words.push(settings);
-    Ok(measured(words, message_rate))
+    argv.push(settings);
+    Ok(measured(argv, message_rate))
 }
 
 /// Both sides of `weir axio` over rings of DPDK: two threads, messages made, carried and counted.
@@ -165,11 +165,11 @@ fn dpdk_rings() -> Result<Rate> {
 /// A server alone at a port: one thread, whose dispatcher sends back what comes.
 fn dpdk_server(device: &str, first: u32) -> Result<Rate> {
     let axio = with_dpdk()?;
-    let words = format!(
+    let argv = format!(
         "{axio} --server --example echo {RUN} --set backend=dpdk:{device} --set mgmt_port=0 \
          --set first_packets={first} --stage-timing 1/8"
     );
-    Ok(measured(split(&words), turned_rate))
+    Ok(measured(split(&argv), turned_rate))
 }
 
 /// The program, with the library by which it reaches DPDK.
@@ -191,8 +191,8 @@ fn testpmd(device: &str, start: &str) -> Result<Rate> {
          dpdk-testpmd -l 0,1 --no-huge -m 256 --no-pci --no-telemetry --file-prefix weir-$$ \
          --vdev={device} -- -i --no-mlockall --total-num-mbufs=8192 --forward-mode=macswap"
     );
-    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
-    Ok(measured(words, |said| {
+    let argv = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    Ok(measured(argv, |said| {
         let mut total = said.lines().filter_map(|line| line.split_once("RX-total:"));
         let packets = total.next_back().context("testpmd counted nothing")?;
         Ok(packets.1.trim().parse()?)
@@ -204,7 +204,7 @@ fn start() -> Result<Rate> {
     of_config("start.conf")
 }
 
-/// What `weir tune` makes of them in 60 trials.
+/// Rate after `weir tune` has searched 60 trials for better settings.
 fn tuned() -> Result<Rate> {
     let batches = [
         "kAppTxMsgBatchSize",
@@ -247,23 +247,23 @@ fn built(name: &str) -> Result<String> {
 }
 
 /// A script over a wire, with these words.
-fn on_a_wire(script: &str, words: &str) -> Vec<String> {
+fn on_a_wire(script: &str, argv: &str) -> Vec<String> {
     let script = format!("{WIRE}{script}");
     let mut all = ["unshare", "--net", "sh", "-ec", &script]
         .map(str::to_owned)
         .to_vec();
-    all.extend(split(words));
+    all.extend(split(argv));
     all
 }
 
-fn split(words: &str) -> Vec<String> {
-    words.split_whitespace().map(str::to_owned).collect()
+fn split(argv: &str) -> Vec<String> {
+    argv.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A command, and how its rate is read.
-fn measured(words: Vec<String>, rate: fn(&str) -> Result<f64>) -> Rate {
-    println!("$ {}", words.join(" "));
-    Box::new(move || rate(&child::run(&words)?.stdout))
+fn measured(argv: Vec<String>, rate: fn(&str) -> Result<f64>) -> Rate {
+    println!("$ {}", argv.join(" "));
+    Box::new(move || rate(&child::run(&argv)?.stdout))
 }
 
 fn number(said: &str) -> Result<f64> {

@@ -16,7 +16,7 @@ const GUEST: &str = "lab/vm run --accel icount --mem 1024 --timeout 300 --module
                      --dev null:queue_mode=2,irqmode=0,no_sched=1 --file kmod/kio/test/kio-client \
                      --file /usr/bin/fio --script kmod/kio/test/bench.sh";
 
-/// What the module's whole loop may take: 15 % over a loop that only submits.
+/// Limit of the module's whole loop: 15 % over a loop that only submits.
 const LOOP: f64 = 2735.0;
 
 pub(super) fn cases() -> Vec<Case> {

@@ -1,4 +1,4 @@
-//! What a figure needs beside it: where, when, what and by which command.
+//! Facts that a figure needs beside it: place, time, machine and command.
 
 use std::fs::read_to_string;
 

@@ -197,13 +197,13 @@ fn within(
     let wish = format!(
         "env WEIR_MPI_LIB={library} WEIR_BENCH_LOOP={exponent},{loops},{REPETITIONS},{REPLICATIONS},{found}"
     );
-    let words = launched(
+    let argv = launched(
         family,
         ranks,
         &weir(&text(&side::weir())?, "mpi", exponent, loops)?,
     );
-    let words = [split(&wish), words].concat();
-    println!("$ {}", words.join(" "));
+    let argv = [split(&wish), argv].concat();
+    println!("$ {}", argv.join(" "));
     let metric = Metric {
         name: "exchanges of the slowest rank",
         unit: "per second",
@@ -216,7 +216,7 @@ fn within(
     for _ in 0..rounds {
         // What an earlier round left is not taken for this one's.
         let _ = std::fs::remove_file(&found);
-        pairs.weir.push(of_weir(&words, ranks, exponent)?);
+        pairs.weir.push(of_weir(&argv, ranks, exponent)?);
         let nanos = std::fs::read_to_string(&found).context("the C loop left no time")?;
         pairs.peer.push(1e9 / nanos.trim().parse::<f64>()?);
     }
@@ -225,11 +225,8 @@ fn within(
 
 /// The loop length, from a short run of the C program.
 fn trial(family: Family, ranks: u32, (exponent, longest): (u8, u32)) -> Result<u32> {
-    let words = format!("{} {exponent} {TRIAL} 2 {REPLICATIONS}", built(family)?);
-    Ok(loops(
-        nanos_of_c(&launched(family, ranks, &words))?,
-        longest,
-    ))
+    let argv = format!("{} {exponent} {TRIAL} 2 {REPLICATIONS}", built(family)?);
+    Ok(loops(nanos_of_c(&launched(family, ranks, &argv))?, longest))
 }
 
 /// weir's words for the exchanges of one size.
@@ -242,12 +239,12 @@ fn weir(program: &str, transport: &str, exponent: u8, loops: u32) -> Result<Stri
 }
 
 /// Nanoseconds of an exchange, as the C program prints them.
-fn nanos_of_c(words: &[String]) -> Result<f64> {
-    let said = child::run(words)?.stdout;
+fn nanos_of_c(argv: &[String]) -> Result<f64> {
+    let said = child::run(argv)?.stdout;
     said.trim().parse().with_context(|| said.clone())
 }
 
-/// How many exchanges a loop has. Ranks that share a core and never yield need a turn of the
+/// Number of exchanges in a loop. Ranks that share a core and never yield need a turn of the
 /// scheduler for each, a thousand times longer than with a core of their own.
 #[expect(
     clippy::cast_possible_truncation,
@@ -258,13 +255,13 @@ fn loops(nanos: f64, longest: u32) -> u32 {
     ((1e9 * LONGEST / nanos) as u32).clamp(TRIAL, longest)
 }
 
-fn split(words: &str) -> Vec<String> {
-    words.split_whitespace().map(str::to_owned).collect()
+fn split(argv: &str) -> Vec<String> {
+    argv.split_whitespace().map(str::to_owned).collect()
 }
 
-fn launched(family: Family, ranks: u32, words: &str) -> Vec<String> {
+fn launched(family: Family, ranks: u32, argv: &str) -> Vec<String> {
     let (launcher, flags) = (family.launcher, family.flags.join(" "));
-    split(&format!("{launcher} {flags} -n {ranks} {words}"))
+    split(&format!("{launcher} {flags} -n {ranks} {argv}"))
 }
 
 /// The C program, built by the family's compiler.
@@ -276,8 +273,8 @@ fn built(family: Family) -> Result<String> {
 }
 
 /// Exchanges per second, from the time that weir's result has for its only size.
-fn of_weir(words: &[String], ranks: u32, exponent: u8) -> Result<f64> {
-    let said = child::run(words)?.stdout;
+fn of_weir(argv: &[String], ranks: u32, exponent: u8) -> Result<f64> {
+    let said = child::run(argv)?.stdout;
     let begin = said.find('{').context("no JSON on standard output")?;
     let result: Value = serde_json::from_str(&said[begin..])?;
     ensure!(result["validated"] == true, "not validated: {said}");
@@ -290,8 +287,8 @@ fn of_weir(words: &[String], ranks: u32, exponent: u8) -> Result<f64> {
 
 /// The loop without anything in it, in nanoseconds, beside its limit of 5.
 fn null() -> Result<Vec<Row>> {
-    let words = format!("{} null 2 3", text(&side::built("examples/exchange_cost"))?);
-    let nanos = printed(&split(&words), 2)?;
+    let argv = format!("{} null 2 3", text(&side::built("examples/exchange_cost"))?);
+    let nanos = printed(&split(&argv), 2)?;
     Ok(limited(
         "null",
         "time of an exchange of nothing",
@@ -304,10 +301,10 @@ fn null() -> Result<Vec<Row>> {
 /// From the start of the process to its end, without MPI, in milliseconds; the limit is 50.
 fn start() -> Result<Vec<Row>> {
     let program = side::named(PEER, &text(&side::weir())?)?;
-    let words = split(&format!(
+    let argv = split(&format!(
         "{program} --comm-type shm --ranks 1 -u 2 -l 1 -m 2"
     ));
-    let wall = || Ok(1e3 * child::run(&words)?.wall.as_secs_f64());
+    let wall = || Ok(1e3 * child::run(&argv)?.wall.as_secs_f64());
     let runs: Result<Vec<f64>> = (0..11).map(|_| wall()).collect();
     Ok(limited(
         "start",
@@ -318,10 +315,10 @@ fn start() -> Result<Vec<Row>> {
     ))
 }
 
-/// What rank 0 spends on the results of 10,000 ranks, in seconds; the limit is 1.
+/// Time that rank 0 spends on the results of 10,000 ranks, in seconds; the limit is 1.
 fn merge() -> Result<Vec<Row>> {
-    let words = vec![text(&side::built("examples/merge_cost"))?];
-    let said = child::run(&words)?.stdout;
+    let argv = vec![text(&side::built("examples/merge_cost"))?];
+    let said = child::run(&argv)?.stdout;
     let line = said
         .lines()
         .find(|line| line.starts_with("rank 0 ") && line.ends_with("ms"));
@@ -343,8 +340,8 @@ fn limited(case: &str, name: &'static str, unit: &'static str, value: f64, limit
 }
 
 /// The number in a column of the first line that a program prints.
-fn printed(words: &[String], column: usize) -> Result<f64> {
-    let said = child::run(words)?.stdout;
+fn printed(argv: &[String], column: usize) -> Result<f64> {
+    let said = child::run(argv)?.stdout;
     let word = said.split_whitespace().nth(column);
     let word = word.with_context(|| format!("no column {column}: {said}"))?;
     word.parse().with_context(|| said.clone())
@@ -359,7 +356,7 @@ fn number(line: &str) -> Result<f64> {
 /// weir's large messages beside one core that copies what the other core has just written.
 fn beside_copy(rounds: usize) -> Result<Vec<Row>> {
     let program = side::named(PEER, &text(&side::weir())?)?;
-    let words = split(&format!(
+    let argv = split(&format!(
         "{program} --comm-type shm --ranks 2 -n {REPETITIONS} -r {REPLICATIONS} \
          -u {COPIES} -l {COPIES} --sizes 20 --dump-json - --quiet"
     ));
@@ -372,7 +369,7 @@ fn beside_copy(rounds: usize) -> Result<Vec<Row>> {
         "shm-copy",
         &[metric],
         rounds,
-        &mut || Ok(vec![of_weir(&words, 2, 20)? * MIB as f64]),
+        &mut || Ok(vec![of_weir(&argv, 2, 20)? * MIB as f64]),
         &mut || Ok(vec![copied()]),
     )
 }

@@ -15,7 +15,7 @@ use super::side::Side;
 use super::table::Row;
 use super::{Case, FOLDER, Metric, Target, child, in_turns, side, startup};
 
-/// What the example prints: a case, what it is, the most milliseconds that it may take.
+/// Cases that the example prints: name, title, and limit in milliseconds.
 const LIMITS: [(&str, &str, f64); 6] = [
     ("text", "text of 16 jobs", 10.0),
     ("html", "page of 16 jobs", 200.0),
@@ -39,8 +39,8 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn limits() -> Result<Vec<Row>> {
-    let words = vec![side::text(&side::built("examples/results_cost"))?];
-    let said = child::run(&words)?.stdout;
+    let argv = vec![side::text(&side::built("examples/results_cost"))?];
+    let said = child::run(&argv)?.stdout;
     let row = |(case, name, limit): (&str, &'static str, f64)| {
         let mut lines = said.lines().filter_map(|line| line.split_once(' '));
         let found = lines.find(|(of, _)| *of == case);
@@ -62,10 +62,10 @@ fn web(rounds: usize) -> Result<Vec<Row>> {
 
 /// The live view on a terminal.
 fn live(rounds: usize) -> Result<Vec<Row>> {
-    beside_itself("live", "live view, beside itself", rounds, |words| {
+    beside_itself("live", "live view, beside itself", rounds, |argv| {
         // The report goes to the terminal as well: the result is read from a file.
         let file = format!("{FOLDER}/results-live.json");
-        let line = format!("{} --live --output {file}", words.join(" "));
+        let line = format!("{} --live --output {file}", argv.join(" "));
         child::run(&["script", "-qefc", &line, "/dev/null"].map(str::to_owned))?;
         rate(&std::fs::read_to_string(file)?)
     })
@@ -80,8 +80,8 @@ fn beside_itself(
 ) -> Result<Vec<Row>> {
     let path = job(case, "time_based=1\nruntime=3\n")?;
     let weir = side::text(&side::weir())?;
-    let words = [&*weir, "run", "--history=off", "--format=json", &path];
-    let alone: Vec<String> = words.map(str::to_owned).to_vec();
+    let argv = [&*weir, "run", "--history=off", "--format=json", &path];
+    let alone: Vec<String> = argv.map(str::to_owned).to_vec();
     println!("$ {} --{case}", alone.join(" "));
     let metric = Metric {
         name,
@@ -98,10 +98,10 @@ fn beside_itself(
 }
 
 /// The rate of a run that is polled.
-fn polled(words: &[String]) -> Result<f64> {
+fn polled(argv: &[String]) -> Result<f64> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let mut words = words.to_vec();
-    words.push(format!("--web={port}"));
+    let mut argv = argv.to_vec();
+    argv.push(format!("--web={port}"));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -111,7 +111,7 @@ fn polled(words: &[String]) -> Result<f64> {
                 let _ = poll(port);
             }
         });
-        let ended = child::run(&words);
+        let ended = child::run(&argv);
         is_over.store(true, Ordering::Relaxed);
         rate(&ended?.stdout)
     })

@@ -18,7 +18,7 @@ use super::{Case, FOLDER, Metric, Target, child, in_turns};
 use crate::ab;
 use crate::cmd::Cmd;
 
-/// How long a probe calls, in seconds.
+/// Length of a probe's calls, in seconds.
 const SECONDS: &str = "0.3";
 /// Large transfers in turn.
 const BUFFERS: u32 = 16;
@@ -34,7 +34,7 @@ struct Cpus {
     answerer: usize,
 }
 
-/// What is called, by weir or by a probe.
+/// Rate of calls, by weir or by a probe.
 type Rate = Box<dyn FnMut() -> Result<f64>>;
 
 pub(super) fn peer() -> Result<String> {
@@ -68,12 +68,12 @@ pub(super) fn cases() -> Vec<Case> {
         ));
     }
     for (name, target) in [("tcp", 0.85), ("shm", 0.9)] {
-        for (way, sizes) in [("get", format!("b{MIB}e0")), ("put", format!("0b{MIB}"))] {
+        for (direction, sizes) in [("get", format!("b{MIB}e0")), ("put", format!("0b{MIB}"))] {
             let probe = match name {
                 "tcp" => format!("tcp {BUFFERS} {MIB}"),
                 _ => format!("copy {BUFFERS}"),
             };
-            let case = format!("{name}-{way}-1MiB");
+            let case = format!("{name}-{direction}-1MiB");
             cases.push(served(&case, name, BUFFERS, &sizes, probe, target));
         }
     }
@@ -104,9 +104,9 @@ fn parts() -> Vec<Case> {
         let name = format!("shm-link-{depth}");
         cases.push(part(&name, example, format!("ring {depth}"), target));
     }
-    for way in ["get", "put"] {
-        let example = format!("shm_link_cost {way} {BUFFERS}");
-        let name = format!("shm-link-{way}-1MiB");
+    for direction in ["get", "put"] {
+        let example = format!("shm_link_cost {direction} {BUFFERS}");
+        let name = format!("shm-link-{direction}-1MiB");
         cases.push(part(&name, example, format!("copy {BUFFERS}"), 0.9));
     }
     cases
@@ -188,13 +188,13 @@ fn raw(probe: &str) -> Result<Rate> {
     )))
 }
 
-/// What the loop itself takes for a call that goes nowhere, beside its limit.
+/// Time of the loop itself for a call that goes nowhere, beside its limit.
 fn null(rounds: usize) -> Result<Vec<Row>> {
     let weir = text(&side::weir())?;
-    let words = split(&served::caller(&weir, "--transport null -s 0 -i 16")?);
-    println!("$ {}", words.join(" "));
+    let argv = split(&served::caller(&weir, "--transport null -s 0 -i 16")?);
+    println!("$ {}", argv.join(" "));
     let times: Result<Vec<f64>> = (0..rounds)
-        .map(|_| Ok(1e9 / served::rate(&words)?))
+        .map(|_| Ok(1e9 / served::rate(&argv)?))
         .collect();
     let metric = Metric {
         name: "time of a call that goes nowhere",
@@ -209,16 +209,16 @@ fn null(rounds: usize) -> Result<Vec<Row>> {
     )])
 }
 
-fn split(words: &str) -> Vec<String> {
-    words.split_whitespace().map(str::to_owned).collect()
+fn split(argv: &str) -> Vec<String> {
+    argv.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A program that prints a rate.
-fn printing(words: &str) -> Rate {
-    let words = split(words);
-    println!("$ {}", words.join(" "));
+fn printing(argv: &str) -> Rate {
+    let argv = split(argv);
+    println!("$ {}", argv.join(" "));
     Box::new(move || {
-        let said = child::run(&words)?.stdout;
+        let said = child::run(&argv)?.stdout;
         let number = said.trim().parse();
         number.with_context(|| format!("no rate: {said}"))
     })

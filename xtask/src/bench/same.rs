@@ -22,11 +22,11 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn measure(pairs: usize) -> Result<Vec<Row>> {
-    let words = words()?;
-    println!("$ {}", words.join(" "));
+    let argv = argv()?;
+    println!("$ {}", argv.join(" "));
     let mut held = 0;
     for _ in 0..pairs {
-        let ratios: Vec<_> = ratios(&words)?.map(|ratio| (ratio, None)).collect();
+        let ratios: Vec<_> = ratios(&argv)?.map(|ratio| (ratio, None)).collect();
         let between = BetweenRuns::of(&ratios).and_then(|ratio| ratio.interval());
         let (low, high) = between.context("runs without an interval")?;
         held += usize::from(low <= 1.0 && 1.0 <= high);
@@ -39,26 +39,26 @@ fn measure(pairs: usize) -> Result<Vec<Row>> {
     Ok(vec![Row::share("null", &holds, held, pairs)])
 }
 
-/// Writes the job twice; the words that run both in turns.
-fn words() -> Result<Vec<String>> {
+/// Writes the job twice; the command that runs both in turns.
+fn argv() -> Result<Vec<String>> {
     let cpu = side::cpu();
     let job = format!(
         "[bench]\nioengine=null\nrw=randread\nbs=4k\nsize=4g\nnorandommap=1\ntime_based=1\n\
          runtime=300ms\ncpus_allowed={cpu}\n"
     );
-    let mut words = vec![side::text(&side::weir())?];
-    words.extend(["run", "--repeat", "5", "--format", "json"].map(str::to_owned));
+    let mut argv = vec![side::text(&side::weir())?];
+    argv.extend(["run", "--repeat", "5", "--format", "json"].map(str::to_owned));
     for name in ["a", "b"] {
         let path = format!("{FOLDER}/same-{name}.fio");
         fs::write(&path, &job)?;
-        words.push(path);
+        argv.push(path);
     }
-    Ok(words)
+    Ok(argv)
 }
 
-/// How often each run of the first job is as fast as the run of the second that follows it.
-fn ratios(words: &[String]) -> Result<impl Iterator<Item = f64>> {
-    let result: Value = serde_json::from_str(&child::run(words)?.stdout)?;
+/// Ratio of each run of the first job to the run of the second that follows it.
+fn ratios(argv: &[String]) -> Result<impl Iterator<Item = f64>> {
+    let result: Value = serde_json::from_str(&child::run(argv)?.stdout)?;
     let rates = |series: usize| -> Result<Vec<f64>> {
         let runs = result.pointer(&format!("/series/{series}/runs"));
         let runs = runs.and_then(Value::as_array).context("no runs")?;

@@ -1,6 +1,6 @@
 //! The two programs that speak fio's command line, and what they say of a job.
 //!
-//! In: a side and the options of a job, the same words for both. Out: rate and
+//! In: a side and the options of a job, the same arguments for both. Out: rate and
 //! operations from its JSON output, with what the process used.
 //! Not here: which jobs are measured.
 
@@ -35,7 +35,7 @@ pub(super) fn other() -> Option<&'static str> {
     OTHER.get().map(String::as_str)
 }
 
-/// What the first reporting group did.
+/// Result of the first reporting group.
 pub(super) struct Done {
     pub(super) operations: u64,
     pub(super) bytes: u64,
@@ -52,31 +52,31 @@ impl Side {
     }
 
     /// The command line of a job.
-    pub(super) fn words(self, options: &str) -> Result<Vec<String>> {
-        let mut words = match self {
+    pub(super) fn argv(self, options: &str) -> Result<Vec<String>> {
+        let mut argv = match self {
             Self::Weir => vec![named("fio", &text(&weir())?)?],
             Self::Fio => match other() {
                 Some(other) => vec![named("fio", other)?],
                 None => vec![text(&cmd::find("fio").context("fio is not installed")?)?],
             },
         };
-        words.extend(options.split_whitespace().map(str::to_owned));
-        words.push("--output-format=json".to_owned());
-        Ok(words)
+        argv.extend(options.split_whitespace().map(str::to_owned));
+        argv.push("--output-format=json".to_owned());
+        Ok(argv)
     }
 
     /// CPU seconds that `options` take when they move one block: what starting costs.
     pub(super) fn start(self, options: &str, cpu: fn(&Ended) -> Duration) -> Result<f64> {
         let one = format!("{options} --time_based=0 --loops=1 --number_ios=1");
         let runs: Result<Vec<f64>> = (0..5)
-            .map(|_| Ok(cpu(&child::run(&self.words(&one)?)?).as_secs_f64()))
+            .map(|_| Ok(cpu(&child::run(&self.argv(&one)?)?).as_secs_f64()))
             .collect();
         Ok(ab::median(runs?))
     }
 
     /// Runs a group of jobs that read, or that write.
     pub(super) fn run(self, options: &str) -> Result<Done> {
-        done(child::run(&self.words(options)?)?)
+        done(child::run(&self.argv(options)?)?)
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn done(ended: Ended) -> Result<Done> {
 /// Prints what both sides run, so that it can be repeated by hand.
 pub(super) fn show(options: &str) -> Result<()> {
     for side in [Side::Weir, Side::Fio] {
-        println!("$ {}", side.words(options)?.join(" "));
+        println!("$ {}", side.argv(options)?.join(" "));
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ pub(super) fn named(peer: &str, weir: &str) -> Result<String> {
     text(&crate::peers::link(&folder, peer, Path::new(weir))?)
 }
 
-/// What it calls itself.
+/// Name that it gives itself.
 pub(super) fn version() -> Result<String> {
     cmd::Cmd::new(&text(&weir())?).arg("--version").read()
 }

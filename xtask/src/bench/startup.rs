@@ -56,7 +56,7 @@ fn parse(rounds: usize) -> Result<Vec<Row>> {
     std::fs::write(&file, text)?;
     let options = format!("--parse-only --max-jobs=10000 {file}");
     side::show(&options)?;
-    let wall = |side: Side| Ok(child::run(&side.words(&options)?)?.wall.as_secs_f64());
+    let wall = |side: Side| Ok(child::run(&side.argv(&options)?)?.wall.as_secs_f64());
     limited("parse-10000", "wall time", "s", 0.2, rounds, &wall)
 }
 

@@ -1,4 +1,4 @@
-//! Whether packages are what they are said to be.
+//! Checks of packages against their descriptions.
 //!
 //! In: a tree and its packages. Out: nothing, or what is wrong. Everything that is made for that lies
 //! in a folder for temporary files and is gone afterwards.
@@ -10,9 +10,10 @@ use anyhow::{Context, Result, bail};
 use super::{make, sum};
 use crate::cmd::Cmd;
 
-/// What only an upload to Debian itself has to do: to close the request for the package.
+/// Complaint about a part that only an upload to Debian itself needs: to close the request for the
+/// package.
 const NO_UPLOAD: &str = "initial-upload-closes-no-bugs";
-/// What is said of an address that is none.
+/// Complaints about an address that is none.
 const NO_ADDRESS: [&str; 2] = ["bogus-mail-host", "bogus-mail-host-in-debian-changelog"];
 
 pub(super) fn run(root: &Path, made: &[PathBuf; 4]) -> Result<()> {
@@ -40,7 +41,7 @@ fn in_a_bare_root(bare: &Path, deb: &Path) -> Result<()> {
         .run()?;
     let name = deb.file_name().context("the package has no name")?;
     std::fs::copy(deb, bare.join(name))?;
-    let within = |words: &str| Cmd::new("chroot").arg(bare).args(words.split(' '));
+    let within = |args: &str| Cmd::new("chroot").arg(bare).args(args.split(' '));
     let before = files(bare)?;
     within("dpkg -i").arg(Path::new("/").join(name)).run()?;
     within("weir --version").run()?;

@@ -90,7 +90,7 @@ fn examples(root: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What changed in how it is packaged, in the form that Debian reads.
+/// Changes of the packaging, in the form that Debian reads.
 fn packaging(release: &Release) -> Result<String> {
     let when = format!("@{}", release.epoch);
     let date = Cmd::new("date --utc --rfc-email --date").arg(when).read()?;

@@ -79,7 +79,7 @@ pub(super) const DELETE: EngineEntry = EngineEntry {
     drive: run_engine::<WholeFiles<Delete>>,
 };
 
-/// What is done to a file.
+/// The system call that an engine makes on a file.
 pub(super) trait Act {
     /// From the engine's settings.
     fn chosen(choice: &EngineChoice) -> Self;

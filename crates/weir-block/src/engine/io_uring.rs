@@ -287,7 +287,7 @@ impl Ring {
     }
 }
 
-/// Whether the kernel takes the entries after one that it refuses too.
+/// True if the kernel also takes the entries after one that it refuses.
 #[cfg(test)]
 pub(super) fn submits_all() -> bool {
     let mut params = io_uring_params::default();

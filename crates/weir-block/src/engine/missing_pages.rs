@@ -20,7 +20,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
-/// What had the signal before.
+/// The earlier handler of the signal.
 static EARLIER: OnceLock<sigaction> = OnceLock::new();
 
 // Without destructors and made by constants: the handler reads them like plain memory.

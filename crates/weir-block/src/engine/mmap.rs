@@ -101,7 +101,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Where an operation's first byte is, counted from the mapping's, if all of it is mapped.
+    /// Position of an operation's first byte in the mapping, if all of it is mapped.
     #[inline]
     fn at(&self, op: &BlockOp) -> Option<usize> {
         let from = usize::try_from(op.offset.checked_sub(self.offset)?).ok()?;

@@ -70,21 +70,21 @@ const REGISTRY: &[&EngineEntry] = &[
     &program::ENTRY,
 ];
 
-/// What the registry knows of an engine.
+/// Entry of an engine in the registry.
 pub(crate) struct EngineEntry {
     /// For parsers and help texts.
     pub(crate) info: EngineInfo,
-    /// Whether this machine has what it needs.
+    /// Finds out if this machine has what the engine needs.
     pub(crate) availability: fn() -> Availability,
-    /// Whether it completes inside the call at this queue depth.
+    /// True if it completes inside the call at this queue depth.
     pub(crate) is_inline: fn(u32) -> bool,
-    /// How its targets are opened.
+    /// Access with which its targets are opened.
     pub(crate) opens: Opens,
     /// Attaches it and runs the loop.
     pub(crate) drive: fn(EngineRun<'_, '_>) -> Result<LoopStop, Failure>,
 }
 
-/// How the targets of an engine are opened.
+/// Access with which an engine's targets are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opens {
     /// For reading or writing, as the job does either.
@@ -95,14 +95,14 @@ pub(crate) enum Opens {
     WritingToo,
 }
 
-/// What can be told to each engine of this build.
+/// The engines of this build and their settings.
 pub fn catalogue() -> Catalogue {
     Catalogue {
         engines: REGISTRY.iter().map(|entry| entry.info).collect(),
     }
 }
 
-/// Whether this machine has what the engine needs.
+/// Availability of the engine on this machine.
 pub fn availability(name: &str) -> Availability {
     match find(name) {
         Some(entry) => (entry.availability)(),
@@ -172,13 +172,13 @@ impl OpenTarget {
 /// A file that is used by its name.
 #[derive(Clone, Debug)]
 pub(crate) struct FileName {
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: PathBuf,
     /// The first byte of the part in use.
     pub(crate) start: u64,
 }
 
-/// Where the slots' memory lies. It outlives the engine: see [`run_engine`].
+/// Memory of the slots. It outlives the engine: see [`run_engine`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotMemory {
     base: *mut u8,
@@ -217,7 +217,7 @@ impl Warnings {
     }
 }
 
-/// What every engine of this family is attached to.
+/// The worker's parts that every engine of this family is attached to.
 #[derive(Debug)]
 pub(crate) struct EngineSetup {
     /// By the index that operations carry; none for engines without targets.
@@ -232,13 +232,13 @@ pub(crate) struct EngineSetup {
     pub(crate) memory: SlotMemory,
     /// Settings in house words.
     pub(crate) choice: EngineChoice,
-    /// Where it warns of what it had to do without.
+    /// Warnings about things that it had to do without.
     pub(crate) warnings: Warnings,
     /// The emulated cards of the run.
     pub(crate) cards: dma_emu::EmulatedCards,
     /// Sessions of the kernel module.
     pub(crate) sessions: kernel::KernelSessions,
-    /// Where it leaves the mappings that it makes.
+    /// Mappings that it makes.
     pub(crate) mappings: Mappings,
     /// The worker's random numbers.
     pub(crate) streams: Streams,

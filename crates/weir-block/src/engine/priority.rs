@@ -66,7 +66,7 @@ struct Share {
 /// The shares of reads and of writes.
 type Shares = [Vec<Share>; 2];
 
-/// Which operations get a priority.
+/// Priorities of a worker's operations.
 #[derive(Debug)]
 pub struct Priorities {
     shares: Shares,
@@ -77,7 +77,7 @@ impl Priorities {
     /// By the settings of an engine; none where no operation gets one.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The error in them, in words.
     pub(crate) fn of(choice: &EngineChoice, streams: Streams) -> Result<Option<Self>, String> {
         let shares = shares(choice)?;
         let is_idle = shares.iter().all(Vec::is_empty);
@@ -87,7 +87,7 @@ impl Priorities {
         }))
     }
 
-    /// Whether settings ask for any.
+    /// True if the settings ask for any priority.
     pub(crate) fn are_asked_for(choice: &EngineChoice) -> bool {
         shares(choice).is_ok_and(|shares| !shares.iter().all(Vec::is_empty))
     }
@@ -118,12 +118,12 @@ impl Priorities {
 }
 
 fn shares(choice: &EngineChoice) -> Result<Shares, String> {
-    let told = |info: &SettingInfo| choice.text(info.name);
-    let class = pair(told(&CLASS).unwrap_or("1"), REAL_TIME, 3)?;
-    let level = pair(told(&LEVEL).unwrap_or("0"), 0, 7)?;
+    let text = |info: &SettingInfo| choice.text(info.name);
+    let class = pair(text(&CLASS).unwrap_or("1"), REAL_TIME, 3)?;
+    let level = pair(text(&LEVEL).unwrap_or("0"), 0, 7)?;
     let priorities = [0, 1].map(|kind| io_priority(class[kind], level[kind]));
-    let percents = pair(told(&PERCENT).unwrap_or("0"), 0, 100)?;
-    let sizes = told(&BY_SIZE).unwrap_or_default();
+    let percents = pair(text(&PERCENT).unwrap_or("0"), 0, 100)?;
+    let sizes = text(&BY_SIZE).unwrap_or_default();
     if sizes.is_empty() {
         return Ok([0, 1].map(|kind| {
             let share = Share {
@@ -199,13 +199,13 @@ mod tests {
     use super::*;
     use weir_schema::Setting;
 
-    fn told(settings: &[(&'static str, &str)]) -> Result<Shares, String> {
+    fn shares_of(settings: &[(&'static str, &str)]) -> Result<Shares, String> {
         let text = |(key, value): &(&'static str, &str)| (*key, Setting::Text((*value).to_owned()));
         let settings: Vec<_> = settings.iter().map(text).collect();
         shares(&EngineChoice::with("test", &settings))
     }
 
-    /// How many of 10,000 operations get each priority.
+    /// Number of operations, of 10,000, with each priority.
     fn counts(shares: &Shares, verb: Verb, length: u32) -> Vec<(u16, u32)> {
         let mut priorities = Priorities {
             shares: shares.clone(),
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_share_of_reads_and_of_writes_gets_its_priority() {
-        let shares = told(&[
+        let shares = shares_of(&[
             ("priority_percent", "30,70"),
             ("priority_class", "2,3"),
             ("priority_level", "3,4"),
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn shares_by_size_count_for_blocks_of_that_size_alone() {
-        let shares = told(&[("priority_by_size", "4k/20/2/3:4k/50:8k/100,4k/")]).unwrap();
+        let shares = shares_of(&[("priority_by_size", "4k/20/2/3:4k/50:8k/100,4k/")]).unwrap();
         let found = counts(&shares, Verb::Read, 4096);
         let names: Vec<u16> = found.iter().map(|c| c.0).collect();
         assert_eq!(names, [0, 0x2000, 0x4003]);
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn without_settings_no_operation_has_a_priority() {
-        assert_eq!(told(&[]).unwrap(), [vec![], vec![]]);
+        assert_eq!(shares_of(&[]).unwrap(), [vec![], vec![]]);
     }
 
     #[test]
@@ -271,6 +271,6 @@ mod tests {
             assert!(split(text, [0; 2]).is_err(), "{text}");
         }
         let both = [("priority_percent", "5"), ("priority_by_size", "4k/5")];
-        assert!(told(&both).unwrap_err().contains("not by both"));
+        assert!(shares_of(&both).unwrap_err().contains("not by both"));
     }
 }

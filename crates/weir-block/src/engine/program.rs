@@ -19,11 +19,11 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure, Job};
 use weir_sys::Availability;
 
-use super::spin::Rounds;
+use super::spin::SpinRounds;
 use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::op::BlockOp;
 
-/// How often a program that runs is looked at.
+/// Interval between two looks at a running program.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
@@ -90,7 +90,7 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
         warnings: setup.warnings,
         failed: None,
     };
-    let stop = worker.drive(&mut engine, &mut Rounds { left: 1 }, &plan);
+    let stop = worker.drive(&mut engine, &mut SpinRounds { left: 1 }, &plan);
     match (engine.failed, stop) {
         (Some(failure), _) => Err(failure),
         (None, stop) => Ok(stop),
@@ -108,8 +108,8 @@ fn command(choice: &EngineChoice, job: &Job, clone: u32) -> Result<Command, Fail
         .bounds
         .runtime_ns
         .map_or(0, |ns| ns.0 / 1_000_000_000);
-    let words = choice.text("arguments").unwrap_or_default();
-    command.args(words.split_whitespace().map(|word| {
+    let arguments = choice.text("arguments").unwrap_or_default();
+    command.args(arguments.split_whitespace().map(|word| {
         word.replace("%r", &runtime.to_string())
             .replace("%n", &job.name)
     }));
@@ -141,7 +141,7 @@ struct Program<'a> {
     runtime: Option<Duration>,
     stop: &'a AtomicU32,
     warnings: Warnings,
-    /// Why it could not be run.
+    /// Reason that it could not be run.
     failed: Option<Failure>,
 }
 

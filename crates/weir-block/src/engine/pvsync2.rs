@@ -75,7 +75,7 @@ pub(super) struct Pvsync2 {
 }
 
 impl Pvsync2 {
-    /// Whether the next operation is polled for.
+    /// True if the next operation is polled for.
     #[inline]
     pub(super) fn is_next_polled(&mut self) -> bool {
         match self.polled_percent {

@@ -69,7 +69,7 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
         numbers: Vec::new(),
         stop: worker.stop,
     };
-    let mut rounds = Rounds {
+    let mut rounds = SpinRounds {
         left: worker.job.load().bounds.operations.unwrap_or(u64::MAX),
     };
     Ok(worker.drive(&mut engine, &mut rounds, &plan))
@@ -77,11 +77,11 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
 
 /// Operations without an object.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct SpinRounds {
     pub(super) left: u64,
 }
 
-impl Source for Rounds {
+impl Source for SpinRounds {
     type Op = BlockOp;
 
     fn next(&mut self, _slot: u32) -> Option<BlockOp> {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_rounds_end_with_their_number() {
-        let mut rounds = Rounds { left: 2 };
+        let mut rounds = SpinRounds { left: 2 };
         assert_eq!(rounds.next(0).map(|op| op.length), Some(0));
         assert!(rounds.next(0).is_some());
         assert!(rounds.next(0).is_none());

@@ -25,7 +25,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: run_engine::<Sync>,
+    drive: run_engine::<SyncFile>,
 };
 
 /// An open target and where it stands.
@@ -65,11 +65,11 @@ impl Seeker {
 
 /// `lseek`, `read` and `write`.
 #[derive(Debug)]
-pub(super) struct Sync {
+pub(super) struct SyncFile {
     seekers: Vec<Seeker>,
 }
 
-impl Engine for Sync {
+impl Engine for SyncFile {
     type Op = BlockOp;
     type Setup = EngineSetup;
     const INLINE: bool = true;

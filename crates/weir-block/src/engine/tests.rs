@@ -22,7 +22,7 @@ use super::psync::Psync;
 use super::pvsync::Pvsync;
 use super::pvsync2::Pvsync2;
 use super::splice::Splice;
-use super::sync::Sync;
+use super::sync::SyncFile;
 use super::vsync::Vsync;
 use super::*;
 use crate::op::Verb;
@@ -44,7 +44,7 @@ fn skip(name: &str, reason: &str) {
     }
 }
 
-/// Whether an engine can be tested here; says so where it cannot.
+/// True if the engine can be tested here; prints a note if not.
 fn is_ready(name: &str, test: &str) -> bool {
     match availability(name) {
         Availability::Ready => true,
@@ -194,7 +194,7 @@ impl<E: Engine<Op = BlockOp, Setup = EngineSetup>> Bench<E> {
     }
 }
 
-/// What every engine that moves data does.
+/// Checks that every engine that moves data has to pass.
 fn moves_data<E>(choice: &[(&str, Setting)], flags: i32)
 where
     E: Engine<Op = BlockOp, Setup = EngineSetup>,
@@ -368,11 +368,11 @@ fn psync_moves_data() {
 
 #[test]
 fn sync_moves_data() {
-    moves_data::<Sync>(&[], 0);
-    moves_data::<Sync>(&[], libc::O_DIRECT);
-    reports_a_full_device::<Sync>(&[]);
-    reports_a_wrong_direction::<Sync>(&[]);
-    reads_short_at_the_end::<Sync>(&[]);
+    moves_data::<SyncFile>(&[], 0);
+    moves_data::<SyncFile>(&[], libc::O_DIRECT);
+    reports_a_full_device::<SyncFile>(&[]);
+    reports_a_wrong_direction::<SyncFile>(&[]);
+    reads_short_at_the_end::<SyncFile>(&[]);
 }
 
 #[test]
@@ -715,11 +715,11 @@ fn io_uring_tells_of_no_completion_before_it_has_waited_for_the_others() {
         timeout_ns: Some(50_000_000),
     };
     let start = std::time::Instant::now();
-    let mut told = Vec::new();
-    let done = |_: Completed| told.push(start.elapsed().as_millis());
+    let mut seen = Vec::new();
+    let done = |_: Completed| seen.push(start.elapsed().as_millis());
     bench.engine.reap(wait, done).unwrap();
     // The loop reads the clock when it is told.
-    assert!(told.len() == 1 && told[0] >= 50, "{told:?}");
+    assert!(seen.len() == 1 && seen[0] >= 50, "{seen:?}");
     // What is in flight is waited for at the end.
     writing.write_all(&block).unwrap();
 }

@@ -48,7 +48,7 @@ pub(super) struct Vsync {
 }
 
 impl Vsync {
-    /// How many operations at the head of the queue are neighbours.
+    /// Number of neighbouring operations at the head of the queue.
     fn neighbours(&self) -> usize {
         let handed = self.queue.iter().take(self.handed_over.min(MOST_PIECES));
         let mut expected: Option<BlockOp> = None;

@@ -77,11 +77,11 @@ impl BurstMix {
 pub enum EndlessWalk {
     /// Multiples of a unit, all alike.
     Random {
-        /// How many there are.
+        /// Number of places.
         places: u64,
         /// Their distance.
         unit: u64,
-        /// What they are drawn from.
+        /// Random numbers that places are drawn from.
         rng: Rng,
     },
     /// One after the other, and back to the start where the next operation has no room.
@@ -90,7 +90,7 @@ pub enum EndlessWalk {
         stride: i64,
         /// The last offset with room for an operation.
         last: u64,
-        /// Where it begins, and begins again.
+        /// Place at which it begins, and begins again.
         first: u64,
         /// The next one.
         at: u64,

@@ -16,7 +16,7 @@ use super::prefetch::prefetch;
 
 const FULL: u64 = u64::MAX;
 
-/// Which blocks have been given in this pass.
+/// Blocks that have been given in this pass.
 #[derive(Debug, Clone)]
 pub struct RandomMap {
     /// Level 0, apart from the rest because nearly every draw ends here.

@@ -39,7 +39,7 @@ pub struct KindMix {
     choice: Choice,
 }
 
-/// How kinds are chosen where there are several.
+/// Choice between several kinds of operation.
 #[derive(Debug, Clone)]
 enum Choice {
     Drawn(Weights),

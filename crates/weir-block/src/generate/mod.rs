@@ -32,7 +32,7 @@ pub mod sizes;
 
 pub use permutation::Permutation;
 
-/// Why a generator cannot be built from the numbers given.
+/// Reason that a generator cannot be built from the numbers given.
 ///
 /// The planner has normally refused such values with their place in the job
 /// file; these messages serve plans written by hand.

@@ -11,15 +11,15 @@ use weir_run::generate::rng::{GOLDEN, Rng, mix64};
 
 use super::GenerateError;
 
-/// How far back a repeated unit may lie, in fresh units: near enough that the
-/// original is still stored.
+/// Largest distance of a repeated unit, in fresh units: near enough that the original is still
+/// stored.
 const RECENT: u64 = 1024;
-/// Where the units of sets begin that payloads share.
+/// First unit of the sets that payloads share.
 const SHARED_SET: u64 = 0x5eed_0f5e_75a2_e5ed;
 /// Scrambling touches every piece of this size.
 const SECTOR: usize = 512;
 
-/// What buffers hold.
+/// Content of buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PayloadContent {
     /// Zeros.
@@ -31,10 +31,10 @@ pub enum PayloadContent {
     Random,
 }
 
-/// How buffers are filled.
+/// Rule by which buffers are filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadRule {
-    /// What buffers hold.
+    /// Content of the buffers.
     pub content: PayloadContent,
     /// New content before every write; implied by the two percentages below.
     pub refill: bool,
@@ -74,7 +74,7 @@ impl Default for PayloadRule {
     }
 }
 
-/// What a write costs before it is issued.
+/// Work on a buffer before each write is issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -152,7 +152,7 @@ impl Payload {
         }
     }
 
-    /// Whether [`prepare`](Self::prepare) changes anything.
+    /// True if [`prepare`](Self::prepare) changes anything.
     pub fn changes_every_write(&self) -> bool {
         self.before != Before::Nothing
     }

@@ -10,7 +10,7 @@ use weir_run::generate::rng::Rng;
 use super::GenerateError;
 use super::mix::DataKind;
 
-/// How sizes are chosen for one kind of operation.
+/// Rule by which the sizes of one kind of operation are chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SizeRule {
     /// Always this.

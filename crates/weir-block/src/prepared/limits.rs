@@ -1,4 +1,4 @@
-//! How much a worker moves: its passes over the targets, in bytes and operations.
+//! Limits of a worker: its passes over the targets, in bytes and operations.
 //!
 //! In: the bounds of a job and the parts of its targets. Out: limits of a source. Not here: bounds
 //! in time (`weir-run`).
@@ -10,7 +10,8 @@ use crate::memory;
 use crate::source::{Extent, WorkLimits};
 
 impl PreparedBlockJob {
-    /// What a worker moves in all of its passes; where each pass is checked, in one of them.
+    /// Limits of a worker over all of its passes. Where each pass is checked, they are those of one
+    /// pass.
     pub(super) fn limits(&self, extents: &[Extent]) -> WorkLimits {
         let passes = &self.workload.passes;
         let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
@@ -72,7 +73,7 @@ impl PreparedBlockJob {
         }
     }
 
-    /// What a worker moves in one of its stages, once so many operations were issued.
+    /// Limits of one stage, after `issued` operations of earlier stages.
     pub(super) fn limits_of_stage(
         &self,
         extents: &[Extent],
@@ -99,12 +100,12 @@ impl PreparedBlockJob {
         1 + u64::from(self.workload.mix.trim_then_write)
     }
 
-    /// What is written is read back and checked.
+    /// True if written data is read back and checked.
     fn is_checked(&self) -> bool {
         self.workload.verify.is_some() && self.workload.reads_back()
     }
 
-    /// What a pass over all targets moves.
+    /// Bytes that a pass over all targets moves.
     fn region(&self, extents: &[Extent]) -> u64 {
         let span = self.span(extents);
         if self.has_one_size() {
@@ -114,7 +115,7 @@ impl PreparedBlockJob {
         }
     }
 
-    /// How much of all targets a pass goes over.
+    /// Bytes of all targets that a pass covers.
     fn span(&self, extents: &[Extent]) -> u64 {
         // A tail shorter than a block is never moved; of several sizes another may fit there.
         let unit = if self.has_one_size() && self.uses_blocks_up() {
@@ -135,7 +136,7 @@ impl PreparedBlockJob {
         memory::largest_block(&self.workload) <= memory::smallest_block(&self.workload)
     }
 
-    /// Whether a pass is over when it has had each block. Where a block may come twice, and where
+    /// True if a pass is over once it has had each block. Where a block may come twice, and where
     /// reads and writes walk apart, there is always another, and the last one is moved whole.
     fn uses_blocks_up(&self) -> bool {
         let access = &self.workload.access;
@@ -149,7 +150,7 @@ impl PreparedBlockJob {
         }
     }
 
-    /// What `io_size` asks for, if it is given.
+    /// Bytes that `io_size` asks for, if it is given.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -163,7 +164,7 @@ impl PreparedBlockJob {
         })
     }
 
-    /// So many bytes with the last block whole.
+    /// Bytes rounded up to whole blocks.
     fn whole_blocks(&self, bytes: u64) -> u64 {
         let block = memory::smallest_block(&self.workload).max(1);
         bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! What the source of a worker is made of.
+//! Recipe of a worker's source: all values that it is built from.
 //!
 //! In: a job that is ready, a worker, where it may go. Out: a [`Recipe`]. Not here: limits
 //! ([`super::limits`]), the source itself (`source`).
@@ -18,7 +18,7 @@ use crate::source::{BetweenPasses, CheckedTarget, EarlierWrites, Extent, Recipe}
 use crate::verify::outcome::{StreamSeed, VerifiedJob};
 
 impl PreparedBlockJob {
-    /// What a worker's source is made of, on these grounds.
+    /// Recipe of a worker's source on these grounds.
     pub(super) fn recipe<'a>(
         &'a self,
         worker: &WorkerContext<'_>,

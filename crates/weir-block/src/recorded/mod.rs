@@ -34,18 +34,18 @@ pub struct RecordedPattern {
     pub files: Vec<String>,
     /// Its operations in order; none where they are read in pieces.
     pub operations: Vec<Recorded>,
-    /// How many operations it has.
+    /// Number of operations.
     count: u64,
-    /// Where the last byte of each file's operations lies.
+    /// End of the last byte of each file's operations.
     ends: Vec<u64>,
     /// Bytes of the longest operation.
     longest: u32,
-    /// Which kinds occur.
+    /// The kinds that occur.
     kinds: Vec<Kind>,
     timed: bool,
     /// Its text and how it is carried out, where it is read in pieces.
     pieces: Option<(PathBuf, Replay)>,
-    /// What was wrong with a piece of it.
+    /// Error of a piece that could not be read.
     trouble: OnceLock<Unreadable>,
 }
 
@@ -58,14 +58,14 @@ pub struct Recorded {
     pub offset: u64,
     /// Bytes.
     pub length: u32,
-    /// Which file.
+    /// Number of the file.
     pub file: u32,
-    /// What it does.
+    /// The action.
     pub verb: Verb,
 }
 
 impl RecordedPattern {
-    /// Where the last byte of each file's operations lies.
+    /// End of the last byte of each file's operations.
     pub fn ends(&self) -> &[u64] {
         &self.ends
     }
@@ -85,7 +85,7 @@ impl RecordedPattern {
         self.timed
     }
 
-    /// Why its operations could not be read to their end while the job ran.
+    /// Reason that its operations could not be read to their end while the job ran.
     pub fn trouble(&self) -> Option<&Unreadable> {
         self.trouble.get()
     }
@@ -105,7 +105,7 @@ impl RecordedPattern {
         self.ends[file] = self.ends[file].max(op.offset + u64::from(op.length));
     }
 
-    /// Whether an operation is one of those that were seen when the pattern was looked at.
+    /// True if the operation is one of those seen when the pattern was first read.
     fn covers(&self, op: &Recorded) -> bool {
         let end = self.ends.get(op.file as usize).copied();
         end.is_some_and(|end| op.offset + u64::from(op.length) <= end)

@@ -22,13 +22,13 @@ const LONGEST_LINE: u64 = 8192;
 /// The end of what a file can hold.
 const FARTHEST: u64 = i64::MAX as u64;
 
-/// Why a pattern cannot be read.
+/// Reason that a pattern cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {reason}")]
 pub struct Unreadable {
     /// Counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Reason of the failure.
     pub reason: String,
 }
 
@@ -186,7 +186,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// What earlier lines said.
+/// State of the reader from earlier lines.
 #[derive(Debug)]
 struct State {
     rule: Replay,

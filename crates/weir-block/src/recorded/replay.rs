@@ -82,10 +82,10 @@ pub(crate) fn tape(
     tape.map_err(|error| unreadable(&error))
 }
 
-/// Whether a pattern was what it had been until it was carried out.
+/// Fails if the pattern changed while it was carried out.
 ///
 /// # Errors
-/// What was wrong with it.
+/// The error of the read.
 pub(crate) fn check_unchanged(pattern: Option<&RecordedPattern>) -> Result<(), Failure> {
     let trouble = pattern.and_then(RecordedPattern::trouble);
     trouble.map_or(Ok(()), |trouble| Err(unreadable(trouble)))
@@ -126,7 +126,7 @@ fn described(workload: &BlockWorkload, pattern: &RecordedPattern) -> BlockWorklo
     }
 }
 
-/// Which kinds occur; the shares mean nothing.
+/// Mix of the kinds that occur; the shares mean nothing.
 fn mix(pattern: &RecordedPattern) -> Mix {
     let occurs = |kind: &Kind| pattern.has(*kind);
     let kinds: Vec<Kind> = Kind::DATA.into_iter().filter(occurs).collect();

@@ -112,7 +112,7 @@ impl OperationWriter for PatternFile {
     }
 }
 
-/// What a flush is called in a pattern.
+/// The word for a flush in a pattern.
 fn flush_word(workload: &BlockWorkload) -> &'static str {
     let flush = &workload.flush;
     if flush.fdatasync_every.is_some() && flush.fsync_every.is_none() {

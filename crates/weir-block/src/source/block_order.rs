@@ -1,4 +1,4 @@
-//! How the general source walks over one target: sequential in bytes for each kind, or random in
+//! Order of the general source over one target: sequential in bytes for each kind, or random in
 //! blocks of the smallest size.
 
 use std::num::NonZeroU64;

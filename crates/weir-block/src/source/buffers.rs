@@ -53,13 +53,13 @@ impl SlotBuffers {
         Ok(Self::new(memory, 1, None, false))
     }
 
-    /// What a slot holds.
+    /// Content of a slot.
     pub(super) fn slot(&self, slot: u32, length: u32) -> &[u8] {
         self.memory
             .slot(slot as usize * self.stride, length as usize)
     }
 
-    /// What a slot holds, to be changed.
+    /// Content of a slot, mutable.
     pub(super) fn slot_mut(&mut self, slot: u32, length: u32) -> &mut [u8] {
         self.memory
             .slot_mut(slot as usize * self.stride, length as usize)
@@ -75,7 +75,7 @@ impl SlotBuffers {
         self.stride
     }
 
-    /// Where a slot's memory begins.
+    /// Memory of a slot.
     #[inline]
     pub fn at(&self, slot: u32) -> Buffer {
         Buffer(self.base.wrapping_add(slot as usize * self.stride))

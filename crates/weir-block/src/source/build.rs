@@ -31,7 +31,7 @@ use crate::source::strided::Strided;
 use crate::source::target_offsets::TargetOffsets;
 use crate::source::verified::{Verification, VerifiedSource, verified};
 
-/// Why a workload has no source.
+/// Reason that a workload has no source.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// A generator refused its numbers.
@@ -59,12 +59,12 @@ pub enum BuildError {
     Unfit(String),
 }
 
-/// What ends a worker's operations.
+/// Limits at which a worker ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkLimits {
     /// Bytes to move; `u64::MAX`: until the time is up.
     pub bytes: u64,
-    /// What of these a pass counts for where a skip lets it move less.
+    /// Bytes that a pass counts for where a skip lets it move less.
     pub pass_bytes: Option<u64>,
     /// Operations to carry out.
     pub operations: u64,
@@ -87,19 +87,19 @@ pub struct Recipe<'a> {
     pub rates: Option<[Option<Rate>; 3]>,
     /// Memory of the slots.
     pub buffers: SlotBuffers,
-    /// What is done besides when a target is begun again.
+    /// Action between two passes over a target.
     pub passes: BetweenPasses,
-    /// How data is marked and checked; the workload says so too.
+    /// Rules by which data is marked and checked; the workload has some of them too.
     pub verification: Option<Verification>,
     /// Operations that are carried out instead of drawn ones.
     pub recorded: Option<PatternReader>,
-    /// Which operations get a priority, if any do.
+    /// Priorities of operations, if any have one.
     pub priorities: Option<Priorities>,
-    /// Where blocks go that are not what they should be, and what their targets are called.
+    /// Findings of bad blocks, and names of their targets.
     pub findings: Option<CheckedTarget>,
 }
 
-/// Where bad blocks of a target are kept.
+/// Target whose bad blocks are kept.
 #[derive(Clone, Debug)]
 pub struct CheckedTarget {
     /// Of the worker.
@@ -110,7 +110,7 @@ pub struct CheckedTarget {
     pub goes_on: bool,
 }
 
-/// What a source is drawn from.
+/// Values that a source draws its operations from.
 #[derive(Clone, Copy)]
 pub(super) struct SourceRules<'a> {
     pub(super) workload: &'a BlockWorkload,

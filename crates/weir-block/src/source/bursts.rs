@@ -27,7 +27,7 @@ pub struct BurstSource<const WATCHED: bool> {
     draws: BurstDraws,
     start: u64,
     length: u32,
-    /// What is done in place of reads and writes.
+    /// Action in place of reads and writes.
     instead: Option<Verb>,
     pause_behind: bool,
     bytes_left: u64,
@@ -48,7 +48,7 @@ pub(crate) struct BurstDraws {
 }
 
 impl BurstDraws {
-    /// What a worker draws in a region.
+    /// The draws of a worker in a region.
     pub(crate) fn of(
         workload: &BlockWorkload,
         bursts: Bursts,
@@ -148,7 +148,7 @@ fn is_of_one_target(files: &FileNames) -> bool {
     }
 }
 
-/// Why a workload cannot come in bursts.
+/// Reason that a workload cannot come in bursts.
 pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
     let (access, mix) = (&workload.access, &workload.mix);
     let block = block_of(workload);
@@ -330,7 +330,7 @@ impl<const WATCHED: bool> Source for BurstSource<WATCHED> {
 }
 
 impl<const WATCHED: bool> BurstSource<WATCHED> {
-    /// What was read is not what it should be: nothing more is to be done.
+    /// True if data read was wrong: the source gives no more operations.
     fn has_bad_data(&self) -> bool {
         let target = self.sectors.as_ref().map(|(_, target)| target);
         target.is_some_and(|target| target.findings.has_ended())

@@ -1,4 +1,4 @@
-//! Whether anything can be drawn from a workload, before its targets are looked at.
+//! Check that operations can be drawn from a workload, before its targets are looked at.
 //!
 //! In: a workload of a plan. Out: what a generator refuses of it. Not here: what the sizes of the
 //! targets decide.

@@ -30,7 +30,7 @@ pub struct GeneralSource {
     pub(super) targets: Vec<SourceTarget>,
     pub(super) service: Service,
     pub(super) bytes_left: u64,
-    /// What a pass counts for where a skip lets it move less, and what is left behind this one.
+    /// Bytes that a pass counts for where a skip lets it move less.
     pub(super) pass_bytes: Option<u64>,
     pub(super) behind_pass: u64,
     pub(super) operations_left: u64,
@@ -41,7 +41,7 @@ pub struct GeneralSource {
     pub(super) rewrite: Option<BlockOp>,
     pub(super) buffers: SlotBuffers,
     pub(super) passes: BetweenPasses,
-    /// Which operations get a priority, if any do.
+    /// Priorities of operations, if any have one.
     pub(super) priorities: Option<Priorities>,
     /// Operations that are carried out instead of drawn ones.
     pub(super) script: Option<Script>,
@@ -84,12 +84,13 @@ impl GeneralSource {
         }
     }
 
-    /// What was written is read back: for the targets another pass.
+    /// Begins to read back written data, which is another pass over the targets.
     pub(super) fn turn_back(&mut self) {
         self.passes.at_all(self.targets.len());
     }
 
-    /// What was written is read back: that counts as an operation too, but is always done.
+    /// Counts an operation that reads written data back; such an operation is never
+    /// refused.
     pub(super) fn spend_operation(&mut self) {
         self.operations_left = self.operations_left.saturating_sub(1);
     }

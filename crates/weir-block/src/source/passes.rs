@@ -1,5 +1,5 @@
-//! What a worker does between two passes over a target, besides its operations: the family that
-//! opened the target says what, as dropping the page cache.
+//! Action between two passes over a target, such as dropping the page cache. The
+//! family that opened the target gives it.
 //!
 //! In: an act of the family. Out: it is carried out on the worker's thread, whenever a source
 //! begins again at a target. Not here: what the act does.
@@ -37,7 +37,7 @@ impl BetweenPasses {
         (0..targets).for_each(|target| self.at(target));
     }
 
-    /// Whether the act was carried out since this was last asked.
+    /// True if the act was carried out since the last call.
     #[inline]
     pub(super) fn has_acted(&mut self) -> bool {
         // Written only where it changes: it is asked before each operation.

@@ -17,7 +17,7 @@ const MAGIC: u64 = 0x314F_494B_5249_4557;
 /// A byte that is not as it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WrongWord {
-    /// How far into the buffer.
+    /// Offset in the buffer.
     pub(crate) at: u64,
     /// The word it is part of.
     pub(crate) wanted: u64,

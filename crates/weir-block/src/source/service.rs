@@ -13,7 +13,7 @@ use weir_schema::{FileOrder, FileService};
 use crate::generate::GenerateError;
 use crate::generate::distribution::{Normal, OffsetDistribution, Pareto, Zipf};
 
-/// How the next place among the files in use is found.
+/// Rule by which the next of the files in use is chosen.
 #[derive(Debug)]
 enum Choice {
     /// The next in the ring.

@@ -13,7 +13,7 @@ use crate::generate::offsets::{
 use crate::source::block_order::Blocks;
 use crate::source::build::BuildError;
 
-/// What a random generator over one target is made of.
+/// Parts of a random generator over one target.
 pub(super) struct TargetOffsets<'a> {
     pub(super) access: &'a Access,
     pub(super) blocks: NonZeroU64,

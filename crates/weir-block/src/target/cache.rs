@@ -23,7 +23,7 @@ pub(super) fn drop_cache(target: &OpenTarget) {
     let _ = advise_to_drop(target);
 }
 
-/// What a worker does with its targets between passes.
+/// Action on a worker's targets between two passes.
 pub(crate) fn between_passes(
     sites: &[Site],
     (parts, targets, mappings): (&[SitePart], &[OpenTarget], &Mappings),

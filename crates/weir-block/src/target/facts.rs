@@ -14,14 +14,15 @@ use super::{Site, Sites};
 /// Holes below this share of a file are not worth a word.
 const FEW_HOLES: f64 = 0.001;
 
-/// What lies at each site, found out once: the next job of a sweep waits for this.
+/// Facts about the file or device at each site, found once: the next job of a sweep
+/// waits for this.
 pub(crate) fn facts_of(sites: &[Site]) -> Vec<Option<PathFacts>> {
     let tree = Tree::real();
     let facts = |site: &Site| path_facts(&tree, &site.named.path).ok();
     sites.iter().map(facts).collect()
 }
 
-/// What the targets are.
+/// Facts about the devices under the targets.
 pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<DeviceFacts> {
     let describe = |(site, facts): (&Site, &Option<PathFacts>)| {
         let facts = facts.clone()?;
@@ -71,7 +72,7 @@ pub(crate) fn disks(facts: &[Option<PathFacts>]) -> Vec<String> {
     disks
 }
 
-/// What spoils the numbers, as far as it shows before the run.
+/// Warnings about conditions that spoil the numbers, as far as they show before the run.
 pub(crate) fn spoilers(
     sites: &[Site],
     facts: &[Option<PathFacts>],

@@ -22,7 +22,7 @@ const CHUNK: usize = 1 << 20;
 /// Mode of new files, before the umask.
 const NEW_FILE: u32 = 0o644;
 
-/// What has to be done to a site.
+/// Action that prepares a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileLayout {
     /// Nothing.
@@ -36,7 +36,7 @@ pub(crate) enum FileLayout {
 }
 
 impl FileLayout {
-    /// What a job needs of a site.
+    /// Action that a job needs at a site.
     ///
     /// # Errors
     /// A file would have to be made, and must not be.
@@ -78,7 +78,7 @@ impl FileLayout {
         })
     }
 
-    /// What a site needs whose file was removed.
+    /// Action for a site whose file was removed.
     pub(crate) fn anew(site: &Site) -> Self {
         if site.is_file() {
             Self::OnOpen
@@ -87,13 +87,13 @@ impl FileLayout {
         }
     }
 
-    /// Whether the user is told.
+    /// True if the action is announced to the user.
     pub(crate) fn is_announced(self) -> bool {
         matches!(self, Self::Fill { .. } | Self::Reserve)
     }
 }
 
-/// Whether a file that is not there, or empty, may be made.
+/// Fails if a file that is missing or empty may not be made.
 ///
 /// # Errors
 /// Why not.
@@ -117,7 +117,7 @@ pub(crate) fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Fa
 /// Makes a site what the job needs.
 ///
 /// # Errors
-/// What the file system refused; a file that this call made is gone again.
+/// The file system's error; a file that this call made is gone again.
 pub(crate) fn lay_out(
     site: &mut Site,
     layout: FileLayout,
@@ -272,7 +272,7 @@ fn has_room(file: &impl AsFd, site: &Site, layout: FileLayout) -> Result<(), Fai
     Ok(())
 }
 
-/// Whether the job makes or changes anything at its targets before the run.
+/// True if the job makes or changes anything at its targets before the run.
 pub(crate) fn needs_write_access(workload: &BlockWorkload) -> bool {
     writes(workload) || workload.targets.create.overwrite
 }

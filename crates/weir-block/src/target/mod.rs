@@ -6,7 +6,7 @@
 mod cache;
 mod facts;
 mod layout;
-mod made;
+mod made_files;
 mod names;
 mod open;
 mod region;
@@ -15,7 +15,7 @@ mod sites;
 pub(crate) use cache::between_passes;
 pub(crate) use facts::{devices, disks, facts_of, reads_blocks_once, spoilers};
 pub(crate) use layout::{FileLayout, lay_out, may_create, needs_write_access};
-pub(crate) use made::Made;
+pub(crate) use made_files::MadeFiles;
 pub(crate) use names::{NamedTarget, names};
 pub(crate) use open::{open_all, warm};
 pub(crate) use region::{Ground, Misplaced, RegionRequest, part_of, place, roomy};

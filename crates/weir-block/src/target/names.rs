@@ -11,7 +11,7 @@ use weir_schema::FileNames;
 pub(crate) struct NamedTarget {
     /// As messages and results show it.
     pub(crate) shown: String,
-    /// Where it is.
+    /// Path of the target.
     pub(crate) path: PathBuf,
 }
 

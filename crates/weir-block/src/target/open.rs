@@ -133,7 +133,7 @@ fn refused(site: &Site, flags: OFlags, errno: Errno) -> Failure {
 /// Drops or fills the page cache of a clone's parts, and tells the kernel what will come.
 ///
 /// # Errors
-/// What could not be read.
+/// A read failed.
 pub(crate) fn warm(
     sites: &[Site],
     parts: &[SitePart],

@@ -15,7 +15,7 @@ const UNTIL_FULL: u64 = 1 << 60;
 /// No file is longer: the system counts offsets with a sign.
 const LONGEST_FILE: u64 = i64::MAX as u64;
 
-/// What is known of a target.
+/// Kind and size of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ground {
     /// A regular file of this length; 0 if it is empty or missing.
@@ -28,7 +28,7 @@ pub(crate) enum Ground {
     Nothing,
 }
 
-/// What a worker asks of one of its targets.
+/// The region of one target that a worker asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RegionRequest<'a> {
     /// The plan's words.
@@ -49,7 +49,7 @@ pub(crate) struct RegionRequest<'a> {
     pub(crate) timed: bool,
 }
 
-/// Why there is no region.
+/// Reason that there is no region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misplaced {
     #[error("it has no size of its own, so the size of the region or of the file has to be given")]
@@ -196,7 +196,7 @@ fn whole(request: &RegionRequest<'_>, ground: Ground, asked: Option<u64>) -> Opt
     }
 }
 
-/// Where the target ends for this job.
+/// End of the target for this job.
 fn limit(request: &RegionRequest<'_>, ground: Ground) -> u64 {
     let given = request.file_size.unwrap_or(u64::MAX);
     match ground {

@@ -1,4 +1,4 @@
-//! What lies at the names of a job now, and which part of it each clone uses.
+//! The files and devices that a job's names refer to now, and the part of each that a clone uses.
 //!
 //! In: a job and its names. Out: each path once, with its kind, length and the length it shall
 //! have; for each clone the parts it uses. Looks only. Not here: making and opening files.
@@ -17,11 +17,13 @@ use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
 use weir_units::Bytes;
 
-use super::{Ground, Made, Misplaced, NamedTarget, RegionRequest, names, part_of, place, roomy};
+use super::{
+    Ground, MadeFiles, Misplaced, NamedTarget, RegionRequest, names, part_of, place, roomy,
+};
 use crate::memory::{room_for_each, smallest_block};
 use crate::source::Extent;
 
-/// What a path names.
+/// Kind of file that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SiteKind {
     File,
@@ -85,9 +87,9 @@ pub(crate) struct Sites {
     pub(crate) list: Vec<Site>,
     /// By clone, in the order of its targets.
     pub(crate) parts: Vec<Vec<SitePart>>,
-    /// What the user should know, one sentence each.
+    /// Remarks for the user, one sentence each.
     pub(crate) remarks: Vec<Announcement>,
-    /// Where in the list a path stands.
+    /// Position of a path in the list.
     by_path: HashMap<PathBuf, usize>,
 }
 
@@ -150,12 +152,12 @@ fn capacity(site: &Site, dev: u64) -> Result<u64, Failure> {
     .map_err(|errno| site.refused("open", "find its size out", errno))
 }
 
-/// Whether the job changes its targets.
+/// True if the job changes its targets.
 pub(crate) fn writes(workload: &BlockWorkload) -> bool {
     workload.carries_out(Kind::Write) || workload.carries_out(Kind::Trim)
 }
 
-/// What stands for the targets of a job whose engine acts on nothing: one block for each clone.
+/// Stand-ins for the targets of a job whose engine acts on nothing: one block for each clone.
 pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
     let shown = String::from("(none)");
     let site = Site {
@@ -192,7 +194,7 @@ pub(crate) fn survey(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
     moves_data: bool,
-    made: &Made,
+    made: &MadeFiles,
 ) -> Result<Sites, Failure> {
     let job = context.job;
     let mut found = Sites::default();
@@ -353,13 +355,14 @@ fn asked_of_each(request: &RegionRequest<'_>, start: u64) -> Option<u64> {
     share.into_iter().chain(file).min()
 }
 
-/// Whether data is compared with what was written.
+/// True if data is compared with what was written.
 fn verifies(workload: &BlockWorkload) -> bool {
     let verify = workload.verify.as_ref();
     verify.is_some_and(|v| v.method != VerifyMethod::Null)
 }
 
-/// What a file has lost at its end cannot be verified, and must not pass as if it had been.
+/// Fails if a file that is verified is too short: data lost at its end must not pass
+/// as correct.
 fn check_length(site: &Site, request: &RegionRequest<'_>, ground: Ground) -> Result<(), Failure> {
     let Ground::File {
         length,
@@ -386,8 +389,8 @@ fn check_length(site: &Site, request: &RegionRequest<'_>, ground: Ground) -> Res
     }
 }
 
-/// Whether files may be made at this path without having been allowed by name: a mistyped device
-/// must not become a file in memory. `/dev/shm` holds no devices.
+/// True if files must not be made at this path unless they were allowed by name: a
+/// mistyped device must not become a file in memory. `/dev/shm` holds no devices.
 pub(crate) fn is_among_devices(path: &Path) -> bool {
     path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }

@@ -10,15 +10,15 @@ use weir_run::generate::rng::mix64;
 use weir_schema::Verify;
 
 use super::header::{BlockHeader, MAGIC, SEED_BITS};
-use super::interval_layout::{IntervalLayout, Unfit};
-use super::method::Rule;
+use super::interval_layout::{IntervalLayout, UnfitInterval};
+use super::method::StoreRule;
 use super::pattern::DataPattern;
 use crate::generate::payload::{Words, random};
 
 /// Marks and checks buffers by one method.
 #[derive(Debug, Clone)]
 pub struct Marker {
-    pub(super) rule: Rule,
+    pub(super) rule: StoreRule,
     pub(super) layout: IntervalLayout,
     pub(super) interval: u32,
     pub(super) pattern: Option<DataPattern>,
@@ -26,12 +26,12 @@ pub struct Marker {
     run: u16,
 }
 
-/// What is known of a write.
+/// Properties of a write that its marks show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Where the buffer goes on the target.
+    /// Offset of the buffer on the target.
     pub offset: u64,
-    /// What its data is made from.
+    /// Seed of its data.
     pub seed: u64,
     /// Number of the write.
     pub count: u16,
@@ -41,10 +41,10 @@ pub struct Stamp {
     pub nanos: u32,
 }
 
-/// What is known of a buffer that was read.
+/// Properties that a read buffer should have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Where the buffer comes from on the target.
+    /// Offset of the buffer on the target.
     pub offset: u64,
     /// The seed it was written with.
     pub seed: Option<u64>,
@@ -59,20 +59,20 @@ impl Marker {
     /// in the headers.
     ///
     /// # Errors
-    /// [`Unfit`] for an interval that has no room for what is wanted in it.
+    /// [`UnfitInterval`] for an interval that has no room for what is wanted in it.
     pub fn new(
         verify: &Verify,
         interval: u32,
         worker: u16,
         run: Option<u16>,
-    ) -> Result<Self, Unfit> {
-        let rule = Rule {
+    ) -> Result<Self, UnfitInterval> {
+        let rule = StoreRule {
             method: verify.method,
             peer: verify.peer_rules,
         };
         let pattern = verify.pattern.as_ref().and_then(DataPattern::new);
         if pattern.is_none() && rule.needs_pattern() {
-            return Err(Unfit::NoPattern);
+            return Err(UnfitInterval::NoPattern);
         }
         Ok(Self {
             rule,

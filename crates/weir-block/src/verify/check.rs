@@ -22,14 +22,14 @@ pub struct IntervalFinding {
     /// The check that failed. [`FailedCheck::Method`] is a failed check of the
     /// data where the header names another method than the job's.
     pub check: FailedCheck,
-    /// What it wanted: lengths, offsets, seeds, runs and counts in decimal, the
-    /// rest in hexadecimal; of the data the stored checksum, of a pattern the byte.
+    /// Expected value: lengths, offsets, seeds, runs and counts in decimal, the rest
+    /// in hexadecimal; of the data the stored checksum, of a pattern the byte.
     pub wanted: String,
-    /// What it found: of the data the calculated checksum.
+    /// Value found: of the data the calculated checksum.
     pub found: String,
-    /// What kind of damage it looks like.
+    /// Probable kind of damage.
     pub damage: Damage,
-    /// Where the interval begins on the target.
+    /// Offset of the interval on the target.
     pub at: u64,
     /// Its length.
     pub length: u32,
@@ -42,13 +42,13 @@ pub struct IntervalFinding {
 /// A byte that is not the pattern's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongByte {
-    /// How far into the data, counted behind header and field.
+    /// Offset in the data, counted behind header and field.
     pub at: u64,
     /// Bits in it that differ.
     pub bits: u32,
 }
 
-/// Where an interval lies.
+/// Place of an interval.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntervalPlace {
     /// Within the buffer.
@@ -113,9 +113,9 @@ impl Marker {
         })
     }
 
-    /// What the interval of `buffer` that `finding` is about should hold: made
-    /// from the seed and time in its header where this one is undamaged or can
-    /// be mended, else from what is expected.
+    /// Correct content of the interval of `buffer` that `finding` is about. It is made from the
+    /// seed and time in the interval's header where that is undamaged or can be mended, else from
+    /// the expected values.
     pub fn rebuilt(&self, buffer: &[u8], expected: Expected, finding: &IntervalFinding) -> Vec<u8> {
         let position = usize::try_from(finding.at.wrapping_sub(expected.offset))
             .map_or(buffer.len(), |position| position.min(buffer.len()));
@@ -260,8 +260,8 @@ impl Marker {
         Some(fault)
     }
 
-    /// Whether the pattern is that of a block which began elsewhere: one of another size, written
-    /// over this one.
+    /// True if the pattern is that of a block which began elsewhere: one of another
+    /// size, written over this one.
     #[cold]
     fn is_of_another_block(&self, interval: &[u8], place: IntervalPlace) -> bool {
         let length = interval.len().max(1);

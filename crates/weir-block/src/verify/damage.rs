@@ -15,7 +15,7 @@ use super::header::BlockHeader;
 
 /// Devices and memories lose and mix up data in multiples of this.
 const SECTOR: usize = 512;
-/// So many bits at most are flipped; more are something else.
+/// Largest number of flipped bits; more are another kind of damage.
 const FLIPPED: u32 = 8;
 /// The first bytes of foreign data may happen to be right.
 const NEAR: usize = 4;
@@ -29,7 +29,7 @@ pub(super) struct Case<'a> {
     header: BlockHeader,
 }
 
-/// How far the header can be believed.
+/// Trust in the header of an interval.
 enum Trust {
     /// It is undamaged.
     Good,
@@ -39,7 +39,7 @@ enum Trust {
     Lost,
 }
 
-/// How two byte strings differ.
+/// Difference of two byte strings.
 struct Difference {
     first: usize,
     last: usize,
@@ -68,7 +68,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the interval should hold.
+    /// Correct content of the interval.
     pub(super) fn wanted(&self) -> Vec<u8> {
         let header = match self.trust() {
             Trust::Good => self.header,
@@ -86,7 +86,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// What kind of damage it looks like.
+    /// Probable kind of damage.
     pub(super) fn damage(&self) -> Damage {
         if self.found.iter().all(|&byte| byte == 0) {
             return zeroed(0);
@@ -204,7 +204,7 @@ impl<'a> Case<'a> {
         Some(interval_seed(seed, self.place.at) | u64::from(run) << 48)
     }
 
-    /// What can be said of a header that is lost.
+    /// Probable values of a lost header.
     fn guess(&self) -> BlockHeader {
         BlockHeader {
             seed: self.wanted_seed().unwrap_or(self.header.seed),
@@ -231,7 +231,7 @@ impl<'a> Case<'a> {
         interval
     }
 
-    /// What turned `good` into what was found.
+    /// Damage that turned `good` into the bytes found.
     fn compare(&self, good: &[u8]) -> Damage {
         let found = self.found;
         let Some(d) = difference(found, good) else {

@@ -88,8 +88,8 @@ fn digest<D: Digest>(data: &Pieces, field: &mut [u8]) {
     field[..out.len()].copy_from_slice(&out);
 }
 
-/// What fio 3.33 stores for sha256: the low byte of each state word, with the
-/// length in bits appended little-endian, and then the rest of the last block.
+/// The bytes that fio 3.33 stores for sha256: the low byte of each state word, with
+/// the length in bits appended little-endian, and then the rest of the last block.
 pub(super) fn peer_sha256(data: &Pieces) -> [u8; BLOCK] {
     let mut state = SHA256_START;
     let mut field = chain(data, |blocks| block_api::compress256(&mut state, blocks));
@@ -133,8 +133,8 @@ pub(super) fn chain(data: &Pieces, mut compress: impl FnMut(&[[u8; BLOCK]])) -> 
     block
 }
 
-/// What fio 3.33 stores for sha512: no digest, but with r the length's rest by
-/// 128, the last r bytes and then the bytes from r to 127.
+/// The bytes that fio 3.33 stores for sha512. They are no digest: with r the length's rest by 128,
+/// the last r bytes and then the bytes from r to 127.
 pub(super) fn peer_sha512(data: &Pieces) -> [u8; 128] {
     let mut field = [0; 128];
     let length: usize = data.iter().map(|piece| piece.len()).sum();

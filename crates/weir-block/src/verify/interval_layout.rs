@@ -1,4 +1,4 @@
-//! Where the parts of an interval lie.
+//! Layout of an interval's parts.
 //!
 //! In: method, interval and the place of the header. Out: header, field and
 //! data of a stored interval. A header that does not lie in front has changed
@@ -8,14 +8,14 @@
 use thiserror::Error;
 
 use super::header::HEADER;
-use super::method::Rule;
+use super::method::StoreRule;
 
 /// Data in order.
 pub(super) type Pieces<'a> = [&'a [u8]; 3];
 
 /// An interval that cannot be marked as wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Unfit {
+pub enum UnfitInterval {
     /// Header and field leave no room for data.
     #[error("an interval of {interval} bytes has no room for header and data: at least {least}")]
     Interval {
@@ -27,7 +27,7 @@ pub enum Unfit {
     /// The header would overlap its own place or the interval's end.
     #[error("the header cannot lie at byte {at} of its interval: 0, or {least} to {most}")]
     HeaderAt {
-        /// Where it was wanted.
+        /// Requested offset.
         at: u64,
         /// The smallest place but 0.
         least: u64,
@@ -44,18 +44,22 @@ pub enum Unfit {
 pub(super) struct IntervalLayout {
     /// Header and field; 0 without a header.
     head: usize,
-    /// Where they lie.
+    /// Offset of header and field.
     at: usize,
 }
 
 impl IntervalLayout {
     /// The parts of intervals of `interval` bytes.
-    pub(super) fn new(rule: Rule, interval: u32, header_at: u64) -> Result<Self, Unfit> {
+    pub(super) fn new(
+        rule: StoreRule,
+        interval: u32,
+        header_at: u64,
+    ) -> Result<Self, UnfitInterval> {
         let head = match rule.number() {
             Some(_) => HEADER + rule.field_bytes(),
             None => 0,
         };
-        let unfit = Unfit::Interval {
+        let unfit = UnfitInterval::Interval {
             interval,
             least: u32::try_from(head + 1).unwrap_or(u32::MAX),
         };
@@ -68,7 +72,7 @@ impl IntervalLayout {
         }
         match usize::try_from(header_at) {
             Ok(at) if (head..=length - head.min(length)).contains(&at) => Ok(Self { head, at }),
-            _ => Err(Unfit::HeaderAt {
+            _ => Err(UnfitInterval::HeaderAt {
                 at: header_at,
                 least: head as u64,
                 most: (length - head) as u64,
@@ -109,7 +113,7 @@ impl IntervalLayout {
     }
 
     /// Puts header and field into an interval that holds data alone.
-    pub(super) fn seal(self, interval: &mut [u8], header: [u8; HEADER], rule: Rule) {
+    pub(super) fn seal(self, interval: &mut [u8], header: [u8; HEADER], rule: StoreRule) {
         let field = rule.field(&[&interval[self.head..], &[], &[]]);
         if self.at > 0 {
             interval.copy_within(self.at..self.at + self.head, 0);

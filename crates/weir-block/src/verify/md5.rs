@@ -89,7 +89,7 @@ static SINES: [[u32; 16]; 4] = [
     ],
 ];
 
-/// What tells the rounds apart: the first word and the way to the next, and the rotations.
+/// Constants of a round: its first word, the step to the next word, and the rotations.
 struct Round {
     first: usize,
     stride: usize,

@@ -1,4 +1,4 @@
-//! What each method stores: its number, how long its field is and what is in it.
+//! Stored fields of each method: its number, and the length and content of its field.
 //!
 //! In: a method and the data of an interval in pieces. Out: the field.
 
@@ -12,7 +12,7 @@ const LONGEST: usize = 128;
 
 /// A method, by its own rule or the peer's.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rule {
+pub(super) struct StoreRule {
     pub(super) method: VerifyMethod,
     /// sha256 and sha512 by the private rules of fio 3.33.
     pub(super) peer: bool,
@@ -20,19 +20,19 @@ pub(super) struct Rule {
 
 /// A field: what was worked out over the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct StoredField {
     bytes: [u8; LONGEST],
     len: usize,
 }
 
-impl Field {
-    /// What is stored.
+impl StoredField {
+    /// The stored bytes.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
-impl Rule {
+impl StoreRule {
     /// Its number in headers; `None` where no header is written.
     pub(super) const fn number(self) -> Option<u16> {
         if self.method.has_header() {
@@ -80,7 +80,7 @@ impl Rule {
     }
 
     /// The field over `data`.
-    pub(super) fn field(self, data: &Pieces) -> Field {
+    pub(super) fn field(self, data: &Pieces) -> StoredField {
         let mut bytes = [0; LONGEST];
         match self.method {
             VerifyMethod::Crc7 => bytes[0] = crc::crc7(data),
@@ -104,16 +104,17 @@ impl Rule {
             | VerifyMethod::PatternHeader
             | VerifyMethod::Null => {}
         }
-        Field {
+        StoredField {
             bytes,
             len: self.field_bytes(),
         }
     }
 }
 
-/// What a method stores for this data, by its own rule; nothing for methods without a checksum.
+/// Checksum that a method stores for this data, by its own rule; empty for methods
+/// without one.
 pub fn checksum(method: VerifyMethod, data: &[u8]) -> Vec<u8> {
-    let rule = Rule {
+    let rule = StoreRule {
         method,
         peer: false,
     };

@@ -24,6 +24,6 @@ pub(crate) mod run_mark;
 
 pub use block_mark::{Expected, Marker, Stamp};
 pub use check::{IntervalFinding, WrongByte};
-pub use interval_layout::Unfit;
+pub use interval_layout::UnfitInterval;
 pub use method::checksum;
 pub(crate) use plan_check::{are_ordered, check, check_together};

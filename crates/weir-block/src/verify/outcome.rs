@@ -18,7 +18,7 @@ use crate::verify::run_mark::RunMark;
 /// A longer file is no state.
 const LONGEST: u64 = 1 << 30;
 
-/// What a worker's random numbers follow from.
+/// Seed of a worker's random numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct StreamSeed {
     pub(crate) seed: u64,
@@ -45,7 +45,8 @@ pub(crate) struct VerifiedJob<'a> {
 }
 
 impl VerifiedJob<'_> {
-    /// What the worker draws from, seed and number, and how its data is marked and checked.
+    /// Seed and number that the worker draws from, and the rules by which its data is marked and
+    /// checked.
     pub(crate) fn begin(
         &self,
         worker: &WorkerContext<'_>,
@@ -85,7 +86,7 @@ impl VerifiedJob<'_> {
         Ok((streams, verification))
     }
 
-    /// What a worker's checks amount to; stores its state where that is wanted.
+    /// End of a worker after its checks; stores its state where that is wanted.
     pub(crate) fn end(
         &self,
         stop: LoopStop,
@@ -147,7 +148,7 @@ impl VerifiedJob<'_> {
     }
 }
 
-/// Where dumps and states go.
+/// Directory of dumps and states.
 pub(crate) fn store(verify: &Verify, directory: &Path) -> PathBuf {
     directory.join(verify.directory.as_deref().unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use weir_schema::VerifyPattern;
 
 use crate::generate::payload::extend;
 
-/// What an offset takes.
+/// Bytes of an offset in a pattern.
 const OFFSET: usize = 8;
 
 /// A pattern that is not empty.

@@ -1,4 +1,4 @@
-//! What is wrong with verification before anything is touched.
+//! Errors in a job's verification that are found before anything is touched.
 //!
 //! In: jobs of the plan. Out: failures that refuse the whole plan, because running the rest would
 //! write where it must not, or let damage pass.
@@ -14,7 +14,7 @@ use weir_schema::{
 use super::Marker;
 use crate::engine;
 use crate::source::{Extent, interval};
-use crate::target::{Made, survey};
+use crate::target::{MadeFiles, survey};
 use crate::verify::outcome::{load, store};
 
 /// Shorter intervals have no room for every header.
@@ -24,7 +24,7 @@ fn refused(message: String) -> Failure {
     failure("verify", Some(libc::EINVAL), message)
 }
 
-/// What a job's own words show to be wrong.
+/// Error that the job's own settings show.
 pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Option<Failure> {
     let verify = workload.verify.as_ref()?;
     let Some(length) = interval(workload) else {
@@ -105,7 +105,7 @@ fn unstorable(
     Some(failure("verify", Some(errno.raw_os_error()), message))
 }
 
-/// Where a pattern begins cannot be known from what is left of overlapping blocks.
+/// True where the begin of a pattern cannot be known from the rest of overlapping blocks.
 fn moves_pattern(workload: &BlockWorkload, verify: &Verify) -> bool {
     let sizes = &workload.sizes.size;
     verify.method == VerifyMethod::Pattern
@@ -186,7 +186,7 @@ fn claims<'a>(context: &'a JobContext<'a>) -> Vec<Claim<'a>> {
         return Vec::new();
     }
     // What cannot be placed yet fails when its turn comes, before it writes.
-    let Ok(sites) = survey(context, workload, true, &Made::default()) else {
+    let Ok(sites) = survey(context, workload, true, &MadeFiles::default()) else {
         return Vec::new();
     };
     let mut claims = Vec::new();
@@ -204,7 +204,7 @@ fn claims<'a>(context: &'a JobContext<'a>) -> Vec<Claim<'a>> {
     claims
 }
 
-/// Whether the later of two jobs starts when the earlier has ended.
+/// True if the later of two jobs starts after the earlier has ended.
 pub(crate) fn are_ordered(contexts: &[JobContext<'_>], earlier: u32, later: u32) -> bool {
     let between = |c: &&JobContext<'_>| c.index > earlier && c.index <= later;
     if contexts.iter().filter(between).any(|c| c.job.start.barrier) {

@@ -1,4 +1,5 @@
-//! Which run data comes from: what a job writes into its data, and what its data has to show.
+//! Mark of the run that data comes from: the one that a job writes, and the one that its data has
+//! to have.
 //!
 //! In: a job of a plan and the number of its run. Out: a [`RunMark`]. Not here: where marks stand
 //! ([`super::block_mark`]).
@@ -6,12 +7,12 @@
 use weir_run::JobContext;
 use weir_schema::{BlockWorkload, Job, Kind, Plan, RunIdentity, Verify};
 
-/// Which run data comes from.
+/// Mark of the run that data comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunMark {
-    /// What a job that writes puts into its data.
+    /// Mark that a job puts into the data it writes.
     pub written: Option<u16>,
-    /// What data has to show that a job reads without having written it.
+    /// Mark that data must have which a job reads without having written it.
     pub required: Option<u16>,
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn of_job(context: &JobContext<'_>, workload: &BlockWorkload) -> RunM
     }
 }
 
-/// Whether the job waits, through others or not, for one of this run that marks what it writes.
+/// True if the job waits, directly or through others, for a job of this run that marks its data.
 fn follows_writer(plan: &Plan, job: &Job, index: u32) -> bool {
     let mut awaited = job.start.wait_for.as_deref();
     let earlier: Vec<&Job> = plan.jobs().take(index as usize).map(|(_, j)| j).collect();

@@ -14,7 +14,7 @@ use crate::reading::Reading;
 
 const HELP: &str = "the report is what the host monitor wrote, with its sections unchanged";
 
-/// How often the device's accesses missed the cache, on a socket.
+/// Cache misses of the device's accesses, on a socket.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IoRates {
     /// Share of its reads, 0 to 1.

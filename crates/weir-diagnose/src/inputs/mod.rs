@@ -1,4 +1,4 @@
-//! What was recorded of a packet path, from the text that programs print.
+//! Records of a packet path, from the text that programs print.
 //!
 //! In: text. Out: typed figures, or the line that cannot be read and what to do. Not here: files.
 
@@ -12,12 +12,10 @@ mod workspace_lines;
 use thiserror::Error;
 
 pub use host_report::{HostReport, IoRates};
-pub use path_log::{PathLog, PathStage, StageRow, StageTable};
 pub use pcm::{NodeBandwidth, PcieCounts, SocketCounts, node_bandwidths, node_traffic};
 pub use perf_counts::PerfCounts;
-pub use workspace_lines::WorkspaceFigures;
 
-/// What to do about a log that cannot be read.
+/// Advice about a log that cannot be read.
 const LOG_HELP: &str = "the log is what the packet path printed, with its tables unchanged";
 
 /// A text that cannot be read.
@@ -26,9 +24,9 @@ const LOG_HELP: &str = "the log is what the packet path printed, with its tables
 pub struct InputError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error there.
     pub message: String,
-    /// What to do.
+    /// Advice for the user.
     pub help: String,
 }
 

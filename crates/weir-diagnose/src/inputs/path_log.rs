@@ -4,115 +4,29 @@
 //! workspaces before it. A table that the log ends in the middle of is left out, and a note says so; an
 //! older title of the tables is taken too. Not here: which table counts.
 
+use weir_schema::PathStage;
+
+use crate::counted::CountedFigures;
 use crate::inputs::row::{Row, row};
-use crate::inputs::workspace_lines::{WorkspaceFigures, add_line};
+use crate::inputs::workspace_lines::add_line;
 use crate::inputs::{InputError, LOG_HELP};
 use crate::reading::Reading;
+use crate::stage_tables::{StageRow, StageTable, StageTables, WorkspaceFigures};
 
-/// What stands in the head of every table.
+/// Title in the head of every table.
 const TITLE: &str = "Perf Statistics";
 /// The line above the table of a log that has both sides.
 const SERVER: &str = "Server";
 /// The row of the whole path.
 const END_TO_END: &str = "End-to-end";
 
-/// A stage of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathStage {
-    /// Packets are made.
-    AppTx,
-    /// Messages are handled.
-    AppRx,
-    /// Packets go from the rings to the device.
-    DispTx,
-    /// Packets go from the device to the rings.
-    DispRx,
-    /// The device is given packets.
-    NicTx,
-    /// The device is asked for packets.
-    NicRx,
-}
-
-impl PathStage {
-    /// All, in the order of the tables.
-    pub const ALL: [Self; 6] = [
-        Self::AppTx,
-        Self::AppRx,
-        Self::DispTx,
-        Self::DispRx,
-        Self::NicTx,
-        Self::NicRx,
-    ];
-
-    /// As tables write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AppTx => "app_tx",
-            Self::AppRx => "app_rx",
-            Self::DispTx => "disp_tx",
-            Self::DispRx => "disp_rx",
-            Self::NicTx => "nic_tx",
-            Self::NicRx => "nic_rx",
-        }
-    }
-
-    pub(crate) fn place(self) -> usize {
-        self as usize
-    }
-}
-
-/// What a table says of a stage.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StageRow {
-    /// Millions of packets a second.
-    pub throughput_mpps: Reading,
-    /// Microseconds a packet.
-    pub average_us: Reading,
-    /// Of these, microseconds that the stage waited.
-    pub stall_us: Reading,
-}
-
-/// The table of an iteration.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StageTable {
-    /// The line of its head, from 1.
-    pub line: usize,
-    /// Millions of packets a second from end to end.
-    pub throughput_mpps: Reading,
-    /// The stages, in the order of [`PathStage::ALL`].
-    pub stages: Vec<StageRow>,
-    /// The share of the buffers that is in use.
-    pub pool_use: Reading,
-    /// What the lines before it say of each workspace.
-    pub workspaces: Vec<WorkspaceFigures>,
-}
-
-impl StageTable {
-    /// What it says of a stage.
-    pub fn stage(&self, stage: PathStage) -> &StageRow {
-        &self.stages[stage.place()]
-    }
-}
-
-/// A log.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PathLog {
-    /// Its tables, at least one.
-    pub tables: Vec<StageTable>,
-    /// What is odd about it.
-    pub notes: Vec<String>,
-}
-
-impl PathLog {
+impl StageTables {
     /// Reads a log.
     ///
     /// # Errors
     /// There is no whole table, or a row cannot be read.
-    pub fn read(text: &str) -> Result<Self, InputError> {
-        let mut log = Self {
-            tables: Vec::new(),
-            notes: Vec::new(),
-        };
+    pub fn of_log(text: &str) -> Result<Self, InputError> {
+        let mut log = Self::default();
         let mut open: Option<OpenTable> = None;
         let mut workspaces = Vec::new();
         let (mut of_server, mut is_server) = (Vec::new(), false);
@@ -204,7 +118,7 @@ impl OpenTable {
             return Ok(!self.rows.is_empty());
         }
         let label = line.split_whitespace().next().unwrap_or_default();
-        let names = PathStage::ALL.map(PathStage::name);
+        let names = PathStage::ROWS.map(PathStage::row);
         if label != END_TO_END && !names.contains(&label) {
             if !line.is_empty() {
                 notes.push(format!(
@@ -235,9 +149,9 @@ impl OpenTable {
             })
         };
         let mut stages = Vec::new();
-        for stage in PathStage::ALL {
-            let row = find(stage.name())?;
-            let has_stall = !matches!(stage, PathStage::NicTx | PathStage::NicRx);
+        for stage in PathStage::ROWS {
+            let row = find(stage.row())?;
+            let has_stall = !matches!(stage, PathStage::LinkTx | PathStage::LinkRx);
             stages.push(StageRow {
                 throughput_mpps: row.cell(0).unwrap_or_else(missing),
                 average_us: row.cell(1).unwrap_or_else(missing),
@@ -247,12 +161,13 @@ impl OpenTable {
         Ok(StageTable {
             line: self.line,
             throughput_mpps: find(END_TO_END)?.cell(0).unwrap_or_else(missing),
-            pool_use: find(PathStage::AppTx.name())?
+            pool_use: find(PathStage::ApplicationTx.row())?
                 .in_brackets
                 .clone()
                 .unwrap_or_else(|| Reading::missing("the table does not say how full the pool is")),
             stages,
             workspaces: self.workspaces,
+            counted: CountedFigures::not_in_log(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What Intel PCM prints: `pcm-pcie -e -csv`, `pcm-memory` as text or with `-csv`.
+//! Output of Intel PCM: `pcm-pcie -e -csv`, `pcm-memory` as text or with `-csv`.
 //!
 //! In: the recorded output, of one interval or more. Out: [`PcieCounts`], summed over the intervals;
 //! the bandwidth of each memory node, as a mean over them. Not here: the other tools of PCM.
@@ -135,7 +135,7 @@ fn places(head: &[&str], number: usize) -> Result<[usize; 2], InputError> {
     Ok([find("PCIRdCur")?, find("ItoM")?])
 }
 
-/// What a memory node moved, in megabytes (10^6) a second.
+/// Bandwidth of a memory node, in megabytes (10^6) a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeBandwidth {
     /// Both ways.
@@ -191,7 +191,7 @@ pub fn node_traffic(text: &str) -> Result<BTreeMap<u32, NodeBandwidth>, InputErr
     })
 }
 
-/// What a figure is of.
+/// Part of a node's bandwidth that a figure gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum MemoryPart {
     Read,

@@ -14,7 +14,7 @@ const HELP: &str =
 /// Below this share of the time a count is an estimate.
 const WHOLE: f64 = 90.0;
 
-/// What was counted.
+/// Counts of perf's events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerfCounts {
     events: BTreeMap<String, Reading>,
@@ -61,7 +61,7 @@ impl PerfCounts {
         self.events.insert(name.to_owned(), sum);
     }
 
-    /// How often an event was counted.
+    /// Count of an event.
     pub fn count(&self, event: &str) -> Reading {
         let known = self.events.get(event).cloned();
         match known {
@@ -140,7 +140,7 @@ fn spaced(line: &str) -> Option<CountedEvent<'_>> {
     })
 }
 
-/// Whether a word may be the name of an event: none of the lines of times.
+/// True if a word may be the name of an event: none of the lines of times.
 fn is_event(word: &str) -> bool {
     let word = word.trim();
     word.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,22 +1,10 @@
-//! What a log says of each workspace before its table.
+//! Lines of a log about each workspace, before its table.
 //!
 //! In: lines that begin with `[Workspace N]`. Out: [`WorkspaceFigures`]; other lines are none of them.
 
 use crate::inputs::{InputError, LOG_HELP};
 use crate::reading::Reading;
-
-/// The figures of a workspace in an iteration.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkspaceFigures {
-    /// Which one.
-    pub id: u32,
-    /// Packets that found the ring to the dispatcher full.
-    pub app_tx_drops: Reading,
-    /// Packets that found the ring to a worker full.
-    pub disp_rx_drops: Reading,
-    /// Millions of packets a second that its worker handled.
-    pub handled_mpps: Reading,
-}
+use crate::stage_tables::WorkspaceFigures;
 
 const BEGIN: &str = "[Workspace ";
 

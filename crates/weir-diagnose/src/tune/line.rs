@@ -1,4 +1,4 @@
-//! Where the best value of one setting may lie, from few values of it.
+//! Probable place of the best value of one setting, from few values of it.
 //!
 //! In: values that were tried, with the logarithms of their figures. Out: the top of the parabola through
 //! the best and its neighbours, as the number of a value. Not here: measuring.

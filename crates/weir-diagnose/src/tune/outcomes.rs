@@ -12,7 +12,7 @@ use crate::tune::trail::TrailTrial;
 /// A change below this is none, however quiet the trials are.
 pub(super) const LEAST_GAIN: f64 = 0.02;
 
-/// What a trial came to, for the search.
+/// Result of a trial, for the search.
 pub trait TuneResult {
     /// The figure; nothing where it failed.
     fn value(&self) -> Option<f64>;
@@ -52,11 +52,11 @@ struct PointTrials {
 /// A point that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestedPoint {
-    /// Which one.
+    /// The point.
     pub point: TunePoint,
     /// The median of its trials; nothing where most of them failed.
     pub median: Option<f64>,
-    /// How often it was tried.
+    /// Number of trials of the point.
     pub trials: usize,
     /// The first reason of a trial of it that failed.
     pub failure: Option<String>,
@@ -192,7 +192,7 @@ impl Outcomes {
         self.goal.median(&tried.values)
     }
 
-    /// How much better a value is than another, as a share of that one.
+    /// Gain of a value over another, as a share of that one.
     pub(super) fn gain(&self, value: Option<f64>, over: Option<f64>) -> f64 {
         let sign = if self.goal.is_higher { 1.0 } else { -1.0 };
         match (value, over) {

@@ -1,4 +1,4 @@
-//! Which settings to try next.
+//! Search for better settings: the ones to try next.
 //!
 //! In: the space, the goal, the result of every trial so far, with what each was found to be held back by. Out: a [`TuneStep`]. The search runs again
 //! over all results each time, so that it depends on nothing else. It tries the start three times, which
@@ -20,7 +20,7 @@ const FINALISTS: usize = 4;
 /// The most values of a setting that are tried in a cycle, those that fail aside.
 const MOST_PROBES: usize = 4;
 
-/// What the search is for.
+/// Goal of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TuneGoal {
     /// A higher figure is better.
@@ -29,7 +29,7 @@ pub struct TuneGoal {
     pub seed: u64,
 }
 
-/// What comes next.
+/// Next step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TuneStep {
     /// Try this.
@@ -38,7 +38,7 @@ pub enum TuneStep {
     End(TuneEnd),
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneEnd {
     /// The best point that is known.
@@ -75,7 +75,7 @@ pub fn best_so_far(space: &TuneSpace, goal: TuneGoal, results: &[impl TuneResult
 struct Search<'a> {
     space: &'a TuneSpace,
     outcomes: Outcomes,
-    /// What was accepted.
+    /// The accepted point.
     accepted: TunePoint,
     order: Vec<usize>,
     random: u64,
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         self.finalists()
     }
 
-    /// Whether a point is better for sure; it is the accepted one then.
+    /// True if a point is better for sure; it is the accepted one then.
     fn accepts(&mut self, candidate: &TunePoint) -> Result<bool, MissingTrial> {
         if *candidate == self.accepted {
             return Ok(false);

@@ -23,13 +23,13 @@ pub struct TuneSpace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TuneDimension {
-    /// What it is called.
+    /// Name of the dimension.
     pub name: String,
     /// Its values, as they are written into words.
     pub values: Vec<String>,
     /// Neighbours are alike: the values are numbers that only rise or only fall.
     pub is_ordered: bool,
-    /// Where the search begins.
+    /// Start of the search.
     pub start: usize,
     /// The value that it has while settings without an order are compared for the first time, so that they
     /// are not judged by a poor start of the others.
@@ -47,14 +47,14 @@ pub struct TuneDimension {
 pub struct SpaceError {
     /// The setting.
     pub name: String,
-    /// What was given.
+    /// The text given.
     pub text: String,
-    /// What is wrong with it.
+    /// The error in it.
     pub message: String,
 }
 
 impl TuneSpace {
-    /// Where the search begins.
+    /// Start of the search.
     pub fn start(&self) -> TunePoint {
         self.dimensions.iter().map(|d| d.start).collect()
     }
@@ -68,7 +68,7 @@ impl TuneSpace {
         both.filter_map(value).collect()
     }
 
-    /// How many points there are, up to the largest number.
+    /// Number of points, up to the largest number.
     pub fn points(&self) -> usize {
         let sizes = self.dimensions.iter().map(|d| d.values.len());
         sizes.fold(1, usize::saturating_mul)

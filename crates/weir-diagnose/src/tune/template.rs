@@ -11,7 +11,7 @@ use crate::tune::space::{SpaceError, TuneDimension};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TuneTemplate {
     words: Vec<Vec<WordPiece>>,
-    /// What the placeholders declare, in order.
+    /// Dimensions that the placeholders declare, in order.
     pub dimensions: Vec<TuneDimension>,
 }
 
@@ -90,7 +90,7 @@ impl TuneTemplate {
         Ok(pieces)
     }
 
-    /// Whether a name stands in the words.
+    /// True if a name stands in the command.
     pub fn has(&self, name: &str) -> bool {
         let mut pieces = self.words.iter().flatten();
         pieces.any(|piece| matches!(piece, WordPiece::Named(named) if named == name))

@@ -14,7 +14,7 @@ pub const TRAIL_SCHEMA: &str = "weir.tuning.v1";
 const HELP: &str =
     "a trail is what `weir tune --trail FILE` wrote; name another file to begin anew";
 
-/// What a search is for. A search continues from the trail of an equal one only.
+/// Goal and command of a search. A search continues from the trail of an equal one only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrailHead {
@@ -26,7 +26,7 @@ pub struct TrailHead {
     pub metric: String,
     /// The job whose figure it is, where one is named.
     pub job: Option<String>,
-    /// What other figures have to keep, as it was given.
+    /// Limits that other figures have to keep, as they were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
     /// The figure's unit, without prefix.
@@ -50,7 +50,7 @@ pub struct TrailTrial {
     /// The dimension that holds the point back, by its place in the space, where that was diagnosed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension: Option<usize>,
-    /// Why it failed.
+    /// Reason that it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -58,7 +58,7 @@ pub struct TrailTrial {
 /// A search so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trail {
-    /// What it is for.
+    /// Goal and command of the search.
     pub head: TrailHead,
     /// Its trials, in order.
     pub trials: Vec<TrailTrial>,
@@ -101,7 +101,7 @@ impl Trail {
         Ok(Some(Self { head, trials }))
     }
 
-    /// What the trials measured.
+    /// Values that the trials measured.
     pub fn results(&self) -> Vec<Option<f64>> {
         self.trials.iter().map(|trial| trial.value).collect()
     }
@@ -116,7 +116,7 @@ impl TrailHead {
         Ok(serde_json::to_string(self)? + "\n")
     }
 
-    /// In what another search differs from this one; nothing where it is the same.
+    /// Difference of another search from this one; nothing where it is the same.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let parts = [
             ("its command differs", self.command != other.command),

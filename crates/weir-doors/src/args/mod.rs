@@ -92,7 +92,11 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
     }
     let command = command(call.door, measures).args_override_self(is_again);
     match house_words::parse(command, &joined(&call.args))? {
-        Parsed::Given(matches) => Ok(Arguments::Given(Box::new(given(call, &matches)))),
+        Parsed::Given(matches) => {
+            let given = given(call, &matches);
+            refuse_empty(&given)?;
+            Ok(Arguments::Given(Box::new(given)))
+        }
         Parsed::Print(page) => Ok(Arguments::Print(page)),
     }
 }
@@ -193,12 +197,27 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     }
 }
 
-/// A refusal without a remedy of its own ends with how the door is used; those in a peer's manner
-/// stay as they are.
+/// Refuses the empty text, as a variable of a shell that is not set leaves it, for a value.
+fn refuse_empty(given: &Given) -> Result<(), Refusal> {
+    let mut all = given.own.iter().chain(given.house.iter());
+    let empty =
+        |(flag, value): &(&Flag, &str)| flag.value.is_some() && !flag.optional && value.is_empty();
+    match all.find(empty) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Refusal::usage(format!(
+            "{} needs {}, which is empty",
+            flag.spelling(),
+            flag.value.unwrap_or_default()
+        ))),
+    }
+}
+
+/// A refusal without a remedy of its own ends with how the door is used, unless it is in a peer's
+/// manner.
 pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
     let verb = door.verb;
-    let is_peers = |way: &Measures| matches!(way.manner, Manner::Getopt(_));
-    if !door.measures.as_ref().is_some_and(is_peers) && !refusal.message.contains("\n  help: ") {
+    let is_house = |measures: &Measures| matches!(measures.manner, Manner::House(_));
+    if door.measures.as_ref().is_none_or(is_house) && !refusal.message.contains("\n  help: ") {
         let line = usage_line(door);
         push!(
             refusal.message,
@@ -243,7 +262,7 @@ mod tests {
                 continue;
             };
             let page = page(door);
-            let house = house_flags(door, measures).map(|(flag, name)| flag.spelling_of(&name));
+            let house = house_flags(door, measures).map(|(_, name)| Flag::spelling_of(&name));
             let is_there = |flag: &&Flag| !matches!(flag.standing, Standing::Refused(_));
             let own = door.flags.iter().filter(is_there).map(Flag::spelling);
             for name in own.chain(house) {

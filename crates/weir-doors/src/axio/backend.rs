@@ -26,7 +26,7 @@ const NEEDS: [(&str, &str, &str); 7] = [
 ];
 
 /// What `--backend list` prints of links: each with why it is not to be had, where it is not.
-pub fn list(states: &[(&str, Option<String>)]) -> String {
+pub(super) fn list(states: &[(&str, Option<String>)]) -> String {
     let mut out = String::new();
     for (name, words, needs) in NEEDS {
         let state = states.iter().find(|(known, _)| *known == name);

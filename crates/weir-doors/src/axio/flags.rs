@@ -1,6 +1,6 @@
 //! The flags of `weir axio`.
 
-use crate::flags::{Flag, history, store_result};
+use crate::flags::Flag;
 
 const CONFIG: &str = "Configuration";
 const SIDES: &str = "Role";
@@ -71,7 +71,6 @@ pub const FLAGS: &[Flag] = &[
         LOOK,
         "With -v: the configuration of the other side, which has to fit",
     ),
-    Flag::switch("show-plan", LOOK, "Print the plan as JSON and run nothing"),
     Flag::with_value(
         "diagnose",
         "LOG",
@@ -147,11 +146,6 @@ pub const FLAGS: &[Flag] = &[
         "Run with a window that is smaller than a batch",
     )
     .long("Less than a batch then moves only when flush_us has passed."),
-    Flag::switch(
-        "strict",
-        MEASURE,
-        "What the verifier warns of ends the command with 1",
-    ),
     Flag::with_value("search", "WAY", SEARCH, "How rates are chosen: binary, mlr")
         .choices(&["binary", "mlr"])
         .default("binary")
@@ -212,10 +206,4 @@ pub const FLAGS: &[Flag] = &[
     )
     .long("`weir diagnose` takes it beside the log or the result."),
     Flag::switch("both", OUTPUT, "Print the tables of the server too").prints(),
-    Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
-        .choices(&["text", "json"])
-        .default("text")
-        .prints(),
-    store_result(OUTPUT),
-    history(OUTPUT),
 ];

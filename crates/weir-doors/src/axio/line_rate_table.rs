@@ -4,54 +4,22 @@
 
 use serde_json::json;
 
+use super::print::is_json;
+use super::refuse_flags;
 use super::traffic::{LINE_TAKES, LineRate, SMALLEST_FRAME, line_rate, real, whole};
-use super::{Action, print};
+use crate::given::Given;
 use crate::refusal::Refusal;
+use crate::request::Request;
 
 /// Sizes of frames that tests of network gear take.
 pub(super) const USUAL_FRAMES: [u64; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 /// The largest frame that is looked up.
 const LARGEST_FRAME: u64 = 65_536;
 
-const HELP: &str = "\
-How many frames a line carries per second
-
-Usage: weir axio linerate RATE [FRAME...] [--format text|json]
-
-RATE is bits per second (10G, 25Gbps), FRAME bytes of a frame with its check; without one, the usual sizes.
-
-Examples:
-    weir axio linerate 10G 64
-    weir axio linerate 100G --format json
-";
-
-/// The words after `linerate`.
-pub(super) fn read(words: &[String]) -> Result<Action, Refusal> {
-    let mut plain: Vec<&str> = Vec::new();
-    let mut is_json = false;
-    let mut rest = words.iter().map(String::as_str);
-    while let Some(word) = rest.next() {
-        match word {
-            "-h" | "--help" => return Ok(print(HELP.to_owned())),
-            "--format" | "--format=json" | "--format=text" => {
-                let format = word.strip_prefix("--format=").or_else(|| rest.next());
-                is_json = match format {
-                    Some("json") => true,
-                    Some("text") => false,
-                    other => {
-                        let other = other.unwrap_or("");
-                        let why = format!("--format {other}: expected text or json");
-                        return Err(Refusal::usage(why));
-                    }
-                };
-            }
-            word if word.starts_with('-') => {
-                let more = "\n  help: `weir axio linerate --help` says more";
-                return Err(Refusal::usage(format!("there is no flag {word}{more}")));
-            }
-            word => plain.push(word),
-        }
-    }
+/// Reads the operands of `linerate`.
+pub(super) fn read(given: &Given) -> Result<Request, Refusal> {
+    refuse_flags(given, &["voice", "format"], "acts not with `linerate`")?;
+    let plain: Vec<&str> = given.operands.iter().skip(1).map(String::as_str).collect();
     let Some((rate, frames)) = plain.split_first() else {
         let more = "\n  help: as in `weir axio linerate 10G 64`";
         return Err(Refusal::usage(format!(
@@ -71,7 +39,7 @@ pub(super) fn read(words: &[String]) -> Result<Action, Refusal> {
         })
     };
     let frames: Vec<u64> = frames.iter().map(frame).collect::<Result<_, _>>()?;
-    Ok(print(text(line, &frames, is_json)))
+    Ok(Request::print(text(line, &frames, is_json(given))))
 }
 
 fn text(line: LineRate, frames: &[u64], is_json: bool) -> String {
@@ -102,12 +70,19 @@ fn text(line: LineRate, frames: &[u64], is_json: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::read_given;
+    use crate::axio::DOOR;
+    use crate::request::Action;
 
     fn said(words: &str) -> Result<String, String> {
-        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        match read(&words) {
-            Ok(Action::Print { out, .. }) => Ok(out),
-            Ok(other) => Err(format!("{other:?}")),
+        let words = ["linerate"].into_iter().chain(words.split_whitespace());
+        let words: Vec<String> = words.map(str::to_owned).collect();
+        let given = read_given(&DOOR, &words);
+        match given.and_then(|given| read(&given)) {
+            Ok(request) => match request.action {
+                Action::Print(text) => Ok(text.out),
+                other => Err(format!("{other:?}")),
+            },
             Err(refusal) => Err(refusal.message),
         }
     }
@@ -133,8 +108,8 @@ mod tests {
             ("fast", "linerate fast: expected bits per second"),
             ("1 64", "linerate 1: expected bits per second, 1k to 1000T"),
             ("10G 63", "frame 63: expected bytes"),
-            ("10G 64 --formt json", "there is no flag --formt"),
-            ("10G --format yaml", "--format yaml: expected text or json"),
+            ("10G 64 --formt json", "no option `--formt`"),
+            ("10G --both", "--both acts not with `linerate`"),
         ] {
             assert!(said(words).unwrap_err().contains(why), "{words}");
         }

@@ -10,15 +10,13 @@ use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// Words of stages: the names of their rows.
-pub(super) const WORDS: [&str; 6] = ["app_tx", "app_rx", "disp_tx", "disp_rx", "nic_tx", "nic_rx"];
-
-const STAGES: [PathStage; 6] = [
-    PathStage::ApplicationTx,
-    PathStage::ApplicationRx,
-    PathStage::DispatchTx,
-    PathStage::DispatchRx,
-    PathStage::LinkTx,
-    PathStage::LinkRx,
+pub(super) const WORDS: [&str; 6] = [
+    PathStage::ROWS[0].row(),
+    PathStage::ROWS[1].row(),
+    PathStage::ROWS[2].row(),
+    PathStage::ROWS[3].row(),
+    PathStage::ROWS[4].row(),
+    PathStage::ROWS[5].row(),
 ];
 
 /// The stage that the words name.
@@ -74,11 +72,8 @@ pub(super) fn of_words(
     if let Some((key, _, why)) = keys.iter().find(|(_, is_plain, _)| !is_plain) {
         return refused(&config.place_of(key), why);
     }
-    let stages = WORDS.iter().zip(STAGES);
-    Ok(stages
-        .into_iter()
-        .find(|(known, _)| **known == word)
-        .map(|(_, stage)| stage))
+    let mut stages = PathStage::ROWS.into_iter();
+    Ok(stages.find(|stage| stage.row() == word))
 }
 
 /// What is left out of a configuration with several workspaces.
@@ -89,12 +84,6 @@ pub(super) fn note(work: &PacketPathWorkload) -> Option<String> {
     more.then(|| format!("--stage: one workspace of workload {} alone", stream.id))
 }
 
-/// The word of a stage.
-pub(super) fn word(stage: PathStage) -> &'static str {
-    let found = STAGES.iter().zip(WORDS).find(|(known, _)| **known == stage);
-    found.map_or("", |(_, word)| word)
-}
-
 /// The row of a stage that was alone: its rate is that of its own time.
 pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
     let mut out = dashes() + &header() + &dashes();
@@ -102,7 +91,7 @@ pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
         let figures = thread.stage(stage);
         let average = figures.mean_us().unwrap_or(0.0);
         let rate = if average > 0.0 { 1.0 / average } else { 0.0 };
-        push!(out, "{:<20}{:<20}", word(stage), format!("{rate:.3}"));
+        push!(out, "{:<20}{:<20}", stage.row(), format!("{rate:.3}"));
         push!(out, "{:<20}", format!("{average:.3}"));
         if !matches!(stage, PathStage::LinkTx | PathStage::LinkRx) {
             let stall = figures.mean_stall_us().unwrap_or(0.0);

@@ -4,17 +4,19 @@ use super::config::{AxioConfig, Unknown};
 use super::keys::{KEYS, KeyState};
 use super::peer_file::{self, PeerDifferences};
 use super::role::AxioRole;
-use super::source::all_right;
+use super::source::{LONGEST_CONFIG, all_right};
 use super::verify::{self, MachineFacts};
-use super::{Action, AxioEnvironment, plan, window};
-use crate::given::GivenFlags;
+use super::{plan, window};
+use crate::door::Printed;
+use crate::given::Given;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
 
 /// What is looked at, and for whom.
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
-    pub(super) given: &'a GivenFlags,
-    pub(super) environment: &'a AxioEnvironment<'a>,
+    pub(super) given: &'a Given,
+    pub(super) machine: &'a dyn Machine,
     pub(super) config: &'a AxioConfig,
     /// The tunable numbers are printed.
     pub(super) prints: bool,
@@ -26,7 +28,7 @@ pub(super) struct Look<'a> {
 ///
 /// # Errors
 /// A configuration of the other side that cannot be read.
-pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
+pub(super) fn look(asked: &Look<'_>) -> Result<Printed, Refusal> {
     let numbers = plan::tunable(asked.config);
     let mut out = String::new();
     if asked.prints {
@@ -38,7 +40,7 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
     }
     if asked.verifies || asked.given.has("verify") {
         let found = verify::verify(asked.config, &numbers);
-        let machine = (asked.environment.machine)();
+        let machine = asked.machine.path_facts();
         let more = further_warnings(asked.config, &machine);
         let file = asked.given.text("peer");
         let with_peer = file.map(|file| peer(asked, file)).transpose()?;
@@ -46,7 +48,7 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
         let warnings = found.warnings.iter().chain(&more);
         for warning in warnings.chain(&with_peer.warnings) {
             push!(err, "warning: {warning}\n");
-            code = code.max(u8::from(asked.given.has("strict")));
+            code = code.max(u8::from(asked.given.house.has("strict")));
         }
         let refused = [absent_remotes(asked), with_peer.refused].concat();
         for why in &refused {
@@ -60,12 +62,17 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Action, Refusal> {
             push!(out, "{}\n", verify::PASSED);
         }
     }
-    Ok(Action::Print { out, err, code })
+    Ok(Printed {
+        out,
+        err,
+        code,
+        ..Printed::default()
+    })
 }
 
 /// Dispatchers that are sent to and are not there, where it is known that the other side is not another file's.
 fn absent_remotes(asked: &Look<'_>) -> Vec<String> {
-    match AxioRole::of(asked.config, asked.given, asked.environment) {
+    match AxioRole::of(asked.config, asked.given, asked.machine) {
         Ok(AxioRole::Loopback) => verify::absent_remotes(asked.config),
         _ => Vec::new(),
     }
@@ -89,7 +96,7 @@ fn further_warnings(config: &AxioConfig, machine: &MachineFacts) -> Vec<String> 
 
 /// What does not go together with the configuration of the other side.
 fn peer(asked: &Look<'_>, file: &str) -> Result<PeerDifferences, Refusal> {
-    let text = (asked.environment.file)(file);
+    let text = asked.machine.file(file, LONGEST_CONFIG);
     let text = text.map_err(|why| Refusal::usage(format!("--peer {file}: {why}")))?;
     let (other, wrong) = AxioConfig::read_all(file, &text, Unknown::Refused);
     let found = peer_file::differences(asked.config, &other, file);

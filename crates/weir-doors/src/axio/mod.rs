@@ -1,8 +1,8 @@
 //! `weir axio`, also reached by a link named `axio`: messages in packets through stages, with the
 //! configuration files and the tables of the Axio emulator (older names `DPerf`, `PipeTune`).
 //!
-//! In: the words after `axio`, files by name ([`AxioEnvironment`]). Out: an [`Action`]; from a result the
-//! texts of [`output`]. Spec: packet datapath, 1 to 4. Not here: what is done with a plan.
+//! In: arguments, the files that they name. Out: a [`Request`]; from a result the texts of [`output`].
+//! Spec: packet datapath, 1 to 4. Not here: running a plan.
 
 mod backend;
 mod config;
@@ -15,6 +15,7 @@ mod look;
 pub mod output;
 mod peer_file;
 mod plan;
+mod print;
 mod rate_lines;
 mod role;
 mod search;
@@ -28,10 +29,8 @@ mod values;
 mod verify;
 pub(crate) mod window;
 
-use clap::Command;
 use weir_schema::{Job, PacketPathWorkload, Plan, Workload};
 
-pub use backend::list as backend_list;
 pub use config::{AxioConfig, ConfigPlace, ConfigValue, WorkloadLine};
 pub use flags::FLAGS;
 pub use keys::{KEYS, Key, KeyState};
@@ -39,30 +38,48 @@ pub use search::{NetworkTest, SearchGoal, SearchWay, TrafficSearch};
 pub use verify::{Findings, MachineFacts};
 
 use self::look::{Look, look, notes_of};
+use self::print::is_json;
 use self::role::AxioRole;
 use self::source::{all_right, configuration, source};
-use crate::door::{Door, DoorLink};
-use crate::flags::{Standing, command, nearest, refuse_result_files};
-use crate::given::GivenFlags;
-use crate::house_words::{Parsed, parse};
+use crate::door::{Door, DoorLink, Manner, Measures, Operands, Voice};
+use crate::flags::{Standing, nearest};
+use crate::given::{Given, GivenFlags};
+use crate::house;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
+use crate::request::{Action, NamedFile, Request, Tool};
 
 /// The door.
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("axio")],
     flags: FLAGS,
-    words: Some(builder),
+    measures: Some(Measures {
+        manner: Manner::House(Some(Operands {
+            name: "VERB",
+            help: "run, verify, show, selftest, tools, ndr, rfc2544, or linerate RATE [FRAME]...",
+        })),
+        print: Some(print::print),
+        observe: Some(print::observer),
+        without: &["ranks", "rank-timeout", "percentiles", "no-latency"],
+        help: include_str!("help.md"),
+        examples: &[
+            "weir axio --example echo",
+            "weir axio --example scan --set duration=0.2 --voice peer --both",
+            "weir axio --example scan --stage app_rx",
+            "weir axio --example scan --set rate=100k --set inflight=0",
+            "weir axio ndr --example echo --sink-rate 300k --search mlr --trial-time 0.2",
+            "weir axio linerate 10G 64",
+        ],
+        ..Measures::new(request)
+    }),
     ..Door::new(
         "axio",
-        "[OPTIONS]",
+        "[VERB] [OPTIONS]",
         "messages in packets through stages of threads, as the Axio emulator",
     )
 };
 
-/// Examples, keys and exit codes, the end of the page.
-pub const HELP: &str = include_str!("help.md");
-
-/// Words that may stand first.
+/// Operands that may stand first.
 const VERBS: [&str; 8] = [
     "run",
     "verify",
@@ -81,113 +98,39 @@ const EXAMPLES: [(&str, &str); 2] = [
     ("scan", include_str!("examples/scan.conf")),
 ];
 
+/// Names of a configuration in messages.
+const CONFIGURATION: &str = "the configuration";
 /// The name by which `-c` means standard input.
-pub const STANDARD_INPUT: &str = "-";
+const STANDARD_INPUT: &str = "-";
 
-/// What command lines are read against.
-#[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "holds functions")]
-pub struct AxioEnvironment<'a> {
-    /// The text of a file, or why there is none.
-    pub file: &'a dyn Fn(&str) -> Result<String, String>,
-    /// A variable.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// What the verifier looks at of the machine.
-    pub machine: &'a dyn Fn() -> MachineFacts,
-}
-
-/// What the words ask for.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// Print this, and exit with this code.
-    Print {
-        /// On standard output.
-        out: String,
-        /// On standard error.
-        err: String,
-        /// The exit code.
-        code: u8,
-    },
-    /// Print this, then what another door does with its words.
-    Elsewhere {
-        /// On standard output.
-        out: String,
-        /// On standard error.
-        err: String,
-        /// The other door.
-        verb: &'static str,
-        /// Its words.
-        words: Vec<String>,
-    },
-    /// Print which backends this machine has ([`backend_list`]).
-    Backends,
-    /// Measure what timing the stages costs, in runs of their own, and print it.
-    SelfTest,
-    /// A run.
-    Run(Box<AxioRun>),
-}
-
-/// What is run, and how it is shown.
-#[derive(Clone, Debug)]
-pub struct AxioRun {
-    /// One job.
-    pub plan: Plan,
-    /// The search whose trials are made of the plan, where there is one.
-    pub search: Option<TrafficSearch>,
-    /// How it is shown.
-    pub options: AxioOptions,
-    /// For standard error, before anything else.
-    pub notes: Vec<String>,
-    /// The file that gets the result.
-    pub store: Option<String>,
-    /// The history that keeps it, or `off`, where the words say so.
-    pub history: Option<String>,
-    /// The configuration that was read.
-    pub config: Option<String>,
-    /// The file that gets the report of the host.
-    pub monitor: Option<String>,
-}
-
-/// How a result is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AxioOptions {
-    /// The whole result in place of tables.
-    pub is_json: bool,
-    /// The tables of the server too.
-    pub has_server: bool,
-}
-
-/// The words after `axio`.
-///
-/// # Errors
-/// Words or a configuration that cannot be used: exit 2.
-pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Action, Refusal> {
-    let (verb, rest) = verb(words)?;
+#[expect(clippy::too_many_lines, reason = "one arm for each verb of the door")]
+fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
+    let verb = verb(&given.operands)?;
+    refuse_unavailable(given)?;
+    refuse_forms(verb, given)?;
     if verb == LINE_RATE {
-        return line_rate_table::read(rest);
+        return line_rate_table::read(given);
     }
-    let matches = match parse(builder(), rest)? {
-        Parsed::Given(matches) => matches,
-        Parsed::Print(page) => return Ok(print(page)),
-    };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
-    if let Some(action) = without_configuration(verb, &given)? {
-        return Ok(action);
+    if let [_, stray, ..] = given.operands.as_slice() {
+        return Err(Refusal::usage(format!("stray word `{stray}`")));
     }
-    let search = search::of_words(verb, &given)?;
+    if let Some(request) = without_configuration(verb, given, machine)? {
+        return Ok(request);
+    }
+    let search = search::of_words(verb, given)?;
     let is_tool = verb == "tools";
     let only_looks =
         is_tool || verb == "verify" || verb == "show" || given.has("verify") || given.has("print");
-    let Some((name, text)) = source(&given, environment)? else {
+    let Some((name, text)) = source(given, machine)? else {
         return no_file(is_tool);
     };
-    let (config, mut wrong) = configuration(&given, &name, &text)?;
-    let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, &given, &config)?;
+    let (config, mut wrong) = configuration(given, &name, &text)?;
+    let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, given, &config)?;
     let role = if only_looks || stage.is_some() {
         // What is only looked at needs none.
         Ok(AxioRole::Loopback)
     } else {
-        AxioRole::of(&config, &given, environment)
+        AxioRole::of(&config, given, machine)
     };
     // What is wrong with a value is said before that the role is missing.
     let read = plan::workload(&config, *role.as_ref().unwrap_or(&AxioRole::Loopback));
@@ -200,64 +143,90 @@ pub fn read(words: &[String], environment: &AxioEnvironment<'_>) -> Result<Actio
     let mut asked = all_right(&name, wrong, read)?;
     role?;
     if verb == "show" {
-        return Ok(print(config.lines()));
+        return Ok(Request::print(config.lines()));
     }
     let asked_look = Look {
-        given: &given,
-        environment,
+        given,
+        machine,
         config: &config,
         prints: given.has("print"),
         verifies: verb == "verify",
     };
-    if tools::has_own(&given, is_tool)? {
+    if tools::has_own(given, is_tool)? {
         return tools::carry_out(&asked_look, &name);
     }
     if only_looks {
-        return look(&asked_look);
+        return look(&asked_look).map(Request::printed);
     }
     asked.work.only_stage = stage;
-    make_trouble(&given, &mut asked.work)?;
+    make_trouble(given, &mut asked.work)?;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
-    let plan = plan::plan(&name, asked, command_of(words));
-    run(&given, (plan, search), notes)
+    let plan = plan::plan(&name, asked, given.command());
+    Ok(Request {
+        notes,
+        files: files(given),
+        // Whoever holds it waits for READY.
+        voice: machine.is_input_held().then_some(Voice::Peer),
+        monitor: given.text("monitor").map(str::to_owned),
+        ..match search {
+            Some(search) => search.request(given, plan),
+            None => Request::measure(given, plan),
+        }
+    })
 }
 
-/// Flags of a form that nothing here is printed in.
-fn refuse_idle_forms(verb: &str, given: &GivenFlags) -> Result<(), Refusal> {
+/// Files that a run reads and writes besides the result.
+fn files(given: &GivenFlags) -> Vec<NamedFile> {
+    let config = given.text("config").filter(|file| *file != STANDARD_INPUT);
+    let config = config.map(|file| NamedFile::read(file, CONFIGURATION));
+    let monitor = given.text("monitor");
+    let monitor = monitor.map(|file| NamedFile::written(file, "where --monitor goes"));
+    config.into_iter().chain(monitor).collect()
+}
+
+/// Refuses forms that nothing here is printed in.
+fn refuse_forms(verb: &str, given: &Given) -> Result<(), Refusal> {
+    let Some(format) = given.house.text("format").filter(|form| *form != "text") else {
+        return Ok(());
+    };
     let looks = ["verify", "print"].into_iter().find(|flag| given.has(flag));
     let what = if given.is("backend", "list") {
-        Some("--backend list".to_owned())
+        "--backend list".to_owned()
     } else if ["verify", "show", "selftest", "tools"].contains(&verb) {
-        Some(format!("`weir axio {verb}`"))
+        format!("`weir axio {verb}`")
+    } else if let Some(flag) = looks {
+        format!("--{flag}")
     } else {
-        looks.map(|flag| format!("--{flag}"))
+        let has_all = verb != LINE_RATE && house::voice(given) == Voice::Weir;
+        return if has_all || format == "json" {
+            Ok(())
+        } else {
+            let why = "this has the forms text and json";
+            Err(Refusal::usage(format!("--format {format}: {why}")))
+        };
     };
-    match what.filter(|_| given.is("format", "json")) {
-        Some(what) => Err(Refusal::usage(format!(
-            "--format json: {what} prints text alone; leave it out"
-        ))),
-        None => Ok(()),
-    }
+    let why = "prints text alone; leave it out";
+    Err(Refusal::usage(format!("--format {format}: {what} {why}")))
 }
 
-/// What needs no configuration.
+/// Requests that need no configuration.
 ///
 /// # Errors
 /// Words that this build or this verb has no use for.
-fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action>, Refusal> {
-    refuse_unavailable(given)?;
-    refuse_idle_forms(verb, given)?;
+fn without_configuration(
+    verb: &str,
+    given: &Given,
+    machine: &dyn Machine,
+) -> Result<Option<Request>, Refusal> {
     if given.is("backend", "list") {
-        return Ok(Some(Action::Backends));
+        return Ok(Some(Request::print(backend::list(&machine.packet_links()))));
     }
     if verb == "selftest" {
-        if let Some((flag, _)) = given.iter().next() {
-            let why = "acts not with `selftest`, which measures a configuration of its own";
-            return Err(Refusal::usage(format!("{} {why}", flag.spelling())));
-        }
-        return Ok(Some(Action::SelfTest));
+        let why = "acts not with `selftest`, which measures a configuration of its own";
+        refuse_flags(given, &["voice"], why)?;
+        return Ok(Some(Request::new(Action::Tool(Tool::StageTiming))));
     }
     if given.has("peer") && verb != "verify" && !given.has("verify") {
         return Err(Refusal::usage("--peer acts only with `verify` or -v"));
@@ -266,10 +235,19 @@ fn without_configuration(verb: &str, given: &GivenFlags) -> Result<Option<Action
         tools::check_named(given)?;
     }
     let lists = tools::has_own(given, verb == "tools")? && given.has("list-packages");
-    Ok(lists.then(tools::packages))
+    Ok(lists.then(|| Request::print(tools::PACKAGES)))
 }
 
-/// What is said before a run.
+/// Refuses all flags but these of the house.
+fn refuse_flags(given: &Given, but: &[&str], why: &str) -> Result<(), Refusal> {
+    let house = given.house.iter().filter(|(f, _)| !but.contains(&f.name));
+    match given.iter().chain(house).next() {
+        Some((flag, _)) => Err(Refusal::usage(format!("{} {why}", flag.spelling()))),
+        None => Ok(()),
+    }
+}
+
+/// Notes before a run.
 ///
 /// # Errors
 /// What the verifier finds, and what would stop.
@@ -281,7 +259,7 @@ fn notes_of_run(
     let Look {
         given,
         config,
-        environment,
+        machine,
         ..
     } = *asked_look;
     let found = verify::verify(config, &plan::tunable(config));
@@ -296,21 +274,23 @@ fn notes_of_run(
     let mut notes = found.warnings;
     notes.extend(notes_of(asked_look));
     notes.extend(lone_stage::note(&asked.work));
-    if given.has("both") && given.is("format", "json") {
+    if given.has("both") && is_json(given) {
         notes.push("--both: without effect: the JSON has both sides".to_owned());
+    } else if given.has("both") && house::voice(given) == Voice::Weir {
+        notes.push("--both: without effect: it is for the tables of --voice peer".to_owned());
     }
     match search {
         Some(search) => notes.extend(search.notes(config)),
         None => notes.extend(idle_line_rate(config)),
     }
-    let machine = (environment.machine)();
-    notes.extend(verify::beyond_machine(config, asked, &machine));
-    notes.extend(role::waiting_note(&asked.work));
+    notes.extend(verify::beyond_machine(config, asked, &machine.path_facts()));
+    let is_run = !given.house.has("show-plan") && !given.house.has("dry-run");
+    notes.extend(role::waiting_note(&asked.work).filter(|_| is_run));
     Ok(notes)
 }
 
-/// What is said where no file is named; by `tools` as the older ones do.
-fn no_file(is_tool: bool) -> Result<Action, Refusal> {
+/// The answer where no file is named; at `tools` as the older ones say it.
+fn no_file(is_tool: bool) -> Result<Request, Refusal> {
     if is_tool {
         return Ok(tools::error(tools::NO_CONFIG));
     }
@@ -327,87 +307,13 @@ fn idle_line_rate(config: &AxioConfig) -> Option<String> {
     is_idle.then(|| format!("{place}: without effect: `rate` is no percentage"))
 }
 
-/// The words of the program that they are of.
-fn command_of(words: &[String]) -> Vec<String> {
-    let command = ["weir", "axio"].map(str::to_owned);
-    command.into_iter().chain(words.iter().cloned()).collect()
-}
-
-fn run(
-    given: &GivenFlags,
-    (plan, search): (Plan, Option<TrafficSearch>),
-    notes: Vec<String>,
-) -> Result<Action, Refusal> {
-    let text = |name| given.text(name).map(str::to_owned);
-    let (store, history) = (text("store-result"), text("history"));
-    let monitor = text("monitor");
-    if given.has("show-plan") {
-        refuse_result_files(store.as_deref(), history.as_deref())?;
-        let first = search.as_ref().map(|search| search.first_plan(&plan));
-        let text = first.unwrap_or(plan).to_json().map_err(Refusal::usage)?;
-        return Ok(print(text + "\n"));
-    }
-    Ok(Action::Run(Box::new(AxioRun {
-        plan,
-        search,
-        options: options(given),
-        notes,
-        store,
-        history,
-        config: text("config").filter(|file| file != STANDARD_INPUT),
-        monitor,
-    })))
-}
-
-/// How a stored result is shown by these words.
-///
-/// # Errors
-/// Words that are not understood.
-pub fn read_options(words: &[String]) -> Result<AxioOptions, Refusal> {
-    let (_, rest) = verb(words)?;
-    Ok(match parse(builder(), rest)? {
-        Parsed::Given(matches) => options(&GivenFlags::of_matches(FLAGS, &matches)),
-        Parsed::Print(_) => AxioOptions::default(),
-    })
-}
-
-/// The search that these words ask for, where they do.
-///
-/// # Errors
-/// Words that are not understood.
-pub fn read_search(words: &[String]) -> Result<Option<TrafficSearch>, Refusal> {
-    let (verb, rest) = verb(words)?;
-    match parse(builder(), rest)? {
-        Parsed::Given(matches) => search::of_words(verb, &GivenFlags::of_matches(FLAGS, &matches)),
-        Parsed::Print(_) => Ok(None),
-    }
-}
-
-fn options(given: &GivenFlags) -> AxioOptions {
-    AxioOptions {
-        is_json: given.is("format", "json"),
-        has_server: given.has("both"),
-    }
-}
-
-fn print(out: String) -> Action {
-    Action::Print {
-        out,
-        err: String::new(),
-        code: 0,
-    }
-}
-
-/// The first word, where it is a verb, and the rest.
-fn verb(words: &[String]) -> Result<(&'static str, &[String]), Refusal> {
-    let Some((first, rest)) = words.split_first() else {
-        return Ok(("run", words));
+/// The first operand, which is a verb; without operands it is a run.
+fn verb(operands: &[String]) -> Result<&'static str, Refusal> {
+    let Some(first) = operands.first() else {
+        return Ok("run");
     };
-    if first.starts_with('-') {
-        return Ok(("run", words));
-    }
     if let Some(verb) = VERBS.iter().find(|verb| *verb == first) {
-        return Ok((verb, rest));
+        return Ok(verb);
     }
     let near = nearest(first, VERBS.iter().copied()).map_or_else(String::new, |near| {
         format!("\n  help: did you mean `weir axio {near}`?")
@@ -469,13 +375,4 @@ fn work_of_job(job: &Job) -> Option<&PacketPathWorkload> {
         Workload::PacketPath(work) => Some(work.as_ref()),
         _ => None,
     }
-}
-
-/// The command that parses the words.
-fn builder() -> Command {
-    command("weir axio", FLAGS)
-        .about("Messages in packets through stages of threads, as the Axio emulator")
-        .after_help(HELP)
-        .override_usage("weir axio [run|verify|show|selftest|tools|ndr|rfc2544|linerate] [OPTIONS]")
-        .no_binary_name(true)
 }

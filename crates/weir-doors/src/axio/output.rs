@@ -14,7 +14,7 @@ use super::lone_stage;
 use super::plan::tunable_lines;
 use super::rate_lines::{latency_line, rate_line};
 use super::traffic::frame_of_request;
-use super::{AxioOptions, work_of};
+use super::work_of;
 
 const DASHES: usize = 207;
 /// Columns of the header.
@@ -56,7 +56,7 @@ pub fn head(plan: &Plan) -> String {
         push!(
             out,
             "Stage {} alone, without link and other side\n",
-            lone_stage::word(stage)
+            stage.row()
         );
         return out;
     }
@@ -94,7 +94,7 @@ pub fn measured(result: &RunResult) -> Option<&PacketPathOutcome> {
 }
 
 /// The table of an iteration, with the lines before it; that of the server too where it is asked for.
-pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, options: AxioOptions) -> String {
+pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, has_server: bool) -> String {
     if let Some(stage) = work.only_stage {
         return lone_stage::table(iteration, stage);
     }
@@ -102,7 +102,7 @@ pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, options: Axio
         return side(iteration, work, PathSide::Server);
     }
     let mut out = side(iteration, work, PathSide::Client);
-    if options.has_server {
+    if has_server {
         out += "Server\n";
         out += &side(iteration, work, PathSide::Server);
     }

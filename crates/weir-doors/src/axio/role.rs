@@ -4,9 +4,9 @@ use std::net::Ipv4Addr;
 
 use weir_schema::{PacketPathWorkload, PathSide};
 
-use super::AxioEnvironment;
 use super::config::AxioConfig;
 use crate::given::GivenFlags;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
 
 /// Which side.
@@ -23,7 +23,7 @@ impl AxioRole {
     pub(super) fn of(
         config: &AxioConfig,
         given: &GivenFlags,
-        environment: &AxioEnvironment<'_>,
+        machine: &dyn Machine,
     ) -> Result<Self, Refusal> {
         let words = ["loopback", "server", "client"];
         let flags: Vec<&str> = words.into_iter().filter(|word| given.has(word)).collect();
@@ -31,7 +31,7 @@ impl AxioRole {
             let why = format!("--{second}: --{first} says another role; leave one of them out");
             return Err(Refusal::usage(why));
         }
-        let variable = (environment.variable)("AXIO_NODE");
+        let variable = machine.variable("AXIO_NODE");
         let (from, role) = match (flags.first(), config.text("role"), variable) {
             (Some(flag), ..) => (format!("--{flag}"), (*flag).to_owned()),
             (None, Some(role), _) => (config.place_of("role"), role.to_owned()),

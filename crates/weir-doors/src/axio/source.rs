@@ -5,21 +5,28 @@
 
 use super::config::{AxioConfig, Unknown};
 use super::plan::NO_WORKLOAD;
-use super::{AxioEnvironment, EXAMPLES};
+use super::{EXAMPLES, STANDARD_INPUT};
 use crate::given::GivenFlags;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
+
+/// The longest configuration that is read.
+pub(super) const LONGEST_CONFIG: u64 = 16 << 20;
 
 /// The configuration that the words name, by its name.
 pub(super) fn source(
     given: &GivenFlags,
-    environment: &AxioEnvironment<'_>,
+    machine: &dyn Machine,
 ) -> Result<Option<(String, String)>, Refusal> {
     match (given.text("config"), given.text("example")) {
         (Some(_), Some(_)) => Err(Refusal::usage(
             "--example: -c names a configuration already; leave one of them out",
         )),
         (Some(file), None) => {
-            let text = (environment.file)(file);
+            let text = match file {
+                STANDARD_INPUT => machine.standard_input(LONGEST_CONFIG),
+                file => machine.file(file, LONGEST_CONFIG),
+            };
             let text = text.map_err(|why| {
                 Refusal::usage(format!("Failed to open config file: {file}: {why}"))
             })?;

@@ -3,7 +3,11 @@
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use weir_schema::{MessageHandler, PathStage};
+use weir_diagnose::{RecordedPath, StageTables};
+use weir_schema::{
+    MessageHandler, PacketPathOutcome, PathIteration, PathSide, PathStage, PathThread, StageFigures,
+};
+use weir_units::Nanos;
 
 use super::plan::{tunable, workload};
 use super::role::AxioRole;
@@ -291,5 +295,59 @@ fn batches_for_which_a_pool_has_too_few_buffers_are_refused_by_both_sides_sizes(
         let why =
             format!("c:3: {key}: Mempool size is too small: 8 messages of 1039 packets need 8312");
         assert!(wrong.contains(&why), "{wrong}");
+    }
+}
+
+#[test]
+fn a_printed_table_is_read_as_the_figures_of_the_result() {
+    let stage = |busy, stall| StageFigures {
+        packets: 8_000_000,
+        timed_packets: 8_000_000,
+        polls: 1_000_000,
+        empty_polls: 500_000,
+        busy_ns: Nanos(busy),
+        stall_ns: Nanos(stall),
+        ..StageFigures::default()
+    };
+    let thread = |side| PathThread {
+        side,
+        is_application: true,
+        is_dispatcher: true,
+        span_ns: Nanos(1_000_000_000),
+        timed_ns: Nanos(1_000_000_000),
+        timed_passes: 1_000_000,
+        application_tx: stage(80_000_000, 0),
+        application_rx: stage(160_000_000, 0),
+        dispatch_tx: stage(100_000_000, 60_000_000),
+        dispatch_rx: stage(240_000_000, 200_000_000),
+        link_tx: stage(60_000_000, 0),
+        pool_use: Some(4096.0),
+        ..PathThread::default()
+    };
+    let work = PacketPathWorkload::default();
+    let threads = [PathSide::Client, PathSide::Server].map(thread).to_vec();
+    let done = PacketPathOutcome {
+        iterations: vec![PathIteration { threads }],
+        ..PacketPathOutcome::default()
+    };
+    let printed = output::table(&done.iterations[0], &work, false);
+    let pairs = |path: &StageTables| {
+        let table = &path.tables[0];
+        let stages = table.stages.iter();
+        let cells = stages.flat_map(|row| {
+            [&row.throughput_mpps, &row.average_us, &row.stall_us].map(|cell| cell.value)
+        });
+        let more = [table.throughput_mpps.value, table.pool_use.value];
+        cells.chain(more).collect::<Vec<_>>()
+    };
+    let read = pairs(&StageTables::of_log(&printed).unwrap());
+    let own = pairs(&RecordedPath::of(&work, &done).unwrap().local);
+    // No packets waited in the link, which the table prints as `n/a`.
+    let link_rx = 3 * PathStage::LinkRx.row_place() + 1;
+    for (at, (read, own)) in read.into_iter().zip(own).enumerate() {
+        match (read, own) {
+            (Some(read), Some(own)) => assert!((read - own).abs() <= 0.0005, "{at}"),
+            (read, own) => assert!(read == own || at == link_rx, "{at}: {read:?} {own:?}"),
+        }
     }
 }

@@ -3,10 +3,12 @@
 //! In: given flags. Out: what is printed, or the words of `weir diagnose` or `weir tune`. Not here: `-v` and
 //! `-p` alone, which every verb takes.
 
+use super::AxioConfig;
 use super::look::{Look, look};
-use super::{Action, AxioConfig};
+use crate::door::Printed;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
+use crate::request::{Action, Request, Tool};
 
 /// Flags that only the tools have.
 const OWN: [&str; 4] = ["diagnose", "metric", "tune", "list-packages"];
@@ -24,7 +26,7 @@ const VARIED: [&str; 6] = [
 ];
 
 /// What a machine needs for links that are not part of weir: Debian's packages.
-const PACKAGES: &str = "\
+pub(super) const PACKAGES: &str = "\
 dpdk libdpdk-dev   links by DPDK: make -C native/dpdk
 linux-perf         counters of the processor for weir diagnose --perf
 ";
@@ -41,12 +43,12 @@ const TOOLS: &str = "`weir axio tools` needs a tool\n  \
 pub(super) const NO_CONFIG: &str = "Please specify the configuration file via -c";
 
 /// A mistake, in the words and with the exit code of the older tools.
-pub(super) fn error(why: &str) -> Action {
-    Action::Print {
-        out: String::new(),
+pub(super) fn error(why: &str) -> Request {
+    Request::printed(Printed {
         err: format!("[ERROR] {why}\n"),
         code: 1,
-    }
+        ..Printed::default()
+    })
 }
 
 /// Looks whether the words ask for what only the tools do.
@@ -80,14 +82,14 @@ pub(super) fn check_named(given: &GivenFlags) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// As [`look`].
-pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Action, Refusal> {
+pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Request, Refusal> {
     let (given, config) = (asked.given, asked.config);
     let elsewhere = if let Some(trials) = given.text("tune") {
         tune(given, config, (file, trials))
     } else {
         diagnose(given, file)
     };
-    let (verb, words) = match elsewhere {
+    let (verb, args) = match elsewhere {
         Ok(elsewhere) => elsewhere,
         Err(why) => return Ok(error(why)),
     };
@@ -97,24 +99,15 @@ pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Action, Refusal>
         verifies: false,
         ..*asked
     };
-    Ok(match look(&asked)? {
-        Action::Print { out, err, code: 0 } => Action::Elsewhere {
-            out,
-            err,
-            verb,
-            words,
-        },
-        other => other,
-    })
-}
-
-/// What `-i` prints.
-pub(super) fn packages() -> Action {
-    Action::Print {
-        out: PACKAGES.to_owned(),
-        err: String::new(),
-        code: 0,
+    let before = look(&asked)?;
+    if before.code > 0 {
+        return Ok(Request::printed(before));
     }
+    Ok(Request::new(Action::Tool(Tool::OtherDoor {
+        before,
+        verb,
+        args,
+    })))
 }
 
 type Elsewhere = (&'static str, Vec<String>);

@@ -62,8 +62,8 @@ pub const DOOR: Door = Door {
             help: || DOOR.command().render_help().to_string(),
         }),
         print: Some(print),
-        in_flags: Some(in_flags),
-        speaks_as_peer: |given| peers_form(given).is_some(),
+        names_jobs: false,
+        asks_peer: |given| peers_form(given).is_some(),
         without: &["ranks", "rank-timeout"],
         help: include_str!("help.md"),
         examples: &[
@@ -132,6 +132,7 @@ fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Result<Pri
         err: complaints(result),
         code: exit_code(result),
         files: file.into_iter().collect(),
+        ..Printed::default()
     })
 }
 

@@ -125,7 +125,6 @@ fn find<'a>(fields: &[(&str, &'a str)], key: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
 

@@ -241,7 +241,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Compare(Box::new(Compare {
         input: sides::read(&matches, words)?,
         rule: rule(&matches)?,
-        is_alpha_given: one(&matches, "alpha").is_some(),
+        is_alpha_given: GivenFlags::of_matches(FLAGS, &matches).has("alpha"),
         fail_if: fail_if.iter().map(read).collect::<Result<_, _>>()?,
         confirm: matches.get_flag("confirm"),
         single_run_ok: matches.get_flag("single-run-ok"),

@@ -1,6 +1,6 @@
 //! The house of every door that measures: its flags, and a run as they ask for it.
 //!
-//! In: arguments that were read ([`Given`]), a door's [`Request`]. Out: a [`Run`], which the driver of
+//! In: arguments that were read ([`Given`]), a door's [`Request`](crate::Request). Out: a [`Run`], which the driver of
 //! the program carries out. Not here: what a door makes of its own flags.
 
 mod flags;
@@ -167,16 +167,24 @@ impl Run {
     }
 }
 
-/// Whose text these arguments ask for: that of `--voice`; else the peer's by its name, or for a form
-/// of its own.
+/// Whose text these arguments ask for: that of `--voice`; else the peer's by its name, or where the
+/// door's own flags ask for a form of it.
 pub fn voice(given: &Given) -> Voice {
-    let Some(measures) = given.door.measures.filter(|way| way.print.is_some()) else {
-        return Voice::Weir;
-    };
+    let measures = given.door.measures.filter(|way| way.print.is_some());
+    let asks = measures.is_some_and(|way| given.link.is_some() || (way.asks_peer)(given));
     match given.house.text("voice") {
+        _ if measures.is_none() => Voice::Weir,
         Some("peer") => Voice::Peer,
-        None if given.link.is_some() || (measures.speaks_as_peer)(given) => Voice::Peer,
+        None if asks => Voice::Peer,
         _ => Voice::Weir,
+    }
+}
+
+/// Whether these arguments call the peer, whose runs the history keeps only where one is named.
+pub fn calls_peer(given: &Given) -> bool {
+    match given.house.text("voice") {
+        Some(voice) => voice == "peer",
+        None => given.link.is_some(),
     }
 }
 

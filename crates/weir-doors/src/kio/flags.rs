@@ -1,7 +1,7 @@
 //! The flags of `weir kio`: those of the program it stands for, and weir's own.
 
 use super::settings::{SETTINGS, Setting};
-use crate::flags::{Flag, history, store_result};
+use crate::flags::Flag;
 use crate::given::FlagNeed;
 
 pub(super) const THREADS: &str = "Threads";
@@ -35,18 +35,15 @@ const LINES: FlagNeed = FlagNeed::new(
 pub(super) const REFERENCE: usize = 22;
 
 const fn of(setting: &Setting) -> Flag {
-    let (least, most) = setting.range;
-    Flag::with_value(setting.flag, "N", THREADS, setting.help).range(least, most)
+    Flag::with_value(setting.flag, "N", THREADS, setting.help)
 }
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
     Flag::with_value("num-threads", "NUM", THREADS, "Threads on each device; 0: as if not given")
-        .letter('t')
-        .range(0, 1024),
+        .letter('t'),
     Flag::with_value("runtime", "SEC", THREADS, "Seconds; 0: as if not given")
-        .letter('s')
-        .range(0, 3600),
+        .letter('s'),
     of(&SETTINGS[0]),
     of(&SETTINGS[1]),
     of(&SETTINGS[2]),
@@ -91,22 +88,17 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("numa", "NODE", TARGET, "Run on the CPUs of this node; auto: the device's, where it has one")
         .needs(UNPLACED),
     Flag::with_value("batch", "N", TARGET, "I/Os handed over at once")
-        .range(1, 1024)
         .default("1")
         .needs(RUN),
     Flag::switch("nowait", TARGET, "An I/O that would wait fails instead; for uring and kernel").needs(RUN),
     Flag::with_value("size", "BYTES", BOUNDS, "A thread ends after so many bytes")
-        .range(1, i64::MAX)
         .needs(RUN),
     Flag::with_value("ios", "N", BOUNDS, "A thread ends after so many I/Os")
-        .range(1, i64::MAX)
         .needs(RUN),
     Flag::with_value("ramp", "SEC", BOUNDS, "Run for so long first without counting")
-        .range(0, 3600)
         .default("0")
         .needs(RUN),
     Flag::with_value("interval", "MS", BOUNDS, "Length of the intervals of the time series")
-        .range(1, 3_600_000)
         .default("100")
         .needs(RUN),
     Flag::with_value("sweep", "SETTING=VALUES", BOUNDS, "A run for each value, one after the other")
@@ -127,7 +119,6 @@ pub const FLAGS: &[Flag] = &[
         .needs(RUN),
     Flag::switch("verify", DATA, "Read back what was written, and check it").needs(WRITES),
     Flag::with_value("seed", "N", DATA, "Of the offsets and the mix")
-        .range(1, i64::MAX)
         .default("24301")
         .needs(RUN),
     Flag::with_value("offset-align", "BYTES", DATA, "Random offsets are multiples of it; lbs: of the device's block")
@@ -138,7 +129,6 @@ pub const FLAGS: &[Flag] = &[
         .needs(RUN),
     Flag::switch("thread-partition", DATA, "Threads share the region out in equal parts").needs(RUN),
     Flag::with_value("error-limit", "N", DATA, "So many failed I/Os end the run; 0: they are only counted")
-        .range(0, 0xFFFF_FFFF)
         .default("1")
         .needs(RUN),
     Flag::switch(
@@ -147,27 +137,33 @@ pub const FLAGS: &[Flag] = &[
         "Kernel and user space in turns: what the boundary between them costs",
     )
     .needs(RUN),
-    Flag::with_value("repeat", "N", BOUNDS, "So many runs, and by how much they differ")
-        .range(2, 1000)
-        .needs(SINGLE)
-        .long("Each run is a process of its own, as with `weir run --repeat`."),
     Flag::with_value("rounds", "N", BOUNDS, "So many turns of each side")
-        .range(1, 1000)
         .needs(COMPARE),
     Flag::switch("force", DATA, "Write although the device seems to hold something").needs(RUN),
     Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
         .choices(&["kio", "table", "json", "csv", "yaml"])
         .default("table")
         .prints(),
-    Flag::with_value("output", "FILE", OUTPUT, "What is printed goes to this file instead").needs(SINGLE),
     Flag::switch("legacy-summary", OUTPUT, "Total over the square of the threads, and the mean of their bandwidths")
         .needs(SINGLE)
         .prints(),
     Flag::with_value("trace-offsets", "N", OUTPUT, "Print the first N offsets of each thread")
-        .range(1, 65_536)
         .needs(LINES),
-    Flag::switch("dry-run", OUTPUT, "Say what would be done, and do none of it").needs(SINGLE),
-    Flag::switch("show-plan", OUTPUT, "Print the plan as JSON and run nothing").needs(SINGLE),
-    store_result(OUTPUT).needs(RUN),
-    history(OUTPUT).needs(SINGLE),
+    Flag::with_value("kdir", "DIR", HELP, "With `build`: the sources of the kernel, where they are elsewhere"),
+    Flag::switch("help", HELP, "Print this page").letter('h'),
 ];
+
+/// Smallest and largest value of a flag that takes a whole number and is no setting of a thread.
+pub(super) fn range(flag: &str) -> (i64, i64) {
+    match flag {
+        "num-threads" => (0, 1024),
+        "runtime" | "ramp" => (0, 3600),
+        "batch" => (1, 1024),
+        "size" | "ios" | "seed" => (1, i64::MAX),
+        "interval" => (1, 3_600_000),
+        "error-limit" => (0, 0xFFFF_FFFF),
+        "rounds" => (1, 1000),
+        "trace-offsets" => (1, 65_536),
+        _ => (0, i64::MAX),
+    }
+}

@@ -13,6 +13,7 @@ use super::TargetFacts;
 use super::plan::{number, small, whole_of};
 use super::settings::{Field, Settings};
 use crate::given::GivenFlags;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
 
 /// Flags without a meaning where nothing is moved.
@@ -31,7 +32,7 @@ pub(super) struct JobRequest<'a> {
     pub(super) settings: Settings,
     pub(super) path: &'a str,
     pub(super) facts: &'a TargetFacts,
-    pub(super) holds: &'a dyn Fn(&str) -> Option<&'static str>,
+    pub(super) machine: &'a dyn Machine,
     pub(super) engine: &'static str,
     pub(super) runtime: u32,
     pub(super) thread: u32,
@@ -65,7 +66,10 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
         ));
     }
     let is_guarded = writes && !given.has("force");
-    if let Some(holds) = is_guarded.then(|| (request.holds)(request.path)).flatten() {
+    if let Some(holds) = is_guarded
+        .then(|| request.machine.held_data(request.path))
+        .flatten()
+    {
         return Err(refuse(format!(
             "it seems to hold {holds}, which would be overwritten\n  help: --force writes all the same"
         )));

@@ -1,9 +1,8 @@
 //! `weir kio`, also reached by links named `kio` and `kio.py`: threads that keep a device busy, made in
 //! the kernel or from user space.
 //!
-//! In: the words after `kio`, what this machine says ([`KioEnvironment`]). Out: an [`Action`]; from a
-//! result the texts of [`output`]. Spec: kernel I/O, 3, 5 and 9. Not here: the module, and looking at
-//! this machine.
+//! In: arguments. Out: a [`Request`]; from a result the texts of `output`. Spec: kernel I/O, 3, 5 and
+//! 9. Not here: the module, and looking at this machine.
 
 mod boundary;
 mod config;
@@ -11,32 +10,29 @@ mod figures;
 mod flags;
 mod job;
 mod number;
-pub mod output;
+mod output;
 mod plan;
 mod points;
+mod quoting;
 mod remarks;
 mod settings;
 mod sweep;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use clap::{Arg, Command};
-use weir_schema::Plan;
 
 pub use flags::FLAGS;
-pub use output::{KioFormat, KioOptions};
 pub(crate) use points::{EXTENSION, check_extension};
-pub use remarks::deeds;
 
-use crate::compare::Compare;
-use crate::door::{Door, DoorLink};
-use crate::flags::{command, nearest};
-use crate::given::GivenFlags;
-use crate::house::{Repeat, Run};
-use crate::house_words::{Parsed, parse};
+use crate::args;
+use crate::door::{Door, DoorLink, Getopt, Manner, Measures};
+use crate::flags::{find, nearest};
+use crate::given::Given;
+use crate::machine::Machine;
 use crate::refusal::Refusal;
+use crate::request::{Action, Request, Tool};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -48,6 +44,7 @@ pub const DOOR: Door = Door {
         },
     ],
     flags: FLAGS,
+    measures: Some(MEASURES),
     words: Some(builder),
     ..Door::new(
         "kio",
@@ -56,33 +53,46 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: examples, exit codes.
-const HELP: &str = include_str!("help.md");
+const MEASURES: Measures = Measures {
+    manner: Manner::Getopt(&MANNER),
+    print: Some(output::print),
+    asks_peer: output::asks_peer,
+    without: &["ranks", "rank-timeout"],
+    help: include_str!("help.md"),
+    examples: &[
+        "weir kio -d F --queue-depth 10 --offset-random 1",
+        "weir kio -d F --sweep queue_depth=1..32*2 --output-csv sweep.csv",
+        "weir kio --num-threads 2 --queue-depth 16 --generate-config kio.conf",
+        "weir kio -d /dev/nvme0n1 --read-mix-percent 100 --format kio",
+    ],
+    ..Measures::new(request)
+};
+
+/// Arguments as kio.py reads them: its names may be cut short, the last of several values holds.
+const MANNER: Getopt = Getopt {
+    abbreviates: |flag| {
+        let of_peer = FLAGS.iter().take(flags::REFERENCE);
+        flag.name == "help" || of_peer.into_iter().any(|known| known.name == flag.name)
+    },
+    alias: |name| {
+        let setting = settings::SETTINGS.iter().find(|known| known.short == name);
+        setting.map(|setting| setting.flag)
+    },
+    letters_stand_together: false,
+    takes_any_value: false,
+    is_one_line: false,
+    operand,
+    refuse: |why| Refusal::usage(why.replace("--help` lists the options", "--help` says more")),
+    help: || builder().render_long_help().to_string(),
+};
 
 /// What `--examples` prints.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Where the options of the module are.
-pub const MODPROBE: &str = "/etc/modprobe.d/kio.conf";
+const MODPROBE: &str = "/etc/modprobe.d/kio.conf";
 
-/// What command lines are read against on this machine.
-#[derive(Clone, Copy)]
-pub struct KioEnvironment<'a> {
-    /// The variable `WEIR_KIO_DEVICE`.
-    pub variable: &'a Option<String>,
-    /// The kernel module.
-    pub module: &'a ModuleFacts,
-    /// The text of [`MODPROBE`].
-    pub modprobe: &'a Option<String>,
-    /// What a path names.
-    pub target: &'a dyn Fn(&str) -> Result<TargetFacts, String>,
-    /// What a device seems to hold that nobody uses; asked where something is to be written.
-    pub holds: &'a dyn Fn(&str) -> Option<&'static str>,
-    /// The text of a file.
-    pub file: &'a dyn Fn(&str) -> Result<String, String>,
-}
-
-/// What is known of the kernel module.
+/// Facts about the kernel module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleFacts {
     /// Its node is there: it is weir's, and loaded.
@@ -95,7 +105,7 @@ pub struct ModuleFacts {
     pub block_device: Option<String>,
 }
 
-/// What is known of a target.
+/// Facts about a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct TargetFacts {
@@ -117,195 +127,172 @@ pub struct TargetFacts {
     pub node: Option<u32>,
 }
 
-/// What the words ask for.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// Print this on standard output and exit with 0.
-    Print(String),
-    /// Write a configuration.
-    Generate {
-        /// The file.
-        path: String,
-        /// Its text.
-        text: String,
-        /// What is printed.
-        told: String,
-    },
-    /// A run.
-    Run(Box<KioRun>),
-    /// Several runs, each a process of its own.
-    Repeat {
-        /// The run.
-        run: Box<Run>,
-        /// How many.
-        repeat: Repeat,
-        /// As those of a single run.
-        notes: Vec<String>,
-    },
-    /// The same in the kernel and from user space, in turns.
-    Compare(Box<Compare>),
-    /// What the module says of itself.
+#[cfg(test)]
+impl TargetFacts {
+    /// A device of 64 MiB.
+    pub(crate) fn sample() -> Self {
+        Self {
+            is_device: true,
+            bytes: 64 << 20,
+            logical_block: 512,
+            has_polling: None,
+            is_direct: true,
+            is_read_only: false,
+            is_zoned: false,
+            node: Some(1),
+        }
+    }
+}
+
+/// Call of the kernel module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModuleCall {
+    /// Print what the module says of itself.
     Status,
-    /// Devices that may be named.
+    /// Print the devices that may be named.
     Devices,
-    /// What this machine lacks for the module.
+    /// Print what this machine lacks for the module.
     Doctor,
     /// Build the module, against the kernel sources in this directory.
     Build(Option<String>),
-    /// Load it.
+    /// Load it, for this device.
     Load(Option<String>),
     /// Unload it.
     Unload,
 }
 
-/// What is run, and how it is shown.
-#[derive(Clone, Debug)]
-pub struct KioRun {
-    /// A group for each point.
-    pub plan: Plan,
-    /// How it is shown.
-    pub options: KioOptions,
-    /// The file that gets a row for each point.
-    pub csv: Option<String>,
-    /// The file that gets a report.
-    pub yaml: Option<String>,
-    /// The file that gets what is printed.
-    pub output: Option<String>,
-    /// The file that gets the result.
-    pub store: Option<String>,
-    /// The history that keeps it, or `off`, where the command line says so.
-    pub history: Option<String>,
-    /// So many offsets of each thread are printed.
-    pub trace: u32,
-    /// Nothing is done.
-    pub dry_run: bool,
-    /// What was clipped or means something else, for standard error.
-    pub notes: Vec<String>,
-}
-
-/// Words that are no options.
+/// Arguments that are no options.
 const VERBS: &[&str] = &[
     "status", "devices", "doctor", "build", "load", "unload", "convert",
 ];
 
-/// The words after `kio`.
-///
-/// # Errors
-/// Words that are not understood, or that this machine cannot do.
-pub fn read(words: &[String], environment: &KioEnvironment<'_>) -> Result<Action, Refusal> {
-    // The words of a link come first.
-    let own = words.iter().take_while(|word| *word == "--format=kio");
-    let rest = words.get(own.count()..).unwrap_or_default();
-    if let Some((verb, rest)) = rest
-        .split_first()
-        .filter(|(word, _)| !word.starts_with('-'))
-    {
-        return of_verb(verb, rest, environment);
+fn operand(word: &str, given: &Given) -> Result<(), String> {
+    match given.operands.first().map(String::as_str) {
+        None if VERBS.contains(&word) => Ok(()),
+        None => {
+            let near = nearest(word, VERBS.iter().copied()).map_or_else(
+                || format!("the words that are no options are {}", VERBS.join(", ")),
+                |near| format!("did you mean `weir kio {near}`?"),
+            );
+            Err(format!("stray word `{word}`\n  help: {near}"))
+        }
+        Some("convert") if given.operands.len() == 1 => Ok(()),
+        Some(verb) => Err(too_much(verb, word)),
     }
-    let matches = match parsed(words)? {
-        Parsed::Given(matches) => matches,
-        Parsed::Print(page) => return Ok(Action::Print(page)),
+}
+
+fn too_much(verb: &str, word: &str) -> String {
+    let takes = match verb {
+        "build" => "`--kdir DIR` alone",
+        "load" => "`--device DEV` alone",
+        "convert" => "one configuration file, and `--device DEV`",
+        _ => "no words",
     };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
+    format!("`weir kio {verb}` takes {takes}, and there is `{word}`")
+}
+
+fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
+    if let Some(verb) = given.operands.first() {
+        return of_verb(verb, given, machine);
+    }
     if given.has("examples") {
-        return Ok(Action::Print(EXAMPLES.to_owned()));
+        return Ok(Request::print(EXAMPLES));
     }
     if given.has("version") {
-        let version = environment.module.version.as_deref();
-        let version = version.map_or_else(own_version, str::to_owned);
-        return Ok(Action::Print(format!("{version}\n")));
+        let version = machine.kernel_module().version;
+        let version = version.unwrap_or_else(own_version);
+        return Ok(Request::print(format!("{version}\n")));
+    }
+    if given.has("kdir") {
+        return Err(Refusal::usage(
+            "--kdir acts only with `weir kio build`; leave it out",
+        ));
     }
     if let Some(why) = given.refusal() {
         return Err(Refusal::usage(why));
     }
-    plan::read(&given, words, environment)
+    refuse_of_house(given)?;
+    plan::request(given, machine)
 }
 
-/// How a stored result is shown by these words.
-///
-/// # Errors
-/// Words that are not understood.
-pub fn read_options(words: &[String]) -> Result<KioOptions, Refusal> {
-    match parsed(words)? {
-        Parsed::Given(matches) => {
-            let given = GivenFlags::of_matches(FLAGS, &matches);
-            Ok(output::options(&given))
-        }
-        Parsed::Print(_) => Err(Refusal::usage("help is of no use for a stored result")),
-    }
-}
-
-fn parsed(words: &[String]) -> Result<Parsed, Refusal> {
-    parse(builder(), &words::whole(words)?)
+/// Refuses flags of the house that are about the run of one plan where there is none.
+fn refuse_of_house(given: &Given) -> Result<(), Refusal> {
+    let (mode, taken): (&str, &[&str]) = if given.has("generate-config") {
+        ("generate-config", &[])
+    } else if given.has("compare") {
+        ("compare", &["store-result", "progress"])
+    } else {
+        return Ok(());
+    };
+    let mut odd = given
+        .house
+        .iter()
+        .filter(|(flag, _)| !taken.contains(&flag.name));
+    odd.next().map_or(Ok(()), |(flag, _)| {
+        let weir = find(FLAGS, flag.name).map_or("", |_| "weir-");
+        Err(Refusal::usage(format!(
+            "--{weir}{} acts only without `--{mode}`; leave it out",
+            flag.name
+        )))
+    })
 }
 
 /// weir's own version, where no module has one.
-pub(crate) fn own_version() -> String {
+fn own_version() -> String {
     format!("weir-{}", env!("CARGO_PKG_VERSION"))
 }
 
-fn of_verb(
-    verb: &str,
-    rest: &[String],
-    environment: &KioEnvironment<'_>,
-) -> Result<Action, Refusal> {
-    if rest.iter().any(|word| word == "--help" || word == "-h") && VERBS.contains(&verb) {
-        let mut help = builder();
-        return Ok(Action::Print(help.render_help().to_string()));
-    }
-    let alone = |action: Action| match rest.first() {
-        None => Ok(action),
-        Some(word) => Err(Refusal::usage(format!(
-            "`weir kio {verb}` takes no words, and there is `{word}`"
-        ))),
+fn of_verb(verb: &str, given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
+    let taken = match verb {
+        "build" => "kdir",
+        "load" | "convert" => "device",
+        _ => "",
     };
-    match verb {
-        "status" => alone(Action::Status),
-        "devices" => alone(Action::Devices),
-        "doctor" => alone(Action::Doctor),
-        "unload" => alone(Action::Unload),
-        "build" => match rest {
-            [] => Ok(Action::Build(None)),
-            [flag, dir] if flag == "--kdir" => Ok(Action::Build(Some(dir.clone()))),
-            _ => Err(Refusal::usage("`weir kio build` takes `--kdir DIR` alone")),
-        },
-        "load" => match rest {
-            [] => Ok(Action::Load(None)),
-            [flag, device] if flag == "--device" => Ok(Action::Load(Some(device.clone()))),
-            _ => Err(Refusal::usage("`weir kio load` takes `--device DEV` alone")),
-        },
-        "convert" => match rest {
-            [file] => plan::convert(file, None, environment).map(Action::Print),
-            [file, flag, device] if flag == "--device" => {
-                plan::convert(file, Some(device), environment).map(Action::Print)
-            }
-            _ => Err(Refusal::usage(
-                "`weir kio convert` takes one configuration file, and `--device DEV` after it",
-            )),
-        },
-        other => {
-            let near = nearest(other, VERBS.iter().copied()).map_or_else(
-                || format!("the words that are no options are {}", VERBS.join(", ")),
-                |near| format!("did you mean `weir kio {near}`?"),
-            );
-            Err(Refusal::usage(format!(
-                "stray word `{other}`\n  help: {near}"
-            )))
-        }
+    // A link may choose a format.
+    let is_odd = |name: &str| name != taken && name != "format";
+    let mut all = given.own.iter().chain(given.house.iter());
+    if let Some((flag, _)) = all.find(|(flag, _)| is_odd(flag.name)) {
+        return Err(Refusal::usage(too_much(verb, &flag.spelling())));
     }
+    let value = |name| given.text(name).map(str::to_owned);
+    let call = match verb {
+        "convert" => return convert(given, machine),
+        "status" => ModuleCall::Status,
+        "devices" => ModuleCall::Devices,
+        "doctor" => ModuleCall::Doctor,
+        "build" => ModuleCall::Build(value("kdir")),
+        "load" => ModuleCall::Load(value("device")),
+        _ => ModuleCall::Unload,
+    };
+    Ok(Request::new(Action::Tool(Tool::KernelModule(call))))
 }
 
-/// The command that parses the options.
+/// A configuration as a plan that `weir run` carries out.
+fn convert(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
+    let Some(file) = given.operands.get(1) else {
+        return Err(Refusal::usage(
+            "`weir kio convert` takes one configuration file, and `--device DEV` after it",
+        ));
+    };
+    let device = given.all("device").flat_map(|device| ["--device", device]);
+    let words: Vec<String> = ["--config", file]
+        .into_iter()
+        .chain(device)
+        .map(str::to_owned)
+        .collect();
+    let mut request = plan::request(&args::read_given(given.door, &words)?, machine)?;
+    if let Action::Measure(input) = request.action {
+        request.action = Action::ShowPlan(input);
+    }
+    Ok(request)
+}
+
+/// The command from which help, manual and completions are made.
 fn builder() -> Command {
-    let mut builder = command("weir kio", FLAGS)
-        .about("Threads that keep a block device busy, in the kernel or from user space")
-        .after_help(HELP)
-        .override_usage(
-            "weir kio [OPTIONS]\n       weir kio status | devices | doctor | build [--kdir DIR] | \
-             load [--device DEV] | unload | convert FILE [--device DEV]",
-        )
-        .no_binary_name(true)
-        .args_override_self(true);
+    let mut builder = args::command(&DOOR, &MEASURES).override_usage(
+        "weir kio [OPTIONS]\n       weir kio status | devices | doctor | build [--kdir DIR] | \
+         load [--device DEV] | unload | convert FILE [--device DEV]",
+    );
     for setting in settings::SETTINGS {
         builder = builder.mut_arg(setting.flag, |arg: Arg| arg.visible_alias(setting.short));
     }

@@ -1,8 +1,7 @@
 //! What is printed of a result: the sections of kio.py, its YAML and its rows.
 //!
-//! In: a result. Out: text. Not here: weir's own forms (`weir-report`), writing files.
-
-use std::fmt::Write as _;
+//! In: a result. Out: text, files with their text. Not here: weir's own forms (`weir-report`), writing
+//! files.
 
 use weir_schema::{Plan, RunResult};
 use weir_units::Date;
@@ -10,9 +9,14 @@ use weir_units::Date;
 use super::figures::Figures;
 use super::number::{counted, figure};
 use super::points::{self, PointResult, has_module};
+use super::quoting::{line, quoted};
 use super::settings::{Field, Settings};
-use super::{config, job, own_version, remarks};
-use crate::given::GivenFlags;
+use super::{config, job, own_version, plan, remarks};
+use crate::door::{Printed, PrintedFile};
+use crate::given::{Given, GivenFlags};
+use crate::house::{RunFormat, RunOptions, exit_code};
+use crate::machine::Machine;
+use crate::refusal::Refusal;
 
 /// Columns of a row that are not of a thread's settings: those before, those behind.
 const BEFORE: [&str; 6] = [
@@ -35,46 +39,146 @@ const NANOS: u64 = 1_000_000_000;
 
 /// How a result is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KioOptions {
-    /// What is printed.
-    pub format: KioFormat,
+pub(super) struct KioOptions {
     /// The name of the run.
-    pub label: String,
+    label: String,
     /// The older arithmetic of the summary.
-    pub legacy_summary: bool,
+    legacy_summary: bool,
     /// What local time is ahead of UTC, in seconds.
-    pub utc_offset_s: i64,
+    utc_offset_s: i64,
 }
 
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KioFormat {
-    /// The sections of kio.py.
-    Kio,
-    /// weir's own report.
-    Table,
-    /// The whole result.
-    Json,
-    /// Rows.
-    Csv,
-    /// A report for each point.
-    Yaml,
+/// Whether a form of kio.py's is asked for, or the whole result instead of a report.
+pub(super) fn asks_peer(given: &Given) -> bool {
+    !given.is("format", "table") || given.has("trace-offsets")
+}
+
+/// The form that is printed: by the voice of the peer that of kio.py where no other is named.
+fn format(given: &Given) -> Option<&str> {
+    if given.house.is("voice", "peer") && !given.has("format") {
+        return Some("kio");
+    }
+    given.text("format")
 }
 
 /// What flags say of it.
-pub(super) fn options(given: &GivenFlags) -> KioOptions {
+pub(super) fn options(given: &GivenFlags, utc_offset_s: i64) -> KioOptions {
     KioOptions {
-        format: match given.text("format") {
-            Some("kio") => KioFormat::Kio,
-            Some("json") => KioFormat::Json,
-            Some("csv") => KioFormat::Csv,
-            Some("yaml") => KioFormat::Yaml,
-            _ => KioFormat::Table,
-        },
         label: given.text("label").unwrap_or_default().to_owned(),
         legacy_summary: given.has("legacy-summary"),
-        utc_offset_s: 0,
+        utc_offset_s,
     }
+}
+
+/// What is printed of a result, and its files.
+pub(super) fn print(
+    result: &RunResult,
+    given: &Given,
+    machine: &dyn Machine,
+) -> Result<Printed, Refusal> {
+    let options = &options(given, machine.utc_offset_s());
+    let mut out = traced(result, plan::small(given, "trace-offsets")?, machine);
+    let report = match format(given) {
+        Some("kio") => {
+            out += &sections(result, options);
+            None
+        }
+        Some("csv") => {
+            out += &rows(result, options);
+            None
+        }
+        Some("yaml") => {
+            out += &yaml(result, options);
+            None
+        }
+        Some("json") => Some(RunFormat::Json),
+        _ => {
+            push!(out, "{}\n", engine_line(&result.plan));
+            Some(RunFormat::Text)
+        }
+    };
+    let strict = RunOptions::read(given)?.strict;
+    let mut err = String::new();
+    if report != Some(RunFormat::Text) {
+        complain(&mut err, result);
+    }
+    let raised = result.warnings.iter();
+    err += &strict.complaint(raised).unwrap_or_default();
+    Ok(Printed {
+        out,
+        err,
+        report,
+        code: exit_code(result, &strict),
+        files: files(result, given, options),
+    })
+}
+
+/// What went wrong, and what a run that was ended early has left undone.
+fn complain(err: &mut String, result: &RunResult) {
+    for job in result.jobs() {
+        if let Some(failure) = &job.failure {
+            let name = job.name.escape_debug();
+            push!(err, "error: {name}: {}\n", failure.message);
+        }
+    }
+    for undone in points::left_undone(result) {
+        push!(err, "warning: INCOMPLETE: {undone}\n");
+    }
+}
+
+/// Rows and reports; a run that was ended before its first point has nothing to add or to replace.
+fn files(result: &RunResult, given: &GivenFlags, options: &KioOptions) -> Vec<PrintedFile> {
+    let file = |flag, text: fn(&RunResult, &KioOptions) -> String, appends| {
+        given.text(flag).map(|path| PrintedFile {
+            path: path.to_owned(),
+            text: text(result, options),
+            appends,
+        })
+    };
+    if points::begun(result).next().is_none() {
+        return Vec::new();
+    }
+    let files = [
+        file("output-csv", rows, true),
+        file("output-yaml", yaml, false),
+    ];
+    files.into_iter().flatten().collect()
+}
+
+/// A line for each of the first operations of each thread.
+fn traced(result: &RunResult, count: u32, machine: &dyn Machine) -> String {
+    let mut out = String::new();
+    if count == 0 {
+        return out;
+    }
+    let jobs = result.plan.jobs().zip(result.jobs());
+    for (thread, ((_, job), done)) in jobs.enumerate() {
+        for worker in done.workers() {
+            for (kind, offset) in machine.first_operations(job, worker.number, count) {
+                push!(out, "trace {thread} {} {offset}\n", kind.name());
+            }
+        }
+    }
+    out
+}
+
+/// In what a head differs, as kio.py says it. Columns that are the same end otherwise.
+pub(super) fn unlike(head: &str, found: &str) -> String {
+    let columns = |head: &str| {
+        let columns = head.trim_end().split(',');
+        columns.map(|c| format!("'{c}'")).collect::<Vec<_>>()
+    };
+    let (own, other) = (columns(head), columns(found));
+    if own == other {
+        return "its lines end with LF, and those of these rows with CR LF\n  help: name another file, or \
+                convert this one (`unix2dos`)"
+            .to_owned();
+    }
+    format!(
+        "its columns are others\ncolumns:  [{}]\nexisting: [{}]\n  help: name another file",
+        own.join(", "),
+        other.join(", ")
+    )
 }
 
 /// A point, and how it is shown.
@@ -93,28 +197,8 @@ fn shown<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<It
     })
 }
 
-/// Whether there is anything to show.
-pub fn has_begun(result: &RunResult) -> bool {
-    points::begun(result).next().is_some()
-}
-
-/// What a run that was ended early has left undone, a sentence each.
-pub fn left_undone(result: &RunResult) -> Vec<String> {
-    points::left_undone(result)
-}
-
-/// The text of a form of kio.py's; nothing of weir's own forms.
-pub fn text(result: &RunResult, options: &KioOptions) -> Option<String> {
-    match options.format {
-        KioFormat::Kio => Some(sections(result, options)),
-        KioFormat::Csv => Some(rows(result, options)),
-        KioFormat::Yaml => Some(yaml(result, options)),
-        KioFormat::Table | KioFormat::Json => None,
-    }
-}
-
 /// The line that says where the I/Os were made.
-pub fn engine_line(plan: &Plan) -> String {
+fn engine_line(plan: &Plan) -> String {
     let engine = engine(plan);
     let note = match (engine.as_str(), has_module(plan)) {
         ("kernel", _) => "no system call in the measured path",
@@ -134,7 +218,7 @@ fn engine(plan: &Plan) -> String {
 }
 
 /// `weir-0.1.0+uring`.
-pub fn version(plan: &Plan) -> String {
+fn version(plan: &Plan) -> String {
     let engine = engine(plan);
     let short = match engine.as_str() {
         "io_uring" => "uring",
@@ -145,7 +229,7 @@ pub fn version(plan: &Plan) -> String {
     format!("{}+{short}", own_version())
 }
 
-fn sections(result: &RunResult, options: &KioOptions) -> String {
+pub(super) fn sections(result: &RunResult, options: &KioOptions) -> String {
     let mut out = format!("# {}\n", engine_line(&result.plan));
     push!(out, "KIO version {}\n", version(&result.plan));
     for shown in shown(result, options) {
@@ -161,10 +245,11 @@ fn sections(result: &RunResult, options: &KioOptions) -> String {
     out
 }
 
-/// The sections that come before a run, alone.
-pub fn planned(plan: &Plan) -> String {
+/// What would be done, and the sections that come before a run.
+pub(super) fn dry_text(plan: &Plan) -> String {
     let result = RunResult::of(plan.clone());
-    let mut out = format!("# {}\n", engine_line(plan));
+    let mut out = remarks::planned(plan).join("\n");
+    push!(out, "\n# {}\n", engine_line(plan));
     push!(out, "KIO version {}\n", version(plan));
     for point in points::planned(&result) {
         configuration(&mut out, &point, planned_seconds(&point));
@@ -391,59 +476,20 @@ fn distinct(settings: &[Settings], field: Field) -> String {
 }
 
 /// A report for each point that ran.
-pub fn yaml(result: &RunResult, options: &KioOptions) -> String {
+pub(super) fn yaml(result: &RunResult, options: &KioOptions) -> String {
     let documents: Vec<String> = shown(result, options).map(|p| p.document()).collect();
     documents.join("---\n")
 }
 
 /// The head of the rows.
-pub fn head() -> String {
+pub(super) fn head() -> String {
     let settings = Field::ALL.map(|field| field.setting().name);
     let columns = BEFORE.into_iter().chain(settings).chain(BEHIND);
     line(columns.map(str::to_owned))
 }
 
 /// The head, and a row for each point that ran.
-pub fn rows(result: &RunResult, options: &KioOptions) -> String {
+pub(super) fn rows(result: &RunResult, options: &KioOptions) -> String {
     let rows = shown(result, options).map(|shown| line(shown.row().into_iter()));
     head() + &rows.collect::<String>()
-}
-
-/// A line of fields that are quoted where they have to be.
-fn line(fields: impl Iterator<Item = String>) -> String {
-    let fields: Vec<String> = fields.map(|field| field_of(&field)).collect();
-    fields.join(",") + "\r\n"
-}
-
-fn field_of(text: &str) -> String {
-    if text.contains(['"', ',', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// A text as YAML has it, without quotes where it can be nothing else.
-fn quoted(text: &str) -> String {
-    let is_plain = text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "_./".contains(c))
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
-            .contains(&text.to_lowercase().as_str());
-    if is_plain {
-        return text.to_owned();
-    }
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out + "\""
 }

@@ -1,7 +1,7 @@
 //! From words and a configuration to a plan: a group for each point, a job for each thread on each
 //! device.
 //!
-//! In: flags, a configuration, targets. Out: an [`Action`]. A command line wins over a file, a file
+//! In: flags, a configuration, targets. Out: a [`Request`]. A command line wins over a file, a file
 //! over the defaults. Not here: the jobs themselves ([`super::job`]).
 
 use weir_schema::{Group, Job, Kind, Mix, Plan, Start};
@@ -15,10 +15,23 @@ use super::number::whole;
 use super::points::{self, PointName};
 use super::settings::{Field, Given, Settings};
 use super::sweep::{Point, points as swept_points};
-use super::{Action, FLAGS, KioEnvironment, KioRun, ModuleFacts, TargetFacts, output, targets};
-use crate::flags::{find, refuse_result_files};
-use crate::given::GivenFlags;
+use super::{ModuleFacts, TargetFacts, flags, output, targets};
+use crate::door::{Printed, PrintedFile};
+use crate::given::{Given as DoorGiven, GivenFlags};
+use crate::machine::Machine;
 use crate::refusal::Refusal;
+use crate::request::{Action, NamedFile, Request};
+use crate::rows::UnfitRows;
+
+/// The longest configuration that is read.
+const LONGEST: u64 = 4 << 20;
+/// Flags about what becomes of one run.
+const OF_ONE: [&str; 4] = [
+    "output-csv",
+    "output-yaml",
+    "trace-offsets",
+    "legacy-summary",
+];
 
 /// Where the module is absent, and how to get it.
 pub(super) const NO_MODULE: &str = "--engine kernel: the kernel module kio is not loaded (there is no \
@@ -29,36 +42,23 @@ pub(super) const NO_MODULE: &str = "--engine kernel: the kernel module kio is no
 const CLOSED_MODULE: &str = "--engine kernel: /dev/kio may not be opened by this user\n  help: be root, or of \
      the group that may open it; or take --engine uring, which measures the same through system calls";
 
-/// What the words ask for.
-pub(super) fn read(
-    given: &GivenFlags,
-    words: &[String],
-    environment: &KioEnvironment<'_>,
-) -> Result<Action, Refusal> {
-    let config = given.text("config").map(|path| of_file(path, environment));
-    let config = config.transpose()?;
+/// The request of these arguments.
+pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Request, Refusal> {
+    let config = given.text("config").map(|path| of_file(path, machine));
+    let file = config.transpose()?.unwrap_or_default();
     let line = command_line(given)?;
-    let file = config.unwrap_or_default();
     let mut notes: Vec<String> = file.notes();
     let cpus = cpus(given)?;
     let globals = Globals::of(given, &file, cpus.as_deref())?;
     if let Some(path) = given.text("generate-config") {
-        let threads = (0..globals.threads).map(|number| settings_of(&file, line, number, 0));
-        let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
-        return Ok(Action::Generate {
-            path: path.to_owned(),
-            text: config::text(globals.runtime, &threads, 0),
-            told: format!(
-                "KIO version {}\nGenerating config in {path}\n",
-                super::own_version()
-            ),
-        });
+        return generate(path, &file, line, globals);
     }
+    let module = machine.kernel_module();
     if given.has("compare") {
-        usable(environment.module, "--compare")?;
+        usable(&module, "--compare")?;
     }
-    let engine = engine_of(given, environment.module)?;
-    notes.extend(undriven(engine, environment.module));
+    let engine = engine_of(given, &module)?;
+    notes.extend(undriven(engine, &module));
     let named: Vec<String> = given.all("device").map(str::to_owned).collect();
     if let Some(refusal) = twice(&named) {
         return Err(refusal);
@@ -74,85 +74,109 @@ pub(super) fn read(
         globals,
         engine,
         cpus,
-        environment,
+        module,
+        machine,
         notes: Vec::new(),
     };
     if given.has("compare") {
-        return compare(&mut builder, &points[..1], words);
+        return compare(&mut builder, &points[..1]);
     }
-    let plan = builder.plan(&points, words)?;
+    let plan = builder.plan(&points)?;
     notes.append(&mut builder.notes);
-    finish(given, plan, notes)
+    finish(given, machine, plan, notes)
 }
 
-/// The same in the kernel and from user space.
-fn compare(
-    builder: &mut Builder<'_>,
-    points: &[Point],
-    words: &[String],
-) -> Result<Action, Refusal> {
-    let mut sides = Vec::new();
-    for engine in ["kernel", "io_uring"] {
-        builder.engine = Some(engine);
-        sides.push((engine.to_owned(), builder.plan(points, words)?));
-    }
-    builder.engine = Some("psync");
-    // A call at a time is a side where the settings let it be one.
-    let calls = builder.plan(points, words).ok();
-    sides.extend(calls.map(|plan| ("psync".to_owned(), plan)));
-    let rounds = number(builder.given, "rounds")?.and_then(|n| u32::try_from(n).ok());
-    let asked = boundary::compare(builder.given, rounds, sides, words)?;
-    Ok(Action::Compare(Box::new(asked)))
-}
-
-fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, Refusal> {
-    if let Some(runs) = number(given, "repeat")? {
-        let runs = u32::try_from(runs).unwrap_or(u32::MAX);
-        return boundary::repeat(given, plan, runs, notes);
-    }
-    let text = |name| given.text(name).map(str::to_owned);
-    let (store, history) = (text("store-result"), text("history"));
-    if given.has("show-plan") {
-        refuse_result_files(store.as_deref(), history.as_deref())?;
-        let text = plan.to_json().map_err(Refusal::usage)?;
-        return Ok(Action::Print(text + "\n"));
-    }
-    let dry_run = given.has("dry-run");
-    if dry_run {
-        refuse_result_files(store.as_deref(), history.as_deref())?;
-    }
-    Ok(Action::Run(Box::new(KioRun {
-        plan,
-        options: output::options(given),
-        csv: text("output-csv"),
-        yaml: text("output-yaml"),
-        output: text("output"),
-        store,
-        history,
-        trace: small(given, "trace-offsets")?,
-        dry_run,
-        notes,
+/// A configuration in a file, and what kio.py prints then.
+fn generate(path: &str, file: &Config, line: Given, globals: Globals) -> Result<Request, Refusal> {
+    let threads = (0..globals.threads).map(|number| settings_of(file, line, number, 0));
+    let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
+    let version = super::own_version();
+    Ok(Request::new(Action::Print(Printed {
+        out: format!("KIO version {version}\nGenerating config in {path}\n"),
+        files: vec![PrintedFile {
+            path: path.to_owned(),
+            text: config::text(globals.runtime, &threads, 0),
+            appends: false,
+        }],
+        ..Printed::default()
     })))
 }
 
-/// A configuration as a plan that `weir run` carries out.
-pub(super) fn convert(
-    path: &str,
-    device: Option<&str>,
-    environment: &KioEnvironment<'_>,
-) -> Result<String, Refusal> {
-    let words = ["--config", path, "--show-plan"].into_iter();
-    let words = words.chain(device.iter().flat_map(|device| ["--device", device]));
-    let words: Vec<String> = words.map(str::to_owned).collect();
-    match super::read(&words, environment)? {
-        Action::Print(text) => Ok(text),
-        _ => Err(Refusal::usage(format!("{path}: nothing is measured by it"))),
+/// The same in the kernel and from user space.
+fn compare(builder: &mut Builder<'_>, points: &[Point]) -> Result<Request, Refusal> {
+    let mut sides = Vec::new();
+    for engine in ["kernel", "io_uring"] {
+        builder.engine = Some(engine);
+        sides.push((engine.to_owned(), builder.plan(points)?));
     }
+    builder.engine = Some("psync");
+    // A call at a time is a side where the settings let it be one.
+    let calls = builder.plan(points).ok();
+    sides.extend(calls.map(|plan| ("psync".to_owned(), plan)));
+    let rounds = number(builder.given, "rounds")?.and_then(|n| u32::try_from(n).ok());
+    let asked = boundary::compare(builder.given, rounds, sides)?;
+    Ok(Request::new(Action::Compare(Box::new(asked))))
 }
 
-fn of_file(path: &str, environment: &KioEnvironment<'_>) -> Result<Config, Refusal> {
+fn finish(
+    given: &DoorGiven,
+    machine: &dyn Machine,
+    plan: Plan,
+    notes: Vec<String>,
+) -> Result<Request, Refusal> {
+    let of_one = OF_ONE.into_iter().find(|flag| given.has(flag));
+    if let Some(flag) = of_one.filter(|_| given.house.has("repeat")) {
+        return Err(Refusal::usage(format!(
+            "--repeat: --{flag} is about one run, and here are several; leave one of them out"
+        )));
+    }
+    // Numbers are looked at before the run.
+    small(given, "trace-offsets")?;
+    let text = output::dry_text(&plan);
+    let mut request = Request::measure(given, plan);
+    if given.house.has("dry-run")
+        && let Action::Measure(input) = request.action
+    {
+        request.action = Action::DryRun(input, text);
+    }
+    request.notes = notes;
+    for (flag, role) in [
+        ("output-csv", "where --output-csv goes"),
+        ("output-yaml", "where --output-yaml goes"),
+    ] {
+        let file = given.text(flag).map(|path| NamedFile::written(path, role));
+        request.files.extend(file);
+    }
+    if let Some(path) = given.text("output-csv") {
+        check_rows(path, machine)?;
+    }
+    Ok(request)
+}
+
+/// Refuses a file to which the rows cannot be added, with 1 as kio.py ends there.
+fn check_rows(path: &str, machine: &dyn Machine) -> Result<(), Refusal> {
+    let head = output::head();
+    let why = match machine.check_rows(path, &head) {
+        Ok(()) => return Ok(()),
+        Err(UnfitRows::OtherHead(found)) => output::unlike(&head, &found),
+        Err(UnfitRows::OpenEnd) => {
+            "its last row has no end, and the next one would become a part of it\n  \
+             help: end that row with a line break, or name another file"
+                .to_owned()
+        }
+        Err(UnfitRows::Io(why)) => {
+            return Err(Refusal::usage(format!("--output-csv {path}: {why}")));
+        }
+    };
+    let message = format!("error: --output-csv {path}: {why}\n");
+    Err(Refusal::new(1, message))
+}
+
+fn of_file(path: &str, machine: &dyn Machine) -> Result<Config, Refusal> {
     let refuse = |why: String| Refusal::usage(format!("--config {path}:{why}"));
-    let text = (environment.file)(path).map_err(|why| refuse(format!(" {why}")))?;
+    let text = machine
+        .file(path, LONGEST)
+        .map_err(|why| refuse(format!(" {why}")))?;
     Config::read(&text).map_err(refuse)
 }
 
@@ -176,9 +200,8 @@ pub(super) fn whole_of(flag: &str, text: &str, range: (i64, i64)) -> Result<u64,
 
 /// The number of a flag that states its range, as it is given or by default.
 pub(super) fn number(given: &GivenFlags, flag: &str) -> Result<Option<u64>, Refusal> {
-    let range = find(FLAGS, flag).and_then(|flag| flag.range);
     let text = given.text(flag);
-    text.map(|text| whole_of(flag, text, range.unwrap_or((0, i64::MAX))))
+    text.map(|text| whole_of(flag, text, flags::range(flag)))
         .transpose()
 }
 
@@ -290,20 +313,21 @@ fn settings_of(file: &Config, line: Given, thread: u32, end: i64) -> Result<Sett
 
 /// Makes the groups.
 struct Builder<'a> {
-    given: &'a GivenFlags,
+    given: &'a DoorGiven,
     line: Given,
     file: &'a Config,
     named: Vec<String>,
     globals: Globals,
     engine: Option<&'static str>,
     cpus: Option<Vec<u32>>,
-    environment: &'a KioEnvironment<'a>,
+    module: ModuleFacts,
+    machine: &'a dyn Machine,
     notes: Vec<String>,
 }
 
 impl Builder<'_> {
     /// A plan of these points.
-    fn plan(&mut self, points: &[Point], words: &[String]) -> Result<Plan, Refusal> {
+    fn plan(&mut self, points: &[Point]) -> Result<Plan, Refusal> {
         let (mut groups, mut names) = (Vec::new(), Vec::new());
         for (number, point) in points.iter().enumerate() {
             let group = self.group(number, point)?;
@@ -321,13 +345,12 @@ impl Builder<'_> {
                 names.push(name);
             }
         }
-        let command = ["weir", "kio"].into_iter().map(str::to_owned);
         let mut plan = Plan {
-            command: command.chain(words.iter().cloned()).collect(),
+            command: self.given.command(),
             groups,
             ..Plan::new("kio", "kio", Vec::new())
         };
-        points::note(&mut plan, self.environment.module.has_node, &names);
+        points::note(&mut plan, self.module.has_node, &names);
         Ok(plan)
     }
 
@@ -360,7 +383,8 @@ impl Builder<'_> {
             None => targets::resolve(
                 &self.named,
                 self.file.block_device.as_deref(),
-                self.environment,
+                self.module.block_device.as_deref(),
+                self.machine,
             ),
         }
     }
@@ -373,7 +397,7 @@ impl Builder<'_> {
         index: usize,
     ) -> Result<Job, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{path}: {why}"));
-        let facts = (self.environment.target)(path).map_err(refuse)?;
+        let facts = self.machine.target(path).map_err(refuse)?;
         let end = i64::try_from(facts.bytes).unwrap_or(i64::MAX);
         let mut settings = settings_of(self.file, line, thread, end)?;
         self.clip(&mut settings, path, end);
@@ -389,7 +413,7 @@ impl Builder<'_> {
                     .to_owned(),
             ));
         }
-        check_target(&settings, &facts).map_err(refuse)?;
+        targets::check_target(&settings, &facts).map_err(refuse)?;
         if let Some(note) = job::rounded(self.given, &settings)? {
             self.note(note);
         }
@@ -398,7 +422,7 @@ impl Builder<'_> {
             settings,
             path,
             facts: &facts,
-            holds: self.environment.holds,
+            machine: self.machine,
             engine,
             runtime: self.globals.runtime,
             thread,
@@ -410,7 +434,7 @@ impl Builder<'_> {
 
     /// What `auto` means for a target.
     fn automatic(&self, facts: &TargetFacts) -> &'static str {
-        let module = self.environment.module;
+        let module = &self.module;
         if module.has_node && !module.is_closed && facts.is_device {
             "kernel"
         } else {
@@ -434,34 +458,6 @@ impl Builder<'_> {
             self.note(note);
         }
     }
-}
-
-/// What a target has to say to the settings.
-fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
-    let (low, high) = (
-        settings.get(Field::OffsetLow),
-        settings.get(Field::OffsetHigh),
-    );
-    let block = settings.get(Field::BlockSize);
-    if facts.bytes == 0 {
-        return Err("it has no bytes".to_owned());
-    }
-    if low >= high || high - low < block {
-        return Err(format!(
-            "an I/O of {block} bytes has no room between offset_low {low} and offset_high {high}"
-        ));
-    }
-    let unit = i64::try_from(facts.logical_block.max(1)).unwrap_or(1);
-    for field in [Field::BlockSize, Field::OffsetStride, Field::OffsetLow] {
-        let value = settings.get(field);
-        if value % unit != 0 {
-            let name = field.setting().name;
-            return Err(format!(
-                "{name} is {value}, and its blocks have {unit} bytes: take a multiple of that"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// A group that writes, and one that reads the same back.

@@ -20,7 +20,7 @@ pub(super) fn of(planned: &Job, done: &JobResult) -> Vec<String> {
 }
 
 /// `would read and write F with io_uring`: a line for each thing that is done to a target.
-pub fn deeds(plan: &Plan) -> Vec<String> {
+pub(super) fn planned(plan: &Plan) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (_, job) in plan.jobs() {
         let Some(work) = job.blocks() else { continue };
@@ -28,14 +28,14 @@ pub fn deeds(plan: &Plan) -> Vec<String> {
             continue;
         };
         let kinds = Kind::DATA.into_iter().filter(|kind| work.mix.has(*kind));
-        let mut deeds: Vec<&str> = kinds.map(Kind::name).collect();
+        let mut names: Vec<&str> = kinds.map(Kind::name).collect();
         if work.bursts.is_some_and(|bursts| bursts.flush_only) {
-            deeds = vec!["flush"];
+            names = vec!["flush"];
         }
         for path in paths {
             let line = format!(
                 "would {} {path} with {}",
-                deeds.join(" and "),
+                names.join(" and "),
                 job.engine.name
             );
             if !lines.contains(&line) {

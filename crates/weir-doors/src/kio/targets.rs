@@ -2,8 +2,13 @@
 //!
 //! In: the words, a configuration, what this machine says. Out: paths. Not here: what they are.
 
-use super::{KioEnvironment, MODPROBE};
+use super::settings::{Field, Settings};
+use super::{MODPROBE, TargetFacts};
+use crate::machine::Machine;
 use crate::refusal::Refusal;
+
+/// The longest file of options that is read.
+const LONGEST: u64 = 1 << 20;
 
 /// Where the targets of all threads are named.
 ///
@@ -12,21 +17,22 @@ use crate::refusal::Refusal;
 pub(super) fn resolve(
     words: &[String],
     config: Option<&str>,
-    environment: &KioEnvironment<'_>,
+    module: Option<&str>,
+    machine: &dyn Machine,
 ) -> Result<Vec<String>, Refusal> {
     if !words.is_empty() {
         return Ok(words.to_vec());
     }
-    let module = environment.module.block_device.as_deref();
-    let text = environment.modprobe.as_deref().unwrap_or_default();
-    let places = [
-        config,
-        environment.variable.as_deref(),
-        module,
-        of_modprobe(text),
-    ];
-    let found = places.into_iter().flatten().find(|path| !path.is_empty());
-    found.map(|path| vec![path.to_owned()]).ok_or_else(|| {
+    let own = |place: Option<&str>| place.filter(|path| !path.is_empty()).map(str::to_owned);
+    let of_modprobe = || {
+        let text = machine.file(MODPROBE, LONGEST).unwrap_or_default();
+        own(of_modprobe(&text))
+    };
+    let found = own(config)
+        .or_else(|| own(machine.variable("WEIR_KIO_DEVICE").as_deref()))
+        .or_else(|| own(module))
+        .or_else(of_modprobe);
+    found.map(|path| vec![path]).ok_or_else(|| {
         Refusal::usage(format!(
             "no device is named\n  help: name one in one of five ways:\n    --device PATH\n    \
              block_device under `global` of the --config file\n    the variable WEIR_KIO_DEVICE\n    \
@@ -46,6 +52,37 @@ fn of_modprobe(text: &str) -> Option<&str> {
     let words = lines.flat_map(str::split_whitespace);
     let mut devices = words.filter_map(|word| word.strip_prefix("block_device="));
     devices.next_back().map(|path| path.trim_matches('"'))
+}
+
+/// Checks settings against the facts of their target.
+///
+/// # Errors
+/// What does not fit.
+pub(super) fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
+    let (low, high) = (
+        settings.get(Field::OffsetLow),
+        settings.get(Field::OffsetHigh),
+    );
+    let block = settings.get(Field::BlockSize);
+    if facts.bytes == 0 {
+        return Err("it has no bytes".to_owned());
+    }
+    if low >= high || high - low < block {
+        return Err(format!(
+            "an I/O of {block} bytes has no room between offset_low {low} and offset_high {high}"
+        ));
+    }
+    let unit = i64::try_from(facts.logical_block.max(1)).unwrap_or(1);
+    for field in [Field::BlockSize, Field::OffsetStride, Field::OffsetLow] {
+        let value = settings.get(field);
+        if value % unit != 0 {
+            let name = field.setting().name;
+            return Err(format!(
+                "{name} is {value}, and its blocks have {unit} bytes: take a multiple of that"
+            ));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

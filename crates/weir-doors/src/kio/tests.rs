@@ -4,57 +4,91 @@ use proptest::prelude::*;
 use weir_schema::{Job, Plan, RunResult, State};
 
 use super::*;
+use crate::args::{Arguments, DoorCall};
+use crate::door::PrintedFile;
+use crate::house::Input;
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
 fn facts() -> TargetFacts {
-    TargetFacts {
-        is_device: true,
-        bytes: 64 << 20,
-        logical_block: 512,
-        has_polling: None,
-        is_direct: true,
-        is_read_only: false,
-        is_zoned: false,
-        node: Some(1),
+    TargetFacts::sample()
+}
+
+/// A machine of which every target and the module are so.
+struct Fake<'a> {
+    module: &'a ModuleFacts,
+    facts: &'a TargetFacts,
+}
+
+impl Machine for Fake<'_> {
+    fn kernel_module(&self) -> ModuleFacts {
+        self.module.clone()
+    }
+
+    fn target(&self, path: &str) -> Result<TargetFacts, String> {
+        match path {
+            "/dev/none" => Err("there is nothing".to_owned()),
+            _ => Ok(self.facts.clone()),
+        }
+    }
+
+    fn held_data(&self, path: &str) -> Option<&'static str> {
+        (path == "/dev/full").then_some("an ext file system")
+    }
+
+    fn file(&self, path: &str, _: u64) -> Result<String, String> {
+        let config = "threads: {0: {queue_depth: 1}, 1: {queue_depth: 16, block_device: /dev/b}}";
+        match path {
+            "kio.conf" => Ok(config.to_owned()),
+            "bad.conf" => Ok("threads: {0: {queue_dept: 1}}".to_owned()),
+            _ => Err("No such file".to_owned()),
+        }
     }
 }
 
-fn asked(text: &str, module: &ModuleFacts, facts: &TargetFacts) -> Result<Action, Refusal> {
-    let config = "threads: {0: {queue_depth: 1}, 1: {queue_depth: 16, block_device: /dev/b}}";
-    let target = |path: &str| match path {
-        "/dev/none" => Err("there is nothing".to_owned()),
-        _ => Ok(facts.clone()),
-    };
-    let file = |path: &str| match path {
-        "kio.conf" => Ok(config.to_owned()),
-        "bad.conf" => Ok("threads: {0: {queue_dept: 1}}".to_owned()),
-        _ => Err("No such file".to_owned()),
-    };
-    read(
-        &words(text),
-        &KioEnvironment {
-            variable: &None,
-            module,
-            modprobe: &None,
-            target: &target,
-            holds: &|path| (path == "/dev/full").then_some("an ext file system"),
-            file: &file,
-        },
-    )
+fn arguments(text: &str) -> Result<Arguments, Refusal> {
+    args::read(&DoorCall {
+        door: &DOOR,
+        link: None,
+        args: words(text),
+    })
 }
 
-fn action(text: &str) -> Result<Action, Refusal> {
+fn asked(text: &str, module: &ModuleFacts, facts: &TargetFacts) -> Result<Request, Refusal> {
+    match arguments(text)? {
+        Arguments::Print(page) => Ok(Request::print(page)),
+        Arguments::Given(given) => super::request(&given, &Fake { module, facts }),
+    }
+}
+
+fn request(text: &str) -> Result<Request, Refusal> {
     asked(text, &ModuleFacts::default(), &facts())
 }
 
-fn run(text: &str) -> KioRun {
-    match action(text) {
-        Ok(Action::Run(run)) => *run,
-        other => panic!("{text}: {other:?}"),
+/// The plan of a run with what is noted about it.
+fn planned(request: Request) -> (Plan, Vec<String>) {
+    match request.action {
+        Action::Measure(Input::Made(plan)) => (*plan, request.notes),
+        other => panic!("{other:?}"),
     }
+}
+
+fn run(text: &str) -> (Plan, Vec<String>) {
+    planned(request(text).unwrap_or_else(|why| panic!("{text}: {why}")))
+}
+
+fn plan_of(text: &str) -> Plan {
+    run(text).0
+}
+
+/// The text that a result has with these arguments.
+fn text_of(result: &RunResult, text: &str) -> String {
+    let given = args::read_given(&DOOR, &words(text)).unwrap();
+    let (module, facts) = (&ModuleFacts::default(), &facts());
+    let printed = output::print(result, &given, &Fake { module, facts });
+    printed.unwrap().out
 }
 
 fn jobs(plan: &Plan) -> Vec<&Job> {
@@ -63,18 +97,18 @@ fn jobs(plan: &Plan) -> Vec<&Job> {
 
 #[track_caller]
 fn is_refused(text: &str, code: u8, named: &str) {
-    let refusal = action(text).unwrap_err();
+    let refusal = request(text).unwrap_err();
     assert_eq!(refusal.code, code, "{refusal}");
     assert!(refusal.message.contains(named), "{text}: {refusal}");
 }
 
 #[test]
 fn a_command_line_of_the_other_program_is_a_job_for_each_thread() {
-    let run = run(
+    let (plan, notes) = run(
         "-d /dev/a -t 2 -s 3 --bs=8k --qd 10 --or 1 --rm 50 --rm 75 --rb 30 --wb 10 --bf 1 --bd 1 --rs 7",
     );
-    assert!(run.notes.is_empty());
-    let jobs = jobs(&run.plan);
+    assert!(notes.is_empty());
+    let jobs = jobs(&plan);
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["thread 0", "thread 1"]);
     let settings = job::settings(jobs[1]).unwrap();
@@ -90,11 +124,10 @@ fn a_command_line_of_the_other_program_is_a_job_for_each_thread() {
 
 #[test]
 fn numbers_of_every_option_have_units_and_bases() {
-    let plan = run(
+    let plan = plan_of(
         "-d /dev/a -t 0x2 -s 0x3 --qd 0x10 --seed 0x5EED --ramp 0x2 --interval 1k --batch 0x4 --ios 2k \
          --size 1M --error-limit 0x20",
-    )
-    .plan;
+    );
     let job = jobs(&plan)[1];
     let load = job.load();
     let seconds = weir_units::Nanos::from_secs;
@@ -116,7 +149,7 @@ fn so_many_failures_of_all_threads_end_the_run() {
         ("--error-limit 10", Some(10), true, Some(GroupOnError)),
         ("--error-limit 0", None, true, None),
     ] {
-        let plan = run(&format!("-d /dev/a -t 2 {words}")).plan;
+        let plan = plan_of(&format!("-d /dev/a -t 2 {words}"));
         for job in jobs(&plan) {
             let errors = &job.load().errors;
             assert_eq!(errors.fail_at, fail_at, "{words}");
@@ -128,13 +161,13 @@ fn so_many_failures_of_all_threads_end_the_run() {
 
 #[test]
 fn the_line_wins_over_the_file_and_the_file_over_defaults() {
-    let plan = run("-c kio.conf -t 3 -d /dev/a --bs 4096").plan;
+    let plan = plan_of("-c kio.conf -t 3 -d /dev/a --bs 4096");
     let depths: Vec<u32> = jobs(&plan)
         .iter()
         .map(|job| job.load().depth.queue_depth.0)
         .collect();
     assert_eq!(depths, [1, 16, 1]);
-    let plan = run("-c kio.conf -t 2 -d /dev/a --qd 4").plan;
+    let plan = plan_of("-c kio.conf -t 2 -d /dev/a --qd 4");
     assert!(
         jobs(&plan)
             .iter()
@@ -144,13 +177,9 @@ fn the_line_wins_over_the_file_and_the_file_over_defaults() {
 
 #[test]
 fn what_is_behind_the_end_is_clipped_with_a_note() {
-    let run = run("-d /dev/a --offset-high 4294967295 -t 4");
-    assert_eq!(run.notes.len(), 1);
-    assert!(
-        run.notes[0].contains("clipped to 67108864"),
-        "{:?}",
-        run.notes
-    );
+    let (_, notes) = run("-d /dev/a --offset-high 4294967295 -t 4");
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("clipped to 67108864"), "{notes:?}");
 }
 
 #[test]
@@ -193,7 +222,7 @@ fn numbers_out_of_their_range_are_refused_with_it() {
 
 #[test]
 fn without_a_device_the_five_ways_to_name_one_are_listed() {
-    let message = action("--qd 4").unwrap_err().message;
+    let message = request("--qd 4").unwrap_err().message;
     for way in [
         "--device",
         "--config",
@@ -214,7 +243,10 @@ fn a_comparison_has_a_side_in_the_kernel_and_refuses_what_it_does_not_print() {
         ..ModuleFacts::default()
     };
     let sides = |words: &str| match asked(words, &loaded, &facts()) {
-        Ok(Action::Compare(compare)) => match compare.input {
+        Ok(Request {
+            action: Action::Compare(compare),
+            ..
+        }) => match compare.input {
             CompareInput::Rounds {
                 rounds,
                 of: RoundsOf::Plans(sides),
@@ -255,34 +287,23 @@ fn the_kernel_engine_needs_its_module_and_a_block_device() {
         ..ModuleFacts::default()
     };
     let engine = |text: &str, facts: &TargetFacts| match asked(text, &loaded, facts) {
-        Ok(Action::Run(run)) => Ok(jobs(&run.plan)[0].engine.name.clone()),
-        Ok(other) => panic!("{other:?}"),
+        Ok(request) => Ok(jobs(&planned(request).0)[0].engine.name.clone()),
         Err(refusal) => Err(refusal),
     };
     let older = ModuleFacts {
         version: Some("1.0-r7-gabc".to_owned()),
         ..ModuleFacts::default()
     };
-    match asked("-d a", &older, &facts()) {
-        Ok(Action::Run(run)) => assert!(run.notes[0].contains("not driven"), "{:?}", run.notes),
-        other => panic!("{other:?}"),
-    }
+    let (_, notes) = planned(asked("-d a", &older, &facts()).unwrap());
+    assert!(notes[0].contains("not driven"), "{notes:?}");
     let closed = ModuleFacts {
         has_node: true,
         is_closed: true,
         ..ModuleFacts::default()
     };
-    match asked("-d a", &closed, &facts()) {
-        Ok(Action::Run(run)) => {
-            assert_eq!(jobs(&run.plan)[0].engine.name, "io_uring");
-            assert!(
-                run.notes[0].contains("may not be opened"),
-                "{:?}",
-                run.notes
-            );
-        }
-        other => panic!("{other:?}"),
-    }
+    let (plan, notes) = planned(asked("-d a", &closed, &facts()).unwrap());
+    assert_eq!(jobs(&plan)[0].engine.name, "io_uring");
+    assert!(notes[0].contains("may not be opened"), "{notes:?}");
     let refusal = asked("-d a --engine kernel", &closed, &facts()).unwrap_err();
     assert!(
         refusal.code == 3 && refusal.message.contains("--engine uring"),
@@ -336,40 +357,74 @@ fn a_target_that_cannot_be_written_is_refused_where_something_writes() {
         assert!(of("-d a").is_ok());
         assert_eq!(of("-d a --rm 99").unwrap_err().code, 2);
     }
-    assert!(action("-d /dev/full").is_ok() && action("-d /dev/full --rm 99 --force").is_ok());
-    let refusal = action("-d /dev/full --rm 99").unwrap_err();
+    assert!(request("-d /dev/full").is_ok());
+    assert!(request("-d /dev/full --rm 99 --force").is_ok());
+    let refusal = request("-d /dev/full --rm 99").unwrap_err();
     assert!(refusal.message.contains("an ext file system"), "{refusal}");
     assert!(refusal.message.contains("--force"), "{refusal}");
 }
 
 #[test]
-fn the_examples_of_the_help_are_good() {
-    let examples: Vec<&str> = HELP
+fn the_examples_are_good() {
+    let examples = EXAMPLES
         .lines()
-        .filter(|l| l.starts_with("    weir kio "))
-        .collect();
-    assert!((3..=5).contains(&examples.len()));
-    for example in examples {
-        let words = example.trim().strip_prefix("weir kio ").unwrap();
-        match action(words) {
-            Ok(_) => {}
-            // This machine has no module.
-            Err(refusal) => assert_eq!(refusal.code, 3, "{example}: {refusal}"),
-        }
+        .filter_map(|line| line.strip_prefix("    weir kio "));
+    for words in examples {
+        assert!(request(&format!("{words} -d /dev/a")).is_ok(), "{words}");
     }
-    for line in EXAMPLES
-        .lines()
-        .filter(|line| line.starts_with("    weir kio "))
-    {
-        let words = line.trim().strip_prefix("weir kio ").unwrap();
-        let all = format!("{words} -d /dev/a");
-        assert!(action(&all).is_ok(), "{line}");
+}
+
+#[test]
+fn names_of_the_peer_may_be_cut_short_where_one_option_begins_so() {
+    for (text, flag, value) in [
+        ("--num 2", "num-threads", "2"),
+        ("--read-m=50", "read-mix-percent", "50"),
+        ("--bs 4096", "block-size", "4096"),
+        ("--or=1", "offset-random", "1"),
+        ("--os -512", "offset-stride", "-512"),
+        ("-t 4 -t 5", "num-threads", "5"),
+    ] {
+        let given = args::read_given(&DOOR, &words(text)).unwrap();
+        assert_eq!(given.text(flag), Some(value), "{text}");
+    }
+    for (text, named) in [
+        ("--offset 1", "--offset-low, "),
+        ("--o 3", "--output-csv"),
+        ("--burst 1", "--burst-delay"),
+        ("--sw 3", "no option `--sw`"),
+    ] {
+        let message = arguments(text).unwrap_err().message;
+        assert!(message.contains(named), "{message}");
+    }
+}
+
+#[test]
+fn flags_of_the_house_about_one_plan_are_refused_where_there_is_none() {
+    for (text, named) in [
+        (
+            "-g kio.conf --dry-run",
+            "--dry-run acts only without `--generate-config`",
+        ),
+        (
+            "-g kio.conf --weir-format json",
+            "--weir-format acts only without",
+        ),
+        ("-d a --repeat 2 -o r.csv", "--repeat: --output-csv"),
+        ("status --raw", "takes no words, and there is `--raw`"),
+        ("unload x", "takes no words, and there is `x`"),
+        (
+            "load --kdir x",
+            "`--device DEV` alone, and there is `--kdir`",
+        ),
+        ("-d a --kdir x", "weir kio build"),
+    ] {
+        is_refused(text, 2, named);
     }
 }
 
 #[test]
 fn what_is_read_back_is_what_was_written() {
-    let plan = run("-d /dev/a -t 2 --op write --data verify --verify --oh 1M").plan;
+    let plan = plan_of("-d /dev/a -t 2 --op write --data verify --verify --oh 1M");
     let kinds: Vec<_> = jobs(&plan)
         .iter()
         .map(|job| {
@@ -401,15 +456,15 @@ fn what_is_read_back_is_what_was_written() {
 #[test]
 fn a_configuration_is_written_without_a_device_and_reads_back() {
     // What would be written of a run has nothing to be written of, and is taken all the same.
-    let (text, told) = match action("-t 2 -s 5 --qd 7 -g kio.conf -L a -o r.csv -y r.yaml") {
-        Ok(Action::Generate { path, text, told }) => {
-            assert_eq!(path, "kio.conf");
-            (text, told)
-        }
-        other => panic!("{other:?}"),
+    let asked = request("-t 2 -s 5 --qd 7 -g kio.conf -L a -o r.csv -y r.yaml").unwrap();
+    let Action::Print(printed) = asked.action else {
+        panic!("no text");
     };
-    assert!(told.ends_with("Generating config in kio.conf\n"), "{told}");
-    let read = config::Config::read(&text).unwrap();
+    let end = "Generating config in kio.conf\n";
+    assert!(printed.out.ends_with(end), "{printed:?}");
+    let PrintedFile { path, text, .. } = &printed.files[0];
+    assert_eq!(path, "kio.conf");
+    let read = config::Config::read(text).unwrap();
     assert_eq!((read.num_threads, read.runtime_seconds), (Some(2), Some(5)));
     assert_eq!(read.threads.len(), 2);
     assert_eq!(
@@ -420,7 +475,7 @@ fn a_configuration_is_written_without_a_device_and_reads_back() {
 
 #[test]
 fn a_sweep_is_a_group_for_each_point_that_waits_for_the_one_before() {
-    let plan = run("-d /dev/a --sweep num_threads=1,2 --sweep queue_depth=1..4*2 -s 1").plan;
+    let plan = plan_of("-d /dev/a --sweep num_threads=1,2 --sweep queue_depth=1..4*2 -s 1");
     let shape: Vec<(usize, u32, bool)> = plan
         .groups
         .iter()
@@ -457,7 +512,7 @@ fn ended(plan: Plan, state: State) -> RunResult {
 #[test]
 fn points_of_several_axes_are_told_apart_by_what_is_swept() {
     let axes = "--sweep offset_stride=4096,8192 --sweep num_threads=1,2";
-    let plan = run(&format!("-d /dev/a {axes}")).plan;
+    let plan = plan_of(&format!("-d /dev/a {axes}"));
     let names: Vec<&str> = jobs(&plan).iter().map(|job| job.name.as_str()).collect();
     let expected = [
         "thread 0, num_threads=1 offset_stride=4096",
@@ -469,21 +524,21 @@ fn points_of_several_axes_are_told_apart_by_what_is_swept() {
     ];
     assert_eq!(names, expected);
     let title = "# point 3 of 4: num_threads=1 offset_stride=8192\n";
-    assert!(output::planned(&plan).contains(title));
+    assert!(output::dry_text(&plan).contains(title));
     let result = ended(plan, State::Done);
     for format in ["kio", "yaml"] {
-        let text = output::text(&result, &options(&format!("--format {format}"))).unwrap();
+        let text = text_of(&result, &format!("--format {format}"));
         assert!(text.contains(title), "{text}");
         assert!(!text.contains("INCOMPLETE"), "{text}");
     }
-    let plain = output::planned(&run("-d /dev/a").plan);
+    let plain = output::dry_text(&plan_of("-d /dev/a"));
     assert!(!plain.contains("# point"), "{plain}");
 }
 
 #[test]
 fn what_reads_back_says_so_in_its_rows_and_reports() {
     let words = "-d /dev/a --op write --data verify --verify --sweep queue_depth=1,2";
-    let plan = run(words).plan;
+    let plan = plan_of(words);
     let names: Vec<&str> = jobs(&plan).iter().map(|job| job.name.as_str()).collect();
     let expected = [
         "thread 0, queue_depth=1",
@@ -511,7 +566,7 @@ fn what_reads_back_says_so_in_its_rows_and_reports() {
 #[test]
 fn a_run_that_is_ended_has_nothing_of_points_that_never_ran() {
     use weir_schema::{EndedBy, Span};
-    let plan = run("-d /dev/a -s 2 --sweep queue_depth=1..8*2").plan;
+    let plan = plan_of("-d /dev/a -s 2 --sweep queue_depth=1..8*2");
     let mut result = RunResult::of(plan);
     let seconds = |ms| {
         Some(Span {
@@ -537,7 +592,7 @@ fn a_run_that_is_ended_has_nothing_of_points_that_never_ran() {
     assert_eq!(yaml.matches("config:\n").count(), 2);
     assert!(yaml.contains("        runtime_seconds: 0.96\n"), "{yaml}");
     assert_eq!(yaml.matches(ending).count(), 1);
-    let text = output::text(&result, &options("--format kio")).unwrap();
+    let text = text_of(&result, "--format kio");
     assert_eq!(text.matches("Results...").count(), 2);
     assert!(text.contains(ending), "{text}");
     assert!(
@@ -548,20 +603,20 @@ fn a_run_that_is_ended_has_nothing_of_points_that_never_ran() {
         "point 2 of 4: queue_depth=2: ended by signal 2 after 0.96 of 2 s",
         "2 of 4 points did not run",
     ];
-    assert_eq!(output::left_undone(&result), undone);
+    assert_eq!(points::left_undone(&result), undone);
     result.groups[0].jobs[0].state = State::NotStarted;
     result.groups[1].jobs[0].state = State::NotStarted;
-    assert!(!output::has_begun(&result));
+    assert_eq!(points::begun(&result).count(), 0);
     assert_eq!(output::rows(&result, &options("")), output::head());
 }
 
-fn options(text: &str) -> KioOptions {
-    read_options(&words(text)).unwrap()
+fn options(text: &str) -> output::KioOptions {
+    output::options(&args::read_given(&DOOR, &words(text)).unwrap(), 0)
 }
 
 #[test]
 fn rows_join_what_differs_between_threads() {
-    let plan = run("-c kio.conf -t 2 -d /dev/a").plan;
+    let plan = plan_of("-c kio.conf -t 2 -d /dev/a");
     let rows = output::rows(&ended(plan, State::Done), &options("-L a,b"));
     let (head, row) = rows.split_once("\r\n").unwrap();
     assert_eq!(head.split(',').count(), 25);
@@ -574,7 +629,7 @@ fn rows_join_what_differs_between_threads() {
 
 #[test]
 fn threads_share_a_region_out_in_equal_parts() {
-    let plan = run("-d /dev/a -t 3 --thread-partition --oh 65536").plan;
+    let plan = plan_of("-d /dev/a -t 3 --thread-partition --oh 65536");
     let parts: Vec<_> = jobs(&plan)
         .into_iter()
         .map(|job| {
@@ -588,7 +643,7 @@ fn threads_share_a_region_out_in_equal_parts() {
 
 #[test]
 fn help_lists_every_option_with_its_short_form() {
-    let Ok(Action::Print(page)) = action("--help") else {
+    let Ok(Arguments::Print(page)) = arguments("--help") else {
         panic!("no page");
     };
     for flag in FLAGS {
@@ -604,21 +659,44 @@ fn help_lists_every_option_with_its_short_form() {
 
 #[test]
 fn the_link_of_the_other_program_prints_as_it_does() {
-    assert_eq!(options("--format=kio").format, KioFormat::Kio);
+    use crate::door::Voice;
+    use crate::house::voice;
+    let of = |text: &str| {
+        let given = args::read_given(&DOOR, &words(text)).unwrap();
+        (given.text("format").unwrap().to_owned(), voice(&given))
+    };
+    for (text, format, whose) in [
+        ("", "table", Voice::Weir),
+        ("--format=table", "table", Voice::Weir),
+        ("--format=kio", "kio", Voice::Peer),
+        ("--format=kio --format=yaml", "yaml", Voice::Peer),
+        ("--trace-offsets 4", "table", Voice::Peer),
+        ("--format=kio --voice weir", "kio", Voice::Weir),
+    ] {
+        assert_eq!(of(text), (format.to_owned(), whose), "{text}");
+    }
+    let tool = |text: &str| request(text).unwrap().action;
+    let status = Action::Tool(Tool::KernelModule(ModuleCall::Status));
     assert_eq!(
-        options("--format=kio --format=yaml").format,
-        KioFormat::Yaml
+        format!("{:?}", tool("--format=kio status")),
+        format!("{status:?}")
     );
-    assert_eq!(options("").format, KioFormat::Table);
-    assert!(matches!(action("--format=kio status"), Ok(Action::Status)));
     assert!(
-        matches!(action("--format=kio --version"), Ok(Action::Print(v)) if v.starts_with("weir-"))
+        matches!(tool("--format=kio --version"), Action::Print(v) if v.out.starts_with("weir-"))
     );
+}
+
+#[test]
+fn by_the_voice_of_the_peer_its_sections_are_printed() {
+    let result = ended(plan_of("-d /dev/a"), State::Done);
+    assert!(text_of(&result, "--voice peer").contains("Results..."));
+    let line = text_of(&result, "");
+    assert!(line.starts_with("engine: user/io_uring") && line.lines().count() == 1);
 }
 
 proptest! {
     #[test]
     fn no_words_make_the_door_panic(text in "(--[a-z-]{0,14}[= ]?|[0-9kx.*=_,/-]{0,6}| ){0,8}") {
-        let _ = action(&text);
+        let _ = request(&text);
     }
 }

@@ -17,7 +17,6 @@ pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use output::NetFormat;
 
-use crate::beff;
 use crate::door::{Door, Manner, Measures, Operands, Printed};
 use crate::flags::nearest;
 use crate::given::Given;
@@ -34,7 +33,7 @@ pub const DOOR: Door = Door {
             help: "The test: lat-bw, latency and bandwidth of pairs and rings as HPCC measures them",
         })),
         print: Some(print),
-        in_flags: Some(beff::in_flags),
+        names_jobs: false,
         without: &["ranks", "rank-timeout"],
         help: HELP,
         examples: &[
@@ -90,6 +89,7 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
 }
 
 /// HPCC's lines of a result; with `--format json` its summary as JSON.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every door's text")]
 fn print(result: &RunResult, given: &Given, _: &dyn Machine) -> Result<Printed, Refusal> {
     let format = match given.house.text("format") {
         Some("json") => NetFormat::Json,

@@ -62,7 +62,7 @@ fn words_become_settings_of_the_plan() {
     let ranks = plan.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (5, Spawn::Processes));
     let Workload::LatencyBandwidth(work) = &plan.groups[0].jobs[0].workload else {
-        panic!("{:?}", plan)
+        panic!("{plan:?}")
     };
     assert_eq!(work.seed, 9);
     assert_eq!(work.min_time_ns, Some(Nanos::from_millis(500)));

@@ -1,4 +1,4 @@
-//! What the other options of a job have to say for one option to act.
+//! Needs of options: the values that other options of a job must have for one option to act.
 //!
 //! In: a draft with all its options applied, and its engine. Out: whether an option can act, and
 //! the words that say when it does. Not here: who is told ([`crate::idle_options`]).
@@ -10,10 +10,10 @@ use crate::Dialect;
 use crate::draft::{Direction, Draft};
 use crate::logs::Named;
 
-/// What an option needs in order to act.
+/// Condition under which an option acts.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// When it is met; "acts only" goes before it.
+    /// Condition in words; "acts only" goes before it.
     pub when: &'static str,
     is_met: fn(&Draft, &EngineInfo) -> bool,
 }
@@ -23,7 +23,7 @@ impl Need {
         Self { when, is_met }
     }
 
-    /// Whether it is met in this job.
+    /// True if it is met in this job.
     pub(crate) fn is_met(&self, draft: &Draft, engine: &EngineInfo) -> bool {
         (self.is_met)(draft, engine)
     }
@@ -79,7 +79,7 @@ fn is_set(draft: &Draft, house: &str) -> bool {
 }
 
 /// The network engine speaks one of these; `tcp` where nothing is said.
-fn speaks(draft: &Draft, protocols: &[&str]) -> bool {
+fn uses_protocol(draft: &Draft, protocols: &[&str]) -> bool {
     match draft.engine.settings.get("protocol") {
         Some(Setting::Text(name)) => protocols.contains(&name.as_str()),
         _ => protocols.contains(&"tcp"),
@@ -206,8 +206,8 @@ pub(super) const PRIORITIES: Need =
             .any(|house| d.engine.settings.contains_key(*house))
     });
 pub(super) const TCP: Need = Need::new("with `protocol=tcp` or `protocol=tcpv6`", |d, _| {
-    speaks(d, &["tcp", "tcpv6"])
+    uses_protocol(d, &["tcp", "tcpv6"])
 });
 pub(super) const UDP: Need = Need::new("with `protocol=udp` or `protocol=udpv6`", |d, _| {
-    speaks(d, &["udp", "udpv6"])
+    uses_protocol(d, &["udp", "udpv6"])
 });

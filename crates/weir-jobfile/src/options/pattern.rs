@@ -10,7 +10,7 @@ use crate::draft::{Direction, Draft, Seed, overlay};
 use crate::value::number::{NumberScale, float, number};
 use crate::value::{list, split};
 
-/// What fio 3.33 prints of `rw` after it refused to write in read-only mode.
+/// Lines that fio 3.33 prints about `rw` after it refused to write in read-only mode.
 const CORRECT_FORMAT: [&str; 5] = [
     "Correct format for offending option",
     "                  rw: IO direction",

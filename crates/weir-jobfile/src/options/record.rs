@@ -1,4 +1,4 @@
-//! What an option record holds, and how one is written down.
+//! Records of options, and the form in which one is written down.
 
 use weir_schema::catalogue::Environment;
 use weir_schema::{PerKind, Size};
@@ -19,21 +19,21 @@ pub struct OptionRecord {
     pub aliases: &'static [&'static str],
     /// Topic.
     pub category: Category,
-    /// What it takes.
+    /// Values that it takes.
     pub value: ValueKind,
-    /// What holds when it is not given, as text; empty when nothing does.
+    /// Default value, as text; empty when there is none.
     pub default: &'static str,
     /// A few words.
     pub short: &'static str,
     /// The whole story, where there is more to say than `short`.
     pub long: &'static str,
-    /// Where it may stand.
+    /// Scope of the option.
     pub scope: Scope,
-    /// Whether it does something.
+    /// Support of the option here.
     pub support: Support,
     /// Values of a refused option that ask for nothing, and so are accepted.
     pub neutral: &'static [&'static str],
-    /// What other options have to say for it to act.
+    /// Values that other options must have for it to act.
     pub needs: Option<Need>,
     pub(crate) apply: Apply,
 }
@@ -45,7 +45,7 @@ pub enum Category {
     Target,
     /// Order, kinds and sizes of operations.
     Pattern,
-    /// What buffers hold.
+    /// Content of buffers.
     Content,
     /// Engine, depth, memory, flushes.
     Engine,
@@ -61,7 +61,7 @@ pub enum Category {
     Process,
 }
 
-/// What an option takes.
+/// Values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueKind {
     /// A switch that may stand without a value.
@@ -112,7 +112,7 @@ pub enum ValueKind {
         min: f64,
         /// Largest.
         max: f64,
-        /// How many at most.
+        /// Largest number of values.
         most: usize,
     },
     /// Text, or a grammar of its own.
@@ -121,7 +121,7 @@ pub enum ValueKind {
     OptionalText,
 }
 
-/// Where an option may stand.
+/// Scope of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// In every job.
@@ -130,7 +130,7 @@ pub enum Scope {
     Engines(&'static [&'static str]),
 }
 
-/// Whether an option does something.
+/// Support of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// It acts.
@@ -139,12 +139,12 @@ pub enum Support {
     Meaningless(&'static str),
     /// It is an error to give it.
     Refused {
-        /// What to use instead, or why not.
+        /// Replacement, or the reason that there is none.
         nearest: &'static str,
     },
 }
 
-/// What an option may look at besides its value.
+/// Environment of an option besides its value.
 pub(crate) struct Env<'a> {
     pub environment: &'a Environment,
     pub files: &'a dyn Files,
@@ -157,7 +157,7 @@ pub(crate) type Applied = Result<(), Fault>;
 type Meanings = &'static [(&'static str, &'static str)];
 type WordFn = for<'a> fn(&mut Draft, &'static str, Option<&'a str>, &Env<'_>) -> Applied;
 
-/// What an option does to a job.
+/// Effect of an option on a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Apply {
     Nothing,

@@ -13,7 +13,7 @@ use crate::value::pattern::pattern_with_offsets;
 /// Shorter intervals have no room for a header.
 const SHORTEST: u64 = 80;
 
-/// What holds when nothing is said.
+/// Verification by default.
 pub(crate) fn defaults() -> Verify {
     Verify {
         method: VerifyMethod::Null,

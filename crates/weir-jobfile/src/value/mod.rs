@@ -80,7 +80,7 @@ pub(crate) fn read<'a>(
     }
 }
 
-/// What an option takes, in words.
+/// Values that an option takes, in words.
 pub(crate) fn expected(kind: &ValueKind) -> String {
     match kind {
         ValueKind::Flag | ValueKind::Bool => "expected 0 or 1".to_owned(),

@@ -13,7 +13,7 @@ use crate::diagnostic::Fault;
 /// Nested parentheses and signs that an expression may hold.
 const MAX_NESTING: u32 = 32;
 
-/// What a bare number and its suffixes count.
+/// Unit of a bare number and of its suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberScale {
     /// Bytes, operations or anything else; the base of `k` (1024 or 1000).
@@ -62,7 +62,7 @@ fn quantity<'s>(input: &mut &'s str) -> Parsed<(Digits, &'s str)> {
 }
 
 impl NumberScale {
-    /// How much one of a suffix is.
+    /// Factor of a suffix.
     fn factor(self, suffix: &str) -> Option<u64> {
         let suffix = suffix.to_ascii_lowercase();
         Some(match self {
@@ -284,8 +284,9 @@ impl Reader<'_> {
     }
 }
 
-/// What fio reads of a count with more behind it: digits, and a unit that begins as one of its own.
-/// None where it would read something else than stands there: a share, zones, a fraction.
+/// Part of a count that fio reads where more stands behind it: digits, and a unit that begins as
+/// one of its own. None where it would read something else than stands there: a share, zones, a
+/// fraction.
 pub(crate) fn without_rest(text: &str) -> Option<String> {
     let text = text.trim();
     let (whole, rest) = match text.get(..2).filter(|head| head.eq_ignore_ascii_case("0x")) {

@@ -4,9 +4,9 @@
 
 use anyhow::Result;
 
-use super::{Kind, Spec, Wiring};
+use super::{DeviceKind, Spec, Wiring};
 
-pub(super) const DELAY: Kind = Kind {
+pub(super) const DELAY: DeviceKind = DeviceKind {
     name: "dm-delay",
     form: "dm-delay[:64M,ms=10]",
     what: "operations begin so many milliseconds later",
@@ -17,7 +17,7 @@ pub(super) const DELAY: Kind = Kind {
     },
 };
 
-pub(super) const ERROR: Kind = Kind {
+pub(super) const ERROR: DeviceKind = DeviceKind {
     name: "dm-error",
     form: "dm-error[:64M]",
     what: "every operation fails with EIO",
@@ -28,7 +28,7 @@ pub(super) const ERROR: Kind = Kind {
     },
 };
 
-pub(super) const FLAKEY: Kind = Kind {
+pub(super) const FLAKEY: DeviceKind = DeviceKind {
     name: "dm-flakey",
     form: "dm-flakey[:64M,up=1,down=1]",
     what: "good for so many seconds, then failing for so many",

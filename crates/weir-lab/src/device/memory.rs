@@ -2,9 +2,9 @@
 //!
 //! In: `ram`, `loop`. Out: modules and lines of setup; nothing of it happens on this machine.
 
-use super::Kind;
+use super::DeviceKind;
 
-pub(super) const RAM: Kind = Kind {
+pub(super) const RAM: DeviceKind = DeviceKind {
     name: "ram",
     form: "ram[:64M]",
     what: "brd; all of them have one size",
@@ -22,7 +22,7 @@ pub(super) const RAM: Kind = Kind {
     },
 };
 
-pub(super) const LOOP: Kind = Kind {
+pub(super) const LOOP: DeviceKind = DeviceKind {
     name: "loop",
     form: "loop[:64M]",
     what: "loop device over a file in tmpfs (buffered before kernel 6.6)",

@@ -20,18 +20,18 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 /// A kind of device.
 #[derive(Debug)]
-pub struct Kind {
+pub struct DeviceKind {
     /// The word that a spec begins with.
     pub name: &'static str,
-    /// What may follow it.
+    /// Form of the settings that may follow it.
     pub form: &'static str,
-    /// What the guest sees.
+    /// Device that the guest sees.
     pub what: &'static str,
     pub(crate) wire: fn(&mut Wiring, &Spec) -> Result<()>,
 }
 
 /// Every kind there is.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[DeviceKind] = &[
     nvme::NVME,
     virtio::VIRTIO,
     virtio::THROTTLE,
@@ -47,7 +47,7 @@ pub const KINDS: &[Kind] = &[
     mapper::FLAKEY,
 ];
 
-/// What `--dev` says: a kind and its settings, `NAME=VALUE` or a word alone.
+/// A device of `--dev`: a kind and its settings, `NAME=VALUE` or a word alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     kind: String,
@@ -169,7 +169,7 @@ pub(crate) struct Disk {
     pub(crate) bytes: u64,
 }
 
-/// What the devices of a guest need, together.
+/// Needs of a guest's devices, together.
 #[derive(Debug, Default)]
 pub(crate) struct Wiring {
     folder: PathBuf,

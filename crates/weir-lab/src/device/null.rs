@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use super::{Kind, Spec, Wiring};
+use super::{DeviceKind, Spec, Wiring};
 
-pub(super) const NULL: Kind = Kind {
+pub(super) const NULL: DeviceKind = DeviceKind {
     name: "null",
     form: "null[:queue_mode=2,poll_queues=1,...]",
     what: "null_blk: completes at once and stores nothing; any of its parameters",
@@ -19,7 +19,7 @@ pub(super) const NULL: Kind = Kind {
     },
 };
 
-pub(super) const SLOW: Kind = Kind {
+pub(super) const SLOW: DeviceKind = DeviceKind {
     name: "slow",
     form: "slow[:lat=1ms,...]",
     what: "null_blk whose operations take that long",
@@ -35,7 +35,7 @@ pub(super) const SLOW: Kind = Kind {
     },
 };
 
-pub(super) const ZONED: Kind = Kind {
+pub(super) const ZONED: DeviceKind = DeviceKind {
     name: "zoned",
     form: "zoned[:256M,zone_size=16,...]",
     what: "null_blk with zones in memory",

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use super::{Kind, Spec, Wiring, bytes};
+use super::{DeviceKind, Spec, Wiring, bytes};
 
-pub(super) const NVME: Kind = Kind {
+pub(super) const NVME: DeviceKind = DeviceKind {
     name: "nvme",
     form: "nvme[:size=2G,lbs=4096,queues=4,zoned,zone=16M]",
     what: "NVMe controller with one namespace; passthrough through its ng node",

@@ -5,9 +5,9 @@
 
 use anyhow::ensure;
 
-use super::Kind;
+use super::DeviceKind;
 
-pub(super) const SCSI_DEBUG: Kind = Kind {
+pub(super) const SCSI_DEBUG: DeviceKind = DeviceKind {
     name: "scsi-debug",
     form: "scsi-debug[:dev_size_mb=64,opts=2,medium_error_start=4660,medium_error_count=8,...]",
     what: "scsi_debug with any of its parameters",

@@ -4,9 +4,9 @@
 
 use anyhow::Result;
 
-use super::{Kind, Spec, Wiring};
+use super::{DeviceKind, Spec, Wiring};
 
-pub(super) const VIRTIO: Kind = Kind {
+pub(super) const VIRTIO: DeviceKind = DeviceKind {
     name: "virtio",
     form: "virtio[:size=2G,queues=1]",
     what: "virtio disk",
@@ -19,7 +19,7 @@ pub(super) const VIRTIO: Kind = Kind {
     },
 };
 
-pub(super) const THROTTLE: Kind = Kind {
+pub(super) const THROTTLE: DeviceKind = DeviceKind {
     name: "throttle",
     form: "throttle[:iops=1000,size=2G]",
     what: "virtio disk that carries out so many operations in a second",
@@ -35,7 +35,7 @@ pub(super) const THROTTLE: Kind = Kind {
     },
 };
 
-pub(super) const BLKDEBUG_ERROR: Kind = Kind {
+pub(super) const BLKDEBUG_ERROR: DeviceKind = DeviceKind {
     name: "blkdebug-error",
     form: "blkdebug-error[:sector=2048,op=read,size=64M]",
     what: "virtio disk that answers an operation (read, write) on one sector with EIO",

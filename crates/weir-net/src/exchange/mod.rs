@@ -34,7 +34,7 @@ pub use report::RankReports;
 /// Channels that a rank has buffers and partners for.
 const MOST_CHANNELS: u32 = 1 << 16;
 
-/// What one rank carries out.
+/// Context of one rank of an exchange.
 pub type ExchangeContext<'a> = RankContext<'a, ExchangeWorkload, RankReports>;
 
 impl ExchangeContext<'_> {
@@ -60,7 +60,7 @@ impl ExchangeContext<'_> {
     }
 }
 
-/// What a plan calls it, which is what its option takes.
+/// Name in a plan, which is also the value of its option.
 fn word(named: &impl Serialize) -> String {
     let word = serde_json::to_value(named).ok();
     let word = word.as_ref().and_then(|word| word.as_str());
@@ -75,7 +75,7 @@ fn words(named: &[impl Serialize]) -> String {
     words.join(", ")
 }
 
-/// What the plan's words alone show to be wrong.
+/// Error that the plan's settings alone show.
 ///
 /// # Errors
 /// The first thing found.
@@ -197,8 +197,8 @@ pub(crate) fn available(
     Ok(info)
 }
 
-/// What this machine shows to be wrong with a job of ranks that are all on it: nothing has to be
-/// started to know it. [`check`] has passed.
+/// Error that this machine shows for a job of ranks that are all on it, without starting anything.
+/// [`check`] has passed.
 ///
 /// # Errors
 /// The first thing found.

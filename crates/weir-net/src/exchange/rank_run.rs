@@ -67,7 +67,7 @@ pub(crate) fn drive<T: Transport>(
     measured.map_err(|halt| context.ended(at, halt))
 }
 
-/// What is not timed is compiled once, whatever the transport.
+/// The untimed part of an exchange, compiled once for all transports.
 struct ExchangeRun<'a> {
     context: &'a ExchangeContext<'a>,
     setup: &'a Setup<'a>,
@@ -75,9 +75,9 @@ struct ExchangeRun<'a> {
     transfer: Option<Transfer>,
     transport: &'a mut dyn TimedTransport,
     sample: EndsCheck,
-    /// Where it is, for errors.
+    /// Its place, for errors.
     at: Option<Spot>,
-    /// When the first size began.
+    /// Begin of the first size.
     begun: Tick,
 }
 
@@ -386,7 +386,7 @@ pub(crate) fn facts_of(rank: u32, cpu: Option<u32>) -> RankFacts {
     }
 }
 
-/// What the machine of this rank is called.
+/// Name of this rank's machine.
 pub(crate) fn hostname() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()

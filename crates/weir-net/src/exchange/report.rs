@@ -1,5 +1,5 @@
-//! What each rank tells rank 0 after every size and in the end, and what rank 0 makes of it: the
-//! sizes that all ranks have done, whatever becomes of a rank later.
+//! Reports of each rank to rank 0, after every size and in the end. Rank 0 makes of them the sizes
+//! that all ranks have done, whatever becomes of a rank later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -54,7 +54,7 @@ impl ExchangeOutcome {
     }
 }
 
-/// What rank 0 knows of every rank.
+/// Reports of every rank at rank 0.
 #[derive(Debug, Default)]
 pub struct RankReports(Mutex<Vec<Option<ExchangeOutcome>>>);
 

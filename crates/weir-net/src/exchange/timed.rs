@@ -4,12 +4,12 @@ use crate::error::Halt;
 use crate::transport::Transport;
 use weir_world::Watchdog;
 
-/// What is done to every message inside the loop.
+/// Check of every message inside the loop.
 trait MessageCheck {
-    /// Whether there is anything to do.
+    /// True if there is anything to check.
     const CHECKS: bool;
 
-    /// Whether the next message is another one than before.
+    /// True if the next message is another one than before.
     fn is_due(&self, replication: usize) -> bool;
 
     /// Before such a message goes out.
@@ -36,8 +36,8 @@ impl MessageCheck for NoCheck {
 
 /// First and last byte of each message, looked at where it came in.
 ///
-/// What they hold is made of channel and sender, and changes with every [`SAME`]th message: that
-/// one cannot be taken for an older one. Were it so with each, the receiver would have to fetch two
+/// Their content is made of channel and sender, and changes with every [`SAME`]th message: that one
+/// cannot be taken for an older one. Were it so with each, the receiver would have to fetch two
 /// lines from the sender's cache that it otherwise still has: a tenth of the time of 4 KiB through
 /// shared memory. Blotting them out before each message costs as much, since a large copy leaves
 /// its lines outside of the nearest cache.
@@ -48,19 +48,19 @@ pub(super) struct EndsCheck {
     pub(super) wrong: u64,
 }
 
-/// So many messages hold the same; a power of two, so that telling costs nothing.
+/// Number of messages with the same content; a power of two, so that the test costs nothing.
 const SAME: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Channel {
-    /// What the first messages hold, there and back.
+    /// Content of the first messages, there and back.
     out: u8,
     coming: u8,
     /// Messages so far, each way.
     number: u64,
 }
 
-/// What message `number` holds, where the first one holds `first`.
+/// Content of message `number`, where the first one holds `first`.
 #[inline]
 fn ends(first: u8, number: u64) -> u8 {
     let [low, ..] = (number / SAME).to_le_bytes();
@@ -138,7 +138,7 @@ impl MessageCheck for EndsCheck {
 
 /// A transport with the loop that is timed, which is compiled for each.
 pub(super) trait TimedTransport: Transport {
-    /// So many exchanges, looking at each message where there is something to look with.
+    /// Makes exchanges, looking at each message where there is a check.
     fn exchanges(
         &mut self,
         replication: usize,

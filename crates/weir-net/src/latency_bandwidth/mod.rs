@@ -29,10 +29,10 @@ pub(crate) use rank_run::measure_rank;
 /// The longest message, as for exchanges.
 const LONGEST: u64 = 1 << LARGEST_EXPONENT;
 
-/// What one rank carries out.
+/// Context of one rank.
 pub type LatencyBandwidthContext<'a> = RankContext<'a, LatencyBandwidthWorkload>;
 
-/// How a transport carries the plan out.
+/// Function by which a transport runs the plan.
 pub(crate) type MeasureRank =
     fn(&LatencyBandwidthContext<'_>, &mut LatencyBandwidthOutcome) -> Result<(), NetError>;
 
@@ -47,7 +47,7 @@ pub struct LatencyBandwidthOutcome {
     wrong_bytes: u64,
 }
 
-/// What the plan's words alone show to be wrong.
+/// Error that the plan's settings alone show.
 ///
 /// # Errors
 /// The first thing found.

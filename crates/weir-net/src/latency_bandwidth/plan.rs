@@ -1,4 +1,4 @@
-//! Which pairs and rings are measured, and how long a loop is: all pure.
+//! Pairs and rings that are measured, and the length of a loop: all pure.
 //!
 //! Every rank comes to the same. Spec: effective bandwidth, 9.
 
@@ -39,7 +39,8 @@ pub(super) fn longer(loop_length: u64, took: Nanos, asked: Option<Nanos>) -> u64
     half_more.max(u64::try_from(needed).unwrap_or(half_more))
 }
 
-/// How many ranks may be clients, and as many servers, within a time, where one pair takes `pair`.
+/// Number of ranks that may be clients, and as many servers, within a time, where one pair takes
+/// `pair`.
 pub(super) fn pings(limit: Nanos, pair: Nanos) -> u64 {
     let pairs = (limit.raw() / pair.raw().max(1)).min(MOST_PAIRS);
     pairs.isqrt().max(FEWEST)
@@ -98,7 +99,7 @@ pub(super) fn beside(order: &[u32], rank: u32) -> Neighbours {
     }
 }
 
-/// What a pair takes with all its measurements: the untimed iterations count too.
+/// Time of a pair with all its measurements: the untimed iterations count too.
 pub(super) fn cost(best: Nanos, loop_length: u64, measurements: u32) -> Nanos {
     let loops = u128::from(loop_length);
     let all = u128::from(best.raw()) * (loops + 1) * u128::from(measurements) / loops.max(1);

@@ -12,7 +12,7 @@ use crate::exchange::facts_of;
 use crate::placement::Pinned;
 use crate::transport::messages::{Messages, RingDirection};
 
-/// What messages are filled with between their first and last byte.
+/// Content of messages between their first and last byte.
 const FILLING: u8 = 0x5a;
 
 /// Carries the plan out over one transport. What was done before an error stays in the outcome.
@@ -69,7 +69,7 @@ struct LatencyBandwidthRun<'a, T> {
     /// A loop that counts is at least this long.
     shortest: Nanos,
     bytes: u64,
-    /// Where it is, for errors.
+    /// Its place, for errors.
     at: Option<Spot>,
     /// Pairs and rings that are done, and those there are.
     steps: u64,
@@ -96,7 +96,7 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
         self.context.watchdog.step_to(self.steps);
     }
 
-    /// Whether so many halves of the time allowed are over on the slowest rank.
+    /// True if so many halves of the time allowed are over on the slowest rank.
     fn is_over(&self, halves: u64) -> Result<bool, Halt> {
         let Some(limit) = self.context.workload.max_time_ns else {
             return Ok(false);

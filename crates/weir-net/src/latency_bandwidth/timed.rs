@@ -10,12 +10,12 @@ use crate::error::Halt;
 use crate::transport::messages::{Messages, Neighbours, RingDirection};
 use weir_world::Watchdog;
 
-/// What an answer adds to the bytes of its question.
+/// Number that an answer adds to the bytes of its question.
 const PONG: u8 = 13;
-/// What distinguishes messages to the left from those to the right.
+/// Number that distinguishes messages to the left from those to the right.
 const TO_LEFT: u8 = 2;
 
-/// What a loop works with.
+/// Parts that a loop works with.
 pub(super) struct Bench<'a, T> {
     pub(super) transport: T,
     pub(super) clock: &'a Clock,
@@ -24,7 +24,7 @@ pub(super) struct Bench<'a, T> {
     pub(super) wrong: u64,
 }
 
-/// How messages go round a ring.
+/// Method by which messages go round a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RingMethod {
     /// A combined call to the right, then one to the left.

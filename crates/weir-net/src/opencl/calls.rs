@@ -12,10 +12,10 @@ use std::ffi::{CStr, c_char, c_void};
 
 use weir_sys::library::Library;
 
-/// What OpenCL calls a platform, device, context, queue, memory, program, kernel or event.
+/// Handle of a platform, device, context, queue, memory, program, kernel or event.
 pub(super) type Handle = *mut c_void;
 
-/// How a call ended: 0, or a negative number of the standard.
+/// Code of a call's end: 0, or a negative number of the standard.
 pub(super) type Code = i32;
 
 /// A function that is never given.

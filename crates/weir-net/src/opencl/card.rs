@@ -13,17 +13,17 @@ use weir_units::Bytes;
 
 use super::calls::{Calls, Handle};
 use super::error::{OpenClError, good};
-use super::listing::{Device, OpenCl};
+use super::listing::{ClDevice, OpenCl};
 
 /// Device memory that is read and written.
 const READ_WRITE: u64 = 1;
 
-/// When a copy is done.
+/// Time at which a copy is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// When its call returns.
+    /// Done when its call returns.
     Now,
-    /// When somebody waits for it.
+    /// Done when somebody waits for it.
     Later,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct DeviceMemory {
 }
 
 impl OpenDevice {
-    pub(super) fn open(opencl: &OpenCl, device: &Device) -> Result<Self, OpenClError> {
+    pub(super) fn open(opencl: &OpenCl, device: &ClDevice) -> Result<Self, OpenClError> {
         let calls = Rc::clone(&opencl.calls);
         let (none, mut code) = (std::ptr::null(), 0);
         // SAFETY: one device of the library's own list, no properties, no callback.

@@ -1,4 +1,4 @@
-//! Which device a rank uses (spec: effective bandwidth, 3).
+//! Device that a rank uses (spec: effective bandwidth, 3).
 //!
 //! In: what was asked for, a rank's number; the rule is [`DeviceRequest`]. Out: an opened device, or why there is none: words
 //! that are wrong here, or something that this machine lacks.
@@ -8,17 +8,17 @@ use weir_sys::Availability;
 
 use super::card::OpenDevice;
 use super::error::OpenClError;
-use super::listing::{Class, Device, OpenCl, Platform};
+use super::listing::{ClDevice, Class, OpenCl, Platform};
 
-/// What `device_type` takes.
+/// Values of `device_type`.
 pub(crate) const DEVICE_TYPES: &[&str] = &["accelerator", "gpu", "cpu", "all"];
-/// What `device_map` takes: which number of a rank goes round the devices.
+/// Values of `device_map`: the number of a rank that goes round the devices.
 pub(crate) const DEVICE_MAPS: &[&str] = &["local", "global"];
 
-/// Why there is no device.
+/// Reason that there is no device.
 #[derive(Debug)]
 pub(crate) enum NoDevice {
-    /// What was asked for is not there.
+    /// The requested device is not there.
     Wrong(NoSuchDevice),
     /// This machine has none at all.
     Missing {
@@ -31,7 +31,7 @@ pub(crate) enum NoDevice {
     Failed(OpenClError),
 }
 
-/// What was asked for.
+/// Request for a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CardRequest {
     /// Platform and index.
@@ -62,7 +62,7 @@ impl CardRequest {
         }
     }
 
-    fn devices(&self, opencl: &OpenCl, platform: &Platform) -> Result<Vec<Device>, OpenClError> {
+    fn devices(&self, opencl: &OpenCl, platform: &Platform) -> Result<Vec<ClDevice>, OpenClError> {
         let of = |class| opencl.devices(platform, class);
         match self.class {
             Some(Kinds::Only(class)) => of(class),
@@ -85,20 +85,20 @@ impl CardRequest {
 
 /// A device that was chosen.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenDevice {
     opencl: OpenCl,
-    device: Device,
+    device: ClDevice,
     /// Of its platform's devices of this kind.
     pub(crate) index: u32,
-    /// What it calls itself.
+    /// Name that it reports.
     pub(crate) name: String,
-    /// What its platform calls itself.
+    /// Name that its platform reports.
     pub(crate) platform: String,
     /// Index and name of those that could have been taken as well.
     pub(crate) others: Vec<String>,
 }
 
-impl Chosen {
+impl ChosenDevice {
     /// For the rank of this number.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Chosen {
         let (platform, devices) = found(request, &opencl)?;
         let index = request.device.device(devices.len(), rank);
         let index = index.map_err(NoDevice::Wrong)?;
-        let other = |(i, d): (usize, &Device)| format!("{i} {}", d.name);
+        let other = |(i, d): (usize, &ClDevice)| format!("{i} {}", d.name);
         let others = devices.iter().enumerate().filter(|(i, _)| *i != index);
         let others = if request.device.is_open() {
             others.map(other).collect()
@@ -136,7 +136,7 @@ impl Chosen {
 }
 
 /// The platform, and its devices, of which there is at least one.
-fn found(request: &CardRequest, opencl: &OpenCl) -> Result<(Platform, Vec<Device>), NoDevice> {
+fn found(request: &CardRequest, opencl: &OpenCl) -> Result<(Platform, Vec<ClDevice>), NoDevice> {
     let platforms = opencl.platforms().map_err(NoDevice::Failed)?;
     if platforms.is_empty() {
         return Err(no_platform());
@@ -162,7 +162,7 @@ fn found(request: &CardRequest, opencl: &OpenCl) -> Result<(Platform, Vec<Device
     }
 }
 
-/// Whether a platform is without a device of any kind.
+/// True if a platform is without a device of any kind.
 fn has_none(opencl: &OpenCl, platform: &Platform) -> Result<bool, OpenClError> {
     for class in Class::ALL {
         if !opencl.devices(platform, class)?.is_empty() {
@@ -172,7 +172,7 @@ fn has_none(opencl: &OpenCl, platform: &Platform) -> Result<bool, OpenClError> {
     Ok(true)
 }
 
-/// What PoCL calls itself. Its devices are the processors, so that it always has one; unless it has
+/// Name that PoCL reports. Its devices are the processors, so that it always has one; unless it has
 /// no place for what it compiles.
 const POCL: &str = "Portable Computing Language";
 
@@ -218,7 +218,7 @@ fn no_device() -> NoDevice {
     }
 }
 
-/// Whether there is any device.
+/// Availability of any device.
 pub(crate) fn availability() -> Availability {
     let opencl = OpenCl::open().map_err(|error| no_library(&error));
     match opencl.and_then(|opencl| found(&CardRequest::default(), &opencl)) {

@@ -1,4 +1,4 @@
-//! What OpenCL can answer, in words.
+//! Error codes of OpenCL, in words.
 
 use super::calls::Code;
 
@@ -7,7 +7,7 @@ pub(super) const DEVICE_NOT_FOUND: Code = -1;
 /// The loader knows no driver.
 pub(super) const PLATFORM_NOT_FOUND: Code = -1001;
 
-/// Why something with OpenCL did not work.
+/// Error of OpenCL.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenClError {
     /// There is no library.

@@ -1,7 +1,7 @@
 //! Kernels without arguments, whose launch is what is timed.
 //!
 //! In: a file, as source or as what a vendor's compiler made of it, or nothing: then a kernel of
-//! weir's own. Out: a [`Kernel`]. A launch is of one work item.
+//! weir's own. Out: a [`ClKernel`]. A launch is of one work item.
 
 #![expect(unsafe_code, reason = "OpenCL's calls, on memory given by address")]
 
@@ -20,12 +20,12 @@ const BUILD_LOG: u32 = 0x1183;
 const KERNEL_NAME: u32 = 0x1190;
 const KERNEL_ARGUMENTS: u32 = 0x1191;
 
-/// What a kernel is made of.
+/// Source of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KernelSource {
     /// OpenCL C.
     Text(String),
-    /// What a compiler made for this kind of device.
+    /// Binary that a compiler made for this kind of device.
     Binary(Vec<u8>),
 }
 
@@ -47,7 +47,7 @@ impl KernelSource {
 
 /// A kernel, ready to be launched.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct ClKernel {
     calls: Rc<Calls>,
     handle: Handle,
     _program: Program,
@@ -59,7 +59,7 @@ struct Program {
     handle: Handle,
 }
 
-impl Kernel {
+impl ClKernel {
     /// Builds the source and takes the first kernel that has no arguments.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl OpenDevice {
     /// # Errors
     /// The device refused.
     #[inline]
-    pub(crate) fn launch(&self, kernel: &Kernel) -> Result<(), OpenClError> {
+    pub(crate) fn launch(&self, kernel: &ClKernel) -> Result<(), OpenClError> {
         let one = 1usize;
         let (none, event) = (std::ptr::null(), std::ptr::null_mut());
         // SAFETY: one dimension of one item; the kernel has no arguments that could be unset.
@@ -217,7 +217,7 @@ impl OpenDevice {
     }
 }
 
-impl Drop for Kernel {
+impl Drop for ClKernel {
     fn drop(&mut self) {
         // SAFETY: made for this value alone; OpenCL keeps what is still in use.
         unsafe { (self.calls.release_kernel)(self.handle) };

@@ -59,7 +59,7 @@ pub(super) struct Platform {
 
 /// A device of a platform.
 #[derive(Clone, Debug)]
-pub(super) struct Device {
+pub(super) struct ClDevice {
     pub(super) handle: Handle,
     pub(super) name: String,
 }
@@ -113,7 +113,7 @@ impl OpenCl {
         &self,
         platform: &Platform,
         class: Class,
-    ) -> Result<Vec<Device>, OpenClError> {
+    ) -> Result<Vec<ClDevice>, OpenClError> {
         let handles = list(
             "list devices",
             Some(DEVICE_NOT_FOUND),
@@ -128,7 +128,7 @@ impl OpenCl {
                 // SAFETY: a handle of the list; `into` has room for `room` bytes, or is null.
                 unsafe { (self.calls.device_info)(handle, DEVICE_NAME, room, into, len) }
             })?;
-            Ok(Device { handle, name })
+            Ok(ClDevice { handle, name })
         };
         handles.into_iter().map(named).collect()
     }

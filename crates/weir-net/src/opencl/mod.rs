@@ -12,6 +12,8 @@ mod kernel;
 mod listing;
 
 pub(crate) use card::{DeviceMemory, OpenDevice, StagedBuffer, When};
-pub(crate) use choice::{CardRequest, Chosen, DEVICE_MAPS, DEVICE_TYPES, NoDevice, availability};
+pub(crate) use choice::{
+    CardRequest, ChosenDevice, DEVICE_MAPS, DEVICE_TYPES, NoDevice, availability,
+};
 pub(crate) use error::OpenClError;
-pub(crate) use kernel::{Kernel, KernelSource};
+pub(crate) use kernel::{ClKernel, KernelSource};

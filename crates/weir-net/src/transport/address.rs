@@ -10,7 +10,7 @@ use super::Setup;
 use super::interface::AddressOrInterface;
 use crate::error::Halt;
 
-/// Where sockets are bound.
+/// Setting of the address that sockets are bound to.
 pub(super) const INTERFACE: SettingInfo = SettingInfo {
     name: "interface",
     value: SettingKind::Checked(check),
@@ -73,7 +73,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What the words alone show to be wrong, where each rank has so many ports.
+/// Error that the settings alone show, where each rank has so many ports.
 pub(super) fn fit(engine: &EngineChoice, ranks: u32, ports: u32) -> Result<(), String> {
     if let Some(text) = engine.text(INTERFACE.name) {
         let fit = Places::read(text).and_then(|places| places.fit(ranks));
@@ -90,7 +90,7 @@ pub(super) fn fit(engine: &EngineChoice, ranks: u32, ports: u32) -> Result<(), S
     Ok(())
 }
 
-/// What this machine shows to be wrong, where all ranks are on it.
+/// Error that this machine shows, where all ranks are on it.
 pub(super) fn here(engine: &EngineChoice, ranks: u32) -> Result<(), String> {
     let Some(text) = engine.text(INTERFACE.name) else {
         return Ok(());
@@ -108,7 +108,7 @@ pub(super) fn here(engine: &EngineChoice, ranks: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Where this rank's socket is bound: the port that is set plus its rank, or any.
+/// Address of this rank's socket: the port that is set plus its rank, or any.
 pub(super) fn own(setup: &Setup<'_>, port: &str) -> Result<SocketAddr, Halt> {
     let rank = setup.comm.rank();
     let address = match setup.engine.text(INTERFACE.name) {
@@ -148,7 +148,7 @@ pub(super) fn own_channel(setup: &Setup<'_>, replication: usize) -> Result<Socke
     Ok(address)
 }
 
-/// What another rank said.
+/// Address that another rank sent.
 pub(super) fn parse(bytes: &[u8]) -> Result<SocketAddr, Halt> {
     let text = String::from_utf8_lossy(bytes);
     text.parse()
@@ -194,7 +194,7 @@ mod tests {
         for good in ["lo", "0=lo,1=lo", "1=lo,0=::1"] {
             assert_eq!(fit(good), Ok(()), "{good}");
         }
-        for (wrong, told) in [
+        for (wrong, expected) in [
             ("0=lo", "no place for rank 1"),
             ("0=lo,1=lo,2=lo", "there is no rank 2: the ranks are 0 to 1"),
             ("0=lo,0=eth0", "rank 0 stands twice"),
@@ -202,7 +202,7 @@ mod tests {
             ("lo,eth0", "mixes places"),
         ] {
             let why = fit(wrong).unwrap_err();
-            assert!(why.contains(told), "{wrong}: {why}");
+            assert!(why.contains(expected), "{wrong}: {why}");
         }
     }
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, MessageSize, Method, Pairing};
 
-use self::scratch::Scratch;
+use self::scratch::ScratchFiles;
 use super::{PLAIN, Setup, Transport, TransportInfo, address};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -71,8 +71,8 @@ const PAUSE: Duration = Duration::from_micros(100);
 pub(super) struct Channels {
     /// This rank's directory.
     own: PathBuf,
-    /// What rank 0 removes in the end.
-    scratch: Option<Scratch>,
+    /// Files that rank 0 removes in the end.
+    scratch: Option<ScratchFiles>,
     outputs: Vec<File>,
     inputs: Vec<File>,
     width: usize,
@@ -81,7 +81,7 @@ pub(super) struct Channels {
     buffers: Buffers,
     /// The replication that is read.
     reading: usize,
-    /// What goes to, or has come from, the two channels of a replication.
+    /// Data that goes to, or has come from, the two channels of a replication.
     halves: [Vec<u8>; 2],
 }
 
@@ -123,19 +123,19 @@ fn join(halves: &[Vec<u8>; 2], width: usize, message: &mut [u8]) {
     }
 }
 
-/// Where a run's directory lies, or the files themselves if they are kept.
+/// Parent of a run's directory, or of the files themselves if they are kept.
 fn parent(engine: &EngineChoice) -> PathBuf {
     let given = engine.text("channel_directory").map(PathBuf::from);
     given.unwrap_or_else(std::env::temp_dir)
 }
 
 /// The directory of the files, and what removes it: rank 0 makes it and tells the others.
-fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>), Halt> {
+fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<ScratchFiles>), Halt> {
     let comm = setup.comm;
     let token = address::token(setup)?;
     if comm.rank() != 0 {
-        let told = comm.receive(0, setup.watchdog)?;
-        let base = PathBuf::from(String::from_utf8_lossy(&told).into_owned());
+        let received = comm.receive(0, setup.watchdog)?;
+        let base = PathBuf::from(String::from_utf8_lossy(&received).into_owned());
         return Ok((base, None));
     }
     let parent = parent(setup.engine);
@@ -144,7 +144,7 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
     let (base, scratch) = if keep {
         (fs::canonicalize(&parent).map_err(refused)?, None)
     } else {
-        let scratch = Scratch::new(&parent, token).map_err(refused)?;
+        let scratch = ScratchFiles::new(&parent, token).map_err(refused)?;
         (scratch.path().to_owned(), Some(scratch))
     };
     for rank in 1..comm.size() {
@@ -153,7 +153,7 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
     Ok((base, scratch))
 }
 
-/// Where a rank's files lie, below the run's directory.
+/// Folder of a rank's files, below the run's directory.
 fn place(ranks: u32, rank: u32) -> String {
     match ranks {
         1 => String::new(),

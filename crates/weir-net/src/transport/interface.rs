@@ -1,4 +1,4 @@
-//! Where sockets are bound, as a user says it: an address, or the network interface that has one.
+//! Address of sockets, as a user gives it: an address, or the network interface that has one.
 //!
 //! In: a word. Out: an address of this machine. A name means what it means on the rank's own
 //! machine, so that one name does for ranks of several.
@@ -16,7 +16,8 @@ pub(super) enum AddressOrInterface<'a> {
 const LONGEST_NAME: usize = 15;
 
 impl<'a> AddressOrInterface<'a> {
-    /// What a word means. Nothing is looked up: the interface may be another machine's.
+    /// Parses a word as an address or an interface. Nothing is looked up: the interface may be
+    /// another machine's.
     pub(super) fn read(word: &'a str) -> Result<Self, String> {
         if let Ok(address) = word.parse() {
             return Ok(Self::Address(address));

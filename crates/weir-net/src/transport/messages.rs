@@ -8,7 +8,7 @@ use crate::error::Halt;
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
-/// Which direction a message travels round a ring. A rank has buffers for each.
+/// Direction in which a message travels round a ring. A rank has buffers for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingDirection {
     /// From left neighbours to right ones.
@@ -57,7 +57,7 @@ pub trait Messages: Sized {
     /// Finds the other ranks, for messages of at most `largest` bytes.
     ///
     /// # Errors
-    /// What is missing, or who did not answer.
+    /// The thing that is missing, or the rank that did not answer.
     fn open(comm: &RankComm<'_>, watchdog: &Watchdog, largest: usize) -> Result<Self, Halt>;
 
     /// Gets ready for messages of this many bytes. All messages before have arrived.
@@ -66,10 +66,10 @@ pub trait Messages: Sized {
     /// Mostly memory.
     fn prepare(&mut self, bytes: usize) -> Result<(), Halt>;
 
-    /// What is sent in this direction.
+    /// The message sent in this direction.
     fn outgoing(&mut self, direction: RingDirection) -> &mut [u8];
 
-    /// What came from this direction.
+    /// The message received from this direction.
     fn incoming(&mut self, direction: RingDirection) -> &mut [u8];
 
     /// Sends one message; then what goes out may be changed.
@@ -106,7 +106,7 @@ pub trait Messages: Sized {
     /// As [`Messages::send`].
     fn both_ways(&mut self, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt>;
 
-    /// What it found out.
+    /// Facts that it found out.
     fn facts(&self) -> Facts {
         Facts::default()
     }

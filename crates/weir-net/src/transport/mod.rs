@@ -1,4 +1,4 @@
-//! What carries messages between ranks: the trait, and the registry.
+//! Transports of messages between ranks: the trait, and the registry.
 //!
 //! A transport is one file here and one line in [`transports`], which doors read as data
 //! ([`catalogue`]). Each is compiled into an exchange loop of its own, so that the loop calls it
@@ -27,7 +27,7 @@ use crate::pairing::Partners;
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
-/// What a transport opens with.
+/// Parts that a transport opens with.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct Setup<'a> {
     /// Everybody, for addresses and meetings.
@@ -54,7 +54,7 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// A rank is gone or late.
-    pub fn tell_senders(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
+    pub fn swap_with_senders(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
         for (partners, bytes) in self.partners.iter().zip(mine) {
             self.comm.send(partners.from, bytes, self.watchdog)?;
         }
@@ -68,7 +68,7 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// A rank is gone or late.
-    pub fn tell_receivers(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
+    pub fn swap_with_receivers(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
         for (partners, bytes) in self.partners.iter().zip(mine) {
             self.comm.send(partners.to, bytes, self.watchdog)?;
         }
@@ -79,7 +79,7 @@ impl Setup<'_> {
     }
 }
 
-/// What a transport found out.
+/// Facts that a transport found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The MPI library, where there is one.
@@ -93,9 +93,9 @@ pub struct Facts {
 pub struct RankDevice {
     /// Among those of its kind.
     pub index: u32,
-    /// What it calls itself.
+    /// Name that it reports.
     pub name: String,
-    /// What its platform calls itself.
+    /// Name that its platform reports.
     pub platform: String,
     /// Index and name of those that could have been taken as well.
     pub others: Vec<String>,
@@ -126,7 +126,7 @@ pub trait Transport {
     /// Finds the other ranks.
     ///
     /// # Errors
-    /// What is missing, or who did not answer.
+    /// The thing that is missing, or the rank that did not answer.
     fn open(setup: &Setup<'_>) -> Result<Self, Halt>
     where
         Self: Sized;
@@ -138,14 +138,14 @@ pub trait Transport {
     fn prepare(&mut self, size: MessageSize, method: Method, setup: &Setup<'_>)
     -> Result<(), Halt>;
 
-    /// What a replication sends, as long as a message.
+    /// The message that a replication sends.
     fn outgoing(&mut self, replication: usize) -> &mut [u8];
 
-    /// What a replication has received, as long as a message.
+    /// The message that a replication has received.
     fn incoming(&mut self, replication: usize) -> &mut [u8];
 
-    /// What goes out was filled, and what comes in was blanked. What lies elsewhere than in these
-    /// buffers gets its own from them.
+    /// Takes over the filled outgoing and blanked incoming buffers. What lies elsewhere than in
+    /// these buffers gets its own from them.
     ///
     /// # Errors
     /// Of the transport.
@@ -233,7 +233,7 @@ pub trait Transport {
         None
     }
 
-    /// What it found out.
+    /// Facts that it found out.
     fn facts(&self) -> Facts {
         Facts::default()
     }
@@ -241,7 +241,7 @@ pub trait Transport {
     /// After the last size, when everybody is done.
     ///
     /// # Errors
-    /// What could not be put away.
+    /// The resource that could not be released.
     fn finish(self) -> Result<(), Halt>
     where
         Self: Sized,
@@ -257,7 +257,7 @@ type Drive = fn(&ExchangeContext<'_>, &TransportInfo, &mut ExchangeOutcome) -> R
 pub struct TransportInfo {
     /// Name in plans.
     pub name: &'static str,
-    /// What `HPCC_FPGA` calls it, where it has a word for it.
+    /// Name in `HPCC_FPGA`, where it has one.
     pub peer: Option<&'static str>,
     /// The path that the data takes, in one line.
     pub summary: &'static str,
@@ -265,20 +265,20 @@ pub struct TransportInfo {
     pub settings: &'static [SettingInfo],
     /// Ways there and back that it knows, the first by default.
     pub methods: &'static [Method],
-    /// What is received is what was sent: it can be checked.
+    /// Received data is what was sent: it can be checked.
     pub moves_data: bool,
     /// Messages can be looked at inside the loop: they pass through the buffers that are filled
     /// and checked.
     pub samples: bool,
-    /// What can be measured in place of exchanges.
+    /// Transfers that can be measured in place of exchanges.
     pub transfers: &'static [Transfer],
     /// Its ranks are the processes of an MPI launcher.
     pub needs_launcher: bool,
-    /// Whether this machine can use it.
+    /// Finds out if this machine can use it.
     pub availability: fn() -> Availability,
-    /// What of its settings is wrong for so many ranks, or what this machine lacks for them.
+    /// Checks its settings for so many ranks, and if this machine has what they need.
     pub(crate) check: fn(&Asked<'_>) -> Result<(), NetError>,
-    /// What of its settings this machine shows to be wrong where all ranks are on it.
+    /// Checks its settings on this machine where all ranks are on it.
     pub(crate) here: fn(&Asked<'_>) -> Result<(), String>,
     /// Its exchange loop.
     pub(crate) drive: Drive,
@@ -287,7 +287,7 @@ pub struct TransportInfo {
 }
 
 impl TransportInfo {
-    /// What doors need to know of it.
+    /// Record for doors.
     pub fn record(&self) -> TransportRecord {
         TransportRecord {
             name: self.name,
@@ -354,7 +354,7 @@ pub fn catalogue() -> TransportCatalogue {
     }
 }
 
-/// What this machine lacks for the transport of this name.
+/// Needs of the transport of this name that this machine lacks.
 fn lacks(name: &str) -> Option<String> {
     match (find(name)?.availability)() {
         Availability::Ready => None,
@@ -369,7 +369,7 @@ fn always() -> Availability {
     Availability::Ready
 }
 
-/// What most transports are.
+/// Properties of most transports.
 const PLAIN: TransportInfo = TransportInfo {
     name: "",
     peer: None,

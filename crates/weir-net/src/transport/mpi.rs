@@ -12,7 +12,9 @@ use std::rc::Rc;
 use weir_schema::{MessageSize, Method, MpiFacts};
 use weir_sys::Availability;
 use weir_world::Launcher;
-use weir_world::mpi::{Abi, Layout, Mpi, MpiError, MpiLibrary, MpiWorld, Peer, Requests, Tag};
+use weir_world::mpi::{
+    Abi, MessageLayout, Mpi, MpiError, MpiLibrary, MpiWorld, PeerRank, Requests, Tag,
+};
 
 use self::point_to_point::MpiPointToPoint;
 use super::{Facts, PLAIN, Setup, Transport, TransportInfo};
@@ -37,7 +39,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
 
 const NAME: &str = "mpi";
 
-/// Whether there is a library. It is not started.
+/// Availability of a library. It is not started.
 fn availability() -> Availability {
     let wish = std::env::var(weir_world::mpi::LIBRARY_VARIABLE).ok();
     match MpiLibrary::open(Launcher::of_this_process(), wish.as_deref()) {
@@ -57,10 +59,10 @@ fn drive_family(
 ) -> Result<(), NetError> {
     match context.comm.mpi() {
         Some(MpiWorld::OpenMpi(_)) => {
-            drive::<Calls<weir_world::mpi::OmpiAbi>>(context, info, outcome)
+            drive::<MpiCalls<weir_world::mpi::OmpiAbi>>(context, info, outcome)
         }
         Some(MpiWorld::Mpich(_)) => {
-            drive::<Calls<weir_world::mpi::MpichAbi>>(context, info, outcome)
+            drive::<MpiCalls<weir_world::mpi::MpichAbi>>(context, info, outcome)
         }
         None => Err(no_launcher()),
     }
@@ -116,27 +118,27 @@ impl FromMpiWorld for weir_world::mpi::MpichAbi {
 }
 
 /// One rank's calls.
-pub(super) struct Calls<A: Abi> {
+pub(super) struct MpiCalls<A: Abi> {
     mpi: Rc<Mpi<A>>,
     buffers: Buffers,
     channels: Vec<Channel>,
     method: Method,
     requests: Requests<A>,
     /// All that channels go to or come from, once each.
-    neighbours: Vec<Peer>,
+    neighbours: Vec<PeerRank>,
 }
 
 /// The ends of a replication.
 struct Channel {
-    to: Peer,
-    from: Peer,
+    to: PeerRank,
+    from: PeerRank,
     tag: Tag,
     /// For the collective call: this rank's message to one rank alone, and from one.
-    out: Layout,
-    into: Layout,
+    out: MessageLayout,
+    into: MessageLayout,
 }
 
-impl<A: FromMpiWorld> Transport for Calls<A> {
+impl<A: FromMpiWorld> Transport for MpiCalls<A> {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let mpi = world_of::<A>(setup.comm, setup.watchdog)?;
         let ranks = setup.partners.iter().flat_map(|p| [p.to, p.from]);
@@ -165,7 +167,7 @@ impl<A: FromMpiWorld> Transport for Calls<A> {
         let ranks = setup.comm.size();
         let alone = |rank: u32| {
             let part = |other| (0, if other == rank { bytes } else { 0 });
-            Layout::new(&(0..ranks).map(part).collect::<Vec<_>>())
+            MessageLayout::new(&(0..ranks).map(part).collect::<Vec<_>>())
         };
         let channel = |(number, partners): (usize, &crate::pairing::Partners)| {
             Ok(Channel {
@@ -221,7 +223,7 @@ impl<A: FromMpiWorld> Transport for Calls<A> {
     }
 }
 
-impl<A: FromMpiWorld> Calls<A> {
+impl<A: FromMpiWorld> MpiCalls<A> {
     /// Exchanges with nothing around each call but what comes `after` it.
     #[inline]
     fn exchanges(
@@ -279,7 +281,7 @@ fn world_of<A: FromMpiWorld>(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result
     Ok(mpi)
 }
 
-fn facts_of(facts: &weir_world::mpi::MpiFacts) -> Facts {
+fn facts_of(facts: &weir_world::mpi::MpiLibraryFacts) -> Facts {
     Facts {
         mpi: Some(MpiFacts {
             family: facts.family.to_string(),

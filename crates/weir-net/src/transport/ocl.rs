@@ -17,12 +17,12 @@ use weir_sys::Availability;
 use weir_world::Launcher;
 use weir_world::mpi::{MpiWorld, MpichAbi, OmpiAbi};
 
-use super::mpi::Calls;
+use super::mpi::MpiCalls;
 use super::shm::Shm;
 use super::{Asked, Facts, PLAIN, RankDevice, Setup, Transport, TransportInfo};
 use crate::error::{Halt, NetError};
 use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
-use crate::opencl::{self, CardRequest, Chosen, DeviceMemory, NoDevice, OpenDevice};
+use crate::opencl::{self, CardRequest, ChosenDevice, DeviceMemory, NoDevice, OpenDevice};
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
@@ -96,13 +96,13 @@ fn availability() -> Availability {
     opencl::availability()
 }
 
-/// What only this machine shows to be wrong: a platform or device that it has not, a file that
-/// cannot be read.
+/// Errors that only this machine shows: a platform or device that it has not, a file that cannot be
+/// read.
 fn check(asked: &Asked<'_>) -> Result<(), NetError> {
     if let Some(path) = asked.engine.text("kernel_file") {
         transfers::open(path).map_err(NetError::Plan)?;
     }
-    let chosen = Chosen::new(&CardRequest::of(asked.engine), 0);
+    let chosen = ChosenDevice::new(&CardRequest::of(asked.engine), 0);
     chosen.map(|_| ()).map_err(|why| match why {
         NoDevice::Wrong(why) => asked.wrong(&why.to_string()),
         NoDevice::Missing { what, remedy } => NetError::Missing {
@@ -128,8 +128,8 @@ fn drive_over(
         return transfers::drive_each(context, info, outcome);
     }
     match context.comm.mpi() {
-        Some(MpiWorld::OpenMpi(_)) => drive::<OverHost<Calls<OmpiAbi>>>(context, info, outcome),
-        Some(MpiWorld::Mpich(_)) => drive::<OverHost<Calls<MpichAbi>>>(context, info, outcome),
+        Some(MpiWorld::OpenMpi(_)) => drive::<OverHost<MpiCalls<OmpiAbi>>>(context, info, outcome),
+        Some(MpiWorld::Mpich(_)) => drive::<OverHost<MpiCalls<MpichAbi>>>(context, info, outcome),
         None => drive::<OverHost<Shm>>(context, info, outcome),
     }
 }
@@ -148,7 +148,7 @@ impl Own {
         } else {
             number_here(setup.comm, setup.watchdog)?
         };
-        let chosen = Chosen::new(&request, number).map_err(|why| match why {
+        let chosen = ChosenDevice::new(&request, number).map_err(|why| match why {
             NoDevice::Wrong(why) => Halt::Garbled(why.to_string()),
             NoDevice::Missing { what, remedy } => {
                 Halt::Garbled(format!("this machine lacks {what}; {remedy}"))
@@ -182,9 +182,9 @@ fn number_here(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<u32, Halt> {
     if comm.mpi().is_none() {
         return Ok(comm.rank());
     }
-    let told = Launcher::of_this_process().and_then(|launcher| launcher.local_rank);
+    let local_rank = Launcher::of_this_process().and_then(|launcher| launcher.local_rank);
     // All of them, or none: a launcher tells every process.
-    if let Some(number) = told {
+    if let Some(number) = local_rank {
         return Ok(number);
     }
     let name = rustix::system::uname();

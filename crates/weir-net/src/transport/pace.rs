@@ -1,4 +1,4 @@
-//! How fast a rank may send: the setting, and when the next bytes may go out.
+//! Pace of a rank: the setting, and the time when the next bytes may go out.
 
 use std::time::{Duration, Instant};
 
@@ -16,22 +16,24 @@ pub(super) const RATE: SettingInfo = SettingInfo {
     help: "most that a rank sends, in bytes of messages",
 };
 
-/// What may go out at once after a pause of the rank itself, which is not caught up with in full.
+/// Time whose bytes may go out at once after a pause of the rank itself, which is not caught up
+/// with in full.
 const BURST: Duration = Duration::from_millis(1);
 /// Longest sleep, so that what comes in is seen.
 const NAP: Duration = Duration::from_millis(10);
 
-/// When the next bytes may go out: as on a line of this rate, once they would be through.
+/// Pace of sending: the next bytes may go out once the last ones would be through, on a line of
+/// this rate.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct SendPace {
     bytes_per_s: u64,
-    /// When what went out last was through.
+    /// Time at which the last bytes were through.
     through: Instant,
-    /// When what is to go out next will be, once that was asked for.
+    /// Time at which the next bytes will be through, once that was asked for.
     due: Option<Instant>,
 }
 
-impl Pace {
+impl SendPace {
     /// As the setting says, if it is given.
     pub(super) fn of(engine: &EngineChoice) -> Option<Self> {
         let rate = engine.number(RATE.name)?;
@@ -42,7 +44,8 @@ impl Pace {
         })
     }
 
-    /// Whether so many bytes may go out now; then they count. Until then it is asked again for them.
+    /// True if so many bytes may go out now; then they count. Until then it is asked again for
+    /// them.
     pub(super) fn may(&mut self, bytes: usize) -> bool {
         let now = Instant::now();
         let due = self.due.unwrap_or_else(|| {
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_first_bytes_take_their_time_as_well() {
-        let mut pace = Pace {
+        let mut pace = SendPace {
             bytes_per_s: 100_000,
             through: Instant::now(),
             due: None,

@@ -21,7 +21,7 @@ use weir_sys::buffer::AlignedBuf;
 use weir_sys::shared_memory::SharedMemory;
 use weir_units::Bytes;
 
-use self::wait::{Patience, wake};
+use self::wait::{WaitPolicy, wake};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers;
 use crate::error::Halt;
@@ -40,7 +40,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
     ..PLAIN
 };
 
-/// What two cores hand over at once.
+/// Bytes that two cores hand over at once.
 const LINE: usize = 64;
 const PAGE: usize = 4096;
 
@@ -66,7 +66,7 @@ const ROUNDS: usize = 32;
 const LEFT: usize = ROUNDS * LINE;
 const RANK: usize = (ROUNDS + 1) * LINE;
 
-/// Where everything lies. All ranks come to the same.
+/// Layout of the shared memory. All ranks come to the same.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     ranks: usize,
@@ -120,7 +120,7 @@ struct Lane {
     partners: Partners,
     out: usize,
     into: usize,
-    /// What is sent and what is received from, for a single copy.
+    /// Place of the messages sent and received, for a single copy.
     own_message: usize,
     peer_message: usize,
     /// Messages so far, both ways.
@@ -142,7 +142,7 @@ pub(super) struct Shm {
     stride: usize,
     /// Barriers so far.
     meetings: u32,
-    patience: Patience,
+    wait_policy: WaitPolicy,
 }
 
 impl Shm {
@@ -158,7 +158,7 @@ impl Shm {
             let asleep = self.segment.word(lane.out + WRITER_SLEEPS);
             let left = self.segment.word(self.layout.rank(lane.partners.to) + LEFT);
             let room = |t: u32| number.wrapping_sub(t) <= SLOTS;
-            self.patience
+            self.wait_policy
                 .wait(taken, room, asleep, left, lane.partners.to, watchdog)?;
             lane.taken = taken.load(Ordering::Acquire);
         }
@@ -175,7 +175,7 @@ impl Shm {
             .segment
             .word(self.layout.rank(lane.partners.from) + LEFT);
         let here = |n: u32| n == number;
-        self.patience
+        self.wait_policy
             .wait(mark, here, asleep, left, lane.partners.from, watchdog)?;
         let message = self.incoming[replication].as_mut_slice();
         self.segment.copy_out(lane.into + slot + HEAD, message);
@@ -203,7 +203,7 @@ impl Shm {
         let left = self
             .segment
             .word(self.layout.rank(lane.partners.from) + LEFT);
-        self.patience
+        self.wait_policy
             .wait(published, here, asleep, left, lane.partners.from, watchdog)?;
         let message = self.incoming[replication].as_mut_slice();
         self.segment.copy_out(lane.peer_message, message);
@@ -215,7 +215,7 @@ impl Shm {
         let taken = self.segment.word(lane.out + TAKEN);
         let asleep = self.segment.word(lane.out + WRITER_SLEEPS);
         let left = self.segment.word(self.layout.rank(lane.partners.to) + LEFT);
-        self.patience
+        self.wait_policy
             .wait(taken, here, asleep, left, lane.partners.to, watchdog)
     }
 }
@@ -279,7 +279,7 @@ impl Transport for Shm {
             len: 0,
             stride: LINE,
             meetings: 0,
-            patience: Patience::new(setup.comm.size()),
+            wait_policy: WaitPolicy::new(setup.comm.size()),
         })
     }
 
@@ -340,7 +340,7 @@ impl Transport for Shm {
             let left = self.segment.word(self.layout.rank(previous) + LEFT);
             // The other may be in the next barrier already.
             let here = |n: u32| n.wrapping_sub(number) < u32::MAX / 2;
-            self.patience
+            self.wait_policy
                 .wait(mine, here, asleep, left, previous, setup.watchdog)?;
             step *= 2;
         }

@@ -16,7 +16,7 @@ use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
 
 use super::address::{self, INTERFACE};
-use super::pace::{Pace, RATE};
+use super::pace::{RATE, SendPace};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -51,7 +51,7 @@ const PIECE: Timespec = Timespec {
 };
 /// Bytes that go out at once at a rate.
 const PACED: usize = 4096;
-/// Whose stream it is: token, sender, replication.
+/// Bytes of a stream's greeting: token, sender, replication.
 const GREETING: usize = 24;
 
 /// A replication's two streams.
@@ -66,7 +66,7 @@ struct Streams {
 pub(super) struct Tcp {
     streams: Vec<Streams>,
     buffers: Buffers,
-    pace: Option<Pace>,
+    pace: Option<SendPace>,
 }
 
 fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
@@ -115,7 +115,7 @@ fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<T
     Ok(found.into_iter().flatten().collect())
 }
 
-/// What was tried, with a question where the answer may lie in the network.
+/// The action tried, with a question where the answer may lie in the network.
 fn connecting(address: SocketAddr, error: &io::Error) -> String {
     let hint = match error.raw_os_error() {
         Some(number) if number == Errno::MFILE.raw_os_error() => "",
@@ -144,7 +144,7 @@ impl Transport for Tcp {
         let mine = listener.local_addr().map_err(fail("read its address"))?;
         let token = address::token(setup)?;
         let words = vec![mine.to_string().into_bytes(); setup.partners.len()];
-        let theirs = setup.tell_senders(&words)?;
+        let theirs = setup.swap_with_senders(&words)?;
         let rank = setup.comm.rank();
         // The kernel completes connections before they are accepted, so that all may connect
         // first. Where one could not, nobody waits for its streams, and all listen until all know.
@@ -176,7 +176,7 @@ impl Transport for Tcp {
                 .collect::<io::Result<_>>()
                 .map_err(fail("set a stream up"))?,
             buffers: Buffers::default(),
-            pace: Pace::of(setup.engine),
+            pace: SendPace::of(setup.engine),
         })
     }
 
@@ -269,9 +269,9 @@ impl Streams {
     }
 }
 
-/// What may go out now: everything, or at a rate a piece of it.
+/// Bytes that may go out now: everything, or at a rate a piece of it.
 #[inline]
-fn allowed<'a>(pace: &mut Option<Pace>, bytes: &'a [u8]) -> &'a [u8] {
+fn allowed<'a>(pace: &mut Option<SendPace>, bytes: &'a [u8]) -> &'a [u8] {
     let Some(pace) = pace else { return bytes };
     let piece = &bytes[..bytes.len().min(PACED)];
     if piece.is_empty() || pace.may(piece.len()) {

@@ -21,7 +21,7 @@ use weir_schema::{MessageSize, Method};
 use self::link::UdpLink;
 use self::wire::HEADER;
 use super::address::{self, INTERFACE};
-use super::pace::{Pace, RATE};
+use super::pace::{RATE, SendPace};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -90,9 +90,9 @@ pub(super) struct Udp {
     buffers: Buffers,
     datagram: Vec<u8>,
     loss: Duration,
-    /// How long nothing at all has come, as far as this was waited for.
+    /// Time in which nothing at all has come, as far as this was waited for.
     silent: Duration,
-    pace: Option<Pace>,
+    pace: Option<SendPace>,
     /// The replication that is waited for.
     waiting: usize,
 }
@@ -125,8 +125,8 @@ impl Transport for Udp {
             .map(|socket| Ok(socket.local_addr()?.to_string().into_bytes()))
             .collect::<io::Result<_>>()
             .map_err(fail("read its address"))?;
-        let receivers = setup.tell_senders(&names)?;
-        let senders = setup.tell_receivers(&names)?;
+        let receivers = setup.swap_with_senders(&names)?;
+        let senders = setup.swap_with_receivers(&names)?;
         let payload = 64 << number(setup.engine, "payload_exponent", 4);
         let drops = number(setup.engine, "drop_every", 0);
         let ends = receivers.iter().zip(&senders);
@@ -141,7 +141,7 @@ impl Transport for Udp {
             datagram: vec![0; HEADER + payload + 1],
             loss: Duration::from_millis(number(setup.engine, "loss_ms", 500)),
             silent: Duration::ZERO,
-            pace: Pace::of(setup.engine),
+            pace: SendPace::of(setup.engine),
             waiting: 0,
         })
     }

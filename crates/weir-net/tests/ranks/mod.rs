@@ -100,10 +100,10 @@ pub(crate) fn first(answers: Vec<Answer>) -> Result<ExchangeResult, NetError> {
 /// Signals of a run that is interrupted after a while.
 pub(crate) fn interrupted_after(pause: Duration) -> Arc<Signals> {
     let signals = Arc::new(Signals::default());
-    let told = Arc::clone(&signals);
+    let caught = Arc::clone(&signals);
     std::thread::spawn(move || {
         std::thread::sleep(pause);
-        told.interruptions.fetch_add(1, Ordering::Relaxed);
+        caught.interruptions.fetch_add(1, Ordering::Relaxed);
     });
     signals
 }

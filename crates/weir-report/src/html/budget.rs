@@ -1,4 +1,5 @@
-//! What a page holds of each job, and what goes where there is too much of it.
+//! Budget of a page: the parts of each job, and the parts that are left out where there is too
+//! much.
 //!
 //! In: headings, tables and plots in order. Out: those that fit, their data, and the names of what
 //! went: first plots that show members one by one, then latencies by interval, then the last jobs.
@@ -20,7 +21,7 @@ pub(super) struct PageParts {
     losses: Vec<String>,
 }
 
-/// What is shown of one job.
+/// Parts of one job on the page.
 #[derive(Default)]
 struct JobParts {
     name: String,
@@ -43,7 +44,7 @@ impl Piece {
 }
 
 impl PageParts {
-    /// What follows is of this job.
+    /// Begins the parts of this job.
     pub(super) fn begin(&mut self, name: &str) {
         self.jobs.push(JobParts {
             name: name.to_owned(),
@@ -90,7 +91,7 @@ impl PageParts {
         });
     }
 
-    /// So many jobs have no part at all.
+    /// Records that some jobs have no part at all.
     pub(super) fn left_out(&mut self, jobs: usize, what: &str) {
         if jobs > 0 {
             let are = if jobs == 1 {
@@ -135,7 +136,7 @@ impl PageParts {
         self.left_out(dropped, "the plots and tables of");
     }
 
-    /// What is not in the page, for its reader; nothing where all is.
+    /// List of the parts that are not in the page, for its reader; empty where all are.
     pub(super) fn losses(&self) -> String {
         if self.losses.is_empty() {
             return String::new();

@@ -13,7 +13,7 @@ use crate::plot::escaped;
 /// Targets and disks that are listed.
 const LISTED: usize = 100;
 
-/// What the words of the page mean.
+/// Definitions of the page's words.
 const DEFINITIONS: [(&str, &str); 7] = [
     (
         "rate",

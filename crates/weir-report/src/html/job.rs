@@ -35,7 +35,7 @@ pub(super) fn section(job: &JobAcross<'_, '_>, parts: &mut PageParts) {
     parts.heading("</section>\n");
 }
 
-/// What it was asked to do and what it did.
+/// Summary of the job: its plan, and the work done.
 fn about(entry: &ReportEntry<'_>) -> String {
     let workers = entry.workers.len();
     let said = entry
@@ -61,7 +61,7 @@ fn about(entry: &ReportEntry<'_>) -> String {
     ])
 }
 
-/// When ranks were at its phases, where it has some.
+/// Times of the ranks in its phases, where it has some.
 fn phases(entry: &ReportEntry<'_>) -> String {
     let all = entry.jobs.iter().flat_map(|job| &job.phases);
     let rows = all.take(PHASES).map(|phase| {

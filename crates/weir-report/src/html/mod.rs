@@ -20,7 +20,7 @@ pub use section::{LineTone, PageSection, SectionLine, SectionPart};
 
 use crate::plot::{LabelledResult, PlottedRun, jobs_across, of_runs};
 
-/// So many jobs have plots.
+/// Largest number of jobs with plots.
 const PLOTTED: usize = 100;
 
 /// The results as one page, with what others found out about them.

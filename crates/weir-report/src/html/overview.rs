@@ -1,4 +1,4 @@
-//! What a reader wants first: the figures of every job, and what spoils them.
+//! Overview at the top of a page: the figures of every job, and the conditions that spoil them.
 
 use std::collections::BTreeSet;
 

@@ -71,7 +71,7 @@ impl Page {
     }
 }
 
-/// What a result is called: its label among several, its plan alone.
+/// Name of a result: its label among several, its plan alone.
 fn name(run: &PlottedRun<'_>, runs: usize) -> String {
     let plan = &run.result.plan.name;
     if runs > 1 || plan.is_empty() {
@@ -81,7 +81,7 @@ fn name(run: &PlottedRun<'_>, runs: usize) -> String {
     }
 }
 
-/// When and where it was measured.
+/// Time and machine of the measurement.
 fn about(runs: &[PlottedRun<'_>]) -> String {
     let Some(run) = runs.first() else {
         return String::new();

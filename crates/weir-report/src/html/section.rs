@@ -5,17 +5,17 @@
 use super::overview::of_rows;
 use crate::plot::escaped;
 
-/// So many lines at once are read by anybody.
+/// Largest number of lines at once.
 const LINES: usize = 200;
 
 /// A section that others fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSection {
-    /// What links name it by.
+    /// Name in links.
     pub id: &'static str,
     /// Its heading.
     pub title: String,
-    /// What stands in it, in order.
+    /// Parts of the section, in order.
     pub parts: Vec<SectionPart>,
 }
 
@@ -38,23 +38,23 @@ pub enum SectionPart {
 /// A line of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionLine {
-    /// What it says.
+    /// Text of the line.
     pub text: String,
-    /// Whether that is good.
+    /// Tone of the line.
     pub tone: LineTone,
 }
 
-/// What a line means to its reader.
+/// Tone of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineTone {
     /// Neither good nor bad.
     #[default]
     Plain,
-    /// What was hoped for.
+    /// A result that was hoped for.
     Good,
-    /// What must be looked at.
+    /// A result that must be looked at.
     Odd,
-    /// What was feared.
+    /// A result that was feared.
     Bad,
 }
 

@@ -1,4 +1,4 @@
-//! What is in a page, and what never is.
+//! Tests of a page's content.
 
 use weir_schema::RunResult;
 

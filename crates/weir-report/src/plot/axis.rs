@@ -10,16 +10,16 @@ use crate::number_format::significant;
 
 /// An axis of fewer nines has a tick at the half.
 const ROOM_FOR_HALF: f64 = 5.5;
-/// So many ticks an axis has about.
+/// Approximate number of ticks of an axis.
 const TICKS: f64 = 6.0;
 
-/// What an axis measures.
+/// Axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Axis {
-    /// What it is, without the unit.
+pub(crate) struct PlotAxis {
+    /// Name, without the unit.
     pub(crate) name: String,
     pub(crate) unit: AxisUnit,
-    pub(crate) scale: Scale,
+    pub(crate) scale: AxisScale,
     /// Least and greatest value that is shown.
     pub(crate) range: (f64, f64),
 }
@@ -38,16 +38,16 @@ pub(crate) enum AxisUnit {
     Other(String),
 }
 
-/// How values are spread over an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub(crate) enum AxisScale {
     Linear,
     Log,
 }
 
 /// A value with its text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
+pub(crate) struct AxisTick {
     pub(crate) at: f64,
     pub(crate) text: String,
 }
@@ -137,7 +137,7 @@ fn nines(value: f64) -> String {
     format!("{:.digits$} %", 100.0 - beyond)
 }
 
-impl Axis {
+impl PlotAxis {
     /// From 0, or from as far below as values are, to a little above the greatest.
     pub(crate) fn linear(name: &str, unit: AxisUnit, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = bounds(values).unwrap_or((0.0, 1.0));
@@ -145,7 +145,7 @@ impl Axis {
         Self {
             name: name.to_owned(),
             unit,
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             range: (low.min(0.0), high),
         }
     }
@@ -162,7 +162,7 @@ impl Axis {
         Self {
             name: name.to_owned(),
             unit,
-            scale: Scale::Log,
+            scale: AxisScale::Log,
             range: (low, high),
         }
     }
@@ -171,19 +171,19 @@ impl Axis {
     #[must_use]
     pub(crate) fn with_room(mut self) -> Self {
         match self.scale {
-            Scale::Linear => self.range.1 *= 1.08,
-            Scale::Log => self.range.1 *= 1.25,
+            AxisScale::Linear => self.range.1 *= 1.08,
+            AxisScale::Log => self.range.1 *= 1.25,
         }
         self
     }
 
-    /// Where a value lies between 0 and 1; nothing where a logarithmic axis has no place for it.
+    /// Place of a value between 0 and 1; nothing where a logarithmic axis has no place for it.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let (low, high) = self.range;
         let at = match self.scale {
-            Scale::Linear => (value - low) / (high - low),
-            Scale::Log if value > 0.0 => (value / low).ln() / (high / low).ln(),
-            Scale::Log => return None,
+            AxisScale::Linear => (value - low) / (high - low),
+            AxisScale::Log if value > 0.0 => (value / low).ln() / (high / low).ln(),
+            AxisScale::Log => return None,
         };
         at.is_finite().then_some(at)
     }
@@ -191,8 +191,8 @@ impl Axis {
     /// Its name with the unit of its ticks.
     pub(crate) fn title(&self) -> String {
         let unit = match self.scale {
-            Scale::Log => String::new(),
-            Scale::Linear => self.unit.with(self.unit.prefix(self.range.1).1),
+            AxisScale::Log => String::new(),
+            AxisScale::Linear => self.unit.with(self.unit.prefix(self.range.1).1),
         };
         if unit.is_empty() {
             self.name.clone()
@@ -204,22 +204,22 @@ impl Axis {
     }
 
     /// Its ticks, in order.
-    pub(crate) fn ticks(&self) -> Vec<Tick> {
+    pub(crate) fn ticks(&self) -> Vec<AxisTick> {
         match (self.scale, &self.unit) {
             (_, AxisUnit::Nines) => self.nines(),
-            (Scale::Linear, _) => self.linear_ticks(),
-            (Scale::Log, AxisUnit::Bytes) => self.log_ticks(2.0, &[1.0]),
-            (Scale::Log, AxisUnit::Other(_)) if self.range.1 / self.range.0 < 5000.0 => {
+            (AxisScale::Linear, _) => self.linear_ticks(),
+            (AxisScale::Log, AxisUnit::Bytes) => self.log_ticks(2.0, &[1.0]),
+            (AxisScale::Log, AxisUnit::Other(_)) if self.range.1 / self.range.0 < 5000.0 => {
                 self.log_ticks(2.0, &[1.0])
             }
-            (Scale::Log, _) if self.range.1 / self.range.0 < 300.0 => {
+            (AxisScale::Log, _) if self.range.1 / self.range.0 < 300.0 => {
                 self.log_ticks(10.0, &[1.0, 2.0, 5.0])
             }
-            (Scale::Log, _) => self.log_ticks(10.0, &[1.0]),
+            (AxisScale::Log, _) => self.log_ticks(10.0, &[1.0]),
         }
     }
 
-    fn linear_ticks(&self) -> Vec<Tick> {
+    fn linear_ticks(&self) -> Vec<AxisTick> {
         let (low, high) = self.range;
         let factor = self.unit.prefix(high).0;
         let step = nice((high - low) / factor / TICKS);
@@ -228,7 +228,7 @@ impl Axis {
         let most = whole((high / factor / step + 1e-9).floor() - first);
         let ticks = (0..=most.min(20)).map(|i| {
             let value = (first + count(i)) * step;
-            Tick {
+            AxisTick {
                 at: value * factor,
                 text: format!("{value:.digits$}"),
             }
@@ -237,7 +237,7 @@ impl Axis {
     }
 
     /// Powers of a base, with these multiples of each.
-    fn log_ticks(&self, base: f64, multiples: &[f64]) -> Vec<Tick> {
+    fn log_ticks(&self, base: f64, multiples: &[f64]) -> Vec<AxisTick> {
         let (low, high) = self.range;
         let (first, last) = (low.log(base).floor(), high.log(base).ceil());
         let powers = whole(last - first).min(400);
@@ -247,7 +247,7 @@ impl Axis {
         let inside: Vec<f64> = inside.collect();
         let every = inside.len().div_ceil(9).max(1);
         let kept = inside.into_iter().step_by(every);
-        kept.map(|at| Tick {
+        kept.map(|at| AxisTick {
             at,
             text: self.short(at),
         })
@@ -267,7 +267,7 @@ impl Axis {
             .to_owned()
     }
 
-    fn nines(&self) -> Vec<Tick> {
+    fn nines(&self) -> Vec<AxisTick> {
         let halves = [(0.0, "0"), (-0.5f64.log10(), "50")];
         let halves = halves.map(|(at, text)| (at, text.to_owned()));
         let rest = (1..=whole(self.range.1)).map(|i| (count(i), nines(count(i))));
@@ -276,7 +276,7 @@ impl Axis {
         // Where there are many nines, the half has no room above 0.
         let has_room = |at: f64| at <= 0.0 || at >= 1.0 || self.range.1 < ROOM_FOR_HALF;
         all.filter(|(at, _)| *at <= self.range.1 && has_room(*at))
-            .map(|(at, text)| Tick { at, text })
+            .map(|(at, text)| AxisTick { at, text })
             .collect()
     }
 }
@@ -301,20 +301,20 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn texts(axis: &Axis) -> Vec<String> {
+    fn texts(axis: &PlotAxis) -> Vec<String> {
         axis.ticks().into_iter().map(|tick| tick.text).collect()
     }
 
     #[test]
     fn a_linear_axis_has_round_numbers_in_one_unit() {
         let values = [398_000.0, 419_000.0].into_iter();
-        let axis = Axis::linear("rate", AxisUnit::OpsPerSecond, values).with_room();
+        let axis = PlotAxis::linear("rate", AxisUnit::OpsPerSecond, values).with_room();
         assert_eq!(axis.title(), "rate (k ops/s)");
         assert_eq!(texts(&axis), ["0", "100", "200", "300", "400"]);
-        let axis = Axis::linear("time", AxisUnit::Seconds, [0.0, 0.25].into_iter());
+        let axis = PlotAxis::linear("time", AxisUnit::Seconds, [0.0, 0.25].into_iter());
         assert_eq!(axis.title(), "time (ms)");
         assert_eq!(texts(&axis), ["0", "50", "100", "150", "200", "250"]);
-        let axis = Axis::linear("x", AxisUnit::Other(String::new()), [0.3].into_iter());
+        let axis = PlotAxis::linear("x", AxisUnit::Other(String::new()), [0.3].into_iter());
         assert_eq!(
             texts(&axis),
             ["0.00", "0.05", "0.10", "0.15", "0.20", "0.25", "0.30"]
@@ -323,14 +323,14 @@ mod tests {
 
     #[test]
     fn ticks_of_a_logarithmic_axis_have_units_of_their_own() {
-        let axis = Axis::log("latency", AxisUnit::Seconds, [51e-6, 2.4e-3].into_iter());
+        let axis = PlotAxis::log("latency", AxisUnit::Seconds, [51e-6, 2.4e-3].into_iter());
         assert_eq!(texts(&axis), ["100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]);
-        let axis = Axis::log("latency", AxisUnit::Seconds, [0.8e-6, 1.2].into_iter());
+        let axis = PlotAxis::log("latency", AxisUnit::Seconds, [0.8e-6, 1.2].into_iter());
         assert_eq!(
             texts(&axis),
             ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"]
         );
-        let axis = Axis::log("size", AxisUnit::Bytes, [1.0, 1_048_576.0].into_iter());
+        let axis = PlotAxis::log("size", AxisUnit::Bytes, [1.0, 1_048_576.0].into_iter());
         assert_eq!(
             texts(&axis),
             ["1 B", "8 B", "64 B", "512 B", "4 KiB", "32 KiB", "256 KiB"]
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_spread_by_their_nines() {
-        let axis = Axis::linear("p", AxisUnit::Nines, [4.5].into_iter());
+        let axis = PlotAxis::linear("p", AxisUnit::Nines, [4.5].into_iter());
         assert_eq!(texts(&axis), ["0", "50", "90", "99", "99.9", "99.99"]);
         assert_eq!(axis.title(), "p (percentile)");
     }
@@ -347,13 +347,13 @@ mod tests {
     #[test]
     fn an_axis_of_one_value_has_a_width() {
         for value in [0.0, 1e-9, 7.0, 1e15] {
-            let linear = Axis::linear("", AxisUnit::Seconds, [value].into_iter());
+            let linear = PlotAxis::linear("", AxisUnit::Seconds, [value].into_iter());
             assert!(linear.range.0 < linear.range.1 && !linear.ticks().is_empty());
-            let log = Axis::log("", AxisUnit::Seconds, [value].into_iter());
+            let log = PlotAxis::log("", AxisUnit::Seconds, [value].into_iter());
             assert!(log.range.0 < log.range.1 && log.place(value.max(1e-9)).is_some());
         }
         assert_eq!(
-            Axis::log("", AxisUnit::Bytes, [].into_iter()).place(0.0),
+            PlotAxis::log("", AxisUnit::Bytes, [].into_iter()).place(0.0),
             None
         );
     }

@@ -5,11 +5,11 @@
 
 use serde_json::{Value, json};
 
-use super::axis::{Axis, Scale};
+use super::axis::{AxisScale, PlotAxis};
 use super::fold::folded;
 use super::{Chart, HeatColumn, HeatPanel, LineShape, Plot, PlotBody, PlotLine, Shade};
 
-/// So many points a series has at most.
+/// Largest number of points of a series.
 const POINTS: usize = 2000;
 
 /// Nothing for a plot that the script leaves as it is.
@@ -61,11 +61,11 @@ fn runs(column: &HeatColumn) -> Vec<Vec<u64>> {
     runs
 }
 
-fn axis(axis: &Axis) -> Value {
+fn axis(axis: &PlotAxis) -> Value {
     json!({
         "name": axis.name,
         "unit": axis.unit.word(),
-        "log": axis.scale == Scale::Log,
+        "log": axis.scale == AxisScale::Log,
         "range": [rounded(axis.range.0), rounded(axis.range.1)],
     })
 }

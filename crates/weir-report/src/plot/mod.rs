@@ -11,7 +11,7 @@ mod from_result;
 mod palette;
 mod svg;
 
-use axis::Axis;
+use axis::PlotAxis;
 pub(crate) use data::data_of;
 pub(crate) use from_result::{JobAcross, PlottedRun, jobs_across, of_job, of_runs, sized};
 pub(crate) use palette::{DARK, DASHES, LIGHT, style_rules};
@@ -25,14 +25,14 @@ use weir_schema::RunResult;
 pub struct LabelledResult<'a> {
     /// Its name among the others.
     pub label: String,
-    /// What was measured.
+    /// The result.
     pub result: &'a RunResult,
 }
 
-/// Which of the plots of some results.
+/// Choice among the plots of some results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlotChoice {
-    /// What it shows: `throughput`, `distribution`.
+    /// Name of the plots: `throughput`, `distribution`.
     pub name: String,
     /// Of which job, where several have it: its name, `NAME#2` for the second of that name, or its
     /// number among all jobs.
@@ -42,7 +42,7 @@ pub struct PlotChoice {
 /// A picture as data.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plot {
-    /// What it shows, in one word: unique in its job.
+    /// Name in one word: unique in its job.
     pub(crate) name: String,
     pub(crate) title: String,
     /// One sentence that says what is seen, with numbers.
@@ -53,7 +53,8 @@ pub(crate) struct Plot {
     pub(crate) detail: Detail,
 }
 
-/// What a plot goes into, and with that how soon it goes where a page becomes too large.
+/// Detail that a plot shows; the finer it is, the sooner the plot goes where a page becomes too
+/// large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Detail {
     /// Figures of a whole job: it stays as long as its job.
@@ -64,7 +65,7 @@ pub(crate) enum Detail {
     Members,
 }
 
-/// How a plot is drawn.
+/// Form of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PlotBody {
     /// Points over two axes.
@@ -80,12 +81,12 @@ pub(crate) enum PlotBody {
 /// Points over two axes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chart {
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+    pub(crate) x: PlotAxis,
+    pub(crate) y: PlotAxis,
     pub(crate) lines: Vec<PlotLine>,
     /// Stretches of x that stand out.
     pub(crate) shades: Vec<Shade>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<PlotRule>,
 }
 
 /// Points that belong together.
@@ -98,7 +99,7 @@ pub(crate) struct PlotLine {
     pub(crate) points: Vec<PlotPoint>,
 }
 
-/// How points are joined.
+/// Form in which points are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineShape {
     Straight,
@@ -137,7 +138,7 @@ pub(crate) struct Shade {
 
 /// A value that is marked across the picture.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rule {
+pub(crate) struct PlotRule {
     pub(crate) at: f64,
     /// On the x axis; else on the y axis.
     pub(crate) upright: bool,
@@ -147,9 +148,9 @@ pub(crate) struct Rule {
 /// Counts over two axes, a panel for each kind or run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeatMap {
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    /// Where rows begin, and where the last one ends.
+    pub(crate) x: PlotAxis,
+    pub(crate) y: PlotAxis,
+    /// Edges of the rows: the begin of each, and the end of the last.
     pub(crate) edges: Vec<f64>,
     pub(crate) panels: Vec<HeatPanel>,
 }
@@ -163,7 +164,7 @@ pub(crate) struct HeatPanel {
     pub(crate) shades: Vec<Shade>,
 }
 
-/// What was counted between two values of x.
+/// Counts between two values of x.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeatColumn {
     pub(crate) from: f64,
@@ -184,9 +185,9 @@ impl HeatMap {
 /// A bar for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bars {
-    pub(crate) axis: Axis,
+    pub(crate) axis: PlotAxis,
     pub(crate) rows: Vec<Bar>,
-    /// What the parts of a bar are, where it has several.
+    /// Names of a bar's parts, where it has several.
     pub(crate) parts: Vec<String>,
 }
 

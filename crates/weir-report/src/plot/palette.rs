@@ -65,7 +65,7 @@ pub(crate) const DASHES: [&str; 8] = [
     "1 2",
 ];
 
-/// How opaque the cells of a heat map are, from the weakest to the strongest.
+/// Opacity of the cells of a heat map, from the weakest to the strongest.
 pub(crate) const STRENGTHS: [&str; 6] = [".16", ".33", ".5", ".67", ".84", "1"];
 
 impl Palette {

@@ -74,7 +74,7 @@ pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String
     }
 }
 
-/// What each job is called on a command line: its name, with a number where several have it.
+/// Name of each job on a command line, with a number where several have it.
 fn job_words(jobs: &[JobAcross<'_, '_>]) -> Vec<String> {
     let same = |name: &str| jobs.iter().filter(|job| job.name == name).count();
     let word = |(at, job): (usize, &JobAcross<'_, '_>)| {

@@ -1,5 +1,5 @@
-//! What a job found or left behind beside its figures: a steady rate, the depth of a latency,
-//! log files.
+//! Findings and files of a job beside its figures: a steady rate, the depth of a latency, log
+//! files.
 
 use weir_schema::{Kind, SteadyMeasure, SteadyRate, read_share};
 
@@ -8,7 +8,7 @@ use crate::color::Tone;
 use crate::entry::ReportEntry;
 use crate::number_format::significant;
 
-/// So many log files are named.
+/// Largest number of log files that are named.
 const FILES: usize = 4;
 
 impl Report<'_> {

@@ -6,7 +6,7 @@ use weir_units::{Bytes, Nanos};
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::{Overlap, ReportEntry};
-use crate::layout::{INDENT, Row};
+use crate::layout::{INDENT, LayoutRow};
 
 impl Report<'_> {
     /// The group's own lines, where it has several entries that ran together.
@@ -23,7 +23,7 @@ impl Report<'_> {
         let name = Text::new(Tone::Strong, format!("all {} jobs", members.len()));
         self.layout.blank();
         self.layout.flow(name, INDENT, []);
-        let rows: Vec<Row> = group
+        let rows: Vec<LayoutRow> = group
             .rates
             .iter()
             .map(|rates| {
@@ -36,7 +36,7 @@ impl Report<'_> {
                 if several && self.layout.is_key_value() {
                     items = items.into_iter().map(|item| item.of(label)).collect();
                 }
-                Row::new(label, items)
+                LayoutRow::new(label, items)
             })
             .collect();
         self.layout.rows(&rows);

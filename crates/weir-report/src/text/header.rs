@@ -8,7 +8,7 @@ use crate::number_format::date;
 
 /// Below this width there is only the first line.
 const ONE_LINE_BELOW: usize = 80;
-/// So many targets have a line each.
+/// Largest number of targets with a line each.
 const TARGETS: usize = 4;
 const INDENT: usize = 9;
 

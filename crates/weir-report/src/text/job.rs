@@ -8,7 +8,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::{KindSum, ReportEntry};
-use crate::layout::{INDENT, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, RowItem};
 use crate::number_format::{brief, significant};
 use crate::phrases::{aspects, title};
 
@@ -25,7 +25,7 @@ impl Report<'_> {
         self.row(self.load(entry));
         self.row(self.spread(entry));
         self.found(entry);
-        self.ending(entry, number, None);
+        self.problems(entry, number, None);
     }
 
     pub(super) fn title(&mut self, entry: &ReportEntry<'_>) {
@@ -50,7 +50,7 @@ impl Report<'_> {
     /// `rate`, or a row for each kind; then the rate without stragglers.
     fn rates(&mut self, entry: &ReportEntry<'_>) {
         let several = entry.kinds.len() > 1;
-        let rows: Vec<Row> = entry
+        let rows: Vec<LayoutRow> = entry
             .kinds
             .iter()
             .map(|kind| {
@@ -59,7 +59,7 @@ impl Report<'_> {
                 let rates = (entry.iops(kind), entry.bandwidth(kind));
                 let sure = entry.confidence(kind).filter(|_| kind.sum.operations > 0);
                 let items = self.rate_items(done, rates, sure);
-                self.with_kind(several, kind, Row::new(label, items))
+                self.with_kind(several, kind, LayoutRow::new(label, items))
             })
             .filter(|row| !row.items.is_empty())
             .collect();
@@ -89,7 +89,7 @@ impl Report<'_> {
     }
 
     /// The kind goes into the keys where items stand alone.
-    pub(super) fn with_kind(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
+    pub(super) fn with_kind(&self, several: bool, kind: &KindSum, mut row: LayoutRow) -> LayoutRow {
         if several && self.layout.is_key_value() {
             row.items = row
                 .items
@@ -101,7 +101,7 @@ impl Report<'_> {
     }
 
     /// In flight, CPU, errors.
-    fn load(&self, entry: &ReportEntry<'_>) -> Row {
+    fn load(&self, entry: &ReportEntry<'_>) -> LayoutRow {
         let mut items = Vec::new();
         let mut label = "in flight";
         if let Some(mean) = entry.in_flight() {
@@ -128,14 +128,14 @@ impl Report<'_> {
             let item = RowItem::keyed("errors", Text::new(tone, count));
             items.push(item.among(Text::new(tone, words)));
         }
-        Row {
+        LayoutRow {
             gap: 3,
-            ..Row::new(label, items)
+            ..LayoutRow::new(label, items)
         }
     }
 
     /// The slowest, the middle and the fastest worker.
-    fn spread(&self, entry: &ReportEntry<'_>) -> Row {
+    fn spread(&self, entry: &ReportEntry<'_>) -> LayoutRow {
         let moved = entry.kinds.iter().any(|k| k.sum.bytes > Bytes::ZERO);
         let number = |worker: &WorkerResult| {
             if entry.jobs.len() > 1 {
@@ -170,9 +170,9 @@ impl Report<'_> {
                 format!("{high} (worker {})", fastest.1),
             ));
         }
-        Row {
+        LayoutRow {
             gap: 3,
-            ..Row::new("workers", items)
+            ..LayoutRow::new("workers", items)
         }
     }
 }

@@ -7,7 +7,7 @@ use weir_units::Nanos;
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::{KindSum, ReportEntry};
-use crate::layout::{INDENT, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, RowItem};
 
 /// Below this width there is no line for the mean.
 const MEAN_FROM: usize = 80;
@@ -42,7 +42,7 @@ impl Report<'_> {
     }
 
     /// The kind's name before its items, or in their keys.
-    fn named(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
+    fn named(&self, several: bool, kind: &KindSum, mut row: LayoutRow) -> LayoutRow {
         if several && !self.layout.is_key_value() {
             row.items.insert(0, RowItem::bare("", &*kind.name));
             return row;
@@ -83,7 +83,7 @@ impl Report<'_> {
                 items = items.into_iter().map(|item| item.of(label)).collect();
             }
             let label = if number == 0 { label } else { "" };
-            rows.push(self.named(several, kind, Row::new(label, items)));
+            rows.push(self.named(several, kind, LayoutRow::new(label, items)));
         }
         self.layout.rows(&rows);
     }
@@ -106,7 +106,7 @@ impl Report<'_> {
             let slat = kind.stage(Stage::Slat).filter(|_| stage != Stage::Rlat);
             let slat = slat.and_then(|h| self.percentile(h, 50.0));
             items.extend(slat.map(|value| RowItem::keyed("slat p50", value)));
-            rows.push(self.named(several, kind, Row::new("", items)));
+            rows.push(self.named(several, kind, LayoutRow::new("", items)));
         }
         self.layout.rows(&rows);
     }

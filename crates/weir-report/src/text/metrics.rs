@@ -5,7 +5,7 @@ use weir_schema::Metric;
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::ReportEntry;
-use crate::layout::{INDENT, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, RowItem};
 use crate::number_format::brief;
 
 impl Report<'_> {
@@ -19,7 +19,10 @@ impl Report<'_> {
             let value = Text::new(Tone::Strong, self.numbers.metric(metric));
             let sure = sure(metric);
             if self.layout.is_key_value() {
-                self.row(Row::new("", vec![RowItem::keyed(&*metric.name, value)]));
+                self.row(LayoutRow::new(
+                    "",
+                    vec![RowItem::keyed(&*metric.name, value)],
+                ));
                 continue;
             }
             let lead = format!("  {}{}  ", metric.name, " ".repeat(widest - width));

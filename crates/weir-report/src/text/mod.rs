@@ -5,13 +5,13 @@
 //! the instrument's own cost. Nothing is cut; what does not fit is continued below. Not here:
 //! how lines are filled (`layout`), how numbers are printed (`number_format`).
 
-mod ending;
 mod found;
 mod group;
 mod header;
 mod job;
 mod latency;
 mod metrics;
+mod problems;
 mod ranks;
 mod rpc;
 mod runs;
@@ -23,16 +23,16 @@ use weir_schema::{HistoryPlace, JobResult, RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
-use crate::layout::{INDENT, LineLayout, Row};
+use crate::layout::{INDENT, LayoutRow, LineLayout};
 use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
 pub use runs::runs_text;
 use warnings::PlacedWarnings;
 
-/// So many jobs are shown in full; more become a table.
+/// Largest number of jobs shown in full; more become a table.
 const IN_FULL: usize = 4;
 
-/// What every part of the report needs.
+/// Parts that the whole report needs.
 struct Report<'a> {
     result: &'a RunResult,
     style: &'a Style,
@@ -93,7 +93,7 @@ impl Report<'_> {
         self.history_place(result.history.as_ref());
     }
 
-    /// Where the result is kept, and how it is printed again.
+    /// Place of the result in the history, and the command that prints it again.
     fn history_place(&mut self, place: Option<&HistoryPlace>) {
         let Some(HistoryPlace { id, file }) = place else {
             return;
@@ -127,7 +127,7 @@ impl Report<'_> {
         self.layout.prose("instrument  ", INDENT, &text);
     }
 
-    fn row(&mut self, row: Row) {
+    fn row(&mut self, row: LayoutRow) {
         if !row.items.is_empty() {
             self.layout.row(row);
         }

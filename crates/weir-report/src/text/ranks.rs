@@ -8,7 +8,7 @@ use crate::color::Tone;
 
 /// A rank below this share of the median rate is slow.
 const SLOW_BELOW: f64 = 0.9;
-/// So many slow ranks are named.
+/// Largest number of slow ranks that are named.
 const NAMED: usize = 8;
 
 impl Report<'_> {

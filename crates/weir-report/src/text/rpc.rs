@@ -9,9 +9,9 @@ use weir_units::Iops;
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::ReportEntry;
-use crate::layout::{INDENT, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, RowItem};
 
-/// So many masters have a row, and so many endpoints of each.
+/// Largest number of masters with a row, and of endpoints of each.
 const MOST_ROWS: usize = 8;
 
 impl Report<'_> {
@@ -35,7 +35,7 @@ impl Report<'_> {
         let label = format!("from {}", master.endpoint);
         if let Some(failure) = &master.failure {
             let text = Text::new(Tone::Bad, failure.message.as_str());
-            self.row(Row::new(label, vec![RowItem::keyed("failed", text)]));
+            self.row(LayoutRow::new(label, vec![RowItem::keyed("failed", text)]));
             return;
         }
         let mut rows = vec![self.master_row(label, master)];
@@ -53,7 +53,7 @@ impl Report<'_> {
         }
     }
 
-    fn master_row(&self, label: String, master: &RpcMaster) -> Row {
+    fn master_row(&self, label: String, master: &RpcMaster) -> LayoutRow {
         // Where pairs had turns, each has a rate of its own, and all of them together have none.
         let has_turns = master.endpoints.iter().any(|one| one.turn_ns.is_some());
         let rate = if has_turns {
@@ -75,10 +75,10 @@ impl Report<'_> {
             "transport",
             format!("{}{path}", master.transport),
         ));
-        Row::new(label, items)
+        LayoutRow::new(label, items)
     }
 
-    fn endpoint_row(&self, one: &RpcEndpointResult) -> Row {
+    fn endpoint_row(&self, one: &RpcEndpointResult) -> LayoutRow {
         let median = one.median_ns.map(|ns| self.numbers.time(ns));
         let median = median.unwrap_or_else(|| "none".to_owned());
         let mut items = vec![
@@ -97,7 +97,7 @@ impl Report<'_> {
         for (code, count) in &one.failed {
             items.extend(self.spoilt(&code.to_string(), *count));
         }
-        Row::new(format!("  to {}", one.endpoint), items)
+        LayoutRow::new(format!("  to {}", one.endpoint), items)
     }
 
     /// A count that should be 0, where it is not.

@@ -12,7 +12,7 @@ use weir_units::Nanos;
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::{KindSum, ReportEntry, entries};
-use crate::layout::{INDENT, LineLayout, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, LineLayout, RowItem};
 use crate::number_format::{NumberFormat, brief};
 use crate::style::Style;
 use crate::text::warnings::PlacedWarnings;
@@ -227,10 +227,10 @@ impl Report<'_> {
                 .collect(),
             None => items,
         };
-        self.row(Row::new(label, items));
+        self.row(LayoutRow::new(label, items));
     }
 
-    /// What failed of an entry, in which run.
+    /// Failures of an entry, with their run.
     fn failures_between(&mut self, series: &RunSeries, entry: usize) {
         for (number, run) in (1..).zip(&series.runs) {
             let entries = entries(run);

@@ -5,7 +5,7 @@ use weir_units::{Iops, Nanos};
 use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::ReportEntry;
-use crate::layout::{Row, RowItem};
+use crate::layout::{LayoutRow, RowItem};
 
 const CELLS: usize = 20;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -17,7 +17,7 @@ struct Course {
 }
 
 impl Report<'_> {
-    pub(super) fn course(&self, entry: &ReportEntry<'_>) -> Option<Row> {
+    pub(super) fn course(&self, entry: &ReportEntry<'_>) -> Option<LayoutRow> {
         let course = course(entry)?;
         let most = course.rates.iter().copied().fold(0.0, f64::max);
         let least = course.rates.iter().copied().fold(most, f64::min);
@@ -34,7 +34,7 @@ impl Report<'_> {
             self.numbers.iops(Iops(most)),
             self.numbers.time(course.each),
         );
-        Some(Row::new(
+        Some(LayoutRow::new(
             "over time",
             vec![RowItem::bare("over time", text.and(Tone::Plain, range))],
         ))

@@ -11,7 +11,7 @@ use super::Report;
 use super::job::sure;
 use crate::color::{Text, Tone};
 use crate::entry::{KindSum, ReportEntry};
-use crate::layout::{INDENT, Row, RowItem};
+use crate::layout::{INDENT, LayoutRow, RowItem};
 use crate::number_format::{brief, significant};
 use crate::sweep::{Knee, Sweep};
 
@@ -68,7 +68,7 @@ impl Report<'_> {
         }
         for (i, entry) in entries.iter().enumerate() {
             self.named_metrics(entry);
-            self.ending(entry, i, Some(entry.name()));
+            self.problems(entry, i, Some(entry.name()));
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)
@@ -239,7 +239,7 @@ impl Report<'_> {
     fn blocks(&mut self, columns: &[Column], rows: usize) {
         for row in 0..rows {
             let item = |c: &Column| RowItem::keyed(&*c.title, c.cells[row].clone());
-            self.row(Row::new("", columns.iter().map(item).collect()));
+            self.row(LayoutRow::new("", columns.iter().map(item).collect()));
         }
     }
 

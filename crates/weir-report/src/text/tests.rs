@@ -271,6 +271,7 @@ fn several_runs_say_how_much_they_differ() {
         run
     };
     let mut runs = Runs {
+        comparison: None,
         schema: RUNS_SCHEMA.to_owned(),
         weir_version: "1.2.3".to_owned(),
         command: Vec::new(),
@@ -321,6 +322,7 @@ fn what_failed_in_a_run_stands_below_its_job() {
     run.groups[0].jobs[0].failure = Some(failure);
     let last = run.groups[0].jobs[1].name.clone();
     let runs = Runs {
+        comparison: None,
         schema: RUNS_SCHEMA.to_owned(),
         weir_version: "1.2.3".to_owned(),
         command: Vec::new(),

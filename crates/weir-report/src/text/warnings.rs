@@ -1,5 +1,5 @@
-//! Which warnings a report says, and where: each kind once, the gravest first, what several jobs
-//! share for all of them together.
+//! Warnings of a report and their places: each kind once, the gravest first, those that several
+//! jobs share for all of them together.
 //!
 //! In: the warnings of a result. Out: lines below a job or at the foot. Not here: what they mean.
 
@@ -11,23 +11,23 @@ use super::Report;
 use crate::color::{Text, Tone};
 use crate::entry::ReportEntry;
 
-/// So many are said in a place; the others are named.
-const SAID: usize = 3;
-/// So many jobs that share a warning are named.
+/// Largest number of warnings printed in a place; the others are named.
+const PRINTED: usize = 3;
+/// Largest number of jobs named that share a warning.
 const NAMED: usize = 3;
 
 /// A warning as it is said.
-struct Said<'a> {
+struct PrintedWarning<'a> {
     warning: &'a Warning,
-    /// Whom it concerns, where that does not follow from the place.
+    /// Job that it concerns, where that does not follow from the place.
     of: Option<String>,
     /// Further ones of its kind.
     more: usize,
-    /// What follows the cause.
+    /// Text behind the cause.
     besides: Option<String>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> PrintedWarning<'a> {
     fn new(warning: &'a Warning, of: Option<String>) -> Self {
         Self {
             warning,
@@ -41,9 +41,9 @@ impl<'a> Said<'a> {
 /// The warnings of a result, by place.
 #[derive(Default)]
 pub(super) struct PlacedWarnings<'a> {
-    entries: Vec<Vec<Said<'a>>>,
+    entries: Vec<Vec<PrintedWarning<'a>>>,
     /// About the run, or shared by several entries.
-    foot: Vec<Said<'a>>,
+    foot: Vec<PrintedWarning<'a>>,
 }
 
 impl<'a> PlacedWarnings<'a> {
@@ -69,7 +69,7 @@ impl<'a> PlacedWarnings<'a> {
         for warning in &result.warnings {
             let sharing = &sharing[warning.id.as_str()];
             match home(warning) {
-                Some(at) if all => placed.entries[at].push(Said::new(warning, None)),
+                Some(at) if all => placed.entries[at].push(PrintedWarning::new(warning, None)),
                 Some(at) if sharing.len() == 1 => placed.add_to_entry(at, warning),
                 Some(_) => {
                     if seen.insert((&warning.id, "")) {
@@ -80,7 +80,7 @@ impl<'a> PlacedWarnings<'a> {
                 }
                 None => {
                     if all || seen.insert((&warning.id, &warning.cause)) {
-                        let said = Said::new(warning, warning.job.clone());
+                        let said = PrintedWarning::new(warning, warning.job.clone());
                         placed.foot.push(said);
                     }
                 }
@@ -93,23 +93,23 @@ impl<'a> PlacedWarnings<'a> {
         let said = &mut self.entries[at];
         match said.iter_mut().find(|s| s.warning.id == warning.id) {
             Some(known) => known.more += 1,
-            None => said.push(Said::new(warning, None)),
+            None => said.push(PrintedWarning::new(warning, None)),
         }
     }
 }
 
 /// A warning that several entries have: for all whose cause is the same, or for one of them and then
 /// for the others.
-fn shared<'a>(all: &[Warning], first: &'a Warning, names: &[&str]) -> Said<'a> {
+fn shared<'a>(all: &[Warning], first: &'a Warning, names: &[&str]) -> PrintedWarning<'a> {
     let mut of_id = all.iter().filter(|w| w.id == first.id && w.job.is_some());
     if of_id.all(|w| w.cause == first.cause) {
-        return Said::new(first, Some(list(names)));
+        return PrintedWarning::new(first, Some(list(names)));
     }
     let is_other = |name: &&str| first.job.as_deref() != Some(name);
     let others: Vec<&str> = names.iter().copied().filter(is_other).collect();
-    Said {
+    PrintedWarning {
         besides: Some(format!("Likewise {}.", list(&others))),
-        ..Said::new(first, first.job.clone())
+        ..PrintedWarning::new(first, first.job.clone())
     }
 }
 
@@ -139,12 +139,12 @@ impl Report<'_> {
         self.gravest(said);
     }
 
-    fn gravest(&mut self, mut said: Vec<Said<'_>>) {
+    fn gravest(&mut self, mut said: Vec<PrintedWarning<'_>>) {
         said.sort_by_key(|said| said.warning.gravity());
         let most = if self.style.all_warnings {
             usize::MAX
         } else {
-            SAID
+            PRINTED
         };
         let rest = said.split_off(said.len().min(most));
         for said in &said {
@@ -159,7 +159,7 @@ impl Report<'_> {
         }
     }
 
-    fn warning(&mut self, said: &Said<'_>) {
+    fn warning(&mut self, said: &PrintedWarning<'_>) {
         let warning = said.warning;
         let lead = format!("  ! {}  ", warning.id);
         let hang = self.layout.columns(&lead.as_str().into());

@@ -74,7 +74,7 @@ pub(crate) fn bulk_call(session: u32, slot: u32) -> FrameHeader {
     }
 }
 
-/// So many bytes of the caller's memory, as a request describes them.
+/// Description of the caller's memory, as a request has it.
 pub(crate) fn described(length: u64, access: BulkAccess) -> Vec<u8> {
     let part = BulkSegment {
         address: 0,

@@ -90,7 +90,7 @@ impl Worker {
     }
 }
 
-/// What a worker was at that does not come back.
+/// Activity of a worker that does not come back.
 fn doing(target: Option<&str>, offset: Option<u64>) -> String {
     let Some(target) = target else {
         return "the work of its thread".into();

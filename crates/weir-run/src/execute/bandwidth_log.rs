@@ -85,7 +85,7 @@ impl BandwidthLog {
         self.last = now;
     }
 
-    /// What is wrong with the files, in sentences.
+    /// Errors of the files, in sentences.
     pub(super) fn finish(mut self) -> Vec<String> {
         self.files
             .iter_mut()
@@ -94,7 +94,7 @@ impl BandwidthLog {
     }
 }
 
-/// What its records look like.
+/// Format of the records.
 fn columns() -> Log {
     Log {
         what: Logged::Bandwidth,

@@ -1,4 +1,4 @@
-//! What can be known to fail before a run: targets, log files, the number of workers.
+//! Errors that can be found before a run: targets, log files, the number of workers.
 //!
 //! In: a plan. Out: failures by job. Touches nothing. Not here: what is done about them.
 
@@ -72,7 +72,7 @@ fn unknown_kinds(job: &Job) -> Vec<Failure> {
 /// A setting, whether it says nothing sensible, and why.
 type Senseless = (&'static str, bool, &'static str);
 
-/// What no job can mean: nobody to do it, waiting for what never comes.
+/// Settings that make no sense in any job: no worker, waiting for something that never comes.
 fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
     let mut found = Vec::new();
     let mut earlier: Vec<&str> = Vec::new();

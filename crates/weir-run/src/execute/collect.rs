@@ -52,11 +52,11 @@ pub(super) struct JobSnapshot<'a> {
     pub(super) logs: &'a [String],
     /// The instant it is looked at, while it runs.
     pub(super) now: Option<Tick>,
-    /// What came of it, where all ranks did it together.
+    /// Outcome of the ranks, where all of them ran the job together.
     pub(super) ranks: Option<&'a EndedRanks>,
 }
 
-/// What its prepared jobs say of themselves, of so many jobs in all.
+/// Properties of its prepared jobs, of so many jobs in all.
 fn prepared_jobs(run: &Run<'_>, jobs: usize) -> warn::PreparedJobs {
     let of_jobs = || {
         let ended = run.ended.iter();
@@ -131,7 +131,7 @@ pub(super) fn result(
     result
 }
 
-/// What a run has done so far, at this instant; incomplete, and without warnings.
+/// Result of a run at this instant; incomplete, and without warnings.
 pub(super) fn so_far(
     run: &Run<'_>,
     plan: &Plan,
@@ -310,7 +310,7 @@ fn reported_errors(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
             name: name(at.acts_on.number),
             kind: worker.live.kind_name(at.kind),
             remark: None,
-            deed: seen.prepared.and_then(Prepared::deed),
+            action: seen.prepared.and_then(Prepared::action),
         };
         describe(at, target)
     };
@@ -444,7 +444,7 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
     depth
 }
 
-/// How sure the figures of each kind are, over all workers, and how it went over time.
+/// Figures of each kind over all workers with their intervals, and their course over time.
 fn loop_outcome(job: &Job, workers: Vec<WorkerResult>, sampled: Option<&Sampled>) -> LoopOutcome {
     let occurs = |kind: &KindName| {
         let mut kinds = workers.iter().flat_map(|w| &w.kinds);

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use weir_schema::DiskCounters;
 use weir_sys::Tree;
-use weir_sys::device::{DiskCounters as Counters, disk_counters};
+use weir_sys::device::{DiskStat, disk_counters};
 use weir_units::Nanos;
 
 /// Counters of the disks behind the targets, taken when each first shows up.
 #[derive(Debug, Default)]
 pub(super) struct Disks {
-    first: BTreeMap<String, (Counters, Option<std::time::Instant>)>,
+    first: BTreeMap<String, (DiskStat, Option<std::time::Instant>)>,
 }
 
 impl Disks {
@@ -28,10 +28,10 @@ impl Disks {
         }
     }
 
-    /// What they did since.
+    /// Counts of the disks since the start.
     pub(super) fn since(&self) -> Vec<DiskCounters> {
         let tree = Tree::real();
-        let read = |(name, (first, at)): (&String, &(Counters, Option<std::time::Instant>))| {
+        let read = |(name, (first, at)): (&String, &(DiskStat, Option<std::time::Instant>))| {
             let done = disk_counters(&tree, name)?.since(first);
             let elapsed = at.map_or(0, |at| at.elapsed().as_nanos());
             Some(DiskCounters {

@@ -1,4 +1,4 @@
-//! What ends jobs before their own bounds: the end of others, and the end of the run.
+//! Causes that end jobs before their own bounds: the end of others, and the end of the run.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the end of a job does to others.
+    /// Stops the jobs that the end of this one ends.
     pub(super) fn stop_jobs_after(
         &mut self,
         entry: Entry<'_>,

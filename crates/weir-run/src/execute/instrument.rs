@@ -22,14 +22,14 @@ use crate::lone_loop::LoneLoop;
 use crate::loop_plan::measured;
 use crate::null::{NullInline, NullQueued};
 
-/// Who is interrupted in one of the moments is not in another.
+/// Number of moments: a thread that is interrupted in one of them is not in another.
 const MOMENTS: u32 = 10;
 /// Thousands of operations. All moments together are part of the start of a run.
 const MOMENT: Nanos = Nanos(150_000);
 /// Operations or bytes per second that no loop reaches: its pacing never waits.
 const NEVER_WAITS: f64 = 1e18;
 
-/// What is counted.
+/// The kinds counted.
 const KINDS_OF_CALLS: &[KindInfo] = &[KindInfo::new("call", Moves::In)];
 
 /// The form of a loop, as far as its cost depends on it.
@@ -42,7 +42,7 @@ struct LoopForm {
     schedule: Option<Schedule>,
 }
 
-/// What loops cost, by job.
+/// Costs of loops, by job.
 #[derive(Debug, Default)]
 pub(super) struct LoopCosts {
     /// Each form is measured once.

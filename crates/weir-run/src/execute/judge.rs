@@ -1,4 +1,4 @@
-//! What a worker's end means: its state, and the failure in words.
+//! Meaning of a worker's end: its state, and the failure in words.
 //!
 //! In: why a loop ended. Out: [`State`] and [`Failure`] with place and errno.
 
@@ -24,15 +24,15 @@ pub(super) fn judge(
     }
 }
 
-/// What is known of a failed operation's target.
+/// Facts about a failed operation's target.
 pub(super) struct FailedTarget {
     pub(super) name: Option<String>,
     /// The kind of operation.
     pub(super) kind: Option<KindName>,
-    /// What the failure may mean.
+    /// Possible cause of the failure.
     pub(super) remark: Option<String>,
-    /// What the operation did to it, where it moved no data.
-    pub(super) deed: Option<&'static str>,
+    /// Action of the operation on it, where it moved no data.
+    pub(super) action: Option<&'static str>,
 }
 
 /// A failed operation in words.
@@ -41,7 +41,7 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
         name: target,
         kind,
         remark,
-        deed,
+        action,
     } = target;
     let errno = at.fault.errno();
     let text = std::io::Error::from_raw_os_error(errno).to_string();
@@ -50,7 +50,9 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
     let operation = in_words(at, kind.as_ref(), target.as_deref());
     let moved = at.moved;
     let (cause, message) = match at.fault {
-        OpFault::Errno(_) if let Some(deed) = deed => ("name", format!("{deed} {place}: {text}")),
+        OpFault::Errno(_) if let Some(action) = action => {
+            ("name", format!("{action} {place}: {text}"))
+        }
         OpFault::Errno(_) => ("io", format!("{operation}: {text}")),
         OpFault::EndOfTarget => (
             "end",

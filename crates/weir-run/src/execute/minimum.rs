@@ -62,7 +62,7 @@ impl Minimum {
         }
     }
 
-    /// What is wrong with this worker, if a check is due and it is too slow.
+    /// Failure of this worker, if a check is due and it is too slow.
     pub(super) fn check(&mut self, worker: usize, live: &WorkerLive, now: Tick) -> Option<Failure> {
         if now < self.first {
             return None;

@@ -66,7 +66,7 @@ pub(crate) use collect::last_done;
 use disks::Disks;
 use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
-use order::Order;
+use order::JobOrder;
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
 use rank_meetings::RankMeetings;
 pub use rank_meetings::{OtherRanks, TargetMaker};
@@ -79,19 +79,19 @@ pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
 const LONGEST_WAIT: Nanos = Nanos(10_000_000);
-/// Where only ranks are at work, which time themselves.
+/// Longest wait of the run's thread where only ranks are at work, which time themselves.
 const LONGEST_RANKS_WAIT: Nanos = Nanos(50_000_000);
 /// While operations are traced it empties their queues this often.
 const TRACE_WAIT: Nanos = Nanos(10_000_000);
 /// While something is being ended it looks around this often.
 const ENDING_WAIT: Nanos = Nanos(5_000_000);
 
-/// What a run works with.
+/// Parts that a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct RunControl<'a> {
-    /// What carries jobs out, by workload.
+    /// Runners that carry jobs out, by workload.
     pub runners: &'a [&'a dyn Runner],
-    /// Where ranks do what they do together.
+    /// Host of the work that ranks do together.
     pub ranks: RankHost,
     /// The clock.
     pub clock: Clock,
@@ -101,11 +101,11 @@ pub struct RunControl<'a> {
     pub host: HostFacts,
     /// Version of the program, for the result.
     pub version: &'a str,
-    /// Where relative paths begin.
+    /// Base directory of relative paths.
     pub directory: &'a Path,
     /// Signals.
     pub signals: Arc<Signals>,
-    /// How long a worker may take to end before it is left behind.
+    /// Time that a worker may take to end before it is left behind.
     pub grace: Duration,
     /// Announcements.
     pub announce: &'a dyn Fn(&Announcement),
@@ -220,7 +220,7 @@ struct Run<'a> {
     runners: &'a [&'a dyn Runner],
     directory: &'a Path,
     entries: Vec<Entry<'a>>,
-    order: Order,
+    order: JobOrder,
     /// Jobs that are on their way to their release.
     batch: Option<StartBatch>,
     #[expect(
@@ -228,22 +228,23 @@ struct Run<'a> {
         reason = "each is large, and they leave from among the others"
     )]
     running: Vec<Box<RunningJob>>,
-    /// What all ranks do together: one job at a time.
+    /// Jobs that all ranks run together: one at a time.
     ranks: Vec<RunningRanks>,
     ended: Vec<EndedJob>,
     events: (Sender<Event>, Receiver<Event>),
-    /// When every job is looked at again; none: in this round.
+    /// Time of the next look at every job; none: in this round.
     check_at: Option<Tick>,
     /// Some worker, or what ranks did together, has ended since the last round.
     has_ended: bool,
-    /// Where the job was found whose worker spoke last: workers mostly speak in their order.
+    /// Position of the job whose worker sent the last event: workers mostly send them in their
+    /// order.
     last_spoke: usize,
     timeline: Timeline,
     origin: Tick,
     started_unix_ns: u64,
     first_release: Option<Tick>,
     cancelled: bool,
-    /// When the run was ended early, since its origin.
+    /// Time at which the run was ended early, since its origin.
     ended_early: Option<Nanos>,
     devices: Vec<DeviceFacts>,
     log_files: LogFiles,
@@ -269,7 +270,7 @@ impl<'a> Run<'a> {
         Self {
             runners: control.runners,
             directory: control.directory,
-            order: Order::new(plan),
+            order: JobOrder::new(plan),
             entries,
             batch: None,
             running: Vec::new(),

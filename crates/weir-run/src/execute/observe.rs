@@ -1,4 +1,4 @@
-//! What a run shows of itself while it goes on.
+//! View of a run while it goes on.
 //!
 //! In: the run at an instant. Out: the running jobs at a glance, or everything measured so far,
 //! each made only when it is asked for. Not here: when to look; the run asks its observer at
@@ -96,11 +96,11 @@ pub struct LiveJob {
     pub in_flight: u64,
     /// Total latencies of all data kinds since its start.
     pub latency: Histogram,
-    /// How far ranks have come that do it together.
+    /// Progress of ranks that run it together.
     pub ranks: Option<RankPosition>,
 }
 
-/// What was done of one kind.
+/// Operations and bytes of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveCount {
     /// Completed.
@@ -109,7 +109,7 @@ pub struct LiveCount {
     pub bytes: u64,
 }
 
-/// What a running job is at.
+/// State of a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveState {
     /// Not measured yet.

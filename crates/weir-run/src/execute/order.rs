@@ -7,7 +7,7 @@ use weir_units::Nanos;
 
 use crate::generate::rng::Rng;
 
-/// Where each job stands.
+/// Phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
@@ -24,13 +24,13 @@ struct Line {
     phase: Phase,
 }
 
-/// Which jobs may start.
+/// Order in which jobs may start.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct JobOrder {
     lines: Vec<Line>,
 }
 
-impl Order {
+impl JobOrder {
     pub(super) fn new(plan: &Plan) -> Self {
         let mut rng = Rng::new(1);
         let lines = plan.jobs().map(|(_, job)| Line {

@@ -1,4 +1,4 @@
-//! What one rank of several does of a plan, and figures of what all did.
+//! The part of a plan that one rank of several runs, and figures of all ranks' parts together.
 //!
 //! In: the plan of all, a rank and how many there are. Out: that rank's plan. Names of jobs and
 //! their number stay the same, so that results can be merged. Not here: what a rank does with the

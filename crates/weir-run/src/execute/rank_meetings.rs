@@ -13,11 +13,11 @@ use weir_schema::Plan;
 pub struct OtherRanks<'a> {
     /// Returns when every rank has called it; an error says who is missing.
     pub meet: &'a dyn Fn() -> Result<(), String>,
-    /// Who makes the targets.
+    /// Maker of the targets.
     pub makes: TargetMaker,
 }
 
-/// Who makes the targets of a job.
+/// Maker of a job's targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetMaker {
     /// Every rank has its own.
@@ -33,7 +33,7 @@ pub(super) struct RankMeetings<'a> {
     other_ranks: Option<OtherRanks<'a>>,
     /// Jobs, by number, before whose release all ranks meet; those still to come.
     before: Vec<usize>,
-    /// Why nobody is met any more.
+    /// Reason that there are no more meetings.
     pub(super) broken: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> RankMeetings<'a> {
         }
     }
 
-    /// Whether the ranks meet for a batch of jobs, which then counts as met.
+    /// True if the ranks meet for a batch of jobs, which then counts as met.
     pub(super) fn are_due_for(&mut self, batch: &[usize]) -> bool {
         let planned = self.before.len();
         self.before.retain(|job| !batch.contains(job));
@@ -100,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// How often a rank comes to a meeting that carries these batches out, of the jobs 0, 2 and
-    /// 3 that all others wait before.
+    /// Number of meetings that a rank comes to when it carries these batches out, of the jobs 0, 2
+    /// and 3 that all others wait before.
     fn meetings(makes: TargetMaker, batches: &[&[usize]], fails_at: Option<u32>) -> u32 {
         let met = Cell::new(0);
         let meet = || {

@@ -1,4 +1,4 @@
-//! What a job writes down while it runs: its trace and its logs.
+//! Files that a job writes while it runs: its trace and its logs.
 //!
 //! In: the workers' queues and counters, looked at by the run's thread. Out: files, and what is
 //! wrong with them. Not here: what lines say (`log`, `trace`).
@@ -16,7 +16,7 @@ use crate::trace::TraceFile;
 
 /// The trace and the logs of a job.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct JobRecorder {
     trace: Option<TraceFile>,
     writer: Option<Box<dyn OperationWriter>>,
     logs: JobLogs,
@@ -26,7 +26,7 @@ pub(super) struct Record {
     release: Option<(Tick, Scale)>,
 }
 
-impl Record {
+impl JobRecorder {
     /// Opens the job's files.
     pub(super) fn open(setup: &JobSetup<'_>, files: &mut LogFiles) -> Result<Self, Failure> {
         let job = setup.entry.job;
@@ -136,7 +136,7 @@ pub(super) fn unwritable(job: &Job, first_worker: u32) -> Vec<Failure> {
     paths.iter().filter_map(|path| check(path)).collect()
 }
 
-/// What is wrong with a log's file.
+/// Failure of a log whose file cannot be written.
 pub(super) fn check(path: &str) -> Option<Failure> {
     let error = crate::log::check_writable(path).err()?;
     let message = format!("the log {path} cannot be written: {error}");

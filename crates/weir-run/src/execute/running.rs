@@ -18,7 +18,7 @@ use weir_units::Nanos;
 use crate::execute::collect::JobSnapshot;
 use crate::execute::judge::{FailedTarget, judge};
 use crate::execute::minimum::Minimum;
-use crate::execute::record::Record;
+use crate::execute::record::JobRecorder;
 use crate::execute::running_ranks::{EndedRanks, RunningRanks};
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
@@ -31,7 +31,7 @@ use crate::live::WorkerLive;
 use crate::log::{LogFiles, LogOrigin, LogsWritten};
 use crate::runner::Prepared;
 
-/// What a job is started with.
+/// Parts that a job is started with.
 pub(super) struct JobSetup<'a> {
     pub(super) entry: Entry<'a>,
     pub(super) prepared: Arc<dyn Prepared>,
@@ -50,11 +50,11 @@ pub(super) struct Worker {
     pub(super) live: Arc<WorkerLive>,
     pub(super) thread_id: Arc<AtomicU32>,
     pub(super) stop: Arc<AtomicU32>,
-    /// What it will be called when it alone was asked to end, and since when.
+    /// State that it will end with when it alone was asked to end, and the time of that request.
     pub(super) stopped: Option<(State, Tick)>,
     pub(super) ready: bool,
     pub(super) ended: bool,
-    /// When the run learned that it had ended or was lost.
+    /// Time at which the run learned that it had ended or was lost.
     pub(super) gone: Option<Tick>,
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
@@ -80,9 +80,9 @@ pub(super) struct RunningJob {
     release: Option<Tick>,
     sampler: Option<JobSampler>,
     minimum: Option<Minimum>,
-    /// What the job will be called when it was asked to end, and since when.
+    /// State that the job will end with when it was asked to end, and the time of that request.
     ending: Option<(State, Tick)>,
-    record: Record,
+    record: JobRecorder,
     failure: Option<Failure>,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct EndedJob {
     pub(super) written: LogsWritten,
     pub(super) is_inline: bool,
     pub(super) prepared: Option<Arc<dyn Prepared>>,
-    /// What came of it, where all ranks did it together.
+    /// Outcome of the ranks, where all of them ran the job together.
     pub(super) ranks: Option<EndedRanks>,
 }
 
@@ -163,9 +163,9 @@ impl RunningJob {
         let job = Arc::new(entry.job.clone());
         let gate = Arc::new(Gate::default());
         let measured = setup.prepared.measured(setup.entry.job);
-        let (record, failure) = match Record::open(&setup, files) {
+        let (record, failure) = match JobRecorder::open(&setup, files) {
             Ok(record) => (record, None),
-            Err(failure) => (Record::default(), Some(failure)),
+            Err(failure) => (JobRecorder::default(), Some(failure)),
         };
         let clones = if setup.prepared.is_done() || failure.is_some() {
             0
@@ -333,7 +333,7 @@ impl RunningJob {
                         .is_untouched_by(at.kind)
                         .then(|| self.prepared.explain(worker.clone, at))
                         .flatten(),
-                    deed: self.prepared.deed(),
+                    action: self.prepared.action(),
                 });
                 worker.state = state;
                 worker.failure = worker.failure.take().or(failure);
@@ -385,7 +385,7 @@ impl RunningJob {
         self.record.is_by_operation()
     }
 
-    /// When the time of the job was up, if it is.
+    /// Time at which the job's time was up, if it is.
     fn time_up(&self, now: Tick) -> Option<Tick> {
         let bounds = &self.job.load().bounds;
         let span = Nanos(bounds.runtime_ns?.0.saturating_add(bounds.ramp_ns.0));

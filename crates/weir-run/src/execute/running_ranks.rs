@@ -37,7 +37,7 @@ pub(super) struct RunningRanks {
     signals: Arc<Signals>,
     progress: Arc<RankProgress>,
     release: Option<Tick>,
-    /// What the job will be called when it was asked to end, and since when.
+    /// State that the job will end with when it was asked to end, and the time of that request.
     ending: Option<(State, Tick)>,
     outcome: Option<RankOutcome>,
 }
@@ -172,7 +172,7 @@ impl RunningRanks {
         }
     }
 
-    /// What is left of the job, with the state it has.
+    /// Ends the job: its index, state, release and the outcome of its ranks.
     pub(super) fn finish(self, now: Tick) -> (usize, State, Option<Tick>, EndedRanks) {
         let outcome = self.outcome.unwrap_or_default();
         let state = match (&outcome.failure, self.ending) {
@@ -187,7 +187,7 @@ impl RunningRanks {
         (self.index, state, self.release, ended)
     }
 
-    /// What the job shows of itself.
+    /// View of the job.
     pub(super) fn view(&self, now: Tick) -> LiveJob {
         let position = self.progress.get();
         let elapsed = self

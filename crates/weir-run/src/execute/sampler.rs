@@ -15,7 +15,7 @@ use crate::execute::collect::last_done;
 use crate::execute::stretches::{Counts, MeasuredWorkers, Stretches};
 use crate::live::WorkerLive;
 
-/// What was sampled of a job.
+/// Samples of a job.
 pub(super) struct Sampled {
     /// By worker, by kind.
     pub(super) workers: Vec<Vec<KindSamples>>,
@@ -23,7 +23,7 @@ pub(super) struct Sampled {
     pub(super) stretches: Stretches,
 }
 
-/// What was sampled of one kind of one worker.
+/// Samples of one kind of one worker.
 #[derive(Clone, Debug)]
 pub(super) struct KindSamples {
     pub(super) series: Series,
@@ -63,7 +63,8 @@ pub(super) struct JobSampler {
     /// Intervals per bandwidth and per IOPS sample.
     per_sample: [u64; 2],
     sampled: Sampled,
-    /// When the process was stopped, where it was since the last read: nothing was done from then on.
+    /// Time at which the process was stopped, where it was since the last read: nothing was done
+    /// from then on.
     stopped_at: Option<Tick>,
     /// Numbers of the kinds that are part of the rates.
     rated: Vec<usize>,
@@ -153,7 +154,8 @@ impl JobSampler {
         }
     }
 
-    /// How much of what a worker did until then, and no interval has, is of the present one.
+    /// Share of the present interval in the work that a worker did until then and that no interval
+    /// has yet.
     fn part(&self, live: &WorkerLive, seen: Tick) -> Part {
         let until = last_done(live).map_or(seen, |end| end.min(seen));
         let until = self.workers.scale.to_nanos(until.since(self.workers.begin));
@@ -186,7 +188,7 @@ impl JobSampler {
         }
     }
 
-    /// What was sampled so far.
+    /// The samples so far.
     pub(super) fn so_far(&self) -> &Sampled {
         &self.sampled
     }

@@ -19,9 +19,9 @@ use crate::runner::failure;
 /// Windows that a depth holds before the range is widened by one.
 const STABLE: u32 = 3;
 
-/// What a window leads to.
+/// Next step of the search after a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SearchStep {
     /// Go on at this depth.
     Depth(u32),
     /// The depth is found: measure it anew.
@@ -57,7 +57,7 @@ impl Range {
         }
     }
 
-    fn kept(&mut self) -> Step {
+    fn kept(&mut self) -> SearchStep {
         let before = self.depth;
         self.low = before;
         if before + 1 == self.high {
@@ -77,19 +77,19 @@ impl Range {
         match (self.depth == before, self.keep_adjusting, self.settled) {
             (true, false, false) => {
                 self.settled = true;
-                Step::Settle(before)
+                SearchStep::Settle(before)
             }
-            (true, false, true) => Step::End,
-            _ => Step::Depth(self.depth),
+            (true, false, true) => SearchStep::End,
+            _ => SearchStep::Depth(self.depth),
         }
     }
 
-    fn failed(&mut self, every_one_counts: bool) -> Step {
+    fn failed(&mut self, every_one_counts: bool) -> SearchStep {
         if self.depth == 1 {
             return if every_one_counts {
-                Step::Hopeless
+                SearchStep::Hopeless
             } else {
-                Step::Depth(1)
+                SearchStep::Depth(1)
             };
         }
         self.high = self.depth;
@@ -98,7 +98,7 @@ impl Range {
         }
         self.depth = u32::midpoint(self.depth, self.low).max(1);
         self.stable = 0;
-        Step::Depth(self.depth)
+        SearchStep::Depth(self.depth)
     }
 }
 
@@ -135,7 +135,7 @@ impl Search {
     }
 
     /// Judges the window if it is over.
-    fn judge_window(&mut self, live: &WorkerLive, now: Tick) -> Option<Step> {
+    fn judge_window(&mut self, live: &WorkerLive, now: Tick) -> Option<SearchStep> {
         if self.awaited.is_some() {
             return None;
         }
@@ -164,7 +164,7 @@ impl Search {
         Some(step)
     }
 
-    /// When the worker began to measure anew, if that was awaited and has come.
+    /// Time at which the worker began to measure anew, if that was awaited and has come.
     fn renewed(&mut self, live: &WorkerLive) -> Option<Tick> {
         self.awaited.take_if(|resets| live.resets() >= *resets)?;
         self.window_began = Tick(live.started.get());
@@ -181,14 +181,14 @@ impl Worker {
         let renewed = search.renewed(&self.live);
         match search.judge_window(&self.live, now) {
             None => {}
-            Some(Step::Depth(depth)) => self.live.depth_limit.store(depth, Relaxed),
-            Some(Step::Settle(depth)) => {
+            Some(SearchStep::Depth(depth)) => self.live.depth_limit.store(depth, Relaxed),
+            Some(SearchStep::Settle(depth)) => {
                 self.live.depth_limit.store(depth, Relaxed);
                 search.awaited = Some(self.live.resets() + 1);
                 self.live.anew.store(true, Relaxed);
             }
-            Some(Step::End) => self.stop(now, State::Done),
-            Some(Step::Hopeless) => {
+            Some(SearchStep::End) => self.stop(now, State::Done),
+            Some(SearchStep::Hopeless) => {
                 let limit = search.target.target_ns;
                 let message =
                     format!("one operation at a time does not keep the latency target of {limit}");
@@ -227,7 +227,7 @@ mod tests {
             } else {
                 range.failed(false)
             };
-            if step == Step::End {
+            if step == SearchStep::End {
                 break;
             }
         }
@@ -252,16 +252,16 @@ mod tests {
     #[test]
     fn one_slow_operation_at_depth_one_ends_only_a_search_where_every_one_counts() {
         let mut range = Range::new(8, false);
-        assert_eq!(range.failed(true), Step::Hopeless);
-        assert_eq!(range.failed(false), Step::Depth(1));
+        assert_eq!(range.failed(true), SearchStep::Hopeless);
+        assert_eq!(range.failed(false), SearchStep::Depth(1));
     }
 
     #[test]
     fn a_search_that_keeps_adjusting_never_ends() {
         let mut range = Range::new(8, true);
-        let steps: Vec<Step> = (0..6).map(|_| range.kept()).collect();
+        let steps: Vec<SearchStep> = (0..6).map(|_| range.kept()).collect();
         assert!(
-            steps.iter().all(|s| matches!(s, Step::Depth(_))),
+            steps.iter().all(|s| matches!(s, SearchStep::Depth(_))),
             "{steps:?}"
         );
         assert_eq!(range.depth, 8);

@@ -29,7 +29,7 @@ pub(super) struct StartBatch {
     left: VecDeque<usize>,
     /// The one that is being made ready.
     making: Option<usize>,
-    /// What came of it.
+    /// The prepared job, or the failure.
     made: Option<Result<PreparedJob, Failure>>,
     /// It is to end before it begins.
     stopped: bool,
@@ -39,8 +39,8 @@ pub(super) struct StartBatch {
     all_made: bool,
 }
 
-/// What a job is made ready with, away from the run's thread.
-struct Making<'a> {
+/// Parts that prepare a job away from the run's thread.
+struct Preparation<'a> {
     runner: Result<&'a dyn Runner, Failure>,
     entry: Entry<'a>,
     directory: &'a Path,
@@ -48,7 +48,7 @@ struct Making<'a> {
     events: Sender<Event>,
 }
 
-impl Making<'_> {
+impl Preparation<'_> {
     /// Makes the job ready and says so, also if that panics: the run waits for it.
     fn run(self) {
         let make = AssertUnwindSafe(|| self.make());
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         control: &RunControl<'_>,
         scope: &'scope Scope<'scope, 'a>,
     ) {
-        let making = Making {
+        let making = Preparation {
             runner: runner_of(self.runners, entry.job),
             entry,
             directory: self.directory,

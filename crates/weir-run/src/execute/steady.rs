@@ -1,4 +1,4 @@
-//! Whether a rate has become steady: one sample a second, over a window of some seconds.
+//! Detection of a steady rate: one sample a second, over a window of some seconds.
 //!
 //! In: counts of operations and bytes at instants. Out: the samples of the last window, the
 //! figure that is held against the limit, and whether it was kept. Slopes are those of the line
@@ -12,9 +12,9 @@ use weir_units::{Bytes, Nanos};
 
 pub(super) const SECOND: Nanos = Nanos(1_000_000_000);
 
-/// What was counted up to an instant.
+/// Counts up to an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct RateCounts {
     pub(super) operations: u64,
     pub(super) bytes: u64,
 }
@@ -24,7 +24,7 @@ pub(super) struct Counts {
 pub(super) struct SteadyWatch {
     bound: Steady,
     room: usize,
-    last: (Nanos, Counts),
+    last: (Nanos, RateCounts),
     samples: VecDeque<SteadySample>,
     criterion: f64,
     deviation: f64,
@@ -38,7 +38,7 @@ impl SteadyWatch {
         Self {
             bound,
             room: room.max(1),
-            last: (Nanos(0), Counts::default()),
+            last: (Nanos(0), RateCounts::default()),
             samples: VecDeque::new(),
             criterion: 0.0,
             deviation: 0.0,
@@ -52,7 +52,7 @@ impl SteadyWatch {
     }
 
     /// Takes the counts at an instant since the start, about a second after the last.
-    pub(super) fn sample(&mut self, at: Nanos, counts: Counts) {
+    pub(super) fn sample(&mut self, at: Nanos, counts: RateCounts) {
         let (before, earlier) = std::mem::replace(&mut self.last, (at, counts));
         if self.attained || before < self.pause() {
             return;
@@ -71,8 +71,7 @@ impl SteadyWatch {
         }
     }
 
-    /// How long nothing is sampled: after a pause the second that began with its end is left out
-    /// too.
+    /// Time without samples: after a pause the second that began with its end is left out too.
     fn pause(&self) -> Nanos {
         match self.bound.ramp_ns {
             Nanos(0) => Nanos(0),
@@ -107,7 +106,7 @@ impl SteadyWatch {
         self.attained = mean > 0.0 && self.criterion.abs() < self.bound.limit;
     }
 
-    /// What came of it.
+    /// Result of the watch.
     pub(super) fn outcome(&self) -> Steadiness {
         Steadiness {
             attained: self.attained,
@@ -159,7 +158,7 @@ mod tests {
             operations += rate;
             at += SECOND.0;
             let bytes = operations * 4096;
-            watch.sample(Nanos(at), Counts { operations, bytes });
+            watch.sample(Nanos(at), RateCounts { operations, bytes });
             if watch.is_attained() {
                 return Some(index + 1);
             }

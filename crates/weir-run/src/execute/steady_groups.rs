@@ -1,5 +1,5 @@
-//! Who is watched together for a steady rate: a worker alone, or all workers of a group's jobs
-//! that are one entry of the report.
+//! Groups of workers that are watched together for a steady rate: a worker alone, or all workers of
+//! a group's jobs that are one entry of the report.
 //!
 //! In: the running jobs, once a second since each group's start. Out: workers that are asked
 //! to end, and what was found, by the group's first worker. Not here: what steady is (`steady`).
@@ -9,9 +9,9 @@ use weir_sys::clock::{Scale, Tick};
 use weir_units::Nanos;
 
 use crate::execute::running::{RunningJob, Worker};
-use crate::execute::steady::{Counts, SECOND, SteadyWatch};
+use crate::execute::steady::{RateCounts, SECOND, SteadyWatch};
 
-/// Who the workers of a group are.
+/// Workers of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Members {
     /// One worker, by number.
@@ -67,7 +67,7 @@ impl SteadyGroups {
         }
     }
 
-    /// What was found of a group, by its first worker.
+    /// Result of a group, by its first worker.
     pub(super) fn outcome(&self, worker: u32) -> Option<Steadiness> {
         let group = self.0.iter().find(|group| group.first == worker)?;
         Some(group.watch.outcome())
@@ -82,7 +82,7 @@ impl SteadyGroup {
             return;
         }
         self.seconds = since / SECOND.0;
-        let mut counts = Counts::default();
+        let mut counts = RateCounts::default();
         let mut running = false;
         self.each(jobs, |worker| {
             running |= !worker.ended;

@@ -32,7 +32,7 @@ pub(super) struct MeasuredWorkers {
     pub(super) after_resets: u64,
 }
 
-/// What was done of a kind up to an instant.
+/// Counts of a kind up to an instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) operations: u64,
@@ -40,7 +40,7 @@ pub(super) struct Counts {
 }
 
 impl MeasuredWorkers {
-    /// What a worker has done of a kind. Until it has seen the end of ramp, that is not measured.
+    /// Counts of a worker's kind. Until it has seen the end of ramp, that is not measured.
     pub(super) fn counts(&self, live: &WorkerLive, kind: usize) -> Counts {
         if !self.is_measured(live) {
             return Counts::default();
@@ -61,7 +61,8 @@ impl MeasuredWorkers {
         self.begin.after(self.scale.to_ticks(time))
     }
 
-    /// When the last worker was done, once all are: what comes after it is not the job's.
+    /// Time at which the last worker was done, once all are: completions after it are not the
+    /// job's.
     pub(super) fn end(&self) -> Tick {
         let ends = self.lives.iter().map(|live| last_done(live));
         let all: Option<Vec<Tick>> = ends.collect();
@@ -73,7 +74,7 @@ impl MeasuredWorkers {
 /// The stretches of each kind.
 pub(super) struct Stretches {
     kinds: Vec<KindStretches>,
-    /// Whose latencies are read.
+    /// Stage whose latencies are read.
     stage: Stage,
     /// The instant of the last read.
     last: Tick,
@@ -135,7 +136,7 @@ impl Stretches {
         Some((KindName::MIXED, sum))
     }
 
-    /// When the present batch is whole.
+    /// Time at which the present batch is whole.
     pub(super) fn next_tick(&self, workers: &MeasuredWorkers) -> Option<Tick> {
         let store = &self.kinds.first()?.store;
         Some(workers.after(STRETCH.saturating_mul(store.next_end())))

@@ -20,13 +20,13 @@ use crate::runner::{Prepared, PreparedJob, RankOutcome, failure};
 use crate::worker::LoopStop;
 use crate::worker_context::WorkerContext;
 
-/// What other threads say to the run.
+/// Events that other threads send to the run.
 pub(crate) enum Event {
     /// This worker waits at the gate.
     Ready(u32),
     /// This worker is done.
     Ended(u32, Box<ThreadEnd>),
-    /// Who makes a job ready announces this.
+    /// Announcement of a thread that makes a job ready.
     Announced(Announcement),
     /// The job that was to be made ready is, or cannot be.
     Made(Result<PreparedJob, Failure>),
@@ -34,7 +34,7 @@ pub(crate) enum Event {
     RanksEnded(usize, Box<RankOutcome>),
 }
 
-/// How a worker's thread ended.
+/// End of a worker's thread.
 #[derive(Debug)]
 pub(crate) struct ThreadEnd {
     pub(super) stop: Result<LoopStop, Failure>,

@@ -1,4 +1,4 @@
-//! What spoils the numbers, as far as counters and results tell.
+//! Warnings about conditions that spoil the numbers, as far as counters and results show them.
 //!
 //! In: a result, and counters of the machine at both ends of the run. Out: warnings. Not here: what
 //! each means and what helps (the table of weir-schema).
@@ -37,7 +37,7 @@ impl MachineCounters {
     }
 }
 
-/// What is known of a job's targets.
+/// Warnings about a job's targets.
 pub(super) fn of_job_targets(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
     let all = prepared.warnings().into_iter();
     all.map(|warning| Warning {
@@ -47,7 +47,7 @@ pub(super) fn of_job_targets(job: &str, prepared: &dyn Prepared) -> Vec<Warning>
     .collect()
 }
 
-/// What is missing in traces and logs.
+/// Warnings about incomplete traces and logs.
 pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
     causes
         .iter()
@@ -55,7 +55,7 @@ pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
         .collect()
 }
 
-/// Whether the process was stopped for longer than a thread may wait for a CPU anyway.
+/// Warning that the process was stopped for longer than a thread may wait for a CPU anyway.
 pub(super) fn of_stop(stopped: Nanos) -> Option<Warning> {
     (stopped > Nanos::from_millis(100)).then(|| {
         let cause = format!("The process was stopped for {stopped}: rates count that time too.");
@@ -74,7 +74,7 @@ pub(super) fn of_early_end(at: Nanos, waiting: usize) -> Warning {
     Warning::new("ended-early", None, cause)
 }
 
-/// Whether a job came to its end before its ramp did, so that nothing was forgotten.
+/// Warning that a job came to its end before its ramp did, so that nothing was forgotten.
 pub(super) fn of_ramp(job: &Job, workers: &[Worker]) -> Option<Warning> {
     let ramp = job.load().bounds.ramp_ns;
     let in_ramp = |w: &Worker| w.live.started.get() > 0 && w.live.resets() == 0;
@@ -87,7 +87,7 @@ pub(super) fn of_ramp(job: &Job, workers: &[Worker]) -> Option<Warning> {
     })
 }
 
-/// What the prepared jobs of a run say of themselves.
+/// Properties of the prepared jobs of a run.
 #[derive(Debug, Default)]
 pub(super) struct PreparedJobs {
     /// Every job was prepared, and moves its data past all caches.

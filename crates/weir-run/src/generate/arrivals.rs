@@ -13,7 +13,7 @@ use super::rng::Rng;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What a rate counts.
+/// Rate of operations or of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
     /// Operations per second.

@@ -22,12 +22,12 @@ impl Streams {
         }
     }
 
-    /// Where operations go.
+    /// Stream of offsets.
     pub const fn offsets(&self) -> Rng {
         Rng::new(self.key(*b"offsets_"))
     }
 
-    /// Where a skewed distribution puts its ranks (see `Permutation`). Workers
+    /// Key by which a skewed distribution places its ranks (see `Permutation`). Workers
     /// that shall share one hot set take the key of the same worker number.
     pub const fn placement(&self) -> u64 {
         self.key(*b"place___")
@@ -38,37 +38,37 @@ impl Streams {
         Rng::new(self.key(*b"jumps___"))
     }
 
-    /// Which kind of operation.
+    /// Stream of operation kinds.
     pub const fn mix(&self) -> Rng {
         Rng::new(self.key(*b"mix_____"))
     }
 
-    /// How large.
+    /// Stream of operation sizes.
     pub const fn sizes(&self) -> Rng {
         Rng::new(self.key(*b"sizes___"))
     }
 
-    /// What is written.
+    /// Stream of written data.
     pub const fn payload(&self) -> Rng {
         Rng::new(self.key(*b"payload_"))
     }
 
-    /// Which operations are polled for, where a share is.
+    /// Stream that chooses the polled operations, where a share is polled.
     pub const fn polls(&self) -> Rng {
         Rng::new(self.key(*b"polls___"))
     }
 
-    /// When.
+    /// Stream of arrival times.
     pub const fn arrivals(&self) -> Rng {
         Rng::new(self.key(*b"arrivals"))
     }
 
-    /// Which of several files.
+    /// Stream that chooses one of several files.
     pub const fn targets(&self) -> Rng {
         Rng::new(self.key(*b"targets_"))
     }
 
-    /// Which operations get a priority of their own.
+    /// Stream that chooses operations with a priority of their own.
     pub const fn priorities(&self) -> Rng {
         Rng::new(self.key(*b"priority"))
     }

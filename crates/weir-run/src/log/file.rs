@@ -74,7 +74,7 @@ impl LogFile {
         }
     }
 
-    /// What went wrong, in a sentence.
+    /// Error of the file, in a sentence.
     pub(crate) fn complaint(&mut self) -> Option<String> {
         self.flush();
         let (path, error) = (&self.path, self.failed.as_ref()?);
@@ -82,7 +82,7 @@ impl LogFile {
     }
 }
 
-/// Where the words of records go.
+/// Sink of the records' text.
 #[derive(Debug)]
 enum Sink {
     Plain(BufWriter<File>),

@@ -29,12 +29,12 @@ pub(crate) struct JobLogs {
     stages: Stages,
 }
 
-/// When a job's logs begin and how their times are counted.
+/// Begin of a job's logs, and the scale of their times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogOrigin {
     /// The end of ramp.
     pub(crate) begin: Tick,
-    /// When the job's time is up.
+    /// Time at which the job's time is up.
     pub(crate) bound: Option<Tick>,
     /// There is a ramp, whose end the workers count as a reset.
     pub(crate) ramps: bool,
@@ -43,12 +43,12 @@ pub(crate) struct LogOrigin {
     pub(crate) unix_ms: u64,
 }
 
-/// What became of a job's logs.
+/// Result of writing a job's logs.
 #[derive(Debug, Default)]
 pub(crate) struct LogsWritten {
     /// The files.
     pub(crate) paths: Vec<String>,
-    /// What is wrong with them, in sentences.
+    /// Errors, in sentences.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl JobLogs {
         }
     }
 
-    /// When the next window ends.
+    /// End of the next window.
     pub(crate) fn next_tick(&self) -> Option<Tick> {
         self.logs.iter().filter_map(Windows::next_tick).min()
     }
@@ -124,7 +124,7 @@ impl JobLogs {
         let mut written = LogsWritten::default();
         for log in &mut self.logs {
             log.finish(lives, self.stages, now);
-            log.tell(&mut written);
+            log.report(&mut written);
         }
         written
     }

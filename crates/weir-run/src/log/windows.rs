@@ -20,7 +20,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// Lines of operations are handed to the system this often.
 const FLUSH: Nanos = Nanos(500_000_000);
 
-/// Which latencies there are.
+/// Latencies that a job records.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Stages {
@@ -72,7 +72,7 @@ pub(super) struct Windows {
     seen: Vec<[Seen; KINDS]>,
 }
 
-/// What a worker had done of a kind at the end of the last window.
+/// Counts and latencies of a worker's kind at the end of the last window.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     operations: u64,
@@ -137,7 +137,7 @@ impl Windows {
         }
     }
 
-    pub(super) fn tell(&self, written: &mut LogsWritten) {
+    pub(super) fn report(&self, written: &mut LogsWritten) {
         for file in &self.files {
             let mut file = file.borrow_mut();
             if !written.paths.iter().any(|p| p == file.path()) {
@@ -240,7 +240,7 @@ impl Windows {
 }
 
 impl Seen {
-    /// What a log says of what was done over a time; nothing where nothing was.
+    /// The value that a log records for this work over a time; nothing where there was no work.
     fn measure(&self, log: &Log, over: Nanos) -> Option<LogMeasure<'_>> {
         if self.operations == 0 && self.latencies.is_empty() {
             return None;
@@ -264,7 +264,7 @@ impl Seen {
         })
     }
 
-    /// What was done since the last call; counts that fell were started anew.
+    /// Work since the last call; counts that fell were started anew.
     fn advance(&mut self, live: &LiveKind, what: Logged, stages: Stages) -> Self {
         let latencies = stages.snapshot(what, live).unwrap_or_default();
         let now = Self {

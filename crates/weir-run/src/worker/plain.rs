@@ -5,14 +5,14 @@
 //! In: what [`fits`] accepts. Out: the same counters and histograms as from the general loop. What
 //! every operation changes ([`Hot`]) stays in registers: it goes into functions that are not
 //! inlined by value and comes back from them. Not here: operations that come back short, that the
-//! engine refuses or finishes at once ([`rare`]).
+//! engine refuses or finishes at once ([`cold_path`]).
 
 #![expect(
     clippy::inline_always,
     reason = "parts of one loop, split for the reader only"
 )]
 
-mod rare;
+mod cold_path;
 mod recording;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,8 +25,8 @@ use crate::live::{WorkerLive, batch_level, depth_level};
 use crate::source::Source;
 use crate::worker::state::LoopState;
 use crate::worker::{LoopContext, LoopPlan, LoopStop};
-use rare::Rests;
-use recording::{Harvested, KindSink, Run, Sinks};
+use cold_path::Rests;
+use recording::{HarvestRun, Harvested, KindSink, Sinks};
 
 /// An operation in flight, in a line of memory of its own.
 #[derive(Clone, Copy, Default)]
@@ -41,11 +41,11 @@ struct Slot<O> {
     next: u32,
 }
 
-/// What changes with every operation.
+/// State that changes with every operation.
 ///
 /// Taking a slot from the free list leaves the slot's `next` as it is. So the slots submitted
 /// since the last hand-over are a list themselves, from `first`, whose last one leads to `free`.
-/// Only functions off the hot path break that, and they end with [`rare::relink`].
+/// Only functions off the hot path break that, and they end with [`cold_path::relink`].
 #[derive(Clone, Copy)]
 struct Hot {
     /// The first free slot.
@@ -66,7 +66,7 @@ struct Hot {
     has_rests: bool,
 }
 
-/// What the loop works on beside engine and source. Functions that are not inlined get one of
+/// Parts that the loop works on beside engine and source. Functions that are not inlined get one of
 /// their own ([`Parts::lend`]), so that this one's address is never taken.
 struct Parts<'r, 'a, O, C> {
     state: &'r mut LoopState<'a, C>,
@@ -95,7 +95,7 @@ impl<'a, O, C> Parts<'_, 'a, O, C> {
     }
 }
 
-/// Where the operations of a job are recorded, if it uses nothing that this loop has not.
+/// Sinks of a job's operations, if it uses nothing that this loop has not.
 pub(super) fn fits<'a, S: Source, C>(
     source: &S,
     plan: &LoopPlan,
@@ -140,7 +140,7 @@ where
     let mut harvested = Harvested::new(parts.only, live.resets());
     loop {
         if stop.load(Relaxed) != 0 && !hot.is_ended {
-            hot = rare::event(parts.state, hot);
+            hot = cold_path::event(parts.state, hot);
         }
         fill::<E, S, C, BATCHED>(engine, source, &mut parts, &mut hot);
         if hot.in_flight == 0 {
@@ -200,7 +200,7 @@ fn fill<E, S, C, const BATCHED: bool>(
 {
     let mut top = parts.live.depth_limit.load(Relaxed).min(parts.plan.depth);
     if hot.has_rests {
-        *hot = rare::submit_rests(engine, parts.lend(), *hot);
+        *hot = cold_path::submit_rests(engine, parts.lend(), *hot);
     }
     if hot.has_rests || hot.is_ended || hot.is_exhausted {
         top = 0;
@@ -281,7 +281,7 @@ where
         }
         answer => {
             let goes_on;
-            (*hot, goes_on) = rare::not_queued(parts.lend(), *hot, answer);
+            (*hot, goes_on) = cold_path::not_queued(parts.lend(), *hot, answer);
             goes_on
         }
     }
@@ -297,7 +297,7 @@ where
     let taken = match engine.commit() {
         Ok(taken) => taken.min(hot.fresh),
         Err(error) => {
-            *hot = rare::give_up(parts.lend(), *hot, &error);
+            *hot = cold_path::give_up(parts.lend(), *hot, &error);
             0
         }
     };
@@ -312,7 +312,7 @@ where
     }
     hot.fresh -= taken;
     if hot.now >= hot.event_at {
-        *hot = rare::event(parts.state, *hot);
+        *hot = cold_path::event(parts.state, *hot);
     }
 }
 
@@ -346,13 +346,13 @@ where
         timeout_ns: None,
     };
     let mut taken = 0;
-    let mut run = Run::new(parts.only, parts.plan.stamp_each);
+    let mut run = HarvestRun::new(parts.only, parts.plan.stamp_each);
     let adds_up = S::ONE_KIND && parts.plan.depth > 1;
     let outcome = engine.reap(wait, |completed: Completed| {
         if taken == 0 {
             read_clock(parts, hot);
             if hot.now >= hot.event_at {
-                *hot = rare::event(parts.state, *hot);
+                *hot = cold_path::event(parts.state, *hot);
             }
             harvested.begin(parts.live.resets());
         }
@@ -361,7 +361,7 @@ where
             return;
         };
         if completed.result != slot.whole {
-            *hot = rare::incomplete(parts.lend(), *hot, completed);
+            *hot = cold_path::incomplete(parts.lend(), *hot, completed);
             return;
         }
         let sink = if S::ONE_KIND {
@@ -393,7 +393,7 @@ where
 #[inline(always)]
 fn end_harvest<O, C: RunClock>(parts: &mut Parts<'_, '_, O, C>, hot: &mut Hot, taken: u32) {
     if hot.fresh > 0 {
-        rare::relink(parts.slots, *hot);
+        cold_path::relink(parts.slots, *hot);
     } else {
         hot.first = hot.free;
     }
@@ -402,7 +402,7 @@ fn end_harvest<O, C: RunClock>(parts: &mut Parts<'_, '_, O, C>, hot: &mut Hot, t
     } else {
         hot.now = parts.state.now();
         if hot.now >= hot.event_at {
-            *hot = rare::event(parts.state, *hot);
+            *hot = cold_path::event(parts.state, *hot);
         }
     }
     parts.live.harvested[batch_level(taken)].add(1);
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// Whether a job fits that this changes.
+    /// True if the plain loop can run a job with this change.
     fn fits_with(change: impl FnOnce(&mut LoopPlan, &mut PacerPlan, &mut Measured)) -> bool {
         let mut plan = LoopPlan {
             depth: 4,

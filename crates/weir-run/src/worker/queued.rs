@@ -23,7 +23,7 @@ use crate::worker::slots::Queue;
 use crate::worker::state::{LoopState, Rest};
 use crate::worker::{LoopContext, LoopPlan, LoopStop};
 
-/// What one iteration works on.
+/// State that one iteration works on.
 struct Loop<'a, 'b, E, S, C> {
     engine: &'b mut E,
     source: &'b mut S,

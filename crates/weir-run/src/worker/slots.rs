@@ -111,7 +111,7 @@ pub(super) struct Queue<O> {
     pub(super) blocked: bool,
     /// The engine takes nothing any more.
     pub(super) given_up: bool,
-    /// When a slot became free while none was.
+    /// Time at which a slot became free while none was.
     pub(super) free_since: Tick,
 }
 
@@ -134,13 +134,13 @@ impl<O: Operation> Queue<O> {
         }
     }
 
-    /// When the drawn operation that could not be issued yet is due.
+    /// Due time of the drawn operation that could not be issued yet.
     pub(super) fn due(&self) -> Option<Tick> {
         let slot = self.slots.get(self.pending? as usize)?;
         Some(slot.intended)
     }
 
-    /// Whether an operation in flight touches the same bytes as the drawn one.
+    /// True if an operation in flight touches the same bytes as the drawn one.
     #[cold]
     pub(super) fn overlaps_pending(&self) -> bool {
         let Some(drawn) = self.pending.and_then(|slot| self.slots.get(slot as usize)) else {

@@ -1,4 +1,4 @@
-//! What both loops share: the next event on the clock, faults, the conversion to nanoseconds.
+//! State that both loops share: the next event on the clock, faults, the conversion to nanoseconds.
 //!
 //! Everything here that is not inlined is off the hot path.
 
@@ -232,7 +232,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         }
     }
 
-    /// How long a reap may wait for the next intended start.
+    /// Longest wait of a reap for the next intended start.
     pub(super) fn wait_limit(&self, now: Tick, due: Tick) -> u64 {
         self.scale.to_nanos(due.min(self.end).since(now))
     }
@@ -288,7 +288,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         let findings = &self.worker.live.findings;
         if is_failure && (!self.plan.go_on[kind] || findings.is_too_many()) {
             self.ended.get_or_insert(LoopStop::Failed(at));
-        } else if self.plan.tell {
+        } else if self.plan.report_errors {
             findings.add_failed(at);
         }
         Rest::Over
@@ -299,12 +299,12 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         self.traced
     }
 
-    /// Whether operations have times to start at.
+    /// True if operations have times to start at.
     pub(super) fn is_paced(&self) -> bool {
         !self.pacer.is_free()
     }
 
-    /// Whether more is done about each operation of an inline engine than to count it.
+    /// True if more is done about each operation of an inline engine than to count it.
     pub(super) fn is_watched(&self) -> bool {
         let has_targets = || {
             self.worker
@@ -346,8 +346,8 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         }
     }
 
-    /// What follows an operation of an inline engine before the next one, with the kind whose pause
-    /// comes; the instant it is then.
+    /// Settles an operation of an inline engine before the next one, with the kind whose pause
+    /// comes; the instant after it.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, pause: Option<usize>, began: Tick, mut now: Tick) -> Tick {
@@ -426,8 +426,8 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         self.ended.get_or_insert(LoopStop::Failed(at));
     }
 
-    /// When the loop's time ends: with its last completion, but a paced loop that was ended from
-    /// outside was waiting for a start, and that is part of its rate.
+    /// End of the loop's time: its last completion. A paced loop that was ended from outside was
+    /// waiting for a start, and that is part of its rate.
     pub(super) fn end_of(&self, last_done: Tick, now: Tick) -> Tick {
         let from_outside = matches!(self.ended, Some(LoopStop::TimeUp | LoopStop::Asked));
         if from_outside && !self.pacer.is_free() {
@@ -454,9 +454,9 @@ fn failure_of<O: Operation>(op: &O, moved: u32, fault: OpFault) -> OpFailure {
     }
 }
 
-/// What remains of an operation that moved less than it should.
+/// Rest of an operation that moved less than it should.
 pub(super) enum Rest {
-    /// So many bytes moved; the rest is to be done.
+    /// Bytes moved so far; the rest is to be done.
     GoOn(u32),
     /// It is over.
     Over,

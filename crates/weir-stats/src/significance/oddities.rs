@@ -1,4 +1,4 @@
-//! What is odd about a series of rounds: a change over time, single rounds far from the others.
+//! Oddities of a series of rounds: a change over time, single rounds far from the others.
 //!
 //! In: a figure of each round, in order. Out: the change per round; which rounds. Not here: leaving
 //! any out; what is odd is said and counted.
@@ -9,8 +9,8 @@ use super::ratio::median;
 /// deviations, where noise is normal.
 const FAR: f64 = 14.83;
 
-/// How much a figure changes per round, after Theil and Sen: the median of the slopes between any
-/// two. Nothing for fewer than two.
+/// Change of a figure per round, after Theil and Sen: the median of the slopes between any two.
+/// Nothing for fewer than two.
 pub fn drift(values: &[f64]) -> Option<f64> {
     let mut slopes = Vec::with_capacity(values.len() * values.len() / 2);
     for (later, value) in values.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How likely ranks are that lie so far apart, where nothing differs.
+//! Probability of ranks that lie at least so far apart, where nothing differs.
 //!
 //! In: differences of rounds, or figures of either side. Out: two-sided probabilities, exact for as
 //! many values as anybody measures: the chances of all sums of ranks are added up. Ranks are doubled,
@@ -7,7 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// So many values a side have exact chances.
+/// Largest number of values a side with exact probabilities.
 const EXACT: usize = 50;
 
 /// Wilcoxon's signed-rank test: how likely it is that rounds differ so one-sidedly by chance.
@@ -124,7 +124,7 @@ pub fn least_rank_sum(a: usize, b: usize) -> f64 {
     (2.0 * choices.product::<f64>()).min(1.0)
 }
 
-/// What several probabilities are worth together, after Holm: the chance that one of them or more is
+/// Several probabilities taken together, after Holm: the chance that one of them or more is
 /// so small by chance. In the order in which they came.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();

@@ -60,7 +60,7 @@ fn interval(
     Some(Estimate::within(value, low, *high))
 }
 
-/// So many of the resampled figures lie at or beyond either end.
+/// Number of resampled figures at or beyond either end.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -43,7 +43,7 @@ impl MeanOfLogarithms {
     }
 }
 
-/// How far the logarithms of two runs lie apart by chance, as other runs show.
+/// Distance by chance between the logarithms of two runs, as other runs show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunsApart {
     /// The variance of their difference.
@@ -86,7 +86,7 @@ pub fn welch_of_runs(
     of_variances(b.mean - a.mean, &[own(a), own(b), between], alpha)
 }
 
-/// What is uncertain about a mean by itself.
+/// Variance of a mean by itself, and its degrees of freedom.
 fn own(mean: MeanOfLogarithms) -> (f64, f64) {
     (mean.error.powi(2), mean.freedom)
 }

@@ -1,4 +1,4 @@
-//! Which clock to use, why, and what its tick is worth.
+//! Choice of the clock, its reason, and the length of its tick.
 //!
 //! In: the CPU's flags and the kernel's current clock source. Out: a calibrated [`Clock`] and the
 //! facts for the result. Not here: keeping it right for the length of a run ([`super::timeline`]).
@@ -8,12 +8,12 @@ use crate::tree::Tree;
 use std::time::{Duration, Instant};
 use weir_units::Nanos;
 
-/// What the result says about the clock.
+/// Facts about the clock for the result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClockFacts {
-    /// What is read.
+pub struct DetectedClock {
+    /// The source that is read.
     pub source: TickSource,
-    /// Why this source was chosen.
+    /// Reason for this source.
     pub reason: String,
     /// Ticks per second.
     pub frequency_hz: f64,
@@ -59,7 +59,7 @@ impl Detection {
     }
 
     /// Calibrates.
-    pub fn finish(self) -> (Clock, ClockFacts) {
+    pub fn finish(self) -> (Clock, DetectedClock) {
         let (first, reason) = self.choice;
         let scale = first.and_then(|first| {
             std::thread::sleep(Self::SPAN.saturating_sub(self.begun.elapsed()));
@@ -75,7 +75,7 @@ impl Detection {
             reason
         };
         let clock = Clock { source, scale };
-        let facts = ClockFacts {
+        let facts = DetectedClock {
             source: clock.source,
             reason,
             frequency_hz: Ticks::scale(&clock).frequency_hz(),
@@ -92,7 +92,7 @@ pub(super) fn slope(first: Anchor, last: Anchor) -> Option<Scale> {
     Scale::from_slope(last.tick.since(first.tick), nanos)
 }
 
-/// Whether the counter may be used: the reason for, or the reason against.
+/// Decides if the counter may be used: the reason for it, or the reason against it.
 fn trust(tree: &Tree, kernel: Option<&str>) -> Result<String, String> {
     let Some(wanted) = counter::KERNEL_NAME else {
         return Err("this architecture has no counter that weir reads".to_owned());

@@ -17,7 +17,7 @@ mod scale;
 mod sim;
 mod timeline;
 
-pub use detect::{ClockFacts, Detection};
+pub use detect::{DetectedClock, Detection};
 pub use scale::{Scale, SharedScale};
 pub use sim::SimClock;
 pub use timeline::{Residual, Timeline};
@@ -59,14 +59,14 @@ pub trait Ticks: Clone + Send {
     /// The instant.
     fn now(&self) -> Tick;
 
-    /// What a tick was worth when the clock was calibrated.
+    /// Length of a tick when the clock was calibrated.
     fn scale(&self) -> Scale;
 
     /// The instant on both clocks.
     fn anchor(&self) -> Anchor;
 }
 
-/// What a clock reads.
+/// Source that a clock reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickSource {
     /// The CPU's invariant counter (TSC, `CNTVCT_EL0`).
@@ -95,11 +95,11 @@ pub struct Clock {
 
 impl Clock {
     /// Chooses and calibrates the clock in about [`Detection::SPAN`].
-    pub fn detect() -> (Self, ClockFacts) {
+    pub fn detect() -> (Self, DetectedClock) {
         Detection::begin().finish()
     }
 
-    /// What the clock reads.
+    /// The source that the clock reads.
     pub fn source(&self) -> TickSource {
         self.source
     }
@@ -113,7 +113,7 @@ impl Clock {
         }
     }
 
-    /// What a tick was worth when the clock was calibrated.
+    /// Length of a tick when the clock was calibrated.
     #[inline]
     pub fn scale(&self) -> Scale {
         self.scale

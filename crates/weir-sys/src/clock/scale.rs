@@ -1,4 +1,4 @@
-//! What a tick is worth: one multiply and one shift.
+//! Length of a tick: one multiply and one shift.
 //!
 //! In: a slope measured between two anchors. Out: nanoseconds for a span of ticks. Not here:
 //! absolute times, which go piecewise between anchors ([`super::timeline`]).
@@ -30,7 +30,7 @@ impl Scale {
         (mul > 0).then_some(Self { mul })
     }
 
-    /// How long a span of ticks lasted, in nanoseconds. Exact for every span where a tick is at
+    /// Length of a span of ticks, in nanoseconds. Exact for every span where a tick is at
     /// most a nanosecond, and for centuries where it is longer.
     ///
     /// The result is a bare number because it goes straight into a histogram's index.
@@ -43,7 +43,7 @@ impl Scale {
         ((u128::from(ticks) * u128::from(self.mul)) >> Self::SHIFT) as u64
     }
 
-    /// How many ticks make up a span of time, rounded up, so that a deadline is never early.
+    /// Number of ticks in a span of time, rounded up, so that a deadline is never early.
     pub fn to_ticks(&self, span: Nanos) -> u64 {
         let ticks = (u128::from(span.0) << Self::SHIFT).div_ceil(u128::from(self.mul.max(1)));
         u64::try_from(ticks).unwrap_or(u64::MAX)

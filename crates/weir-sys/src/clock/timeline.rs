@@ -107,7 +107,7 @@ impl Timeline {
         worst.ppm = worst.ppm.max(ppm);
     }
 
-    /// How far the anchors were from lying on one line; `None` with fewer than three.
+    /// Distance of the anchors from one line; `None` with fewer than three.
     pub fn residual(&self) -> Option<Residual> {
         self.residual
     }
@@ -135,7 +135,7 @@ impl Timeline {
         Nanos(self.mono(tick).0.saturating_sub(self.mono(origin).0))
     }
 
-    /// How many anchors were taken.
+    /// Number of anchors taken.
     pub fn anchors_taken(&self) -> u32 {
         self.taken
     }

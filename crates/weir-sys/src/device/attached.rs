@@ -16,7 +16,7 @@ const DISKS: &str = "sys/class/block";
 const IFF_UP: u32 = 1;
 const IFF_LOOPBACK: u32 = 8;
 
-/// What a device hangs on.
+/// Place of a device in the machine: its node, driver and bus address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attachment {
     /// The memory node as the kernel says it: −1 is a device of no node; `None` one of which it
@@ -26,7 +26,7 @@ pub struct Attachment {
     pub driver: Option<String>,
     /// The address on its bus, such as `0000:3b:00.0`.
     pub bus_address: Option<String>,
-    /// Whether there is no hardware behind it.
+    /// There is no hardware behind it.
     pub is_virtual: bool,
 }
 
@@ -35,24 +35,24 @@ pub struct Attachment {
 pub struct NetworkInterface {
     /// Its name.
     pub name: String,
-    /// Whether it can carry packets now.
+    /// It can carry packets now.
     pub is_up: bool,
-    /// Whether it leads nowhere but to this machine.
+    /// It leads nowhere but to this machine.
     pub is_loopback: bool,
     /// Megabits per second as negotiated.
     pub speed_mbit_per_s: Option<u64>,
     /// The largest packet, in bytes.
     pub mtu: Option<u32>,
-    /// What it hangs on.
+    /// Its place in the machine.
     pub attachment: Attachment,
 }
 
 /// A whole disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachedDisk {
-    /// What is known of it as a block device.
+    /// Its facts as a block device.
     pub facts: BlockFacts,
-    /// What it hangs on.
+    /// Its place in the machine.
     pub attachment: Attachment,
 }
 

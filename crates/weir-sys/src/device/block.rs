@@ -22,7 +22,7 @@ pub struct BlockFacts {
     pub members: Vec<String>,
     /// Its capacity.
     pub size: Option<Bytes>,
-    /// Whether it refuses writes.
+    /// It refuses writes.
     pub is_read_only: Option<bool>,
     /// The unit of addressing.
     pub logical_block: Option<Bytes>,
@@ -30,9 +30,9 @@ pub struct BlockFacts {
     pub physical_block: Option<Bytes>,
     /// The largest request that the kernel sends it in one piece.
     pub max_request: Option<Bytes>,
-    /// Whether it is slow to seek.
+    /// It is slow to seek.
     pub is_rotational: Option<bool>,
-    /// Whether it can forget blocks.
+    /// It can forget blocks.
     pub has_discard: Option<bool>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
@@ -44,7 +44,7 @@ pub struct BlockFacts {
     pub queue_requests: Option<u32>,
     /// Hardware queues.
     pub hardware_queues: Option<usize>,
-    /// Whether its driver has queues to poll.
+    /// Its driver has queues to poll.
     pub has_polling: Option<bool>,
     /// The latency of reads for which the kernel holds back writes; zero: it does not.
     pub write_throttle: Option<Nanos>,

@@ -1,4 +1,4 @@
-//! What a disk has done since boot.
+//! Counters of a disk since boot.
 //!
 //! In: `/sys/class/block/*/stat`. Out: counters, to be read twice and subtracted. Not here: which
 //! disk a file lies on ([`super::disks_behind`]).
@@ -8,7 +8,7 @@ use weir_units::{Bytes, Nanos};
 
 /// Counters of one disk. Times are counted by the kernel in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskCounters {
+pub struct DiskStat {
     /// Reads finished.
     pub reads: u64,
     /// Reads joined with a neighbour before they were sent.
@@ -39,8 +39,8 @@ pub struct DiskCounters {
     pub flushes: u64,
 }
 
-impl DiskCounters {
-    /// What was added since an earlier reading; `in_flight` stays as it is now.
+impl DiskStat {
+    /// Counts added since an earlier reading; `in_flight` stays as it is now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let count = |now: u64, then: u64| now.saturating_sub(then);
@@ -66,7 +66,7 @@ impl DiskCounters {
 }
 
 /// Reads the counters of a disk by the kernel's name for it.
-pub fn disk_counters(tree: &Tree, disk: &str) -> Option<DiskCounters> {
+pub fn disk_counters(tree: &Tree, disk: &str) -> Option<DiskStat> {
     let text = tree.text(format!("sys/class/block/{disk}/stat"))?;
     let words = text.split_whitespace().map(str::parse);
     let words: Vec<u64> = words.collect::<Result<_, _>>().ok()?;
@@ -77,7 +77,7 @@ pub fn disk_counters(tree: &Tree, disk: &str) -> Option<DiskCounters> {
     let at = |index: usize| words.get(index).copied().unwrap_or(0);
     let sectors = |index| Bytes(at(index).saturating_mul(512));
     let millis = |index| Nanos(at(index).saturating_mul(1_000_000));
-    Some(DiskCounters {
+    Some(DiskStat {
         reads: at(0),
         reads_merged: at(1),
         read: sectors(2),
@@ -116,9 +116,9 @@ mod tests {
             (now.discards, now.discarded, now.flushes),
             (12, Bytes(14 * 512), 16)
         );
-        let earlier = DiskCounters {
+        let earlier = DiskStat {
             reads: 1,
-            ..DiskCounters::default()
+            ..DiskStat::default()
         };
         assert_eq!(now.since(&earlier).reads, 0);
         assert_eq!(now.since(&now).queued, Nanos(0));

@@ -15,7 +15,7 @@ pub struct DriverFacts {
     pub poll_mode: Option<String>,
 }
 
-/// What is known of the driver of a character device; memory devices and the like have none.
+/// Facts about the driver of a character device; memory devices and the like have none.
 pub fn driver_facts(tree: &Tree, dev: DevId) -> Option<DriverFacts> {
     let link = tree.path(format!("sys/dev/char/{dev}/device/driver"));
     let driver = std::fs::canonicalize(link).ok()?;

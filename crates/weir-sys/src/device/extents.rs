@@ -1,4 +1,4 @@
-//! Which part of a file was ever written.
+//! Written parts of a file.
 //!
 //! In: an open file. Out: bytes of data and bytes of holes; reads of holes reach no device. Not
 //! here: blocks that a device itself has forgotten.
@@ -12,20 +12,20 @@ use weir_units::Bytes;
 
 /// Pieces looked at before giving up: a badly fragmented file must not delay a run.
 const MAX_PIECES: u32 = 100_000;
-/// What tmpfs calls itself. It looks for a hole page by page, milliseconds for 100 MiB, but says
+/// Magic number of tmpfs. It looks for a hole page by page, milliseconds for 100 MiB, but says
 /// at once how many pages there are.
 const TMPFS: u64 = 0x0102_1994;
 /// The unit that files' sizes on storage are counted in.
 const COUNTED: u64 = 512;
 
-/// How a file is filled.
+/// Bytes of data and of holes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extents {
     /// Written bytes.
     pub data: Bytes,
     /// Never-written bytes.
     pub holes: Bytes,
-    /// Whether the whole file was looked at; if not, the two cover its beginning.
+    /// The whole file was looked at; if not, the two cover its beginning.
     pub is_complete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What lies behind a path: what kind of thing, how large, on which file system and disk.
+//! Facts about a path: the kind and size of the file or device, its file system and disk.
 //!
 //! In: a path that a plan names. Out: facts for the plan's checks and for the result. Not here:
 //! opening it for the run, and whether it may be written ([`crate::guard`]).
@@ -14,7 +14,7 @@ pub use attached::{
     AttachedDisk, Attachment, NetworkInterface, attached_disks, network_interfaces,
 };
 pub use block::{BlockFacts, PcieLink, block_facts, disks_behind};
-pub use counters::{DiskCounters, disk_counters};
+pub use counters::{DiskStat, disk_counters};
 pub use driver::{DriverFacts, driver_facts};
 pub use extents::{Extents, extents};
 pub use signature::signature;
@@ -28,7 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_units::Bytes;
 
-/// What a path names.
+/// Kind of file that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// A file of bytes.
@@ -45,7 +45,7 @@ pub enum PathKind {
     Other,
 }
 
-/// Whether the page cache can be passed by.
+/// Support for I/O that bypasses the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
     /// It can; with the alignments that the kernel asks for, where it tells them (since 6.1).
@@ -66,15 +66,15 @@ pub enum DirectIo {
 pub struct FileSystem {
     /// Its type, such as `ext4`.
     pub fs_type: String,
-    /// What is mounted, such as `/dev/sda1`.
+    /// The mounted source, such as `/dev/sda1`.
     pub source: String,
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount_point: PathBuf,
     /// Options of the mount.
     pub options: String,
-    /// Whether files live in memory alone.
+    /// Files live in memory alone.
     pub is_in_memory: bool,
-    /// Whether it is mounted for reading only.
+    /// It is mounted for reading only.
     pub is_read_only: bool,
     /// Space left for this user.
     pub available: Bytes,
@@ -83,17 +83,17 @@ pub struct FileSystem {
 /// Everything known about a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathFacts {
-    /// What it names, links followed.
+    /// Kind of file, links followed.
     pub kind: PathKind,
     /// A file's length or a block device's capacity.
     pub size: Option<Bytes>,
-    /// What a file occupies; less than its size if it has holes.
+    /// Bytes that a file occupies; less than its size if it has holes.
     pub allocated: Option<Bytes>,
     /// A device's own number.
     pub dev: Option<DevId>,
-    /// Where a file or directory lies.
+    /// File system of a file or directory.
     pub file_system: Option<FileSystem>,
-    /// Whether the page cache can be passed by; `None` where the question makes no sense.
+    /// Support for direct I/O; `None` where the question makes no sense.
     pub direct_io: Option<DirectIo>,
     /// The block device itself, or the one that the file system is mounted from.
     pub block: Option<BlockFacts>,
@@ -138,7 +138,7 @@ pub fn path_facts(tree: &Tree, path: &Path) -> Result<PathFacts, SysError> {
     })
 }
 
-/// What a status describes.
+/// Kind of file that a status describes.
 pub(crate) fn path_kind(stat: &Stat) -> PathKind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => PathKind::Regular,
@@ -212,10 +212,10 @@ fn file_system(mount: Mount, path: &Path) -> FileSystem {
 
 fn direct_io(path: &Path) -> DirectIo {
     let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
-    let told = status.ok().filter(|status| {
+    let answer = status.ok().filter(|status| {
         StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN)
     });
-    if let Some(status) = told {
+    if let Some(status) = answer {
         // The kernel says "no" with zeros.
         if status.stx_dio_offset_align == 0 {
             return DirectIo::Unsupported;

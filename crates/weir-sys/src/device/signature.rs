@@ -1,4 +1,4 @@
-//! What the first and last bytes of a device say that it holds: partitions, a file system, a part of
+//! Signatures in the first and last bytes of a device: partitions, a file system, a part of
 //! something larger.
 //!
 //! In: a path. Out: a word for what is there. Reads a few blocks and nothing else. Not here: whether
@@ -47,7 +47,7 @@ const MARKS: &[Mark] = &[
     ),
 ];
 
-/// What a device seems to hold; nothing where there is no mark, or where it cannot be read.
+/// Probable content of a device; nothing where there is no mark, or where it cannot be read.
 pub fn signature(path: &Path) -> Option<&'static str> {
     let mut file = File::open(path).ok()?;
     let mut head = Vec::with_capacity(HEAD);

@@ -13,13 +13,13 @@ use super::{
 pub struct Consumer<M> {
     pub(super) memory: M,
     mask: u32,
-    /// Whether a barrier stands before a look for sleepers.
+    /// A barrier stands before a look for sleepers.
     barrier: bool,
     /// Records popped so far; indexes go round after 2^32.
     pub(super) popped: u32,
     /// Of these, those whose slots were given back.
     pub(super) released: u32,
-    /// What the producer was last seen to have published.
+    /// The producer's index of published records, as last seen.
     pub(super) published: u32,
 }
 
@@ -36,7 +36,7 @@ impl<M: RingMemory> Consumer<M> {
         }
     }
 
-    /// How many records the ring holds.
+    /// Number of records that the ring holds.
     #[inline]
     pub fn capacity(&self) -> u32 {
         self.mask + 1
@@ -69,7 +69,7 @@ impl<M: RingMemory> Consumer<M> {
         Ok(published)
     }
 
-    /// How many records can be popped; the other end is looked at only where none is known.
+    /// Number of records that can be popped; the other end is looked at only where none is known.
     ///
     /// # Errors
     /// [`CorruptRing`] where the producer's index cannot be.
@@ -164,8 +164,8 @@ impl<M: RingMemory> Consumer<M> {
         true
     }
 
-    /// Whether the producer sleeps, or is about to, and has to be woken: asked after
-    /// [`Consumer::release`], and answered with true to one of those who ask.
+    /// True if the producer sleeps, or is about to, and has to be woken. It is asked after
+    /// [`Consumer::release`], and is true for one of those who ask.
     #[inline]
     pub fn producer_sleeps(&self) -> bool {
         sleep::has_to_be_woken(&self.memory.words()[PRODUCER_SLEEPS][0], self.barrier)

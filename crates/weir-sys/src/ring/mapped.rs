@@ -14,10 +14,10 @@ pub struct MappedRing<R: Record> {
 }
 
 impl<R: Record<Slot: AtomicWords>> MappedRing<R> {
-    /// What the addresses of words and slots are multiples of, unless slots are smaller.
+    /// Alignment of words and slots, unless slots are smaller.
     pub const ALIGN: usize = 128;
 
-    /// How many bytes a ring with so many slots takes.
+    /// Bytes of a ring with so many slots.
     pub const fn bytes(slots: u32) -> usize {
         size_of::<RingWords>() + slots as usize * size_of::<R::Slot>()
     }

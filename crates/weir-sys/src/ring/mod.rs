@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Words of a line; the model checker needs no room between them.
 const LINE_WORDS: usize = if cfg!(loom) { 1 } else { 32 };
-/// What lies on lines of its own: a word, and room.
+/// A word on cache lines of its own.
 type Line = [AtomicU32; LINE_WORDS];
 /// The four lines before the slots.
 pub type RingWords = [Line; 4];
@@ -49,7 +49,7 @@ const CONSUMER_SLEEPS: usize = 2;
 /// 1 while the producer sleeps or is about to.
 const PRODUCER_SLEEPS: usize = 3;
 
-/// What travels in a ring: one word, or several.
+/// A record that travels in a ring: one word, or several.
 pub trait Record: Copy {
     /// Its slot, made of atomic words.
     type Slot;
@@ -123,7 +123,7 @@ impl<const WORDS: usize> Record for [u64; WORDS] {
 
 /// Memory that both ends of a ring see.
 pub trait RingMemory {
-    /// What travels.
+    /// The record that travels in it.
     type Record: Record;
 
     /// The words of both ends.
@@ -144,8 +144,8 @@ pub struct CorruptRing {
     pub capacity: u32,
 }
 
-/// How long a sleep may be that was announced at a ring, by whoever sleeps elsewhere: on some
-/// systems a wake-up may be missed, and a sleep has to be short.
+/// Longest sleep that may be announced at a ring by a thread that sleeps elsewhere. On some systems
+/// a wake-up may be missed, and a sleep has to be short.
 #[cfg(not(loom))]
 pub fn longest_sleep(wait: std::time::Duration) -> std::time::Duration {
     sleep::longest(Some(wait)).unwrap_or(wait)

@@ -1,4 +1,4 @@
-//! Every order in which two threads can come to pass a few records: run by `cargo xtask test`.
+//! Every order in which two threads can come to pass a few records: run by `cargo xtask test --all`.
 //! A read that the processor moves behind a later write is not among them: that slots are given back
 //! only after they were read stands on the Release in `Consumer::release` alone.
 

@@ -13,7 +13,7 @@ use super::{
 pub struct Producer<M> {
     pub(super) memory: M,
     mask: u32,
-    /// Whether a barrier stands before a look for sleepers.
+    /// A barrier stands before a look for sleepers.
     barrier: bool,
     /// Records pushed so far; indexes go round after 2^32.
     pub(super) pushed: u32,
@@ -36,7 +36,7 @@ impl<M: RingMemory> Producer<M> {
         }
     }
 
-    /// How many records the ring holds.
+    /// Number of records that the ring holds.
     #[inline]
     pub fn capacity(&self) -> u32 {
         self.mask + 1
@@ -85,7 +85,7 @@ impl<M: RingMemory> Producer<M> {
         Ok(())
     }
 
-    /// Whether so many records can be pushed now.
+    /// True if so many records can be pushed now.
     ///
     /// # Errors
     /// [`CorruptRing`] where the consumer's index cannot be.
@@ -97,7 +97,7 @@ impl<M: RingMemory> Producer<M> {
         Ok(self.known_room() >= records)
     }
 
-    /// How many of so many records can be pushed now.
+    /// Number of records, of those wanted, that can be pushed now.
     ///
     /// # Errors
     /// [`CorruptRing`] where the consumer's index cannot be.
@@ -159,8 +159,8 @@ impl<M: RingMemory> Producer<M> {
         true
     }
 
-    /// Whether the consumer sleeps, or is about to, and has to be woken: asked after
-    /// [`Producer::publish`], and answered with true to one of those who ask.
+    /// True if the consumer sleeps, or is about to, and has to be woken. It is asked after
+    /// [`Producer::publish`], and is true for one of those who ask.
     #[inline]
     pub fn consumer_sleeps(&self) -> bool {
         sleep::has_to_be_woken(&self.memory.words()[CONSUMER_SLEEPS][0], self.barrier)

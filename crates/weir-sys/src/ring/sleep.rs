@@ -51,10 +51,10 @@ mod kernel {
 
     use rustix::thread::{MembarrierCommand, futex, membarrier};
 
-    /// What a wake-up that is missed costs, where it can be.
+    /// Longest sleep where a wake-up can be missed.
     const NAP: Duration = Duration::from_millis(1);
 
-    /// Whether this process needs barriers of its own where it makes work, since the kernel puts
+    /// True if this process needs barriers of its own where it makes work, since the kernel puts
     /// none into it. Asked before the first work is made.
     pub(in super::super) fn needs_barrier() -> bool {
         static REFUSED: OnceLock<bool> = OnceLock::new();
@@ -71,7 +71,7 @@ mod kernel {
         }
     }
 
-    /// How long a sleep may be that was announced.
+    /// Longest sleep that may be announced.
     pub(in super::super) fn longest(wait: Option<Duration>) -> Option<Duration> {
         if needs_barrier() {
             Some(wait.map_or(NAP, |wait| wait.min(NAP)))

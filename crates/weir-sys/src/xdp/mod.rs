@@ -13,7 +13,7 @@ mod tests;
 pub use program::XdpProgram;
 pub use socket::{XdpSocket, XdpSocketSpec};
 
-/// Where the program runs, and who moves the packets.
+/// Mode of an XDP socket: the place where its program runs, and the way that packets are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpMode {
     /// In the driver where it can, else on socket buffers; the kernel copies.

@@ -25,8 +25,9 @@ const MAP_OF_SOCKETS: u32 = 17;
 const PROGRAM_OF_XDP: u32 = 6;
 const ATTACHED_AT_XDP: u32 = 37;
 
-/// How a program is attached: to socket buffers, or in the driver.
+/// Mode in which a program is attached to socket buffers.
 const GENERIC_MODE: u32 = 1 << 1;
+/// Mode in which a program is attached in the driver.
 const NATIVE_MODE: u32 = 1 << 2;
 
 /// Queues that have a place in the map.
@@ -198,7 +199,7 @@ fn code_of(map: RawFd, ports: &RangeInclusive<u16>) -> [Instruction; 22] {
     ]
 }
 
-/// What every way through the program ends with.
+/// Last instructions of every path through the program.
 fn ending() -> [Instruction; 3] {
     [
         instruction(EXIT, 0, 0, 0, 0),

@@ -13,7 +13,7 @@ use crate::shared_memory::{AtomicWords, SharedMemory, SharedWords};
 /// The kernel sleeps until it is woken by a call.
 const NEEDS_WAKEUP: u32 = 1;
 
-/// Where the parts of a ring lie in its memory, in bytes.
+/// Offsets of a ring's parts in its memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RingOffsets {
     pub(super) producer: u64,

@@ -35,11 +35,12 @@ const CHUNK: usize = 4096;
 /// The longest frame.
 const LONGEST: usize = CHUNK - 256;
 
-/// How often and how long a queue is waited for that a closed socket still has.
+/// Number of tries for a queue that a closed socket still has.
 const MOST_TRIES: u32 = 100;
+/// Interval between two of these tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Where the kernel's rings are mapped from.
+/// Offset at which the kernel's receive ring is mapped.
 const RX_AT: u64 = 0;
 const TX_AT: u64 = 0x8000_0000;
 const FILL_AT: u64 = 0x1_0000_0000;
@@ -48,16 +49,16 @@ const COMPLETION_AT: u64 = 0x1_8000_0000;
 /// A frame: its offset in the memory; its length, and options of which there are none.
 type Descriptor = [AtomicU64; 2];
 
-/// What a socket shall be.
+/// Requested properties of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpSocketSpec<'a> {
     /// The interface's name in this network namespace.
     pub interface: &'a str,
-    /// Which of its queues, for both directions.
+    /// Number of its queue, for both directions.
     pub queue: u32,
     /// Frames that are on their way at once, each way: a power of two.
     pub slots: u32,
-    /// Who moves the packets.
+    /// Mode in which packets are moved.
     pub mode: XdpMode,
 }
 
@@ -183,7 +184,7 @@ impl XdpSocket {
     /// this is called again.
     ///
     /// # Errors
-    /// What the interface said: that it is down, or gone.
+    /// The error of the interface: that it is down, or gone.
     #[inline]
     pub fn flush(&mut self) -> io::Result<()> {
         self.tx.publish();

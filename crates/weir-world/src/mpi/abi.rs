@@ -1,10 +1,10 @@
-//! What differs between the two families of MPI libraries: how handles look and what their
-//! constants are.
+//! Differences between the two families of MPI libraries: the form of handles and the values of
+//! constants.
 //!
 //! MPI is a standard of names, not of binaries. Open MPI's handles are addresses of objects
 //! inside the library; MPICH's, and those of all who agreed on its binary interface (Intel MPI,
 //! MVAPICH, Cray), are numbers. `int` counts, ranks and thread levels agree, and success is 0.
-//! Every constant here is compared with both families' headers by `tests/headers.rs`.
+//! Every constant here is compared with both families' headers by `tests/worlds/slow/headers.rs`.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Debug;
@@ -47,7 +47,7 @@ pub trait Abi: Debug + 'static {
     const FAMILY: Family;
     /// A communicator, data type, request or error handler.
     type Handle: Copy + Debug + PartialEq;
-    /// What a receive tells; read by the library alone.
+    /// Status of a receive; read by the library alone.
     type Status: Copy + Debug + Default;
     /// Says that no status is wanted.
     const STATUS_IGNORE: *mut Self::Status;

@@ -15,23 +15,23 @@ use super::abi::Abi;
 use super::error::MpiError;
 use super::nonblocking::Owned;
 use super::pieces::{Joined, cut};
-use super::rank::{Mpi, Peer, Tag};
+use super::rank::{Mpi, PeerRank, Tag};
 
 /// Questions before others may run, and before the first nap.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 400;
-const LONGEST_NAP: Duration = Duration::from_millis(1);
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// A message that has begun to come is whole within this time.
 const ON_ITS_WAY: Duration = Duration::from_secs(60);
 
 /// Waiting for another rank.
-struct Patience<'a> {
+struct RankWait<'a> {
     peer: u32,
     deadline: Deadline<'a>,
     asked: u32,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> RankWait<'a> {
     fn new(peer: u32, until: Instant, monitor: &'a RankMonitor) -> Self {
         Self {
             peer,
@@ -51,7 +51,7 @@ impl<'a> Patience<'a> {
             std::thread::yield_now();
         } else {
             let nap = Duration::from_micros(u64::from(self.asked - YIELDS));
-            std::thread::sleep(nap.min(LONGEST_NAP).min(left));
+            std::thread::sleep(nap.min(LONGEST_SLEEP).min(left));
         }
         Ok(())
     }
@@ -95,10 +95,10 @@ impl<A: Abi> Mpi<A> {
         let pieces = cut(bytes).into_iter().map(post);
         let pieces = pieces.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         self.posted.count(peer, pieces.len());
-        let mut patience = Patience::new(to, until, &self.monitor);
+        let mut wait = RankWait::new(to, until, &self.monitor);
         for mut piece in pieces {
             while !piece.is_done().map_err(failed)? {
-                patience.rest()?;
+                wait.rest()?;
             }
         }
         Ok(())
@@ -106,8 +106,8 @@ impl<A: Abi> Mpi<A> {
 
     fn take(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
         let peer = self.peer(from).map_err(|e| failure(from, e))?;
-        let mut patience = Patience::new(from, until, &self.monitor);
-        let first = self.piece(peer, &mut patience)?;
+        let mut wait = RankWait::new(from, until, &self.monitor);
+        let first = self.piece(peer, &mut wait)?;
         let mut message = Joined::first(&first).ok_or_else(|| WorldError::Garbled {
             peer: from,
             detail: "no length".to_owned(),
@@ -117,26 +117,26 @@ impl<A: Abi> Mpi<A> {
                 Ok(bytes) => return Ok(bytes),
                 Err(message) => message,
             };
-            message.add(&self.piece(peer, &mut patience)?);
+            message.add(&self.piece(peer, &mut wait)?);
         }
     }
 
     /// The next piece of a message.
-    fn piece(&self, from: Peer, patience: &mut Patience<'_>) -> Result<Vec<u8>, WorldError> {
-        let peer = patience.peer;
+    fn piece(&self, from: PeerRank, wait: &mut RankWait<'_>) -> Result<Vec<u8>, WorldError> {
+        let peer = wait.peer;
         let failed = |e| failure(peer, e);
         let length = loop {
             match self.arrived(from, Tag::CONTROL).map_err(failed)? {
                 Some(length) => break length,
-                None => patience.rest()?,
+                None => wait.rest()?,
             }
         };
         // The message is here and would be lost if it were left now: whoever waits for a moment
         // at a time asks again.
-        patience.deadline.extend(Instant::now() + ON_ITS_WAY);
+        wait.deadline.extend(Instant::now() + ON_ITS_WAY);
         let mut piece = Owned::irecv(self, from, length, Tag::CONTROL).map_err(failed)?;
         while !piece.is_done().map_err(failed)? {
-            patience.rest()?;
+            wait.rest()?;
         }
         Ok(piece.into_bytes())
     }

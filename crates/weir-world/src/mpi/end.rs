@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Ranks that have all said what they had to say end within this time.
 const FINALIZE: Duration = Duration::from_secs(10);
 
-/// Where another rank ends all it does so within this time.
+/// Longest wait for another rank to end all ranks.
 const OTHERS: Duration = Duration::from_secs(5);
 
 /// The exit code of a world that came apart.

@@ -1,10 +1,10 @@
-//! What can go wrong between this program and an MPI library.
+//! Errors between this program and an MPI library.
 
 use crate::Launcher;
 
-use super::MpiFacts;
+use super::MpiLibraryFacts;
 
-/// Why MPI could not be used.
+/// Reason that MPI could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MpiError {
     /// No library by any of the known names.
@@ -33,7 +33,7 @@ pub enum MpiError {
     Unknown {
         /// The library's file.
         file: String,
-        /// What it says of itself.
+        /// The version text of the library.
         says: String,
     },
     /// It lacks a function that every MPI library has.
@@ -41,7 +41,7 @@ pub enum MpiError {
     Incomplete {
         /// The library's file.
         file: String,
-        /// What is missing.
+        /// The missing symbol.
         symbol: String,
     },
     /// The launcher belongs to another MPI than the library: each process is a world of its own.
@@ -52,10 +52,10 @@ pub enum MpiError {
         launcher.kind, launcher.size, facts.family, facts.name(), facts.file
     )]
     OtherLauncher {
-        /// Who started this process.
+        /// The launcher of this process.
         launcher: Launcher,
         /// The library.
-        facts: MpiFacts,
+        facts: MpiLibraryFacts,
         /// Processes that the library knows.
         library_size: u32,
     },
@@ -79,7 +79,7 @@ pub enum MpiError {
     /// There is no such rank.
     #[error("there is no rank {rank}: the world has {size}")]
     NoSuchRank {
-        /// Who was meant.
+        /// The rank meant.
         rank: u32,
         /// Ranks in all.
         size: u32,
@@ -87,13 +87,13 @@ pub enum MpiError {
     /// Counts and offsets do not describe the buffer that is given.
     #[error("the parts of an exchange do not fit: {detail}")]
     Layout {
-        /// What does not fit.
+        /// The difference.
         detail: String,
     },
 }
 
 impl MpiError {
-    /// Whether this machine lacks something, so that nothing could be tried.
+    /// True if this machine lacks something, so that nothing could be tried.
     pub fn is_lack(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What a library says of itself, before MPI is started.
+//! Facts that a library gives about itself before MPI is started.
 
 #![expect(
     unsafe_code,
@@ -16,9 +16,9 @@ use super::error::MpiError;
 /// The standard's largest buffer for the library's description (MPICH; Open MPI: 256).
 const LIBRARY_TEXT: usize = 8192;
 
-/// What is known of an MPI library.
+/// Facts about an MPI library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MpiFacts {
+pub struct MpiLibraryFacts {
     /// Its binary interface.
     pub family: Family,
     /// The first line of its description of itself.
@@ -31,7 +31,7 @@ pub struct MpiFacts {
     pub file: String,
 }
 
-impl MpiFacts {
+impl MpiLibraryFacts {
     /// Its name and version, without what Open MPI tells of its build.
     pub fn name(&self) -> &str {
         self.library.split(',').next().unwrap_or_default()

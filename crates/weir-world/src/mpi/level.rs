@@ -1,8 +1,8 @@
-//! As many control messages one way as the other.
+//! Equal numbers of control messages in both directions between two ranks.
 //!
-//! What two ranks have sent each other decides where their rings in shared memory stand (see
-//! [`super::pieces`]), also before there are rings: Open MPI makes one per way after so many
-//! messages. A rank that tells more than it hears would leave the ways unlike.
+//! The messages that two ranks have sent each other decide where their rings in shared memory stand (see
+//! [`super::pieces`]), also before there are rings: Open MPI makes one per direction after so many
+//! messages. A rank that sends more than it receives would leave the two directions unlike.
 
 use std::cell::Cell;
 
@@ -10,22 +10,22 @@ use super::abi::Abi;
 use super::error::MpiError;
 use super::nonblocking::Requests;
 use super::pieces::SHORTEST;
-use super::rank::{Mpi, Peer, Tag};
+use super::rank::{Mpi, PeerRank, Tag};
 
 /// Control messages posted so far, by the rank they are for.
 #[derive(Debug)]
-pub(super) struct Posted(Vec<Cell<u64>>);
+pub(super) struct PostedCounts(Vec<Cell<u64>>);
 
-impl Posted {
+impl PostedCounts {
     pub(super) fn for_ranks(size: usize) -> Self {
         Self(vec![Cell::new(0); size])
     }
 
-    fn of(&self, peer: Peer) -> &Cell<u64> {
+    fn of(&self, peer: PeerRank) -> &Cell<u64> {
         &self.0[peer.0.unsigned_abs() as usize]
     }
 
-    pub(super) fn count(&self, to: Peer, messages: usize) {
+    pub(super) fn count(&self, to: PeerRank, messages: usize) {
         let so_far = self.of(to);
         so_far.set(so_far.get() + messages as u64);
     }
@@ -38,8 +38,8 @@ impl<A: Abi> Mpi<A> {
     ///
     /// # Errors
     /// The library's.
-    pub fn level(&self, peers: &[Peer]) -> Result<u64, MpiError> {
-        let of = |peer: &Peer| self.posted.of(*peer).get();
+    pub fn level(&self, peers: &[PeerRank]) -> Result<u64, MpiError> {
+        let of = |peer: &PeerRank| self.posted.of(*peer).get();
         let mine: Vec<_> = peers.iter().map(|peer| of(peer).to_le_bytes()).collect();
         let mut theirs = vec![[0; size_of::<u64>()]; peers.len()];
         let mut requests = Requests::with_capacity(2 * peers.len());

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 use super::abi::Abi;
 use super::error::MpiError;
-use super::rank::{Mpi, Peer, Tag, count};
+use super::rank::{Mpi, PeerRank, Tag, count};
 
 /// Room for messages under way, kept between exchanges so that none allocates.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<A: Abi> Mpi<A> {
     /// Posts messages and waits for all of them. The buffers are given back when it returns.
     ///
     /// # Errors
-    /// What `post` or the library refuses; messages posted before are waited for anyway.
+    /// The error of `post` or the library; messages posted before are waited for anyway.
     #[inline]
     pub fn together<'env, R>(
         &self,
@@ -70,7 +70,7 @@ impl<'env, A: Abi> Posting<'_, 'env, A> {
     /// # Errors
     /// The library's; more than 2 GiB.
     #[inline]
-    pub fn isend(&mut self, to: Peer, bytes: &'env [u8], tag: Tag) -> Result<(), MpiError> {
+    pub fn isend(&mut self, to: PeerRank, bytes: &'env [u8], tag: Tag) -> Result<(), MpiError> {
         let (mpi, n) = (self.mpi, count(bytes.len())?);
         let (from, mut handle) = (bytes.as_ptr().cast(), mpi.null);
         let at = &raw mut handle;
@@ -86,7 +86,12 @@ impl<'env, A: Abi> Posting<'_, 'env, A> {
     /// # Errors
     /// The library's; more than 2 GiB.
     #[inline]
-    pub fn irecv(&mut self, from: Peer, into: &'env mut [u8], tag: Tag) -> Result<(), MpiError> {
+    pub fn irecv(
+        &mut self,
+        from: PeerRank,
+        into: &'env mut [u8],
+        tag: Tag,
+    ) -> Result<(), MpiError> {
         self.irecv_over(from, Cell::from_mut(into).as_slice_of_cells(), tag)
     }
 
@@ -98,7 +103,7 @@ impl<'env, A: Abi> Posting<'_, 'env, A> {
     #[inline]
     pub fn irecv_over(
         &mut self,
-        from: Peer,
+        from: PeerRank,
         into: &'env [Cell<u8>],
         tag: Tag,
     ) -> Result<(), MpiError> {
@@ -113,7 +118,7 @@ impl<'env, A: Abi> Posting<'_, 'env, A> {
         Ok(())
     }
 
-    /// Whether all that was posted is done. Asking keeps the messages moving.
+    /// True if all posted messages are done. Asking keeps the messages moving.
     ///
     /// # Errors
     /// The library's.
@@ -167,7 +172,7 @@ pub(super) struct Owned<'mpi, A: Abi> {
 impl<'mpi, A: Abi> Owned<'mpi, A> {
     pub(super) fn isend(
         mpi: &'mpi Mpi<A>,
-        to: Peer,
+        to: PeerRank,
         buffer: Vec<u8>,
         tag: Tag,
     ) -> Result<Self, MpiError> {
@@ -185,7 +190,7 @@ impl<'mpi, A: Abi> Owned<'mpi, A> {
 
     pub(super) fn irecv(
         mpi: &'mpi Mpi<A>,
-        from: Peer,
+        from: PeerRank,
         length: usize,
         tag: Tag,
     ) -> Result<Self, MpiError> {
@@ -202,7 +207,7 @@ impl<'mpi, A: Abi> Owned<'mpi, A> {
         })
     }
 
-    /// Whether it is done. Asking keeps the messages moving.
+    /// True if the message is done. Asking keeps the messages moving.
     pub(super) fn is_done(&mut self) -> Result<bool, MpiError> {
         let mut done: c_int = 0;
         let (at, ignore) = (&raw mut self.handle, A::STATUS_IGNORE);

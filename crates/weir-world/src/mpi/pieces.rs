@@ -7,7 +7,7 @@
 //! in one direction only, so it has to fill whole lines. (Rings and slots: `btl/vader` of Open MPI
 //! 4.1; measured with a loop in C that sends a message of one slot in between.)
 
-/// What stands before the first piece's bytes: the length of the message.
+/// Bytes before the first piece: the length of the message.
 const HEAD: usize = size_of::<u64>();
 
 /// With the library's own headers this is a whole cache line; any multiple of a line more is too.

@@ -27,35 +27,35 @@ use super::abi::{Abi, Constant};
 use super::calls::Calls;
 use super::end::End;
 use super::error::MpiError;
-use super::facts::MpiFacts;
-use super::level::Posted;
+use super::facts::MpiLibraryFacts;
+use super::level::PostedCounts;
 
 /// The larger of both families' `MPI_MAX_ERROR_STRING`.
 const ERROR_TEXT: usize = 512;
-/// What a plain `MPI_Init` gives, and so what programs are compared with. The next level, for
-/// processes whose other threads never call MPI, is what weir is; but it makes Open MPI 4.1 lock
-/// in every call: 20 ns more for an exchange of 115 ns, and 60 ns more for one of 130 ns that is
-/// posted and waited for. So other threads have to keep from MPI and sleep while it works.
+/// Thread level of a plain `MPI_Init`, which other programs use and are compared with. The next
+/// level, for processes whose other threads never call MPI, is what weir is; but it makes Open MPI
+/// 4.1 lock in every call: 20 ns more for an exchange of 115 ns, and 60 ns more for one of 130 ns
+/// that is posted and waited for. So other threads have to keep from MPI and sleep while it works.
 const THREAD_SINGLE: c_int = 0;
 
-/// What was printed right before the end is forwarded in this time.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// Time in which output printed right before the end is forwarded.
+const OUTPUT_WAIT: Duration = Duration::from_millis(100);
 
 /// An end of all ranks that takes longer hangs.
 const ABORT: Duration = Duration::from_secs(2);
 
 /// A rank that exists, checked once so that no call has to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer(pub(super) c_int);
+pub struct PeerRank(pub(super) c_int);
 
-/// What tells messages between the same two ranks apart.
+/// Tag that separates messages between the same two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub(super) c_int);
 
 impl Tag {
     /// The world's own messages; the largest tag that every library has to have.
     pub(super) const CONTROL: Self = Self(32_767);
-    /// What evens them out.
+    /// Tag of the messages that level the ranks.
     pub(super) const LEVEL: Self = Self(32_766);
 }
 
@@ -67,14 +67,14 @@ impl From<u8> for Tag {
 
 /// Counts and offsets, in bytes, of the part of each rank in one buffer.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct MessageLayout {
     counts: Vec<c_int>,
     offsets: Vec<c_int>,
     /// Bytes that the buffer has at least.
     bytes: usize,
 }
 
-impl Layout {
+impl MessageLayout {
     /// Parts by rank, as (offset, length).
     ///
     /// # Errors
@@ -118,19 +118,19 @@ pub struct Mpi<A: Abi> {
     pub(super) null: A::Handle,
     pub(super) rank: c_int,
     pub(super) size: c_int,
-    /// Who did not answer in time, and has not since.
+    /// Rank that did not answer in time, and has not since.
     pub(super) silent: Cell<Option<u32>>,
-    pub(super) posted: Posted,
+    pub(super) posted: PostedCounts,
     pub(super) monitor: RankMonitor,
     pub(super) heartbeat: RefCell<Option<Heartbeat>>,
-    facts: MpiFacts,
+    facts: MpiLibraryFacts,
     /// MPI belongs to the thread that started it.
     thread: PhantomData<*const ()>,
 }
 
 impl<A: Abi> Mpi<A> {
     /// Starts MPI; the caller made sure that it is the first time in this process.
-    pub(super) fn start(library: &Library, facts: &MpiFacts) -> Result<Self, MpiError> {
+    pub(super) fn start(library: &Library, facts: &MpiLibraryFacts) -> Result<Self, MpiError> {
         let handle = |which: Constant| {
             A::handle(which, |name| library.symbol(name)).ok_or_else(|| MpiError::Incomplete {
                 file: facts.file.clone(),
@@ -145,7 +145,7 @@ impl<A: Abi> Mpi<A> {
             rank: 0,
             size: 0,
             silent: Cell::new(None),
-            posted: Posted::for_ranks(0),
+            posted: PostedCounts::for_ranks(0),
             monitor: RankMonitor::default(),
             heartbeat: RefCell::default(),
             facts: facts.clone(),
@@ -159,7 +159,7 @@ impl<A: Abi> Mpi<A> {
         }
         mpi.rank = mpi.ask("MPI_Comm_rank", mpi.calls.comm_rank)?;
         mpi.size = mpi.ask("MPI_Comm_size", mpi.calls.comm_size)?;
-        mpi.posted = Posted::for_ranks(mpi.size.unsigned_abs() as usize);
+        mpi.posted = PostedCounts::for_ranks(mpi.size.unsigned_abs() as usize);
         Ok(mpi)
     }
 
@@ -189,7 +189,7 @@ impl<A: Abi> Mpi<A> {
     }
 
     /// The library.
-    pub fn facts(&self) -> &MpiFacts {
+    pub fn facts(&self) -> &MpiLibraryFacts {
         &self.facts
     }
 
@@ -197,11 +197,11 @@ impl<A: Abi> Mpi<A> {
     ///
     /// # Errors
     /// There is none of this number.
-    pub fn peer(&self, rank: u32) -> Result<Peer, MpiError> {
+    pub fn peer(&self, rank: u32) -> Result<PeerRank, MpiError> {
         c_int::try_from(rank)
             .ok()
             .filter(|&number| number < self.size)
-            .map(Peer)
+            .map(PeerRank)
             .ok_or(MpiError::NoSuchRank {
                 rank,
                 size: self.size.unsigned_abs(),
@@ -224,9 +224,9 @@ impl<A: Abi> Mpi<A> {
         let into = text.as_mut_ptr().cast::<c_char>();
         // SAFETY: the buffer is as large as either family's longest text; the call is allowed at
         // any time.
-        let told = unsafe { (self.calls.error_string)(code, into, &raw mut length) };
+        let found = unsafe { (self.calls.error_string)(code, into, &raw mut length) };
         let length = usize::try_from(length).unwrap_or(0).min(ERROR_TEXT);
-        let detail = if told == 0 {
+        let detail = if found == 0 {
             String::from_utf8_lossy(&text[..length]).into_owned()
         } else {
             format!("error {code}")
@@ -250,7 +250,7 @@ impl<A: Abi> Mpi<A> {
     /// # Errors
     /// The library's; more than 2 GiB.
     #[inline]
-    pub fn send(&self, to: Peer, bytes: &[u8], tag: Tag) -> Result<(), MpiError> {
+    pub fn send(&self, to: PeerRank, bytes: &[u8], tag: Tag) -> Result<(), MpiError> {
         let (from, n) = (bytes.as_ptr().cast(), count(bytes.len())?);
         // SAFETY: the library reads `n` bytes of the slice, during the call alone.
         let code = unsafe { (self.calls.send)(from, n, self.byte, to.0, tag.0, self.comm) };
@@ -262,7 +262,7 @@ impl<A: Abi> Mpi<A> {
     /// # Errors
     /// The library's, a longer message among them; more than 2 GiB.
     #[inline]
-    pub fn receive(&self, from: Peer, into: &mut [u8], tag: Tag) -> Result<(), MpiError> {
+    pub fn receive(&self, from: PeerRank, into: &mut [u8], tag: Tag) -> Result<(), MpiError> {
         let (at, n) = (into.as_mut_ptr().cast(), count(into.len())?);
         let status = A::STATUS_IGNORE;
         // SAFETY: the library writes at most `n` bytes of the slice, during the call alone.
@@ -276,9 +276,9 @@ impl<A: Abi> Mpi<A> {
     /// The library's, a longer message among them; more than 2 GiB.
     pub fn sendrecv(
         &self,
-        to: Peer,
+        to: PeerRank,
         bytes: &[u8],
-        from: Peer,
+        from: PeerRank,
         into: &mut [u8],
         tag: Tag,
     ) -> Result<(), MpiError> {
@@ -291,9 +291,9 @@ impl<A: Abi> Mpi<A> {
     /// More than 2 GiB.
     pub fn sendrecvs<'a>(
         &'a self,
-        to: Peer,
+        to: PeerRank,
         bytes: &'a [u8],
-        from: Peer,
+        from: PeerRank,
         into: &'a mut [u8],
         tag: Tag,
     ) -> Result<Sendrecvs<'a, A>, MpiError> {
@@ -314,9 +314,9 @@ impl<A: Abi> Mpi<A> {
     pub fn alltoallv(
         &self,
         bytes: &[u8],
-        out: &Layout,
+        out: &MessageLayout,
         into: &mut [u8],
-        room: &Layout,
+        room: &MessageLayout,
     ) -> Result<(), MpiError> {
         out.fits(self.size, bytes.len())?;
         room.fits(self.size, into.len())?;
@@ -340,7 +340,7 @@ impl<A: Abi> Mpi<A> {
     }
 
     /// The length of the next message that is here, if one is.
-    pub(super) fn arrived(&self, from: Peer, tag: Tag) -> Result<Option<usize>, MpiError> {
+    pub(super) fn arrived(&self, from: PeerRank, tag: Tag) -> Result<Option<usize>, MpiError> {
         let mut status = A::Status::default();
         let (mut is_here, mut n): (c_int, c_int) = (0, 0);
         let at = &raw mut status;
@@ -375,8 +375,8 @@ impl<A: Abi> Mpi<A> {
 #[derive(Debug)]
 pub struct Sendrecvs<'a, A: Abi> {
     mpi: &'a Mpi<A>,
-    sent: (&'a [u8], c_int, Peer),
-    received: (&'a mut [u8], c_int, Peer),
+    sent: (&'a [u8], c_int, PeerRank),
+    received: (&'a mut [u8], c_int, PeerRank),
     tag: Tag,
 }
 
@@ -421,7 +421,7 @@ impl<A: Abi> Emergency<A> {
     pub fn abort(self, code: u8) -> ! {
         // This one will be silent soon: nobody need say so.
         self.monitor.set_own_state(RankState::Leaves);
-        std::thread::sleep(LAST_WORDS);
+        std::thread::sleep(OUTPUT_WAIT);
         // A library that is being ended may not come back from this either.
         let _ = Builder::new().spawn(|| {
             std::thread::sleep(ABORT);

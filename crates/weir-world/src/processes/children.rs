@@ -1,7 +1,7 @@
 //! The processes of the other ranks, as rank 0 keeps them: how they ended, and the word to end for
 //! those that run.
 //!
-//! In: how many. Out: a [`Crew`], which any thread may ask. A thread of its own sleeps until a
+//! In: how many. Out: a [`RankProcesses`], which any thread may ask. A thread of its own sleeps until a
 //! process ends; one that did not end well is lost, as the [`RankMonitor`] hears, and the others are
 //! told to end, as without it they would wait in vain. That word is a signal which nobody else sends, so that it is never
 //! taken for a second wish of a user; a signal of a user that another rank gets goes to rank 0.
@@ -21,22 +21,22 @@ use super::link;
 use super::rank_identity::RankIdentity;
 use crate::{RankMonitor, WorldError};
 
-/// How often an ended process is asked for.
-const NAP: Duration = Duration::from_millis(1);
+/// Interval between two looks for an ended process.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long to leave a process that somebody else started to whoever waits for it.
-const REST: Duration = Duration::from_millis(10);
+/// Time that a process started by somebody else is left to whoever waits for it.
+const FOREIGN_WAIT: Duration = Duration::from_millis(10);
 
 /// Signals by which rank 0 tells the others to end: in order, and at once.
-pub const TOLD: [i32; 2] = [Signal::USR1.as_raw(), Signal::USR2.as_raw()];
+pub const STOP_SIGNALS: [i32; 2] = [Signal::USR1.as_raw(), Signal::USR2.as_raw()];
 
 /// The processes of a world, as one of them sees the others: rank 0 those that it has started, these
 /// rank 0.
 #[derive(Clone, Debug, Default)]
-pub struct Crew(Arc<Kept>);
+pub struct RankProcesses(Arc<RankChildren>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RankChildren {
     /// This is another rank than 0.
     is_started: bool,
     /// By rank, from 1.
@@ -50,8 +50,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Crew {
-    /// Starts this program again, with the same words, once for each rank above 0. Its standard
+impl RankProcesses {
+    /// Starts this program again, with the same arguments, once for each rank above 0. Its standard
     /// input is the socket on which it listens: so it listens from the start, and nobody else
     /// holds that socket.
     ///
@@ -68,9 +68,9 @@ impl Crew {
             let listener = link::listen(name, rank, size).map_err(|error| (rank, error))?;
             listeners.push((rank, listener));
         }
-        let crew = Self(Arc::new(Kept {
+        let processes = Self(Arc::new(RankChildren {
             monitor: monitor.clone(),
-            ..Kept::default()
+            ..RankChildren::default()
         }));
         for (rank, listener) in listeners {
             let place = RankIdentity {
@@ -78,35 +78,35 @@ impl Crew {
                 ..place.clone()
             };
             match start(&place, listener) {
-                Ok(child) => lock(&crew.0.children).push(child),
+                Ok(child) => lock(&processes.0.children).push(child),
                 Err(error) => {
-                    crew.end();
+                    processes.end();
                     return Err((rank, error));
                 }
             }
         }
-        Ok(crew)
+        Ok(processes)
     }
 
     /// Of a rank that rank 0 has started.
     pub(super) fn of_started() -> Self {
-        let kept = Kept {
+        let kept = RankChildren {
             is_started: true,
-            ..Kept::default()
+            ..RankChildren::default()
         };
         Self(Arc::new(kept))
     }
 
-    /// Whether this rank is told to end by [`TOLD`].
+    /// True if the parent ends this rank by [`STOP_SIGNALS`].
     pub fn is_started(&self) -> bool {
         self.0.is_started
     }
 
     /// Looks after them from now on.
     pub(super) fn watch(&self) -> io::Result<()> {
-        let crew = self.clone();
+        let processes = self.clone();
         let thread = std::thread::Builder::new().name("weir-ranks".to_owned());
-        thread.spawn(move || crew.keep()).map(|_| ())
+        thread.spawn(move || processes.keep()).map(|_| ())
     }
 
     /// Sleeps until a process ends, looks which, and again, as long as there are any.
@@ -120,13 +120,14 @@ impl Crew {
             match std::mem::replace(&mut running, self.count_running()) {
                 _ if running == 0 => return,
                 // It is the command of a job: who started it waits for it.
-                before if before == running => std::thread::sleep(REST),
+                before if before == running => std::thread::sleep(FOREIGN_WAIT),
                 _ => {}
             }
         }
     }
 
-    /// How many run. Of those that have ended the first that did not end well is lost.
+    /// Number of running processes. Of those that have ended the first that did not end well is
+    /// lost.
     fn count_running(&self) -> usize {
         let mut running = 0;
         let mut lost = None;
@@ -160,14 +161,14 @@ impl Crew {
                 let _ = child.kill();
             }
         }
-        self.tell(TOLD[0]);
+        self.signal(STOP_SIGNALS[0]);
     }
 
     /// Passes a signal on that this process got, as the first or a later one: from rank 0 to all
     /// others as the word to end, from another rank to rank 0.
     pub fn pass_on(&self, number: i32, is_first: bool) {
         if !self.is_started() {
-            return self.tell(TOLD[usize::from(!is_first)]);
+            return self.signal(STOP_SIGNALS[usize::from(!is_first)]);
         }
         // Rank 0 has not ended: this process would have ended with it.
         let signal = Signal::from_named_raw(number);
@@ -177,7 +178,7 @@ impl Crew {
     }
 
     /// Sends a signal to those that run.
-    fn tell(&self, number: i32) {
+    fn signal(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else {
             return;
         };
@@ -189,8 +190,8 @@ impl Crew {
         }
     }
 
-    /// How the process of a rank ended, waiting for it until `until`.
-    pub(super) fn fate(&self, rank: u32, until: Instant) -> Option<ExitStatus> {
+    /// Exit status of a rank's process, waiting for it until `until`.
+    pub(super) fn exit_status(&self, rank: u32, until: Instant) -> Option<ExitStatus> {
         let index = rank.checked_sub(1)? as usize;
         loop {
             let asked = lock(&self.0.children).get_mut(index)?.try_wait();
@@ -200,7 +201,7 @@ impl Crew {
             if Instant::now() >= until {
                 return None;
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -209,11 +210,11 @@ impl Crew {
         let until = Instant::now() + limit;
         let ranks = 1..=lock(&self.0.children).len();
         for rank in ranks {
-            let _ = self.fate(u32::try_from(rank).unwrap_or(u32::MAX), until);
+            let _ = self.exit_status(u32::try_from(rank).unwrap_or(u32::MAX), until);
         }
     }
 
-    /// What is to be told of a rank that ended.
+    /// Error for a rank that ended.
     pub(super) fn gone(&self, rank: u32, status: ExitStatus) -> WorldError {
         let index = (rank as usize).saturating_sub(1);
         let process = lock(&self.0.children).get(index).map_or(0, Child::id);
@@ -243,13 +244,13 @@ fn gone(peer: u32, process: u32, status: ExitStatus) -> WorldError {
 }
 
 fn start(place: &RankIdentity, listener: UnixListener) -> io::Result<Child> {
-    let mut words = std::env::args_os();
+    let mut args = std::env::args_os();
     let mut command = Command::new("/proc/self/exe");
-    if let Some(program) = words.next() {
+    if let Some(program) = args.next() {
         command.arg0(program);
     }
     command
-        .args(words)
+        .args(args)
         .envs(place.variables())
         .stdin(Stdio::from(OwnedFd::from(listener)))
         .spawn()

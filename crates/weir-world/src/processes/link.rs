@@ -26,7 +26,7 @@ const PIECE: usize = 1 << 20;
 /// Pause before another look whether a listener has room.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Where a rank listens: a name that is no file.
+/// Address on which a rank listens: a name that is no file.
 fn address(world: &str, rank: u32) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{world}/{rank}"))
 }
@@ -39,13 +39,13 @@ pub(super) fn listen(world: &str, rank: u32, size: u32) -> io::Result<UnixListen
     Ok(listener)
 }
 
-/// Whether this is the listener of that rank.
+/// True if this is the listener of that rank.
 pub(super) fn is_listener(listener: &UnixListener, world: &str, rank: u32) -> bool {
     let name = listener.local_addr();
     name.is_ok_and(|a| a.as_abstract_name() == Some(format!("{world}/{rank}").as_bytes()))
 }
 
-/// Whether the other end belongs to the user of this process.
+/// True if the other end belongs to the user of this process.
 fn is_same_user(stream: &UnixStream) -> bool {
     let other = rustix::net::sockopt::socket_peercred(stream);
     other.is_ok_and(|other| other.uid == rustix::process::geteuid())
@@ -71,7 +71,7 @@ fn is_early(error: &io::Error) -> bool {
     )
 }
 
-/// Why a message did not go out.
+/// Reason that a message did not go out.
 #[derive(Debug)]
 pub(super) enum SendError {
     /// The wait was over.
@@ -107,7 +107,7 @@ fn connect(world: &str, to: u32, deadline: &mut Deadline<'_>) -> Result<UnixStre
     }
 }
 
-/// Where messages to another rank go in.
+/// Sending end of a link to another rank.
 #[derive(Debug)]
 pub(super) struct Outlet {
     stream: UnixStream,
@@ -159,7 +159,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// Whether the other end was closed.
+    /// True if the other end was closed.
     pub(super) fn is_closed(&self) -> bool {
         let mut asked = [PollFd::new(&self.stream, PollFlags::empty())];
         let asked_now = wait(&mut asked, Instant::now());
@@ -174,9 +174,9 @@ impl AsFd for Outlet {
     }
 }
 
-/// What came out of a stream.
+/// Result of a read from a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum StreamRead {
     /// A whole message.
     Message(Vec<u8>),
     /// Not all of it yet.
@@ -187,13 +187,13 @@ pub(super) enum Taken {
     Torn,
 }
 
-/// Where messages of another rank come out.
+/// Receiving end of a link from another rank.
 #[derive(Debug)]
 pub(super) struct Inlet {
     stream: UnixStream,
-    /// Who sends, once that came.
+    /// The sender, once its greeting came.
     pub(super) from: Option<u32>,
-    /// What came of the next number and message.
+    /// Bytes received of the next number and message.
     come: Vec<u8>,
 }
 
@@ -230,7 +230,7 @@ impl Inlet {
     }
 
     /// The next message, as far as it has come.
-    pub(super) fn take(&mut self) -> Taken {
+    pub(super) fn take(&mut self) -> StreamRead {
         let outcome = self.fill(8).and_then(|is_full| {
             let length = self.come.first_chunk().copied().map(u64::from_le_bytes);
             match length.filter(|_| is_full) {
@@ -245,11 +245,11 @@ impl Inlet {
             Ok(true) => {
                 let bytes = self.come.split_off(8);
                 self.come.clear();
-                Taken::Message(bytes)
+                StreamRead::Message(bytes)
             }
-            Ok(false) => Taken::Early,
-            Err(_) if self.come.is_empty() => Taken::Ended,
-            Err(_) => Taken::Torn,
+            Ok(false) => StreamRead::Early,
+            Err(_) if self.come.is_empty() => StreamRead::Ended,
+            Err(_) => StreamRead::Torn,
         }
     }
 
@@ -309,14 +309,14 @@ mod tests {
         for byte in sent {
             raw.write_all(&[byte]).unwrap();
             match inlet.take() {
-                Taken::Early => {}
-                Taken::Message(bytes) => taken.push(bytes),
+                StreamRead::Early => {}
+                StreamRead::Message(bytes) => taken.push(bytes),
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(taken, [&b"one"[..], b"", b"three"]);
         drop(raw);
-        assert_eq!(inlet.take(), Taken::Ended);
+        assert_eq!(inlet.take(), StreamRead::Ended);
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
             let (mut raw, mut inlet) = pair();
             raw.write_all(&framed(b"torn")[..cut]).unwrap();
             drop(raw);
-            assert_eq!(inlet.take(), Taken::Torn, "after {cut} bytes");
+            assert_eq!(inlet.take(), StreamRead::Torn, "after {cut} bytes");
         }
     }
 
@@ -334,7 +334,7 @@ mod tests {
         let (mut raw, mut inlet) = pair();
         raw.write_all(&u64::MAX.to_le_bytes()).unwrap();
         raw.write_all(b"and little more").unwrap();
-        assert_eq!(inlet.take(), Taken::Early);
+        assert_eq!(inlet.take(), StreamRead::Early);
         assert!(inlet.come.capacity() <= 2 * PIECE + 64);
     }
 
@@ -348,7 +348,7 @@ mod tests {
         raw.write_all(&framed(b"hello")).unwrap();
         assert!(inlet.introduce());
         assert_eq!(inlet.from, Some(7));
-        assert_eq!(inlet.take(), Taken::Message(b"hello".to_vec()));
+        assert_eq!(inlet.take(), StreamRead::Message(b"hello".to_vec()));
         let (raw, mut silent) = pair();
         drop(raw);
         assert!(!silent.introduce());

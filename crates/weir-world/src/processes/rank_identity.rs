@@ -1,4 +1,4 @@
-//! Where a process stands among those of a world, told by the variables it was started with.
+//! Identity of a process among those of a world, from the variables it was started with.
 
 /// The variables.
 const RANK: &str = "WEIR_WORLD_RANK";
@@ -12,11 +12,11 @@ const TOKEN: &str = "WEIR_WORLD_TOKEN";
 pub(super) struct RankIdentity {
     pub(super) rank: u32,
     pub(super) size: u32,
-    /// What the names of all its sockets begin with.
+    /// Prefix of the names of all its sockets.
     pub(super) name: String,
     /// The process of rank 0.
     pub(super) parent: u32,
-    /// What only the ranks of this world know.
+    /// Secret that only the ranks of this world know.
     pub(super) token: u64,
 }
 
@@ -59,9 +59,9 @@ mod tests {
             parent: 77,
             token: u64::MAX,
         };
-        let told = place.variables();
+        let variables = place.variables();
         let value = |wanted: &str| {
-            let found = told.iter().find(|(name, _)| *name == wanted);
+            let found = variables.iter().find(|(name, _)| *name == wanted);
             found.map(|(_, value)| value.clone())
         };
         assert_eq!(RankIdentity::of(value), Some(place));

@@ -1,4 +1,4 @@
-//! What the tests of worlds start: one program for every kind of world.
+//! Program that the tests of worlds start: one for every kind of world.
 //!
 //! `weir-world-ranks mpi|threads|processes RANKS WHAT`. What rank 0 has to
 //! tell goes to standard output in one line, errors to standard error; 0 is good, 1 is not, 3 is
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Requests, Tag};
+use weir_world::mpi::{Abi, MessageLayout, Mpi, MpiLibrary, MpiWorld, Requests, Tag};
 use weir_world::{Collectives, Launcher, ProcessWorld, World, WorldError, on_threads};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -25,9 +25,9 @@ const SOON: Duration = Duration::from_secs(2);
 const LONG: usize = 3_000_000;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, ranks, what] = &words[..] else {
-        tell("KIND RANKS WHAT");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, ranks, what] = &args[..] else {
+        print_error("KIND RANKS WHAT");
         return ExitCode::from(2);
     };
     let ranks: u32 = ranks.parse().unwrap();
@@ -46,7 +46,7 @@ fn processes(ranks: u32, what: &str) -> ExitCode {
     let world = match ProcessWorld::enter(ranks) {
         Ok(world) => world,
         Err(error) => {
-            tell(&format!("error: {error}"));
+            print_error(&format!("error: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -54,7 +54,7 @@ fn processes(ranks: u32, what: &str) -> ExitCode {
     if code == 0
         && let Err(error) = world.finish(LIMIT)
     {
-        tell(&format!("end: {error}"));
+        print_error(&format!("end: {error}"));
         return ExitCode::FAILURE;
     }
     ExitCode::from(code)
@@ -67,9 +67,9 @@ fn mpi(what: &str) -> ExitCode {
     let world = match opened {
         Ok(world) => world,
         // Ranks that have nothing to say end well: the launcher ends all as soon as one does not.
-        Err(_) if launcher.is_some_and(|l| !l.speaks()) => return ExitCode::SUCCESS,
+        Err(_) if launcher.is_some_and(|l| !l.prints_for_all()) => return ExitCode::SUCCESS,
         Err(error) => {
-            tell(&format!("error: {error}"));
+            print_error(&format!("error: {error}"));
             return ExitCode::from(if error.is_lack() { 3 } else { 1 });
         }
     };
@@ -86,7 +86,7 @@ fn mpi(what: &str) -> ExitCode {
 }
 
 /// One line in one piece, because ranks share standard error.
-fn tell(line: &str) {
+fn print_error(line: &str) {
     std::io::stderr()
         .write_all(format!("{line}\n").as_bytes())
         .unwrap();
@@ -98,7 +98,7 @@ fn answer(world: &dyn World, done: Result<String, WorldError>) -> u8 {
         Ok(text) if world.rank() == 0 => println!("{text}"),
         Ok(_) => {}
         Err(error) => {
-            tell(&format!("rank {}: {error}", world.rank()));
+            print_error(&format!("rank {}: {error}", world.rank()));
             return 1;
         }
     }
@@ -139,8 +139,8 @@ fn collectives(world: &dyn World) -> Result<String, WorldError> {
     world.barrier(LIMIT)?;
     for (root, length) in (0..size).zip([0, 1, 70_000, LONG, 5].into_iter().cycle()) {
         let mine = vec![u8::try_from(rank).unwrap(); length];
-        let told = world.broadcast(root, mine.clone(), LIMIT)?;
-        assert_eq!(told, vec![u8::try_from(root).unwrap(); length]);
+        let received = world.broadcast(root, mine.clone(), LIMIT)?;
+        assert_eq!(received, vec![u8::try_from(root).unwrap(); length]);
         if let Some(all) = world.gather(&mine, LIMIT)? {
             let expected = (0..size).map(|r| vec![u8::try_from(r).unwrap(); length]);
             assert_eq!(all, expected.collect::<Vec<_>>());
@@ -226,7 +226,7 @@ fn typed<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
     assert_eq!(into, expected);
 
     let parts: Vec<_> = (0..size as usize).map(|r| (r * 10, 10)).collect();
-    let layout = Layout::new(&parts).unwrap();
+    let layout = MessageLayout::new(&parts).unwrap();
     let mut all = vec![255; parts.len() * 10];
     mpi.alltoallv(&mine, &layout, &mut all, &layout).unwrap();
     let from = |r: u32| [u8::try_from(r).unwrap(); 10];
@@ -261,7 +261,7 @@ fn deadlock<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
         let emergency = mpi.emergency();
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
-            tell("the watchdog ends the world");
+            print_error("the watchdog ends the world");
             emergency.abort(77)
         });
     }

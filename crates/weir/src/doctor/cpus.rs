@@ -6,7 +6,7 @@ use weir_schema::thresholds::{
 };
 use weir_sys::clock::TickSource;
 use weir_sys::cpu_time::CpuTimes;
-use weir_sys::host::HostFacts;
+use weir_sys::host::DetectedHost;
 
 use super::Machine;
 use super::finding::Finding;
@@ -16,7 +16,7 @@ const CPUS: &str = "sys/devices/system/cpu";
 const RUINOUS_STEAL: f64 = 0.1;
 
 pub(super) fn governor(machine: &Machine) -> Vec<Finding> {
-    let facts = HostFacts::read(&machine.tree, &machine.topology);
+    let facts = DetectedHost::read(&machine.tree, &machine.topology);
     if facts.governors.is_empty() {
         return vec![Finding::absent("the kernel scales no frequencies here")];
     }

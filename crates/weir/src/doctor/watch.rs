@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use weir_sys::Tree;
-use weir_sys::clock::{Clock, ClockFacts, Residual, Timeline};
+use weir_sys::clock::{Clock, DetectedClock, Residual, Timeline};
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
 
 /// How often it looks, and how long it waits between.
@@ -25,7 +25,7 @@ pub(super) struct Watched {
     pub(super) runnable: Option<f64>,
     /// Names of the processes that used most CPU time, with the share of a CPU.
     pub(super) busiest: Vec<(String, f64)>,
-    pub(super) clock: ClockFacts,
+    pub(super) clock: DetectedClock,
     pub(super) residual: Option<Residual>,
 }
 

@@ -31,7 +31,7 @@ const OTHERS: u32 = 0o002;
 const RUNS: &str = "sys/kernel/kio/run_workload";
 
 /// What is known of it.
-pub(super) fn facts() -> ModuleFacts {
+pub(crate) fn facts() -> ModuleFacts {
     let tree = Tree::real();
     ModuleFacts {
         has_node: Path::new(NODE).exists(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
-use weir_sys::device::{DiskCounters, disk_counters};
+use weir_sys::device::{DiskStat, disk_counters};
 use weir_sys::frequency::cpu_frequencies;
 
 /// Counters are looked at this often, as long as somebody does.
@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_secs(1);
 struct Counters {
     at: Duration,
     cpus: Vec<(u32, CpuTimes)>,
-    disks: Vec<(String, DiskCounters)>,
+    disks: Vec<(String, DiskStat)>,
 }
 
 /// What a CPU did over the last second.
@@ -115,7 +115,7 @@ fn cpus(before: &Counters, now: &Counters, frequencies: &[(u32, u64)]) -> Vec<Cp
 
 fn disk_seconds(before: &Counters, now: &Counters) -> Vec<DiskSecond> {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
-    let of = |(name, counters): &(String, DiskCounters)| {
+    let of = |(name, counters): &(String, DiskStat)| {
         let (_, earlier) = before.disks.iter().find(|(n, _)| n == name)?;
         let done = counters.since(earlier);
         Some(DiskSecond {
@@ -144,12 +144,12 @@ mod tests {
             idle: Nanos(seconds * 10_000 - busy * 4),
             ..CpuTimes::default()
         };
-        let disk = DiskCounters {
+        let disk = DiskStat {
             reads: busy,
             read: Bytes(busy * 4096),
             busy: Nanos(seconds * 500_000_000),
             in_flight: 7,
-            ..DiskCounters::default()
+            ..DiskStat::default()
         };
         Counters {
             at: Duration::from_secs(seconds),

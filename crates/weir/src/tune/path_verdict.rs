@@ -4,9 +4,8 @@
 //! without an answer. Other results say neither.
 
 use weir_diagnose::tune::TuneSpace;
-use weir_diagnose::{Diagnosis, PathRecords};
+use weir_diagnose::{Diagnosis, PathContext, RecordedPath};
 use weir_doors::axio::work_of;
-use weir_doors::diagnose::{SideRecords, records_of};
 use weir_doors::tune::keys_of_verdict;
 use weir_schema::{JobResult, PathSide, RunResult};
 
@@ -25,21 +24,13 @@ pub(super) fn dimension(result: &RunResult, space: &TuneSpace) -> Option<usize> 
 
 /// Diagnoses of the side that recorded a result, and of the other one where that is a program of its own.
 fn diagnoses(result: &RunResult) -> Vec<Diagnosis> {
-    let path = records_of(result).into_iter().next();
-    let Some(records) = path.and_then(|path| path.records.ok()) else {
+    let path = RecordedPath::all_of(result).into_iter().next();
+    let Some(mut path) = path.and_then(|(_, path)| path.ok()) else {
         return Vec::new();
     };
     let is_alone = work_of(&result.plan).is_some_and(|work| work.side.is_some());
-    let remote = records.remote.filter(|_| is_alone);
-    let sides = std::iter::once(records.local).chain(remote);
-    let of = |side: SideRecords| {
-        Diagnosis::of(&PathRecords {
-            iterations: Some(records.iterations),
-            counted: side.counted,
-            ..PathRecords::of_log(side.log)
-        })
-    };
-    sides.map(of).collect()
+    path.remote = path.remote.filter(|_| is_alone);
+    path.diagnoses(&PathContext::default())
 }
 
 /// Messages without an answer in time, of all that were made.

@@ -16,7 +16,7 @@ use weir_doors::tune::TuneServer;
 use weir_run::execute::Signals;
 
 use super::trial::shown_of;
-use crate::axio::END;
+use crate::held_input::END;
 use crate::stopping::PATIENCE;
 
 /// First word of the line that says that the server listens.

@@ -25,7 +25,7 @@ const PINGS: u32 = 20_000;
 const MESSAGES: u32 = 200_000;
 /// A port for the two sides of a ping-pong to meet on.
 const PORT: u16 = 47_612;
-/// How long the answering side may take to listen.
+/// Longest time that the answering side may take to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn version() -> Result<String> {
@@ -54,13 +54,13 @@ pub(super) fn cases() -> Vec<Case> {
 /// Round trips per second of `fi_pingpong`.
 fn ping_pong() -> Rate {
     let Cpus { caller, answerer } = cpus();
-    let words = |cpu: usize, port: &str| {
+    let argv = |cpu: usize, port: &str| {
         split(&format!(
             "taskset -c {cpu} fi_pingpong {port} {PORT} -p {PROVIDER} -e rdm -S {BYTES} -I {PINGS}"
         ))
     };
-    let server = words(answerer, "-B");
-    let mut client = words(caller, "-P");
+    let server = argv(answerer, "-B");
+    let mut client = argv(caller, "-P");
     client.push("127.0.0.1".to_owned());
     println!("$ {} &\n$ {}", server.join(" "), client.join(" "));
     Box::new(move || {
@@ -79,19 +79,19 @@ fn ping_pong() -> Rate {
 struct Answering(Child);
 
 impl Answering {
-    fn start(words: &[String]) -> Result<Self> {
-        let (program, args) = words.split_first().context("a command has a program")?;
+    fn start(argv: &[String]) -> Result<Self> {
+        let (program, args) = argv.split_first().context("a command has a program")?;
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null());
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Ok(Self(child.with_context(|| words.join(" "))?))
+        Ok(Self(child.with_context(|| argv.join(" "))?))
     }
 
     /// Runs the calling side, again where the other did not listen yet.
-    fn called_by(&mut self, words: &[String]) -> Result<String> {
+    fn called_by(&mut self, argv: &[String]) -> Result<String> {
         let begin = Instant::now();
         loop {
-            match child::run(words) {
+            match child::run(argv) {
                 Ok(ended) => {
                     self.0.wait()?;
                     return Ok(ended.stdout);
@@ -117,12 +117,12 @@ impl Drop for Answering {
 fn window(depth: u32) -> Result<Rate> {
     let program = text(&side::built("examples/fabric_window"))?;
     let Cpus { caller, answerer } = cpus();
-    let words = split(&format!(
+    let argv = split(&format!(
         "{program} both {PROVIDER} {depth} {BYTES} {MESSAGES} {answerer},{caller}"
     ));
-    println!("$ {}", words.join(" "));
+    println!("$ {}", argv.join(" "));
     Ok(Box::new(move || {
-        let said = child::run(&words)?.stdout;
+        let said = child::run(&argv)?.stdout;
         let rate = said.trim().strip_suffix(" per second");
         let rate = rate.and_then(|said| said.rsplit(' ').next()?.parse().ok());
         rate.with_context(|| format!("no rate: {said}"))

@@ -1,4 +1,4 @@
-//! What connections cost that nobody talks on: memory of the server, and the rate of one that talks.
+//! Cost of connections that nobody talks on: memory of the server, and the rate of one that talks.
 //!
 //! Two servers on the same CPU, of which one has the idle connections of another process (the example
 //! `idle_connections`); the same caller calls them in turns.
@@ -20,7 +20,7 @@ const CONNECTIONS: u64 = 10_000;
 const OTHERS: u64 = 100;
 /// KiB that a connection may take.
 const KIB_EACH: f64 = 10.0;
-/// What the caller does.
+/// Calls of the caller.
 const CALLS: &str = "-s 0 -i 16";
 
 pub(super) fn case() -> Case {
@@ -39,7 +39,7 @@ fn measure(rounds: usize) -> Result<Vec<Row>> {
     let quiet = Served::start("", &weir, "tcp")?;
     let crowded = Served::start(&raised, &weir, "tcp")?;
     let before = crowded.resident()?;
-    let crowd = Crowd::connect(&format!(
+    let idle = IdleConnections::connect(&format!(
         "{raised} {} {} {wanted}",
         text(&side::built("examples/idle_connections"))?,
         crowded.address
@@ -66,11 +66,11 @@ fn measure(rounds: usize) -> Result<Vec<Row>> {
         &mut || Ok(vec![served::rate(&mine)?]),
         &mut || Ok(vec![served::rate(&peer)?]),
     )?);
-    drop(crowd);
+    drop(idle);
     Ok(rows)
 }
 
-/// How many descriptors a process may have.
+/// Number of descriptors that a process may have.
 fn hard_limit() -> Result<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits")?;
     let line = limits
@@ -85,28 +85,28 @@ fn hard_limit() -> Result<u64> {
 }
 
 /// A process with idle connections, which ends with this value.
-struct Crowd(Child);
+struct IdleConnections(Child);
 
-impl Crowd {
-    fn connect(words: &str) -> Result<Self> {
-        println!("$ {words} &");
-        let words = split(words);
-        let (program, args) = words.split_first().context("a command has a program")?;
+impl IdleConnections {
+    fn connect(argv: &str) -> Result<Self> {
+        println!("$ {argv} &");
+        let argv = split(argv);
+        let (program, args) = argv.split_first().context("a command has a program")?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let output = child.stdout.take().context("no output")?;
-        let crowd = Self(child);
+        let idle = Self(child);
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
         anyhow::ensure!(line.trim() == "connected", "the crowd says `{line}`");
-        Ok(crowd)
+        Ok(idle)
     }
 }
 
-impl Drop for Crowd {
+impl Drop for IdleConnections {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

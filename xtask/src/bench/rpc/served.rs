@@ -16,7 +16,7 @@ use super::{Cpus, Rate, cpus, split};
 use crate::bench::side::named;
 use crate::bench::{FOLDER, child};
 
-/// How long calls are made, and before that without counting.
+/// Length of the calls, and of the warm-up that does not count.
 const TIMES: &str = "--duration 300ms --warmup 100ms";
 
 /// A server with one tag.
@@ -30,7 +30,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Starts a server and waits until it can be called. `before` are words of a command that starts
+    /// Starts a server and waits until it can be called. `before` is a command that starts
     /// it.
     pub(super) fn start(before: &str, weir: &str, transport: &str) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -44,18 +44,18 @@ impl Served {
             other => format!("{other}://127.0.0.1:0"),
         };
         let Cpus { answerer, .. } = cpus();
-        let words = split(&format!(
+        let argv = split(&format!(
             "{before} {weir} rpc serve --rank 0 --tags 1 --transport {place} --cpus {answerer} --path"
         ));
-        println!("$ {} {}", words.join(" "), folder.display());
-        let (program, args) = words.split_first().context("a command has a program")?;
+        println!("$ {} {}", argv.join(" "), folder.display());
+        let (program, args) = argv.split_first().context("a command has a program")?;
         let mut child = Command::new(program)
             .args(args)
             .arg(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| words.join(" "))?;
+            .with_context(|| argv.join(" "))?;
         let output = child.stdout.take().context("no output of the server")?;
         let mut served = Self {
             child,
@@ -72,22 +72,22 @@ impl Served {
         Ok(served)
     }
 
-    /// What `self_test` of a new server comes to, in calls per second.
+    /// Calls per second of `self_test` with a new server.
     pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
-        let words = served.caller(weir, calls)?;
-        println!("$ {}", words.join(" "));
+        let argv = served.caller(weir, calls)?;
+        println!("$ {}", argv.join(" "));
         Ok(Box::new(move || {
             // It is stopped when nobody calls it any more.
             let _ = &served;
-            rate(&words)
+            rate(&argv)
         }))
     }
 
-    /// The words of a caller.
+    /// The argv of a caller.
     pub(super) fn caller(&self, weir: &str, calls: &str) -> Result<Vec<String>> {
-        let words = caller(weir, &format!("--target {} {calls}", self.address))?;
-        Ok(split(&words))
+        let argv = caller(weir, &format!("--target {} {calls}", self.address))?;
+        Ok(split(&argv))
     }
 
     /// Resident memory in bytes.
@@ -124,8 +124,8 @@ pub(super) fn caller(weir: &str, calls: &str) -> Result<String> {
 }
 
 /// Calls per second of a run, none of which failed.
-pub(super) fn rate(words: &[String]) -> Result<f64> {
-    let said = child::run(words)?.stdout;
+pub(super) fn rate(argv: &[String]) -> Result<f64> {
+    let said = child::run(argv)?.stdout;
     let result: Value = serde_json::from_str(&said).with_context(|| format!("no JSON: {said}"))?;
     let master = &result["groups"][0]["jobs"][0]["outcome"]["masters"][0];
     let count = |name: &str| {

@@ -17,7 +17,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whose memory it is.
+/// Owner of an emulated memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
     /// Every channel that names this card.
@@ -51,7 +51,7 @@ impl EmulatedCards {
         Ok(card)
     }
 
-    /// Whether a fault has struck, if there is such a card.
+    /// True if the fault has struck; `None` if there is no such card.
     pub(super) fn has_struck(&self, owner: &Owner, fault: &str) -> Option<bool> {
         let cards = lock(&self.0);
         cards
@@ -100,7 +100,7 @@ pub(super) struct Channel(Mutex<Occupancy>);
 #[derive(Debug, Default)]
 struct Occupancy {
     operations: u64,
-    /// When the last byte that was given to it will have passed.
+    /// Time at which the last byte given to it will have passed.
     free_at: Option<Instant>,
     stalled_until: Option<Instant>,
 }
@@ -108,7 +108,7 @@ struct Occupancy {
 /// A place in a channel's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// When the last byte has passed.
+    /// Time at which the last byte has passed.
     pub(super) end: Instant,
     /// It waits for a channel that answers nothing.
     pub(super) is_stalled: bool,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::op::BlockOp;
 
-/// What goes wrong.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum FaultEffect {
     /// One bit of this byte of the card changes on its way.
     Flip(u64),
     /// The block holds its neighbour's data.
@@ -24,7 +24,7 @@ pub(super) enum Wrong {
     Stall(Duration),
 }
 
-/// When it goes wrong.
+/// Place or operation at which a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     /// In the first operation that holds this byte of the card.
@@ -38,17 +38,17 @@ pub(super) enum At {
 pub(crate) struct EmulatedFault {
     /// As it was written; the card knows it by this.
     pub(super) text: String,
-    pub(super) wrong: Wrong,
+    pub(super) wrong: FaultEffect,
     pub(super) at: At,
 }
 
 impl EmulatedFault {
-    /// Whether it strikes an operation of each channel rather than a place of the card.
+    /// True if it strikes a numbered operation of each channel rather than a place of the card.
     pub(super) fn is_by_number(&self) -> bool {
         matches!(self.at, At::Operation(_))
     }
 
-    /// Whether the operation, the channel's `number`th, meets it.
+    /// True if the fault strikes this operation, the `number`th of its channel.
     pub(super) fn is_met(&self, op: &BlockOp, number: u64) -> bool {
         match self.at {
             At::Operation(n) => n == number,
@@ -84,14 +84,14 @@ fn fault(text: &str) -> Result<EmulatedFault, String> {
         nth => Ok(At::Operation(nth)),
     };
     let (wrong, at) = match (word, pause) {
-        ("flip", None) => (Wrong::Flip(byte()?), At::Byte(byte()?)),
-        ("misplaced", None) => (Wrong::Misplaced, At::Byte(byte()?)),
-        ("stale", None) => (Wrong::Stale, At::Byte(byte()?)),
-        ("short", None) => (Wrong::Short, at()?),
-        ("eio", None) => (Wrong::Failed, at()?),
+        ("flip", None) => (FaultEffect::Flip(byte()?), At::Byte(byte()?)),
+        ("misplaced", None) => (FaultEffect::Misplaced, At::Byte(byte()?)),
+        ("stale", None) => (FaultEffect::Stale, At::Byte(byte()?)),
+        ("short", None) => (FaultEffect::Short, at()?),
+        ("eio", None) => (FaultEffect::Failed, at()?),
         ("stall", Some(pause)) => {
             let millis = pause.parse().map_err(|_| wrong())?;
-            (Wrong::Stall(Duration::from_millis(millis)), at()?)
+            (FaultEffect::Stall(Duration::from_millis(millis)), at()?)
         }
         _ => return Err(wrong()),
     };
@@ -117,7 +117,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn one(text: &str) -> (Wrong, At) {
+    fn one(text: &str) -> (FaultEffect, At) {
         let list = faults(text).unwrap();
         assert_eq!(list.len(), 1);
         (list[0].wrong, list[0].at)
@@ -126,11 +126,14 @@ mod tests {
     #[test]
     fn a_place_is_an_offset_with_a_unit_or_the_number_of_an_operation() {
         const MIB: u64 = 1 << 20;
-        assert_eq!(one("flip@2m"), (Wrong::Flip(2 * MIB), At::Byte(2 * MIB)));
-        assert_eq!(one("stale@4096"), (Wrong::Stale, At::Byte(4096)));
-        assert_eq!(one("eio@3"), (Wrong::Failed, At::Operation(3)));
-        assert_eq!(one("short@1k"), (Wrong::Short, At::Byte(1024)));
-        let five = Wrong::Stall(Duration::from_secs(5));
+        assert_eq!(
+            one("flip@2m"),
+            (FaultEffect::Flip(2 * MIB), At::Byte(2 * MIB))
+        );
+        assert_eq!(one("stale@4096"), (FaultEffect::Stale, At::Byte(4096)));
+        assert_eq!(one("eio@3"), (FaultEffect::Failed, At::Operation(3)));
+        assert_eq!(one("short@1k"), (FaultEffect::Short, At::Byte(1024)));
+        let five = FaultEffect::Stall(Duration::from_secs(5));
         assert_eq!(one("stall@8m:5000"), (five, At::Byte(8 * MIB)));
         assert_eq!(faults("flip@1m, eio@2").unwrap().len(), 2);
     }

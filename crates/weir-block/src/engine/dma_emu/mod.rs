@@ -29,7 +29,7 @@ use crate::op::{BlockOp, Verb};
 pub(crate) use card::EmulatedCards;
 use card::{Channel, EmulatedCard, Owner};
 pub(super) use fault::bytes;
-use fault::{EmulatedFault, Wrong, faults};
+use fault::{EmulatedFault, FaultEffect, faults};
 
 /// The engine's name.
 pub(crate) const NAME: &str = "dma-emu";
@@ -132,7 +132,7 @@ fn owner(choice: &EngineChoice, channel: &str) -> Owner {
     }
 }
 
-/// Which way a channel moves data.
+/// Direction in which a channel moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     HostToCard,
@@ -159,9 +159,9 @@ impl Direction {
     }
 }
 
-/// How a job's channels behave.
+/// Behaviour of a job's channels.
 #[derive(Debug)]
-struct Manner {
+struct ChannelSettings {
     direction: Direction,
     latency: Duration,
     /// 0: as fast as memory is.
@@ -169,7 +169,7 @@ struct Manner {
     faults: Vec<EmulatedFault>,
 }
 
-impl Manner {
+impl ChannelSettings {
     fn of(choice: &EngineChoice) -> Result<Self, String> {
         let size = |name| choice.number(name).and_then(|n| u64::try_from(n).ok());
         let list = choice.text("emu_fault");
@@ -181,7 +181,7 @@ impl Manner {
         })
     }
 
-    /// How long so many bytes keep a channel.
+    /// Time that a transfer of so many bytes occupies a channel.
     fn passage(&self, bytes: u32) -> Duration {
         let nanos = (u128::from(bytes) * 1_000_000_000).checked_div(self.bytes_per_s.into());
         Duration::from_nanos(u64::try_from(nanos.unwrap_or(0)).unwrap_or(u64::MAX))
@@ -202,7 +202,7 @@ struct Given {
     op: BlockOp,
     due: Instant,
     is_stalled: bool,
-    meets: Option<Wrong>,
+    meets: Option<FaultEffect>,
 }
 
 /// An operation whose data has moved, until it is due. Equal times keep their order.
@@ -230,7 +230,7 @@ impl PartialOrd for Moved {
 #[derive(Debug)]
 pub(super) struct DmaEmu {
     ports: Vec<Port>,
-    manner: Manner,
+    settings: ChannelSettings,
     depth: usize,
     /// Submitted, and not handed over yet.
     fresh: Vec<(u32, BlockOp)>,
@@ -258,28 +258,28 @@ impl DmaEmu {
         let Some(port) = self.ports.get(op.target as usize) else {
             return given;
         };
-        if !self.manner.direction.takes(op.verb) {
+        if !self.settings.direction.takes(op.verb) {
             return given;
         }
         let takes = if matches!(op.verb, Verb::Read | Verb::Write) {
             given.meets = self.meets(port, &op);
-            self.manner.passage(op.length)
+            self.settings.passage(op.length)
         } else {
             Duration::ZERO
         };
-        if let Some(Wrong::Stall(pause)) = given.meets {
+        if let Some(FaultEffect::Stall(pause)) = given.meets {
             port.channel.stall(now, pause);
         }
         let passage = port.channel.pass(now, takes);
-        given.due = passage.end + self.manner.latency;
+        given.due = passage.end + self.settings.latency;
         given.is_stalled = passage.is_stalled;
         given
     }
 
     /// The fault that an operation meets. Each strikes a card once.
-    fn meets(&self, port: &Port, op: &BlockOp) -> Option<Wrong> {
+    fn meets(&self, port: &Port, op: &BlockOp) -> Option<FaultEffect> {
         let nth = port.channel.count();
-        let mut met = self.manner.faults.iter().filter(|f| f.is_met(op, nth));
+        let mut met = self.settings.faults.iter().filter(|f| f.is_met(op, nth));
         met.find(|fault| port.card.strikes(&fault.text) || fault.is_by_number())
             .map(|fault| fault.wrong)
     }
@@ -311,7 +311,7 @@ impl DmaEmu {
             return failed(libc::EBADF);
         };
         match op.verb {
-            verb if !self.manner.direction.takes(verb) => return failed(libc::EINVAL),
+            verb if !self.settings.direction.takes(verb) => return failed(libc::EINVAL),
             Verb::Sync | Verb::DataSync | Verb::RangeSync => return 0,
             Verb::Trim => return failed(libc::EOPNOTSUPP),
             Verb::Read | Verb::Write => {}
@@ -321,16 +321,16 @@ impl DmaEmu {
             return 0;
         }
         match given.meets {
-            Some(Wrong::Failed) => failed(libc::EIO),
-            Some(Wrong::Stale) => i64::from(op.length),
-            Some(Wrong::Short) => {
+            Some(FaultEffect::Failed) => failed(libc::EIO),
+            Some(FaultEffect::Stale) => i64::from(op.length),
+            Some(FaultEffect::Short) => {
                 let half = (op.length / 2).max(1);
                 self.cut = Some((op.target, op.offset + u64::from(half)));
                 answer(port.card.transfer(&BlockOp { length: half, ..op }))
             }
-            Some(Wrong::Misplaced) => answer(port.card.transfer_from_neighbour(&op)),
-            Some(Wrong::Flip(byte)) => answer(port.card.transfer_with_flip(&op, byte)),
-            Some(Wrong::Stall(_)) | None => answer(port.card.transfer(&op)),
+            Some(FaultEffect::Misplaced) => answer(port.card.transfer_from_neighbour(&op)),
+            Some(FaultEffect::Flip(byte)) => answer(port.card.transfer_with_flip(&op, byte)),
+            Some(FaultEffect::Stall(_)) | None => answer(port.card.transfer(&op)),
         }
     }
 
@@ -399,7 +399,7 @@ impl Engine for DmaEmu {
         let depth = setup.depth as usize;
         Ok(Self {
             ports: setup.names.iter().map(port).collect::<io::Result<_>>()?,
-            manner: Manner::of(choice).map_err(io::Error::other)?,
+            settings: ChannelSettings::of(choice).map_err(io::Error::other)?,
             depth,
             fresh: Vec::with_capacity(depth),
             given: Vec::with_capacity(depth),

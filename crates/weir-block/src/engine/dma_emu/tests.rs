@@ -90,7 +90,7 @@ impl Bench {
         self.wait()
     }
 
-    /// What a read answers and delivers, into a buffer full of 0xee.
+    /// Result and data of a read into a buffer full of 0xee.
     fn read(&mut self, offset: u64) -> (i64, Vec<u8>) {
         let op = self.op(Verb::Read, 1, offset);
         super::super::calls::memory(op).fill(0xee);

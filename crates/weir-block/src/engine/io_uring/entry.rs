@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::io_uring::{IoringOp, IoringSqeFlags};
 
-use super::rings::{Entry, EntryHead};
+use super::rings::{EntryHead, RingEntry};
 use crate::engine::OpenTarget;
 use crate::op::{BlockOp, Verb};
 
@@ -36,7 +36,7 @@ impl EntryShape {
         op: &BlockOp,
         target: &OpenTarget,
         vector: Option<&mut libc::iovec>,
-    ) -> Option<Entry> {
+    ) -> Option<RingEntry> {
         match op.verb {
             Verb::Read | Verb::Write => Some(self.transfer(slot, op, target, vector)),
             _ if self.polled => None,
@@ -79,18 +79,18 @@ impl EntryShape {
         }
     }
 
-    /// What the entries of all reads and writes of a slot have in common.
-    pub(super) fn blank(self, slot: u32) -> Entry {
+    /// The fields that all reads and writes of a slot share.
+    pub(super) fn blank(self, slot: u32) -> RingEntry {
         let buffer = if self.fixed_buffers {
             u16::try_from(slot).unwrap_or(u16::MAX)
         } else {
             0
         };
-        Entry {
+        RingEntry {
             call_flags: self.rw_flags,
             data: u64::from(slot),
             buffer,
-            ..Entry::default()
+            ..RingEntry::default()
         }
     }
 
@@ -100,8 +100,8 @@ impl EntryShape {
         op: &BlockOp,
         target: &OpenTarget,
         vector: Option<&mut libc::iovec>,
-    ) -> Entry {
-        let mut entry = Entry {
+    ) -> RingEntry {
+        let mut entry = RingEntry {
             head: EntryHead {
                 priority: op.priority,
                 ..self.head(op.verb, op.target, target, vector.is_some())
@@ -123,23 +123,23 @@ impl EntryShape {
     }
 
     #[cold]
-    fn other(self, op: &BlockOp, target: &OpenTarget) -> Option<Entry> {
-        let entry = |opcode, call_flags| Entry {
+    fn other(self, op: &BlockOp, target: &OpenTarget) -> Option<RingEntry> {
+        let entry = |opcode, call_flags| RingEntry {
             head: self.head_of(opcode, op.target, target),
             call_flags,
-            ..Entry::default()
+            ..RingEntry::default()
         };
         let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         Some(match op.verb {
             Verb::Sync => entry(IoringOp::Fsync, 0),
             Verb::DataSync => entry(IoringOp::Fsync, DATA_ONLY),
-            Verb::RangeSync => Entry {
+            Verb::RangeSync => RingEntry {
                 offset: op.offset,
                 length: op.range,
                 ..entry(IoringOp::SyncFileRange, u32::from(op.range_flags))
             },
             // Discard of a device has no entry of its own.
-            Verb::Trim if !target.is_block => Entry {
+            Verb::Trim if !target.is_block => RingEntry {
                 offset: op.offset,
                 memory: u64::from(op.length),
                 length: hole.unsigned_abs(),

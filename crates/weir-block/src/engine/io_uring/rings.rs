@@ -24,7 +24,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 /// An entry of the submission ring, `struct io_uring_sqe` of the kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct RingEntry {
     pub(super) head: EntryHead,
     pub(super) offset: u64,
     pub(super) memory: u64,
@@ -54,16 +54,16 @@ pub(super) struct EntryHead {
 /// An entry of the completion ring, `struct io_uring_cqe` of the kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
-    /// What the entry had.
+pub(super) struct RingEvent {
+    /// The user data of the submission entry.
     pub(super) data: u64,
     /// Bytes, or a negative errno.
     pub(super) result: i32,
     flags: u32,
 }
 
-const _: () = assert!(size_of::<Entry>() == 64);
-const _: () = assert!(size_of::<Event>() == 16);
+const _: () = assert!(size_of::<RingEntry>() == 64);
+const _: () = assert!(size_of::<RingEvent>() == 16);
 
 /// Memory that the kernel mapped, unmapped when dropped.
 struct Mapping {
@@ -99,7 +99,7 @@ impl Drop for Mapping {
 /// A submission and a completion ring.
 pub(super) struct Rings {
     /// As many places as the submission ring has; a power of two.
-    entries: NonNull<Entry>,
+    entries: NonNull<RingEntry>,
     /// The order in which places are handed over.
     order: NonNull<u32>,
     entry_mask: u32,
@@ -109,7 +109,7 @@ pub(super) struct Rings {
     sent: u32,
     /// Events taken.
     seen: u32,
-    events: NonNull<Event>,
+    events: NonNull<RingEvent>,
     event_mask: u32,
     kernel_head: NonNull<AtomicU32>,
     shared_tail: NonNull<AtomicU32>,
@@ -142,7 +142,7 @@ impl Rings {
         let fd = unsafe { io_uring_setup(entries, &mut params) }?;
         let (submission, completion) = (params.sq_off, params.cq_off);
         let order = submission.array as usize + params.sq_entries as usize * size_of::<u32>();
-        let events = completion.cqes as usize + params.cq_entries as usize * size_of::<Event>();
+        let events = completion.cqes as usize + params.cq_entries as usize * size_of::<RingEvent>();
         let are_one = params.features.contains(IoringFeatureFlags::SINGLE_MMAP);
         let length = if are_one { order.max(events) } else { order };
         let first = Mapping::new(&fd, length, IORING_OFF_SQ_RING)?;
@@ -151,7 +151,7 @@ impl Rings {
         } else {
             Some(Mapping::new(&fd, events, IORING_OFF_CQ_RING)?)
         };
-        let size = params.sq_entries as usize * size_of::<Entry>();
+        let size = params.sq_entries as usize * size_of::<RingEntry>();
         let entries = Mapping::new(&fd, size, IORING_OFF_SQES)?;
         let other = second.as_ref().unwrap_or(&first);
         Ok(Self {
@@ -173,14 +173,14 @@ impl Rings {
         })
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn places(&self) -> u32 {
         self.entry_mask + 1
     }
 
     /// The entry in a place; it is not among those that were offered and not yet taken.
     #[inline]
-    pub(super) fn entry(&mut self, place: u32) -> &mut Entry {
+    pub(super) fn entry(&mut self, place: u32) -> &mut RingEntry {
         let place = self
             .entries
             .as_ptr()
@@ -196,7 +196,7 @@ impl Rings {
         self.tail & self.entry_mask
     }
 
-    /// Whether another entry can be offered.
+    /// True if another entry can be offered.
     pub(super) fn has_room(&self) -> bool {
         self.tail.wrapping_sub(self.taken_by_kernel()) <= self.entry_mask
     }
@@ -311,7 +311,7 @@ impl Rings {
 
     /// The event this far behind the first one that is ready.
     #[inline]
-    pub(super) fn event(&self, behind: u32) -> Event {
+    pub(super) fn event(&self, behind: u32) -> RingEvent {
         let at = self.seen.wrapping_add(behind) & self.event_mask;
         let place = self.events.as_ptr().wrapping_add(at as usize);
         // SAFETY: the mask keeps the place below the number of events, all of which are mapped as
@@ -319,7 +319,7 @@ impl Rings {
         unsafe { place.read() }
     }
 
-    /// So many events were taken: the kernel may write their places again.
+    /// Gives the places of `count` events back to the kernel.
     #[inline]
     pub(super) fn take_events(&mut self, count: u32) {
         self.seen = self.seen.wrapping_add(count);

@@ -40,7 +40,7 @@ pub(super) const OP_FLUSH: u32 = 4;
 pub(super) const DATA_ZERO: u32 = 0;
 pub(super) const DATA_RANDOM: u32 = 1;
 pub(super) const DATA_VERIFY: u32 = 2;
-/// How operations end, by their codes.
+/// Names of completion codes, by code.
 pub(super) const CODE_NAMES: [&str; 15] = [
     "OK",
     "NOTSUPP",
@@ -82,7 +82,7 @@ pub(super) const JOB_FUA: u32 = 1;
 pub(super) const JOB_NOWAIT: u32 = 2;
 pub(super) const NOTE_SPLIT: u32 = 2;
 pub(super) const NOTE_TAG_WAITS: u32 = 4;
-/// Kinds of latency, in the order of [`Direction::sums`].
+/// Kinds of latency, in the order of [`BurstDirection::sums`].
 pub(super) const SLAT: u32 = 0;
 pub(super) const CLAT: u32 = 1;
 pub(super) const LAT: u32 = 2;
@@ -98,7 +98,7 @@ pub(super) unsafe trait Message: Sized {
     /// Makes its call; the module writes its answer into it.
     ///
     /// # Errors
-    /// What the module says.
+    /// The module's error.
     fn call(&mut self, file: &OwnedFd) -> Result<(), Errno>;
 }
 
@@ -236,7 +236,7 @@ message! {
 }
 
 message! {
-    /// What a job has done.
+    /// Statistics of a job.
     Stats, 0x07 {
         job: u32,
         state: u32,
@@ -244,7 +244,7 @@ message! {
         inflight: u32,
         cpu: u32,
         pid: u32,
-        dirs: [Direction; 2],
+        dirs: [BurstDirection; 2],
         runtime_ns: u64,
         cpu_ns: u64,
         drain_ns: u64,
@@ -307,7 +307,7 @@ pub(super) struct Sum {
 /// Reads, or everything else.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Direction {
+pub(super) struct BurstDirection {
     pub(super) ios: u64,
     pub(super) bytes: u64,
     pub(super) errors: u64,
@@ -317,7 +317,7 @@ pub(super) struct Direction {
 /// One of the first operations of a job.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct KernelStep {
     pub(super) offset: u64,
     pub(super) len: u32,
     pub(super) op: u32,
@@ -358,8 +358,8 @@ pub(super) fn histogram(file: &OwnedFd, job: u32, kind: u32, dir: u32) -> Result
 }
 
 /// The first operations of a job, as far as it keeps them.
-pub(super) fn steps(file: &OwnedFd, job: u32, most: u32) -> Result<Vec<Step>, Errno> {
-    let mut steps = vec![Step::default(); most as usize];
+pub(super) fn steps(file: &OwnedFd, job: u32, most: u32) -> Result<Vec<KernelStep>, Errno> {
+    let mut steps = vec![KernelStep::default(); most as usize];
     let mut request: Traced = message();
     (request.job, request.count) = (job, most);
     // The module writes no more than `count` records there, while the call lasts.

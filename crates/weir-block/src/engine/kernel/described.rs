@@ -66,7 +66,7 @@ pub(super) fn job(recipe: &Recipe<'_>, bursts: Bursts, extent: Extent) -> AddJob
     job
 }
 
-/// What the engine's settings and its place say of a job.
+/// Fills in the fields that follow from the engine's settings and the job's placement.
 pub(super) fn apply_settings(job: &mut AddJob, worker: &WorkerContext<'_>, choice: &EngineChoice) {
     job.complete = match choice.text("complete") {
         Some("spin") => 1,

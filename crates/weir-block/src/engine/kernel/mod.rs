@@ -27,9 +27,9 @@ use weir_stats::Histogram;
 use weir_sys::Availability;
 use weir_units::{Bytes, Nanos};
 
-use self::abi::{Direction, RUNNING, Stats};
+use self::abi::{BurstDirection, RUNNING, Stats};
 pub(crate) use self::session::KernelSessions;
-use self::session::{Session, Timing};
+use self::session::{Session, SessionTiming};
 use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::generate::mix::DataKind;
 use crate::source::Extent;
@@ -39,9 +39,9 @@ use crate::source::bursts::BurstDraws;
 pub(crate) const NAME: &str = "kernel";
 /// The module's node.
 const NODE: &str = "/dev/kio";
-/// How often a running job is looked at.
+/// Interval between two looks at a running job.
 const LOOK: Duration = Duration::from_millis(20);
-/// So many operations of each job are compared with those of the family's generator.
+/// Operations of each job that are compared with those of the family's generator.
 const COMPARED: u32 = 256;
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
@@ -133,7 +133,7 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     let mut job = described::job(&recipe, bursts, extent);
     described::apply_settings(&mut job, worker, &setup.choice);
     let load = worker.job.load();
-    let timing = Timing {
+    let timing = SessionTiming {
         runtime_ns: load.bounds.runtime_ns.map_or(0, |time| time.0),
         ramp_ns: load.bounds.ramp_ns.0,
         error_limit: if load.errors.go_on.is_empty() {
@@ -165,7 +165,7 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     }
 }
 
-/// What the module notes of a job.
+/// Adds a warning for each note that the module made of a job.
 fn warn(warnings: &Warnings, notes: u32) {
     for (note, id, text) in [
         (
@@ -190,7 +190,7 @@ fn watch(
     worker: &mut WorkerContext<'_>,
     session: &Arc<Session>,
     job: u32,
-    timing: Timing,
+    timing: SessionTiming,
 ) -> Result<LoopStop, Failure> {
     let scale = worker.scale.load();
     let began = worker.clock.now();
@@ -249,7 +249,7 @@ fn first_fault(session: &Session, job: u32, device: &Path, is_counted: bool) -> 
     if is_counted && !is_wrong {
         return None;
     }
-    let (kind, deed) = match step.op {
+    let (kind, action) = match step.op {
         abi::OP_READ => (Kind::Read, "read"),
         abi::OP_TRIM => (Kind::Trim, "trim"),
         abi::OP_FLUSH => (Kind::Sync, "flush"),
@@ -268,7 +268,7 @@ fn first_fault(session: &Session, job: u32, device: &Path, is_counted: bool) -> 
         let name = abi::CODE_NAMES.get(code).copied().unwrap_or("OTHER");
         let error = std::io::Error::from_raw_os_error(step.error.abs());
         let message = format!(
-            "{shown}: the {deed} of {} bytes at offset {} failed: {name} ({error})",
+            "{shown}: the {action} of {} bytes at offset {} failed: {name} ({error})",
             step.len, step.offset
         );
         ("io", message)
@@ -282,8 +282,8 @@ fn first_fault(session: &Session, job: u32, device: &Path, is_counted: bool) -> 
     })
 }
 
-/// Why the job has ended.
-fn stop_of(stats: &Stats, asked: bool, timing: Timing) -> LoopStop {
+/// Reason that the job has ended.
+fn stop_of(stats: &Stats, asked: bool, timing: SessionTiming) -> LoopStop {
     if stats.error != 0 {
         return LoopStop::Failed(OpFailure {
             fault: OpFault::Engine(stats.error.abs()),
@@ -395,7 +395,7 @@ fn take_histograms(
 }
 
 /// A histogram of the module: its buckets are the house's, the last one holds everything longer.
-fn histogram(buckets: Vec<u64>, counted: &Direction, which: u32) -> Histogram {
+fn histogram(buckets: Vec<u64>, counted: &BurstDirection, which: u32) -> Histogram {
     let sum = &counted.sums[which as usize];
     Histogram::of_counts(buckets, sum.min_ns, sum.max_ns, u128::from(sum.sum_ns))
 }

@@ -24,20 +24,20 @@ pub(crate) struct KernelSessions(Arc<Mutex<Vec<Weak<Session>>>>);
 #[derive(Debug)]
 pub(super) struct Session {
     file: OwnedFd,
-    timing: Timing,
+    timing: SessionTiming,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     devices: HashMap<(PathBuf, bool), u32>,
-    /// Whether it was started, and what came of that.
+    /// Result of the start; `None` before it.
     started: Option<Result<(), Failure>>,
 }
 
-/// What all jobs of a session have in common.
+/// Settings that all jobs of a session share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Timing {
+pub(super) struct SessionTiming {
     pub(super) runtime_ns: u64,
     pub(super) ramp_ns: u64,
     /// Failed operations of all jobs together that end it; 0: none do.
@@ -53,7 +53,7 @@ impl KernelSessions {
     /// session, and the job's number in it.
     pub(super) fn join(
         &self,
-        timing: Timing,
+        timing: SessionTiming,
         device: &Path,
         writes: bool,
         job: &mut AddJob,
@@ -78,7 +78,7 @@ impl KernelSessions {
 }
 
 impl Session {
-    fn open(timing: Timing) -> Result<Self, Failure> {
+    fn open(timing: SessionTiming) -> Result<Self, Failure> {
         let opened = File::options().read(true).write(true).open(NODE);
         let file = opened.map_err(|e| {
             let errno = Errno::from_io_error(&e).unwrap_or(Errno::IO);
@@ -150,7 +150,7 @@ impl Session {
         let _ = stop.call(&self.file);
     }
 
-    /// What a job has done so far.
+    /// Statistics of a job so far.
     pub(super) fn stats(&self, job: u32) -> Result<Stats, Errno> {
         let mut stats: Stats = abi::message();
         stats.job = job;
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-/// What a message says.
+/// The text of a message, up to its first zero byte.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
     let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();

@@ -8,7 +8,8 @@ use weir_schema::sample::{JobSample, block_job};
 use weir_schema::{Bursts, Workload};
 
 use super::abi::{
-    AddDev, AddJob, Direction, Failed, FailedStep, Hist, Start, Stats, Step, Stop, Sum, Traced,
+    AddDev, AddJob, BurstDirection, Failed, FailedStep, Hist, KernelStep, Start, Stats, Stop, Sum,
+    Traced,
 };
 use super::*;
 
@@ -41,8 +42,8 @@ fn layouts() -> Vec<Layout> {
         ("kio_records", Failed::LAYOUT),
         ("kio_records", Traced::LAYOUT),
         ("kio_sum", ("Sum", size_of::<Sum>(), squares)),
-        ("kio_dir", layout!(Direction: ios, bytes, errors, sums)),
-        ("kio_step", layout!(Step: offset, len, op)),
+        ("kio_dir", layout!(BurstDirection: ios, bytes, errors, sums)),
+        ("kio_step", layout!(KernelStep: offset, len, op)),
         (
             "kio_err",
             layout!(FailedStep: offset, len, op, code, error, at, expected, got),

@@ -1,6 +1,6 @@
 //! Addresses and sockets: from an engine's settings to a connection.
 //!
-//! In: settings. Out: a [`SocketLink`] to the peer. Between both stands the common release of the
+//! In: settings. Out: a [`NetSocket`] to the peer. Between both stands the common release of the
 //! workers: a socket listens before it and meets its peer after it, so that two jobs that start
 //! together always find each other. Not here: blocks.
 
@@ -40,7 +40,7 @@ enum Transport {
     Unix,
 }
 
-/// What the settings ask for.
+/// Socket options that the settings ask for.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(super) struct SocketSettings {
@@ -66,7 +66,7 @@ impl SocketSettings {
     /// Reads the settings of a clone.
     ///
     /// # Errors
-    /// What is missing or does not go together.
+    /// Settings that are missing or contradict each other.
     pub(super) fn read(choice: &EngineChoice, clone: u32, sends: bool) -> Result<Self, Failure> {
         let protocol = choice.text("protocol").unwrap_or("tcp");
         let number = |name| choice.number(name);
@@ -135,7 +135,7 @@ impl SocketSettings {
         Ok(())
     }
 
-    /// Whether blocks of this size can be sent.
+    /// Fails if blocks of this size cannot be sent.
     ///
     /// # Errors
     /// They do not fit into a datagram.
@@ -238,7 +238,7 @@ impl SocketSettings {
     /// Takes the port, before the common release.
     ///
     /// # Errors
-    /// What the kernel refused.
+    /// The kernel's error.
     pub(super) fn open(&self) -> Result<Opening, Failure> {
         let socket = self.socket()?;
         if self.transport == Transport::Datagrams {
@@ -309,13 +309,13 @@ impl Opening {
         self,
         settings: &SocketSettings,
         stop: &AtomicU32,
-    ) -> Result<Option<SocketLink>, Failure> {
+    ) -> Result<Option<NetSocket>, Failure> {
         match self {
             Self::Listener(socket) => {
                 let accepted = patiently(stop, || accept_with(&socket, SocketFlags::CLOEXEC));
                 let accepted = accepted.transpose();
                 let accepted = accepted.map_err(|e| settings.failed("accept a connection", e))?;
-                Ok(accepted.map(SocketLink::Stream))
+                Ok(accepted.map(NetSocket::Stream))
             }
             Self::Caller(socket) => {
                 let called = if settings.transport == Transport::Unix {
@@ -324,13 +324,13 @@ impl Opening {
                     connect(&socket, &settings.peer()?)
                 };
                 called.map_err(|errno| settings.failed("connect to it", errno))?;
-                Ok(Some(SocketLink::Stream(socket)))
+                Ok(Some(NetSocket::Stream(socket)))
             }
             Self::Sender(socket) => {
                 let peer = settings.peer()?;
                 sendto(&socket, &OPEN, SendFlags::empty(), &peer)
                     .map_err(|errno| settings.failed("send to it", errno))?;
-                Ok(Some(SocketLink::Datagrams(
+                Ok(Some(NetSocket::Datagrams(
                     socket,
                     SocketAddrAny::from(peer),
                 )))
@@ -348,7 +348,7 @@ impl Opening {
                 });
                 let opened = opened.transpose();
                 let opened = opened.map_err(|e| settings.failed("receive from it", e))?;
-                Ok(opened.map(|from| SocketLink::Datagrams(socket, from)))
+                Ok(opened.map(|from| NetSocket::Datagrams(socket, from)))
             }
         }
     }
@@ -368,7 +368,7 @@ fn patiently<T>(
     }
 }
 
-/// What a receiving call gave.
+/// Result of a receiving call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     Bytes(usize),
@@ -378,13 +378,13 @@ pub(super) enum Received {
 
 /// A connection, or datagrams to or from one peer.
 #[derive(Debug)]
-pub(super) enum SocketLink {
+pub(super) enum NetSocket {
     Stream(OwnedFd),
     Datagrams(OwnedFd, SocketAddrAny),
 }
 
-impl SocketLink {
-    /// What is sent over it arrives, or its end is known.
+impl NetSocket {
+    /// True if data sent over it arrives, or its loss is noticed.
     pub(super) fn is_connection(&self) -> bool {
         matches!(self, Self::Stream(_))
     }

@@ -16,7 +16,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{BlockWorkload, Failure, Job, Kind, Workload};
 use weir_sys::Availability;
 
-use self::link::{Received, SocketLink, SocketSettings};
+use self::link::{NetSocket, Received, SocketSettings};
 use super::calls::memory;
 use super::{EngineEntry, EngineRun, Opens, number, run_varied, switch, varied_source};
 use crate::op::BlockOp;
@@ -93,9 +93,9 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
     drive,
 };
 
-/// Which way blocks go.
+/// Role of a worker: it sends blocks or receives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Role {
     Send,
     Receive,
 }
@@ -104,7 +104,7 @@ fn refused(message: impl Into<String>) -> Failure {
     failure("engine", Some(libc::EINVAL), message)
 }
 
-fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
+fn role(workload: &BlockWorkload) -> Result<Role, Failure> {
     let mix = &workload.mix;
     if mix.has(Kind::Trim) {
         return Err(refused("net: a connection has nothing to discard"));
@@ -116,15 +116,15 @@ fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
         (true, true) => Err(refused(
             "net: a connection is read or written, not both (one job for each)",
         )),
-        (false, true) => Ok(Way::Send),
-        _ => Ok(Way::Receive),
+        (false, true) => Ok(Role::Send),
+        _ => Ok(Role::Receive),
     }
 }
 
-/// What a job's words show not to go together, before anything is opened.
+/// Contradictions in the job's settings that show before anything is opened.
 pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Option<Failure> {
     let of_clone = |clone| {
-        let sends = way(workload)? == Way::Send;
+        let sends = role(workload)? == Role::Send;
         let settings = SocketSettings::read(&job.engine, clone, sends)?;
         settings.check_block(workload.sizes.size.of(Kind::Write).max().0)
     };
@@ -144,8 +144,8 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     let Workload::Block(workload) = &worker.job.workload else {
         return Err(refused("net: this workload is no block I/O"));
     };
-    let way = way(workload)?;
-    let settings = SocketSettings::read(&setup.choice, worker.clone, way == Way::Send)?;
+    let role = role(workload)?;
+    let settings = SocketSettings::read(&setup.choice, worker.clone, role == Role::Send)?;
     let largest = workload.sizes.size.of(Kind::Write).max().0;
     settings.check_block(largest)?;
     let opening = settings.open()?;
@@ -162,7 +162,7 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     let span = plan.runtime.map(|runtime| runtime.0 + plan.ramp.0);
     let mut engine = Net {
         link,
-        way,
+        role,
         echoes: setup.choice.flag("ping_pong", false),
         stop: worker.stop,
         end: span.map(|ns| Instant::now() + Duration::from_nanos(ns)),
@@ -176,17 +176,17 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
         LoopStop::WorkDone if engine.is_closed && span.is_none() => {
             Err(closed(engine.received, &settings))
         }
-        LoopStop::Failed(at) => Err(of_peer(&at, &settings, way)),
+        LoopStop::Failed(at) => Err(of_peer(&at, &settings, role)),
         stop => Ok(stop),
     }
 }
 
 /// A failed operation, told with the peer's address.
-fn of_peer(at: &OpFailure, settings: &SocketSettings, way: Way) -> Failure {
+fn of_peer(at: &OpFailure, settings: &SocketSettings, role: Role) -> Failure {
     let errno = at.fault.errno();
-    let what = match way {
-        Way::Send => "sending",
-        Way::Receive => "receiving",
+    let what = match role {
+        Role::Send => "sending",
+        Role::Receive => "receiving",
     };
     let text = io::Error::from_raw_os_error(errno);
     let peer = settings.shown();
@@ -213,12 +213,12 @@ fn closed(received: u64, settings: &SocketSettings) -> Failure {
 /// A connection in use.
 #[derive(Debug)]
 struct Net<'a> {
-    link: SocketLink,
-    way: Way,
+    link: NetSocket,
+    role: Role,
     /// Each block goes both ways.
     echoes: bool,
     stop: &'a AtomicU32,
-    /// When the worker's time is up: a peer that falls silent must not hold it.
+    /// End of the worker's time: a peer that falls silent must not hold it.
     end: Option<Instant>,
     /// Bytes that came from the peer.
     received: u64,
@@ -267,16 +267,16 @@ impl Net<'_> {
     }
 
     fn exchange(&mut self, block: &mut [u8]) -> Result<usize, Errno> {
-        let moved = match self.way {
-            Way::Send => self.send(block)?,
-            Way::Receive => self.receive(block)?,
+        let moved = match self.role {
+            Role::Send => self.send(block)?,
+            Role::Receive => self.receive(block)?,
         };
         if !self.echoes || moved < block.len() {
             return Ok(moved);
         }
-        match self.way {
-            Way::Send => self.receive(block),
-            Way::Receive => self.send(block),
+        match self.role {
+            Role::Send => self.receive(block),
+            Role::Receive => self.send(block),
         }
     }
 }

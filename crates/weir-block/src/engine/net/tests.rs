@@ -87,7 +87,7 @@ fn a_block_that_no_datagram_holds_is_refused() {
 }
 
 /// Both ends of a Unix socket.
-fn ends(name: &str) -> [(SocketSettings, SocketLink); 2] {
+fn ends(name: &str) -> [(SocketSettings, NetSocket); 2] {
     let exe = std::env::current_exe().unwrap();
     let path = exe.with_file_name(format!("{name}-{}", std::process::id()));
     let path = text(path.to_str().unwrap());
@@ -105,10 +105,10 @@ fn ends(name: &str) -> [(SocketSettings, SocketLink); 2] {
     [(receiver, accepted), (sender, called)]
 }
 
-fn net(link: SocketLink, way: Way, stop: &AtomicU32) -> Net<'_> {
+fn net(link: NetSocket, role: Role, stop: &AtomicU32) -> Net<'_> {
     Net {
         link,
-        way,
+        role,
         echoes: false,
         stop,
         end: None,
@@ -126,7 +126,7 @@ fn a_block_that_comes_in_pieces_is_received_whole() {
         }
     });
     let stop = AtomicU32::new(0);
-    let mut engine = net(accepted, Way::Receive, &stop);
+    let mut engine = net(accepted, Role::Receive, &stop);
     let mut block = [0; 4096];
     assert_eq!(engine.exchange(&mut block).unwrap(), 4096);
     assert_eq!((block[999], block[1000], block[4095]), (1, 2, 3));
@@ -145,13 +145,13 @@ fn in_ping_pong_the_block_comes_back() {
     let stop = AtomicU32::new(0);
     let echo = std::thread::spawn(move || {
         let stop = AtomicU32::new(0);
-        let mut engine = net(accepted, Way::Receive, &stop);
+        let mut engine = net(accepted, Role::Receive, &stop);
         engine.echoes = true;
         let mut block = [0; 64];
         engine.exchange(&mut block).unwrap();
         engine.link.close(&receiver);
     });
-    let mut engine = net(called, Way::Send, &stop);
+    let mut engine = net(called, Role::Send, &stop);
     engine.echoes = true;
     let mut block = [7; 64];
     assert_eq!(engine.exchange(&mut block).unwrap(), 64);

@@ -12,7 +12,7 @@ use weir_run::generate::rng::Rng;
 
 use super::Offsets;
 
-/// What follows a jump.
+/// Offsets of a run after a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStyle {
     /// The blocks behind it.

@@ -99,8 +99,8 @@ impl Cursor {
         walk
     }
 
-    /// How many bytes the next operation may have; fewer than the smallest
-    /// operation means that the pass is over.
+    /// Largest length that the next operation may have, in bytes. Less than the
+    /// smallest operation means that the pass is over.
     #[inline]
     pub const fn room_bytes(&self) -> u64 {
         let ahead = self.region_bytes - self.at;

@@ -49,7 +49,7 @@ pub(in crate::source) fn verified(
     Ok(VariedSource::Verified(Box::new(source)))
 }
 
-/// Whether no byte is written twice in a pass.
+/// True if no byte is written twice in a pass.
 fn writes_once(draw: SourceRules<'_>) -> bool {
     let workload = draw.workload;
     let access = &workload.access;

@@ -1,4 +1,4 @@
-//! Who inspects: the worker itself, or threads beside it that get copies of what was read.
+//! Inspection by the worker itself, or by threads beside it that get copies of the read data.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,7 +65,7 @@ impl Checkers {
         self.inspector.findings()
     }
 
-    /// Whether what is written has to be marked.
+    /// Leaves the record of written data for the check at the end.
     pub(super) fn leave_word(&self, written: EarlierWrites) {
         self.inspector.leave_word(written);
     }

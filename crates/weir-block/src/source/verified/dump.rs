@@ -9,7 +9,7 @@ use weir_schema::FailedCheck;
 
 use crate::verify::IntervalFinding;
 
-/// Where dumps go.
+/// Directory of dumps.
 #[derive(Debug)]
 pub(super) struct Dumps {
     directory: PathBuf,

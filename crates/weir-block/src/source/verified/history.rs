@@ -1,4 +1,4 @@
-//! What a job has written and has to read back.
+//! Record of a job's writes that have to be read back.
 //!
 //! Where no block is written twice, nothing is kept: the sequence is drawn a second time. Elsewhere
 //! the last write of each interval is kept, in four bytes.
@@ -13,7 +13,7 @@ use crate::source::Extent;
 use crate::source::general::GeneralSource;
 use crate::source::verified::stamps::{Stamp, Stamps};
 
-/// What was written.
+/// Written blocks.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one for each worker")]
 pub(in crate::source) enum History {

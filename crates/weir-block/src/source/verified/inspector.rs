@@ -16,18 +16,18 @@ use crate::op::BlockOp;
 use crate::source::verified::dump::Dumps;
 use crate::source::verified::stamps::{Stamp, Stamps};
 use crate::verify::run_mark::RunMark;
-use crate::verify::{self, Expected, IntervalFinding, Marker, Unfit};
+use crate::verify::{self, Expected, IntervalFinding, Marker, UnfitInterval};
 
-/// What a source of verified data needs besides the workload.
+/// Parameters of a source of verified data besides the workload.
 #[derive(Clone, Debug)]
 pub struct Verification {
-    /// Which run data comes from.
+    /// Mark of the run that data comes from.
     pub mark: RunMark,
-    /// Where mismatches are kept.
+    /// Mismatches found.
     pub findings: Arc<Findings>,
     /// Names of the targets, in the order of their indices.
     pub names: Vec<String>,
-    /// Where dumps are stored.
+    /// Directory of dumps.
     pub directory: PathBuf,
     /// Passes over the job's operations, each with its own check.
     pub passes: u64,
@@ -35,13 +35,13 @@ pub struct Verification {
     pub goes_on: bool,
     /// The job starts over until its time is up.
     pub is_endless: bool,
-    /// What an earlier run had written, where just that is checked.
+    /// Writes of an earlier run, where only those are checked.
     pub earlier: Option<EarlierWrites>,
-    /// Where word of what was written is left when the source is dropped.
+    /// Record of written data, filled when the source is dropped.
     pub written: Arc<OnceLock<EarlierWrites>>,
 }
 
-/// What a worker had written when it ended.
+/// Writes of a worker up to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierWrites {
     /// Writes that were begun.
@@ -59,7 +59,7 @@ pub(in crate::source) struct Inspector {
     with: Verification,
     /// The writes' counters can be known.
     counts: bool,
-    /// What was written by this very job.
+    /// The data was written by this very job.
     is_own: bool,
     stops_in_block: bool,
     dumps: Option<Dumps>,
@@ -72,7 +72,7 @@ impl Inspector {
         interval: u32,
         (seed, worker): (u64, u32),
         with: Verification,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, UnfitInterval> {
         let number = u16::try_from(worker.saturating_add(1)).unwrap_or(u16::MAX);
         let marker = match verify.method {
             VerifyMethod::Null => None,

@@ -26,7 +26,7 @@ pub use inspector::{EarlierWrites, Verification, interval};
 use stamps::{Stamp, Stamps};
 use weir_run::Source;
 
-/// What the source gives at the moment.
+/// Kind of operations that the source gives at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The job's own operations.
@@ -49,7 +49,7 @@ pub struct VerifiedSource {
     /// The own operations of this pass are over.
     is_last: bool,
     over: bool,
-    /// What every pass may move.
+    /// Bytes that every pass may move.
     pass_bytes: u64,
     passes_left: u64,
     /// Drawn, and held back because it overlaps one in flight.
@@ -66,7 +66,7 @@ pub struct VerifiedSource {
     /// Writes that were begun and did not come back whole, by number.
     lost: BTreeSet<u64>,
     writes: u64,
-    /// What an earlier run had written, where just that is checked.
+    /// Writes of an earlier run, where only those are checked.
     earlier: Option<EarlierWrites>,
 }
 
@@ -139,13 +139,13 @@ impl VerifiedSource {
         self.turn_back_for_all();
     }
 
-    /// Whether an earlier run had begun a write that did not come back.
+    /// True if an earlier run began this write and it did not come back.
     fn was_lost(&self, number: u64) -> bool {
         let lost = self.earlier.as_ref().map(|e| &e.lost);
         lost.is_some_and(|lost| lost.binary_search(&number).is_ok())
     }
 
-    /// What an earlier run had written has been read.
+    /// True once all writes of an earlier run were read.
     fn is_behind_earlier(&self) -> bool {
         let earlier = self.earlier.as_ref();
         self.checks_own && earlier.is_some_and(|e| self.writes >= e.writes)
@@ -167,7 +167,7 @@ impl VerifiedSource {
         }
     }
 
-    /// What comes in the own phase; `None`: wait, or the phase has changed.
+    /// Next operation of the own phase; `None` while it has to wait, or once the phase has changed.
     fn own_operation(&mut self, slot: u32) -> Option<BlockOp> {
         if self.only_checks {
             self.draw_only();

@@ -21,7 +21,7 @@ impl Stamp {
         }
     }
 
-    /// What the data is made from.
+    /// Seed of the data.
     pub(super) const fn seed(self, key: u64) -> u64 {
         mix64(key ^ self.0 as u64)
     }
@@ -36,7 +36,7 @@ impl Stamp {
     }
 }
 
-/// What is known of the writes that a buffer's intervals come from.
+/// Stamps of the writes that a buffer's intervals come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stamps {
     /// Nothing: somebody else wrote them.

@@ -23,7 +23,10 @@ pub(super) use self::request::{LOSS_RATES, NETWORK_TESTS, of_words};
 use self::trial::{Trial, TrialRate, TrialRequest};
 use super::line_rate_table::USUAL_FRAMES;
 use super::traffic::LineRate;
+use crate::given::Given;
 use crate::rate_bracket::append;
+use crate::request::Request;
+use crate::search::{RunSearch, SearchEnd};
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +99,7 @@ impl TrafficSearch {
     }
 
     /// The plan of its first trial.
-    pub fn first_plan(&self, base: &Plan) -> Plan {
+    fn first_plan(&self, base: &Plan) -> Plan {
         let request = TrialRequest {
             purpose: "maximum",
             frame: self.frames.first().copied(),
@@ -107,32 +110,16 @@ impl TrafficSearch {
         request.plan(base, self.line, self.residual)
     }
 
-    /// Searches, each trial with a plan made of this one, until all is known or a plan gives no result. The result
-    /// of all trials; nothing where there was none.
-    pub fn run(
-        &self,
-        base: &Plan,
-        measure: &mut dyn FnMut(Plan) -> Option<RunResult>,
-    ) -> Option<RunResult> {
-        let mut done: Option<RunResult> = None;
-        let mut carry_out = |request: &TrialRequest| {
-            let result = measure(request.plan(base, self.line, self.residual))?;
-            let trial = Trial::of_group(&result, 0);
-            match &mut done {
-                None => done = Some(result),
-                Some(done) => append(done, result),
-            }
-            trial
+    /// The request of a search whose trials are made of this plan.
+    pub(super) fn request(self, given: &Given, base: Plan) -> Request {
+        let first = self.first_plan(&base);
+        let trials = TrafficTrials {
+            search: self,
+            base,
+            trials: Vec::new(),
+            done: None,
         };
-        let report = self.search(&mut carry_out);
-        let mut result = done?;
-        for (group, metric) in report.headlines() {
-            let jobs = result.groups.get_mut(group).map(|group| &mut group.jobs);
-            if let Some(job) = jobs.and_then(|jobs| jobs.first_mut()) {
-                job.metrics.push(metric);
-            }
-        }
-        Some(result)
+        Request::search(given, first, trials)
     }
 
     fn search(&self, carry_out: &mut CarryOut<'_>) -> SearchReport {
@@ -174,6 +161,56 @@ impl TrafficSearch {
                 all.len() == self.frames.len() && all.iter().all(known)
             }
         }
+    }
+}
+
+/// Trials of a search so far. Which comes next is found by going through those that are done.
+#[derive(Debug)]
+struct TrafficTrials {
+    search: TrafficSearch,
+    base: Plan,
+    trials: Vec<Option<Trial>>,
+    done: Option<RunResult>,
+}
+
+impl RunSearch for TrafficTrials {
+    fn next_plan(&self) -> Option<Plan> {
+        let (mut known, mut next) = (self.trials.iter(), None);
+        self.search.search(&mut |request| {
+            if let Some(trial) = known.next() {
+                return trial.clone();
+            }
+            next.get_or_insert_with(|| request.clone());
+            None
+        });
+        let TrafficSearch { line, residual, .. } = self.search;
+        next.map(|request| request.plan(&self.base, line, residual))
+    }
+
+    fn take(&mut self, result: RunResult) {
+        self.trials.push(Trial::of_group(&result, 0));
+        match &mut self.done {
+            None => self.done = Some(result),
+            Some(done) => append(done, result),
+        }
+    }
+
+    fn end(self: Box<Self>) -> Option<SearchEnd> {
+        let mut result = self.done?;
+        for (group, metric) in self.search.report(&result).headlines() {
+            let jobs = result.groups.get_mut(group).map(|group| &mut group.jobs);
+            if let Some(job) = jobs.and_then(|jobs| jobs.first_mut()) {
+                job.metrics.push(metric);
+            }
+        }
+        Some(SearchEnd {
+            has_found_all: self.search.has_found_all(&result),
+            result,
+        })
+    }
+
+    fn rest(&self) -> Nanos {
+        self.search.rest
     }
 }
 

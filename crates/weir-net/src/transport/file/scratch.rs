@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 
-/// What their names begin with, before a number of the run.
+/// Prefix of their names, before a number of the run.
 const NAME: &str = "weir-channel-files-";
 
 /// The directory, as long as the run lasts.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchFiles {
     path: PathBuf,
     /// Open and locked.
     _lock: File,
 }
 
-impl Scratch {
+impl ScratchFiles {
     /// A new one, of this number, in a directory that is there.
     pub(super) fn new(parent: &Path, number: u64) -> io::Result<Self> {
         let parent = fs::canonicalize(parent)?;
@@ -50,14 +50,14 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFiles {
     fn drop(&mut self) {
         // Either it is removed already, or the run has failed and says why.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Whether there can be such a directory, or why not.
+/// Fails if there cannot be such a directory, with the reason.
 pub(super) fn usable(parent: &Path) -> Result<(), String> {
     let refuse = |why: &dyn std::fmt::Display| {
         Err(format!("channels cannot be in {}: {why}", parent.display()))
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn it_vanishes_with_its_run_and_leaves_others_alone() {
         let place = AddressOrInterface::new("two-runs");
-        let first = Scratch::new(&place.0, 1).unwrap();
-        let second = Scratch::new(&place.0, 2).unwrap();
+        let first = ScratchFiles::new(&place.0, 1).unwrap();
+        let second = ScratchFiles::new(&place.0, 2).unwrap();
         assert!(first.path().is_dir() && second.path().is_dir());
         drop(first);
         assert_eq!(place.names(), ["weir-channel-files-0000000000000002"]);
@@ -147,7 +147,7 @@ mod tests {
         fs::write(place.0.join("weir-channel-files-file"), "").unwrap();
         fs::create_dir(place.0.join("other")).unwrap();
         std::os::unix::fs::symlink("other", place.0.join("weir-channel-files-link")).unwrap();
-        drop(Scratch::new(&place.0, 3).unwrap());
+        drop(ScratchFiles::new(&place.0, 3).unwrap());
         assert_eq!(
             place.names(),
             [

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use weir_sys::buffer::AlignedBuf;
 use weir_units::Bytes;
-use weir_world::mpi::{Mpi, Peer, Requests, Tag};
+use weir_world::mpi::{Mpi, PeerRank, Requests, Tag};
 
 use super::{FromMpiWorld, facts_of, world_of};
 use crate::buffers;
@@ -18,14 +18,14 @@ use weir_world::Watchdog;
 pub(super) struct MpiPointToPoint<A: FromMpiWorld> {
     mpi: Rc<Mpi<A>>,
     /// By rank.
-    peers: Vec<Peer>,
+    peers: Vec<PeerRank>,
     /// By direction.
     outgoing: Vec<AlignedBuf>,
     incoming: Vec<AlignedBuf>,
     requests: Requests<A>,
 }
 
-/// What tells the ways apart where both neighbours are the same rank.
+/// Tag that separates the directions where both neighbours are the same rank.
 #[inline]
 fn tag(direction: RingDirection) -> Tag {
     match direction {
@@ -36,7 +36,7 @@ fn tag(direction: RingDirection) -> Tag {
 
 impl<A: FromMpiWorld> MpiPointToPoint<A> {
     #[inline]
-    fn ends(&self, direction: RingDirection, ring: Neighbours) -> (Peer, Peer) {
+    fn ends(&self, direction: RingDirection, ring: Neighbours) -> (PeerRank, PeerRank) {
         let (to, from) = ring.along(direction);
         (self.peers[to as usize], self.peers[from as usize])
     }

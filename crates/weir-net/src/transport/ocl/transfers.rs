@@ -1,4 +1,5 @@
-//! What a device and its host do without any partner: copies either way, launches of a kernel.
+//! Transfers of a device and its host without any partner: copies in both directions, launches of a
+//! kernel.
 //!
 //! Each kind has a loop of its own, so that each has its own times. A step is waited for before
 //! the next begins; in a batch all steps of a loop are begun, then waited for together. Every
@@ -16,7 +17,7 @@ use super::{Own, spoil};
 use crate::buffers;
 use crate::error::{Halt, NetError};
 use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
-use crate::opencl::{Kernel, KernelSource, OpenClError, StagedBuffer, When};
+use crate::opencl::{ClKernel, KernelSource, OpenClError, StagedBuffer, When};
 use crate::transport::{Facts, Setup, Transport, TransportInfo};
 use weir_world::Watchdog;
 
@@ -155,20 +156,20 @@ struct Launch;
 
 impl Step for Launch {
     const TRANSFER: Transfer = Transfer::KernelLaunch;
-    type Tool = Kernel;
+    type Tool = ClKernel;
 
-    fn tool(own: &Own, setup: &Setup<'_>) -> Result<Kernel, Halt> {
+    fn tool(own: &Own, setup: &Setup<'_>) -> Result<ClKernel, Halt> {
         let source = match setup.engine.text("kernel_file") {
             Some(path) => KernelSource::of(content(path).map_err(Halt::Garbled)?),
             None => KernelSource::empty(),
         };
-        Ok(Kernel::new(&own.card, &source)?)
+        Ok(ClKernel::new(&own.card, &source)?)
     }
 
     #[inline]
     fn take(
         own: &Own,
-        kernel: &Kernel,
+        kernel: &ClKernel,
         _: &mut StagedBuffer,
         when: When,
     ) -> Result<(), OpenClError> {

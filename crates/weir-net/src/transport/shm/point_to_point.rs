@@ -10,7 +10,7 @@ use weir_sys::buffer::AlignedBuf;
 use weir_sys::shared_memory::SharedMemory;
 use weir_units::Bytes;
 
-use super::wait::{Patience, wake};
+use super::wait::{WaitPolicy, wake};
 use super::{
     CHANNEL, HEAD, LINE, PAGE, PUBLISHED, READER_SLEEPS, SLOT_0, SLOTS, SMALL, TAKEN,
     WRITER_SLEEPS, share,
@@ -25,8 +25,8 @@ use weir_world::Watchdog;
 /// the same slots, whose numbers go on.
 const STRIDE: usize = (SMALL + HEAD).next_multiple_of(LINE);
 
-/// Where everything lies: for each rank the word that says that it has left, the channels that
-/// it writes, and its messages each way.
+/// Layout of the shared memory: for each rank the word that marks it as left, the channels that it
+/// writes, and its messages in each direction.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     ranks: usize,
@@ -70,7 +70,7 @@ struct End {
     /// The other one's rank.
     peer: u32,
     channel: usize,
-    /// Where messages that are copied once lie.
+    /// Offset of messages that are copied once.
     message: usize,
     /// Messages so far.
     count: u32,
@@ -88,7 +88,7 @@ pub(super) struct ShmPointToPoint {
     into: Vec<[End; 2]>,
     incoming: Vec<AlignedBuf>,
     len: usize,
-    patience: Patience,
+    wait_policy: WaitPolicy,
 }
 
 impl ShmPointToPoint {
@@ -113,7 +113,7 @@ impl ShmPointToPoint {
         if number.wrapping_sub(end.taken) > SLOTS {
             let room = |taken: u32| number.wrapping_sub(taken) <= SLOTS;
             let left = self.segment.word(self.layout.rank(to));
-            self.patience
+            self.wait_policy
                 .wait(word(TAKEN), room, word(WRITER_SLEEPS), left, to, watchdog)?;
             end.taken = word(TAKEN).load(Ordering::Acquire);
         }
@@ -146,7 +146,7 @@ impl ShmPointToPoint {
         };
         let here = |n: u32| n == number;
         let left = self.segment.word(self.layout.rank(from));
-        self.patience
+        self.wait_policy
             .wait(mark, here, word(READER_SLEEPS), left, end.peer, watchdog)?;
         let into = self.incoming[direction.index()].as_mut_slice();
         self.segment.copy_out(message, into);
@@ -172,7 +172,7 @@ impl ShmPointToPoint {
         let word = |at: usize| self.segment.word(channel + at);
         let left = self.segment.word(self.layout.rank(to));
         let here = |n: u32| n == number;
-        self.patience
+        self.wait_policy
             .wait(word(TAKEN), here, word(WRITER_SLEEPS), left, to, watchdog)?;
         end.taken = number;
         Ok(())
@@ -208,7 +208,7 @@ impl Messages for ShmPointToPoint {
             rank,
             incoming: Vec::new(),
             len: 0,
-            patience: Patience::new(ranks),
+            wait_policy: WaitPolicy::new(ranks),
         })
     }
 

@@ -10,23 +10,23 @@ use weir_sys::topology::Topology;
 use crate::error::Halt;
 use weir_world::Watchdog;
 
-/// How long to spin before the processor is offered to others.
+/// Time to spin before the processor is offered to others.
 const SPIN: Duration = Duration::from_micros(2);
 /// Looks before the processor is told that this is a wait, which takes longer than a look.
 const EAGER: u32 = 64;
 /// Offers before sleeping.
 const YIELDS: u32 = 200;
 /// A sleep: what a wake-up that was just missed costs.
-const NAP: Duration = Duration::from_millis(1);
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// How to wait on this machine.
+/// Wait that fits this machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct WaitPolicy {
     /// Looks that take about [`SPIN`].
     spins: u32,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// Measures what a look costs, so that no clock has to be read while waiting. With more ranks
     /// than processors the one that is waited for may need this one's: it gets it soon.
     pub(super) fn new(ranks: u32) -> Self {
@@ -106,7 +106,7 @@ fn slowly(
     }
     let nap = futex::Timespec {
         tv_sec: 0,
-        tv_nsec: i64::from(NAP.subsec_nanos()),
+        tv_nsec: i64::from(LONGEST_SLEEP.subsec_nanos()),
     };
     loop {
         watchdog.check()?;
@@ -161,12 +161,12 @@ mod tests {
     fn a_change_is_seen_by_whoever_spins_yields_or_sleeps() {
         let [word, asleep, left] = [const { AtomicU32::new(0) }; 3];
         let watchdog = Watchdog::new(Duration::from_secs(30));
-        let patience = Patience::new(2);
+        let wait_policy = WaitPolicy::new(2);
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 (1..=200).all(|number| {
                     let here = |n: u32| n >= number;
-                    patience
+                    wait_policy
                         .wait(&word, here, &asleep, &left, 1, &watchdog)
                         .is_ok()
                 })
@@ -181,7 +181,7 @@ mod tests {
             assert!(waiter.join().unwrap());
         });
         left.store(1, Ordering::Release);
-        let end = patience.wait(&word, |n| n > 200, &asleep, &left, 1, &watchdog);
+        let end = wait_policy.wait(&word, |n| n > 200, &asleep, &left, 1, &watchdog);
         assert!(matches!(end, Err(Halt::Left { peer: 1 })));
     }
 }

@@ -46,7 +46,7 @@ struct Outgoing {
     credited: u64,
 }
 
-/// What the sender is ahead: no more than the window lets it be.
+/// Packets that the sender is ahead: no more than the window lets it be.
 #[derive(Debug)]
 struct Ahead {
     count: usize,
@@ -98,7 +98,7 @@ struct Incoming {
     missing: u64,
     /// One beyond the last that has come.
     seen: u64,
-    /// What the sender was told of that.
+    /// Count of them that was sent to the sender.
     credited: u64,
     lost: u64,
 }
@@ -190,7 +190,7 @@ impl UdpLink {
         }
     }
 
-    /// Where a datagram's bytes lie in its message.
+    /// Range of a datagram's bytes in its message.
     fn range_of(&self, number: u64) -> std::ops::Range<usize> {
         let index = usize::try_from(number % self.fragments).unwrap_or(0);
         let start = index * self.payload;

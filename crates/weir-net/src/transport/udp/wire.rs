@@ -3,7 +3,7 @@
 /// Bytes before the payload.
 pub(super) const HEADER: usize = 32;
 
-/// What a datagram is for.
+/// Kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketKind {
     /// A piece of a message.
@@ -12,7 +12,7 @@ pub(super) enum PacketKind {
     Credit,
 }
 
-/// Whose a datagram is.
+/// Header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Of the run.
@@ -21,7 +21,7 @@ pub(super) struct Header {
     pub(super) epoch: u32,
     /// The channel.
     pub(super) replication: u32,
-    /// What for.
+    /// Its kind.
     pub(super) kind: PacketKind,
     /// Of the datagram within its size and channel.
     pub(super) number: u64,

@@ -7,9 +7,9 @@ use weir_units::{Iops, Nanos};
 use super::JobAcross;
 use super::times::{shades, stall_sentence, stalls, table};
 use crate::entry::{KindSum, ReportEntry};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
-    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, Rule, count, real,
+    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotRule, count, real,
 };
 
 /// Without completions for so long, a job stalls, if it would have had some.
@@ -47,7 +47,7 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
         let name = job.line_name(run, &kind.name, several);
         said.push(sentence(&name, entry, kind, &course));
         stalled.extend(shades(&name, &course.stalls));
-        rules.extend(entry.iops(kind).map(|mean| Rule {
+        rules.extend(entry.iops(kind).map(|mean| PlotRule {
             at: mean.0,
             upright: false,
             name: format!("mean {mean}"),
@@ -68,8 +68,8 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let tops = all().filter_map(|p| Some(p.range.map_or(p.y?, |r| r.1)));
     let ends = all().map(|p| p.x);
     let chart = Chart {
-        x: Axis::linear("time", AxisUnit::Seconds, ends),
-        y: Axis::linear("completed", AxisUnit::OpsPerSecond, tops).with_room(),
+        x: PlotAxis::linear("time", AxisUnit::Seconds, ends),
+        y: PlotAxis::linear("completed", AxisUnit::OpsPerSecond, tops).with_room(),
         shades: stalled,
         rules,
         lines,
@@ -124,7 +124,7 @@ impl Course {
         })
     }
 
-    /// When an interval begins and how long it is; the last may be shorter.
+    /// Begin and length of an interval; the last may be shorter.
     fn span(&self, at: usize) -> (f64, f64) {
         let begin = self.interval.saturating_mul(at as u64);
         let rest = self.length.saturating_sub(begin).min(self.interval);
@@ -167,7 +167,7 @@ impl Course {
     }
 }
 
-/// What the line shows, with numbers.
+/// The line in words, with numbers.
 fn sentence(name: &str, entry: &ReportEntry<'_>, kind: &KindSum, course: &CourseLine) -> String {
     let rates = || course.points.iter().filter_map(|p| p.y);
     let least = rates().fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! How latencies are distributed: the share of operations that took at most so long, with the tail
+//! Distribution of latencies: the share of operations that took at most so long, with the tail
 //! stretched by its nines.
 
 use weir_schema::Stage;
@@ -6,7 +6,7 @@ use weir_stats::Histogram;
 use weir_units::{Count, Nanos};
 
 use super::{JobAcross, seen};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, real};
 
 /// The percentiles of the table.
@@ -52,8 +52,8 @@ pub(super) fn latencies(job: &JobAcross<'_, '_>) -> Option<Plot> {
     }
     let all = || lines.iter().flat_map(|line| &line.points);
     let chart = Chart {
-        x: Axis::log("latency", AxisUnit::Seconds, all().map(|p| p.x)),
-        y: Axis::linear("share done", AxisUnit::Nines, all().filter_map(|p| p.y)),
+        x: PlotAxis::log("latency", AxisUnit::Seconds, all().map(|p| p.x)),
+        y: PlotAxis::linear("share done", AxisUnit::Nines, all().filter_map(|p| p.y)),
         shades: Vec::new(),
         rules: Vec::new(),
         lines,

@@ -4,9 +4,10 @@
 use weir_schema::{Better, Metric};
 
 use super::{JobAcross, PlottedRun, capital};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
-    Bar, Bars, Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, real,
+    Bar, Bars, Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotRule, PlotTable,
+    real,
 };
 
 /// Figures so many times as large as others hide them on a linear axis.
@@ -16,7 +17,7 @@ const WIDE: f64 = 50.0;
 struct Figure<'a> {
     run: &'a PlottedRun<'a>,
     metric: &'a Metric,
-    /// What is measured, and for which size.
+    /// Measured quantity, and its size.
     size: Option<(&'a str, u64)>,
 }
 
@@ -97,7 +98,7 @@ fn by_size(
     let sizes = lines.iter().flat_map(|line| &line.points).map(|p| p.x);
     let alone = alone.iter().filter(|_| !job.is_labelled).map(|f| f.metric);
     let chart = Chart {
-        x: Axis::log("size of a message", AxisUnit::Bytes, sizes),
+        x: PlotAxis::log("size of a message", AxisUnit::Bytes, sizes),
         y: height(first, &unit, &lines),
         shades: Vec::new(),
         rules: alone.map(|metric| mark(metric, &unit)).collect(),
@@ -117,7 +118,7 @@ fn by_size(
 }
 
 /// The axis of figures over sizes, logarithmic where they lie far apart.
-fn height(name: &str, unit: &AxisUnit, lines: &[PlotLine]) -> Axis {
+fn height(name: &str, unit: &AxisUnit, lines: &[PlotLine]) -> PlotAxis {
     let points = || lines.iter().flat_map(|line| &line.points);
     let ends = |p: &PlotPoint| p.range.or(p.y.map(|y| (y, y)));
     let least = points().filter_map(ends).map(|e| e.0);
@@ -125,15 +126,15 @@ fn height(name: &str, unit: &AxisUnit, lines: &[PlotLine]) -> Axis {
     let most = points().filter_map(ends).map(|e| e.1).fold(0.0, f64::max);
     let both = [least, most].into_iter();
     if least > 0.0 && most / least >= WIDE {
-        Axis::log(name, unit.clone(), both).with_room()
+        PlotAxis::log(name, unit.clone(), both).with_room()
     } else {
-        Axis::linear(name, unit.clone(), both).with_room()
+        PlotAxis::linear(name, unit.clone(), both).with_room()
     }
 }
 
 /// A figure as a line across.
-fn mark(metric: &Metric, unit: &AxisUnit) -> Rule {
-    Rule {
+fn mark(metric: &Metric, unit: &AxisUnit) -> PlotRule {
+    PlotRule {
         at: metric.value,
         upright: false,
         name: format!("{} {}", metric.name, unit.print(metric.value)),
@@ -211,7 +212,7 @@ fn bars(job: &JobAcross<'_, '_>, unit: &str, figures: &[&Figure<'_>]) -> Option<
             rows: table.collect(),
         },
         body: PlotBody::Bars(Bars {
-            axis: Axis::linear("", unit, ends),
+            axis: PlotAxis::linear("", unit, ends),
             rows,
             parts: Vec::new(),
         }),

@@ -6,7 +6,7 @@ use weir_units::{Count, Nanos};
 use super::JobAcross;
 use super::latency::{NamedCourse, courses};
 use super::times::{shades, stall_sentence};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Detail, HeatColumn, HeatMap, HeatPanel, Plot, PlotBody, PlotTable, real};
 
 /// Columns and rows of a panel.
@@ -30,8 +30,8 @@ pub(super) fn map(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let columns = || panels.iter().flat_map(|panel| &panel.columns);
     let edges = rows.edges();
     let map = HeatMap {
-        x: Axis::linear("time", AxisUnit::Seconds, columns().map(|c| c.to)),
-        y: Axis::log("latency", AxisUnit::Seconds, edges.iter().copied()),
+        x: PlotAxis::linear("time", AxisUnit::Seconds, columns().map(|c| c.to)),
+        y: PlotAxis::log("latency", AxisUnit::Seconds, edges.iter().copied()),
         edges,
         panels,
     };
@@ -106,7 +106,7 @@ fn panel(course: &NamedCourse<'_>, rows: &Rows) -> HeatPanel {
     }
 }
 
-/// Where most operations lie, and how far the others.
+/// Range of most operations, and of the others, in words.
 fn sentence(course: &NamedCourse<'_>, rows: &Rows) -> String {
     let mut counts = vec![0_u64; rows.count];
     let intervals = course.over_time.intervals.iter();
@@ -135,7 +135,7 @@ fn sentence(course: &NamedCourse<'_>, rows: &Rows) -> String {
     text
 }
 
-/// How many operations of each panel took how long.
+/// Number of operations of each panel by latency.
 fn table(map: &HeatMap) -> PlotTable {
     let rows = map.edges.len().saturating_sub(1);
     let as_one = rows.div_ceil(TABLE).max(1);

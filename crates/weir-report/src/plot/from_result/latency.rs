@@ -5,7 +5,7 @@ use weir_units::Nanos;
 
 use super::JobAcross;
 use super::times::{shades, stall_sentence, stalls, table};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, count, real};
 
 /// A line of a percentile.
@@ -47,7 +47,7 @@ pub(super) struct NamedCourse<'a> {
 }
 
 impl NamedCourse<'_> {
-    /// Where nothing completed, from when to when in seconds.
+    /// Stretches where nothing completed, in seconds.
     pub(super) fn stalls(&self) -> Vec<(f64, f64)> {
         let cells = self.over_time.spans().map(|(begin, interval)| {
             let (from, to) = (begin.as_secs_f64(), interval.end_ns.as_secs_f64());
@@ -65,7 +65,7 @@ impl NamedCourse<'_> {
         all.filter(|(_, points)| !points.is_empty()).collect()
     }
 
-    /// What the lines show, with numbers.
+    /// The lines in words, with numbers.
     fn sentence(&self, lines: &[(&str, Vec<PlotPoint>)]) -> String {
         let print = |seconds| AxisUnit::Seconds.print(seconds);
         let intervals = &self.over_time.intervals;
@@ -153,12 +153,12 @@ pub(super) fn over_time(job: &JobAcross<'_, '_>) -> Option<Plot> {
         "Latency over time"
     };
     let chart = Chart {
-        x: Axis::linear(
+        x: PlotAxis::linear(
             "time",
             AxisUnit::Seconds,
             ends.map(|i| i.end_ns.as_secs_f64()),
         ),
-        y: Axis::log("latency", AxisUnit::Seconds, all().filter_map(|p| p.y)).with_room(),
+        y: PlotAxis::log("latency", AxisUnit::Seconds, all().filter_map(|p| p.y)).with_room(),
         shades: stalled,
         rules: Vec::new(),
         lines,

@@ -1,4 +1,4 @@
-//! What a job kept busy: operations in flight against their limit, and processors.
+//! Load that a job made: operations in flight against their limit, and processors.
 
 use weir_schema::{DepthUse, Span, WorkerResult};
 use weir_units::Nanos;
@@ -6,12 +6,12 @@ use weir_units::Nanos;
 use super::{JobAcross, seen};
 use crate::entry::ReportEntry;
 use crate::number_format::{brief, significant};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Bar, Bars, Detail, Plot, PlotBody, PlotTable, real};
 
-/// So many workers have a bar each.
+/// Largest number of workers with a bar each.
 const WORKERS: usize = 16;
-/// What the counts of [`DepthUse::in_flight`] are of.
+/// Labels of the counts of [`DepthUse::in_flight`].
 const DEPTHS: [&str; 7] = [
     "1",
     "2 to 3",
@@ -22,7 +22,7 @@ const DEPTHS: [&str; 7] = [
     "64 and more",
 ];
 
-/// How many operations were in flight whenever one was issued.
+/// Number of operations in flight whenever one was issued.
 pub(super) fn depth(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let mut rows = Vec::new();
     let mut said = Vec::new();
@@ -199,7 +199,7 @@ fn bars(
     let ends = rows
         .iter()
         .map(|row| row.parts.iter().map(|(_, v)| v).sum());
-    let axis = Axis::linear(axis, unit, ends);
+    let axis = PlotAxis::linear(axis, unit, ends);
     let table = rows
         .iter()
         .map(|row| vec![row.name.clone(), row.text.clone()]);

@@ -22,7 +22,7 @@ use crate::entry::{KindSum, ReportEntry, entries};
 use weir_schema::{RunResult, Stage};
 use weir_stats::Histogram;
 
-/// So many members are told apart one by one.
+/// Largest number of members shown one by one.
 const MEMBERS: usize = 64;
 
 /// One of the results that are shown together.
@@ -92,7 +92,7 @@ impl<'r, 'a> JobAcross<'r, 'a> {
             .flat_map(|(run, entry)| entry.kinds.iter().map(move |kind| (*run, *entry, kind)))
     }
 
-    /// What a line of this kind is called.
+    /// Name of a line of this kind.
     fn line_name(&self, run: &PlottedRun<'_>, what: &str, are_several: bool) -> String {
         match (self.is_labelled, are_several) {
             (true, true) => format!("{}: {what}", run.label),

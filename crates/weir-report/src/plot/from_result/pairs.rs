@@ -1,4 +1,4 @@
-//! Who calls × who is called: what each pair had while no other was called.
+//! Matrix of callers and called endpoints: the figures of each pair while no other was called.
 //!
 //! In: the matrices of a job, of the first result that has some. Out: a picture for each figure. A cell is
 //! the stronger the higher its value is above the lowest; the table has the values.
@@ -6,7 +6,7 @@
 use weir_schema::{PairFigure, PairMatrix, pair_matrices};
 
 use super::JobAcross;
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
     Detail, HeatColumn, HeatMap, HeatPanel, Plot, PlotBody, PlotTable, count, whole,
 };
@@ -46,7 +46,7 @@ fn plot(matrix: &PairMatrix) -> Option<Plot> {
     };
     let (across, down): (Vec<f64>, Vec<f64>) = (names(&matrix.columns), names(&matrix.rows));
     let axis = |name, ends: &[f64]| {
-        Axis::linear(name, AxisUnit::Other(String::new()), ends.iter().copied())
+        PlotAxis::linear(name, AxisUnit::Other(String::new()), ends.iter().copied())
     };
     let map = HeatMap {
         x: axis("who is called, by place", &across),

@@ -6,7 +6,7 @@
 use weir_schema::{Outcome, PacketPathOutcome, PathSide, StageFigures};
 
 use super::JobAcross;
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Bar, Bars, Detail, Plot, PlotBody, PlotTable, real};
 
 /// Stages as the tables of `weir axio` name them, in the order of a packet. A link is within `disp_tx`.
@@ -17,7 +17,7 @@ const STAGES: [(&str, &str); 4] = [
     ("app_rx", "application_rx"),
 ];
 
-/// What a stage of a side came to, in seconds per packet.
+/// Time of a stage of a side, in seconds per packet.
 struct StageTime {
     name: String,
     work: f64,
@@ -89,7 +89,7 @@ fn plot(times: &[StageTime]) -> Option<Plot> {
         title: "Time per packet by stage".to_owned(),
         caption,
         body: PlotBody::Bars(Bars {
-            axis: Axis::linear("time per packet", unit.clone(), ends),
+            axis: PlotAxis::linear("time per packet", unit.clone(), ends),
             rows: times.iter().map(bar).collect(),
             parts: ["work", "stall"].map(str::to_owned).to_vec(),
         }),

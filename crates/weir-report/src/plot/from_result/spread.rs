@@ -1,16 +1,16 @@
-//! How far members lie apart: workers of a job, ranks of a run, from the slowest to the fastest.
+//! Spread of members: workers of a job, ranks of a run, from the slowest to the fastest.
 
 use weir_schema::{RankSummary, Span, WorkerResult};
 use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
 use super::{JobAcross, MEMBERS, PlottedRun};
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
     Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, count, real,
 };
 
-/// So many of the slowest and of the fastest are listed.
+/// Number of the slowest and of the fastest that are listed.
 const LISTED: usize = 8;
 
 /// A member, by what it did.
@@ -127,13 +127,13 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
     points().next()?;
     let title = format!("{name}, the slowest first");
     let places = points().map(|p| p.x);
-    let places = Axis::linear(&title, AxisUnit::Other(String::new()), places);
+    let places = PlotAxis::linear(&title, AxisUnit::Other(String::new()), places);
     let chart = Chart {
-        x: Axis {
+        x: PlotAxis {
             range: (1.0, places.range.1),
             ..places
         },
-        y: Axis::linear("rate", unit, points().filter_map(|p| p.y)).with_room(),
+        y: PlotAxis::linear("rate", unit, points().filter_map(|p| p.y)).with_room(),
         shades: Vec::new(),
         rules: Vec::new(),
         lines,
@@ -151,7 +151,7 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
     })
 }
 
-/// Who is slowest and who fastest of members in that order; nothing of fewer than two.
+/// Sentence about the slowest and fastest of members in that order; nothing of fewer than two.
 fn sentence(label: &str, members: &[Member], unit: &AxisUnit) -> Option<String> {
     let [slowest, .., fastest] = members else {
         return None;

@@ -6,9 +6,9 @@ use weir_units::Nanos;
 
 use super::{PlottedRun, capital, seen};
 use crate::entry::ReportEntry;
-use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{
-    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, real,
+    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotRule, PlotTable, real,
 };
 use crate::sweep::{Knee, Sweep};
 
@@ -113,7 +113,7 @@ fn latency(entry: &ReportEntry<'_>) -> Option<Histogram> {
 }
 
 /// The axis of the parameter.
-fn parameter_axis(steps: &[&Steps<'_>]) -> Axis {
+fn parameter_axis(steps: &[&Steps<'_>]) -> PlotAxis {
     let parameter = steps.first().map_or("", |s| s.parameter);
     let values = || steps.iter().flat_map(|s| &s.points).map(|p| p.at);
     let unit = if parameter == "block" {
@@ -124,9 +124,9 @@ fn parameter_axis(steps: &[&Steps<'_>]) -> Axis {
     let least = values().fold(f64::INFINITY, f64::min);
     let most = values().fold(0.0, f64::max);
     if least > 0.0 && most / least >= 8.0 {
-        Axis::log(parameter, unit, values())
+        PlotAxis::log(parameter, unit, values())
     } else {
-        Axis::linear(parameter, unit, values())
+        PlotAxis::linear(parameter, unit, values())
     }
 }
 
@@ -172,16 +172,16 @@ fn rates(steps: &[&Steps<'_>], several: bool) -> Plot {
         } else {
             format!("knee: {} {cell}", s.parameter)
         };
-        Some(Rule {
+        Some(PlotRule {
             at,
             upright: true,
             name,
         })
     });
-    let rules: Vec<Rule> = rules.collect();
+    let rules: Vec<PlotRule> = rules.collect();
     let chart = Chart {
         x: parameter_axis(steps),
-        y: Axis::linear("rate", unit, ys(&lines)).with_room(),
+        y: PlotAxis::linear("rate", unit, ys(&lines)).with_room(),
         shades: Vec::new(),
         // Marks of several results would cover each other.
         rules: if several { Vec::new() } else { rules },
@@ -233,7 +233,7 @@ fn latencies(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     );
     let chart = Chart {
         x: parameter_axis(steps),
-        y: Axis::log("latency", AxisUnit::Seconds, ys(&lines)).with_room(),
+        y: PlotAxis::log("latency", AxisUnit::Seconds, ys(&lines)).with_room(),
         shades: Vec::new(),
         rules: Vec::new(),
         lines,
@@ -248,7 +248,7 @@ fn latencies(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     })
 }
 
-/// What a higher rate costs in latency.
+/// Latency against rate.
 fn trade(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     let unit = steps.first()?.rate_unit();
     let p50 = |p: &Step| Some((p.rate, p.p50?));
@@ -267,8 +267,8 @@ fn trade(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     );
     let xs = lines.iter().flat_map(|l| &l.points).map(|p| p.x);
     let chart = Chart {
-        x: Axis::linear("rate", unit, xs).with_room(),
-        y: Axis::log("latency", AxisUnit::Seconds, ys(&lines)).with_room(),
+        x: PlotAxis::linear("rate", unit, xs).with_room(),
+        y: PlotAxis::log("latency", AxisUnit::Seconds, ys(&lines)).with_room(),
         shades: Vec::new(),
         rules: Vec::new(),
         lines,

@@ -1,4 +1,4 @@
-//! What plots show of results, and that what was not measured has none.
+//! Tests of the plots of results: a value that was not measured has no plot.
 
 use weir_schema::RunResult;
 use weir_units::Nanos;

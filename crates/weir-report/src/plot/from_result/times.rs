@@ -1,4 +1,5 @@
-//! What plots over time share: where nothing completed, and a table of a few stretches.
+//! Parts that plots over time share: stretches where nothing completed, and a table of a few
+//! stretches.
 
 use crate::plot::axis::AxisUnit;
 use crate::plot::{Chart, PlotTable, Shade, count, real};
@@ -8,8 +9,8 @@ const MISSED: f64 = 10.0;
 /// Rows of a table.
 const ROWS: usize = 20;
 
-/// Where nothing completed for at least so long, although there would have been some, of what was done
-/// from when to when.
+/// Stretches of at least this length where nothing completed, although there would have been some
+/// completions.
 pub(super) fn stalls(cells: impl Iterator<Item = (f64, f64, u64)>, least: f64) -> Vec<(f64, f64)> {
     let (mut length, mut done) = (0.0, 0.0);
     let mut empty: Vec<(f64, f64)> = Vec::new();

@@ -1,7 +1,7 @@
 //! A bar for each row, with its interval and its value.
 
 use super::super::Bars;
-use super::super::axis::Axis;
+use super::super::axis::PlotAxis;
 use super::{WIDTH, escaped, fitting, legend, short, stroke, text, width_of};
 
 const ROW: f64 = 24.0;
@@ -60,7 +60,7 @@ pub(super) fn drawn(bars: &Bars, top: f64) -> (f64, String) {
     (bottom + 40.0, out)
 }
 
-fn grid(axis: &Axis, place: &dyn Fn(f64) -> f64, (top, bottom): (f64, f64)) -> String {
+fn grid(axis: &PlotAxis, place: &dyn Fn(f64) -> f64, (top, bottom): (f64, f64)) -> String {
     let mut out = String::new();
     let mut free_from = f64::NEG_INFINITY;
     for tick in axis.ticks() {

@@ -1,6 +1,6 @@
 //! Points over two axes.
 
-use super::super::axis::Axis;
+use super::super::axis::PlotAxis;
 use super::super::fold::folded;
 use super::super::{Chart, LineShape, PlotLine, PlotPoint, Shade};
 use super::{WIDTH, legend, short, stroke, text, width_of};
@@ -12,10 +12,10 @@ const HEIGHT: f64 = 230.0;
 /// Points of all lines together, so that a picture stays below 30 KB.
 const POINTS: usize = 1600;
 
-/// Where the axes lie.
+/// Frame of a chart: its axes and their places.
 pub(super) struct Frame<'a> {
-    pub(super) x: &'a Axis,
-    pub(super) y: &'a Axis,
+    pub(super) x: &'a PlotAxis,
+    pub(super) y: &'a PlotAxis,
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,

@@ -139,7 +139,7 @@ fn path<'a>(strokes: impl Iterator<Item = &'a (usize, usize, usize)>) -> String 
     path
 }
 
-/// How strong a count is among all up to the greatest: each has its logarithm's share.
+/// Strength of a count among all up to the greatest: each has its logarithm's share.
 fn strength(n: u64, most: u64) -> usize {
     let share = real(n).ln_1p() / real(most.max(1)).ln_1p();
     let levels = count(STRENGTHS.len());

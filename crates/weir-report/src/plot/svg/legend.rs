@@ -1,4 +1,4 @@
-//! What the lines or parts of a picture are.
+//! Legend of a picture's lines or parts.
 
 use super::{WIDTH, escaped, fitting, short, width_of};
 

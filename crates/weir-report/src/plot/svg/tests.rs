@@ -1,4 +1,4 @@
-//! What still pictures are, byte for byte, and that each of them is small.
+//! Tests of still pictures, byte for byte, and of their size.
 
 use insta::assert_snapshot;
 use weir_schema::RunResult;

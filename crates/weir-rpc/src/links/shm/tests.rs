@@ -384,8 +384,9 @@ fn start_server(test: &str) -> (RpcShmLink, PeerId, Child) {
     let path = |file: &OwnedFd| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     let paths: Vec<String> = greeting.passed.iter().map(path).collect();
     let (one, other) = stream_pair();
+    let (_, module) = module_path!().split_once("::").unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("rpc::shm::tests::{test}")])
+        .args(["--exact", &format!("{module}::{test}")])
         .env(SERVER, paths.join(","))
         .stdin(other)
         .stdout(Stdio::null())

@@ -1,4 +1,4 @@
-//! What a job shows of itself while it runs, and once it has ended.
+//! View of a job while it runs, and once it has ended.
 //!
 //! In: the job at an instant. Out: counts, and how much of its time or work is over.
 
@@ -12,7 +12,7 @@ use crate::execute::observe::{LiveCount, LiveEnd, LiveJob, LiveState};
 use crate::live::LiveKind;
 
 impl EndedJob {
-    /// What the job shows of itself from now on.
+    /// View of the ended job.
     pub(in crate::execute) fn view(&self) -> LiveEnd {
         let failed = self.workers.iter().filter(|w| w.failure.is_some()).count();
         LiveEnd {
@@ -26,7 +26,7 @@ impl EndedJob {
 }
 
 impl RunningJob {
-    /// What the job shows of itself.
+    /// View of the running job.
     pub(in crate::execute) fn view(&self, now: Tick) -> LiveJob {
         let scale = self.scale.load();
         let elapsed = self.release.map_or(0, |r| scale.to_nanos(now.since(r)));
@@ -73,7 +73,7 @@ impl RunningJob {
         }
     }
 
-    /// How much of the time or of the work is over, whichever is further.
+    /// Share of the time or of the work that is over, whichever is larger.
     fn fraction(&self, elapsed: u64) -> Option<f64> {
         let bounds = &self.job.load().bounds;
         let time = bounds

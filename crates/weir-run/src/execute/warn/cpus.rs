@@ -1,5 +1,5 @@
-//! What workers lacked of their CPUs: others had them, the hypervisor took them, or there are more
-//! workers than CPUs.
+//! Warnings about workers that lacked CPU time: others had their CPUs, the hypervisor took them, or
+//! there are more workers than CPUs.
 //!
 //! In: a result, and the counters of the CPUs at both ends of the run. Out: at most one warning of
 //! each kind per job. Not here: limits of control groups.
@@ -12,8 +12,8 @@ use weir_units::Nanos;
 /// A fraction of a second says little about a rate per second.
 const LEAST_SECONDS: f64 = 0.5;
 
-/// When the workers of a run began and ended, each in order of time: how many ran at the same time as
-/// one of them is then a matter of two searches, however many there are.
+/// Begin and end of the workers of a run, each in order of time: the number that ran at the same
+/// time as one of them is then a matter of two searches, however many there are.
 pub(super) struct WorkerTimes {
     starts: Vec<Nanos>,
     ends: Vec<Nanos>,
@@ -101,7 +101,7 @@ fn workers_beside(result: &RunResult, planned: &Job, job: &JobResult) -> usize {
         .count()
 }
 
-/// What a worker lacked of a CPU.
+/// CPU time that a worker lacked.
 struct Shortage {
     clone: u32,
     /// Share of its time that it waited, where that is much.

@@ -1,4 +1,4 @@
-//! Whether a schedule was kept, and whether it was the tool that set the pace.
+//! Warnings about a schedule that was not kept, and about a pace that the tool itself set.
 //!
 //! In: a job of the plan and its result. Out: warnings. Not here: pacing itself.
 
@@ -75,8 +75,8 @@ impl Missed {
     }
 }
 
-/// What an open loop did of its schedule, if it is too little. Kinds wait for each other, so that
-/// the one that is nearest to its own schedule counts.
+/// Part of its schedule that an open loop kept, if it is too little. Kinds wait for each other, so
+/// that the one that is nearest to its own schedule counts.
 fn missed(planned: &Job, job: &JobResult) -> Option<Missed> {
     // Pauses are part of the schedule that its rates do not know.
     let pacing = &planned.load().pacing;
@@ -134,7 +134,7 @@ fn missed(planned: &Job, job: &JobResult) -> Option<Missed> {
     })
 }
 
-/// What the loop itself costs, against what it measured.
+/// Warning about the cost of the loop itself, against the latency it measured.
 pub(super) fn instrument_cost(planned: &Job, job: &JobResult) -> Option<Warning> {
     let cost = job.loop_ns_per_op()?;
     // The empty engine is there to show this cost.

@@ -382,7 +382,7 @@ fn what_is_true_of_several_kinds_is_one_warning() {
 #[test]
 fn a_stop_is_told_once_it_is_longer_than_a_threads_wait() {
     assert_eq!(of_stop(Nanos::from_millis(100)), None);
-    let told = of_stop(Nanos::from_millis(1500)).unwrap();
-    assert_eq!(told.id, "stopped");
-    assert!(told.cause.contains("1.50 s"), "{}", told.cause);
+    let warning = of_stop(Nanos::from_millis(1500)).unwrap();
+    assert_eq!(warning.id, "stopped");
+    assert!(warning.cause.contains("1.50 s"), "{}", warning.cause);
 }

@@ -1,4 +1,4 @@
-//! What becomes of an operation that moved everything: counters, and three latencies.
+//! Recording of an operation that moved everything: counters, and three latencies.
 //!
 //! In: its slot, and the instant of the harvest. Out: counts and histograms. Operations that were
 //! handed over together and come back together took equally long: they are counted as a run and
@@ -11,7 +11,7 @@ use super::{Hot, Slot};
 use crate::engine::Operation;
 use crate::live::{KIND_MASK, KINDS, LiveKind, WorkerLive};
 
-/// Where a kind is recorded, looked up before the loop.
+/// Recorders of a kind, looked up before the loop.
 #[derive(Clone, Copy)]
 pub(super) struct KindSink<'a> {
     pub(super) live: &'a LiveKind,
@@ -105,7 +105,7 @@ pub(super) struct Harvested<'s, 'a> {
     bytes: u64,
     /// Of slat, clat and lat.
     tallies: [Tally; 3],
-    /// How often the measurement had been reset: extremes are of since then.
+    /// Number of resets of the measurement: extremes are of since then.
     resets: u64,
 }
 
@@ -190,7 +190,7 @@ impl<'s, 'a> Harvested<'s, 'a> {
 /// Operations of one kind, one after the other in a harvest, that took equally long. Where each
 /// operation of a batch has a start of its own only their clat is equal.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'s, 'a> {
+pub(super) struct HarvestRun<'s, 'a> {
     sink: &'s KindSink<'a>,
     started: Tick,
     accepted: Tick,
@@ -201,7 +201,7 @@ pub(super) struct Run<'s, 'a> {
     own_starts: bool,
 }
 
-impl<'s, 'a> Run<'s, 'a> {
+impl<'s, 'a> HarvestRun<'s, 'a> {
     #[inline(always)]
     pub(super) fn new(sink: &'s KindSink<'a>, own_starts: bool) -> Self {
         Self {
@@ -281,7 +281,7 @@ impl<'s, 'a> Run<'s, 'a> {
     }
 }
 
-/// What differs within a run where each operation has a start of its own.
+/// Records the stages that differ within a run where each operation has a start of its own.
 #[inline(always)]
 fn record_own<const SQUARES: bool>(stages: [&Recorder<SQUARES>; 3], slat: u64, clat: u64) {
     let [slats, _, lats] = stages;

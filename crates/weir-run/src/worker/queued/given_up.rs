@@ -29,8 +29,8 @@ where
         0
     }
 
-    /// What was not taken will not come back: it counts as never issued, or as lost where a part
-    /// of it has moved.
+    /// Takes back operations that the engine did not take: each counts as never issued, or as lost
+    /// where a part of it has moved.
     pub(super) fn take_back_all(&mut self, queue: &mut Queue<E::Op>) {
         while let Some(slot) = queue.fresh.last() {
             queue.fresh.pop();

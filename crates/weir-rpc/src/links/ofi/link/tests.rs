@@ -574,9 +574,10 @@ impl Drop for OtherProcess {
 /// Starts the other process, and a link to it.
 fn with_other_process(choice: &FabricChoice) -> (OtherProcess, End) {
     let provider = choice.provider.as_deref().unwrap();
-    let name = "rpc::ofi::link::tests::the_other_process_of_these_tests";
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let name = format!("{module}::the_other_process_of_these_tests");
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--ignored", "--nocapture"])
+        .args(["--exact", &name, "--ignored", "--nocapture"])
         .env(PROVIDER, provider)
         .stdout(Stdio::piped())
         .spawn()

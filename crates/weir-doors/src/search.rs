@@ -1,0 +1,35 @@
+//! A search over runs: what one run came to decides the plan of the next.
+//!
+//! In: the result of each run. Out: the plan of the next, at the end one result of all. Not here:
+//! running a plan, pauses and signals, which are the driver's.
+
+use std::fmt::Debug;
+
+use weir_schema::{Plan, RunResult};
+use weir_units::Nanos;
+
+/// Search over runs.
+pub trait RunSearch: Debug + Send + Sync {
+    /// The plan of the next run; `None` once all is known.
+    fn next_plan(&self) -> Option<Plan>;
+
+    /// Takes the result of the run whose plan was the last one.
+    fn take(&mut self, result: RunResult);
+
+    /// The end of the search; `None` where nothing was run.
+    fn end(self: Box<Self>) -> Option<SearchEnd>;
+
+    /// The pause between two runs.
+    fn rest(&self) -> Nanos {
+        Nanos::ZERO
+    }
+}
+
+/// End of a search.
+#[derive(Clone, Debug)]
+pub struct SearchEnd {
+    /// One result with the groups of all runs.
+    pub result: RunResult,
+    /// Whether everything that was searched was found.
+    pub has_found_all: bool,
+}

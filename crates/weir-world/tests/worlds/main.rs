@@ -1,0 +1,5 @@
+//! Every kind of world, from the outside.
+
+mod alone;
+mod launch;
+mod slow;

@@ -1,0 +1,4 @@
+//! Slow tests: every engine and option beside an installed fio, call by call.
+
+mod opens;
+mod passes;

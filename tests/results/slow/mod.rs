@@ -1,0 +1,3 @@
+//! Slow tests: pages in a browser.
+
+mod browser;

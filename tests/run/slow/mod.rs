@@ -1,0 +1,3 @@
+//! Slow tests: instructions counted by valgrind.
+
+mod many_jobs;

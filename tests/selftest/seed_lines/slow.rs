@@ -1,0 +1,41 @@
+//! Slow tests: over fabrics, and all lines once more over shared memory.
+
+use super::{Running, Server, Signal, Stage, has_fabric, run_seed_lines, skip, split, until};
+
+#[test]
+fn the_seeds_lines_have_the_report_of_the_older_program_over_shared_memory() {
+    let said = run_seed_lines("shm://");
+    assert!(said[0].out.contains("\t+ Bulk path: shm\n"));
+}
+
+#[test]
+fn the_seeds_lines_have_the_report_of_the_older_program_over_a_fabric() {
+    if !has_fabric() {
+        skip("the seed's lines over ofi+tcp", "no libfabric");
+        return;
+    }
+    let said = run_seed_lines("ofi+tcp://127.0.0.1:0");
+    assert!(said[0].out.contains("\t+ Bulk path: rma\n"), "{}", said[0]);
+}
+
+#[test]
+fn a_fabric_leaves_signals_to_the_test_and_to_its_server() {
+    if !has_fabric() {
+        skip("signals beside a fabric", "no libfabric");
+        return;
+    }
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0 --transport ofi+tcp://127.0.0.1:0");
+    let words = "self_test -u --path . -e 0:0 -s 0 -r 1000000000 --warmup 0";
+    let running = Running::start(stage.peer(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    server.works_for(20);
+    running.signal(Signal::INT);
+    running
+        .end()
+        .code(130)
+        .out("+ Interrupted by signal 2: not all was measured\n");
+    assert_eq!(server.end(), Some(0));
+    let table = stage.read("daos_server.attach_info_tmp");
+    assert!(!table.contains("ofi"), "{table}");
+}

@@ -1,0 +1,45 @@
+//! The program on the ranks of launchers.
+
+use std::process::Command;
+
+use super::{Stage, WEIR, has, skip};
+
+/// A launcher of each family of MPI.
+pub(crate) const LAUNCHERS: [&[&str]; 2] =
+    [&["mpirun.openmpi", "--oversubscribe"], &["mpirun.mpich"]];
+
+/// weir with these words on so many ranks of a launcher.
+pub(crate) fn launch(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Command {
+    launch_program(stage, launcher, ranks, &[&[WEIR], words].concat())
+}
+
+/// A program with its words on so many ranks of a launcher.
+pub(crate) fn launch_program(
+    stage: &Stage,
+    launcher: &[&str],
+    ranks: u32,
+    words: &[&str],
+) -> Command {
+    let mut command = stage.command(launcher[0]);
+    command.args(&launcher[1..]);
+    command.args(["-n", &ranks.to_string()]).args(words);
+    command.env_remove("WEIR_MPI_LIB");
+    // It kills the ranks after a second, which a busy machine may need for more than their end.
+    command.env("OMPI_MCA_odls_base_sigkill_timeout", "60");
+    // As the administrator of a machine for tests.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+/// Does this with every launcher of this machine; says which are not there.
+#[track_caller]
+pub(crate) fn each_launcher(name: &str, test: impl Fn(&Stage, &[&str])) {
+    for launcher in LAUNCHERS {
+        if has(launcher[0]) {
+            test(&Stage::new(), launcher);
+        } else {
+            skip(name, &format!("no {}", launcher[0]));
+        }
+    }
+}
