@@ -82,10 +82,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             let door = Caller::new(&given, &machine, &measures, &request);
             return door.print(&result, Voice::Peer);
         }
-        Action::Tool(tool) => {
-            print_notes(&request);
-            return tools::run(tool);
-        }
+        Action::Tool(tool) => return tools::run(tool, &request),
     };
     let mut run = Run::read(&given, input).map_err(refuse)?;
     run.targets = request.targets;
@@ -123,7 +120,8 @@ pub(crate) fn emit(text: &Printed) -> u8 {
     if is_out { text.code } else { text.code.max(1) }
 }
 
-fn print_notes(request: &Request) {
+/// Prints what is to be said of the arguments.
+pub(crate) fn print_notes(request: &Request) {
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));
     }

@@ -2,13 +2,14 @@
 //!
 //! In: a [`Tool`]. Out: the exit code. Not here: which arguments ask for it (`weir-doors`).
 
-use weir_doors::request::Tool;
+use weir_doors::request::{Request, Tool};
 use weir_doors::{DoorCall, Refusal, top};
 
 use crate::{Outcome, calibrate, driver, kio, stage_timing, transport_test};
 
 /// Carries out a tool.
-pub(crate) fn run(tool: Tool) -> Outcome {
+pub(crate) fn run(tool: Tool, request: &Request) -> Outcome {
+    driver::print_notes(request);
     match tool {
         Tool::Calibrate => calibrate::run(),
         Tool::TestTransports => Ok(transport_test::run()),
