@@ -111,12 +111,13 @@ fn what_strangers_send_to_a_client_is_nobodys_and_no_answer() {
         let sets: Vec<&str> = load.split(' ').collect();
         let mut command = side(&stage, "--loopback", test, &sets);
         command.args(["--store-result", "r.json"]);
-        // The client of a loopback is at the address of its own, the server at the other.
         let [server, client] = addresses(test);
         let at = (client, 10_010);
         let (is_over, over) = mpsc::channel::<()>();
         let stranger = thread::spawn(move || {
-            let socket = UdpSocket::bind((server.as_str(), 0)).unwrap();
+            // One is at the server's address.
+            let bind = |address: &str| UdpSocket::bind((address, 0)).unwrap();
+            let sockets = [bind("127.0.0.1"), bind(&server)];
             // Of a stream that there is, one packet, any number; and bytes without an order.
             let own = |n: u32| [[1_u8; 8], (1_u64 | u64::from(n) << 32).to_le_bytes()].concat();
             let mut seed = 1_u32;
@@ -130,6 +131,7 @@ fn what_strangers_send_to_a_client_is_nobodys_and_no_answer() {
                     });
                 }
                 // Nobody listens before and after the run.
+                let socket = &sockets[n as usize / 2 % 2];
                 let _ = socket.send_to(&bytes, (at.0.as_str(), at.1));
                 thread::sleep(Duration::from_micros(100));
             }

@@ -314,7 +314,6 @@ fn until_the_time_is_up_each_pass_is_read_back_before_the_next() {
     for words in [
         &["--rw=write"][..],
         &["--rw=randwrite", "--ioengine=io_uring", "--iodepth=8"],
-        &["--rw=randwrite", "--norandommap"],
         &["--rw=randwrite", "--verify_backlog=5"],
     ] {
         let job = ["--verify=crc32c", "--runtime=300ms"];
@@ -350,7 +349,7 @@ fn data_that_goes_bad_ends_a_job_that_has_time_left() {
     let running = Running::start(stage.weir(&[&FOR_A_TIME[..], &job[..]].concat()));
     let status = format!("/proc/{}/stat", running.process().as_raw_pid());
     until("it ends", || {
-        overwrite(&file, 8192, b"bad");
+        overwrite(&file, 9000, b"bad");
         std::fs::read_to_string(&status).is_ok_and(|status| status.contains(") Z "))
     });
     let said = running.end().code(1);

@@ -67,7 +67,7 @@ impl HandlerCall for AnyFrames {
 
     fn call<W: MessageWork>(self) {
         let mut bench = Bench::new(2048);
-        bench.work.region_bytes = Bytes(5000);
+        bench.work.region_bytes = Bytes(4096);
         let mut server: W = bench.handler();
         let mut rng = Rng::new(31);
         let mut any = |below: usize| usize::try_from(rng.below(below as u64)).unwrap();

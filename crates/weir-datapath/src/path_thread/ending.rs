@@ -83,7 +83,10 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             return;
         };
         let has_lost = self.lost + self.counts.lost > 0 || part.outstanding.count() > 0;
-        let is_silent = has_lost && self.answered + self.counts.answered == 0;
+        // Or it has waited for a larger window all the time, and begun nothing.
+        let has_waited = self.last.as_ref();
+        let has_waited = has_waited.is_some_and(|last| last.rounds_without_credit > 0);
+        let is_silent = (has_lost || has_waited) && self.answered + self.counts.answered == 0;
         let is_client = self.parts.side == PathSide::Client && self.work.is_answered();
         let is_over = self.shared.ends.load(Ordering::Relaxed) || self.was_asked_before(0);
         if is_client && is_silent && !is_over {

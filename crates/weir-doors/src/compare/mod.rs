@@ -231,7 +231,8 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    if let Some(why) = GivenFlags::of_matches(FLAGS, &matches).refusal() {
+    let given = GivenFlags::of_matches(FLAGS, &matches);
+    if let Some(why) = given.refusal() {
         return Err(Refusal::usage(why));
     }
     let fail_if = all(&matches, "fail-if");
@@ -241,7 +242,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Compare(Box::new(Compare {
         input: sides::read(&matches, words)?,
         rule: rule(&matches)?,
-        is_alpha_given: GivenFlags::of_matches(FLAGS, &matches).has("alpha"),
+        is_alpha_given: given.has("alpha"),
         fail_if: fail_if.iter().map(read).collect::<Result<_, _>>()?,
         confirm: matches.get_flag("confirm"),
         single_run_ok: matches.get_flag("single-run-ok"),
