@@ -51,7 +51,11 @@ pub enum RoundsOf {
     Commands(Vec<(String, String)>),
 }
 
-pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInput, Refusal> {
+pub(super) fn read(
+    given: &GivenFlags,
+    matches: &ArgMatches,
+    words: &[String],
+) -> Result<CompareInput, Refusal> {
     let operands = all(matches, "operand");
     let commands = all(matches, "cmd");
     let is_run = matches.get_flag("run");
@@ -84,12 +88,12 @@ pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInpu
     };
     let command = ["weir", "compare"].into_iter().map(str::to_owned);
     Ok(CompareInput::Rounds {
-        rounds: rounds(matches)?,
+        rounds: rounds(given, matches)?,
         of,
         command: command.chain(words.iter().cloned()).collect(),
         store: one(matches, "store-result").map(str::to_owned),
         save: one(matches, "save").map(label).transpose()?,
-        progress: house::progress(&GivenFlags::of_matches(HOUSE_FLAGS, matches)),
+        progress: house::progress(&GivenFlags::of_matches(HOUSE_FLAGS, matches)?),
     })
 }
 

@@ -77,7 +77,7 @@ pub(super) fn print(
     machine: &dyn Machine,
 ) -> Result<Printed, Refusal> {
     let options = &options(given, machine.utc_offset_s());
-    let mut out = traced(result, plan::small(given, "trace-offsets")?, machine);
+    let mut out = traced(result, given.number("trace-offsets"), machine);
     let report = match format(given) {
         Some("kio") => {
             out += &sections(result, options);
