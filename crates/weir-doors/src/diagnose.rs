@@ -274,7 +274,7 @@ mod tests {
             ("a b c", "stray word `c`"),
             ("a --frame 64", "--frame acts only with `--link`"),
             ("a --frame 0 --link 1G", "from 1 to 65536"),
-            ("a --frame 64 --link fast", "as 25G"),
+            ("a --frame 64 --link fast", "it takes bits per second"),
             ("a --table 0", "from 1 to 1000000"),
             ("a --triad 1", "--triad acts only with REPORT"),
             ("a b --triad=-1", "--triad -1: it takes"),

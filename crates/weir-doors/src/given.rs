@@ -74,7 +74,9 @@ impl GivenFlags {
             let name = flag.spelling();
             if value.is_empty() && !flag.optional && !flag.takes_empty {
                 let what = flag.value.unwrap_or_default();
-                return Err(Refusal::usage(format!("{name} needs {what}, which is empty")));
+                return Err(Refusal::usage(format!(
+                    "{name} needs {what}, which is empty"
+                )));
             }
             if let Err((why, near)) = flag.check(value) {
                 let help = near.map_or(String::new(), |n| format!("\n  help: did you mean `{n}`?"));

@@ -53,12 +53,16 @@ impl Takes {
             Self::Whole(least, most) => parse::whole(text, (least, most)).map(drop),
             Self::Scaled(least, most) => parse::scaled(text, (least, most)).map(drop),
             Self::Number(least, most) => within(text, (least, most), "a number"),
-            Self::Percent(least, most) => {
-                within(text.strip_suffix('%').unwrap_or(text), (least, most), "percent")
-            }
-            Self::SecondsWithin(least, most) => {
-                within(text.strip_suffix('s').unwrap_or(text), (least, most), "seconds")
-            }
+            Self::Percent(least, most) => within(
+                text.strip_suffix('%').unwrap_or(text),
+                (least, most),
+                "percent",
+            ),
+            Self::SecondsWithin(least, most) => within(
+                text.strip_suffix('s').unwrap_or(text),
+                (least, most),
+                "seconds",
+            ),
             Self::Size(most) => parse::size(text, most).map(drop),
             Self::Seconds => parse::seconds(text).map(drop),
             Self::Pause => parse::pause(text).map(drop),
@@ -74,11 +78,19 @@ impl Takes {
     /// Remark of a help text.
     fn remark(self) -> Option<String> {
         match self {
-            Self::Whole(least, i64::MAX) | Self::Scaled(least, i64::MAX) => Some(format!("a whole number from {least}")),
-            Self::Whole(least, most) | Self::Scaled(least, most) => Some(format!("a whole number from {least} to {most}")),
+            Self::Whole(least, i64::MAX) | Self::Scaled(least, i64::MAX) => {
+                Some(format!("a whole number from {least}"))
+            }
+            Self::Whole(least, most) | Self::Scaled(least, most) => {
+                Some(format!("a whole number from {least} to {most}"))
+            }
             Self::Text => None,
             // What no text is says what it takes.
-            other => other.check("").err()?.strip_prefix("it takes ").map(str::to_owned),
+            other => other
+                .check("")
+                .err()?
+                .strip_prefix("it takes ")
+                .map(str::to_owned),
         }
     }
 }
@@ -112,7 +124,8 @@ impl Flag {
             }
             (kind, "") => kind.check(value).map_err(|why| (why, None)),
             (kind, list) => {
-                let with_words = |why: String| why.replacen("takes ", &format!("takes {list}, or "), 1);
+                let with_words =
+                    |why: String| why.replacen("takes ", &format!("takes {list}, or "), 1);
                 kind.check(value).map_err(|why| (with_words(why), None))
             }
         }
@@ -167,6 +180,7 @@ impl crate::given::GivenFlags {
 
     /// Bits per second.
     pub(crate) fn bits_per_second(&self, name: &str) -> Option<f64> {
-        self.text(name).and_then(|text| parse::bits_per_s(text).ok())
+        self.text(name)
+            .and_then(|text| parse::bits_per_s(text).ok())
     }
 }

@@ -478,7 +478,7 @@ mod tests {
             ("--metric x -- run {a=1,2} --repeat 3", "leave it out"),
             ("--metric x -t 2 -- run {a=1,2}", "from 3 to 100000"),
             ("--metric x --rounds 5 -- run {a=1,2}", "from 6 to 1000"),
-            ("--metric x --budget 0 -- run {a=1,2}", "seconds, above 0"),
+            ("--metric x --budget 0 -- run {a=1,2}", "seconds above 0"),
             (
                 "--metric x --vary a=1,2 -- run x",
                 "--vary acts only with `--config`",

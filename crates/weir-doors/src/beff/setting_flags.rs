@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use weir_schema::Setting;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-
 use super::refuse;
 use crate::flags::Flag;
 use crate::given::GivenFlags;

@@ -37,8 +37,6 @@ const HELP: &str = include_str!("help.md");
 const USUAL_ROUNDS: u32 = 10;
 /// Waited before each run of a job that is compared with itself.
 const SHORT_SETTLE: Nanos = Nanos(100_000_000);
-/// Beyond a thousand nobody waits.
-const MOST_ROUNDS: u32 = 1000;
 
 /// What the words ask for.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 
 use super::{Rounds, all, one, rounds};
 use crate::given::GivenFlags;
-use crate::house::{self, HOUSE_FLAGS, ProgressStyle, Run};
+use crate::house::{self, ProgressStyle, Run};
 use crate::refusal::Refusal;
 use crate::run::read_run;
 
@@ -66,16 +66,16 @@ pub(super) fn read(
         ("--cmd", !commands.is_empty()),
         ("--a and --b", has_sides),
     ];
-    let given: Vec<&str> = sources.iter().filter(|s| s.1).map(|s| s.0).collect();
-    if let [first, second, ..] = given[..] {
+    let named: Vec<&str> = sources.iter().filter(|s| s.1).map(|s| s.0).collect();
+    if let [first, second, ..] = named[..] {
         return Err(Refusal::usage(format!(
             "{first} and {second} say twice what is compared; leave one of them out"
         )));
     }
-    if let Some(stray) = operands.first().filter(|_| !given.is_empty() && !is_run) {
+    if let Some(stray) = operands.first().filter(|_| !named.is_empty() && !is_run) {
         return Err(Refusal::usage(format!(
             "`{stray}`: {} say what is compared; leave it out",
-            given.join("")
+            named.join("")
         )));
     }
     let of = if is_run {
@@ -92,16 +92,9 @@ pub(super) fn read(
         of,
         command: command.chain(words.iter().cloned()).collect(),
         store: one(matches, "store-result").map(str::to_owned),
-        save: one(matches, "save").map(label).transpose()?,
-        progress: house::progress(&GivenFlags::of_matches(HOUSE_FLAGS, matches)?),
+        save: one(matches, "save").map(str::to_owned),
+        progress: house::progress(given),
     })
-}
-
-fn label(text: &str) -> Result<String, Refusal> {
-    if text.trim().is_empty() {
-        return Err(Refusal::usage("--save: a label has a name"));
-    }
-    Ok(text.to_owned())
 }
 
 fn refuse_one(all: &[String], what: &str, other: &str) -> Result<(), Refusal> {

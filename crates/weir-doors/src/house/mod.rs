@@ -31,7 +31,6 @@ use crate::refusal::Refusal;
 
 /// Processes of one machine that talk to each other.
 
-
 /// What is run, and how it is shown.
 #[derive(Clone, Debug)]
 pub struct Run {

@@ -9,8 +9,8 @@ use std::fmt::Display;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-use weir_units::parse::scaled;
 use super::settings::{Field, Given, Settings};
+use weir_units::parse::scaled;
 
 /// Threads that a file may have.
 const MOST_THREADS: u32 = 1024;

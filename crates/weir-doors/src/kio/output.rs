@@ -11,7 +11,7 @@ use super::number::{counted, figure};
 use super::points::{self, PointResult, has_module};
 use super::quoting::{line, quoted};
 use super::settings::{Field, Settings};
-use super::{config, job, own_version, plan, remarks};
+use super::{config, job, own_version, remarks};
 use crate::door::{Printed, PrintedFile};
 use crate::given::{Given, GivenFlags};
 use crate::house::{RunFormat, RunOptions, exit_code};

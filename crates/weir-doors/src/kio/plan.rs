@@ -6,14 +6,13 @@
 
 use weir_schema::{Group, Job, Kind, Mix, Plan, Start};
 
-
 use super::boundary;
 use super::config::{self, Config};
 use super::job::{self, JobRequest};
 use super::points::{self, PointName};
 use super::settings::{Field, Given, Settings};
 use super::sweep::{Point, points as swept_points};
-use super::{ModuleFacts, TargetFacts, flags, output, targets};
+use super::{ModuleFacts, TargetFacts, output, targets};
 use crate::door::{Printed, PrintedFile};
 use crate::given::{Given as DoorGiven, GivenFlags};
 use crate::machine::Machine;

@@ -3,7 +3,6 @@
 //! In: values of a file and of flags. Out: what a thread does, with the defaults filled in. Not here:
 //! what a device has to say to it ([`super::plan`]).
 
-
 /// A setting of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {

@@ -3,8 +3,8 @@
 //! In: `queue_depth=1..128*2`. Out: the settings of each point, in order. Not here: what is done at a
 //! point.
 
-use weir_units::parse::scaled;
 use super::settings::{Field, Given};
+use weir_units::parse::scaled;
 
 /// Points of all axes together.
 const MOST_POINTS: usize = 4096;

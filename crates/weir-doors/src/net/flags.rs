@@ -6,9 +6,6 @@ use crate::takes::Takes;
 const WORLD: &str = "Ranks and transport";
 const MEASURE: &str = "Measuring";
 
-/// Most ranks that are asked for.
-pub(super) const MOST_RANKS: u32 = 1024;
-
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
     Flag::with_value(

@@ -18,8 +18,6 @@ const MOST_RANKS: u64 = 4096;
 const MOST_TAGS: u64 = 65_536;
 /// The largest rank and tag.
 const LARGEST: u64 = u32::MAX as u64 - 1;
-/// No message may be longer, whatever is asked for.
-const LONGEST_MESSAGE: u64 = 1 << 30;
 
 /// Server, and what the program around it does.
 #[derive(Clone, Debug, PartialEq)]
