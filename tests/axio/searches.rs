@@ -142,7 +142,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["rfc2544", "--repeats", "0"],
-        "--repeats 0: expected a number, from 1 to 1000",
+        "--repeats 0: it takes a whole number from 1 to 1000",
     ),
     (&["ndr", "--both"], "--both: a search prints no tables"),
     (
