@@ -19,6 +19,7 @@ mod slow;
 mod stage;
 mod stopped;
 mod sure;
+mod targets;
 mod trouble;
 mod web;
 

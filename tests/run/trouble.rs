@@ -14,7 +14,7 @@ use crate::result;
 use crate::stage::{Running, Said, Stage, has, is_root, skip, until};
 
 /// Runs a program that sets the scene; why it could not.
-fn act(program: &str, words: &[&str]) -> Result<String, String> {
+pub(crate) fn act(program: &str, words: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(words).output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;
     if output.status.success() {
@@ -26,10 +26,10 @@ fn act(program: &str, words: &[&str]) -> Result<String, String> {
 }
 
 /// A loop device over a file, given back at the end.
-struct LoopDevice(String);
+pub(crate) struct LoopDevice(pub(crate) String);
 
 impl LoopDevice {
-    fn over(stage: &Stage, name: &str, bytes: u64) -> Result<Self, String> {
+    pub(crate) fn over(stage: &Stage, name: &str, bytes: u64) -> Result<Self, String> {
         if !is_root() {
             return Err("needs root".to_owned());
         }
@@ -45,10 +45,10 @@ impl Drop for LoopDevice {
 }
 
 /// A mounted file system, unmounted at the end.
-struct Mounted(String);
+pub(crate) struct Mounted(String);
 
 impl Mounted {
-    fn at(stage: &Stage, name: &str, words: &[&str]) -> Result<Self, String> {
+    pub(crate) fn at(stage: &Stage, name: &str, words: &[&str]) -> Result<Self, String> {
         if !is_root() {
             return Err("needs root".to_owned());
         }

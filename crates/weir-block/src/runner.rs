@@ -148,7 +148,11 @@ fn check_words(
         ActsOn::Names(NameUse::Makes | NameUse::Removes)
     );
     if targets.open.read_only
-        && (changes_names || entry.opens == Opens::WritingToo || needs_write_access(workload))
+        && (changes_names
+            || targets.remove_after
+            || targets.renew_each_pass
+            || entry.opens == Opens::WritingToo
+            || needs_write_access(workload))
     {
         failures.push(failure(
             "plan",

@@ -55,6 +55,8 @@ pub struct Measures {
     pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
+    /// Whether every option of the job language is a flag too.
+    pub takes_options: bool,
     /// Sentences after the list of flags in the help text.
     pub help: &'static str,
     /// Command lines to begin with, for the end of the help text.
@@ -196,6 +198,7 @@ impl Measures {
             asks_peer: |_| false,
             names_jobs: true,
             without: &[],
+            takes_options: false,
             help: "",
             examples: &[],
         }

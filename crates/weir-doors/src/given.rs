@@ -8,6 +8,7 @@ use std::ops::Deref;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use weir_jobfile::CommandWord;
 
 use crate::door::Door;
 use crate::flags::{Flag, find};
@@ -165,6 +166,8 @@ pub struct Given {
     pub own: GivenFlags,
     /// Values of the flags of the house.
     pub house: GivenFlags,
+    /// Options of jobs, of a door that takes them as flags.
+    pub options: Vec<CommandWord>,
     /// Arguments that are no flags.
     pub operands: Vec<String>,
 }

@@ -24,7 +24,12 @@ pub(crate) enum Parsed {
 /// Words that are not understood: exit code 2.
 pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusal> {
     let name = command.get_name().to_owned();
-    let flags = command.get_arguments().filter_map(Arg::get_long);
+    let names = |arg| {
+        Arg::get_long(arg)
+            .into_iter()
+            .chain(Arg::get_all_aliases(arg).unwrap_or_default())
+    };
+    let flags = command.get_arguments().flat_map(names);
     let flags: Vec<String> = flags.map(str::to_owned).collect();
     if let Some(flag) = empty_value(&command, words) {
         return Err(Refusal::usage(format!(

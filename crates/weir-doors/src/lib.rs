@@ -21,6 +21,7 @@ mod date;
 pub mod diagnose;
 pub mod doctor;
 mod door;
+mod examples;
 pub mod fio;
 pub mod flags;
 mod given;
@@ -58,7 +59,7 @@ pub use door::{
     PrintedFile, ReadRequest, Voice,
 };
 pub use given::{FlagNeed, Given, GivenFlags};
-pub use machine::Machine;
+pub use machine::{Machine, NamedPath};
 pub use refusal::{LACKS, Refusal, USAGE};
 pub use request::Request;
 

@@ -73,6 +73,11 @@ pub trait Machine {
         ModuleFacts::default()
     }
 
+    /// Kind of what a path names.
+    fn named_path(&self, _path: &str) -> NamedPath {
+        NamedPath::Missing
+    }
+
     /// Facts about the block device or file of a path.
     ///
     /// # Errors
@@ -112,6 +117,33 @@ pub trait Machine {
     /// Links of packets of this build, each with why this machine lacks it.
     fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
+    }
+}
+
+/// Kind of what a path names, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedPath {
+    /// Nothing.
+    Missing,
+    /// A block or character device.
+    Device,
+    /// A file.
+    File {
+        /// Its first line that is neither empty nor a comment begins a section of a job file.
+        is_job_file: bool,
+    },
+    /// A folder, a pipe, a socket.
+    Other,
+}
+
+impl NamedPath {
+    /// A file that begins with these bytes.
+    pub fn of_file(head: &[u8]) -> Self {
+        let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let first = lines.find(|line| !matches!(line.first(), None | Some(b'#' | b';')));
+        Self::File {
+            is_job_file: first.is_some_and(|line| line.starts_with(b"[")),
+        }
     }
 }
 

@@ -396,6 +396,7 @@ fn plan_name(request: &CompileRequest) -> Option<&str> {
     request.sources.iter().find_map(|s| match s {
         JobSource::File(path) if path == "-" => Some("standard input"),
         JobSource::File(path) => path.rsplit('/').next(),
+        JobSource::Text { name, .. } => Some(name),
         JobSource::Words(_) => None,
     })
 }

@@ -83,6 +83,13 @@ pub enum JobSource {
     Words(Vec<CommandWord>),
     /// A job file.
     File(String),
+    /// A job file that ships inside the program.
+    Text {
+        /// Its name.
+        name: &'static str,
+        /// What it holds.
+        text: &'static str,
+    },
 }
 
 /// A job option of the command line.
@@ -131,7 +138,7 @@ impl CompileRequest {
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().filter_map(|source| match source {
             JobSource::File(path) => Some(path.as_str()),
-            JobSource::Words(_) => None,
+            JobSource::Words(_) | JobSource::Text { .. } => None,
         })
     }
 }

@@ -69,15 +69,15 @@ pub(crate) fn batches(
     };
     let words = request.sources.iter().filter_map(|s| match s {
         JobSource::Words(words) => Some(words),
-        JobSource::File(_) => None,
+        JobSource::File(_) | JobSource::Text { .. } => None,
     });
     let mut batches = vec![command_sections(words.flatten())];
-    let paths = request.sources.iter().filter_map(|s| match s {
-        JobSource::File(path) => Some(path.as_str()),
+    let files = request.sources.iter().filter_map(|s| match s {
+        JobSource::File(path) => Some(loader.file(path)),
+        JobSource::Text { name, text } => Some(loader.sections(name, text.as_bytes())),
         JobSource::Words(_) => None,
     });
-    for (index, path) in paths.enumerate() {
-        let sections = loader.file(path);
+    for (index, sections) in files.enumerate() {
         match batches.first_mut().filter(|_| index == 0) {
             Some(first) => first.extend(sections),
             None => batches.push(sections),

@@ -7,11 +7,11 @@ use weir_doors::house::{Input, Run};
 use weir_doors::request::NamedFile;
 use weir_doors::run::check_stored;
 use weir_doors::{Refusal, USAGE};
-use weir_jobfile::{Context, Diagnostic, compile};
+use weir_jobfile::{CompileRequest, Context, Diagnostic, compile};
 use weir_schema::{Plan, SchemaError};
 
 use crate::house_report::check_output;
-use crate::{environment, output, runners, written_files};
+use crate::{environment, output, runners, targets, written_files};
 
 /// Files that the house reads and writes besides the stored result.
 pub(crate) fn other_files(run: &Run) -> Vec<NamedFile> {
@@ -26,7 +26,7 @@ pub(crate) fn other_files(run: &Run) -> Vec<NamedFile> {
 /// The files that a plan is made from.
 fn inputs(input: &Input) -> Vec<&str> {
     match input {
-        Input::Made(_) => Vec::new(),
+        Input::Made(_) | Input::Targets { .. } => Vec::new(),
         Input::Plan { path, .. } => vec![path],
         Input::Jobs(request) => request.files().collect(),
     }
@@ -63,20 +63,31 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
     match input {
         Input::Made(plan) => Ok(plan.as_ref().clone()),
         Input::Plan { path, .. } => stored_plan(path),
-        Input::Jobs(request) => {
-            let environment = environment::read();
-            let context = Context {
-                environment: &environment,
-                catalogue: &runners::catalogue(),
-                files: &environment::RealFiles,
-            };
-            let compiled = compile(request, &context).map_err(|all| refuse(&all))?;
-            for note in &compiled.notes {
-                output::error(&format!("note: {note}\n"));
-            }
-            Ok(compiled.plan)
+        Input::Jobs(request) => compiled(request),
+        Input::Targets {
+            jobs,
+            targets,
+            destroyed,
+        } => {
+            let mut plan = compiled(jobs)?;
+            targets::guard(&mut plan, targets, destroyed)?;
+            Ok(plan)
         }
     }
+}
+
+fn compiled(request: &CompileRequest) -> Result<Plan, Refusal> {
+    let environment = environment::read();
+    let context = Context {
+        environment: &environment,
+        catalogue: &runners::catalogue(),
+        files: &environment::RealFiles,
+    };
+    let compiled = compile(request, &context).map_err(|all| refuse(&all))?;
+    for note in &compiled.notes {
+        output::error(&format!("note: {note}\n"));
+    }
+    Ok(compiled.plan)
 }
 
 fn refuse(all: &[Diagnostic]) -> Refusal {

@@ -4,14 +4,17 @@
 //! questions there are (`weir-doors`).
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_doors::Machine;
 use weir_doors::axio::MachineFacts;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
 use weir_doors::rows::UnfitRows;
+use weir_doors::{Machine, NamedPath};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Job, Kind, Plan, RunResult};
 use weir_sys::Tree;
@@ -20,6 +23,9 @@ use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
 use crate::{environment, fio, held_input, kio, output, rows, runners};
+
+/// Bytes of a file in which its first section would begin.
+const LONGEST_HEAD: u64 = 64 << 10;
 
 /// The machine that the program runs on.
 #[derive(Debug, Default)]
@@ -101,6 +107,23 @@ impl Machine for ThisMachine {
 
     fn kernel_module(&self) -> ModuleFacts {
         kio::module_facts()
+    }
+
+    fn named_path(&self, path: &str) -> NamedPath {
+        let Ok(found) = fs::metadata(path) else {
+            return NamedPath::Missing;
+        };
+        let kind = found.file_type();
+        if kind.is_block_device() || kind.is_char_device() {
+            return NamedPath::Device;
+        }
+        if !kind.is_file() {
+            return NamedPath::Other;
+        }
+        let mut head = Vec::new();
+        // A file that cannot be read is refused by whoever opens it.
+        let _ = File::open(path).map(|file| file.take(LONGEST_HEAD).read_to_end(&mut head));
+        NamedPath::of_file(&head)
     }
 
     fn target(&self, path: &str) -> Result<TargetFacts, String> {

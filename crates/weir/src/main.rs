@@ -50,6 +50,7 @@ mod stage_timing;
 mod stall;
 mod stopping;
 mod stored;
+mod targets;
 mod tools;
 mod topo;
 mod transport_test;

@@ -44,6 +44,7 @@ pub(super) fn read(
             args: call.args.clone(),
             own: GivenFlags::new(call.door.flags),
             house: GivenFlags::new(HOUSE_FLAGS),
+            options: Vec::new(),
             operands: Vec::new(),
         },
     };

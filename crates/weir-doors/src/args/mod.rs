@@ -4,6 +4,7 @@
 //! for; a refusal that names the argument and the nearest that is. Not here: what values mean.
 
 mod getopt;
+mod job_options;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
@@ -130,6 +131,9 @@ pub(crate) fn command(door: &Door, measures: &Measures) -> Command {
         .after_help(after_help(measures))
         .override_usage(usage_line(door))
         .no_binary_name(true);
+    if measures.takes_options {
+        command = command.args(job_options::option_args());
+    }
     if let Manner::House(Some(operands)) = &measures.manner {
         command = command.arg(operand_arg(operands));
     }
@@ -194,6 +198,7 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
         args: call.args.clone(),
         own,
         house,
+        options: job_options::given_options(&call.args, matches),
         operands: operands.into_iter().flatten().cloned().collect(),
     }
 }

@@ -25,9 +25,8 @@ pub const FLAGS: &[Flag] = &[
         "example",
         "NAME",
         CONFIG,
-        "A configuration of weir's own, in place of a file",
-    )
-    .choices(&["echo", "scan"]),
+        "A configuration of weir's own, in place of a file: echo, scan; list: print them",
+    ),
     Flag::with_value(
         "set",
         "KEY=VALUE",

@@ -42,6 +42,7 @@ use self::print::is_json;
 use self::role::AxioRole;
 use self::source::{all_right, configuration, source};
 use crate::door::{Door, DoorLink, Manner, Measures, Operands, Voice};
+use crate::examples::{self, Example};
 use crate::flags::{Standing, nearest};
 use crate::given::{Given, GivenFlags};
 use crate::house;
@@ -93,7 +94,7 @@ const VERBS: [&str; 8] = [
 const LINE_RATE: &str = "linerate";
 
 /// Configurations of weir's own.
-const EXAMPLES: [(&str, &str); 2] = [
+const EXAMPLES: &[Example] = &[
     ("echo", include_str!("examples/echo.conf")),
     ("scan", include_str!("examples/scan.conf")),
 ];
@@ -220,6 +221,9 @@ fn without_configuration(
     given: &Given,
     machine: &dyn Machine,
 ) -> Result<Option<Request>, Refusal> {
+    if given.is("example", examples::LIST) {
+        return Ok(Some(Request::print(examples::list(EXAMPLES))));
+    }
     if given.is("backend", "list") {
         return Ok(Some(Request::print(backend::list(&machine.packet_links()))));
     }

@@ -6,6 +6,7 @@
 use super::config::{AxioConfig, Unknown};
 use super::plan::NO_WORKLOAD;
 use super::{EXAMPLES, STANDARD_INPUT};
+use crate::examples;
 use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -33,8 +34,8 @@ pub(super) fn source(
             Ok(Some((file.to_owned(), text)))
         }
         (None, Some(name)) => {
-            let found = EXAMPLES.iter().find(|(known, _)| *known == name);
-            Ok(found.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())))
+            let (name, text) = examples::find(EXAMPLES, name)?;
+            Ok(Some((name.to_owned(), text.to_owned())))
         }
         (None, None) => Ok(None),
     }

@@ -74,6 +74,15 @@ pub enum Input {
     Made(Box<Plan>),
     /// Job files.
     Jobs(CompileRequest),
+    /// Files and devices of the command line, each with a job of its own.
+    Targets {
+        /// Their jobs, in the order of the targets.
+        jobs: CompileRequest,
+        /// The targets.
+        targets: Vec<String>,
+        /// Those of them whose data may be lost.
+        destroyed: Vec<String>,
+    },
     /// A stored plan.
     Plan {
         /// Its file.
@@ -158,7 +167,7 @@ impl Run {
     pub fn command(&self) -> &[String] {
         match &self.input {
             Input::Made(plan) => &plan.command,
-            Input::Jobs(request) => &request.command,
+            Input::Jobs(request) | Input::Targets { jobs: request, .. } => &request.command,
             Input::Plan { command, .. } => command,
         }
     }

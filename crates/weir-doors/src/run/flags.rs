@@ -30,6 +30,22 @@ pub const FLAGS: &[Flag] = &[
         "Run only this section of the job files",
     )
     .repeats(),
+    Flag::with_value(
+        "example",
+        "NAME",
+        PLAN,
+        "Run a job file that ships inside the program; list: print them",
+    ),
+    Flag::with_value(
+        "destroy",
+        "TARGET",
+        PLAN,
+        "Let this device or file of the command line be written: its data is lost",
+    )
+    .repeats()
+    .long(
+        "A target that is mounted, held, or seems to hold a file system is refused all the same.",
+    ),
     Flag::switch("readonly", PLAN, "Refuse everything that writes or trims"),
     Flag::with_value(
         "per-rank",

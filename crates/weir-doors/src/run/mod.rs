@@ -1,14 +1,15 @@
-//! `weir run [flags] FILE…`: job files or one stored plan.
+//! `weir run [flags] ARG…`: job files, one stored plan, or files and devices.
 //!
-//! In: the arguments after `run`. Out: a [`Request`], or a [`Refusal`] with exit code 2. Options of
-//! jobs are changed with `--set`; job options as arguments belong to `weir fio`.
+//! In: the arguments after `run`. Out: a [`Request`], or a [`Refusal`] with exit code 2. Every option
+//! of the job language is a flag: of the jobs of targets, and over those of job files.
 
+mod arguments;
+mod examples;
 mod flags;
 mod stored_plan;
 #[cfg(test)]
 mod tests;
 
-use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::TargetsPerRank;
 
 pub use flags::FLAGS;
@@ -16,8 +17,9 @@ pub use stored_plan::check_stored;
 
 use crate::args;
 use crate::door::{Door, Manner, Measures, Operands};
+use crate::examples::{LIST, list};
 use crate::given::Given;
-use crate::house::{Input, Run, suffix};
+use crate::house::Run;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 use crate::request::{Action, Request, Tool};
@@ -28,13 +30,16 @@ pub const DOOR: Door = Door {
     measures: Some(Measures {
         manner: Manner::House(Some(Operands {
             name: "FILE",
-            help: "Job files, or one stored plan (*.json); `-` reads a job file from standard input",
+            help: "Job files, or one stored plan (*.json), or devices and files to be read or written; \
+                   `-` reads a job file from standard input",
         })),
+        takes_options: true,
+        help: include_str!("help.md"),
         examples: &[
-            "weir run examples/first.fio",
-            "weir run --set bs=64k --set runtime=5 examples/first.fio",
-            "weir run --format json --output first.json examples/first.fio",
-            "weir run --show-plan examples/first.fio",
+            "weir run --example first",
+            "weir run --bs=64k --runtime=5 --output first.json examples/first.fio",
+            "weir run --rw=randread --bs=4k --direct=1 /dev/nvme0n1",
+            "weir run --rw=write --bs=1m --size=1g --destroy data data",
             "weir run --repeat 10 --pause 2 --store-result runs.json examples/first.fio",
             "mpirun -n 4 weir run --per-rank split examples/first.fio",
         ],
@@ -43,16 +48,19 @@ pub const DOOR: Door = Door {
     ..Door::new(
         "run",
         "FILE…",
-        "run job files or a stored plan, report what was measured",
+        "run job files, a stored plan or a load on devices and files, report what was measured",
     )
 };
 
 /// The request of these arguments.
-fn request(given: &Given, _: &dyn Machine) -> Result<Request, Refusal> {
+fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     if given.has("calibrate") {
         return calibrate(given);
     }
-    let mut request = Request::new(Action::Measure(input(given)?));
+    if given.is("example", LIST) {
+        return Ok(Request::print(list(examples::EXAMPLES)));
+    }
+    let mut request = Request::new(Action::Measure(arguments::input(given, machine)?));
     request.targets = match given.text("per-rank") {
         Some("split") => TargetsPerRank::Split,
         Some("shared") => TargetsPerRank::Shared,
@@ -87,52 +95,11 @@ fn calibrate(given: &Given) -> Result<Request, Refusal> {
     let mut flags = given.own.iter().chain(given.house.iter());
     let other = flags.find(|(flag, _)| flag.name != "calibrate");
     let other = other.map(|(flag, _)| flag.spelling());
-    match other.or_else(|| given.operands.first().cloned()) {
+    let option = given.options.first().map(|option| option.text.clone());
+    match other.or(option).or_else(|| given.operands.first().cloned()) {
         None => Ok(Request::new(Action::Tool(Tool::Calibrate))),
         Some(other) => Err(Refusal::usage(format!(
             "--calibrate measures the instrument and nothing else; leave `{other}` out"
         ))),
     }
-}
-
-fn input(given: &Given) -> Result<Input, Refusal> {
-    let files = given.operands.clone();
-    let all = |name| given.all(name).map(str::to_owned).collect::<Vec<_>>();
-    let (sets, sections, maps) = (all("set"), all("section"), all("map"));
-    let read_only = given.has("readonly");
-    let command = given.command();
-    if let Some(plan) = files.iter().find(|f| suffix(f) == Some("json")) {
-        if files.len() > 1 {
-            return Err(Refusal::usage(format!(
-                "`{plan}` is a stored plan: it is run alone"
-            )));
-        }
-        if !(sets.is_empty() && sections.is_empty() && maps.is_empty()) {
-            return Err(Refusal::usage(format!(
-                "--set, --map and --section change job files; `{plan}` is a stored plan"
-            )));
-        }
-        return Ok(Input::Plan {
-            path: plan.clone(),
-            read_only,
-            command,
-        });
-    }
-    if files.is_empty() {
-        return Err(Refusal::usage("no job file given"));
-    }
-    if let Some(bad) = sets.iter().find(|s| !s.contains('=')) {
-        return Err(Refusal::usage(format!(
-            "--set {bad}: expected [SECTION:]KEY=VALUE"
-        )));
-    }
-    Ok(Input::Jobs(CompileRequest {
-        dialect: Dialect::Run,
-        command,
-        sources: files.into_iter().map(JobSource::File).collect(),
-        sets,
-        maps,
-        sections,
-        read_only,
-    }))
 }

@@ -1,9 +1,11 @@
 //! The words of `weir run`.
 
+use weir_jobfile::{CommandWord, JobSource};
 use weir_units::Percent;
 
 use super::*;
-use crate::house::{Mode, ProgressStyle, RunFormat, RunOptions, Strict, Web};
+use crate::house::{Input, Mode, ProgressStyle, RunFormat, RunOptions, Strict, Web};
+use crate::machine::NamedPath;
 
 fn list(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -137,4 +139,75 @@ fn a_flag_that_cannot_act_is_refused_with_what_it_needs() {
     assert!(refused("--raw --format json a.fio").contains("--raw acts only with"));
     run("--raw --format json --output r.txt a.fio");
     run("--width 40 a.fio");
+}
+
+/// Every path that has `disk` in it is a device, every other one is missing.
+struct Disks;
+
+impl Machine for Disks {
+    fn named_path(&self, path: &str) -> NamedPath {
+        if path.contains("disk") {
+            NamedPath::Device
+        } else {
+            NamedPath::Missing
+        }
+    }
+}
+
+#[test]
+fn a_target_has_a_job_with_the_options_in_their_order_and_is_named_apart_from_others() {
+    let words =
+        "--bs 4k --rw=randread /dev/disk1 --time_based --bs=8k b/disk a/disk global-disk x:disk";
+    let given = args::read_given(&DOOR, &list(words)).unwrap();
+    let input = arguments::input(&given, &Disks).unwrap();
+    let Input::Targets { jobs, targets, .. } = input else {
+        panic!("targets")
+    };
+    assert_eq!(targets.len(), 5);
+    let [JobSource::Words(all)] = &jobs.sources[..] else {
+        panic!("words")
+    };
+    let shown =
+        |word: &CommandWord| format!("{}={}", word.key, word.value.as_deref().unwrap_or("-"));
+    let all: Vec<String> = all.iter().map(shown).collect();
+    assert_eq!(all[..4], ["bs=4k", "rw=randread", "time_based=-", "bs=8k"]);
+    let names: Vec<&String> = all[4..].iter().filter(|w| w.starts_with("name=")).collect();
+    assert_eq!(
+        names,
+        [
+            "name=disk1",
+            "name=b/disk",
+            "name=a/disk",
+            "name=./global-disk",
+            "name=x:disk"
+        ]
+    );
+    assert!(all.contains(&"filename=x\\:disk".to_owned()));
+}
+
+#[test]
+fn no_option_of_the_language_has_the_name_of_a_flag() {
+    let command = DOOR.command();
+    let mut names: Vec<&str> = command
+        .get_arguments()
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn the_first_line_that_says_something_tells_a_job_file() {
+    for (text, is_job_file) in [
+        ("[a]", true),
+        ("\n; x\n# y\n  [global]\n", true),
+        ("a=b\n[a]\n", false),
+        ("", false),
+        ("# [a]\n", false),
+    ] {
+        let named = NamedPath::of_file(text.as_bytes());
+        assert_eq!(named, NamedPath::File { is_job_file }, "{text}");
+    }
 }
