@@ -223,7 +223,7 @@ fn bad_words_are_refused_by_name_before_anything_runs() {
         (&["axio"], "please specify the configuration file via -c"),
         (
             &["axio", "--example", "echo", "--inject-loss", "x"],
-            "--inject-loss x: expected percent",
+            "--inject-loss x: it takes percent",
         ),
         (&["axio", "verfy"], "did you mean `weir axio verify`?"),
         (

@@ -112,12 +112,12 @@ fn an_interrupted_search_prints_the_trials_that_it_has() {
 const REFUSED: &[(&[&str], &str)] = &[
     (
         &["ndr", "--precision", "0"],
-        "--precision 0: expected percent, from 0.01 to 50",
+        "--precision 0: it takes percent from 0.01 to 50",
     ),
-    (&["ndr", "--loss", "x"], "--loss x: expected percent"),
+    (&["ndr", "--loss", "x"], "--loss x: it takes percent"),
     (
         &["ndr", "--trial-time", "0"],
-        "--trial-time 0: expected seconds, from 0.001",
+        "--trial-time 0: it takes seconds from 0.001",
     ),
     (
         &["ndr", "--frames", "64"],
@@ -142,7 +142,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["rfc2544", "--repeats", "0"],
-        "--repeats 0: expected a number, from 1 to 1000",
+        "--repeats 0: it takes a whole number from 1 to 1000",
     ),
     (&["ndr", "--both"], "--both: a search prints no tables"),
     (

@@ -307,3 +307,22 @@ fn traffic_that_cannot_be_is_refused_before_anything_runs() {
         .code(2)
         .err("--inject-pause acts on the server");
 }
+
+#[test]
+fn by_the_verb_the_report_has_the_time_of_each_stage() {
+    let stage = Stage::new();
+    let said = stage.say(&[
+        "axio",
+        "--example",
+        "echo",
+        "--set=duration=0.2",
+        "--set=iteration=1",
+        "--set=stall_timeout=30",
+    ]);
+    let said = said.code(0);
+    for name in ["app_tx", "disp_tx", "disp_rx", "app_rx"] {
+        for side in ["client", "server"] {
+            assert!(said.out.contains(&format!("\n  {side} {name} ")), "{said}");
+        }
+    }
+}

@@ -11,7 +11,8 @@ pub(crate) fn check(said: &[String]) {
     let tests = "reverse::tests::the_payload_comes_back_in_reverse_order ... ok";
     assert!(said.iter().any(|text| text.contains(tests)), "{said:?}");
     assert!(
-        said.iter().any(|text| text.contains("pool in use 0")),
+        said.iter()
+            .any(|text| text.contains("packets of 64 B to reversed answers")),
         "{said:?}"
     );
     let refused = shell_fails("target/debug/weir axio --example scan --set msg_handler=reverse");

@@ -1,8 +1,8 @@
-//! The guides "Add an engine", "Add a workload" and "Writing a handler" are followed to the letter in a copy
-//! of the tree, all in the same one.
+//! The guides "Add an engine", "Add a workload", "Add a door for a peer" and "Writing a handler" are followed
+//! to the letter in a copy of the tree, all in the same one.
 //!
 //! In: pages of `docs/book/src`, whose code blocks are marked by comments
-//! `<!-- guide: create PATH -->`, ``<!-- guide: insert PATH after `LINE` -->`` and
+//! `<!-- guide: create PATH -->`, `<!-- guide: append PATH -->`, ``<!-- guide: insert PATH after `LINE` -->`` and
 //! `<!-- guide: run -->`. The copy lies in the build's own folder and stays there, with its build,
 //! so that the second time is fast: only files that differ are written.
 #![allow(
@@ -11,6 +11,7 @@
     reason = "helpers of tests, outside of test functions"
 )]
 
+mod door;
 mod engine;
 mod handler;
 mod workload;
@@ -25,6 +26,7 @@ use std::process::{Command, Output};
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Create(String),
+    Append(String),
     Insert { path: String, after: String },
     Run,
 }
@@ -69,6 +71,7 @@ fn steps(guide: &str) -> Vec<(Step, String)> {
         let words = words.strip_suffix(" -->").unwrap();
         let step = match words.split_once(' ') {
             Some(("create", path)) => Step::Create(path.to_owned()),
+            Some(("append", path)) => Step::Append(path.to_owned()),
             Some(("insert", rest)) => {
                 let (path, after) = rest.split_once(" after `").unwrap();
                 Step::Insert {
@@ -109,6 +112,11 @@ fn apply(tree: &mut Tree, step: Step, block: String) -> Vec<String> {
             let file = file.unwrap_or_else(|| panic!("the guide changes {path}: there is none"));
             let text = String::from_utf8(std::mem::take(file)).unwrap();
             *file = insert(&text, &after, &block).into_bytes();
+        }
+        Step::Append(path) => {
+            let file = tree.get_mut(&path);
+            let file = file.unwrap_or_else(|| panic!("the guide adds to {path}: there is none"));
+            file.extend(block.into_bytes());
         }
         Step::Run => return block.lines().map(str::to_owned).collect(),
     }
@@ -250,12 +258,14 @@ fn the_guides_work_to_the_letter() {
     let engine = follow(&mut tree, engine::PAGE);
     let workload = follow(&mut tree, workload::PAGE);
     let handler = follow(&mut tree, handler::PAGE);
+    let door = follow(&mut tree, door::PAGE);
     with_profile(&mut tree);
     write(&tree);
     share_build();
     engine::check(&said(&engine));
     workload::check(&said(&workload));
     handler::check(&said(&handler));
+    door::check(&said(&door));
 }
 
 #[test]

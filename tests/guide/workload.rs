@@ -55,6 +55,7 @@ fn is_small() {
         let length = block.lines().count();
         match step {
             Step::Create(_) => new += 1,
+            Step::Append(_) => {}
             Step::Insert { path, .. } => match changed.iter_mut().find(|(p, _)| *p == path) {
                 Some((_, lines)) => *lines += length,
                 None => changed.push((path, length)),

@@ -143,7 +143,10 @@ fn wrong_words_are_refused_before_anything_happens() {
         ("net lat", "no test `lat` of the network (there is lat-bw)"),
         ("net osu bw", "`weir net osu` is not in this build"),
         ("net beff-full", "`weir net beff-full` is not in this build"),
-        ("net lat-bw --ranks 1", "needs at least 2 ranks"),
+        (
+            "net lat-bw --ranks 1",
+            "it takes a whole number from 2 to 1024",
+        ),
         (
             "net lat-bw --min-time 0",
             "--min-time 0: it takes seconds above 0",

@@ -399,7 +399,7 @@ fn a_result_is_not_stored_over_what_else_the_words_name() {
     stage
         .say(&["run", "--store-result=", "x.fio"])
         .code(2)
-        .err("it has no name");
+        .err("--store-result needs FILE, which is empty");
     let words =
         "Network_intel --comm-type shm --ranks 1 -u 2 -l 1 -m 2 --store-result z --dump-json z";
     let words: Vec<_> = words.split(' ').collect();

@@ -373,7 +373,7 @@ fn what_is_no_screen_is_refused_before_anything_runs() {
     stage
         .say(&["run", "--live", "--fps=21", "j.fio"])
         .code(2)
-        .err("--fps 21: expected a number from 1 to 20");
+        .err("--fps 21: it takes a whole number from 1 to 20");
     stage
         .say(&["run", "--live", "--repeat", "j.fio"])
         .code(2)

@@ -379,7 +379,7 @@ fn a_server_that_ends_in_order_is_named_though_it_was_the_only_one() {
 #[test]
 fn an_answer_behind_its_time_is_a_failure_however_it_is_waited_for() {
     let stage = Stage::new();
-    let _server = Server::start(&stage, "--rank 0 --service-time const:20000");
+    let _server = Server::start(&stage, "--rank 0 --service-time const:30000");
     for poll in ["busy", "block"] {
         let words = format!(
             "self_test -u --path . -e 0:0 -s 0 -i 1 -r 20 --warmup 0 --timeout 0.02 --poll {poll} --output json"

@@ -24,9 +24,6 @@ pub(crate) fn launch_program(
     command.args(&launcher[1..]);
     command.args(["-n", &ranks.to_string()]).args(words);
     command.env_remove("WEIR_MPI_LIB");
-    // It kills the ranks after a second, which a busy machine may need for more than their end. It
-    // waits so long at each end that is not clean.
-    command.env("OMPI_MCA_odls_base_sigkill_timeout", "5");
     // As the administrator of a machine for tests.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

@@ -11,6 +11,7 @@ use crate::flags::{Flag, command};
 use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::takes::Takes;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -56,7 +57,8 @@ const FLAGS: &[Flag] = &[
     ),
     Flag::with_value("pcie", "FILE", RECORDS, "What pcm-pcie -e -csv printed"),
     Flag::with_value("memory", "FILE", RECORDS, "What pcm-memory printed"),
-    Flag::with_value("link", "RATE", LIMITS, "Bits a second of the link: 100G"),
+    Flag::with_value("link", "RATE", LIMITS, "Bits a second of the link: 100G")
+        .takes(Takes::BitsPerSecond),
     Flag::with_value(
         "frame",
         "BYTES",
@@ -70,7 +72,8 @@ const FLAGS: &[Flag] = &[
         "MB/S",
         LIMITS,
         "What a memory node can move, in 10^6 bytes a second",
-    ),
+    )
+    .takes(Takes::Number(0.001, 1e9)),
     Flag::switch("figures", OUTPUT, "Print the figures that it rests on")
         .letter('p')
         .needs(AS_TEXT),
@@ -164,7 +167,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
+    let given = GivenFlags::of_matches(FLAGS, &matches)?;
     if let Some(refusal) = given.refusal() {
         return Err(Refusal::usage(refusal));
     }
@@ -178,11 +181,11 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         perf: text("perf"),
         pcie: text("pcie"),
         memory: text("memory"),
-        table: whole(&given, "table")?,
-        socket: whole(&given, "socket")?,
-        link_bits_per_s: given.text("link").map(bits_per_s).transpose()?,
-        frame_bytes: whole(&given, "frame")?,
-        triad_mb_per_s: given.text("triad").map(megabytes).transpose()?,
+        table: given.whole("table"),
+        socket: given.whole("socket"),
+        link_bits_per_s: given.bits_per_second("link"),
+        frame_bytes: given.whole("frame"),
+        triad_mb_per_s: given.text("triad").and_then(|text| text.parse().ok()),
         with_figures: given.has("figures"),
         as_json: given.is("format", "json"),
     };
@@ -192,53 +195,6 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         ));
     }
     Ok(Action::Diagnose(Box::new(diagnose)))
-}
-
-/// A whole number within the range of its flag.
-fn whole(given: &GivenFlags, name: &str) -> Result<Option<u32>, Refusal> {
-    let Some(text) = given.text(name) else {
-        return Ok(None);
-    };
-    let range = crate::flags::find(FLAGS, name).and_then(|flag| flag.range);
-    let (least, most) = range.unwrap_or((0, i64::from(u32::MAX)));
-    let number = text.parse::<u32>().ok();
-    let number = number.filter(|n| (least..=most).contains(&i64::from(*n)));
-    number.map(Some).ok_or_else(|| {
-        Refusal::usage(format!(
-            "--{name} {text}: it takes a whole number from {least} to {most}"
-        ))
-    })
-}
-
-fn positive(text: &str) -> Option<f64> {
-    let number = text.parse::<f64>().ok()?;
-    (number.is_finite() && number > 0.0).then_some(number)
-}
-
-/// `100G`, with units of 1000.
-fn bits_per_s(text: &str) -> Result<f64, Refusal> {
-    let units = [('K', 1e3), ('M', 1e6), ('G', 1e9), ('T', 1e12)];
-    let unit = units.iter().find_map(|(unit, factor)| {
-        Some((
-            text.strip_suffix([*unit, unit.to_ascii_lowercase()])?,
-            factor,
-        ))
-    });
-    let (number, factor) = unit.unwrap_or((text, &1.0));
-    let number = positive(number).map(|number| number * factor);
-    number.filter(|number| number.is_finite()).ok_or_else(|| {
-        Refusal::usage(format!(
-            "--link {text}: it takes bits a second, as 25G, 100G or 2.5e9"
-        ))
-    })
-}
-
-fn megabytes(text: &str) -> Result<f64, Refusal> {
-    positive(text).ok_or_else(|| {
-        Refusal::usage(format!(
-            "--triad {text}: it takes 10^6 bytes a second, above 0"
-        ))
-    })
 }
 
 /// What a configuration of the path says of its iterations and its memory node.
@@ -318,7 +274,7 @@ mod tests {
             ("a b c", "stray word `c`"),
             ("a --frame 64", "--frame acts only with `--link`"),
             ("a --frame 0 --link 1G", "from 1 to 65536"),
-            ("a --frame 64 --link fast", "as 25G"),
+            ("a --frame 64 --link fast", "it takes bits per second"),
             ("a --table 0", "from 1 to 1000000"),
             ("a --triad 1", "--triad acts only with REPORT"),
             ("a b --triad=-1", "--triad -1: it takes"),

@@ -122,7 +122,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    if let Some(why) = GivenFlags::of_matches(FLAGS, &matches).refusal() {
+    if let Some(why) = GivenFlags::of_matches(FLAGS, &matches)?.refusal() {
         return Err(Refusal::usage(why));
     }
     let targets = house_words::all(&matches, "path");

@@ -205,6 +205,26 @@ impl Measures {
     }
 }
 
+impl Getopt {
+    /// Names written out, letters alone, no operands, refusals of several lines.
+    pub(crate) const fn new(refuse: fn(&str) -> Refusal, help: fn() -> String) -> Self {
+        Self {
+            abbreviates: |_| false,
+            alias: |_| None,
+            letters_stand_together: false,
+            takes_any_value: false,
+            is_one_line: false,
+            operand: |word, _| {
+                Err(format!(
+                    "stray word `{word}`: every option begins with a dash"
+                ))
+            },
+            refuse,
+            help,
+        }
+    }
+}
+
 impl DoorLink {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, words: &[] }

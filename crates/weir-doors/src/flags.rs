@@ -11,6 +11,7 @@ pub use weir_jobfile::nearest;
 
 use crate::given::FlagNeed;
 use crate::refusal::Refusal;
+use crate::takes::Takes;
 
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +21,8 @@ pub struct Flag {
     pub name: &'static str,
     /// A letter that stands for it.
     pub letter: Option<char>,
-    /// Smallest and largest of a whole number that it takes.
-    pub range: Option<(i64, i64)>,
+    /// Kind of its value, beside the words of `choices`.
+    pub takes: Takes,
     /// Name of its value; none for a switch.
     pub value: Option<&'static str>,
     /// The words it takes; anything when empty.
@@ -109,7 +110,7 @@ impl Flag {
         Self {
             name,
             letter: None,
-            range: None,
+            takes: Takes::Text,
             value: None,
             choices: &[],
             optional: false,
@@ -149,11 +150,12 @@ impl Flag {
         }
     }
 
+    pub(crate) const fn takes(self, takes: Takes) -> Self {
+        Self { takes, ..self }
+    }
+
     pub(crate) const fn range(self, min: i64, max: i64) -> Self {
-        Self {
-            range: Some((min, max)),
-            ..self
-        }
+        self.takes(Takes::Whole(min, max))
     }
 
     pub(crate) const fn optional(self) -> Self {
@@ -218,13 +220,6 @@ impl Flag {
         }
     }
 
-    /// The words that it takes, where its line does not name all of them.
-    fn unnamed_choices(&self) -> Option<String> {
-        let text = [self.short, self.value.unwrap_or_default()].concat();
-        let is_named = self.choices.iter().all(|choice| text.contains(choice));
-        (!is_named).then(|| format!("one of {}", self.choices.join(", ")))
-    }
-
     /// `--name=VALUE` as help texts show it.
     pub fn usage(&self) -> String {
         let name = match self.letter {
@@ -272,9 +267,12 @@ impl Flag {
             _ => arg.long(self.name).short(self.letter),
         };
         let mut long = self.long.to_owned();
-        if let Some(need) = self.needs {
+        let kind = self.remark().filter(|_| !matches!(self.takes, Takes::Text));
+        let kind = kind.map(|kind| format!("Takes {kind}."));
+        let need = self.needs.map(|need| format!("Acts only {}.", need.when));
+        for sentence in kind.into_iter().chain(need) {
             let gap = if long.is_empty() { "" } else { " " };
-            push!(long, "{gap}Acts only {}.", need.when);
+            push!(long, "{gap}{sentence}");
         }
         let arg = if long.is_empty() {
             arg
@@ -297,7 +295,7 @@ impl Flag {
         let mut arg = arg.value_name(value).value_hint(hint).action(action);
         // What is wrong with a negative number is said by whoever reads it.
         arg = arg.allow_negative_numbers(true);
-        if !self.choices.is_empty() {
+        if !self.choices.is_empty() && matches!(self.takes, Takes::Text) {
             arg = arg.value_parser(PossibleValuesParser::new(self.choices));
         }
         if let Some(default) = self.default {
@@ -365,7 +363,7 @@ pub(crate) fn listing(flags: &[Flag]) -> String {
             }
             push!(out, "{}{default}\n", flag.short);
             let need = flag.needs.map(|need| format!("acts only {}", need.when));
-            for remark in flag.unnamed_choices().into_iter().chain(need) {
+            for remark in flag.remark().into_iter().chain(need) {
                 for line in wrapped(&remark, WIDTH - COLUMN - 2) {
                     push!(out, "  {:COLUMN$}{line}\n", "");
                 }

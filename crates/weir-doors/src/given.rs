@@ -12,6 +12,7 @@ use weir_jobfile::CommandWord;
 
 use crate::door::Door;
 use crate::flags::{Flag, find};
+use crate::refusal::Refusal;
 
 /// What the other flags have to say for one to act.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,13 @@ impl GivenFlags {
     }
 
     /// Those of these that words gave to clap.
-    pub(crate) fn of_matches(table: &'static [Flag], matches: &ArgMatches) -> Self {
+    ///
+    /// # Errors
+    /// A value that its flag does not take.
+    pub(crate) fn of_matches(
+        table: &'static [Flag],
+        matches: &ArgMatches,
+    ) -> Result<Self, Refusal> {
         let mut all = Self::new(table);
         for id in matches.ids() {
             let is_given = matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
@@ -55,7 +62,32 @@ impl GivenFlags {
                 }
             }
         }
-        all
+        all.check()?;
+        Ok(all)
+    }
+
+    /// Finds out whether every flag takes its value.
+    ///
+    /// # Errors
+    /// The first that does not, what it takes, and the nearest word.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        for (flag, value) in self.iter().filter(|(flag, _)| flag.value.is_some()) {
+            let name = flag.spelling();
+            if value.is_empty() && !flag.optional && !flag.takes_empty {
+                let what = flag.value.unwrap_or_default();
+                return Err(Refusal::usage(format!(
+                    "{name} needs {what}, which is empty"
+                )));
+            }
+            if let Err((why, near)) = flag.check(value) {
+                let help = near.map_or(String::new(), |n| format!("\n  help: did you mean `{n}`?"));
+                // A value may be anything.
+                let clean = |c: char| if c.is_control() { ' ' } else { c };
+                let shown: String = value.chars().map(clean).take(120).collect();
+                return Err(Refusal::usage(format!("{name} {shown}: {why}{help}")));
+            }
+        }
+        Ok(())
     }
 
     /// Whether `--output` names a file of this suffix.
@@ -85,10 +117,9 @@ impl GivenFlags {
         self.text(name) == Some(value)
     }
 
-    /// A number of a flag that states its range and default.
+    /// Number of a flag that states its range and default.
     pub(crate) fn number<N: TryFrom<i64> + Default>(&self, name: &str) -> N {
-        let number = self.text(name).and_then(|text| text.parse::<i64>().ok());
-        number.and_then(|n| N::try_from(n).ok()).unwrap_or_default()
+        self.whole(name).unwrap_or_default()
     }
 
     /// All values of a flag.

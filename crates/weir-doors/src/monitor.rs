@@ -11,6 +11,7 @@ use crate::flags::{Flag, command};
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::takes::Takes;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -31,6 +32,7 @@ const OUTPUT: &str = "Output";
 const FLAGS: &[Flag] = &[
     Flag::with_value("duration", "SECONDS", WHAT, "How long")
         .letter('d')
+        .takes(Takes::Number(0.001, 86_400.0))
         .default("3"),
     Flag::with_value("pid", "P", WHAT, "One process instead of the whole machine")
         .range(1, 4_194_304),
@@ -104,24 +106,10 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
-    let seconds = given.text("duration").unwrap_or_default();
-    let duration = seconds.parse().ok().and_then(Nanos::from_secs_f64);
-    let duration = duration.filter(|time| (1_000_000..=86_400_000_000_000).contains(&time.0));
-    let duration = duration.ok_or_else(|| {
-        Refusal::usage(format!(
-            "--duration {seconds}: it takes seconds, from 0.001 to 86400"
-        ))
-    })?;
-    let process = given.text("pid").map(|text| {
-        let id = text.parse::<u32>().ok();
-        id.filter(|id| (1..=4_194_304).contains(id)).ok_or_else(|| {
-            Refusal::usage(format!("--pid {text}: it takes a number from 1 to 4194304"))
-        })
-    });
+    let given = GivenFlags::of_matches(FLAGS, &matches)?;
     Ok(Action::Monitor(Monitor {
-        duration,
-        process: process.transpose()?,
+        duration: given.seconds("duration").unwrap_or_default(),
+        process: given.whole("pid"),
         pcie: given.text("pcie").map(str::to_owned),
         memory: given.text("memory").map(str::to_owned),
         pcm: given.all("pcm-csv").map(str::to_owned).collect(),

@@ -20,6 +20,7 @@ use crate::flags::{Flag, command, nearest};
 use crate::given::{FlagNeed, GivenFlags};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::takes::Takes;
 
 pub use path::{LAYOUT, LOSS, TuneLimit, keys_of_verdict};
 pub use path_layout::PathLayout;
@@ -87,7 +88,8 @@ const FLAGS: &[Flag] = &[
         "SECONDS",
         SEARCH,
         "No trial of the search begins later than this",
-    ),
+    )
+    .takes(Takes::Seconds),
     Flag::with_value(
         "seed",
         "N",
@@ -151,6 +153,7 @@ const FLAGS: &[Flag] = &[
         SETTINGS,
         "The time that the command has until its server listens",
     )
+    .takes(Takes::Seconds)
     .needs(WITH_SERVER)
     .default("30"),
     Flag::with_value(
@@ -244,7 +247,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
+    let given = GivenFlags::of_matches(FLAGS, &matches)?;
     if let Some(refusal) = given.refusal() {
         return Err(Refusal::usage(refusal));
     }
@@ -287,13 +290,10 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         metric,
         job: text("job"),
         vary,
-        trials: whole(&given, "trials")?,
-        budget: given
-            .text("budget")
-            .map(|text| seconds("budget", text))
-            .transpose()?,
-        seed: whole(&given, "seed")?,
-        rounds: whole(&given, "rounds")?,
+        trials: given.number("trials"),
+        budget: given.seconds("budget"),
+        seed: given.number("seed"),
+        rounds: given.number("rounds"),
         trail: text("trail"),
         output,
         config,
@@ -417,26 +417,6 @@ fn command_of_weir(mut command: Vec<String>) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// A whole number within the range of its flag.
-fn whole<N: TryFrom<i64>>(given: &GivenFlags, name: &str) -> Result<N, Refusal> {
-    let text = given.text(name).unwrap_or_default();
-    let range = crate::flags::find(FLAGS, name).and_then(|flag| flag.range);
-    let (least, most) = range.unwrap_or((0, i64::MAX));
-    let number = text.parse::<i64>().ok();
-    let number = number.filter(|n| (least..=most).contains(n));
-    number.and_then(|n| N::try_from(n).ok()).ok_or_else(|| {
-        Refusal::usage(format!(
-            "--{name} {text}: it takes a whole number from {least} to {most}"
-        ))
-    })
-}
-
-fn seconds(flag: &str, text: &str) -> Result<Nanos, Refusal> {
-    let time = text.parse().ok().and_then(Nanos::from_secs_f64);
-    time.filter(|time| time.0 > 0)
-        .ok_or_else(|| Refusal::usage(format!("--{flag} {text}: it takes seconds, above 0")))
-}
-
 /// Command that starts the server of a trial, where one was given.
 fn server_of(given: &GivenFlags) -> Result<Option<TuneServer>, Refusal> {
     let Some(command) = given.text("server-command") else {
@@ -451,7 +431,7 @@ fn server_of(given: &GivenFlags) -> Result<Option<TuneServer>, Refusal> {
     Ok(Some(TuneServer {
         command: command.to_owned(),
         config: config.to_owned(),
-        wait: seconds("server-wait", given.text("server-wait").unwrap_or_default())?,
+        wait: given.seconds("server-wait").unwrap_or_default(),
     }))
 }
 
@@ -498,7 +478,7 @@ mod tests {
             ("--metric x -- run {a=1,2} --repeat 3", "leave it out"),
             ("--metric x -t 2 -- run {a=1,2}", "from 3 to 100000"),
             ("--metric x --rounds 5 -- run {a=1,2}", "from 6 to 1000"),
-            ("--metric x --budget 0 -- run {a=1,2}", "seconds, above 0"),
+            ("--metric x --budget 0 -- run {a=1,2}", "seconds above 0"),
             (
                 "--metric x --vary a=1,2 -- run x",
                 "--vary acts only with `--config`",

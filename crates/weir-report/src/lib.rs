@@ -25,6 +25,7 @@ mod json;
 mod layout;
 mod markdown;
 mod number_format;
+mod path_stages;
 mod phrases;
 mod plot;
 pub mod progress;

@@ -33,6 +33,49 @@ where
     number.ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
 }
 
+/// Whole number of a range: decimal, `0x…`, or with k, M, G or T for powers of 1024.
+///
+/// # Errors
+/// The range.
+pub fn scaled(text: &str, (least, most): (i64, i64)) -> Result<i64, String> {
+    let read = scaled_number(text).filter(|value| (least..=most).contains(value));
+    read.ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
+}
+
+fn scaled_number(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let is_digits =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let hex = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"));
+    if let Some(hex) = hex.filter(|hex| is_digits(hex)) {
+        return i64::from_str_radix(hex, 16).ok()?.checked_mul(sign);
+    }
+    let unit = digits.bytes().last().map(|byte| byte.to_ascii_lowercase());
+    let shift = match unit {
+        Some(b'k') => 10,
+        Some(b'm') => 20,
+        Some(b'g') => 30,
+        Some(b't') => 40,
+        _ => 0,
+    };
+    let digits = digits
+        .get(..digits.len() - usize::from(shift > 0))
+        .unwrap_or_default();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits
+        .parse::<i64>()
+        .ok()?
+        .checked_mul(1 << shift)?
+        .checked_mul(sign)
+}
+
 /// Bytes from 1 to `most`; k, m and g count in steps of 1024.
 ///
 /// # Errors
@@ -202,6 +245,42 @@ mod tests {
             let why = whole(text, (-4, 9)).unwrap_err();
             assert_eq!(why, "it takes a whole number from -4 to 9");
         }
+    }
+
+    const ANY: (i64, i64) = (i64::MIN, i64::MAX);
+
+    #[test]
+    fn numbers_have_units_and_bases() {
+        for (text, value) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("0x1000", 4096),
+            ("4k", 4096),
+            ("1M", 1 << 20),
+            ("1G", 1 << 30),
+            ("2t", 2 << 40),
+            ("-4k", -4096),
+            ("4294967295", 4_294_967_295),
+        ] {
+            assert_eq!(scaled(text, ANY), Ok(value), "{text}");
+        }
+        for text in [
+            "",
+            "x",
+            "0x",
+            "0x10q",
+            "k",
+            "1.5",
+            "4kk",
+            "-",
+            "+4",
+            "9999999999999T",
+            "é",
+        ] {
+            assert!(scaled(text, ANY).is_err(), "{text}");
+        }
+        let why = scaled("101", (0, 100)).unwrap_err();
+        assert_eq!(why, "it takes a whole number from 0 to 100");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::{
 fn the_ranks_of_a_launcher_are_one_group() {
     each_launcher("servers under a launcher", |stage, launcher| {
         let words = ["rpc", "serve", "--path", ".", "--tags", "2"];
-        let command = launch(stage, launcher, 2, &words);
+        let mut command = launch(stage, launcher, 2, &words);
+        // It kills the ranks after a second, which a busy machine may need for more than their end.
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "5");
         let servers = Running::start(command);
         until("both ranks are there", || {
             let table = table(stage);

@@ -12,6 +12,7 @@ use crate::flags::{Flag, Standing, nearest};
 use crate::given::{Given, GivenFlags};
 use crate::house::{HOUSE_FLAGS, joined};
 use crate::refusal::Refusal;
+use crate::takes::Takes;
 
 /// A flag that was named, and whether it is one of the house.
 type Named = (&'static Flag, bool);
@@ -263,22 +264,14 @@ impl Getopt {
             let what = flag.value?;
             return Some((format!("{name} needs {what}, which is empty"), None));
         }
-        if !flag.choices.is_empty() && !flag.choices.contains(&value) {
-            let near = nearest(value, flag.choices.iter().copied());
-            let hint = near.map(|near| format!("did you mean `{near}`?"));
-            let list = flag.choices.join(", ");
-            return Some((format!("{name} {value}: it takes one of {list}"), hint));
-        }
-        let (min, max) = flag.range?;
-        let number = value.parse::<i64>().ok();
-        if number.is_some_and(|n| (min..=max).contains(&n)) {
-            return None;
-        }
-        let what = if number.is_some_and(|n| n < min) {
-            format!("{name} must be >= {min} (a whole number from {min} to {max})")
-        } else {
-            format!("it takes a whole number from {min} to {max}")
+        let (why, near) = flag.check(value).err()?;
+        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        let why = match flag.takes {
+            Takes::Whole(min, max) if value.parse::<i64>().is_ok_and(|n| n < min) => {
+                format!("{name} must be >= {min} (a whole number from {min} to {max})")
+            }
+            _ => why,
         };
-        Some((format!("{name} {value}: {what}"), None))
+        Some((format!("{name} {value}: {why}"), hint))
     }
 }

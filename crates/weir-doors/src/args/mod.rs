@@ -95,7 +95,8 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
     match house_words::parse(command, &joined(&call.args))? {
         Parsed::Given(matches) => {
             let given = given(call, &matches);
-            refuse_empty(&given)?;
+            given.own.check()?;
+            given.house.check()?;
             Ok(Arguments::Given(Box::new(given)))
         }
         Parsed::Print(page) => Ok(Arguments::Print(page)),
@@ -199,21 +200,6 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
         house,
         options: job_options::given_options(&call.args, matches),
         operands: operands.into_iter().flatten().cloned().collect(),
-    }
-}
-
-/// Refuses the empty text, as a variable of a shell that is not set leaves it, for a value.
-fn refuse_empty(given: &Given) -> Result<(), Refusal> {
-    let mut all = given.own.iter().chain(given.house.iter());
-    let empty =
-        |(flag, value): &(&Flag, &str)| flag.value.is_some() && !flag.optional && value.is_empty();
-    match all.find(empty) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Refusal::usage(format!(
-            "{} needs {}, which is empty",
-            flag.spelling(),
-            flag.value.unwrap_or_default()
-        ))),
     }
 }
 

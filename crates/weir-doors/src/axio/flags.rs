@@ -1,11 +1,14 @@
 //! The flags of `weir axio`.
 
 use crate::flags::Flag;
+use crate::takes::Takes;
 
 const CONFIG: &str = "Configuration";
 const SIDES: &str = "Role";
 const LOOK: &str = "Instead of a run";
 const MEASURE: &str = "Measuring";
+/// Longest trial, in seconds.
+const LONGEST: f64 = 86_400.0;
 const SEARCH: &str = "Searches (ndr, rfc2544)";
 const OUTPUT: &str = "Output";
 
@@ -121,6 +124,7 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Drop so many of the client's packets",
     )
+    .takes(Takes::Percent(0.0001, 99.9999))
     .long("Of a hundred, at its dispatchers: 1%, 0.01%."),
     Flag::with_value(
         "inject-pause",
@@ -158,6 +162,7 @@ pub const FLAGS: &[Flag] = &[
         SEARCH,
         "Rates that differ by less are not told apart",
     )
+    .takes(Takes::Percent(0.01, 50.0))
     .long("0.5% without it."),
     Flag::with_value(
         "loss",
@@ -165,8 +170,10 @@ pub const FLAGS: &[Flag] = &[
         SEARCH,
         "What may be lost at the higher of the two rates of ndr",
     )
+    .takes(Takes::Percent(0.0001, 50.0))
     .long("0.5% without it."),
     Flag::with_value("trial-time", "SECONDS", SEARCH, "How long a trial is")
+    .takes(Takes::SecondsWithin(0.001, LONGEST))
         .long("1 without it, of rfc2544 60; the other times of rfc2544 go with it."),
     Flag::with_value(
         "residual",
@@ -174,8 +181,10 @@ pub const FLAGS: &[Flag] = &[
         SEARCH,
         "How long the last answers of a trial are waited for",
     )
+    .takes(Takes::SecondsWithin(0.002, LONGEST))
     .long("A thirtieth of a trial without it, from 0.1 to 2."),
     Flag::with_value("rest", "SECONDS", SEARCH, "Between two trials")
+    .takes(Takes::SecondsWithin(0.0, LONGEST))
         .long("None without it, of rfc2544 a twelfth of a trial, up to 5."),
     Flag::with_value(
         "frames",
@@ -196,6 +205,7 @@ pub const FLAGS: &[Flag] = &[
         SEARCH,
         "Repetitions of latency and back-to-back of rfc2544",
     )
+    .range(1, 1000)
     .long("20 and 50 without it."),
     Flag::with_value(
         "monitor",

@@ -343,24 +343,10 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
 
 /// What flags have go wrong on purpose.
 fn make_trouble(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
-    if let Some(percent) = given.text("inject-loss") {
-        work.dropped_per_million = per_million(percent)?;
+    if let Some(share) = given.share("inject-loss") {
+        work.dropped_per_million = u32::try_from(traffic::whole(share * 1e6)).unwrap_or(0);
     }
     server::limit(given, work)
-}
-
-/// A share of a hundred as one of a million.
-fn per_million(text: &str) -> Result<u32, Refusal> {
-    let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
-    let number = number.filter(|n| (0.0001..100.0).contains(n));
-    let number = number.ok_or_else(|| {
-        Refusal::usage(format!(
-            "--inject-loss {text}: expected percent, from 0.0001 to 99"
-        ))
-    })?;
-    format!("{:.0}", number * 1e4)
-        .parse()
-        .map_err(Refusal::usage)
 }
 
 fn lower_first(text: &str) -> String {

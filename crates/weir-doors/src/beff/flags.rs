@@ -2,6 +2,7 @@
 
 use crate::flags::Flag;
 use crate::given::{FlagNeed, GivenFlags};
+use crate::takes::Takes;
 
 const GENERAL: &str = "General";
 const SIZES: &str = "Messages";
@@ -130,6 +131,8 @@ pub const FLAGS: &[Flag] = &[
         WORLD,
         "One CPU per rank: auto, none, or a list 0,2,4",
     )
+    .choices(&["auto", "none"])
+    .takes(Takes::Cpus)
     .default("none"),
     Flag::with_value("pairing", "RULE", WORLD, "Who exchanges with whom")
         .choices(&["auto", "pairs", "ring"])
@@ -174,7 +177,8 @@ pub const FLAGS: &[Flag] = &[
         "BITS",
         WORLD,
         "tcp, udp: no faster than this, such as 10G",
-    ),
+    )
+    .takes(Takes::BitsPerSecond),
     Flag::with_value("provider", "NAME", WORLD, "ofi: the provider").refused(NO_OFI),
     Flag::with_value("device", "I", DEVICE, "Device index; -1: rank mod devices")
         .range(-1, MANY)
@@ -223,19 +227,22 @@ pub const FLAGS: &[Flag] = &[
         "S",
         MEASURE,
         "Make loops longer until a run takes S seconds",
-    ),
+    )
+    .takes(Takes::Seconds),
     Flag::with_value(
         "max-time",
         "S",
         MEASURE,
         "Begin no further size after S seconds, end warming up",
-    ),
+    )
+    .takes(Takes::Seconds),
     Flag::with_value(
         "timeout",
         "S",
         MEASURE,
         "Without progress for S seconds the run ends",
     )
+    .takes(Takes::Seconds)
     .default("60"),
     Flag::with_value("validate", "HOW", MEASURE, "How what arrives is checked")
         .choices(&["none", "const", "sample", "full"])
@@ -312,6 +319,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Print percentages of this rate, such as 100G",
     )
+    .takes(Takes::BitsPerSecond)
     .prints(),
     Flag::switch("quiet", OUTPUT, "Only the table, b_eff and the verdict").prints(),
     Flag::switch(

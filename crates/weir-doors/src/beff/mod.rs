@@ -47,20 +47,9 @@ pub const DOOR: Door = Door {
     ],
     flags: FLAGS,
     measures: Some(Measures {
-        manner: Manner::Getopt(&Getopt {
-            abbreviates: |_| false,
-            alias: |_| None,
-            letters_stand_together: false,
-            takes_any_value: false,
-            is_one_line: false,
-            operand: |word, _| {
-                Err(format!(
-                    "stray word `{word}`: every option begins with a dash"
-                ))
-            },
-            refuse,
-            help: || DOOR.command().render_help().to_string(),
-        }),
+        manner: Manner::Getopt(&Getopt::new(refuse, || {
+            DOOR.command().render_help().to_string()
+        })),
         print: Some(print),
         names_jobs: false,
         asks_peer: |given| peers_form(given).is_some(),

@@ -8,7 +8,6 @@ use weir_schema::{
     EngineChoice, ExchangeWorkload, Job, Method, Pairing, Placement, Plan, Ranks, ShareCpus, Spawn,
     TargetsPerRank, Validation, Warning, Word,
 };
-use weir_units::{Nanos, parse};
 
 use super::card;
 use super::comm;
@@ -45,7 +44,7 @@ pub(super) fn of(
         ..EngineChoice::new(transport.name)
     };
     let job = Job {
-        placement: placement(given)?,
+        placement: placement(given),
         words: echo(given, &schedule, transport),
         ..Job::of_exchanges("b_eff", choice, workload)
     };
@@ -172,11 +171,11 @@ fn workload(
             _ => Method::Sendrecv,
         },
         warmup: given.number("warmup"),
-        min_time_ns: time(given, "min-time")?,
-        max_time_ns: time(given, "max-time")?,
+        min_time_ns: given.seconds("min-time"),
+        max_time_ns: given.seconds("max-time"),
         validation: validation(given)?,
         seed: given.number("seed"),
-        timeout_ns: time(given, "timeout")?.unwrap_or_default(),
+        timeout_ns: given.seconds("timeout").unwrap_or_default(),
         model: given
             .text("model")
             .map(|text| values::model(text).map_err(|why| wrong("model", text, &why)))
@@ -201,20 +200,15 @@ fn fits(work: &ExchangeWorkload, ranks: u32, memory: Option<u64>) -> Result<(), 
     }
 }
 
-fn placement(given: &GivenFlags) -> Result<Placement, Refusal> {
-    let cpus =
-        match given.text("pin") {
-            Some("none") | None => return Ok(Placement::default()),
-            Some("auto") => None,
-            Some(list) => Some(parse::cpus(list).map_err(|why| {
-                wrong("pin", list, &why.replace("takes ", "takes auto, none, or "))
-            })?),
-        };
-    Ok(Placement {
-        cpus,
+fn placement(given: &GivenFlags) -> Placement {
+    if given.is("pin", "none") {
+        return Placement::default();
+    }
+    Placement {
+        cpus: given.cpus("pin"),
         share: ShareCpus::Split,
         ..Placement::default()
-    })
+    }
 }
 
 /// What the outputs show of the words, whatever has become of it in the plan.
@@ -239,13 +233,6 @@ fn echo(given: &GivenFlags, schedule: &LoopSchedule, transport: &TransportRecord
         }
     }
     out
-}
-
-fn time(given: &GivenFlags, name: &str) -> Result<Option<Nanos>, Refusal> {
-    given
-        .text(name)
-        .map(|text| parse::seconds(text).map_err(|why| wrong(name, text, &why)))
-        .transpose()
 }
 
 fn wrong(name: &str, value: &str, why: &str) -> Refusal {

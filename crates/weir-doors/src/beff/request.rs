@@ -5,7 +5,6 @@
 
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeResult, Outcome, RankFacts, RunResult, Warning};
-use weir_units::parse;
 
 use super::device::made_up;
 use super::flags::is_test;
@@ -175,17 +174,14 @@ fn form(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
         _ if dump.as_deref() == Some("-") => BeffFormat::Json,
         _ => BeffFormat::Text,
     };
-    let line_rate = given.text("line-rate").map(|text| {
-        parse::bits_per_s(text).map_err(|why| refuse(&format!("--line-rate {text}: {why}")))
-    });
     Ok(BeffOptions {
         format,
         hpcc_json: compat,
         text_1_2: given.text("text-compat") == Some("1.2"),
         dump_json: dump.filter(|d| d != "-"),
-        line_rate_bits_per_s: line_rate.transpose()?,
+        line_rate_bits_per_s: given.bits_per_second("line-rate"),
         quiet: given.has("quiet"),
-        simulate: given.text("simulate").map(|_| given.number("simulate")),
+        simulate: given.whole("simulate"),
         baseline: None,
     })
 }

@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use weir_schema::Setting;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use weir_units::parse;
-
 use super::refuse;
 use crate::flags::Flag;
 use crate::given::GivenFlags;
@@ -111,7 +109,7 @@ pub(super) fn settings(
     let mut out = BTreeMap::new();
     for row in SETTING_FLAGS {
         if transport.has_setting(row.setting)
-            && let Some(value) = row.value(given)?
+            && let Some(value) = row.value(given)
         {
             out.insert(row.setting.to_owned(), value);
         }
@@ -120,25 +118,22 @@ pub(super) fn settings(
 }
 
 impl SettingFlag {
-    fn value(&self, given: &GivenFlags) -> Result<Option<Setting>, Refusal> {
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, as it should")]
+    fn value(&self, given: &GivenFlags) -> Option<Setting> {
         let named = given.all(self.flag).last().filter(|text| !text.is_empty());
         let number: i64 = given.number(self.flag);
-        Ok(match self.form {
+        match self.form {
             Form::Number => Some(Setting::Number(number)),
             Form::GivenNumber => named.map(|_| Setting::Number(number)),
             Form::Index => (number >= 0).then_some(Setting::Number(number)),
             Form::Text => named.map(|text| Setting::Text(text.to_owned())),
             Form::Switch => given.has(self.flag).then_some(Setting::Bool(true)),
-            Form::Rate => named.map(|text| self.rate(text)).transpose()?,
-        })
-    }
-
-    /// More than a number holds is no limit.
-    #[expect(clippy::cast_possible_truncation, reason = "saturates, as it should")]
-    fn rate(&self, text: &str) -> Result<Setting, Refusal> {
-        let bits_per_s = parse::bits_per_s(text)
-            .map_err(|why| refuse(&format!("--{} {text}: {why}", self.flag)))?;
-        Ok(Setting::Number((bits_per_s / 8.0) as i64))
+            // More than a number holds is no limit.
+            Form::Rate => {
+                let rate = given.bits_per_second(self.flag).map(|bits| bits / 8.0);
+                rate.map(|bytes| Setting::Number(bytes as i64))
+            }
+        }
     }
 }
 

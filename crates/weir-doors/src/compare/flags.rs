@@ -2,6 +2,7 @@
 
 use crate::flags::{Flag, store_result};
 use crate::given::{FlagNeed, GivenFlags};
+use crate::takes::Takes;
 
 const WHAT: &str = "What is compared";
 const ROUNDS: &str = "Rounds";
@@ -82,6 +83,7 @@ pub const FLAGS: &[Flag] = &[
         ROUNDS,
         "Runs of each side, in turns: A B, B A, …",
     )
+    .range(1, 1000)
     .needs(MEASURED)
     .long("10 where it is not given, or more where so many figures need them."),
     Flag::switch(
@@ -97,9 +99,11 @@ pub const FLAGS: &[Flag] = &[
         ROUNDS,
         "Rounds before, which are not counted",
     )
+    .range(0, 1000)
     .default("1")
     .needs(MEASURED),
     Flag::with_value("settle", "S", ROUNDS, "Wait S seconds before each run")
+        .takes(Takes::Pause)
         .default("1")
         .needs(MEASURED),
     Flag::with_value(
@@ -139,6 +143,7 @@ pub const FLAGS: &[Flag] = &[
         JUDGING,
         "Chance may pretend a change in this share of comparisons",
     )
+    .takes(Takes::Number(0.0001, 0.5))
     .default("0.05"),
     Flag::with_value("fail-if", "EXPR", JUDGING, "Exit with 1 where this holds")
         .repeats()
@@ -199,6 +204,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Width of the text instead of the terminal's",
     )
+    .range(20, 1000)
     .needs(TEXT),
     Flag::switch(
         "raw",

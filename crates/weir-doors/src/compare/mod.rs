@@ -8,7 +8,7 @@ mod sides;
 
 use clap::{Arg, ArgMatches, Command};
 use weir_compare::{Condition, Rule, USUAL_METRICS};
-use weir_units::{Nanos, parse};
+use weir_units::Nanos;
 
 pub use flags::FLAGS;
 pub use sides::{CompareInput, RoundsOf, StoredSide};
@@ -37,8 +37,6 @@ const HELP: &str = include_str!("help.md");
 const USUAL_ROUNDS: u32 = 10;
 /// Waited before each run of a job that is compared with itself.
 const SHORT_SETTLE: Nanos = Nanos(100_000_000);
-/// Beyond a thousand nobody waits.
-const MOST_ROUNDS: u32 = 1000;
 
 /// What the words ask for.
 #[derive(Clone, Debug)]
@@ -231,7 +229,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
+    let given = GivenFlags::of_matches(FLAGS, &matches)?;
     if let Some(why) = given.refusal() {
         return Err(Refusal::usage(why));
     }
@@ -240,13 +238,13 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Condition::read(text).map_err(|why| Refusal::usage(format!("--fail-if {why}")))
     };
     Ok(Action::Compare(Box::new(Compare {
-        input: sides::read(&matches, words)?,
-        rule: rule(&matches)?,
+        input: sides::read(&given, &matches, words)?,
+        rule: rule(&given, &matches)?,
         is_alpha_given: given.has("alpha"),
         fail_if: fail_if.iter().map(read).collect::<Result<_, _>>()?,
         confirm: matches.get_flag("confirm"),
         single_run_ok: matches.get_flag("single-run-ok"),
-        show: show(&matches)?,
+        show: show(&given, &matches)?,
     })))
 }
 
@@ -275,7 +273,7 @@ fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
     matches.get_one::<String>(name).map(String::as_str)
 }
 
-fn rule(matches: &ArgMatches) -> Result<Rule, Refusal> {
+fn rule(given: &GivenFlags, matches: &ArgMatches) -> Result<Rule, Refusal> {
     let names = one(matches, "metrics").map(|list| list.split(',').map(str::trim));
     let mut metrics: Vec<String> = Vec::new();
     for name in names.into_iter().flatten() {
@@ -294,13 +292,8 @@ fn rule(matches: &ArgMatches) -> Result<Rule, Refusal> {
         allow_different: matches.get_flag("allow-different"),
         ..Rule::default()
     };
-    if let Some(text) = one(matches, "alpha") {
-        let alpha = text.parse().ok().filter(|p| (0.0001..=0.5).contains(p));
-        rule.alpha = alpha.ok_or_else(|| {
-            Refusal::usage(format!(
-                "--alpha {text}: expected a number from 0.0001 to 0.5"
-            ))
-        })?;
+    if let Some(alpha) = given.text("alpha").and_then(|text| text.parse().ok()) {
+        rule.alpha = alpha;
     }
     for part in one(matches, "threshold")
         .into_iter()
@@ -325,42 +318,25 @@ fn rule(matches: &ArgMatches) -> Result<Rule, Refusal> {
     Ok(rule)
 }
 
-fn rounds(matches: &ArgMatches) -> Result<Rounds, Refusal> {
-    let number = |name: &str, least: u32| -> Result<Option<u32>, Refusal> {
-        let read = |text: &str| {
-            let number = text
-                .parse()
-                .ok()
-                .filter(|n| (least..=MOST_ROUNDS).contains(n));
-            number.ok_or_else(|| {
-                Refusal::usage(format!(
-                    "--{name} {text}: expected a number from {least} to {MOST_ROUNDS}"
-                ))
-            })
-        };
-        one(matches, name).map(read).transpose()
-    };
-    let count = number("rounds", 1)?;
+fn rounds(given: &GivenFlags, matches: &ArgMatches) -> Result<Rounds, Refusal> {
+    let count: Option<u32> = given.whole("rounds");
     let until_sure = matches.get_flag("until-sure");
     if let Some(count) = count.filter(|_| until_sure) {
         return Err(Refusal::usage(format!(
             "--rounds {count}: --until-sure decides how many; leave one of them out"
         )));
     }
-    let settle = one(matches, "settle").map_or(Ok(Nanos(0)), |text| {
-        parse::pause(text).map_err(|why| Refusal::usage(format!("--settle {text}: {why}")))
-    })?;
     Ok(Rounds {
         count,
         until_sure,
-        warmup: number("warmup", 0)?.unwrap_or(0),
-        settle,
+        warmup: given.number("warmup"),
+        settle: given.seconds("settle").unwrap_or_default(),
         prepare: one(matches, "prepare").map(str::to_owned),
         drop_caches: matches.get_flag("drop-caches"),
     })
 }
 
-fn show(matches: &ArgMatches) -> Result<CompareShow, Refusal> {
+fn show(given: &GivenFlags, matches: &ArgMatches) -> Result<CompareShow, Refusal> {
     let outputs = all(matches, "output").into_iter().map(file);
     let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
     let format = one(matches, "format").and_then(CompareFormat::named);
@@ -373,7 +349,7 @@ fn show(matches: &ArgMatches) -> Result<CompareShow, Refusal> {
             _ => None,
         },
         ascii: matches.get_flag("ascii"),
-        width: one(matches, "width").map(crate::house::width).transpose()?,
+        width: given.whole("width"),
         raw: matches.get_flag("raw"),
     })
 }

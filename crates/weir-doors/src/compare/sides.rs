@@ -7,7 +7,7 @@ use clap::ArgMatches;
 
 use super::{Rounds, all, one, rounds};
 use crate::given::GivenFlags;
-use crate::house::{self, HOUSE_FLAGS, ProgressStyle, Run};
+use crate::house::{self, ProgressStyle, Run};
 use crate::refusal::Refusal;
 use crate::run::read_run;
 
@@ -51,7 +51,11 @@ pub enum RoundsOf {
     Commands(Vec<(String, String)>),
 }
 
-pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInput, Refusal> {
+pub(super) fn read(
+    given: &GivenFlags,
+    matches: &ArgMatches,
+    words: &[String],
+) -> Result<CompareInput, Refusal> {
     let operands = all(matches, "operand");
     let commands = all(matches, "cmd");
     let is_run = matches.get_flag("run");
@@ -62,16 +66,16 @@ pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInpu
         ("--cmd", !commands.is_empty()),
         ("--a and --b", has_sides),
     ];
-    let given: Vec<&str> = sources.iter().filter(|s| s.1).map(|s| s.0).collect();
-    if let [first, second, ..] = given[..] {
+    let named: Vec<&str> = sources.iter().filter(|s| s.1).map(|s| s.0).collect();
+    if let [first, second, ..] = named[..] {
         return Err(Refusal::usage(format!(
             "{first} and {second} say twice what is compared; leave one of them out"
         )));
     }
-    if let Some(stray) = operands.first().filter(|_| !given.is_empty() && !is_run) {
+    if let Some(stray) = operands.first().filter(|_| !named.is_empty() && !is_run) {
         return Err(Refusal::usage(format!(
             "`{stray}`: {} say what is compared; leave it out",
-            given.join("")
+            named.join("")
         )));
     }
     let of = if is_run {
@@ -84,20 +88,13 @@ pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInpu
     };
     let command = ["weir", "compare"].into_iter().map(str::to_owned);
     Ok(CompareInput::Rounds {
-        rounds: rounds(matches)?,
+        rounds: rounds(given, matches)?,
         of,
         command: command.chain(words.iter().cloned()).collect(),
         store: one(matches, "store-result").map(str::to_owned),
-        save: one(matches, "save").map(label).transpose()?,
-        progress: house::progress(&GivenFlags::of_matches(HOUSE_FLAGS, matches)),
+        save: one(matches, "save").map(str::to_owned),
+        progress: house::progress(given),
     })
-}
-
-fn label(text: &str) -> Result<String, Refusal> {
-    if text.trim().is_empty() {
-        return Err(Refusal::usage("--save: a label has a name"));
-    }
-    Ok(text.to_owned())
 }
 
 fn refuse_one(all: &[String], what: &str, other: &str) -> Result<(), Refusal> {

@@ -132,7 +132,7 @@ fn words_that_say_nothing_are_refused_by_name() {
         ("x y --single-run-ok", "--single-run-ok acts only"),
         ("x y --store-result r", "--store-result acts only"),
         ("x y --save r", "--save acts only"),
-        ("--run a b --save=", "a label has a name"),
+        ("--run a b --save=", "--save needs LABEL, which is empty"),
         ("x y -o r.md --width 80", "--width acts only"),
         ("x y --format json --raw", "--raw acts only"),
         ("--run a b --rounds 9 --until-sure", "--until-sure decides"),

@@ -2,6 +2,7 @@
 
 use crate::flags::{Flag, history, store_result};
 use crate::given::FlagNeed;
+use crate::takes::Takes;
 
 const PLAN: &str = "The run";
 const OUTPUT: &str = "Output";
@@ -27,6 +28,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         PLAN,
         "Run the plan on N processes of this machine, and report them as one",
     )
+    .range(1, 1024)
     .long("Under mpirun or srun the launcher says how many."),
     Flag::with_value(
         "rank-timeout",
@@ -34,6 +36,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         PLAN,
         "A rank that is silent for S seconds is lost: the others end and report",
     )
+    .takes(Takes::Seconds)
     .long("60 where it is not given; at least 1 counts. For several ranks only."),
     Flag::switch("show-plan", PLAN, "Print the plan as JSON and run nothing")
         .long("The output can be stored and run: `weir run plan.json`."),
@@ -79,6 +82,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         OUTPUT,
         "Percentiles of latency, comma-separated",
     )
+    .takes(Takes::Percentages)
     .default("50,90,99,99.9")
     .needs(LATENCIES)
     .prints(),
@@ -94,8 +98,9 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         "fps",
         "N",
         OUTPUT,
-        "Draw the live view N times a second, 1 to 20",
+        "Draw the live view N times a second",
     )
+    .range(1, 20)
     .default("4")
     .needs(LIVE),
     Flag::with_value(
@@ -115,6 +120,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         OUTPUT,
         "Go on showing the result for S seconds",
     )
+    .takes(Takes::Pause)
     .needs(WEB),
     Flag::with_value(
         "metrics-file",
@@ -136,6 +142,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         OUTPUT,
         "Width of the report instead of the terminal's",
     )
+    .range(20, 1000)
     .needs(TEXT)
     .prints(),
     Flag::switch("pretty", OUTPUT, "Indent JSON")
@@ -168,6 +175,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         MEASURE,
         "Run N times (bare: 5), and say how much runs differ",
     )
+    .range(2, 1000)
     .optional()
     .long(
         "Each run is a process of its own. The headline is the \
@@ -180,7 +188,8 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         "S",
         MEASURE,
         "Wait S seconds between the runs of --repeat",
-    ),
+    )
+    .takes(Takes::Pause),
     Flag::switch(
         "no-latency",
         MEASURE,

@@ -11,15 +11,13 @@ mod repeat;
 mod strict;
 mod web;
 
-use std::ops::RangeInclusive;
-
 use weir_jobfile::{CompileRequest, JobSource};
 use weir_schema::{Plan, TargetsPerRank};
-use weir_units::{Nanos, Percent, parse};
+use weir_units::{Nanos, Percent};
 
 pub use flags::HOUSE_FLAGS;
 pub use live::Live;
-pub(crate) use options::{options_of_text, progress, width};
+pub(crate) use options::{options_of_text, progress};
 pub use plan::exit_code;
 pub(crate) use repeat::joined;
 pub use repeat::{Repeat, begin_anew};
@@ -32,7 +30,6 @@ use crate::given::{Given, GivenFlags};
 use crate::refusal::Refusal;
 
 /// Processes of one machine that talk to each other.
-const RANKS: RangeInclusive<u32> = 1..=1024;
 
 /// What is run, and how it is shown.
 #[derive(Clone, Debug)]
@@ -139,9 +136,9 @@ impl Run {
         Ok(Self {
             input,
             mode,
-            ranks: house.text("ranks").map(ranks).transpose()?,
+            ranks: house.whole("ranks"),
             targets: TargetsPerRank::default(),
-            rank_timeout: house.text("rank-timeout").map(rank_timeout).transpose()?,
+            rank_timeout: house.seconds("rank-timeout"),
             repeat: repeat::read(house)?,
             store: store.map(str::to_owned),
             history: history.map(str::to_owned),
@@ -304,9 +301,7 @@ pub enum ProgressStyle {
 impl RunOptions {
     /// Options that hold where no flag is given.
     pub fn usual() -> Self {
-        let none = GivenFlags::new(HOUSE_FLAGS);
-        let text = options_of_text(&none);
-        text.unwrap_or_else(|refusal| unreachable!("defaults are good: {refusal}"))
+        options_of_text(&GivenFlags::new(HOUSE_FLAGS))
     }
 
     /// How these arguments have a result shown.
@@ -321,13 +316,4 @@ impl RunOptions {
 /// The part of a path behind its last dot.
 pub(crate) fn suffix(path: &str) -> Option<&str> {
     path.rsplit_once('.').map(|(_, suffix)| suffix)
-}
-
-fn ranks(text: &str) -> Result<u32, Refusal> {
-    parse::whole(text, (*RANKS.start(), *RANKS.end()))
-        .map_err(|why| Refusal::usage(format!("--ranks {text}: {why}")))
-}
-
-fn rank_timeout(text: &str) -> Result<Nanos, Refusal> {
-    parse::seconds(text).map_err(|why| Refusal::usage(format!("--rank-timeout {text}: {why}")))
 }

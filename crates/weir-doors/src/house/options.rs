@@ -18,9 +18,9 @@ pub(super) fn options(given: &GivenFlags) -> Result<RunOptions, Refusal> {
         progress: progress(given),
         strict: strict::strict(given.text("strict"))?,
         no_latency: given.has("no-latency"),
-        live: live::read(given)?,
+        live: live::read(given),
         web: web::read(given)?,
-        ..options_of_text(given)?
+        ..options_of_text(given)
     })
 }
 
@@ -35,22 +35,14 @@ pub(crate) fn progress(given: &GivenFlags) -> ProgressStyle {
 }
 
 /// How text looks, by flags that say no more than that.
-pub(crate) fn options_of_text(given: &GivenFlags) -> Result<RunOptions, Refusal> {
+pub(crate) fn options_of_text(given: &GivenFlags) -> RunOptions {
     let named = given.has("percentiles");
-    let percentiles = given
-        .text("percentiles")
-        .filter(|_| named)
-        .map(|list| {
-            parse::percentages(list)
-                .map_err(|why| Refusal::usage(format!("--percentiles {list}: {why}")))
-        })
-        .transpose()?;
-    let width = given.text("width").map(width).transpose()?;
-    Ok(RunOptions {
+    let percentiles = given.text("percentiles").filter(|_| named);
+    RunOptions {
         format: RunFormat::Text,
         outputs: Vec::new(),
         append: false,
-        percentiles,
+        percentiles: percentiles.and_then(|list| parse::percentages(list).ok()),
         progress: ProgressStyle::Auto,
         color: match given.text("color") {
             Some("always") => Some(true),
@@ -58,7 +50,7 @@ pub(crate) fn options_of_text(given: &GivenFlags) -> Result<RunOptions, Refusal>
             _ => None,
         },
         ascii: given.has("ascii"),
-        width,
+        width: given.whole("width"),
         raw: given.has("raw"),
         pretty: given.has("pretty"),
         all_warnings: given.text("warnings") == Some("all"),
@@ -66,7 +58,7 @@ pub(crate) fn options_of_text(given: &GivenFlags) -> Result<RunOptions, Refusal>
         no_latency: false,
         live: None,
         web: Web::default(),
-    })
+    }
 }
 
 fn output(path: &str) -> Result<Output, Refusal> {
@@ -80,17 +72,4 @@ fn output(path: &str) -> Result<Output, Refusal> {
              and .series.csv"
         ))),
     }
-}
-
-/// A number of columns.
-pub(crate) fn width(text: &str) -> Result<u16, Refusal> {
-    let wrong = || {
-        Refusal::usage(format!(
-            "--width {text}: expected a number of columns from 20 to 1000"
-        ))
-    };
-    text.parse()
-        .ok()
-        .filter(|w| (20..=1000).contains(w))
-        .ok_or_else(wrong)
 }

@@ -4,15 +4,13 @@
 //! carries it out. Not here: carrying runs out.
 
 use weir_schema::{BlockWorkload, Kind, Plan};
-use weir_units::{Nanos, parse};
+use weir_units::Nanos;
 
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// Runs where their number is not given.
 const USUAL: u32 = 5;
-/// Two have an interval; beyond a thousand nobody waits.
-const RUNS: std::ops::RangeInclusive<u32> = 2..=1000;
 
 /// Several runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +24,14 @@ pub struct Repeat {
 /// What the words ask for.
 pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
     let pause = given.text("pause");
-    let Some(runs) = given.text("repeat") else {
+    if !given.has("repeat") {
         return match pause {
             None => Ok(None),
             Some(pause) => Err(Refusal::usage(format!(
                 "--pause {pause}: it is between the runs of --repeat, which is not given"
             ))),
         };
-    };
+    }
     for (flag, what) in [
         ("show-plan", "prints the plan"),
         ("dry-run", "checks the plan"),
@@ -53,19 +51,8 @@ pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
             return Err(Refusal::usage(format!("--repeat: --{flag} {why}")));
         }
     }
-    let number = match runs {
-        "" => Some(USUAL),
-        given => given.parse().ok().filter(|runs| RUNS.contains(runs)),
-    };
-    let (least, most) = (RUNS.start(), RUNS.end());
-    let runs = number.ok_or_else(|| {
-        Refusal::usage(format!(
-            "--repeat {runs}: expected a number from {least} to {most}"
-        ))
-    })?;
-    let pause = pause.map_or(Ok(Nanos(0)), |text| {
-        parse::pause(text).map_err(|why| Refusal::usage(format!("--pause {text}: {why}")))
-    })?;
+    let runs = given.whole("repeat").unwrap_or(USUAL);
+    let pause = given.seconds("pause").unwrap_or_default();
     Ok(Some(Repeat { runs, pause }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weir_units::{Nanos, parse};
+use weir_units::Nanos;
 
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
@@ -20,12 +20,9 @@ pub struct Web {
 
 /// What the words ask for.
 pub(super) fn read(given: &GivenFlags) -> Result<Web, Refusal> {
-    let linger = given.text("web-linger").map_or(Ok(Nanos(0)), |text| {
-        parse::pause(text).map_err(|why| Refusal::usage(format!("--web-linger {text}: {why}")))
-    })?;
     Ok(Web {
         address: given.text("web").map(address).transpose()?,
-        linger,
+        linger: given.seconds("web-linger").unwrap_or_default(),
         metrics_file: given.text("metrics-file").map(str::to_owned),
     })
 }

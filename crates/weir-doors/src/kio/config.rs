@@ -9,8 +9,8 @@ use std::fmt::Display;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-use super::number::whole;
 use super::settings::{Field, Given, Settings};
+use weir_units::parse::scaled;
 
 /// Threads that a file may have.
 const MOST_THREADS: u32 = 1024;
@@ -147,7 +147,7 @@ struct Whole(i64);
 impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let number = whole(&text, (i64::MIN, i64::MAX)).ok();
+        let number = scaled(&text, (i64::MIN, i64::MAX)).ok();
         let wrong = || de::Error::custom(format!("`{text}` is not a whole number (8, 4k, 1M)"));
         number.map(Self).ok_or_else(wrong)
     }

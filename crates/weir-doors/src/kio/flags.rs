@@ -3,6 +3,7 @@
 use super::settings::{SETTINGS, Setting};
 use crate::flags::Flag;
 use crate::given::FlagNeed;
+use crate::takes::Takes;
 
 pub(super) const THREADS: &str = "Threads";
 const TARGET: &str = "Targets and engine";
@@ -35,14 +36,17 @@ const LINES: FlagNeed = FlagNeed::new(
 pub(super) const REFERENCE: usize = 22;
 
 const fn of(setting: &Setting) -> Flag {
-    Flag::with_value(setting.flag, "N", THREADS, setting.help)
+    let (least, most) = setting.range;
+    Flag::with_value(setting.flag, "N", THREADS, setting.help).takes(Takes::Scaled(least, most))
 }
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
     Flag::with_value("num-threads", "NUM", THREADS, "Threads on each device; 0: as if not given")
+        .takes(Takes::Scaled(0, 1024))
         .letter('t'),
     Flag::with_value("runtime", "SEC", THREADS, "Seconds; 0: as if not given")
+        .takes(Takes::Scaled(0, 3600))
         .letter('s'),
     of(&SETTINGS[0]),
     of(&SETTINGS[1]),
@@ -84,21 +88,30 @@ pub const FLAGS: &[Flag] = &[
         .choices(&["irq", "spin", "poll"])
         .default("irq")
         .needs(RUN),
-    Flag::with_value("cpus", "LIST", TARGET, "A thread on each of these CPUs, as 0,2,4-7").needs(RUN),
+    Flag::with_value("cpus", "LIST", TARGET, "A thread on each of these CPUs, as 0,2,4-7")
+        .takes(Takes::Cpus)
+        .needs(RUN),
     Flag::with_value("numa", "NODE", TARGET, "Run on the CPUs of this node; auto: the device's, where it has one")
+        .choices(&["auto"])
+        .takes(Takes::Scaled(0, 1023))
         .needs(UNPLACED),
     Flag::with_value("batch", "N", TARGET, "I/Os handed over at once")
+        .takes(Takes::Scaled(1, 1024))
         .default("1")
         .needs(RUN),
     Flag::switch("nowait", TARGET, "An I/O that would wait fails instead; for uring and kernel").needs(RUN),
     Flag::with_value("size", "BYTES", BOUNDS, "A thread ends after so many bytes")
+        .takes(Takes::Scaled(1, i64::MAX))
         .needs(RUN),
     Flag::with_value("ios", "N", BOUNDS, "A thread ends after so many I/Os")
+        .takes(Takes::Scaled(1, i64::MAX))
         .needs(RUN),
     Flag::with_value("ramp", "SEC", BOUNDS, "Run for so long first without counting")
+        .takes(Takes::Scaled(0, 3600))
         .default("0")
         .needs(RUN),
     Flag::with_value("interval", "MS", BOUNDS, "Length of the intervals of the time series")
+        .takes(Takes::Scaled(1, 3_600_000))
         .default("100")
         .needs(RUN),
     Flag::with_value("sweep", "SETTING=VALUES", BOUNDS, "A run for each value, one after the other")
@@ -119,9 +132,12 @@ pub const FLAGS: &[Flag] = &[
         .needs(RUN),
     Flag::switch("verify", DATA, "Read back what was written, and check it").needs(WRITES),
     Flag::with_value("seed", "N", DATA, "Of the offsets and the mix")
+        .takes(Takes::Scaled(1, i64::MAX))
         .default("24301")
         .needs(RUN),
     Flag::with_value("offset-align", "BYTES", DATA, "Random offsets are multiples of it; lbs: of the device's block")
+        .choices(&["lbs"])
+        .takes(Takes::Scaled(1, 1 << 30))
         .needs(RUN),
     Flag::with_value("mix-unit", "UNIT", DATA, "Draw the direction of each burst, or of each I/O")
         .choices(&["burst", "io"])
@@ -129,6 +145,7 @@ pub const FLAGS: &[Flag] = &[
         .needs(RUN),
     Flag::switch("thread-partition", DATA, "Threads share the region out in equal parts").needs(RUN),
     Flag::with_value("error-limit", "N", DATA, "So many failed I/Os end the run; 0: they are only counted")
+        .takes(Takes::Scaled(0, 0xFFFF_FFFF))
         .default("1")
         .needs(RUN),
     Flag::switch(
@@ -138,6 +155,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .needs(RUN),
     Flag::with_value("rounds", "N", BOUNDS, "So many turns of each side")
+        .takes(Takes::Scaled(1, 1000))
         .needs(COMPARE),
     Flag::switch("force", DATA, "Write although the device seems to hold something").needs(RUN),
     Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
@@ -148,22 +166,8 @@ pub const FLAGS: &[Flag] = &[
         .needs(SINGLE)
         .prints(),
     Flag::with_value("trace-offsets", "N", OUTPUT, "Print the first N offsets of each thread")
+        .takes(Takes::Scaled(1, 65_536))
         .needs(LINES),
     Flag::with_value("kdir", "DIR", HELP, "With `build`: the sources of the kernel, where they are elsewhere"),
     Flag::switch("help", HELP, "Print this page").letter('h'),
 ];
-
-/// Smallest and largest value of a flag that takes a whole number and is no setting of a thread.
-pub(super) fn range(flag: &str) -> (i64, i64) {
-    match flag {
-        "num-threads" => (0, 1024),
-        "runtime" | "ramp" => (0, 3600),
-        "batch" => (1, 1024),
-        "size" | "ios" | "seed" => (1, i64::MAX),
-        "interval" => (1, 3_600_000),
-        "error-limit" => (0, 0xFFFF_FFFF),
-        "rounds" => (1, 1000),
-        "trace-offsets" => (1, 65_536),
-        _ => (0, i64::MAX),
-    }
-}

@@ -10,7 +10,6 @@ use weir_schema::{
 use weir_units::{Bytes, Nanos, QueueDepth};
 
 use super::TargetFacts;
-use super::plan::{number, small, whole_of};
 use super::settings::{Field, Settings};
 use crate::given::GivenFlags;
 use crate::machine::Machine;
@@ -45,7 +44,7 @@ pub(super) struct JobRequest<'a> {
 /// What of `--size` is done, where that is less: only whole blocks are read and written.
 pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Result<Option<String>, Refusal> {
     let block = settings.size(Field::BlockSize);
-    let size = number(given, "size")?.unwrap_or(0);
+    let size: u64 = given.number("size");
     let whole = size - size % block;
     let note = format!("--size {size} is no multiple of {block}: {whole} bytes are done");
     Ok((0 < whole && whole < size).then_some(note))
@@ -100,7 +99,7 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
     // The limit is that of all threads together.
     let is_limited = job.load().errors.go_on.is_empty() || job.load().errors.fail_at.is_some();
     job.end.exit_all = is_limited.then_some(ExitAll::GroupOnError);
-    job.placement.nodes = node(request)?.map(|node| vec![node]);
+    job.placement.nodes = node(request).map(|node| vec![node]);
     Ok(job)
 }
 
@@ -113,14 +112,11 @@ fn name(request: &JobRequest<'_>) -> String {
     }
 }
 
-fn node(request: &JobRequest<'_>) -> Result<Option<u32>, Refusal> {
-    match request.given.text("numa") {
-        None => Ok(None),
-        Some("auto") => Ok(request.facts.node),
-        Some(text) => {
-            let node = whole_of("numa", text, (0, 1023))?;
-            Ok(u32::try_from(node).ok())
-        }
+fn node(request: &JobRequest<'_>) -> Option<u32> {
+    if request.given.is("numa", "auto") {
+        request.facts.node
+    } else {
+        request.given.whole("numa")
     }
 }
 
@@ -149,7 +145,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
     work.access.map = false;
     work.access.skip_bytes = stride - i64::try_from(block).unwrap_or(0);
     work.access.align_bytes = align(request)?.map(|align| PerKind::all(Bytes(align)));
-    let seed = number(given, "seed")?.unwrap_or_default();
+    let seed = given.number("seed");
     work.access.seed = seed;
     work.region.offset = Some(Size::Bytes(Bytes(low)));
     work.region.size = Some(Size::Bytes(Bytes(length)));
@@ -180,13 +176,13 @@ fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Res
     } = request;
     let load = &mut work.load;
     load.depth.queue_depth = QueueDepth(settings.count(F::QueueDepth));
-    load.depth.submit_batch = small(given, "batch")?;
+    load.depth.submit_batch = given.number("batch");
     load.depth.reap_min = u32::from(!given.is("complete", "spin"));
     load.bounds.runtime_ns = Some(Nanos::from_secs(request.runtime.into()));
-    load.bounds.ramp_ns = Nanos::from_secs(small(given, "ramp")?.into());
-    load.recording.interval_ns = Nanos::from_millis(small(given, "interval")?.into());
-    load.bounds.operations = number(given, "ios")?;
-    let size = number(given, "size")?;
+    load.bounds.ramp_ns = Nanos::from_secs(given.number("ramp"));
+    load.recording.interval_ns = Nanos::from_millis(given.number("interval"));
+    load.bounds.operations = given.whole("ios");
+    let size = given.whole::<u64>("size");
     let block = settings.size(F::BlockSize);
     if let Some(size) = size.filter(|size| *size < block) {
         return Err(Refusal::usage(format!(
@@ -207,7 +203,7 @@ fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Res
     } else {
         work.passes.io_size = size.map(|bytes| Size::Bytes(Bytes(bytes)));
     }
-    let fail_at = small(given, "error-limit")?;
+    let fail_at = given.number("error-limit");
     if fail_at != 1 {
         let errors = &mut work.load.errors;
         let kinds = Kind::DATA.into_iter().chain([Kind::Sync]);
@@ -294,7 +290,7 @@ fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
     if text == "lbs" {
         return Ok(Some(unit));
     }
-    let align = whole_of("offset-align", text, (1, 1 << 30))?;
+    let align = request.given.number("offset-align");
     if align % unit == 0 {
         return Ok(Some(align));
     }
@@ -356,7 +352,7 @@ fn engine(request: &JobRequest<'_>) -> Result<EngineChoice, Refusal> {
         }
         _ => {}
     }
-    if i64::from(small(given, "batch")?) > depth {
+    if given.number::<i64>("batch") > depth {
         return Err(Refusal::usage(format!(
             "--batch {}: no more than queue_depth, which is {depth}, can be handed over at once",
             given.text("batch").unwrap_or_default()

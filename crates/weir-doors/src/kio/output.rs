@@ -11,7 +11,7 @@ use super::number::{counted, figure};
 use super::points::{self, PointResult, has_module};
 use super::quoting::{line, quoted};
 use super::settings::{Field, Settings};
-use super::{config, job, own_version, plan, remarks};
+use super::{config, job, own_version, remarks};
 use crate::door::{Printed, PrintedFile};
 use crate::given::{Given, GivenFlags};
 use crate::house::{RunFormat, RunOptions, exit_code};
@@ -77,7 +77,7 @@ pub(super) fn print(
     machine: &dyn Machine,
 ) -> Result<Printed, Refusal> {
     let options = &options(given, machine.utc_offset_s());
-    let mut out = traced(result, plan::small(given, "trace-offsets")?, machine);
+    let mut out = traced(result, given.number("trace-offsets"), machine);
     let report = match format(given) {
         Some("kio") => {
             out += &sections(result, options);

@@ -6,16 +6,13 @@
 
 use weir_schema::{Group, Job, Kind, Mix, Plan, Start};
 
-use weir_units::parse;
-
 use super::boundary;
 use super::config::{self, Config};
 use super::job::{self, JobRequest};
-use super::number::whole;
 use super::points::{self, PointName};
 use super::settings::{Field, Given, Settings};
 use super::sweep::{Point, points as swept_points};
-use super::{ModuleFacts, TargetFacts, flags, output, targets};
+use super::{ModuleFacts, TargetFacts, output, targets};
 use crate::door::{Printed, PrintedFile};
 use crate::given::{Given as DoorGiven, GivenFlags};
 use crate::machine::Machine;
@@ -46,10 +43,10 @@ const CLOSED_MODULE: &str = "--engine kernel: /dev/kio may not be opened by this
 pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Request, Refusal> {
     let config = given.text("config").map(|path| of_file(path, machine));
     let file = config.transpose()?.unwrap_or_default();
-    let line = command_line(given)?;
+    let line = command_line(given);
     let mut notes: Vec<String> = file.notes();
-    let cpus = cpus(given)?;
-    let globals = Globals::of(given, &file, cpus.as_deref())?;
+    let cpus = given.cpus("cpus");
+    let globals = Globals::of(given, &file, cpus.as_deref());
     if let Some(path) = given.text("generate-config") {
         return generate(path, &file, line, globals);
     }
@@ -113,8 +110,7 @@ fn compare(builder: &mut Builder<'_>, points: &[Point]) -> Result<Request, Refus
     // A call at a time is a side where the settings let it be one.
     let calls = builder.plan(points).ok();
     sides.extend(calls.map(|plan| ("psync".to_owned(), plan)));
-    let rounds = number(builder.given, "rounds")?.and_then(|n| u32::try_from(n).ok());
-    let asked = boundary::compare(builder.given, rounds, sides)?;
+    let asked = boundary::compare(builder.given, builder.given.whole("rounds"), sides)?;
     Ok(Request::new(Action::Compare(Box::new(asked))))
 }
 
@@ -131,7 +127,6 @@ fn finish(
         )));
     }
     // Numbers are looked at before the run.
-    small(given, "trace-offsets")?;
     let text = output::dry_text(&plan);
     let mut request = Request::measure(given, plan);
     if given.house.has("dry-run")
@@ -181,34 +176,14 @@ fn of_file(path: &str, machine: &dyn Machine) -> Result<Config, Refusal> {
 }
 
 /// The settings that flags give to all threads.
-fn command_line(given: &GivenFlags) -> Result<Given, Refusal> {
+fn command_line(given: &GivenFlags) -> Given {
     let mut line = Given::default();
     for field in Field::ALL {
-        let setting = field.setting();
-        if let Some(text) = given.text(setting.flag) {
-            line.set(field, setting.read(text).map_err(Refusal::usage)?);
+        if let Some(value) = given.whole(field.setting().flag) {
+            line.set(field, value);
         }
     }
-    Ok(line)
-}
-
-/// A text of a flag as a number.
-pub(super) fn whole_of(flag: &str, text: &str, range: (i64, i64)) -> Result<u64, Refusal> {
-    let number = whole(text, range).map(|number| u64::try_from(number).unwrap_or(0));
-    number.map_err(|why| Refusal::usage(format!("--{flag} {text}: {why}")))
-}
-
-/// The number of a flag that states its range, as it is given or by default.
-pub(super) fn number(given: &GivenFlags, flag: &str) -> Result<Option<u64>, Refusal> {
-    let text = given.text(flag);
-    text.map(|text| whole_of(flag, text, flags::range(flag)))
-        .transpose()
-}
-
-/// The same of one that is small, 0 where it is not given.
-pub(super) fn small(given: &GivenFlags, flag: &str) -> Result<u32, Refusal> {
-    let number = number(given, flag)?;
-    Ok(number.and_then(|n| u32::try_from(n).ok()).unwrap_or(0))
+    line
 }
 
 /// What holds for all threads.
@@ -219,27 +194,17 @@ struct Globals {
 }
 
 impl Globals {
-    fn of(given: &GivenFlags, file: &Config, cpus: Option<&[u32]>) -> Result<Self, Refusal> {
-        let flag = |name| -> Result<Option<u32>, Refusal> {
-            Ok(Some(small(given, name)?).filter(|value| *value != 0))
-        };
+    fn of(given: &GivenFlags, file: &Config, cpus: Option<&[u32]>) -> Self {
+        let flag = |name| given.whole(name).filter(|value| *value != 0);
         let each_cpu = cpus.and_then(|cpus| u32::try_from(cpus.len()).ok());
-        Ok(Self {
-            threads: flag("num-threads")?
+        Self {
+            threads: flag("num-threads")
                 .or(file.num_threads)
                 .or(each_cpu)
                 .unwrap_or(1),
-            runtime: flag("runtime")?.or(file.runtime_seconds).unwrap_or(5),
-        })
+            runtime: flag("runtime").or(file.runtime_seconds).unwrap_or(5),
+        }
     }
-}
-
-fn cpus(given: &GivenFlags) -> Result<Option<Vec<u32>>, Refusal> {
-    let list = given.text("cpus").map(|list| {
-        parse::cpus(list)
-            .map_err(|_| Refusal::usage(format!("--cpus {list}: expected CPUs such as 0,2,4-7")))
-    });
-    list.transpose()
 }
 
 /// The engine in house words; which one `auto` means is for each target to say.

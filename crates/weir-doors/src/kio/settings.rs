@@ -3,8 +3,6 @@
 //! In: values of a file and of flags. Out: what a thread does, with the defaults filled in. Not here:
 //! what a device has to say to it ([`super::plan`]).
 
-use super::number::whole;
-
 /// A setting of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
@@ -112,11 +110,6 @@ impl Field {
 }
 
 impl Setting {
-    /// A value of the flag.
-    pub(super) fn read(&self, text: &str) -> Result<i64, String> {
-        whole(text, self.range).map_err(|why| format!("--{} {text}: {why}", self.flag))
-    }
-
     /// A value of a file.
     pub(super) fn check(&self, value: i64) -> Result<i64, String> {
         let (least, most) = self.range;

@@ -3,8 +3,8 @@
 //! In: `queue_depth=1..128*2`. Out: the settings of each point, in order. Not here: what is done at a
 //! point.
 
-use super::number::whole;
 use super::settings::{Field, Given};
+use weir_units::parse::scaled;
 
 /// Points of all axes together.
 const MOST_POINTS: usize = 4096;
@@ -113,12 +113,12 @@ fn read(text: &str) -> Result<(Axis, Vec<i64>), String> {
 /// `5`, `1..128*2` or `0..100+25`.
 fn span(text: &str, range: (i64, i64)) -> Result<Vec<i64>, String> {
     let Some((first, rest)) = text.split_once("..") else {
-        return Ok(vec![whole(text, range)?]);
+        return Ok(vec![scaled(text, range)?]);
     };
     let form = "expected FIRST..LAST*FACTOR or FIRST..LAST+STEP";
     let at = rest.find(['*', '+']).ok_or(form)?;
     let (last, step) = rest.split_at(at);
-    let (first, last) = (whole(first, range)?, whole(last, range)?);
+    let (first, last) = (scaled(first, range)?, scaled(last, range)?);
     let is_factor = step.starts_with('*');
     let step = step.get(1..).and_then(|step| step.parse::<i64>().ok());
     let least = if is_factor { 2 } else { 1 };

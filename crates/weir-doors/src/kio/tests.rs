@@ -187,9 +187,9 @@ fn numbers_out_of_their_range_are_refused_with_it() {
     for (text, named) in [
         (
             "--num-threads x",
-            "--num-threads x: expected a whole number from 0 to 1024",
+            "--num-threads x: it takes a whole number from 0 to 1024",
         ),
-        ("--offset-high 0x10q", "--offset-high 0x10q: expected"),
+        ("--offset-high 0x10q", "--offset-high 0x10q: it takes"),
         ("--read-mix-percent 101", "from 0 to 100"),
         ("--queue-depth 0", "from 1 to 1024"),
         ("--offset-random 2", "from 0 to 1"),
@@ -201,12 +201,12 @@ fn numbers_out_of_their_range_are_refused_with_it() {
         ("--engine legacy", "--engine uring"),
         ("--op zone-append", "--op write"),
         ("--op flush --size 1M", "--size is about"),
-        ("--seed x", "--seed x: expected a whole number"),
+        ("--seed x", "--seed x: it takes a whole number"),
         (
             "--ramp 2h",
-            "--ramp 2h: expected a whole number from 0 to 3600",
+            "--ramp 2h: it takes a whole number from 0 to 3600",
         ),
-        ("--error-limit -1", "--error-limit -1: expected"),
+        ("--error-limit -1", "--error-limit -1: it takes"),
         ("--fua", "--fua"),
         ("--engine sync --qd 2", "--queue-depth 1"),
         ("-c bad.conf", "did you mean `queue_depth`"),

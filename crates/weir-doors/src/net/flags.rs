@@ -1,12 +1,10 @@
 //! The flags of `weir net lat-bw`.
 
 use crate::flags::Flag;
+use crate::takes::Takes;
 
 const WORLD: &str = "Ranks and transport";
 const MEASURE: &str = "Measuring";
-
-/// Most ranks that are asked for.
-pub(super) const MOST_RANKS: u32 = 1024;
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -14,8 +12,9 @@ pub const FLAGS: &[Flag] = &[
         "ranks",
         "N",
         WORLD,
-        "Ranks, 2 to 1024; a launcher says itself how many",
+        "Ranks; a launcher says itself how many",
     )
+    .range(2, 1024)
     .default("2"),
     Flag::with_value("spawn", "KIND", WORLD, "What a rank is without a launcher")
         .choices(&["threads", "procs"])
@@ -26,6 +25,8 @@ pub const FLAGS: &[Flag] = &[
         WORLD,
         "One CPU per rank: auto, none, or a list 0,2,4",
     )
+    .choices(&["auto", "none"])
+    .takes(Takes::Cpus)
     .default("auto")
     .long("A launcher places its ranks itself: there it is none unless it is given."),
     Flag::with_value(
@@ -41,19 +42,23 @@ pub const FLAGS: &[Flag] = &[
         "Measure the pairs of all ranks, and print a table of them",
     )
     .long("Without it one rank in so many is in pairs where all would take too long."),
-    Flag::with_value("seed", "N", MEASURE, "Of the random orders of the rings").default("1"),
+    Flag::with_value("seed", "N", MEASURE, "Of the random orders of the rings")
+        .range(0, i64::MAX)
+        .default("1"),
     Flag::with_value(
         "min-time",
         "S",
         MEASURE,
         "Make loops longer until each takes S seconds",
-    ),
+    )
+    .takes(Takes::Seconds),
     Flag::with_value(
         "max-time",
         "S",
         MEASURE,
         "Begin no further random ring after S seconds",
     )
+    .takes(Takes::Seconds)
     .long("Half of it is for the short messages. One ring of each size is always measured."),
     Flag::with_value(
         "timeout",
@@ -61,5 +66,6 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Without progress for S seconds the run ends",
     )
+    .takes(Takes::Seconds)
     .default("60"),
 ];

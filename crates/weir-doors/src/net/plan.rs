@@ -5,9 +5,8 @@ use weir_schema::{
     EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn,
     TargetsPerRank,
 };
-use weir_units::{Nanos, parse};
+use weir_units::Nanos;
 
-use super::flags::MOST_RANKS;
 use crate::beff::comm;
 use crate::flags::nearest;
 use crate::given::Given;
@@ -20,19 +19,16 @@ use crate::machine::Machine;
 pub(super) fn of(given: &Given, machine: &dyn Machine) -> Result<Plan, String> {
     let transport = transport(given, machine)?;
     let ranks = ranks(given, &transport, machine.launcher())?;
-    let seed = given.text("seed").unwrap_or_default();
     let work = LatencyBandwidthWorkload {
         matrix: given.has("matrix"),
-        seed: seed
-            .parse()
-            .map_err(|_| format!("--seed {seed}: expected a whole number from 0"))?,
-        min_time_ns: time(given, "min-time")?,
-        max_time_ns: time(given, "max-time")?,
-        timeout_ns: time(given, "timeout")?.unwrap_or_default(),
+        seed: given.number("seed"),
+        min_time_ns: given.seconds("min-time"),
+        max_time_ns: given.seconds("max-time"),
+        timeout_ns: given.seconds("timeout").unwrap_or_default(),
         ..LatencyBandwidthWorkload::default()
     };
     let mut job = Job::alone("lat-bw", EngineChoice::new(transport.name), work);
-    job.placement = placement(given, machine.launcher())?;
+    job.placement = placement(given, machine.launcher());
     Ok(Plan {
         ranks: Some(ranks),
         ..Plan::new("latency and bandwidth", "net", vec![job])
@@ -72,10 +68,7 @@ fn ranks(
     transport: &TransportRecord,
     launcher: Option<u32>,
 ) -> Result<Ranks, String> {
-    let text = given.text("ranks").unwrap_or_default();
-    let asked = text.parse::<u32>().ok().filter(|n| *n <= MOST_RANKS);
-    let asked =
-        asked.ok_or_else(|| format!("--ranks {text}: expected a number from 2 to {MOST_RANKS}"))?;
+    let asked = given.number("ranks");
     if let Some(started) = launcher {
         if given.has("ranks") && asked != started {
             return Err(format!(
@@ -115,30 +108,16 @@ fn ranks(
     })
 }
 
-fn placement(given: &Given, launcher: Option<u32>) -> Result<Placement, String> {
-    let cpus = match given.text("pin") {
-        Some("none") | None => return Ok(Placement::default()),
-        Some("auto") if launcher.is_some() && !given.has("pin") => return Ok(Placement::default()),
-        Some("auto") => None,
-        Some(list) => Some(parse::cpus(list).map_err(|why| {
-            format!(
-                "--pin {list}: {}",
-                why.replace("takes ", "takes auto, none, or ")
-            )
-        })?),
-    };
-    Ok(Placement {
-        cpus,
+fn placement(given: &Given, launcher: Option<u32>) -> Placement {
+    let is_placed = launcher.is_some() && !given.has("pin");
+    if is_placed || given.is("pin", "none") {
+        return Placement::default();
+    }
+    Placement {
+        cpus: given.cpus("pin"),
         share: ShareCpus::Split,
         ..Placement::default()
-    })
-}
-
-fn time(given: &Given, name: &str) -> Result<Option<Nanos>, String> {
-    let text = given.text(name);
-    let time =
-        text.map(|text| parse::seconds(text).map_err(|why| format!("--{name} {text}: {why}")));
-    time.transpose()
+    }
 }
 
 /// Silence after which a rank of the plan is lost.

@@ -108,11 +108,17 @@ fn wrong_words_are_refused_with_what_is_right() {
         ("beff-full", "`weir net beff-full` is not in this build"),
         (
             "lat-bw --ranks 1",
-            "--ranks says 1: lat-bw needs at least 2 ranks",
+            "--ranks 1: it takes a whole number from 2 to 1024",
         ),
-        ("lat-bw --ranks many", "expected a number from 2 to 1024"),
-        ("lat-bw --ranks 9999", "expected a number from 2 to 1024"),
-        ("lat-bw --seed -", "--seed -: expected a whole number"),
+        (
+            "lat-bw --ranks many",
+            "it takes a whole number from 2 to 1024",
+        ),
+        (
+            "lat-bw --ranks 9999",
+            "it takes a whole number from 2 to 1024",
+        ),
+        ("lat-bw --seed -", "--seed -: it takes a whole number"),
         (
             "lat-bw --min-time 0",
             "--min-time 0: it takes seconds above 0",

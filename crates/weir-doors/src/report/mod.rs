@@ -12,7 +12,7 @@ pub use flags::FLAGS;
 use crate::door::Door;
 use crate::flags::command;
 use crate::given::GivenFlags;
-use crate::house::{self, HOUSE_FLAGS, RunFormat, RunOptions};
+use crate::house::{self, RunFormat, RunOptions};
 use crate::house_words;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
@@ -103,7 +103,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let given = GivenFlags::of_matches(&FLAGS, &matches);
+    let given = GivenFlags::of_matches(&FLAGS, &matches)?;
     if let Some(why) = given.refusal() {
         return Err(Refusal::usage(why));
     }
@@ -130,7 +130,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         job: house_words::one(&matches, "job").map(str::to_owned),
         options: RunOptions {
             append: matches.get_flag("append"),
-            ..house::options_of_text(&GivenFlags::of_matches(HOUSE_FLAGS, &matches))?
+            ..house::options_of_text(&given)
         },
     })))
 }

@@ -1,6 +1,7 @@
 //! The flags of `weir rpc serve`.
 
 use crate::flags::Flag;
+use crate::takes::Takes;
 
 const GROUP: &str = "Group";
 const WAY: &str = "How it is reached";
@@ -18,14 +19,16 @@ pub(super) const FLAGS: &[Flag] = &[
         "N",
         GROUP,
         "Rank in the group; else the launcher's (mpirun, srun), else the next free one",
-    ),
+    )
+    .range(0, 4_294_967_294),
     Flag::with_value("ranks", "N-M", GROUP, "These ranks, all in this process"),
     Flag::with_value(
         "tags",
         "T",
         GROUP,
         "Endpoints of each rank; 1 if nothing is said",
-    ),
+    )
+    .range(1, 65_536),
     Flag::with_value(
         "layout",
         "daos,targets=T,helpers=H",
@@ -65,6 +68,7 @@ pub(super) const FLAGS: &[Flag] = &[
         WAY,
         "Threads that answer; as many as there are CPUs for",
     )
+    .range(1, 1024)
     .long("Tag t is answered by poller t mod N. Without it the tags or the CPUs, the fewer."),
     Flag::with_value("cpus", "LIST", WAY, "A CPU for each poller, 0,2,4-7").long(
         "Without --pollers as many pollers, if there are so many tags. They have to be among the CPUs that \
@@ -94,6 +98,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::with_value("tls-key", "FILE", WAY, "Key").refused(NO_TLS),
     Flag::with_value("tls-ca", "FILE", WAY, "Authority").refused(NO_TLS),
     Flag::with_value("max-msg", "SIZE", LIMITS, "Longest in-line payload, 1g at most")
+    .takes(Takes::Size(1 << 30))
         .default("16m")
         .long("Of requests and replies. Bulk is bounded by --mem-limit."),
     Flag::with_value(
@@ -101,14 +106,17 @@ pub(super) const FLAGS: &[Flag] = &[
         "SIZE",
         LIMITS,
         "Memory of all buffers; 1g or a quarter of the memory, the smaller",
-    ),
-    Flag::with_value("max-conns", "N", LIMITS, "Connections").default("16384"),
+    )
+    .takes(Takes::Size(u64::MAX)),
+    Flag::with_value("max-conns", "N", LIMITS, "Connections")
+    .range(1, 1 << 20).default("16384"),
     Flag::with_value(
         "max-sessions",
         "N",
         LIMITS,
         "Sessions at once, of all its ranks and connections together",
     )
+    .range(1, 1 << 20)
     .default("65536")
     .long(
         "A client opens one for each thread and entry of its list of endpoints, none where both sizes are 0. \
@@ -120,13 +128,15 @@ pub(super) const FLAGS: &[Flag] = &[
         LIMITS,
         "A message that is not whole, or not taken, by then ends its connection",
     )
+    .takes(Takes::Time)
     .default("30s"),
     Flag::with_value(
         "ready-fd",
         "N",
         END,
         "Write a line to this descriptor when it is ready",
-    ),
+    )
+    .range(1, 1 << 20),
     Flag::with_value(
         "exit-after",
         "N|idle:S",

@@ -75,7 +75,7 @@ pub fn read(
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let given = GivenFlags::of_matches(FLAGS, &matches);
+    let given = GivenFlags::of_matches(FLAGS, &matches)?;
     refuse_unavailable(&given)?;
     let mut variables = UsedVariables::new(variable);
     let mut settings = settings::of(&given, &mut variables)?;

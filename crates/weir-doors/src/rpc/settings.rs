@@ -18,8 +18,6 @@ const MOST_RANKS: u64 = 4096;
 const MOST_TAGS: u64 = 65_536;
 /// The largest rank and tag.
 const LARGEST: u64 = u32::MAX as u64 - 1;
-/// No message may be longer, whatever is asked for.
-const LONGEST_MESSAGE: u64 = 1 << 30;
 
 /// Server, and what the program around it does.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +59,7 @@ pub(super) fn of(
         None => variables.poll()?.unwrap_or_default(),
     };
     let interface = variables.interface();
-    let pollers = read.value("pollers", |text| small(text, (1, 1024)))?;
+    let pollers = given.whole("pollers");
     let cpus = read
         .value("cpus", |text| one_each(text, pollers))?
         .unwrap_or_default();
@@ -89,19 +87,11 @@ pub(super) fn of(
         poll,
         token_file: given.text("token-file").map(PathBuf::from),
         allows_masters: !given.is("allow-master", "no"),
-        max_message: read
-            .value("max-msg", |text| parse::size(text, LONGEST_MESSAGE))?
-            .unwrap_or(Bytes(16 << 20)),
-        memory_limit: read.value("mem-limit", |text| parse::size(text, u64::MAX))?,
-        max_connections: read
-            .value("max-conns", |text| small(text, (1, 1 << 20)))?
-            .unwrap_or(1),
-        max_sessions: read
-            .value("max-sessions", |text| small(text, (1, 1 << 20)))?
-            .unwrap_or(1),
-        half_frame_timeout_ns: read
-            .value("half-frame-timeout", parse::time)?
-            .unwrap_or_default(),
+        max_message: given.size("max-msg").unwrap_or(Bytes(16 << 20)),
+        memory_limit: given.size("mem-limit"),
+        max_connections: given.number("max-conns"),
+        max_sessions: given.number("max-sessions"),
+        half_frame_timeout_ns: given.time("half-frame-timeout").unwrap_or_default(),
         service_time: read
             .value("service-time", service_time)?
             .unwrap_or_default(),
@@ -109,9 +99,7 @@ pub(super) fn of(
     Ok(ServeSettings {
         serve,
         directories: variables.table_directories(given.text("path")),
-        ready_descriptor: read
-            .value("ready-fd", |text| small(text, (1, 1 << 20)))?
-            .and_then(|n| i32::try_from(n).ok()),
+        ready_descriptor: given.whole("ready-fd"),
         end: read.value("exit-after", end)?.unwrap_or(ServeEnd::Never),
         notes: Vec::new(),
     })
@@ -170,7 +158,7 @@ fn one_each(text: &str, pollers: Option<u32>) -> Result<Vec<u32>, String> {
 
 fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
     read.refuse_both("rank", "ranks")?;
-    let one = read.value("rank", |text| small(text, (0, LARGEST)))?;
+    let one = read.given.whole("rank");
     let several = read.value("ranks", |text| {
         let wrong = || format!("it takes N or FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -200,7 +188,7 @@ fn transport(
 
 fn tags(read: &Reader<'_>, variables: &mut UsedVariables<'_>) -> Result<u32, Refusal> {
     read.refuse_both("tags", "layout")?;
-    let tags = read.value("tags", |text| small(text, (1, MOST_TAGS)))?;
+    let tags = read.given.whole("tags");
     match tags.or(read.value("layout", layout)?) {
         Some(tags) => Ok(tags),
         None => Ok(variables.contexts()?.unwrap_or(1)),

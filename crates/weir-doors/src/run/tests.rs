@@ -110,7 +110,7 @@ fn bad_words_are_named_with_what_was_expected() {
         refused("--output r.pdf a.fio").contains(".txt, .json, .html, .md, .csv and .series.csv")
     );
     assert!(refused("--percentiles 50,101 a.fio").contains("`101` is no number from 0 to 100"));
-    assert!(refused("--width 5 a.fio").contains("columns"));
+    assert!(refused("--width 5 a.fio").contains("from 20 to 1000"));
 }
 
 #[test]

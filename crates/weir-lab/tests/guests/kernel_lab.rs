@@ -257,7 +257,7 @@ fn l7_l8_a_run_inside_the_kernel_holds_its_module() -> Result<()> {
             "l7",
             "weir kio --help >/dev/null || lab_skip this weir has no kio
              lab_check insmod /lab/kio.ko
-             lab_check weir kio --device $LAB_DEV_0 --runtime 1
+             lab_check weir kio --voice peer --device $LAB_DEV_0 --runtime 1
              lab_check rmmod kio",
         )
         .case(

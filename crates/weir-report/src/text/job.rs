@@ -19,6 +19,7 @@ impl Report<'_> {
         self.metrics(entry);
         self.latencies(entry);
         self.rpc(entry);
+        self.path(entry);
         if let Some(row) = self.course(entry) {
             self.row(row);
         }

@@ -11,6 +11,7 @@ mod header;
 mod job;
 mod latency;
 mod metrics;
+mod path;
 mod problems;
 mod ranks;
 mod rpc;

@@ -7,7 +7,7 @@ use weir_units::Nanos;
 
 use super::{NetworkTest, SearchWay, TrafficSearch};
 use crate::axio::config::AxioConfig;
-use crate::axio::traffic::{LineRate, SMALLEST_FRAME, largest_frame, plain_number};
+use crate::axio::traffic::{LineRate, SMALLEST_FRAME, largest_frame};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -37,11 +37,6 @@ const OF_RUNS: [(&str, &str); 5] = [
 ];
 /// Keys that a search chooses itself.
 const CHOSEN: [&str; 3] = ["rate", "messages", "inflight"];
-
-/// Most repetitions.
-const MOST_REPEATS: u32 = 1000;
-/// The longest trial, in seconds.
-const LONGEST: f64 = 86_400.0;
 
 /// How long answers are waited for after a trial, unless it is said: 2 s after 60.
 pub(super) fn residual_of(trial: Nanos) -> Nanos {
@@ -80,17 +75,17 @@ pub(in crate::axio) fn of_words(
     if given.is("search", "mlr") {
         search.way = SearchWay::Mlr;
     }
-    search.precision = percent(given, "precision", (0.01, 50.0))?.unwrap_or(search.precision);
-    search.loss = percent(given, "loss", (0.0001, 50.0))?.unwrap_or(search.loss);
-    if let Some(trial) = seconds(given, "trial-time", 0.001)? {
+    search.precision = given.share("precision").unwrap_or(search.precision);
+    search.loss = given.share("loss").unwrap_or(search.loss);
+    if let Some(trial) = given.seconds("trial-time") {
         search.trial = trial;
         search.residual = residual_of(trial);
         if verb == NETWORK_TESTS {
             search.rest = rest_of(trial);
         }
     }
-    search.residual = seconds(given, "residual", 0.002)?.unwrap_or(search.residual);
-    search.rest = seconds(given, "rest", 0.0)?.unwrap_or(search.rest);
+    search.residual = given.seconds("residual").unwrap_or(search.residual);
+    search.rest = given.seconds("rest").unwrap_or(search.rest);
     if let Some(text) = given.text("frames") {
         search.frames = list(text, |one| one.parse().ok().filter(|n| *n >= SMALLEST_FRAME))
             .map_err(|one| {
@@ -112,14 +107,7 @@ pub(in crate::axio) fn of_words(
             Refusal::usage(format!("--tests {text}: `{one}`: expected {all}"))
         })?;
     }
-    if let Some(text) = given.text("repeats") {
-        let repeats = text.parse().ok().filter(|n| (1..=MOST_REPEATS).contains(n));
-        search.repeats = Some(repeats.ok_or_else(|| {
-            Refusal::usage(format!(
-                "--repeats {text}: expected a number, from 1 to {MOST_REPEATS}"
-            ))
-        })?);
-    }
+    search.repeats = given.whole("repeats");
     Ok(Some(search))
 }
 
@@ -187,35 +175,4 @@ fn list<T>(text: &str, of: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String>
         .map(str::trim)
         .map(|one| of(one).ok_or_else(|| one.to_owned()))
         .collect()
-}
-
-/// A percentage as a share.
-fn percent(
-    given: &GivenFlags,
-    flag: &str,
-    (low, high): (f64, f64),
-) -> Result<Option<f64>, Refusal> {
-    let Some(text) = given.text(flag) else {
-        return Ok(None);
-    };
-    let number = plain_number(text.strip_suffix('%').unwrap_or(text));
-    let number = number.filter(|n| (low..=high).contains(n));
-    let number = number.ok_or_else(|| {
-        Refusal::usage(format!(
-            "--{flag} {text}: expected percent, from {low} to {high}"
-        ))
-    })?;
-    Ok(Some(number / 100.0))
-}
-
-/// A time in seconds.
-fn seconds(given: &GivenFlags, flag: &str, low: f64) -> Result<Option<Nanos>, Refusal> {
-    let Some(text) = given.text(flag) else {
-        return Ok(None);
-    };
-    let number = plain_number(text.strip_suffix('s').unwrap_or(text));
-    let number = number.filter(|n| (low..=LONGEST).contains(n));
-    let time = number.and_then(Nanos::from_secs_f64);
-    let why = || format!("--{flag} {text}: expected seconds, from {low} to {LONGEST}");
-    time.map(Some).ok_or_else(|| Refusal::usage(why()))
 }

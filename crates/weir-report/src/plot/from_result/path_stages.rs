@@ -1,29 +1,13 @@
-//! Time per packet in each stage of a packet path, of each side: the work, and apart from it the stall.
+//! Plot of the time per packet in each stage of a packet path.
 //!
-//! In: the timed passes of all threads and iterations of the first result that has some. Out: a bar for each
-//! stage that had packets, the way of a request first.
+//! In: the first result that has some. Out: a bar for each stage that had packets.
 
-use weir_schema::{Outcome, PacketPathOutcome, PathSide, StageFigures};
+use weir_schema::Outcome;
 
 use super::JobAcross;
+use crate::path_stages::{StageTime, stage_times};
 use crate::plot::axis::{AxisUnit, PlotAxis};
-use crate::plot::{Bar, Bars, Detail, Plot, PlotBody, PlotTable, real};
-
-/// Stages as the tables of `weir axio` name them, in the order of a packet. A link is within `disp_tx`.
-const STAGES: [(&str, &str); 4] = [
-    ("app_tx", "application_tx"),
-    ("disp_tx", "dispatch_tx"),
-    ("disp_rx", "dispatch_rx"),
-    ("app_rx", "application_rx"),
-];
-
-/// Time of a stage of a side, in seconds per packet.
-struct StageTime {
-    name: String,
-    work: f64,
-    stall: f64,
-    packets: u64,
-}
+use crate::plot::{Bar, Bars, Detail, Plot, PlotBody, PlotTable};
 
 pub(super) fn times(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let outcomes = job.runs.iter().flat_map(|(_, entry)| &entry.jobs);
@@ -31,35 +15,7 @@ pub(super) fn times(job: &JobAcross<'_, '_>) -> Option<Plot> {
         Outcome::PacketPath(done) => Some(done.as_ref()),
         _ => None,
     })?;
-    let times: Vec<StageTime> = [(PathSide::Client, "client"), (PathSide::Server, "server")]
-        .into_iter()
-        .flat_map(|(side, word)| {
-            let of = move |(short, name): (&str, &str)| {
-                stage(done, side, name, format!("{word} {short}"))
-            };
-            STAGES.into_iter().filter_map(of)
-        })
-        .collect();
-    plot(&times)
-}
-
-/// A stage over all threads and iterations; nothing where no packet was timed.
-fn stage(done: &PacketPathOutcome, side: PathSide, stage: &str, name: String) -> Option<StageTime> {
-    let sum = |of: fn(&StageFigures) -> u64| {
-        done.sum(side, |thread| {
-            let stages = thread.stages();
-            let found = stages.iter().find(|(known, _)| *known == stage);
-            found.map_or(0, |(_, figures)| of(figures))
-        })
-    };
-    let packets = sum(|figures| figures.timed_packets);
-    let (busy, stall) = (sum(|f| f.busy_ns.0), sum(|f| f.stall_ns.0));
-    (packets > 0).then(|| StageTime {
-        name,
-        work: real(busy.saturating_sub(stall)) / real(packets) / 1e9,
-        stall: real(stall.min(busy)) / real(packets) / 1e9,
-        packets,
-    })
+    plot(&stage_times(done))
 }
 
 fn plot(times: &[StageTime]) -> Option<Plot> {
@@ -106,7 +62,7 @@ fn plot(times: &[StageTime]) -> Option<Plot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_schema::{PathIteration, PathThread};
+    use weir_schema::{PacketPathOutcome, PathIteration, PathSide, PathThread, StageFigures};
     use weir_units::Nanos;
 
     fn figures(packets: u64, busy: u64, stall: u64) -> StageFigures {
@@ -139,16 +95,16 @@ mod tests {
             ],
             ..PacketPathOutcome::default()
         };
-        let side = |side, name: &str| stage(&done, side, name, name.to_owned());
-        let made = side(PathSide::Client, "application_tx").unwrap();
+        let times = stage_times(&done);
+        let of = |name: &str| times.iter().find(|time| time.name == name);
+        let made = of("client app_tx").unwrap();
         // 8 µs over 200 packets, of which 2 µs were waited.
         assert!((made.work - 30e-9).abs() < 1e-15 && (made.stall - 10e-9).abs() < 1e-15);
-        assert!(side(PathSide::Server, "dispatch_rx").is_none());
-        let taken = side(PathSide::Server, "application_rx").unwrap();
-        let plot = plot(&[made, taken]).unwrap();
+        assert!(of("server disp_rx").is_none());
+        let plot = plot(&times).unwrap();
         assert!(
             plot.caption
-                .contains("the longest is application_rx with 900 ns, of which 0"),
+                .contains("the longest is server app_rx with 900 ns, of which 0"),
             "{}",
             plot.caption
         );
