@@ -5,7 +5,7 @@
 
 use weir_schema::{EngineChoice, Setting};
 
-/// What the words may be.
+/// Values that the key and the flag take.
 pub(super) const TAKES: &str = "ring, shm:PATH, udp, packet:INTERFACE, \
      xdp:INTERFACE[,peer=INTERFACE][,mode=skb|drv|zc][,queue=N], dpdk:rings, dpdk:DEVICE[+DEVICE], \
      verbs:ud|rc:DEVICE";
@@ -25,7 +25,7 @@ const NEEDS: [(&str, &str, &str); 7] = [
     ("verbs", "verbs:ud|rc:DEVICE", "an RDMA device"),
 ];
 
-/// What `--backend list` prints of links: each with why it is not to be had, where it is not.
+/// Text of `--backend list`: a line for each link, with the reason where it is not available.
 pub(super) fn list(states: &[(&str, Option<String>)]) -> String {
     let mut out = String::new();
     for (name, words, needs) in NEEDS {

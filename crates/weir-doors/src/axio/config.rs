@@ -29,7 +29,7 @@ impl ConfigPlace {
         }
     }
 
-    /// Whether it is the flag of a key, which says the key's name already.
+    /// True if this is the flag of the key, so that it states the key's name already.
     fn is_flag_of(&self, key: &str) -> bool {
         let flag = self.file.strip_prefix("--");
         self.line == 0 && flag.is_some_and(|flag| flag.replace('-', "_") == key)
@@ -59,7 +59,7 @@ pub struct ConfigValue {
 pub struct WorkloadLine {
     /// Its number.
     pub id: u8,
-    /// What its workspaces do.
+    /// Stages that its workspaces carry out.
     pub stages: Vec<PathStage>,
     /// Remote dispatchers.
     pub remote: Vec<u8>,
@@ -107,7 +107,7 @@ pub struct AxioConfig {
     pub notes: Vec<String>,
 }
 
-/// What is done with a key that there is not.
+/// Treatment of an unknown key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// It is wrong.
@@ -175,7 +175,7 @@ impl AxioConfig {
     /// Takes a `key=value` word, which replaces what a file says.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the word.
     pub fn set(&mut self, word: &str) -> Result<(), String> {
         let place = ConfigPlace::of_flag("--set");
         let Some((key, value)) = word.split_once('=') else {
@@ -188,7 +188,7 @@ impl AxioConfig {
     /// Takes the value of a flag for a key, which replaces what a file says.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the value.
     pub(super) fn set_by_flag(&mut self, flag: &str, key: &str, value: &str) -> Result<(), String> {
         let place = ConfigPlace::of_flag(&format!("--{flag}"));
         self.add_value(key, value, &place, Unknown::Refused)
@@ -228,7 +228,7 @@ impl AxioConfig {
             .map_err(|why| vec![why])
     }
 
-    /// What is wrong with a number that a workload of a file has already.
+    /// The error in a number that another workload of the file has already.
     fn repeated(&self, id: u8, place: &ConfigPlace) -> Option<String> {
         let earlier = self.workloads.iter().find(|one| one.id == id);
         let earlier = earlier.filter(|_| place.line > 0)?;

@@ -9,15 +9,15 @@ use super::handlers;
 pub struct Key {
     /// As it is written.
     pub name: &'static str,
-    /// What it takes, in a few words, where that is not a list of handlers.
+    /// Values that it takes, in a few words, where they are not a list of handlers.
     takes: &'static str,
-    /// What it is for.
+    /// Purpose of the key.
     pub meaning: &'static str,
-    /// Whether it works.
+    /// Effect of the key.
     pub state: KeyState,
 }
 
-/// Whether a key works.
+/// Effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     /// It does.
@@ -40,7 +40,7 @@ const fn key(name: &'static str, takes: &'static str, meaning: &'static str) -> 
 }
 
 impl Key {
-    /// What it takes, in a few words.
+    /// Values that the key takes, in a few words.
     pub fn takes(&self) -> Cow<'static, str> {
         match self.name {
             "msg_handler" => handlers::message_words().into(),

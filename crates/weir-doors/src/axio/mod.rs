@@ -250,7 +250,7 @@ fn refuse_flags(given: &Given, but: &[&str], why: &str) -> Result<(), Refusal> {
 /// Notes before a run.
 ///
 /// # Errors
-/// What the verifier finds, and what would stop.
+/// Findings of the verifier, and differences that would end the run.
 fn notes_of_run(
     asked_look: &Look<'_>,
     (name, asked): (&str, &plan::AxioWork),
@@ -337,7 +337,7 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     })
 }
 
-/// What flags have go wrong on purpose.
+/// Sets the faults that flags inject.
 fn make_trouble(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
     if let Some(share) = given.share("inject-loss") {
         work.dropped_per_million = u32::try_from(traffic::whole(share * 1e6)).unwrap_or(0);

@@ -30,10 +30,10 @@ const COLUMNS: [&str; 10] = [
     "Min Coml. [/B]",
     "Avg Coml. [/B]",
 ];
-/// What stands where there is no shortest.
+/// Value printed where there is no shortest time.
 const NO_SHORTEST: f64 = 9999.0;
 
-/// What stands before the first table; nothing where the plan has no packet path.
+/// Text before the first table; empty where the plan has no packet path.
 pub fn head(plan: &Plan) -> String {
     let Some(work) = work_of(plan) else {
         return String::new();
@@ -88,7 +88,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// What was measured, where a job of the result has a packet path.
+/// Packet path of a result, where a job has one.
 pub fn measured(result: &RunResult) -> Option<&PacketPathOutcome> {
     result.jobs().find_map(JobResult::packet_path)
 }
@@ -338,7 +338,7 @@ fn application_row(
     out.push('\n');
 }
 
-/// What stands after the tables: counts of both sides, what the instrument cost.
+/// Text after the tables: counts of both sides, and the cost of measuring.
 pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let both = |of: fn(&PathThread) -> u64| {
         done.sum(PathSide::Client, of) + done.sum(PathSide::Server, of)
@@ -401,7 +401,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     out
 }
 
-/// How often pools had too few buffers, and what helps.
+/// Line with the number of rounds in which a pool had too few free buffers, and the remedy.
 fn buffers_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let [client, server] = [PathSide::Client, PathSide::Server]
         .map(|side| done.sum(side, |one| one.rounds_without_buffers));
@@ -415,7 +415,7 @@ fn buffers_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     )
 }
 
-/// How many messages of each size were begun, where there are several.
+/// Messages begun of each size, where there are several sizes.
 fn size_lines(threads: &[&PathThread]) -> String {
     let mut sizes: Vec<RequestSizeCount> = Vec::new();
     for count in threads.iter().flat_map(|thread| &thread.request_sizes) {

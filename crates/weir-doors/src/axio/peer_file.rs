@@ -9,7 +9,7 @@ use super::config::AxioConfig;
 use super::plan;
 use super::role::AxioRole;
 
-/// What does not go together.
+/// Differences between two configurations that are to work together.
 #[derive(Debug, Default)]
 pub(super) struct PeerDifferences {
     /// For which two runs end before the first packet.
@@ -18,7 +18,7 @@ pub(super) struct PeerDifferences {
     pub(super) warnings: Vec<String>,
 }
 
-/// What does not go together.
+/// Compares the configurations of two sides.
 ///
 /// # Errors
 /// All that is wrong with the other configuration.

@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::observer::{Observer, Snapshot};
 use crate::refusal::Refusal;
 
-/// Whether the whole result is printed as JSON.
+/// True if the whole result is printed as JSON.
 pub(super) fn is_json(given: &Given) -> bool {
     given.house.is("format", "json")
 }

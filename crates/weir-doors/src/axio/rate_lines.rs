@@ -1,4 +1,4 @@
-//! Whether a rate was kept, and how long answers took.
+//! Lines on the rate that was kept and on the latency of answers.
 //!
 //! In: what was measured. Out: a line each, or nothing where there is nothing to say. Not here: tables.
 
@@ -6,7 +6,7 @@ use weir_schema::{PacketPathOutcome, PacketPathWorkload, PathSide, PathThread};
 
 use super::output::{latency, percentile_us, quotient};
 
-/// Whether the clients kept to the rate that they were asked for.
+/// Line that compares the messages begun with those that the rate asked for.
 pub(super) fn rate_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let intended = done.sum(PathSide::Client, |one| one.intended);
     if intended == 0 {

@@ -19,7 +19,7 @@ pub(super) enum AxioRole {
 }
 
 impl AxioRole {
-    /// What flags, the configuration or the variable say, in this order.
+    /// Role by the flags, else the configuration, else the variable.
     pub(super) fn of(
         config: &AxioConfig,
         given: &GivenFlags,
@@ -61,7 +61,7 @@ impl AxioRole {
     }
 }
 
-/// What is waited for before anything is seen.
+/// Note on the other side that this one waits for, printed before the first result.
 pub(super) fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
     let server = Ipv4Addr::from(work.addresses[1]);
     let at = format!("{server}:{}", work.management_port);

@@ -64,7 +64,7 @@ pub(super) fn configuration(
     Ok((config, wrong))
 }
 
-/// What was read; or all that is wrong with lines and values, in one pass.
+/// Returns the value, or all errors in lines and values at once.
 pub(super) fn all_right<T>(
     name: &str,
     mut wrong: Vec<String>,

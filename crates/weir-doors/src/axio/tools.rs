@@ -25,7 +25,7 @@ const VARIED: [&str; 6] = [
     "kNICRxPostSize",
 ];
 
-/// What a machine needs for links that are not part of weir: Debian's packages.
+/// Debian's packages for links that are not part of weir.
 pub(super) const PACKAGES: &str = "\
 dpdk libdpdk-dev   links by DPDK: make -C native/dpdk
 linux-perf         counters of the processor for weir diagnose --perf
@@ -39,7 +39,7 @@ const TOOLS: &str = "`weir axio tools` needs a tool\n  \
     -t N  search for better batches in N trials\n  \
     -i  print what to install for links that are not part of weir";
 
-/// What is said where no configuration is named.
+/// Message for a call that names no configuration.
 pub(super) const NO_CONFIG: &str = "Please specify the configuration file via -c";
 
 /// A mistake, in the words and with the exit code of the older tools.
@@ -78,7 +78,7 @@ pub(super) fn check_named(given: &GivenFlags) -> Result<(), Refusal> {
     }
 }
 
-/// What the tools alone do with a configuration. `-v`, and `-p` of a search, come first.
+/// Carries out a tool that takes a configuration, other than `-v` and the `-p` of a search, which come first.
 ///
 /// # Errors
 /// As [`look`].

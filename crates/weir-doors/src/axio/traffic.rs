@@ -1,4 +1,4 @@
-//! How traffic is asked for: a rate in packets, bits or a share of the line, and requests of several sizes.
+//! Traffic of a configuration: a rate in packets, bits or a share of the line, and requests of several sizes.
 //!
 //! In: the texts of keys. Out: messages per second; sizes in turn. Sizes of frames count the four bytes of the
 //! frame check, as measuring gear does; on the line a frame has 20 bytes beside it.
@@ -75,7 +75,7 @@ pub(super) fn plain_number(text: &str) -> Option<f64> {
         .filter(|n| is_plain && n.is_finite())
 }
 
-/// What bounds the rate of a frame on a line.
+/// Rate of a line, which bounds that of frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LineRate {
     pub(super) bits_per_s: f64,
@@ -91,7 +91,7 @@ impl LineRate {
 /// The messages per second that a rate comes to with these messages.
 ///
 /// # Errors
-/// What is missing, or that it is less than one, or too many.
+/// A value that is missing, or a rate below one message or above the limit.
 pub(super) fn messages_per_s(
     rate: AskedRate,
     work: &PacketPathWorkload,
@@ -118,7 +118,7 @@ pub(super) fn messages_per_s(
 /// The frames of a message, in the mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MessageFrames {
-    /// How many.
+    /// Number of frames.
     count: f64,
     /// All their bytes, frame checks included.
     bytes: f64,

@@ -9,7 +9,7 @@ use super::config::AxioConfig;
 use super::keys::KEYS;
 use super::plan;
 
-/// What a value that is out of its range is called, as the reference says it.
+/// The reference's message for a value out of its range.
 fn reference_words(key: &str) -> Option<&'static str> {
     Some(match key {
         "kAppCoreNum" => "App core number is too large",
@@ -49,7 +49,7 @@ impl Values<'_> {
         value
     }
 
-    /// What is wrong with a value that was read.
+    /// Adds an error in a value that was read.
     pub(super) fn refuse(&mut self, key: &str, why: &str) {
         let place = self.config.place_of(key);
         let text = self.config.text(key);

@@ -49,7 +49,8 @@ pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
     })
 }
 
-/// Whether messages of a configuration come back; so they do where something is wrong with it, which its run says.
+/// True if messages of the configuration come back. A configuration with errors counts as one, as its run
+/// reports them.
 pub(crate) fn is_answered_by(file: &str, text: &str) -> bool {
     let config = AxioConfig::read(file, text).ok();
     let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());

@@ -19,14 +19,14 @@ const LARGEST: u8 = 63;
 /// Bytes per second that something can have. Their sums and quotients are numbers.
 const RATES: RangeInclusive<f64> = 1e-9..=1e21;
 
-/// What was stored.
+/// A stored result to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
     /// Where.
     pub file: String,
     /// Bytes per second by exponent.
     sizes: BTreeMap<u8, f64>,
-    /// How it was measured, as far as it says so: name and value.
+    /// Settings of the measurement that the file names: name and value.
     settings: Vec<(&'static str, String)>,
     complete: bool,
 }
@@ -35,7 +35,7 @@ impl Baseline {
     /// From the text of a file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
         let json: Json =
             weir_schema::json::read(text).map_err(|e| format!("it is not JSON: {e}"))?;
@@ -148,8 +148,8 @@ fn sizes(timings: &Map<String, Json>) -> Result<BTreeMap<u8, f64>, String> {
     Ok(out)
 }
 
-/// How it was measured. In the peer's JSON the type of communication is `false` by accident, and
-/// the method is not told.
+/// Settings of the measurement. The type of communication is `false` in the peer's JSON, by accident, and the
+/// method is missing there.
 fn settings(json: &Json) -> Vec<(&'static str, String)> {
     let peers = &json["settings"];
     let own = &json["weir"];

@@ -1,5 +1,4 @@
-//! What is asked of a device and its host alone, in place of the exchanges: `--pcie-read` and its
-//! like.
+//! Transfers between a device and its host, in place of exchanges: `--pcie-read` and its like.
 //!
 //! In: checked words, the transport. Out: transfers in the order in which they are measured. The
 //! peer's names are from the device's view: it reads what the host writes. Spec: effective
@@ -46,7 +45,7 @@ const FOREIGN: &[(&str, &str)] = &[
 /// Steps that one queue takes before anything is waited for.
 const LONGEST_BATCH: u64 = 1_000_000;
 
-/// What is measured in place of exchanges; empty for exchanges.
+/// Transfers to measure in place of exchanges; empty for exchanges.
 ///
 /// # Errors
 /// Flags that do not go together.

@@ -10,7 +10,7 @@ use super::refuse;
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// What AUTO means where the kernel file says nothing: the peer's word for exchanges of hosts.
+/// The peer's name for exchanges between hosts, which AUTO means where the kernel file names no type.
 pub(crate) const HOSTS: &str = "CPU";
 
 /// Known by name, in no build.
@@ -152,13 +152,13 @@ pub(super) fn list(all: &TransportCatalogue) -> String {
 /// The word of a plan that says what the peer calls its transport.
 pub(super) const SPELLING: &str = "comm-type";
 
-/// What the peer calls a transport, else its name in capitals.
+/// The peer's name of a transport, else weir's in capitals.
 pub(super) fn spelling(transport: &TransportRecord) -> String {
     let name = || transport.name.to_uppercase();
     transport.peer.map_or_else(name, str::to_owned)
 }
 
-/// What the peer calls the transport of a job: the plan that the door made says it.
+/// The peer's name of a job's transport. The door has stored it in the plan.
 pub(super) fn spelling_of(job: &Job) -> String {
     let word = job.words.iter().find(|word| word.key == SPELLING);
     let value = word.and_then(|word| word.value.clone());

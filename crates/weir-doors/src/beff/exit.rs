@@ -1,4 +1,4 @@
-//! How the door ends: exit codes, and what is said about data that is wrong.
+//! Exit codes of the door, and its messages about wrong data.
 
 use weir_schema::{ExchangeResult, RunResult, Warning};
 
@@ -31,8 +31,8 @@ pub fn exit_code(result: &RunResult) -> u8 {
     u8::from(job.exchange().is_some_and(spoilt))
 }
 
-/// What standard error gets about a result: failures, wrong bytes per size with the ranks they
-/// arrived at, losses, warnings.
+/// Text for standard error about a result: failures, wrong bytes per size with the ranks they arrived at,
+/// losses, warnings.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
     // Wrong data is told below in the peer's words.

@@ -125,7 +125,7 @@ fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Result<Pri
     })
 }
 
-/// How a result is shown.
+/// Display of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeffOptions {
     /// On standard output.
@@ -136,13 +136,13 @@ pub struct BeffOptions {
     pub text_1_2: bool,
     /// File that gets the JSON.
     pub dump_json: Option<String>,
-    /// What percentages are of.
+    /// Rate that counts as 100 %.
     pub line_rate_bits_per_s: Option<f64>,
     /// Only the table and what follows from it.
     pub quiet: bool,
     /// Ranks that a model predicts.
     pub simulate: Option<u32>,
-    /// What the result is compared with.
+    /// Stored result to compare with.
     pub baseline: Option<Baseline>,
 }
 

@@ -211,7 +211,7 @@ fn placement(given: &GivenFlags) -> Placement {
     }
 }
 
-/// What the outputs show of the words, whatever has become of it in the plan.
+/// Arguments that the outputs repeat, whatever the plan made of them.
 fn echo(given: &GivenFlags, schedule: &LoopSchedule, transport: &TransportRecord) -> Vec<Word> {
     let word = |key: &str, value: Option<String>| Word {
         key: key.to_owned(),

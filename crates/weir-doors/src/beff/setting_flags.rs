@@ -22,7 +22,7 @@ struct SettingFlag {
     unused: Unused,
 }
 
-/// How a flag's value becomes a setting's.
+/// Conversion of a flag's value to that of a setting.
 enum Form {
     /// A number, by default that of the flag.
     Number,
@@ -36,7 +36,7 @@ enum Form {
     Rate,
 }
 
-/// What follows where the transport has no such setting.
+/// Treatment of a flag where the transport lacks its setting.
 enum Unused {
     Refused,
     /// A note: scripts written for the peer give the flag in every call.
@@ -172,7 +172,7 @@ pub(super) fn refuse_unused(
 /// The setting of a job, not of its transport, that a flag gives.
 const OF_JOBS: &[(&str, &str)] = &[("pin", "cpus")];
 
-/// What is wrong with a plan, told with flags in place of the settings that it quotes.
+/// Message about a plan, with the settings that it quotes replaced by flags.
 pub fn in_flags(message: &str) -> String {
     let of_transports = SETTING_FLAGS.iter().map(|row| (row.flag, row.setting));
     let all = of_transports.chain(OF_JOBS.iter().copied());
@@ -181,7 +181,7 @@ pub fn in_flags(message: &str) -> String {
     })
 }
 
-/// Whether a flag of the peer's has nothing to act on, which is worth a note.
+/// True if a flag of the peer has no effect, so that a note says so.
 pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, is_run: bool) -> bool {
     unused(flag, transport).is_some_and(|row| match row.unused {
         Unused::Noted => true,

@@ -22,7 +22,7 @@ const COARSE: f64 = 4.0;
 /// The shortest trial.
 const SHORTEST: Nanos = Nanos(1_000_000);
 
-/// How rates are chosen.
+/// Method by which a search chooses its rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SearchWay {
     /// Between nothing and the maximum, halved.
@@ -59,12 +59,12 @@ pub(super) struct FoundRate {
     pub(super) is_uneven: bool,
 }
 
-/// What other than the path keeps a rate from being higher: the path may do more.
+/// Limit other than the path that keeps a rate from being higher. The path may be faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RateLimit {
-    /// What is above it was missed by the generator, or is above the maximum that it can make.
+    /// The generator: it missed every higher rate, or cannot make more.
     Generator,
-    /// What is above it is above the rate of the line.
+    /// The line: every higher rate is above the line's.
     Line,
 }
 
@@ -137,7 +137,7 @@ impl<'a> RateFinder<'a> {
         })
     }
 
-    /// Whether all trials of a rate kept it.
+    /// True if all trials at the rate kept it.
     fn is_kept(&self, rate: f64, loss: f64, duration: Nanos) -> bool {
         let mut of_rate = self.tried(duration).filter(|t| is_at(t, rate));
         of_rate.all(|trial| trial.is_kept(loss))
@@ -261,13 +261,13 @@ impl<'a> RateFinder<'a> {
         }
     }
 
-    /// Whether the search may go on: what does not settle ends all the same.
+    /// True if the search may make another trial. The limit also ends searches that do not converge.
     fn has_trials_left(&self) -> bool {
         let of_search = self.trials.iter().filter(|(purpose, _)| *purpose == SEARCH);
         of_search.count() < MOST_TRIALS
     }
 
-    /// Whether a rate was kept once and missed another time.
+    /// True if a rate was kept in one trial and missed in another.
     fn has_contradiction(&self, loss: f64) -> bool {
         let duration = self.duration;
         let kept = self.tried(duration).filter(|trial| trial.is_kept(loss));
@@ -276,7 +276,7 @@ impl<'a> RateFinder<'a> {
     }
 }
 
-/// Whether a trial was of this rate.
+/// True if the trial was made at this rate.
 fn is_at(trial: &Trial, rate: f64) -> bool {
     (trial.rate() - rate).abs() < 0.5
 }

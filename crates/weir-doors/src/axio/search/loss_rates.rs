@@ -12,7 +12,7 @@ const SHARES: [u32; 3] = [10, 50, 90];
 const MOST: &str = "maximum";
 const LATENCY: &str = "latency";
 
-/// What was found.
+/// Rates that a search found.
 #[derive(Debug, Default)]
 pub(super) struct LossRates {
     /// Without loss, and with no more than the share.
@@ -144,7 +144,7 @@ fn row(out: &mut String, number: usize, purpose: &str, trial: &Trial, options: &
     );
 }
 
-/// What a rate came to, with what it is worth.
+/// Line of a rate, with its limits.
 fn rate_line(name: &str, found: Option<&FoundRate>) -> String {
     let Some(found) = found else {
         return format!("{name}: not known, the search was interrupted\n");

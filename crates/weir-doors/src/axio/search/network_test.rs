@@ -10,7 +10,7 @@ use super::trial::{Trial, TrialRate, TrialRequest};
 use crate::axio::traffic::{real, whole};
 use crate::rate_bracket::RateBracket;
 
-/// What RFC 2544 asks for: a trial, and repetitions of latencies and of bursts.
+/// Durations and repetitions that RFC 2544 asks for: of a trial, of latencies and of bursts.
 pub(super) const TRIAL: Nanos = Nanos::from_secs(60);
 const LATENCY_REPEATS: u32 = 20;
 const BURST_REPEATS: u32 = 50;
@@ -32,9 +32,9 @@ const BURST: &str = "back-to-back";
 pub enum NetworkTest {
     /// The highest rate without loss.
     Throughput,
-    /// How long frames take at it.
+    /// Latency of frames at that rate.
     Latency,
-    /// What is lost at higher rates.
+    /// Frames lost at higher rates.
     FrameLoss,
     /// The longest burst without loss.
     BackToBack,
@@ -50,7 +50,7 @@ impl NetworkTest {
     ];
 }
 
-/// What the tests of a size of frames found.
+/// Findings of the tests for one size of frames.
 #[derive(Debug)]
 pub(super) struct FrameReport {
     pub(super) frame: u64,
@@ -266,7 +266,7 @@ fn row(out: &mut String, report: &FrameReport) {
     );
 }
 
-/// What a row has no column for.
+/// Prints the findings that a row has no column for.
 fn remarks(out: &mut String, report: &FrameReport) {
     let frame = report.frame;
     if let Some(found) = &report.throughput {

@@ -10,7 +10,7 @@ use crate::axio::traffic::{real, whole};
 pub(super) struct Device {
     /// Per second.
     sink: f64,
-    /// What the generator makes as fast as it can, and at a rate.
+    /// Messages per second that the generator makes as fast as it can, and at a set rate.
     most: f64,
     pub(super) generator: f64,
     /// The part of a trial that the generator may go on for after it, where it is late.

@@ -12,7 +12,7 @@ use crate::axio::work_of_job;
 
 /// The share of what was intended that a generator may fall short of; beyond it, it and not the path is what ended.
 const SLACK: f64 = 0.01;
-/// What a trial waits for on top of its own time before it calls itself stalled.
+/// Time beyond the length of a trial after which it counts as stalled.
 const STALL: Nanos = Nanos::from_secs(5);
 
 /// At which rate a trial is.
@@ -24,10 +24,10 @@ pub(super) enum TrialRate {
     PerSecond(f64),
 }
 
-/// What is asked of a trial.
+/// Parameters of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TrialRequest {
-    /// What it is for, in the name of its job.
+    /// Purpose, which is part of its job's name.
     pub(super) purpose: &'static str,
     /// The size of frames, where the search says it.
     pub(super) frame: Option<u64>,
@@ -37,7 +37,7 @@ pub(super) struct TrialRequest {
     pub(super) duration: Nanos,
 }
 
-/// What a trial came to.
+/// Outcome of a trial.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     /// Messages per second that were asked for; nothing where as many were sent as could be.
@@ -47,7 +47,7 @@ pub(super) struct Trial {
     pub(super) intended: u64,
     pub(super) begun: u64,
     pub(super) lost: u64,
-    /// How long they were begun, with what a client that was late was let make up for after the end.
+    /// Time in which messages were begun, including the time after the end in which a late client caught up.
     pub(super) span: Nanos,
     /// The share of its rate that it may fall short of.
     pub(super) slack: f64,
@@ -155,18 +155,19 @@ impl Trial {
         self.asked.unwrap_or_else(|| self.sent_per_s())
     }
 
-    /// Whether it and not the path was too slow: it began too few, or took too long for them.
+    /// True if the generator and not the path was too slow: it began too few messages, or took too long for
+    /// them.
     pub(super) fn is_behind(&self) -> bool {
         let in_time = real(self.intended) * self.span.as_secs_f64() / self.duration.as_secs_f64();
         !self.is_only_late() || real(self.begun) < (1.0 - self.slack) * in_time
     }
 
-    /// Whether it began as many as it was to, whenever that was.
+    /// True if the generator began all its messages, in time or not.
     pub(super) fn is_only_late(&self) -> bool {
         real(self.begun) >= (1.0 - self.slack) * real(self.intended)
     }
 
-    /// Whether the rate was kept with no more loss than this share.
+    /// True if the rate was kept with at most this share of messages lost.
     pub(super) fn is_kept(&self, loss: f64) -> bool {
         self.begun > 0 && !self.is_behind() && self.loss() <= loss
     }

@@ -147,7 +147,7 @@ fn rank(size: &SizeResult, rank: &weir_schema::RankTimes, compat: bool) -> Json 
     out
 }
 
-/// What the peer does not say.
+/// Members that weir adds to the peer's JSON.
 fn own(view: &View<'_>) -> Json {
     let (result, work) = (view.result, view.work);
     let done = view.done;

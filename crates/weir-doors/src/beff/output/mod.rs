@@ -1,4 +1,4 @@
-//! What the door prints, from a stored result alone: the peer's text and JSON, weir's own table.
+//! Output of the door from a stored result alone: the peer's text and JSON, and weir's own table.
 //!
 //! In: a [`RunResult`] of this door, [`BeffOptions`]. Out: text. Figures come from `weir-schema`, so
 //! that every rendering shows the same ones.
@@ -27,8 +27,8 @@ pub(super) const SCHEMA: &str = "weir.beff.v1";
 /// Of the benchmark in the JSON.
 pub(super) const NAME: &str = "effective bandwidth";
 
-/// What standard output gets; nothing for results of other work.
-/// Where nothing was measured, that stands on standard error alone, unless JSON was asked for.
+/// Text for standard output; `None` for results of other workloads. The message that nothing was measured
+/// goes to standard error alone, unless JSON was asked for.
 pub fn stdout(result: &RunResult, options: &BeffOptions) -> Option<String> {
     let view = View::of(result, options)?;
     let nothing = view.measured() == 0 && !view.is_test();
@@ -47,7 +47,7 @@ pub fn stdout(result: &RunResult, options: &BeffOptions) -> Option<String> {
     })
 }
 
-/// What the file of `--dump-json` gets; nothing for results of other work.
+/// Content of the file of `--dump-json`; `None` for results of other workloads.
 pub fn dump(result: &RunResult, options: &BeffOptions) -> Option<String> {
     View::of(result, options).map(|view| json::page(&view))
 }
@@ -62,7 +62,7 @@ struct View<'a> {
     ranks: u32,
     figures: Vec<SizeFigures>,
     effective: Option<f64>,
-    /// What was done in place of exchanges.
+    /// Transfers that were measured in place of exchanges.
     parts: Vec<TransferFigures>,
     prediction: Option<Prediction>,
     /// The prediction for other numbers of ranks.
@@ -116,8 +116,7 @@ impl<'a> View<'a> {
         self.done.map_or(0, |done| done.sizes.len())
     }
 
-    /// How many sizes were measured of how many, where a failure or a signal came before the
-    /// end.
+    /// Sizes measured, of all, where a failure or a signal ended the run early.
     fn cut(&self) -> Option<String> {
         let (done, all) = (self.measured(), self.work.measurements());
         let cut = !self.result.complete || self.result.failed_jobs() > 0;

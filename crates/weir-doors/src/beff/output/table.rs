@@ -283,7 +283,7 @@ fn numbers(view: &View<'_>, row: &SizeFigures) -> Vec<Option<f64>> {
     out
 }
 
-/// What one rank's part of this is of a line rate.
+/// Share of the line rate that one rank's part of this rate reaches.
 fn percent(view: &View<'_>, rate_bits_per_s: f64, bytes_per_s: f64) -> f64 {
     100.0 * bytes_per_s * 8.0 / (f64::from(view.ranks) * rate_bits_per_s)
 }

@@ -1,4 +1,4 @@
-//! What the door prints, against the published numbers.
+//! Tests of the door's output against the published numbers.
 
 use serde_json::Value as Json;
 use weir_schema::Outcome;

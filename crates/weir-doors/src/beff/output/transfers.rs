@@ -1,5 +1,4 @@
-//! What was measured between a device and its host: a table for each kind, with its direction in
-//! words.
+//! Transfers between a device and its host: a table for each kind, with its direction in words.
 
 use weir_schema::{SizeFigures, Transfer};
 
