@@ -34,7 +34,7 @@ fn main() {
     );
 }
 
-/// What git says, on one line.
+/// Runs git and returns its output; `None` where it fails or prints nothing.
 fn git(words: &[&str]) -> Option<String> {
     let said = Command::new("git").args(words).output().ok()?;
     let text = String::from_utf8(said.stdout).ok()?;

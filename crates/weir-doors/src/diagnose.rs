@@ -87,7 +87,7 @@ const FLAGS: &[Flag] = &[
     .default("text"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir diagnose` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -96,7 +96,7 @@ pub enum Action {
     Diagnose(Box<Diagnose>),
 }
 
-/// What is diagnosed, and how it is printed.
+/// A diagnosis: the files it reads, and the form in which it is printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnose {
     /// The log.
@@ -129,7 +129,7 @@ pub struct Diagnose {
     pub as_json: bool,
 }
 
-/// What a configuration of the path says.
+/// Settings that the configuration of a path contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSettings {
     /// Iterations.
@@ -197,7 +197,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Diagnose(Box::new(diagnose)))
 }
 
-/// What a configuration of the path says of its iterations and its memory node.
+/// Reads iterations and memory node from the configuration of a path.
 ///
 /// # Errors
 /// A line or a value that cannot be read.

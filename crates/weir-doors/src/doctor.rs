@@ -67,7 +67,7 @@ const STANDARD_JOB: &[(&str, &str)] = &[
     ("time_based", "1"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir doctor` ask for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -87,7 +87,7 @@ pub struct CiCheck {
     pub json: bool,
 }
 
-/// What is looked at, and how it is said.
+/// Targets to check, and the form of the report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// Files, directories and devices.

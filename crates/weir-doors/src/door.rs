@@ -41,7 +41,7 @@ pub struct Door {
 /// The way through a door that measures.
 #[derive(Clone, Copy, Debug)]
 pub struct Measures {
-    /// How arguments are read.
+    /// Syntax of the arguments.
     pub manner: Manner,
     /// From arguments to a request.
     pub read: ReadRequest,
@@ -49,9 +49,9 @@ pub struct Measures {
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
-    /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
+    /// True if flags of the door ask for one of the peer's forms. The plain verb prints such a form too.
     pub asks_peer: fn(&Given) -> bool,
-    /// Whether refusals name the job: its user may not know the only job of a plan.
+    /// Refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
@@ -70,7 +70,7 @@ pub type PrintMeasured = fn(&RunResult, &Given, &dyn Machine) -> Result<Printed,
 /// The live text of a run that these arguments ask for.
 pub type MakeObserver = fn(&Given, &dyn Machine) -> Box<dyn Observer>;
 
-/// How a door's arguments are read.
+/// Syntax of a door's arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
     /// As weir's own verbs: `--flag value`, `--flag=value`; operands by this name, where there are
@@ -83,15 +83,15 @@ pub enum Manner {
 /// Settings of a reader of a peer's arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Getopt {
-    /// Whether the name of a flag may be cut short where it alone begins so.
+    /// True if a prefix of the flag's name is accepted where no other flag has it.
     pub abbreviates: fn(&Flag) -> bool,
     /// The name of the flag that another name stands for.
     pub alias: fn(&str) -> Option<&'static str>,
-    /// Whether letters may stand together, `-un`.
+    /// Letters may be joined, `-un`.
     pub letters_stand_together: bool,
-    /// Whether the argument after a flag is its value even where it looks like a flag.
+    /// The argument after a flag is its value even where it looks like a flag.
     pub takes_any_value: bool,
-    /// Whether refusals are one line.
+    /// Refusals are one line.
     pub is_one_line: bool,
     /// Takes an argument that is no flag, or says why it is refused.
     pub operand: fn(&str, &Given) -> Result<(), String>,
@@ -141,7 +141,7 @@ pub struct PrintedFile {
     pub path: String,
     /// Its text.
     pub text: String,
-    /// Whether rows are added to those that the file has.
+    /// The text is rows, which are appended to those of the file.
     pub appends: bool,
 }
 
@@ -179,7 +179,7 @@ impl Door {
         printing.map(|door| door.verb).collect()
     }
 
-    /// Whether it prints results.
+    /// True if the door prints results.
     pub fn prints(&self) -> bool {
         self.measures.is_some() || !self.flags.is_empty()
     }

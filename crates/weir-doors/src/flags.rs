@@ -35,7 +35,7 @@ pub struct Flag {
     pub repeats: bool,
     /// It chooses how a result is printed, so that `weir show` takes it.
     pub prints: bool,
-    /// What holds when it is not given, as text.
+    /// Default value, as text.
     pub default: Option<&'static str>,
     /// One line.
     pub short: &'static str,
@@ -43,13 +43,13 @@ pub struct Flag {
     pub long: &'static str,
     /// Heading in help texts.
     pub category: &'static str,
-    /// What other flags have to say for it to act.
+    /// Condition on other flags, without which this one has no effect.
     pub needs: Option<FlagNeed>,
-    /// Whether it works.
+    /// Status of the flag: it works, has no effect or is refused.
     pub standing: Standing,
 }
 
-/// Whether a flag works.
+/// Status of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It does.

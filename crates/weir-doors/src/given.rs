@@ -13,7 +13,7 @@ use crate::door::Door;
 use crate::flags::{Flag, find};
 use crate::refusal::Refusal;
 
-/// What the other flags have to say for one to act.
+/// Condition on other flags, without which a flag has no effect.
 #[derive(Clone, Copy, Debug)]
 pub struct FlagNeed {
     /// When it is met; "acts only" goes before it.
@@ -89,7 +89,7 @@ impl GivenFlags {
         Ok(())
     }
 
-    /// Whether `--output` names a file of this suffix.
+    /// True if `--output` names a file with this suffix.
     pub(crate) fn writes(&self, suffix: &str) -> bool {
         self.all("output").any(|file| file.ends_with(suffix))
     }
@@ -98,7 +98,7 @@ impl GivenFlags {
         self.given.push((flag, value.to_owned()));
     }
 
-    /// Whether this flag stands there.
+    /// True if the flag is given.
     pub fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(flag, _)| flag.name == name)
     }
@@ -111,7 +111,7 @@ impl GivenFlags {
             .or_else(|| find(self.table, name).and_then(|flag| flag.default))
     }
 
-    /// Whether that value is this one.
+    /// True if the value that counts is this one.
     pub(crate) fn is(&self, name: &str, value: &str) -> bool {
         self.text(name) == Some(value)
     }
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::{beff, fio, run};
 
-    /// What meets the needs of a table's flags: flags with their values.
+    /// Flags, with their values, that meet the needs of a table's flags.
     type Partners = &'static [(&'static str, &'static [(&'static str, &'static str)])];
 
     const OF_FIO: Partners = &[
@@ -244,7 +244,7 @@ mod tests {
         ),
         ("with `--format text`", &[("dump-json", "r.json")]),
     ];
-    /// What stands in the way of what is met where nothing is said.
+    /// Flags that break needs which are met by default.
     const OBSTACLES: &[(&str, (&str, &str))] = &[
         ("without `--eta=never`", ("eta", "never")),
         (

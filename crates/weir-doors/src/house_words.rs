@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// What words come to.
+/// Outcome of parsing arguments.
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// They are understood.
@@ -66,7 +66,7 @@ fn bare(word: &str) -> &str {
         .unwrap_or(word)
 }
 
-/// What is wrong, and the word that may be meant.
+/// Message about the error, and the word that may be meant.
 fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),

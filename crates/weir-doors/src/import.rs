@@ -44,7 +44,7 @@ const FLAGS: &[Flag] = &[
     .letter('o'),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir import` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.

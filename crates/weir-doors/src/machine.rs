@@ -99,7 +99,7 @@ pub trait Machine {
         Err("there is none".to_owned())
     }
 
-    /// Whether standard input was read to a line `end`: the run then lasts as long as it does.
+    /// True if standard input was read to a line `end`: the run then lasts as long as it does.
     fn is_input_held(&self) -> bool {
         false
     }

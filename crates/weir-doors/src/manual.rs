@@ -69,7 +69,7 @@ Examples:
 Exit codes: 0 good; 1 it could not be printed; 2 usage error.
 ";
 
-/// What the words ask for.
+/// Action that the arguments of `weir manual` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -220,7 +220,7 @@ fn with_full_stop(arg: Arg) -> Arg {
     }
 }
 
-/// What is beyond ASCII, in the way that every formatter of the manual understands.
+/// Escapes characters beyond ASCII for every formatter of manual pages.
 fn escaped(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
     for c in page.chars() {

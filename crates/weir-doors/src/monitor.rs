@@ -61,7 +61,7 @@ const FLAGS: &[Flag] = &[
     .default("text"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir monitor` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -70,10 +70,10 @@ pub enum Action {
     Monitor(Monitor),
 }
 
-/// What is measured.
+/// Settings of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
-    /// How long.
+    /// Time to measure.
     pub duration: Nanos,
     /// The process, instead of the whole machine.
     pub process: Option<u32>,

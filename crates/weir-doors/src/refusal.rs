@@ -34,7 +34,7 @@ impl Refusal {
         Self::new(USAGE, printable(&format!("error: {why}")))
     }
 
-    /// What the machine lacks.
+    /// Refusal with the exit code for something that the machine lacks.
     pub fn lacks(what: impl Display) -> Self {
         Self::new(LACKS, printable(&format!("error: {what}")))
     }
@@ -42,7 +42,7 @@ impl Refusal {
 
 /// Longest line that is printed whole, in characters.
 const LONGEST_LINE: usize = 4096;
-/// What is left of the beginning and of the end of a longer one.
+/// Characters kept of the beginning and of the end of a longer line.
 const LEFT: usize = 1024;
 
 /// A text with words of others in it, as a terminal may have it: what would steer the terminal is spelt out, and

@@ -1,4 +1,4 @@
-//! What a command line asks of the house: one action, and the data that goes with it.
+//! Request of a command line to the house: one action, and the data that goes with it.
 //!
 //! In: a door's reading of its arguments. Out: plain data that the driver of the program carries
 //! out. Not here: carrying it out.
@@ -32,7 +32,7 @@ pub struct Request {
     pub voice: Option<Voice>,
     /// The file that gets a report of what the host did meanwhile.
     pub monitor: Option<String>,
-    /// Whether the house shows no progress.
+    /// The house shows no progress.
     pub is_quiet: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct NamedFile {
     pub path: String,
     /// Its part in the command, for messages: "the --baseline", "where --output-csv goes".
     pub role: String,
-    /// Whether the command writes it.
+    /// The command writes the file.
     pub is_written: bool,
 }
 

@@ -30,6 +30,6 @@ pub trait RunSearch: Debug + Send + Sync {
 pub struct SearchEnd {
     /// One result with the groups of all runs.
     pub result: RunResult,
-    /// Whether everything that was searched was found.
+    /// The search found everything that it was for.
     pub has_found_all: bool,
 }

@@ -30,7 +30,7 @@ pub const DOOR: Door = Door {
 /// The page of `weir show --help`, without the words of each door.
 const HELP: &str = include_str!("show.md");
 
-/// What the words ask for.
+/// Action that the arguments of `weir show` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -205,7 +205,7 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What to do instead of a word that a door does not print by.
+/// Help for a flag that a door does not print by.
 fn help_with(door: &Door, name: &str, bare: &str) -> String {
     let has = |door: &Door| printing_flags(door).iter().any(|(_, name)| name == bare);
     if DOORS.iter().any(|other| other.verb == "run" && has(other)) {

@@ -35,7 +35,7 @@ pub(crate) fn engines_words() -> Command {
         .override_usage("weir engines")
 }
 
-/// What `weir` was told to do.
+/// Call of `weir`, by its arguments.
 #[derive(Clone, Debug)]
 pub enum Call {
     /// Through a door.
@@ -71,7 +71,7 @@ pub fn door(verb: &str) -> Option<&'static Door> {
     DOORS.iter().find(|door| door.verb == verb)
 }
 
-/// What the arguments ask for, the program's name first.
+/// Reads the arguments, of which the first is the program's name.
 ///
 /// # Errors
 /// An unknown verb, or none: exit code 2.

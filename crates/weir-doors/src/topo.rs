@@ -35,7 +35,7 @@ const FLAGS: &[Flag] = &[
     .long("For a copy of another machine's."),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir topo` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.

@@ -168,7 +168,7 @@ const FLAGS: &[Flag] = &[
         .default("text"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir tune` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -191,11 +191,11 @@ pub struct Tune {
     pub has_layouts: bool,
     /// The keys that vary were named.
     pub has_own_keys: bool,
-    /// What starts the server of each trial, where that is a program of its own.
+    /// Command that starts the server of each trial, where that is a program of its own.
     pub server: Option<TuneServer>,
     /// The layouts, which the configuration allows.
     pub layouts: Vec<PathLayout>,
-    /// What other figures have to keep.
+    /// Limits on other figures.
     pub slo: Vec<TuneLimit>,
     /// The figure.
     pub metric: String,
@@ -301,7 +301,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     })))
 }
 
-/// Whether a command's settings vary.
+/// Refuses a command in which nothing varies, or without a place for its configuration.
 fn check_varies(
     template: &TuneTemplate,
     has_config: bool,

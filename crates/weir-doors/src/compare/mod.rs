@@ -38,7 +38,7 @@ const USUAL_ROUNDS: u32 = 10;
 /// Waited before each run of a job that is compared with itself.
 const SHORT_SETTLE: Nanos = Nanos(100_000_000);
 
-/// What the words ask for.
+/// Action that the arguments of `weir compare` ask for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -47,22 +47,22 @@ pub enum Action {
     Compare(Box<Compare>),
 }
 
-/// What is compared, how it is judged and shown.
+/// A comparison: its sides, its rule and its display.
 #[derive(Clone, Debug)]
 pub struct Compare {
     /// The sides.
     pub input: CompareInput,
-    /// How they are judged.
+    /// Rule by which the sides are judged.
     pub rule: Rule,
     /// The command line says how often chance may pretend a change.
     pub is_alpha_given: bool,
-    /// What makes the exit code 1.
+    /// Conditions that make the exit code 1.
     pub fail_if: Vec<Condition>,
     /// It must hold again in fresh rounds.
     pub confirm: bool,
     /// One run a side is enough for it.
     pub single_run_ok: bool,
-    /// How it is shown.
+    /// Display of the comparison.
     pub show: CompareShow,
 }
 
@@ -101,10 +101,10 @@ impl Compare {
     }
 }
 
-/// How a comparison is shown.
+/// Display of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompareShow {
-    /// What stands on standard output, if anything.
+    /// Format on standard output, if anything is printed there.
     pub format: Option<CompareFormat>,
     /// Files that get the comparison.
     pub outputs: Vec<CompareFile>,
@@ -171,7 +171,7 @@ impl CompareFormat {
 /// Rounds in which every side has its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// How many, where the command line says so.
+    /// Number of rounds, where the command line states it.
     pub count: Option<u32>,
     /// Until the primary figure is settled, with looks at certain numbers of rounds.
     pub until_sure: bool,

@@ -1,4 +1,4 @@
-//! What the sides of a comparison are: stored results, job files in turns, commands in turns.
+//! Sides of a comparison: stored results, job files in turns, commands in turns.
 //!
 //! In: the words. Out: the sides by name, the base first; what is run is what `weir run` would read.
 //! Not here: how rounds go on.
@@ -18,7 +18,7 @@ pub enum CompareInput {
     Stored(Vec<StoredSide>),
     /// Runs in turns.
     Rounds {
-        /// How many and how.
+        /// Number of rounds, and the steps around each run.
         rounds: Rounds,
         /// Of what.
         of: RoundsOf,
@@ -28,7 +28,7 @@ pub enum CompareInput {
         store: Option<String>,
         /// The label that they are kept under in the history.
         save: Option<String>,
-        /// How progress is shown.
+        /// Display of progress.
         progress: ProgressStyle,
     },
 }
@@ -36,13 +36,13 @@ pub enum CompareInput {
 /// A side of stored results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSide {
-    /// What it is called.
+    /// Name of the side.
     pub name: String,
-    /// What names its results.
+    /// Operands that name its results.
     pub operands: Vec<String>,
 }
 
-/// What takes turns.
+/// Jobs or commands that take turns.
 #[derive(Clone, Debug)]
 pub enum RoundsOf {
     /// Job files or plans, by name.

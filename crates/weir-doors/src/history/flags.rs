@@ -18,7 +18,7 @@ pub(super) struct VerbRecord {
     pub(super) usage: &'static str,
     pub(super) about: &'static str,
     pub(super) flags: &'static [Flag],
-    /// How many words it takes that are no flags.
+    /// Fewest and most operands.
     pub(super) operands: Option<(usize, usize)>,
     pub(super) examples: &'static [&'static str],
     pub(super) read: fn(&ArgMatches) -> Result<Request, String>,

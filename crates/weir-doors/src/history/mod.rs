@@ -31,7 +31,7 @@ const HELP: &str = include_str!("help.md");
 /// The verb where none is named.
 const LIST: &str = "list";
 
-/// What the words ask for.
+/// Action that the arguments of `weir history` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -40,19 +40,19 @@ pub enum Action {
     Do {
         /// Its file, where the words name one.
         file: Option<String>,
-        /// What.
+        /// Request to carry out.
         request: Request,
     },
 }
 
-/// What is done with a history.
+/// Request to a history.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// List runs.
     List {
         /// Which.
         filter: RunFilter,
-        /// How.
+        /// Form of the output.
         style: ListStyle,
     },
     /// Show figures over time.
@@ -63,7 +63,7 @@ pub enum Request {
         filter: RunFilter,
         /// Smaller changes are none.
         least_change: f64,
-        /// How.
+        /// Form of the output.
         style: ListStyle,
     },
     /// Write runs to a file or standard output.
@@ -100,7 +100,7 @@ pub enum Request {
     Note {
         /// Which.
         run: String,
-        /// What.
+        /// Text of the note; `None` removes it.
         note: Option<String>,
     },
     /// Make a run the baseline of its plan.
@@ -115,7 +115,7 @@ pub enum Request {
     Prune {
         /// So many of each plan on each machine stay.
         keep: Option<u32>,
-        /// What is younger stays: seconds.
+        /// Age in seconds below which runs stay.
         older_s: Option<u64>,
         /// Say what would be removed.
         dry_run: bool,
@@ -154,7 +154,7 @@ pub enum Since {
     UnixSeconds(u64),
 }
 
-/// How it is printed.
+/// Form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListStyle {
     /// One JSON document.

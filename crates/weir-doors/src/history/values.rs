@@ -1,4 +1,4 @@
-//! What the words of `weir history` mean.
+//! Values of the arguments of `weir history`.
 //!
 //! In: what clap has taken apart. Out: a [`Request`]; what is wrong with a value, and what it takes.
 

@@ -31,12 +31,12 @@ use crate::refusal::Refusal;
 
 /// Processes of one machine that talk to each other.
 
-/// What is run, and how it is shown.
+/// A run: its input, its mode and its display.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Where the plan comes from.
     pub input: Input,
-    /// What is done with the plan.
+    /// Use of the plan.
     pub mode: Mode,
     /// Processes on this machine, where the command line says how many.
     pub ranks: Option<u32>,
@@ -52,11 +52,11 @@ pub struct Run {
     pub history: Option<String>,
     /// Whose text is printed.
     pub voice: Voice,
-    /// How it is shown.
+    /// Display of the result.
     pub options: RunOptions,
 }
 
-/// What is done with a plan.
+/// Use of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It is run.
@@ -177,7 +177,7 @@ pub fn voice(given: &Given) -> Voice {
     }
 }
 
-/// Whether these arguments call the peer, whose runs the history keeps only where one is named.
+/// True if these arguments call the peer. The history keeps the peer's runs only where a history is named.
 pub fn calls_peer(given: &Given) -> bool {
     match given.house.text("voice") {
         Some(voice) => voice == "peer",
@@ -185,11 +185,11 @@ pub fn calls_peer(given: &Given) -> bool {
     }
 }
 
-/// How a run is measured and shown.
+/// Options of measuring a run and of showing its result.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct RunOptions {
-    /// What stands on standard output.
+    /// Format on standard output.
     pub format: RunFormat,
     /// Files that get the report as well.
     pub outputs: Vec<Output>,
@@ -238,7 +238,7 @@ pub enum RunFormat {
     CsvSeries,
 }
 
-/// What `--format` and the ends of names of files call each form; the longer end of two goes first.
+/// Formats by the word of `--format` and the suffix of a file. The longer of two suffixes comes first.
 const FORMATS: [(&str, &str, RunFormat); 6] = [
     ("text", ".txt", RunFormat::Text),
     ("json", ".json", RunFormat::Json),
@@ -261,7 +261,7 @@ impl RunFormat {
         known.map(|(.., format)| *format)
     }
 
-    /// Whether it is rows, to which those of further results can be added.
+    /// True if the format is rows, to which those of further results can be added.
     pub fn is_rows(self) -> bool {
         matches!(self, Self::Csv | Self::CsvSeries)
     }
@@ -276,7 +276,7 @@ pub struct Output {
     pub format: RunFormat,
 }
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgressStyle {
     /// A line on a terminal, plain in CI, else none.
@@ -295,7 +295,7 @@ impl RunOptions {
         options_of_text(&GivenFlags::new(HOUSE_FLAGS))
     }
 
-    /// How these arguments have a result shown.
+    /// Reads the options from these arguments.
     ///
     /// # Errors
     /// Values that cannot be used.

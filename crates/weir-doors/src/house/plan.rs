@@ -1,4 +1,4 @@
-//! What the flags of `weir run` do to a plan, and how its run ends.
+//! Changes that the flags of `weir run` make to a plan, and exit codes of its results.
 //!
 //! In: a plan from job files or from a file of its own. Out: the same plan with what the
 //! command line asks for; the exit code of a result.

@@ -21,7 +21,7 @@ pub struct Repeat {
     pub pause: Nanos,
 }
 
-/// What the words ask for.
+/// Reads the repetition that the flags ask for.
 pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
     let pause = given.text("pause");
     if !given.has("repeat") {

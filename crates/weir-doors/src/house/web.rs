@@ -12,13 +12,13 @@ use crate::refusal::Refusal;
 pub struct Web {
     /// Where to listen; port 0 is any that is free.
     pub address: Option<SocketAddr>,
-    /// How long the result can be had once all is measured.
+    /// Time for which the result can be fetched after the run.
     pub linger: Nanos,
     /// The file that gets the metrics now and then.
     pub metrics_file: Option<String>,
 }
 
-/// What the words ask for.
+/// Reads the web settings that the flags ask for.
 pub(super) fn read(given: &GivenFlags) -> Result<Web, Refusal> {
     Ok(Web {
         address: given.text("web").map(address).transpose()?,

@@ -15,7 +15,7 @@ use weir_units::parse::scaled;
 /// Threads that a file may have.
 const MOST_THREADS: u32 = 1024;
 
-/// What a file says.
+/// Settings in a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Config {
     /// Threads, where it is given and not 0.
@@ -28,7 +28,7 @@ pub(super) struct Config {
     pub(super) threads: BTreeMap<u32, ThreadConfig>,
 }
 
-/// What a file says of a thread.
+/// Settings of a thread in a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadConfig {
     /// Its settings.
@@ -58,7 +58,7 @@ impl Config {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// What is wrong and where, after the file's name and a colon.
+    /// The error and its place, after the file's name and a colon.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let file: File = serde_saphyr::from_str(text).map_err(|error| brief(&error.to_string()))?;
         let global = file.global.unwrap_or(Global {

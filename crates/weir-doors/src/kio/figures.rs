@@ -7,7 +7,7 @@
 
 use weir_schema::{JobResult, KindResult, Stage, WorkerResult};
 
-/// What is said of a thread, or of all.
+/// Figures of a thread, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) completed: u64,

@@ -32,7 +32,7 @@ const LINES: FlagNeed = FlagNeed::new(
     |g| (g.is("format", "kio") || g.is("format", "table")) && !g.has("compare"),
 );
 
-/// How many of [`FLAGS`] are of the program that the door stands for.
+/// Number of [`FLAGS`] that are the reference program's.
 pub(super) const REFERENCE: usize = 22;
 
 const fn of(setting: &Setting) -> Flag {

@@ -25,7 +25,7 @@ const OF_DATA: [&str; 6] = [
     "thread-partition",
 ];
 
-/// What a job is made of.
+/// Inputs to a job.
 pub(super) struct JobRequest<'a> {
     pub(super) given: &'a GivenFlags,
     pub(super) settings: Settings,
@@ -41,7 +41,7 @@ pub(super) struct JobRequest<'a> {
     pub(super) cpus: Option<&'a [u32]>,
 }
 
-/// What of `--size` is done, where that is less: only whole blocks are read and written.
+/// Note on the part of `--size` that is used, where that is less: only whole blocks are read and written.
 pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Result<Option<String>, Refusal> {
     let block = settings.size(Field::BlockSize);
     let size: u64 = given.number("size");
@@ -53,7 +53,7 @@ pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Result<Option<
 /// Makes the job.
 ///
 /// # Errors
-/// What cannot be had together.
+/// Settings that exclude each other.
 pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
     let JobRequest { given, facts, .. } = request;
     let mut work = workload(request)?;

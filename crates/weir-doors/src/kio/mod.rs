@@ -86,7 +86,7 @@ const MANNER: Getopt = Getopt {
     help: || builder().render_long_help().to_string(),
 };
 
-/// What `--examples` prints.
+/// Text of `--examples`.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Where the options of the module are.

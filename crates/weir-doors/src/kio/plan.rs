@@ -186,7 +186,7 @@ fn command_line(given: &GivenFlags) -> Given {
     line
 }
 
-/// What holds for all threads.
+/// Settings of all threads.
 #[derive(Clone, Copy, Debug)]
 struct Globals {
     threads: u32,
@@ -232,7 +232,7 @@ fn usable(module: &ModuleFacts, asked: &str) -> Result<(), Refusal> {
     Err(Refusal::lacks(why.replace("--engine kernel", asked)))
 }
 
-/// What `auto` does not take although it is there.
+/// Note on the module where it is loaded and `auto` does not use it.
 fn undriven(engine: Option<&str>, module: &ModuleFacts) -> Option<String> {
     let why = match (module.has_node, module.is_closed) {
         (true, true) => "is loaded, but /dev/kio may not be opened by this user",
@@ -397,7 +397,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What `auto` means for a target.
+    /// Engine that `auto` chooses for a target.
     fn automatic(&self, facts: &TargetFacts) -> &'static str {
         let module = &self.module;
         if module.has_node && !module.is_closed && facts.is_device {

@@ -1,5 +1,5 @@
-//! What the groups of a plan are: points of a sweep, and passes that read back what was written; and how
-//! far a run came with them.
+//! Groups of a plan, which are points of a sweep or passes that read back written data, and the progress of a
+//! run through them.
 //!
 //! In: a plan or a result. Out: the notes of this door in a plan, the name of each group, what was left
 //! undone. Not here: which points there are (`sweep`), how they are printed (`output`).
@@ -14,7 +14,7 @@ use super::number::figure;
 /// The name of this door's data in a plan.
 pub(crate) const EXTENSION: &str = "kio";
 
-/// What tells a group from the others.
+/// Properties that distinguish a group from the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PointName {
@@ -67,7 +67,7 @@ fn read_names(noted: &Value) -> Option<Vec<PointName>> {
     serde_json::from_value(noted.clone()).ok()
 }
 
-/// Whether the module was there, where the plan says so.
+/// True if the module was loaded; `None` where the plan does not record it.
 pub(super) fn has_module(plan: &Plan) -> Option<bool> {
     plan.extensions.get(EXTENSION)?.get("module")?.as_bool()
 }
@@ -123,12 +123,12 @@ impl PointResult<'_> {
         (count > 1).then(|| format!("point {number} of {count}{gap}{words}"))
     }
 
-    /// How long it was to run.
+    /// Planned time.
     pub(super) fn runtime(&self) -> Option<Nanos> {
         self.jobs.first()?.load().bounds.runtime_ns
     }
 
-    /// How long it ran where something ended it early.
+    /// Time that it ran for, where something ended it early.
     pub(super) fn cut_after(&self) -> Option<Nanos> {
         let jobs = &self.group.jobs;
         let is_cut = jobs.iter().any(|job| job.state == State::Stopped);
@@ -149,7 +149,7 @@ impl PointResult<'_> {
     }
 }
 
-/// What was left undone: a line for each point that was cut, one for those that never ran.
+/// Lines about the work left undone: one for each point that was cut short, one for those that never ran.
 pub(super) fn left_undone(result: &RunResult) -> Vec<String> {
     let of_point = |point: PointResult<'_>| {
         let ending = point.ending(result)?;

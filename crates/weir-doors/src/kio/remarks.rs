@@ -1,5 +1,5 @@
-//! What is said of threads beside their figures: the mix that was achieved, a depth that was not, what
-//! would be done to which target.
+//! Remarks about threads beside their figures: the mix that was achieved, a depth that was not, the planned
+//! operations on each target.
 //!
 //! In: jobs of a plan, with what they did. Out: lines. Not here: where they are printed.
 

@@ -96,7 +96,7 @@ impl Field {
         Self::WriteSleepUsec,
     ];
 
-    /// What is known of it.
+    /// Description of the setting.
     pub(super) const fn setting(self) -> &'static Setting {
         &SETTINGS[self as usize]
     }

@@ -57,7 +57,7 @@ fn of_modprobe(text: &str) -> Option<&str> {
 /// Checks settings against the facts of their target.
 ///
 /// # Errors
-/// What does not fit.
+/// The setting that does not fit the target.
 pub(super) fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
     let (low, high) = (
         settings.get(Field::OffsetLow),

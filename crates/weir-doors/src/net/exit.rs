@@ -1,4 +1,4 @@
-//! How the door ends: exit codes, and what is said about a run that is not good.
+//! Exit codes of the door, and its messages about runs that failed.
 
 use weir_schema::{RunResult, latency_bandwidth_figures};
 
@@ -15,7 +15,7 @@ pub fn exit_code(result: &RunResult) -> u8 {
     }
 }
 
-/// What standard error gets about a result.
+/// Text for standard error about a result.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = beff::complaints(result);
     let Some(done) = measured(result) else {

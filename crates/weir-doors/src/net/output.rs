@@ -1,4 +1,4 @@
-//! What the door prints, from a stored result alone: HPCC's lines, or JSON.
+//! Output of the door from a stored result alone: HPCC's lines, or JSON.
 //!
 //! In: a [`RunResult`]. Out: text; none where a run did not come to its end and has no figures.
 //! MB and GB are 10^6 and 10^9 bytes.
@@ -20,7 +20,7 @@ pub enum NetFormat {
     Json,
 }
 
-/// What standard output gets; nothing for results of other work.
+/// Text for standard output; `None` for results of other workloads.
 pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
     let is_own = |work: &Workload| matches!(work, Workload::LatencyBandwidth(_));
     if !result.plan.jobs().any(|(_, job)| is_own(&job.workload)) {
@@ -33,7 +33,7 @@ pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
     }
 }
 
-/// What was measured.
+/// Latency and bandwidth of a result, where a job measured them.
 pub(super) fn measured(result: &RunResult) -> Option<&LatencyBandwidthResult> {
     result.jobs().find_map(JobResult::latency_bandwidth)
 }

@@ -26,7 +26,7 @@ pub const DOOR: Door = Door {
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");
 
-/// What the words ask for.
+/// Action that the arguments of `weir new` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.

@@ -8,8 +8,8 @@ use super::UNITS;
 
 /// Block sizes of a sweep, in KiB.
 const SWEEP: [u64; 8] = [4, 8, 16, 32, 64, 256, 1024, 2048];
-/// What every file asks for: no file is ever made in place of a node that is missing, and a
-/// channel that hangs ends its job.
+/// Lines of every job file: no file is made in place of a missing node, and a channel that hangs ends its
+/// job.
 const COMMON: &str = "allow_file_create=0\nioengine=psync\niomem=mmap\nratemin=1m\n";
 
 /// A card, and how its memory is shared out.
@@ -56,7 +56,7 @@ impl XdmaBlockSize {
     }
 }
 
-/// What a file does.
+/// Operation of a job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum XdmaMode {
     Verify,

@@ -30,7 +30,7 @@ pub const DOOR: Door = Door {
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");
 
-/// What the words ask for.
+/// Action that the arguments of `weir report` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -42,9 +42,9 @@ pub enum Action {
 /// Which results are reported, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What names the results.
+    /// Operands that name the results.
     pub operands: Vec<String>,
-    /// What stands on standard output, if anything.
+    /// Format on standard output, if anything is printed there.
     pub format: Option<ReportFormat>,
     /// Files that get a report.
     pub outputs: Vec<ReportFile>,
@@ -52,7 +52,7 @@ pub struct Report {
     pub plot: Option<String>,
     /// The job whose plot it is.
     pub job: Option<String>,
-    /// How text looks.
+    /// Options of text.
     pub options: RunOptions,
 }
 

@@ -36,7 +36,7 @@ const HELP: &str = include_str!("help.md");
 /// The words that there are after `rpc`.
 const VERBS: &[&str] = &["serve"];
 
-/// What the words ask for.
+/// Action that the arguments of `weir rpc` ask for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Print this on standard output and exit with 0.

@@ -11,7 +11,7 @@ use super::{CONFIG, Tune};
 use crate::axio::window::{default_window_of, is_answered_by};
 use crate::refusal::Refusal;
 
-/// What `--objective` takes, with the figure of `weir axio` that it means.
+/// Words of `--objective`, each with the figure of `weir axio` that it means.
 const OBJECTIVES: [(&str, &str); 3] = [
     ("mpps", "packet rate"),
     ("p99", "message p99"),
@@ -27,7 +27,7 @@ const BATCHES: &str = "1,4,8,16,32,64,128,256,512";
 const WINDOW: &str = "inflight";
 /// A batch at which layouts are compared.
 const COMPARED_BATCH: &str = "32";
-/// What a packet passes on its way out, which gather and hand over in turn.
+/// Batches on the way out, one after the other: each stage gathers a batch and hands it over.
 const JOINT: [&str; 3] = ["kAppTxMsgBatchSize", "kDispTxBatchSize", "kNICTxPostSize"];
 /// Keys that vary, their values and what counts where the configuration has none.
 const VARIED: [(&str, &str, &str); 9] = [

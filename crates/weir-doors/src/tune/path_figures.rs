@@ -8,7 +8,7 @@ use super::path::{LOSS, TuneLimit};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// What a figure is of.
+/// Quantity that a figure measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FigureUnit {
     Time,
@@ -101,7 +101,7 @@ fn unit_of(figure: &str) -> Option<FigureUnit> {
     known.map(|(_, unit)| *unit).or_else(time)
 }
 
-/// Whether a word is that of a percentile.
+/// True if the word names a percentile.
 fn percentile(word: &str) -> bool {
     let number = word.strip_prefix('p').and_then(|n| n.parse::<f64>().ok());
     number.is_some_and(|number| (0.0..=100.0).contains(&number))

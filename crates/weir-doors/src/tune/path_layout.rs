@@ -21,7 +21,7 @@ pub struct PathLayout {
 }
 
 impl PathLayout {
-    /// Whether its workload lines say what those of another do, spaces aside.
+    /// True if the workload lines of both are the same apart from spaces.
     pub(super) fn is_laid_out_as(&self, other: &Self) -> bool {
         let plain = |lines: &[String]| -> Vec<String> {
             let plain = lines.iter().map(|line| line.split_whitespace().collect());
