@@ -1,5 +1,5 @@
-//! What it costs to show, compare and keep results: a line for each, with the median in milliseconds.
-//! `cargo xtask bench results` has these beside their limits.
+//! Cost of showing, comparing and keeping results: a line for each, with the median in milliseconds. `cargo
+//! xtask bench results` compares these with their limits.
 
 #![allow(
     clippy::unwrap_used,

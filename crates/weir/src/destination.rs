@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// As many links in a row as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// What a path names.
+/// Target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// A regular file, or none yet: replaced whole by a rename within its folder. No link.

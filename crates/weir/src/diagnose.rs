@@ -72,7 +72,7 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     Ok(sides.collect())
 }
 
-/// What was recorded beside the paths, and what was said of them.
+/// Records beside those of the paths, and the settings that the user stated.
 fn beside(asked: &Diagnose, settings: PathSettings) -> Result<PathContext, Refusal> {
     Ok(PathContext {
         iterations: settings.iterations,

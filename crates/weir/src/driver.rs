@@ -387,7 +387,8 @@ impl<'a> Caller<'a> {
         Ok(write_files(text).max(u8::from(!is_good)))
     }
 
-    /// Whether the history keeps a run: of a peer only where the environment or a flag names one.
+    /// Decides where the history keeps a run. It keeps one of a peer only where the environment or a flag
+    /// names a history.
     fn keep<'b>(&self, run: &'b Run) -> Keep<'b> {
         match &run.history {
             None if calls_peer(self.given) => Keep::WhereNamed,
@@ -438,7 +439,7 @@ fn progress_mode(run: &Run) -> ProgressMode {
     }
 }
 
-/// How progress of this style is shown here.
+/// Mode for this style on this terminal.
 pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
     match style {
         ProgressStyle::Auto => ProgressMode::detect(),

@@ -24,7 +24,7 @@ pub(crate) fn variables() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What a parser may know.
+/// Facts about the machine that a parser may use.
 pub(crate) fn read() -> Environment {
     let tree = Tree::real();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

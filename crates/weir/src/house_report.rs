@@ -107,7 +107,7 @@ pub(crate) fn text_of(
     }
 }
 
-/// What says of several results the same as of one.
+/// Report of several results in a format that is the same for one; empty in the others.
 pub(crate) fn several_of(results: &[LabelledResult<'_>], format: RunFormat) -> String {
     match format {
         RunFormat::Html => weir_report::html(results, &[]),

@@ -66,8 +66,8 @@ use weir_doors::top::{self, Call};
 use weir_doors::{DoorCall, Refusal};
 use weir_world::Launcher;
 
-/// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
-/// process ends without waiting for them.
+/// Exit code of a command that ran. A hung worker may leave threads behind, so the process ends without
+/// waiting for them.
 pub(crate) type Outcome = Result<u8, Refusal>;
 
 fn main() -> ExitCode {
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// How a door's words are carried out.
+/// Function that carries out a door's arguments.
 type Carry = fn(&[String]) -> Outcome;
 
 /// Doors that need more of this machine than a plan does.
@@ -153,7 +153,7 @@ pub(crate) fn carry_out(call: &DoorCall) -> Outcome {
     }
 }
 
-/// Whether this process speaks for all that a launcher started; alone it does.
+/// True if this process prints for all that a launcher started. A process without a launcher does.
 pub(crate) fn speaks() -> bool {
     Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all())
 }

@@ -18,27 +18,27 @@ use crate::session::{self, Choices};
 use crate::world::{self, Party};
 use crate::{Outcome, output, signals};
 
-/// What a door asks for. It may be used on another thread than the one that made it.
+/// Request of a door to measure. It may be used on another thread than the one that made it.
 #[derive(Clone, Copy)]
 pub(crate) struct MeasureRequest<'a> {
     /// Makes the plan, where rank 0 is; everything that can be refused by words is refused here.
     pub(crate) plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
     /// Processes on this machine, where the command line says how many.
     pub(crate) ranks: Option<u32>,
-    /// What ranks do with the targets, where the command line says so.
+    /// Use of the targets by several ranks, where the command line states it.
     pub(crate) targets: TargetsPerRank,
-    /// How long a rank may be silent, where the command line says so.
+    /// Silence after which a rank counts as lost, where the command line states it.
     pub(crate) timeout: Option<Nanos>,
     /// The file that gets the whole result.
     pub(crate) store: Option<&'a str>,
-    /// Whether the history keeps it.
+    /// Rule by which the history keeps the result.
     pub(crate) keep: Keep<'a>,
     /// Files that the words name for something else: what they are, and their paths. The result must
     /// not replace one of them.
     pub(crate) other_files: &'a [NamedFile],
-    /// What the words gave rise to.
+    /// Warnings about the arguments.
     pub(crate) warnings: &'a [Warning],
-    /// What it says while the plan runs, and how it is refused.
+    /// Makes the door's observer, which also words its refusals.
     pub(crate) observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
     /// Prints and stores a result, where rank 0 is; the exit code.
     pub(crate) report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
@@ -66,13 +66,13 @@ impl<'a> MeasureRequest<'a> {
     }
 }
 
-/// What a door says while its plan runs.
+/// Observer that a door provides while its plan runs.
 pub(crate) trait RunObserver {
-    /// What is done before and during the run.
+    /// Reports a step before or during the run.
     fn announce(&self, announcement: &Announcement);
     /// Sees the running jobs.
     fn observe(&self, view: &LiveView<'_>);
-    /// Whether the other jobs run where one cannot.
+    /// True if the other jobs run where one cannot.
     fn runs_the_rest(&self) -> bool {
         false
     }
@@ -80,7 +80,7 @@ pub(crate) trait RunObserver {
     fn forewarn(&self, _job: &str, _why: &str) {}
     /// Everything is measured. What showing it has cost becomes part of the result.
     fn done(&self, _result: &mut RunResult) {}
-    /// How a job that cannot run is refused.
+    /// Message that refuses a job which cannot run.
     fn refusal(&self, job: &str, why: &str) -> String {
         format!("error: {job}: {why}\n")
     }
@@ -357,7 +357,7 @@ fn run(
     Ok(result)
 }
 
-/// What ranks that only do their part say.
+/// Observer of ranks that only do their part: it prints nothing.
 pub(crate) struct Silent;
 
 impl RunObserver for Silent {

@@ -193,7 +193,7 @@ fn code_of_conditions(asked: &Compare, comparison: &Comparison) -> u8 {
     }
 }
 
-/// What conditions cannot say of a comparison that is shown.
+/// Prints what conditions cannot judge in a comparison that is shown.
 fn say_limits(asked: &Compare, comparison: &Comparison) {
     let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
     let methods = jobs.flat_map(|job| &job.metrics).filter_map(|m| m.method);

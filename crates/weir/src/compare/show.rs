@@ -1,4 +1,4 @@
-//! How a comparison is shown: on standard output, in files.
+//! Display of a comparison, on standard output and in files.
 //!
 //! In: the comparison, its sides, what the words ask for. Out: text in one of the forms. Not here: the
 //! forms themselves (`weir-compare`, `weir-report`).

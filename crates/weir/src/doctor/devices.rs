@@ -270,7 +270,7 @@ pub(super) fn networks(machine: &Machine) -> Vec<Finding> {
     found
 }
 
-/// Whether a target is a device or a directory, which has no holes.
+/// True if a target is a regular file. Devices and directories have no holes.
 pub(super) fn is_file(machine: &Machine, target: &str) -> bool {
     path_facts(&machine.tree, target.as_ref()).is_ok_and(|f| f.kind == PathKind::Regular)
 }

@@ -1,27 +1,27 @@
-//! What a check found, as a line and as JSON.
+//! Finding of a check, as a line and as JSON.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// How good it is.
+/// Verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     /// It spoils nothing.
     Ok,
     /// It may spoil what is measured.
     Warn,
-    /// What is measured would be wrong, or nothing could be.
+    /// Measurements would be wrong, or impossible.
     Fail,
     /// This machine does not say.
     Absent,
 }
 
-/// What a check found.
+/// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) status: Status,
-    /// What was found; of `Absent` why nothing was.
+    /// Property that was found; for `Absent` the reason why it was not.
     pub(super) found: String,
     /// Why it matters, and what helps; of what is not good alone.
     pub(super) why: String,

@@ -1,4 +1,4 @@
-//! What the kernel allows, and which libraries and modules are there.
+//! Limits of the kernel, and the libraries and modules that are installed.
 
 use weir_schema::thresholds::{LEAST_AIO, LEAST_FILES, LEAST_LOCKABLE_BYTES, MOST_PARANOID};
 use weir_sys::Availability;
@@ -129,7 +129,7 @@ pub(super) fn libraries(_: &Machine) -> Vec<Finding> {
     .concat()
 }
 
-/// What there is for `ofi+…` addresses of RPCs.
+/// Checks the libraries for `ofi+…` addresses of RPCs.
 pub(super) fn fabrics(_: &Machine) -> Vec<Finding> {
     match runners::fabrics() {
         Ok(survey) => of_survey(&survey),

@@ -20,13 +20,13 @@ use crate::{Outcome, output, printed};
 use finding::{Finding, Status};
 use watch::Watched;
 
-/// What the checks look at.
+/// Machine that the checks examine.
 struct Machine {
     tree: Tree,
     topology: Topology,
-    /// What it did while it was watched.
+    /// Activity during the observation.
     watched: Watched,
-    /// What shall be measured.
+    /// Targets of the measurement to come.
     targets: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ const MACHINE: &str = "WEIR_MACHINE";
 /// A change is told after so many runs of the new level at most.
 const RECENT: usize = 10;
 
-/// Whether a result is kept.
+/// Rule by which the history keeps a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keep<'a> {
     /// Where the flag, else the environment says so, else in the user's own history.
@@ -30,7 +30,7 @@ pub(crate) enum Keep<'a> {
     Never,
 }
 
-/// What is kept, until its report is out.
+/// Result that the history has kept and whose report is not printed yet.
 pub(crate) struct Kept {
     history: History,
     ids: Vec<String>,

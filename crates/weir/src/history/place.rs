@@ -11,7 +11,7 @@ use weir_history::{History, HistoryError, RunName};
 
 /// Names the file, or says `off`.
 const VARIABLE: &str = "WEIR_HISTORY";
-/// What stands for no history.
+/// Word for no history.
 const OFF: &str = "off";
 
 /// The file that the flag or the environment names, else the user's own; nothing where there is to be
@@ -24,7 +24,7 @@ pub(super) fn file(flag: Option<&str>) -> Option<PathBuf> {
     }
 }
 
-/// What the environment names: a file, or `off`.
+/// History that the environment names: a file, or `off`.
 pub(super) fn named() -> Option<PathBuf> {
     let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty());
     variable.map(PathBuf::from)
@@ -96,7 +96,7 @@ pub(crate) fn texts(word: &str) -> Result<Option<Vec<(String, String)>>, Refusal
         .map(Some)
 }
 
-/// How a verb says what it could not do.
+/// Refusal of a verb that a history error ends.
 pub(crate) fn refusal(error: &HistoryError) -> Refusal {
     match error {
         HistoryError::Database { .. }

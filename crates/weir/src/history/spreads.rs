@@ -1,4 +1,4 @@
-//! What the history knows of how single runs differ, for comparisons of them.
+//! Spread of single runs by the history, for comparisons of them.
 //!
 //! In: the sides of a comparison. Out: those with one run with how far other runs of the same plan on
 //! the same machine lie apart. Without history there is nothing to add. Not here: the spread itself

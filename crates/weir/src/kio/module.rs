@@ -30,7 +30,7 @@ const OTHERS: u32 = 0o002;
 /// 1 in a run that the module's own tree started.
 const RUNS: &str = "sys/kernel/kio/run_workload";
 
-/// What is known of it.
+/// Reads the facts about the module.
 pub(crate) fn facts() -> ModuleFacts {
     let tree = Tree::real();
     ModuleFacts {
@@ -50,7 +50,7 @@ pub(super) fn release() -> String {
     tree.word("proc/sys/kernel/osrelease").unwrap_or_default()
 }
 
-/// Whether one of this name is loaded.
+/// True if a module of this name is loaded.
 fn is_loaded() -> bool {
     Tree::real().has(LOADED)
 }
@@ -129,8 +129,8 @@ pub(super) fn sources() -> Option<PathBuf> {
         .map(|top| top.join(SOURCES))
 }
 
-/// Whether a folder has the sources, all of these users, and those that these bits stand for may not
-/// change them.
+/// True if the folder has the sources, and nobody but its `owners` may change them: they own all files, and
+/// no file has one of the `writers` mode bits.
 fn is_safe(top: &Path, owners: &[u32], writers: u32) -> bool {
     let belongs = |path: &Path| {
         fs::metadata(path).is_ok_and(|m| owners.contains(&m.uid()) && m.mode() & writers == 0)

@@ -1,4 +1,4 @@
-//! What keys do: which screen, which job, in which order.
+//! Effect of keys: choice of screen, job and order.
 //!
 //! In: keys. Out: what is chosen, and what is to be done at once. Not here: Ctrl-C and Ctrl-Z, which are
 //! signals here as everywhere (`screen`).
@@ -60,7 +60,7 @@ impl Order {
 /// The shortest window, in seconds.
 const SHORTEST_WINDOW: usize = 10;
 
-/// What is chosen.
+/// Selection in the view.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(super) struct Choice {
@@ -94,7 +94,7 @@ impl Default for Choice {
     }
 }
 
-/// What is to be done at once.
+/// Action to take at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
     /// Nothing but to draw what is chosen now.

@@ -1,4 +1,4 @@
-//! What the machine did second by second: its CPUs, and the disks behind the targets.
+//! Activity of the machine by second: its CPUs, and the disks behind the targets.
 //!
 //! In: counters of the kernel. Out: their differences over about a second. Not here: how that is drawn.
 
@@ -22,7 +22,7 @@ struct Counters {
     disks: Vec<(String, DiskStat)>,
 }
 
-/// What a CPU did over the last second.
+/// Activity of a CPU in the last second.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CpuSecond {
     pub(super) number: u32,
@@ -41,7 +41,7 @@ impl CpuSecond {
     }
 }
 
-/// What a disk did over the last second, by second.
+/// Activity of a disk in the last second, as rates per second.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DiskSecond {
     pub(super) name: String,
@@ -54,7 +54,7 @@ pub(super) struct DiskSecond {
     pub(super) busy: f64,
 }
 
-/// What the machine did over the last second.
+/// Activity of the machine in the last second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MachinePerSecond {
     before: Option<Counters>,

@@ -26,7 +26,7 @@ use crate::watch::Watch;
 use crate::{environment, output};
 use view::{ViewSetup, ViewThread};
 
-/// What the words ask for.
+/// Live view that the arguments ask for.
 pub(crate) struct LiveDisplay {
     live: Live,
     style: Style,

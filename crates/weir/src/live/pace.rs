@@ -1,4 +1,4 @@
-//! How often the view is drawn, and what that costs.
+//! Rate at which the view is drawn, and its cost.
 //!
 //! In: what drawing each frame has taken. Out: the time until the next one; a note where frames became
 //! fewer. Not here: drawing.
@@ -30,7 +30,7 @@ impl CpuMark {
     }
 }
 
-/// How often the view is drawn.
+/// Rate at which the view is drawn.
 #[derive(Debug)]
 pub(super) struct Pace {
     frames_per_second: u32,

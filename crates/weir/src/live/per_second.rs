@@ -1,4 +1,4 @@
-//! What a run did second by second, as far back as the screens show.
+//! History of a run by second, as far back as the screens show.
 //!
 //! In: what its jobs have done so far, at each look. Out: rates and latencies of each second, by job; where
 //! operations lie by time and latency. Not here: how that is drawn.
@@ -21,7 +21,7 @@ const SECOND: Nanos = Nanos(1_000_000_000);
 /// Rows of the heat map per factor of two.
 pub(super) const ROWS_PER_OCTAVE: u32 = 2;
 
-/// What a job did in a second.
+/// Activity of a job in a second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JobSecond {
     /// Operations per second.

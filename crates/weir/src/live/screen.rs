@@ -33,7 +33,7 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[0m\x1b[2J";
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 const CLEAR: &str = "\x1b[0m\x1b[2J";
 
-/// What the terminal was like before it was taken.
+/// Settings of the terminal before the view took it.
 static TAKEN: Mutex<Option<Termios>> = Mutex::new(None);
 /// Nobody draws: signals do what they do to every program.
 static IS_CLOSED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
@@ -69,13 +69,13 @@ pub(super) fn refuse_what_cannot_be_drawn_on() -> Result<(), Refusal> {
     }
 }
 
-/// Whether the view has the terminal.
+/// True if the view has the terminal.
 pub(super) fn is_open() -> bool {
     !IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether this program may take it: in the background it would be stopped. A terminal that does not
-/// control programs stops none.
+/// True if this program may take the terminal: in the background it would be stopped. Input that is no
+/// controlling terminal stops no program.
 pub(super) fn is_in_foreground() -> bool {
     tcgetpgrp(io::stdin()).map_or(true, |group| group == getpgrp())
 }
@@ -146,7 +146,7 @@ fn give_back_at_panic() {
     });
 }
 
-/// What a frame consists of, printed at once where it is whole.
+/// Bytes of a frame, which are printed at once when it is complete.
 #[derive(Debug, Default)]
 pub(super) struct FrameBytes(Vec<u8>);
 

@@ -42,7 +42,7 @@ const DISKS_EVERY: Duration = Duration::from_secs(10);
 /// The latencies of more workers are dear to add up.
 const FEW_WORKERS: usize = 64;
 
-/// What a view is made from.
+/// Inputs to a view.
 #[derive(Clone)]
 pub(super) struct ViewSetup {
     pub(super) frames_per_second: u32,
@@ -89,7 +89,7 @@ impl ViewThread {
     }
 }
 
-/// What the thread has.
+/// State of the view's thread.
 struct View {
     setup: ViewSetup,
     signals: ScreenSignals,
@@ -105,10 +105,10 @@ struct View {
     choice: Choice,
     per_second: PerSecond,
     machine: MachinePerSecond,
-    /// What was measured by an instant.
+    /// Latest result, with the time at which it was fetched.
     result: Option<(Instant, Arc<RunResult>)>,
     frozen: Option<Frozen>,
-    /// What a key brought about, until the next one.
+    /// Answer to the last key, until the next one.
     answer: Option<String>,
 }
 

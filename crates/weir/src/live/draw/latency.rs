@@ -105,7 +105,8 @@ fn distribution(frame: &mut Frame<'_>, area: Rect, whole: &Histogram, is_logarit
     frame.render_widget(Paragraph::new(bars).block(block), area);
 }
 
-/// How many operations took no longer: a step up is ten times fewer that did.
+/// Draws the share of operations at or below each latency. Each step up leaves ten times fewer operations
+/// above.
 fn share_below(frame: &mut Frame<'_>, area: Rect, whole: &Histogram) {
     let points = tail(whole);
     let block = Block::bordered().title(" share at or below ");

@@ -55,15 +55,15 @@ pub(super) struct Shown<'a> {
     pub(super) per_second: &'a PerSecond,
     pub(super) machine: &'a MachinePerSecond,
     pub(super) result: Option<&'a RunResult>,
-    /// What was said while the screen is drawn on.
+    /// Messages held back while the screen is drawn on.
     pub(super) said: &'a str,
-    /// What the last key brought about.
+    /// Answer to the last key.
     pub(super) answer: Option<&'a str>,
     /// Why there are fewer frames than were asked for.
     pub(super) note: Option<&'a str>,
 }
 
-/// What is shown while the picture stands still.
+/// State that a frozen view shows.
 pub(super) struct Frozen {
     pub(super) per_second: PerSecond,
     pub(super) machine: MachinePerSecond,

@@ -81,7 +81,7 @@ fn machine() -> MachinePerSecond {
     machine
 }
 
-/// What a terminal of this size shows after these keys.
+/// Text that a terminal of this size shows after these keys.
 fn screen(size: (u16, u16), keys: &str, style: &weir_report::Style) -> String {
     let (per_second, machine, result) = (per_second(), machine(), result());
     let mut choice = Choice::default();

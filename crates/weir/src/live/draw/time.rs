@@ -21,7 +21,7 @@ pub(super) struct SecondsLine {
     pub(super) color: Color,
 }
 
-/// What the height of a chart means.
+/// Vertical scale of a chart.
 pub(super) struct Scale {
     pub(super) bounds: [f64; 2],
     pub(super) labels: Vec<String>,
