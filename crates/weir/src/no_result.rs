@@ -1,4 +1,4 @@
-//! What an operand is that holds no result, and what to do with it.
+//! Diagnosis of an operand that holds no result, with the remedy.
 //!
 //! In: its name, its text, why that cannot be read. Out: a refusal with the remedy. Not here: what can
 //! be read (`stored`).
@@ -11,7 +11,7 @@ use weir_history::Entry;
 use weir_import::{FORMATS, Format};
 use weir_schema::SchemaError;
 
-/// What stands in every result of weir.
+/// Beginning of the schema name in every result of weir.
 const OWN: &str = "\"weir.result.v";
 /// The suffixes that job files have.
 const JOB_FILES: [&str; 3] = ["fio", "job", "ini"];
@@ -84,7 +84,7 @@ pub(crate) fn format_names() -> impl Iterator<Item = &'static str> + Clone {
     FORMATS.iter().map(|format| format.name).chain(["csv"])
 }
 
-/// What can be read beside results of weir.
+/// Formats that can be read besides weir's results.
 fn formats_read(operand: &str) -> String {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     format!(
@@ -94,14 +94,14 @@ fn formats_read(operand: &str) -> String {
     )
 }
 
-/// Whether a version word is one of this kind: `weir.plan.v2` of `weir.plan`.
+/// True if a version is of this kind: `weir.plan.v2` of `weir.plan`.
 fn is_of(found: &str, kind: &str) -> bool {
     found
         .strip_prefix(kind)
         .is_some_and(|rest| rest.starts_with(".v"))
 }
 
-/// Whether it is called as job files are, or begins with the name of a section.
+/// True if it is named like a job file, or begins with the name of a section.
 fn is_job_file(operand: &str, text: &str) -> bool {
     let suffix = Path::new(operand).extension().and_then(OsStr::to_str);
     let mut lines = text.lines().map(str::trim);

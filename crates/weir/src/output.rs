@@ -50,7 +50,7 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
     }
 }
 
-/// What is said while the screen is drawn on, until that is over.
+/// Messages held back while the screen is drawn on, printed afterwards.
 static HELD_BACK: Mutex<Option<String>> = Mutex::new(None);
 
 fn held_back() -> MutexGuard<'static, Option<String>> {
@@ -63,7 +63,7 @@ pub(crate) fn hold_errors() {
     held_back().get_or_insert_default();
 }
 
-/// What is held back so far.
+/// Messages held back so far.
 #[cfg(feature = "tui")]
 pub(crate) fn held_errors() -> String {
     held_back().clone().unwrap_or_default()
@@ -138,7 +138,7 @@ pub(crate) struct DueFile(());
 #[derive(Debug)]
 struct Unfinished {
     path: String,
-    /// What there is of it.
+    /// Temporary file with the part written so far.
     temporary: Option<PathBuf>,
 }
 
@@ -231,7 +231,7 @@ fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
 /// Why a file of other bytes cannot be read.
 pub(crate) const NO_TEXT: &str = "it is no text: there are bytes in it that are not UTF-8";
 
-/// What may stand before a text to say how it is written.
+/// Character that some editors put before a text to mark its encoding.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads a file of at most this many bytes; why it cannot.
@@ -260,7 +260,7 @@ pub(crate) fn read_text_of(file: impl Read, longest: u64) -> Result<String, Stri
     Ok(text)
 }
 
-/// Whether two paths are those of one file, be it there or not.
+/// True if two paths name one file, whether it exists or not.
 pub(crate) fn are_same(one: &str, other: &str) -> bool {
     // Where nothing is yet, a name in a folder.
     let planned = |path: &str| match Destination::of(Path::new(path)) {

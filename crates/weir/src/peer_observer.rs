@@ -55,7 +55,7 @@ impl PeerText {
         self.observer().rest(result, whole)
     }
 
-    /// Whether some text could not be printed.
+    /// True if some text could not be printed.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }

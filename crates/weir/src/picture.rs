@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 
 /// Pixels for a unit of the picture.
 const SCALE: u32 = 2;
-/// What Chromium is called.
+/// Names of Chromium's program.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",

@@ -41,7 +41,7 @@ const STALL: Nanos = Nanos(1_500_000_000);
 /// A run shorter than this shows no line.
 const QUIET: Nanos = Nanos(1_000_000_000);
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressMode {
     /// One line, rewritten.
@@ -76,7 +76,7 @@ impl ProgressMode {
     }
 }
 
-/// What all running jobs together had done at an instant.
+/// Sum over all running jobs at an instant.
 #[derive(Clone)]
 struct Sum {
     at: Nanos,
@@ -112,7 +112,7 @@ impl Place {
         }
     }
 
-    /// Whether it is time for a look.
+    /// True if it is time to update the display.
     fn is_due(&mut self, elapsed: Nanos) -> bool {
         let wanted = self.mode != ProgressMode::None || self.asked.load(Ordering::Relaxed);
         let due = wanted && elapsed >= self.next_look;
@@ -153,7 +153,7 @@ impl Place {
     }
 }
 
-/// What is shown while something takes turns that shows nothing of itself.
+/// Progress of turns that show none themselves.
 pub(crate) struct TurnProgress {
     place: Place,
     begin: Instant,
@@ -203,8 +203,7 @@ impl TurnProgress {
     }
 }
 
-/// What doors without a progress line of their own say while a plan runs: announcements, and the
-/// progress line.
+/// Observer for doors without a progress line of their own: prints announcements and the progress line.
 pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
     /// Jobs are named where one cannot run.
@@ -278,7 +277,7 @@ pub(crate) struct Shown {
     last_change: Nanos,
     /// Of jobs by their places in the plan: after this much time nothing is begun, and no answer is no stall.
     quiet_after: Vec<Option<Nanos>>,
-    /// What jobs do before they measure.
+    /// Step of the jobs before they measure.
     beginning: Option<&'static str>,
 }
 

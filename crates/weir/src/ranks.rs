@@ -45,13 +45,13 @@ pub(crate) struct RankGroup {
     verdicts: RemoteWorld,
     direct: RemoteWorld,
     targets: Cell<TargetsPerRank>,
-    /// How long ranks wait for what takes no time, and for one that is silent.
+    /// Time to wait for steps that need no time, and for a silent rank.
     limit: Cell<Duration>,
     /// The process of rank 0, for ranks of a launcher that see it.
     first: RefCell<Option<First>>,
     /// Why this rank meets nobody any more.
     apart: RefCell<Option<String>>,
-    /// What ranks did together has said already how it ended.
+    /// The joint work of the ranks has reported its end already.
     is_reported: Cell<bool>,
 }
 
@@ -135,7 +135,7 @@ impl RankGroup {
         session::part(plan, rank, size)
     }
 
-    /// Whether every rank can run; what those say that cannot, at the first rank.
+    /// Agrees that every rank can run. Where some cannot, the first rank gets the reasons of all.
     pub(crate) fn agree(&self, mine: Result<(), Refusal>) -> Result<(), Refusal> {
         let rank = self.meetings.rank();
         let word: Option<Word> = mine
@@ -228,8 +228,8 @@ impl RankGroup {
         (all.ranks.len() == self.results.size() as usize).then_some(all)
     }
 
-    /// Whether the result of all is whole, as the first rank knows. It is not where a rank was lost
-    /// before that was told: what it had merged by then is lost with it.
+    /// True if the result of all ranks is complete, as the first rank states it. It is not where a rank was
+    /// lost before that statement: the results it had merged are lost with it.
     fn is_whole(&self, is_whole: bool, patience: Duration) -> bool {
         let verdict = self
             .verdicts
@@ -275,8 +275,8 @@ impl RankGroup {
             .or_else(missing)
     }
 
-    /// How this rank ends where ranks lost each other. The first says so, or the second where that is
-    /// the lost one.
+    /// Refusal of this rank where ranks lost each other. Only the first rank has a message, or the second
+    /// where the first is lost.
     fn apart(&self, error: &dyn std::fmt::Display) -> Refusal {
         let first = self.monitor().and_then(|monitor| monitor.loss_of(0));
         let rank = self.meetings.rank();
@@ -291,8 +291,8 @@ impl RankGroup {
     }
 }
 
-/// How long to wait for the results of others. What ranks do together is at the first rank already: where
-/// that ended early, others may hang in a call, and their results would tell nothing.
+/// Time to wait for the results of others. The outcome of joint work is at the first rank already. Where
+/// joint work ended early, others may hang in a call, and their results would add nothing.
 fn patience_with(mine: &RunResult) -> Duration {
     let has_workers = mine.jobs().any(|job| !job.workers().is_empty());
     if has_workers || mine.complete {
@@ -302,7 +302,7 @@ fn patience_with(mine: &RunResult) -> Duration {
     }
 }
 
-/// How long ranks may be silent, where jobs of the plan say so.
+/// Silence after which a rank counts as lost, where jobs of the plan state it.
 pub(crate) fn timeout_of(plan: &Plan) -> Option<Nanos> {
     let of_jobs = plan.jobs().filter_map(|(_, job)| job.workload.timeout_ns());
     of_jobs.max()

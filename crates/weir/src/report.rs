@@ -73,7 +73,7 @@ fn carry_out(report: &Report) -> Outcome {
     Ok(u8::from(!good))
 }
 
-/// What a file gets.
+/// Content of a file.
 enum Form {
     Text(RunFormat, String),
     Picture(Vec<u8>),
@@ -125,7 +125,7 @@ fn text_of(
     }
 }
 
-/// What `weir compare` says of several results.
+/// Comparisons of several results, as `weir compare` makes them.
 fn compared(report: &Report, stored: &[Stored]) -> Vec<PageSection> {
     let of_one = |stored: &Stored| match stored {
         Stored::One(_) => true,
@@ -164,7 +164,7 @@ fn compared(report: &Report, stored: &[Stored]) -> Vec<PageSection> {
     }]
 }
 
-/// What operands are called: without folder and suffix, and told apart.
+/// Names of operands: without folder and suffix, made unique.
 fn names(operands: &[String]) -> Vec<String> {
     let stems: Vec<String> = operands.iter().map(|operand| stem(operand)).collect();
     let name = |(at, stem): (usize, &String)| {

@@ -1,4 +1,4 @@
-//! What this build carries out: the runners of all workloads, and what there is by name.
+//! Runners of all workloads in this build, and its engines and transports by name.
 //!
 //! In: nothing. Out: one list of runners, the catalogue of engines, transports. The only place
 //! that knows which families there are.
@@ -40,7 +40,7 @@ pub(crate) fn catalogue() -> Catalogue {
     weir_block::catalogue()
 }
 
-/// Whether this machine can run an engine.
+/// Finds out whether this machine can run an engine.
 pub(crate) fn availability(engine: &str) -> Availability {
     weir_block::availability(engine)
 }

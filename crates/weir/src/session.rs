@@ -21,9 +21,9 @@ use crate::{environment, output, signals};
 /// A worker that does not come back within this time is left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a run is made with.
+/// Context of a run.
 pub(crate) struct Choices<'a> {
-    /// What the door says meanwhile.
+    /// Observer of the door.
     pub(crate) observer: &'a dyn RunObserver,
     /// Where ranks do what they do together.
     pub(crate) ranks: &'a RankHost,

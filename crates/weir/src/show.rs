@@ -129,7 +129,7 @@ fn of_door(
     }
 }
 
-/// What a door prints of it; nothing where it prints no results.
+/// Text that a door prints of the result; `None` where it prints no results.
 fn printed_by(
     door: &str,
     result: &RunResult,

@@ -13,8 +13,8 @@ use weir_doors::Refusal;
 use weir_run::execute::Signals;
 use weir_world::{First, RankProcesses, STOP_SIGNALS};
 
-/// What arrives sooner after another is the same wish: `timeout` signals the program and then its
-/// whole process group.
+/// Time within which a second signal counts as the same interruption: `timeout` signals the program and then
+/// its whole process group.
 const ECHO: Duration = Duration::from_millis(100);
 
 /// Until a rank whose first rank is gone ends at a signal: it may be about to say who is lost.
@@ -22,7 +22,7 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 
 const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// What is caught: not a hang-up that whoever started this program has it ignore, as `nohup` does.
+/// Signals to catch: not a hang-up that the parent process had this one ignore, as `nohup` does.
 fn caught() -> impl Iterator<Item = i32> {
     let keeps = |number: &i32| *number != SIGHUP || !is_ignored(SIGHUP);
     CAUGHT.into_iter().filter(keeps)
@@ -36,13 +36,13 @@ fn is_ignored(number: i32) -> bool {
     mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
 }
 
-/// Whether signals still do what they do to every program, where [`claim`] has taken them.
+/// True while signals keep their default effect, once [`claim`] has registered them.
 static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// What is caught for runs of this process alone.
+/// Signals caught for runs of this process alone.
 static ALONE: Mutex<Option<Arc<Signals>>> = Mutex::new(None);
 
-/// Whether all is measured, see [`release`].
+/// True once the measurement is over, see [`release`].
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
 /// From here on a file that may not grow further is an error of its write, not the end of
@@ -175,7 +175,7 @@ fn count(
     new
 }
 
-/// Whether a signal at this instant repeats the last one that counted.
+/// True if a signal at this instant repeats the last one that counted.
 fn is_echo(last: &mut Option<Instant>, now: Instant) -> bool {
     let echo = last.is_some_and(|at| now.duration_since(at) < ECHO);
     if !echo {
@@ -188,7 +188,7 @@ fn is_echo(last: &mut Option<Instant>, now: Instant) -> bool {
 mod tests {
     use super::*;
 
-    /// What has been counted, as number and interruptions, after each of these arrivals.
+    /// Number of the signal and count of interruptions after each of these arrivals.
     fn counted(arrivals: &[&[i32]]) -> Vec<(i32, u32)> {
         let (signals, mut last) = (Signals::default(), None);
         let so_far = |arrived: &&[i32]| {

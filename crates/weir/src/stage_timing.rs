@@ -18,7 +18,7 @@ use crate::{Outcome as Exit, output, signals};
 const ROUNDS: usize = 5;
 /// Which passes are timed.
 const TIMINGS: [&str; 3] = ["off", "1/8", "all"];
-/// What a run is, besides.
+/// Arguments common to all runs.
 const WORDS: [&str; 13] = [
     "axio",
     "--example",
@@ -35,7 +35,7 @@ const WORDS: [&str; 13] = [
     "stall_timeout=30",
 ];
 
-/// What a run came to.
+/// Outcome of a run.
 struct Trial {
     /// Processor time per message that came back, in nanoseconds.
     cpu_ns: f64,

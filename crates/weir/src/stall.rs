@@ -33,7 +33,7 @@ impl StallWatch {
         }
     }
 
-    /// What is to be said now.
+    /// Message about a stall, if one is due.
     pub(crate) fn look(&self, view: &LiveView<'_>, plan: &Plan) -> Option<String> {
         let now = view.elapsed_ns;
         if now.saturating_sub(self.looked.get()) < LOOK {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a process may take to end that was asked to.
+/// Time that a process gets to end once it was asked to.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A process that was asked to end.

@@ -18,7 +18,7 @@ use crate::{history, no_result, output};
 /// The longest result that is read.
 const LONGEST: u64 = 1 << 30;
 
-/// What an operand names.
+/// Stored result or results that an operand names.
 #[derive(Clone)]
 pub(crate) enum Stored {
     /// A run.
@@ -59,7 +59,7 @@ impl Stored {
         Ok(stored)
     }
 
-    /// What a text holds that is called so.
+    /// Reads the results in the text of an operand.
     pub(crate) fn of_text(operand: &str, text: &str) -> Result<Self, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{operand}: {why}"));
         if !is_own(text)
@@ -87,7 +87,7 @@ impl Stored {
 /// Runs of one plan.
 struct Together {
     fingerprint: String,
-    /// What the series is called, where runs were kept as one.
+    /// Name of the series, where the runs were stored as one.
     name: Option<String>,
     runs: Vec<RunResult>,
 }
@@ -153,7 +153,7 @@ fn together(mut all: Vec<Stored>) -> Stored {
     }))
 }
 
-/// Whether a text begins as a result of weir.
+/// True if a text begins like a result of weir.
 fn is_own(text: &str) -> bool {
     let head = text.chars().take(200).filter(|c| !c.is_whitespace());
     head.collect::<String>().starts_with("{\"schema\":\"weir.")

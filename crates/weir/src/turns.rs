@@ -51,7 +51,7 @@ pub(crate) struct Turns<'a> {
 /// A plan that has its turn again and again.
 pub(crate) struct PlanTurn {
     pub(crate) plan: Plan,
-    /// What weir has laid out is made again between runs.
+    /// Files that weir has laid out are laid out again between runs.
     renews: bool,
     /// Files that the runs have made.
     made: BTreeSet<PathBuf>,
@@ -111,7 +111,8 @@ impl<'a> Turns<'a> {
         self.scratch.path().join(name)
     }
 
-    /// How a run ended that left no result: a signal leaves nobody else to say so.
+    /// Refusal for a run that left no result. It names a signal that ended the run, and has no message where
+    /// weir itself was interrupted.
     pub(crate) fn without_result(&self, label: &str, status: ExitStatus) -> Refusal {
         let code = status.code().and_then(|c| u8::try_from(c).ok());
         if self.caught.interrupted() {

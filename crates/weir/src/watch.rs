@@ -19,7 +19,7 @@ use crate::progress::eta;
 /// A run that does not come by for so long has other cares.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a run's jobs do at an instant.
+/// State of a run's jobs at an instant.
 #[derive(Clone)]
 pub(crate) struct JobsSeen {
     pub(crate) elapsed_ns: Nanos,
@@ -30,14 +30,14 @@ pub(crate) struct JobsSeen {
 #[derive(Clone)]
 pub(crate) struct ResultSeen {
     pub(crate) result: Arc<RunResult>,
-    /// What jobs do now; nothing once all is measured.
+    /// State of the jobs; empty once the measurement is over.
     pub(crate) now: Vec<JobNow>,
 }
 
 /// Something that is made when somebody asks for it.
 struct Wish<T> {
     is_asked: bool,
-    /// How often it was made.
+    /// Number of times it was made.
     round: u64,
     last: Option<T>,
 }
@@ -87,7 +87,7 @@ impl Watch {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What jobs do now; what they did last where the run does not come by.
+    /// State of the jobs now, or their last one where the run does not answer.
     pub(crate) fn jobs(&self) -> Option<JobsSeen> {
         self.ask(|state| &mut state.jobs)
     }
@@ -178,7 +178,7 @@ impl Watch {
 pub(crate) struct WatchedObserver<'a> {
     door: Box<dyn RunObserver + 'a>,
     watch: Watch,
-    /// What each job may have in flight, by its number.
+    /// Most operations in flight of each job, by its number.
     limits: Vec<Option<u64>>,
 }
 
@@ -224,7 +224,7 @@ impl RunObserver for WatchedObserver<'_> {
     }
 }
 
-/// What a job is doing.
+/// Activity of a job.
 pub(crate) fn activity(job: &LiveJob) -> Activity {
     match job.state {
         _ if !job.released => Activity::Setup,

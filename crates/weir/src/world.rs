@@ -53,7 +53,7 @@ pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, 
     Ok(Party::Mpi(Box::new(world)))
 }
 
-/// How long MPI may take to start where nothing else is said: as long as a rank may be silent.
+/// Time for MPI to start where no other is stated: the same as for a silent rank.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// The others leave the word to the first for so long.
 const PRECEDENCE: Duration = Duration::from_millis(1500);
@@ -81,7 +81,7 @@ fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> 
     started
 }
 
-/// What is wrong with MPI here.
+/// Refusal for an error of MPI.
 pub(crate) fn mpi_refused(error: &MpiError) -> Refusal {
     if error.is_lack() {
         return Refusal::lacks(error);
@@ -101,7 +101,7 @@ pub(crate) fn silent() -> Refusal {
     Refusal::new(0, "")
 }
 
-/// How ranks that lost each other end.
+/// Refusal for ranks that lost each other.
 pub(crate) fn came_apart(error: &WorldError) -> Refusal {
     Refusal::new(1, format!("error: {error}"))
 }

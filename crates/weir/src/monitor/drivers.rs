@@ -39,12 +39,12 @@ const OF_DROPS: (&[&str], &[&str]) = (
     &[],
 );
 
-/// What drivers have counted, by interface and counter.
+/// Counts of drivers, by interface and counter.
 #[derive(Debug, Default)]
 pub(super) struct DriverCounts {
     pauses: BTreeMap<(String, String), u64>,
     drops: BTreeMap<(String, String), u64>,
-    /// Whether a driver was asked at all.
+    /// True if a driver was asked.
     is_asked: bool,
 }
 
@@ -125,7 +125,7 @@ fn changed(
     now.iter().filter_map(of).collect()
 }
 
-/// Whether a process has the interfaces that this one has.
+/// True if a process has the same interfaces as this one.
 pub(super) fn is_same_network(tree: &Tree, process: Option<u32>) -> bool {
     let of = |who: &str| std::fs::read_link(tree.path(format!("proc/{who}/ns/net"))).ok();
     process.is_none_or(|process| of(&process.to_string()) == of("self"))

@@ -61,7 +61,7 @@ pub(super) struct Counters {
     known: BTreeSet<u32>,
 }
 
-/// What was counted.
+/// Counts of events.
 pub(super) struct CountedEvents {
     /// Of the processor, as perf calls them.
     pub(super) events: Vec<HostFigure>,
@@ -113,7 +113,7 @@ impl Counters {
         }
     }
 
-    /// What each event has counted since.
+    /// Count of each event since the start.
     pub(super) fn counts(&self) -> CountedEvents {
         let mut scaled = Vec::new();
         let mut readings: Vec<(HardwareEvent, Reading)> = Vec::new();
@@ -191,7 +191,7 @@ fn reason(tree: &Tree, event: HardwareEvent, why: &std::io::Error) -> String {
     format!("perf_event_open {}: {name}{extra}", event.name())
 }
 
-/// Whether the processor says that a hypervisor runs this machine.
+/// True if the processor reports a hypervisor.
 fn is_virtual(tree: &Tree) -> bool {
     let text = tree.text("proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags"));

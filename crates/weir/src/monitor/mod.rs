@@ -113,7 +113,7 @@ impl HostWatch {
         true
     }
 
-    /// What happened between the start and the last look.
+    /// Report of the time between the start and the last sample.
     pub(crate) fn text(&self) -> String {
         self.measurement(&Recorded::default()).text()
     }
@@ -223,7 +223,7 @@ fn deliver(asked: &Monitor, measured: &HostMeasurement) -> Outcome {
     })
 }
 
-/// What other programs recorded, where the kernel counts nothing.
+/// Records of other programs, used where the kernel counts nothing.
 #[derive(Default)]
 struct Recorded {
     pcie: Option<PcieCounts>,

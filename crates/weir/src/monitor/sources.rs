@@ -95,7 +95,7 @@ pub(super) fn sources(
     sources
 }
 
-/// What is said of an event that shared its unit with others.
+/// Note on an event that shared its counter with others.
 pub(super) fn scaled_note(event: &str, share: f64) -> String {
     let percent = share * 100.0;
     format!("{event} was counted during {percent:.0} % of the time and scaled")

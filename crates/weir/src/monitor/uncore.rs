@@ -19,7 +19,7 @@ struct MemoryEvents {
     written: Found,
 }
 
-/// How an event is found.
+/// Method of finding an event.
 #[derive(Clone, Copy)]
 enum Found {
     /// All whose name begins so; the kernel says what they are worth.
@@ -243,7 +243,8 @@ mod tests {
     use super::*;
     use crate::scratch::Scratch;
 
-    /// What the kernel counts itself stands in for a memory controller: clocks of a CPU, in nanoseconds.
+    /// PMU of the kernel's software events, which replaces a memory controller here. It counts the CPU clock
+    /// in nanoseconds.
     const SOFTWARE: &str = "1\n";
     const CPU_CLOCK: &str = "config=0x0\n";
 

@@ -11,7 +11,7 @@ use super::MachineMap;
 /// A device's cells: kind, name, size or speed, state or driver, address, what else is known.
 type Row = [String; 6];
 
-/// What lies before the cells of a row.
+/// Space before the cells of a row.
 const INDENT: &str = "  ";
 
 /// Rows that do not fit into so many columns are broken after the name.

@@ -260,7 +260,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a figure of the other side is better for sure, and none is worse.
+/// True if a figure of the other side is surely better, and none is worse.
 fn has_gained(comparison: &Comparison, job: Option<&str>) -> bool {
     let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
     let verdicts: Vec<&Verdict> = jobs

@@ -31,7 +31,7 @@ pub(super) enum SearchEnd {
     Interrupted,
 }
 
-/// What a search came to.
+/// Outcome of a search, for the report.
 pub(super) struct TuneReport<'a> {
     pub(super) asked: &'a Tune,
     pub(super) space: &'a TuneSpace,

@@ -32,7 +32,7 @@ pub(super) struct ServerProcess {
     /// Keeps the command's standard input open.
     hold: Option<Sender<()>>,
     errors: PathBuf,
-    /// How it ended by itself.
+    /// Exit status, where it ended by itself.
     ended: Option<ExitStatus>,
 }
 
@@ -108,7 +108,7 @@ impl ServerProcess {
         })
     }
 
-    /// Whether it ended by itself with a failure.
+    /// True if it ended by itself with a failure.
     pub(super) fn has_failed(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();

@@ -17,7 +17,7 @@ use weir_schema::{Better, Metric};
 use super::LONGEST;
 use crate::output;
 
-/// What other figures have to keep, a line each.
+/// Limits on other figures, a line each.
 fn limits(asked: &Tune) -> Vec<String> {
     let line = |limit: &TuneLimit| format!("{}={}", limit.figure, limit.text);
     asked.slo.iter().map(line).collect()
@@ -113,7 +113,7 @@ impl TrailFile {
         }
     }
 
-    /// What the search is for.
+    /// Goal of the search.
     pub(super) fn head(&self) -> &TrailHead {
         &self.head
     }

@@ -28,7 +28,7 @@ use crate::turns::{STARTED_BY, Turns, wait};
 const MOST_SHOWN: usize = 300;
 const SLO: &str = "--slo";
 
-/// What a trial came to.
+/// Outcome of a trial.
 pub(super) enum Measured {
     /// The figure, and the result that it is from.
     Figure {
@@ -39,7 +39,7 @@ pub(super) enum Measured {
     Failed { why: String, code: u8 },
 }
 
-/// How trials of a search are made.
+/// Trials of a search, with all they need.
 pub(super) struct Trials<'a> {
     asked: &'a Tune,
     space: &'a TuneSpace,
@@ -222,7 +222,7 @@ impl<'a> Trials<'a> {
         Ok(None)
     }
 
-    /// What a command printed, with the configuration called as the user calls it.
+    /// Output of a command, with the user's name for the configuration.
     fn named(&self, shown: &str, config: &Path) -> String {
         let copy = config.display().to_string();
         match &self.asked.config {
@@ -280,7 +280,7 @@ impl<'a> Trials<'a> {
         )
     }
 
-    /// What is written of the settings of a point: the configuration with them, else the command.
+    /// Text of the settings of a point: the configuration with them, else the command.
     ///
     /// # Errors
     /// The configuration has a key twice.

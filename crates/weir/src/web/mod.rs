@@ -26,7 +26,7 @@ const EVENT_EVERY: Duration = Duration::from_millis(250);
 /// The metrics file is written this often.
 const FILE_EVERY: Duration = Duration::from_secs(5);
 
-/// What the words ask for, once it is open.
+/// Web view that the arguments ask for, once it is open.
 #[derive(Clone)]
 pub(crate) struct Window {
     watch: Watch,
@@ -140,7 +140,7 @@ fn answer(watch: &Watch, request: &Request) -> Answer {
     }
 }
 
-/// What jobs do, a little later; nothing once all is measured.
+/// Next state of the jobs, after a short time; `None` once the measurement is over.
 fn next_event(watch: &Watch) -> Option<String> {
     loop {
         thread::sleep(EVENT_EVERY);
@@ -153,7 +153,7 @@ fn next_event(watch: &Watch) -> Option<String> {
     }
 }
 
-/// What jobs have done so far, from which a page makes rates.
+/// Counts of the jobs so far, from which a page computes rates.
 fn event(seen: &JobsSeen) -> String {
     let jobs = seen.jobs.iter().map(|job| {
         json!({

@@ -18,15 +18,15 @@ const LONGEST: usize = 8 << 10;
 /// A client that neither speaks nor listens for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a client asks for.
+/// Request of a client.
 pub(super) struct Request {
     /// Without what follows `?`.
     pub(super) path: String,
-    /// What it takes, in small letters.
+    /// Accepted types, in small letters.
     pub(super) accept: String,
 }
 
-/// What it gets.
+/// Answer to a request.
 pub(super) enum Answer {
     /// A page.
     Page {
@@ -40,7 +40,7 @@ pub(super) enum Answer {
     Missing(&'static str),
 }
 
-/// What answers requests.
+/// Function that answers requests.
 pub(super) type Answers = dyn Fn(&Request) -> Answer + Send + Sync;
 
 /// Listens at an address; where that is.
@@ -139,7 +139,7 @@ fn read_head(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&head).into_owned()))
 }
 
-/// What a request asks for, or with what it is refused.
+/// Reads a request; the error is the status and the reason.
 fn understood(head: &str, address: SocketAddr) -> Result<Request, (&'static str, &'static str)> {
     const BAD: &str = "400 Bad Request";
     let mut lines = head.lines();
@@ -183,13 +183,14 @@ fn understood(head: &str, address: SocketAddr) -> Result<Request, (&'static str,
     })
 }
 
-/// What this machine calls itself: a page of somebody else's cannot have that name.
+/// Host name of this machine, which no page of another site can have.
 fn own_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
 }
 
-/// Whether a `Host` is an address, or one of the names of this machine; with the port, if it says one.
+/// True if a `Host` is an address, or one of the names of this machine. Its port, if it states one, has to be
+/// this server's.
 fn is_this_machine(host: &str, address: SocketAddr, names: [&str; 2]) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') && !name.is_empty() => (name, Some(port)),
