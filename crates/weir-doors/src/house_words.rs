@@ -136,15 +136,15 @@ mod tests {
     use crate::flags::command;
     use crate::house::HOUSE_FLAGS as FLAGS;
 
-    fn told(words: &str) -> String {
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    fn message(args: &str) -> String {
+        let args: Vec<String> = args.split(' ').map(str::to_owned).collect();
         let command = command("weir run", FLAGS).no_binary_name(true);
-        parse(command, &words).unwrap_err().message
+        parse(command, &args).unwrap_err().message
     }
 
     #[test]
     fn every_refusal_says_what_is_wrong_and_what_to_do() {
-        for (words, what, help) in [
+        for (args, what, help) in [
             (
                 "--formt json",
                 "no option `--formt`",
@@ -168,7 +168,7 @@ mod tests {
                 "`weir run --help` says more",
             ),
         ] {
-            assert_eq!(told(words), format!("error: {what}\n  help: {help}\n"));
+            assert_eq!(message(args), format!("error: {what}\n  help: {help}\n"));
         }
     }
 }

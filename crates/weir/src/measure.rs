@@ -15,7 +15,7 @@ use weir_world::{Launcher, RankHost, started_rank};
 use crate::history::{self, Keep};
 use crate::ranks::RankGroup;
 use crate::session::{self, Choices};
-use crate::world::{self, Party};
+use crate::world::{self, RankWorld};
 use crate::{Outcome, output, signals};
 
 /// Request of a door to measure. It may be used on another thread than the one that made it.
@@ -91,9 +91,9 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     // Before any library is opened that takes signals itself.
     signals::claim()?;
     if let Some(launcher) = Launcher::of_this_process() {
-        let party = world::join(launcher, request.timeout)?;
+        let world = world::join(launcher, request.timeout)?;
         let plan = || ranked(request, Some(&launcher));
-        let outcome = carry_out(request, party, launcher.prints_for_all().then_some(&plan));
+        let outcome = carry_out(request, world, launcher.prints_for_all().then_some(&plan));
         return if launcher.prints_for_all() {
             outcome
         } else {
@@ -105,22 +105,22 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     }
     let plan = ranked(request, None)?;
     let ranks = plan.ranks.unwrap_or(Ranks::ONE);
-    let party = match ranks.spawn {
-        Spawn::Threads => Party::Threads(ranks.count),
+    let world = match ranks.spawn {
+        Spawn::Threads => RankWorld::Threads(ranks.count),
         Spawn::Processes => {
             session::refuse_work_of_ranks(&plan, request)?;
             world::start(ranks.count)?
         }
         Spawn::Launcher => return Err(world::not_launched()),
     };
-    carry_out(request, party, Some(&|| Ok(plan.clone())))
+    carry_out(request, world, Some(&|| Ok(plan.clone())))
 }
 
 /// Carries it out in this process, whoever started it; the exit code.
 pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
     check_store(request.store, request.other_files)?;
     request.keep.check()?;
-    carry_out(request, Party::Threads(1), Some(request.plan))
+    carry_out(request, RankWorld::Threads(1), Some(request.plan))
 }
 
 /// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
@@ -207,11 +207,11 @@ fn contradiction(one: &str, other: &str, remedy: &str) -> Refusal {
 /// Most ranks that weir starts itself.
 const MOST_RANKS: u32 = 1024;
 
-type MakePlan<'a> = &'a (dyn Fn() -> Result<Plan, Refusal> + Sync);
+type MakePlan<'a> = Option<&'a (dyn Fn() -> Result<Plan, Refusal> + Sync)>;
 
 /// The part of this process. `plan` is there where rank 0 is.
-fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'_>>) -> Outcome {
-    let outcome = party.serve(|host| {
+fn carry_out(request: &MeasureRequest<'_>, world: RankWorld, plan: MakePlan<'_>) -> Outcome {
+    let outcome = world.serve(|host| {
         let outcome = match RankGroup::of(host, request.timeout) {
             None => alone(request, host, plan),
             Some(group) => together(request, host, &group, plan),
@@ -232,7 +232,7 @@ fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'
         outcome
     });
     let outcome = outcome.map_err(|e| world::came_apart(&e))?;
-    let left = party.leave();
+    let left = world.leave();
     // What the report tells need not be told again.
     if matches!(outcome, Ok(0)) {
         left?;
@@ -240,7 +240,7 @@ fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'
     outcome
 }
 
-fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
+fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: MakePlan<'_>) -> Outcome {
     let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
     if request.targets != TargetsPerRank::Own {
         let why = "--per-rank: it is for several ranks, and there is one";
@@ -263,7 +263,7 @@ fn together(
     request: &MeasureRequest<'_>,
     host: &RankHost,
     group: &RankGroup,
-    plan: Option<MakePlan<'_>>,
+    plan: MakePlan<'_>,
 ) -> Outcome {
     let plan = group.share(plan.map(|plan| plan()))?;
     let mine = run(request, &plan, host, Some(group))?;
@@ -290,7 +290,7 @@ pub(crate) fn conclude(
     let code = if stored.is_ok() { code } else { code.max(1) };
     if let Some(kept) = &mut kept {
         kept.ended_with(code);
-        kept.tell_changes();
+        kept.print_changes();
     }
     Ok(code)
 }

@@ -15,17 +15,17 @@ use weir_sys::closed_stdout;
 
 use crate::destination::Destination;
 
-/// A lost standard output is told once.
-static IS_LOST_TOLD: AtomicBool = AtomicBool::new(false);
+/// The loss of standard output has been reported, which is done once.
+static IS_LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
 
-fn tell_loss(why: &str) {
-    if !IS_LOST_TOLD.swap(true, Ordering::Relaxed) {
+fn report_loss(why: &str) {
+    if !IS_LOSS_REPORTED.swap(true, Ordering::Relaxed) {
         error(why);
     }
 }
 
-/// Prints results. A closed or full standard output is told on standard error, except for a
-/// reader that has seen enough.
+/// Prints results. Reports a closed or full standard output on standard error; a reader
+/// that stops early is no error.
 pub(crate) fn print(text: &str) -> bool {
     print_bytes(text.as_bytes())
 }
@@ -36,7 +36,7 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
         return true;
     }
     if closed_stdout::stdout_was_closed() {
-        tell_loss("error: standard output is closed, and what was to be printed is lost\n");
+        report_loss("error: standard output is closed, and what was to be printed is lost\n");
         return false;
     }
     let mut out = io::stdout().lock();
@@ -44,7 +44,7 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
         Ok(()) => true,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => true,
         Err(e) => {
-            tell_loss(&format!("error: standard output: {e}\n"));
+            report_loss(&format!("error: standard output: {e}\n"));
             false
         }
     }

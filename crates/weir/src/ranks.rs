@@ -86,7 +86,7 @@ impl RankGroup {
     }
 
     /// The processes of the others, where this one has started them.
-    pub(crate) fn crew(&self) -> Option<&RankProcesses> {
+    pub(crate) fn processes(&self) -> Option<&RankProcesses> {
         self.meetings.processes()
     }
 
@@ -113,11 +113,11 @@ impl RankGroup {
             Some(Err(refusal)) => (Vec::new(), Some(refusal)),
             None => (Vec::new(), None),
         };
-        let told = self.meetings.broadcast(0, bytes, SOON);
+        let shared = self.meetings.broadcast(0, bytes, SOON);
         if let Some(refusal) = refused {
             return Err(refusal);
         }
-        let bytes = told.map_err(|e| self.apart(&e))?;
+        let bytes = shared.map_err(|e| self.apart(&e))?;
         if bytes.is_empty() {
             return Err(silent());
         }
@@ -126,7 +126,7 @@ impl RankGroup {
         let first = self.meetings.broadcast(0, First::word(), SOON);
         let first = First::of(&first.map_err(|e| self.apart(&e))?);
         self.first
-            .replace(first.filter(|_| self.crew().is_none() && !self.is_first()));
+            .replace(first.filter(|_| self.processes().is_none() && !self.is_first()));
         self.targets
             .set(plan.ranks.map(|ranks| ranks.targets).unwrap_or_default());
         if let Some(limit) = timeout_of(&plan) {
@@ -252,7 +252,7 @@ impl RankGroup {
         let until = Instant::now() + self.limit.get().min(patience);
         let mut all = mine;
         for rank in 1..self.direct.size() {
-            // Who does not answer is left out, and its absence told.
+            // A rank that does not answer is left out, and `loss` reports it.
             let Ok(bytes) = self.direct.receive(rank, until) else {
                 continue;
             };
@@ -267,8 +267,8 @@ impl RankGroup {
         let lost = self.monitor().and_then(RankMonitor::lost);
         let lost = lost.map(|lost| lost.to_string());
         let missing = || {
-            let told: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
-            let rank = (0..self.results.size()).find(|rank| !told.contains(rank))?;
+            let present: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
+            let rank = (0..self.results.size()).find(|rank| !present.contains(rank))?;
             Some(format!("rank {rank} is gone"))
         };
         lost.or_else(|| self.apart.borrow().clone())

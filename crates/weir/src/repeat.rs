@@ -53,7 +53,7 @@ pub(crate) fn run(
     let worst = code_of_signal(&caught).unwrap_or(worst);
     let code = house_report::print_runs(run, &runs).max(worst);
     if let Some(kept) = kept {
-        kept.tell_changes();
+        kept.print_changes();
     }
     Ok(code)
 }

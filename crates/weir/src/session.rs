@@ -35,8 +35,8 @@ pub(crate) struct Choices<'a> {
 pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refusal> {
     let detection = Detection::begin();
     let host = environment::host();
-    let crew = choices.group.and_then(RankGroup::crew);
-    let caught = signals::catch(crew, choices.group.and_then(RankGroup::take_first))?;
+    let processes = choices.group.and_then(RankGroup::processes);
+    let caught = signals::catch(processes, choices.group.and_then(RankGroup::take_first))?;
     if let Some(monitor) = choices.group.and_then(RankGroup::monitor) {
         let caught = Arc::clone(&caught);
         monitor.at_loss(move |_| {

@@ -17,8 +17,9 @@ use weir_world::{First, RankProcesses, STOP_SIGNALS};
 /// its whole process group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// Until a rank whose first rank is gone ends at a signal: it may be about to say who is lost.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+/// Time after which a rank whose first rank is gone ends at a signal: it may be about to report the lost
+/// rank.
+const MESSAGE_TIME: Duration = Duration::from_millis(300);
 
 const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
@@ -88,11 +89,11 @@ fn uncaught(error: &io::Error) -> Refusal {
 /// # Errors
 /// This machine lacks something.
 pub(crate) fn catch(
-    crew: Option<&RankProcesses>,
+    ranks: Option<&RankProcesses>,
     first: Option<First>,
 ) -> Result<Arc<Signals>, Refusal> {
-    if crew.is_some() || first.is_some() {
-        return listen(crew, first);
+    if ranks.is_some() || first.is_some() {
+        return listen(ranks, first);
     }
     // Of many runs one after the other each would have a thread, and not know what came before it.
     let mut alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,17 +105,17 @@ pub(crate) fn catch(
     Ok(signals)
 }
 
-fn listen(crew: Option<&RankProcesses>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
-    let crew = crew.cloned();
-    let told: &[i32] = match &crew {
-        Some(crew) if crew.is_started() => &STOP_SIGNALS,
+fn listen(ranks: Option<&RankProcesses>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
+    let ranks = ranks.cloned();
+    let stops: &[i32] = match &ranks {
+        Some(ranks) if ranks.is_started() => &STOP_SIGNALS,
         _ => &[],
     };
     let signals = Arc::new(Signals::default());
     // In the handler, which the main thread runs before it goes on.
     flag::register(SIGCONT, Arc::clone(&signals.gone_on)).map_err(|e| uncaught(&e))?;
     let mut arrivals =
-        Arrivals::new(caught().chain(told.iter().copied())).map_err(|e| uncaught(&e))?;
+        Arrivals::new(caught().chain(stops.iter().copied())).map_err(|e| uncaught(&e))?;
     if let Some(untouched) = UNTOUCHED.get() {
         untouched.store(false, Ordering::Relaxed);
     }
@@ -126,12 +127,12 @@ fn listen(crew: Option<&RankProcesses>, first: Option<First>) -> Result<Arc<Sign
             loop {
                 let arrived: Vec<i32> = arrivals.wait().collect();
                 let before = counted.interruptions.load(Ordering::Relaxed);
-                let new = count(&arrived, &counted, &mut last, crew.as_ref());
+                let new = count(&arrived, &counted, &mut last, ranks.as_ref());
                 if let (Some(first), Some(number)) = (&first, new)
                     && !first.pass_on(number)
                 {
                     // Nobody is left who would tell this rank how to go on.
-                    thread::sleep(LAST_WORDS);
+                    thread::sleep(MESSAGE_TIME);
                     low_level::exit(128 + number);
                 }
                 let is_news = counted.interruptions.load(Ordering::Relaxed) > before;
@@ -151,12 +152,12 @@ fn count(
     arrived: &[i32],
     signals: &Signals,
     last: &mut Option<Instant>,
-    crew: Option<&RankProcesses>,
+    ranks: Option<&RankProcesses>,
 ) -> Option<i32> {
     let mut new = None;
     let now = Instant::now();
-    let told = (1..).zip(STOP_SIGNALS).filter(|(_, t)| arrived.contains(t));
-    let told = told.map(|(times, _)| times).max();
+    let stop = (1..).zip(STOP_SIGNALS).filter(|(_, t)| arrived.contains(t));
+    let stop = stop.map(|(times, _)| times).max();
     for number in arrived.iter().filter(|n| CAUGHT.contains(n)) {
         if is_echo(last, now) {
             continue;
@@ -164,11 +165,11 @@ fn count(
         new = Some(*number);
         signals.number.store(*number, Ordering::Relaxed);
         let before = signals.interruptions.fetch_add(1, Ordering::Relaxed);
-        if let Some(crew) = crew.filter(|_| told.is_none()) {
-            crew.pass_on(*number, before == 0);
+        if let Some(ranks) = ranks.filter(|_| stop.is_none()) {
+            ranks.pass_on(*number, before == 0);
         }
     }
-    if let Some(times) = told {
+    if let Some(times) = stop {
         *last = Some(now);
         signals.interruptions.fetch_max(times, Ordering::Relaxed);
     }

@@ -20,7 +20,7 @@ pub(crate) struct StallWatch {
     looked: Cell<Nanos>,
     /// RPCs that had ended, and since when there are no more.
     last: Cell<(u64, Nanos)>,
-    is_told: Cell<bool>,
+    is_reported: Cell<bool>,
 }
 
 impl StallWatch {
@@ -29,7 +29,7 @@ impl StallWatch {
             limit,
             looked: Cell::default(),
             last: Cell::default(),
-            is_told: Cell::default(),
+            is_reported: Cell::default(),
         }
     }
 
@@ -46,11 +46,11 @@ impl StallWatch {
         let (before, since) = self.last.get();
         if jobs.is_empty() || ended != before {
             self.last.set((ended, now));
-            self.is_told.set(false);
+            self.is_reported.set(false);
             return None;
         }
         let still = now.saturating_sub(since);
-        if still < self.limit || self.is_told.replace(true) {
+        if still < self.limit || self.is_reported.replace(true) {
             return None;
         }
         Some(note(jobs.first()?, plan, self.limit))

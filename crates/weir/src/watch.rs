@@ -34,15 +34,15 @@ pub(crate) struct ResultSeen {
     pub(crate) now: Vec<JobNow>,
 }
 
-/// Something that is made when somebody asks for it.
-struct Wish<T> {
+/// Value that the run makes when another thread asks for it.
+struct Requested<T> {
     is_asked: bool,
     /// Number of times it was made.
     round: u64,
     last: Option<T>,
 }
 
-impl<T> Default for Wish<T> {
+impl<T> Default for Requested<T> {
     fn default() -> Self {
         Self {
             is_asked: false,
@@ -52,8 +52,8 @@ impl<T> Default for Wish<T> {
     }
 }
 
-impl<T> Wish<T> {
-    fn fulfil(&mut self, made: T) {
+impl<T> Requested<T> {
+    fn provide(&mut self, made: T) {
         self.last = Some(made);
         self.round += 1;
     }
@@ -61,8 +61,8 @@ impl<T> Wish<T> {
 
 #[derive(Default)]
 struct State {
-    jobs: Wish<JobsSeen>,
-    result: Wish<ResultSeen>,
+    jobs: Requested<JobsSeen>,
+    result: Requested<ResultSeen>,
     /// The run is to end as if its time were over.
     ends_early: bool,
     /// The run does not come by any more.
@@ -107,7 +107,7 @@ impl Watch {
         self.state().done.clone()
     }
 
-    fn ask<T: Clone>(&self, of: fn(&mut State) -> &mut Wish<T>) -> Option<T> {
+    fn ask<T: Clone>(&self, of: fn(&mut State) -> &mut Requested<T>) -> Option<T> {
         let mut state = self.state();
         of(&mut state).is_asked = true;
         let before = of(&mut state).round;
@@ -161,10 +161,10 @@ impl Watch {
         });
         let mut state = self.state();
         if let Some(result) = result {
-            state.result.fulfil(result);
+            state.result.provide(result);
         }
         if wants_jobs {
-            state.jobs.fulfil(JobsSeen {
+            state.jobs.provide(JobsSeen {
                 elapsed_ns: view.elapsed_ns,
                 jobs: Arc::new(jobs),
             });
@@ -263,7 +263,7 @@ mod tests {
         };
         // What somebody else asked for is no answer.
         watch.0.news.notify_all();
-        watch.state().jobs.fulfil(seen(7));
+        watch.state().jobs.provide(seen(7));
         watch.0.news.notify_all();
         assert_eq!(asked.join().unwrap(), Some(Nanos(7)));
     }

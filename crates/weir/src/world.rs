@@ -15,8 +15,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// A rank that works no more answers within this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// This process among the ranks.
-pub(crate) enum Party {
+/// World of ranks that this process takes part in.
+pub(crate) enum RankWorld {
     /// All ranks are here.
     Threads(u32),
     /// One rank is here, the others are copies of this process.
@@ -26,9 +26,9 @@ pub(crate) enum Party {
 }
 
 /// Starts so many processes, or takes the place that this one was started for.
-pub(crate) fn start(ranks: u32) -> Result<Party, Refusal> {
+pub(crate) fn start(ranks: u32) -> Result<RankWorld, Refusal> {
     let world = ProcessWorld::enter(ranks).map_err(|e| came_apart(&e))?;
-    Ok(Party::Processes(Box::new(world)))
+    Ok(RankWorld::Processes(Box::new(world)))
 }
 
 /// A plan for ranks that nobody launched.
@@ -37,11 +37,11 @@ pub(crate) fn not_launched() -> Refusal {
 }
 
 /// MPI as the launcher speaks it. What goes wrong for all is told once.
-pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, Refusal> {
+pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<RankWorld, Refusal> {
     // MPICH looks for devices of OpenCL, with whatever their drivers bring.
     signals::claim()?;
-    let wish = std::env::var(LIBRARY_VARIABLE).ok();
-    let library = MpiLibrary::open(Some(launcher), wish.as_deref());
+    let name = std::env::var(LIBRARY_VARIABLE).ok();
+    let library = MpiLibrary::open(Some(launcher), name.as_deref());
     let limit = timeout.map_or(START_LIMIT, Duration::from);
     let started = end_unless_started(limit, &launcher);
     let world = library.and_then(MpiLibrary::start);
@@ -50,7 +50,7 @@ pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, 
     watched.map_err(|error| of_speaker(&launcher, came_apart(&error)))?;
     // The thread may have ended this process; else it ends now.
     drop(started);
-    Ok(Party::Mpi(Box::new(world)))
+    Ok(RankWorld::Mpi(Box::new(world)))
 }
 
 /// Time for MPI to start where no other is stated: the same as for a silent rank.
@@ -65,8 +65,8 @@ const PRECEDENCE: Duration = Duration::from_millis(1500);
     reason = "another thread hangs in the library, which nothing ends"
 )]
 fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> {
-    let speaks = launcher.prints_for_all();
-    let patience = if speaks { limit } else { limit + PRECEDENCE };
+    let prints = launcher.prints_for_all();
+    let patience = if prints { limit } else { limit + PRECEDENCE };
     let (started, wait) = mpsc::channel::<()>();
     std::thread::spawn(move || {
         if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
@@ -115,7 +115,7 @@ pub(crate) fn end_in_place(host: &RankHost, code: u8) {
     }
 }
 
-impl Party {
+impl RankWorld {
     /// Does the work of this process beside its ranks.
     ///
     /// # Errors

@@ -84,13 +84,13 @@ pub(super) fn check_named(given: &GivenFlags) -> Result<(), Refusal> {
 /// As [`look`].
 pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Request, Refusal> {
     let (given, config) = (asked.given, asked.config);
-    let elsewhere = if let Some(trials) = given.text("tune") {
+    let call = if let Some(trials) = given.text("tune") {
         tune(given, config, (file, trials))
     } else {
         diagnose(given, file)
     };
-    let (verb, args) = match elsewhere {
-        Ok(elsewhere) => elsewhere,
+    let (verb, args) = match call {
+        Ok(call) => call,
         Err(why) => return Ok(error(why)),
     };
     let is_figure = verb == DIAGNOSE;
@@ -110,40 +110,41 @@ pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Request, Refusal
     })))
 }
 
-type Elsewhere = (&'static str, Vec<String>);
+/// Verb of another door, with its arguments.
+type OtherCall = (&'static str, Vec<String>);
 
-/// The words of `weir diagnose`.
-fn diagnose(given: &GivenFlags, file: &str) -> Result<Elsewhere, &'static str> {
+/// Call of `weir diagnose`.
+fn diagnose(given: &GivenFlags, file: &str) -> Result<OtherCall, &'static str> {
     let log = given.text("diagnose");
     let log = log.ok_or("Please specify the log file via -d")?;
     let report = given.text("metric");
     let report = report.ok_or("Please specify the metric file via -m")?;
-    let words = [log, report, "-c", file].map(str::to_owned);
+    let args = [log, report, "-c", file].map(str::to_owned);
     let figures = given.has("print").then(|| "-p".to_owned());
-    Ok((DIAGNOSE, words.into_iter().chain(figures).collect()))
+    Ok((DIAGNOSE, args.into_iter().chain(figures).collect()))
 }
 
-/// The words of `weir tune`.
+/// Call of `weir tune`.
 fn tune(
     given: &GivenFlags,
     config: &AxioConfig,
     (file, trials): (&str, &str),
-) -> Result<Elsewhere, &'static str> {
+) -> Result<OtherCall, &'static str> {
     if given.has("diagnose") || given.has("metric") {
         return Err("-t measures and diagnoses itself: leave out -d and -m");
     }
-    let mut words = ["--metric", "packet rate", "--trials", trials, "-c", file]
+    let mut args = ["--metric", "packet rate", "--trials", trials, "-c", file]
         .map(str::to_owned)
         .to_vec();
     for key in VARIED {
         let values = format!("{key}=1,4,8,16,32,64,128,256,512");
-        words.extend(["--vary".to_owned(), values]);
+        args.extend(["--vary".to_owned(), values]);
     }
-    words.extend(["--", "axio", "-c", "{config}"].map(str::to_owned));
+    args.extend(["--", "axio", "-c", "{config}"].map(str::to_owned));
     let sides = ["server", "client", "loopback"];
     let side = sides.into_iter().find(|side| given.has(side));
     let has_role = config.values.contains_key("role");
     let side = side.or_else(|| (!has_role).then_some("loopback"));
-    words.extend(side.map(|side| format!("--{side}")));
-    Ok(("tune", words))
+    args.extend(side.map(|side| format!("--{side}")));
+    Ok(("tune", args))
 }

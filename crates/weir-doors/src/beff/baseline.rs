@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_no_stored_result_is_refused() {
-        for (text, told) in [
+        for (text, expected) in [
             ("", "it is not JSON"),
             ("[]", "it has no `timings`"),
             ("{\"timings\": 3}", "it has no `timings`"),
@@ -269,7 +269,7 @@ mod tests {
             ),
         ] {
             let why = Baseline::read("o.json", text).unwrap_err();
-            assert!(why.contains(told), "{text}: {why}");
+            assert!(why.contains(expected), "{text}: {why}");
         }
     }
 }

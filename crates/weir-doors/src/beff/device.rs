@@ -79,8 +79,8 @@ mod tests {
                 "platform string specified: X",
             ),
         ] {
-            let told = chosen(&[(name, value)]).unwrap_err();
-            assert!(told.contains(&format!("Invalid {wanted}\n")), "{told}");
+            let why = chosen(&[(name, value)]).unwrap_err();
+            assert!(why.contains(&format!("Invalid {wanted}\n")), "{why}");
         }
     }
 }

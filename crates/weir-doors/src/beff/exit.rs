@@ -36,8 +36,8 @@ pub fn exit_code(result: &RunResult) -> u8 {
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
     // Wrong data is told below in the peer's words.
-    let is_told_here = |warning: &&Warning| warning.id != "wrong-data";
-    for warning in result.warnings.iter().filter(is_told_here) {
+    let is_printed_here = |warning: &&Warning| warning.id != "wrong-data";
+    for warning in result.warnings.iter().filter(is_printed_here) {
         if warning.id == "exchange-bounds" {
             push!(out, "WARNING: {}\n", warning.cause);
         } else {

@@ -198,9 +198,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_setting_is_told_with_its_flag() {
-        let told = in_flags("transport `tcp`: `interface`: `eth9` is none; see `cpus`, `loss_ms`");
+        let text = in_flags("transport `tcp`: `interface`: `eth9` is none; see `cpus`, `loss_ms`");
         assert_eq!(
-            told,
+            text,
             "transport `tcp`: --iface: `eth9` is none; see --pin, `loss_ms`"
         );
     }

@@ -28,8 +28,8 @@ pub fn complaints(result: &RunResult) -> String {
             done.wrong_bytes
         );
     }
-    let is_told = !result.complete || result.failed_jobs() > 0;
-    if !is_told && latency_bandwidth_figures(done).is_none() {
+    let is_reported = !result.complete || result.failed_jobs() > 0;
+    if !is_reported && latency_bandwidth_figures(done).is_none() {
         out += "error: the run ended before all was measured; --format json has what was\n";
     }
     out

@@ -34,7 +34,7 @@ pub(crate) enum Keep<'a> {
 pub(crate) struct Kept {
     history: History,
     ids: Vec<String>,
-    tells_changes: bool,
+    prints_changes: bool,
 }
 
 /// Keeps a result, which has a place by that.
@@ -51,7 +51,7 @@ pub(crate) fn keep(result: &mut RunResult, keep: Keep<'_>) -> Option<Kept> {
         Ok(history) => Some(Kept {
             history,
             ids: vec![id],
-            tells_changes: matches!(keep, Keep::Always(_)),
+            prints_changes: matches!(keep, Keep::Always(_)),
         }),
         Err(error) => {
             result.history = None;
@@ -91,7 +91,7 @@ pub(crate) fn keep_runs(runs: &mut Runs, keep: Keep<'_>) -> Option<Kept> {
                 kept = Some(Kept {
                     history,
                     ids: [before, vec![id]].concat(),
-                    tells_changes: true,
+                    prints_changes: true,
                 });
             }
             Err(error) => {
@@ -181,8 +181,8 @@ impl Kept {
     }
 
     /// Says where a figure has lately come to another level.
-    pub(crate) fn tell_changes(&self) {
-        for id in self.ids.iter().filter(|_| self.tells_changes) {
+    pub(crate) fn print_changes(&self) {
+        for id in self.ids.iter().filter(|_| self.prints_changes) {
             let trends = self
                 .history
                 .run(id)

@@ -98,8 +98,8 @@ impl RunObserver for LiveObserver<'_> {
     fn observe(&self, view: &LiveView<'_>) {
         self.thread.get_or_init(|| {
             let started = ViewThread::start(&self.setup);
-            let tell = |e: &std::io::Error| output::error(&format!("weir: --live: {e}\n"));
-            started.inspect_err(tell).ok()
+            let report = |e: &std::io::Error| output::error(&format!("weir: --live: {e}\n"));
+            started.inspect_err(report).ok()
         });
         if !screen::is_open() {
             self.progress.observe(view);
