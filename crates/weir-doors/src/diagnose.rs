@@ -1,6 +1,6 @@
 //! `weir diagnose LOG [REPORT]`: what holds a packet path back.
 //!
-//! In: the words after `diagnose`; the text of a configuration of the path. Out: a
+//! In: the arguments after `diagnose`; the text of a configuration of the path. Out: a
 //! [`Diagnose`]; which table and socket the configuration means. Not here: reading files, the rules.
 
 use clap::{Arg, Command, ValueHint};
@@ -158,7 +158,7 @@ fn builder() -> Command {
         .arg(file("report", "What the host monitor wrote"))
 }
 
-/// The words after `diagnose`.
+/// Reads the arguments after `diagnose`.
 ///
 /// # Errors
 /// Words that are not understood, or that cannot act: exit 2.

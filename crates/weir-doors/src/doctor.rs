@@ -1,6 +1,6 @@
 //! `weir doctor [TARGET…]`: what of this machine would spoil a measurement.
 //!
-//! In: the words after `doctor`. Out: an [`Action`]. Not here: looking at the machine.
+//! In: the arguments after `doctor`. Out: an [`Action`]. Not here: looking at the machine.
 
 use clap::{Arg, Command, ValueHint};
 
@@ -83,7 +83,7 @@ pub enum Action {
 pub struct CiCheck {
     /// Each as a comparison of one plan with itself.
     pub jobs: Vec<Compare>,
-    /// As JSON.
+    /// Prints JSON.
     pub json: bool,
 }
 
@@ -92,7 +92,7 @@ pub struct CiCheck {
 pub struct Look {
     /// Files, directories and devices.
     pub targets: Vec<String>,
-    /// As JSON.
+    /// Prints JSON.
     pub json: bool,
     /// A failure makes the exit code 1.
     pub strict: bool,
@@ -113,7 +113,7 @@ fn builder() -> Command {
         )
 }
 
-/// The words after `doctor`.
+/// Reads the arguments after `doctor`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

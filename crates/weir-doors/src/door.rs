@@ -25,11 +25,11 @@ pub struct Door {
     pub verb: &'static str,
     /// Arguments after the verb, for the list of verbs.
     pub arguments: &'static str,
-    /// Purpose in a few words.
+    /// Purpose in a short phrase.
     pub purpose: &'static str,
     /// Links to the program that are this door.
     pub links: &'static [DoorLink],
-    /// Its own flags, of a door that prints results.
+    /// Flags of a door that prints results.
     pub flags: &'static [Flag],
     /// The way through a door that the driver carries out.
     pub measures: Option<Measures>,
@@ -43,9 +43,9 @@ pub struct Door {
 pub struct Measures {
     /// Syntax of the arguments.
     pub manner: Manner,
-    /// From arguments to a request.
+    /// Makes a request of the arguments.
     pub read: ReadRequest,
-    /// From a result to the peer's text; `None` where the door has no peer and weir's report is all.
+    /// Makes the peer's text of a result; `None` where the door has no peer and weir's report is all.
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
@@ -61,10 +61,10 @@ pub struct Measures {
     pub examples: &'static [&'static str],
 }
 
-/// From arguments to a request.
+/// Function that makes a request of arguments.
 pub type ReadRequest = fn(&Given, &dyn Machine) -> Result<Request, Refusal>;
 
-/// From a result, and the arguments that led to it, to the peer's text.
+/// Function that makes the peer's text of a result and the arguments that it was measured with.
 pub type PrintMeasured = fn(&RunResult, &Given, &dyn Machine) -> Result<Printed, Refusal>;
 
 /// The live text of a run that these arguments ask for.
@@ -73,10 +73,10 @@ pub type MakeObserver = fn(&Given, &dyn Machine) -> Box<dyn Observer>;
 /// Syntax of a door's arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
-    /// As weir's own verbs: `--flag value`, `--flag=value`; operands by this name, where there are
+    /// Syntax of weir's own verbs: `--flag value`, `--flag=value`; operands under this name, where there are
     /// any.
     House(Option<Operands>),
-    /// As a peer reads them.
+    /// Syntax of a peer.
     Getopt(&'static Getopt),
 }
 
@@ -85,7 +85,7 @@ pub enum Manner {
 pub struct Getopt {
     /// True if a prefix of the flag's name is accepted where no other flag has it.
     pub abbreviates: fn(&Flag) -> bool,
-    /// The name of the flag that another name stands for.
+    /// The name of the flag that this name is an alias of.
     pub alias: fn(&str) -> Option<&'static str>,
     /// Letters may be joined, `-un`.
     pub letters_stand_together: bool,
@@ -93,7 +93,7 @@ pub struct Getopt {
     pub takes_any_value: bool,
     /// Refusals are one line.
     pub is_one_line: bool,
-    /// Takes an argument that is no flag, or says why it is refused.
+    /// Takes an argument that is not a flag; the error is the reason why it is refused.
     pub operand: fn(&str, &Given) -> Result<(), String>,
     /// A refusal in the peer's words.
     pub refuse: fn(&str) -> Refusal,
@@ -104,13 +104,13 @@ pub struct Getopt {
 /// Arguments that are no flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
-    /// Their name in help texts.
+    /// Name in help texts.
     pub name: &'static str,
-    /// Their line in help texts.
+    /// Line in help texts.
     pub help: &'static str,
 }
 
-/// A link to the program that stands for a door.
+/// A link to the program that calls a door.
 #[derive(Clone, Copy, Debug)]
 pub struct DoorLink {
     /// The name of the link.
@@ -122,9 +122,9 @@ pub struct DoorLink {
 /// Text of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// On standard output.
+    /// Text for standard output.
     pub out: String,
-    /// On standard error.
+    /// Text for standard error.
     pub err: String,
     /// Form of weir's report that follows on standard output.
     pub report: Option<RunFormat>,
@@ -137,9 +137,9 @@ pub struct Printed {
 /// File that a door writes about a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintedFile {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
     /// The text is rows, which are appended to those of the file.
     pub appends: bool,
@@ -163,7 +163,7 @@ impl Door {
         }
     }
 
-    /// Its arguments as a clap command, named like its verb.
+    /// The door's arguments as a clap command, named like its verb.
     pub fn command(&self) -> Command {
         let command = match (self.words, &self.measures) {
             (Some(words), _) => words(),

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 /// Condition on other flags, without which a flag has no effect.
 #[derive(Clone, Copy, Debug)]
 pub struct FlagNeed {
-    /// When it is met; "acts only" goes before it.
+    /// Description of the condition, which follows "acts only".
     pub when: &'static str,
     is_met: fn(&GivenFlags) -> bool,
 }
@@ -43,7 +43,7 @@ impl GivenFlags {
         }
     }
 
-    /// Those of these that words gave to clap.
+    /// Flags of the table that clap has parsed.
     ///
     /// # Errors
     /// A value that its flag does not take.
@@ -127,7 +127,7 @@ impl GivenFlags {
         mine.map(|(_, value)| value.as_str())
     }
 
-    /// Every flag that stands there.
+    /// Every flag that is given, with its value.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
         self.given
             .iter()

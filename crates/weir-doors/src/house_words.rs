@@ -1,4 +1,4 @@
-//! The words of weir's own doors, taken apart by clap.
+//! Arguments of weir's own doors, parsed by clap.
 //!
 //! In: a command made of flags, words. Out: what was given, or the help that was asked for; a refusal in
 //! the form of every refusal of weir: what is wrong, and a line of help. Not here: what values mean.
@@ -18,7 +18,7 @@ pub(crate) enum Parsed {
     Print(String),
 }
 
-/// Takes the words apart.
+/// Parses the arguments.
 ///
 /// # Errors
 /// Words that are not understood: exit code 2.
@@ -45,8 +45,7 @@ pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusa
     }
 }
 
-/// The flag that may stand without a value and has an empty one, as a variable of a shell that is
-/// not set leaves behind.
+/// The flag with an optional value that has an empty one, as an unset variable of a shell leaves behind.
 fn empty_value<'a>(command: &'a Command, words: &[String]) -> Option<&'a str> {
     let is_optional = |arg: &&Arg| arg.get_num_args().is_some_and(|n| n.min_values() == 0);
     let mut flags = command.get_arguments().filter(is_optional);

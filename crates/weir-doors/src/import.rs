@@ -1,6 +1,6 @@
 //! `weir import [FORMAT] FILE [-o FILE]`: a result of another program in the form of weir's own.
 //!
-//! In: the words after `import`. Out: an [`Action`]. Not here: which formats there are, reading
+//! In: the arguments after `import`. Out: an [`Action`]. Not here: which formats there are, reading
 //! files.
 
 use clap::{Arg, Command, ValueHint};
@@ -53,7 +53,7 @@ pub enum Action {
     Import(Import),
 }
 
-/// Which file is imported, and where it goes.
+/// File to import, and its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
     /// The format, where it is not to be found out.
@@ -82,7 +82,7 @@ fn builder() -> Command {
         )
 }
 
-/// The words after `import`.
+/// Reads the arguments after `import`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

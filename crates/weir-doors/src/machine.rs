@@ -28,7 +28,7 @@ pub trait Machine {
         None
     }
 
-    /// Result of a plan of which nothing has been done yet, with what the machine says of itself.
+    /// Result of a plan that has not run yet, with the facts about this machine.
     fn blank_result(&self, plan: &Plan) -> RunResult {
         RunResult::of(plan.clone())
     }
@@ -81,7 +81,7 @@ pub trait Machine {
         Err("no such file".to_owned())
     }
 
-    /// Data that a device nobody uses seems to hold.
+    /// Data that an unused device seems to hold.
     fn held_data(&self, _path: &str) -> Option<&'static str> {
         None
     }
@@ -115,7 +115,7 @@ pub trait Machine {
     }
 }
 
-/// Machine of tests: the transports of samples, and so many ranks of a launcher.
+/// Machine for tests: sample transports, and this many ranks of a launcher.
 #[cfg(test)]
 pub(crate) struct SampleMachine(pub(crate) Option<u32>);
 

@@ -1,6 +1,6 @@
 //! `weir monitor`: what the host did while something else ran.
 //!
-//! In: the words after `monitor`. Out: a [`Monitor`]. Not here: measuring, the form of the report
+//! In: the arguments after `monitor`. Out: a [`Monitor`]. Not here: measuring, the form of the report
 //! (`weir-diagnose`).
 
 use clap::Command;
@@ -97,7 +97,7 @@ fn builder() -> Command {
         .no_binary_name(true)
 }
 
-/// The words after `monitor`.
+/// Reads the arguments after `monitor`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-/// The words after `mpi`.
+/// Command that parses the arguments after `mpi`.
 pub(crate) fn words() -> Command {
     let (_, about) = HELP.split_once("\n\n").unwrap_or_default();
     let word = Arg::new("word").value_name("WORD").required(true);

@@ -11,7 +11,7 @@ use weir_schema::{Announcement, Plan, RunResult};
 pub struct Snapshot<'a> {
     /// Indices of the jobs that have ended, in plan order.
     pub ended: Vec<usize>,
-    /// Everything measured so far; costly.
+    /// The result so far, which is costly to make.
     pub result: &'a dyn Fn() -> RunResult,
 }
 

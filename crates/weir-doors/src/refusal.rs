@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
-/// Exit code where words, a plan or a file cannot be used; nothing was touched.
+/// Exit code where arguments, a plan or a file cannot be used and nothing was touched.
 pub const USAGE: u8 = 2;
 /// Exit code where the machine lacks what is needed.
 pub const LACKS: u8 = 3;
 
-/// Why the words were refused, and the exit code that goes with it.
+/// Refusal of a command, with its exit code.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -45,8 +45,8 @@ const LONGEST_LINE: usize = 4096;
 /// Characters kept of the beginning and of the end of a longer line.
 const LEFT: usize = 1024;
 
-/// A text with words of others in it, as a terminal may have it: what would steer the terminal is spelt out, and
-/// lines have an end.
+/// Text with foreign parts in it, made safe for a terminal: control characters are spelt out, and long lines
+/// are cut.
 fn printable(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable_line).collect();
     lines.join("\n")

@@ -26,9 +26,9 @@ pub struct Request {
     pub files: Vec<NamedFile>,
     /// Use of the targets by several ranks.
     pub targets: TargetsPerRank,
-    /// Silence after which a rank is lost, where the door's own arguments say it.
+    /// Silence after which a rank is lost, where the door's own arguments state it.
     pub rank_timeout: Option<Nanos>,
-    /// Whose text is printed, where the door's own arguments say it.
+    /// Voice of the text, where the door's own arguments state it.
     pub voice: Option<Voice>,
     /// The file that gets a report of what the host did meanwhile.
     pub monitor: Option<String>,
@@ -74,7 +74,7 @@ pub enum Tool {
         before: Printed,
         /// The door's verb.
         verb: &'static str,
-        /// Its arguments.
+        /// Arguments of the call.
         args: Vec<String>,
     },
 }
@@ -82,9 +82,9 @@ pub enum Tool {
 /// File that a door names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its part in the command, for messages: "the --baseline", "where --output-csv goes".
+    /// Part of the file in the command, for messages: "the --baseline", "where --output-csv goes".
     pub role: String,
     /// The command writes the file.
     pub is_written: bool,

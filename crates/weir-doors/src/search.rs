@@ -1,4 +1,4 @@
-//! A search over runs: what one run came to decides the plan of the next.
+//! A search over runs: the outcome of a run decides the plan of the next.
 //!
 //! In: the result of each run. Out: the plan of the next, at the end one result of all. Not here:
 //! running a plan, pauses and signals, which are the driver's.

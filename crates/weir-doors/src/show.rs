@@ -1,7 +1,7 @@
 //! `weir show RUN [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
 //! or as another would.
 //!
-//! In: the words after `show`. Out: an [`Action`]. What further words mean is the door's matter:
+//! In: the arguments after `show`. Out: an [`Action`]. What further words mean is the door's matter:
 //! they follow those that the result was measured with, or stand alone with `--as`, and choose how
 //! the result is printed; all others are refused. Not here: reading the file, printing.
 
@@ -27,7 +27,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The page of `weir show --help`, without the words of each door.
+/// The page of `weir show --help`, without the flags of each door.
 const HELP: &str = include_str!("show.md");
 
 /// Action that the arguments of `weir show` ask for.
@@ -39,7 +39,7 @@ pub enum Action {
     Show(Show),
 }
 
-/// Which result is printed, and how.
+/// Result to print, and the form of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
     /// The file of the result, or the name of a run.
@@ -52,7 +52,7 @@ pub struct Show {
     pub words: Vec<String>,
 }
 
-/// Its words, but for those of the door that prints.
+/// Command that parses the arguments, without the flags of the door that prints.
 fn command() -> Command {
     let door = Arg::new("as")
         .long("as")
@@ -74,7 +74,7 @@ fn command() -> Command {
         .arg(files().required(true).help("The stored result"))
 }
 
-/// The words after `show`.
+/// Reads the arguments after `show`.
 ///
 /// # Errors
 /// No file, a door that prints no results: exit 2.
@@ -125,8 +125,8 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     }))
 }
 
-/// Refuses words that do not choose how this door prints a result, and those that cannot act among
-/// them and the words that the result was measured with.
+/// Refuses arguments that do not choose how this door prints a result, and those that exclude each other or
+/// an argument of the measurement.
 ///
 /// # Errors
 /// The first such word, by its name: exit 2.
@@ -144,13 +144,13 @@ pub fn check_words(door: &'static Door, own: &[String], words: &[String]) -> Res
     })
 }
 
-/// A word's name, and the value that stands in it.
+/// An argument's name, and the value that it contains.
 fn parts(word: &str) -> (&str, Option<&str>) {
     word.split_once('=')
         .map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
-/// The door's own flags among words, and those of the house; all else is passed over.
+/// The flags of the door and of the house among the arguments; all others are skipped.
 fn flags_among(door: &Door, words: &[String]) -> [GivenFlags; 2] {
     let mut own = GivenFlags::new(door.flags);
     let mut of_house = GivenFlags::new(HOUSE_FLAGS);
@@ -231,7 +231,7 @@ fn spellings(door: &Door) -> Vec<String> {
     all.map(|(_, name)| Flag::spelling_of(&name)).collect()
 }
 
-/// The page of `weir show --help`, with the words of each door.
+/// The page of `weir show --help`, with the flags of each door.
 fn page() -> String {
     let mut list = String::new();
     for door in DOORS.iter().filter(|door| door.prints()) {

@@ -1,7 +1,7 @@
 //! `weir tune --metric NAME -- COMMAND`, `weir tune -c FILE`: the search for better settings of any command of
 //! weir, or of a packet path.
 //!
-//! In: the words after `tune`. Out: a [`Tune`]: the command with its placeholders, the keys of a
+//! In: the arguments after `tune`. Out: a [`Tune`]: the command with its placeholders, the keys of a
 //! configuration that vary, what ends the search. Not here: the search, running commands, which keys of a
 //! packet path vary (`path`).
 
@@ -187,7 +187,7 @@ pub struct Tune {
     pub command: Vec<String>,
     /// A packet path of the configuration is tuned: the command and what varies follow from it.
     pub is_path: bool,
-    /// Its layouts vary too.
+    /// The layouts vary too.
     pub has_layouts: bool,
     /// The keys that vary were named.
     pub has_own_keys: bool,
@@ -199,11 +199,11 @@ pub struct Tune {
     pub slo: Vec<TuneLimit>,
     /// The figure.
     pub metric: String,
-    /// The job whose figure it is, where that is said.
+    /// Job whose figure it is, where it is stated.
     pub job: Option<String>,
     /// The configuration.
     pub config: Option<String>,
-    /// Its keys that vary. The search begins with the values that it has.
+    /// Keys that vary. The search begins with their values in the configuration.
     pub vary: Vec<TuneDimension>,
     /// The most trials.
     pub trials: usize,
@@ -238,7 +238,7 @@ fn builder() -> Command {
         )
 }
 
-/// The words after `tune`.
+/// Reads the arguments after `tune`.
 ///
 /// # Errors
 /// Words that are not understood, or that cannot act: exit 2.
@@ -382,7 +382,7 @@ fn varied(given: &GivenFlags, template: &TuneTemplate) -> Result<Vec<TuneDimensi
     Ok(vary)
 }
 
-/// The words of a command of weir that stores a result.
+/// Command of weir that stores a result.
 fn command_of_weir(mut command: Vec<String>) -> Result<Vec<String>, Refusal> {
     if command.first().is_some_and(|word| word == "weir") {
         command.remove(0);

@@ -1,6 +1,6 @@
 //! `weir diagnose`: what holds a packet path back.
 //!
-//! In: the words after `diagnose`. Out: the diagnosis on standard output, of each packet path of a stored
+//! In: the arguments after `diagnose`. Out: the diagnosis on standard output, of each packet path of a stored
 //! result, and of both sides where it has both. Nothing is written. Not here: the rules and their text (`weir-diagnose`).
 
 use std::fmt::Display;
@@ -21,7 +21,7 @@ use crate::{Outcome, output, printed};
 /// The longest file that is read.
 const LONGEST: u64 = 1 << 30;
 
-/// The words after `diagnose`.
+/// Carries out the arguments after `diagnose`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

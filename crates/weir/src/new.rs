@@ -8,7 +8,7 @@ use weir_doors::{Refusal, USAGE};
 
 use crate::{Outcome, output, printed};
 
-/// The words after `new`.
+/// Carries out the arguments after `new`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

@@ -1,6 +1,6 @@
 //! `weir report`: what stored results say, as text, as a page, as a picture.
 //!
-//! In: the words after `report`. Out: standard output and files; the exit code. Not here: what a
+//! In: the arguments after `report`. Out: standard output and files; the exit code. Not here: what a
 //! report says (`weir-report`).
 
 use weir_compare::Rule;
@@ -17,7 +17,7 @@ use crate::{Outcome, house_report, output, picture, printed};
 /// So many results are shown beside each other.
 pub(crate) const MOST: usize = 16;
 
-/// The words after `report`.
+/// Carries out the arguments after `report`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

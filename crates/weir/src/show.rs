@@ -1,6 +1,6 @@
 //! `weir show`: prints a stored result again.
 //!
-//! In: the words after `show`. Out: on standard output what its door printed, or what another door
+//! In: the arguments after `show`. Out: on standard output what its door printed, or what another door
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::args::read_again;
@@ -13,7 +13,7 @@ use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
 use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners, selftest};
 
-/// The words after `show`.
+/// Carries out the arguments after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

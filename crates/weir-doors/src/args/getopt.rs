@@ -129,7 +129,7 @@ impl Reader<'_> {
         next.cloned().ok_or_else(missing)
     }
 
-    /// The flag of a name, which may be cut short where the manner says so.
+    /// The flag of a name, which may be abbreviated where the table allows it.
     fn named(&self, word: &str, name: &str) -> Result<Named, Refusal> {
         let flags = self.call.door.flags;
         let name = (self.manner.alias)(name).unwrap_or(name);

@@ -1,4 +1,4 @@
-//! The words of `backend`: what carries packets.
+//! Values of `backend`: the link that carries packets.
 //!
 //! In: words as [`TAKES`] has them. Out: the link of a job with its settings; nothing for words that are
 //! none. Not here: whether the machine has the interfaces (`weir-datapath`).
@@ -10,7 +10,7 @@ pub(super) const TAKES: &str = "ring, shm:PATH, udp, packet:INTERFACE, \
      xdp:INTERFACE[,peer=INTERFACE][,mode=skb|drv|zc][,queue=N], dpdk:rings, dpdk:DEVICE[+DEVICE], \
      verbs:ud|rc:DEVICE";
 
-/// Links by their names: how the words begin, and what they need.
+/// Links by name, with the prefix of the value and the needs of each.
 const NEEDS: [(&str, &str, &str); 7] = [
     ("ring", "ring", "both sides in one process"),
     ("shm", "shm:PATH", "two processes of one machine"),
@@ -39,7 +39,7 @@ pub(super) fn list(states: &[(&str, Option<String>)]) -> String {
     out
 }
 
-/// The link that the words name.
+/// The link that the value names.
 pub(super) fn backend(text: &str) -> Option<EngineChoice> {
     if ["ring", "udp"].contains(&text) {
         return Some(EngineChoice::new(text));

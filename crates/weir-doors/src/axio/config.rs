@@ -11,12 +11,12 @@ use weir_schema::{MOST_PATH_THREADS, PathStage};
 use super::keys::{KEYS, Key, KeyState};
 use crate::flags::nearest;
 
-/// Where something stands.
+/// Source of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigPlace {
     /// The file, or `--set`.
     pub file: String,
-    /// From 1; 0 where there is no line.
+    /// Line, from 1; 0 where there is none.
     pub line: usize,
 }
 
@@ -45,19 +45,19 @@ impl std::fmt::Display for ConfigPlace {
     }
 }
 
-/// A value and where it stands.
+/// A value with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigValue {
-    /// As it was written.
+    /// Text as written.
     pub text: String,
-    /// Where.
+    /// Source of the value.
     pub place: ConfigPlace,
 }
 
 /// A workload line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadLine {
-    /// Its number.
+    /// Number of the workload.
     pub id: u8,
     /// Stages that its workspaces carry out.
     pub stages: Vec<PathStage>,
@@ -65,9 +65,9 @@ pub struct WorkloadLine {
     pub remote: Vec<u8>,
     /// Workspaces that run the application.
     pub apps: Vec<Vec<u8>>,
-    /// Dispatchers of the groups; more than one of a group is wrong, which the verifier says.
+    /// Dispatchers of the groups. More than one per group is an error that the verifier reports.
     pub dispatchers: Vec<Vec<u8>>,
-    /// Where it stands.
+    /// Source of the line.
     pub place: ConfigPlace,
 }
 
@@ -99,24 +99,24 @@ impl std::fmt::Display for WorkloadLine {
 /// A configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AxioConfig {
-    /// By key.
+    /// Values by key.
     pub values: BTreeMap<&'static str, ConfigValue>,
-    /// In the order of the file.
+    /// Workload lines in the order of the file.
     pub workloads: Vec<WorkloadLine>,
-    /// For standard error: what was understood although it is written otherwise.
+    /// Notes for standard error about accepted variants of spelling.
     pub notes: Vec<String>,
 }
 
 /// Treatment of an unknown key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// It is wrong.
+    /// Reported as an error.
     Refused,
-    /// It is noted and left out.
+    /// Skipped with a note.
     Skipped,
 }
 
-/// The words of phases, in the order of a packet.
+/// Names of the phases, in the order in which a packet passes them.
 pub(super) const PHASES: [(&str, PathStage); 6] = [
     ("TxApplication", PathStage::ApplicationTx),
     ("TxDispatcher", PathStage::DispatchTx),
@@ -172,7 +172,7 @@ impl AxioConfig {
         out
     }
 
-    /// Takes a `key=value` word, which replaces what a file says.
+    /// Takes a `key=value` argument, which overrides the file.
     ///
     /// # Errors
     /// The error in the word.
@@ -185,7 +185,7 @@ impl AxioConfig {
             .map_err(|all| format!("--set {word}: {}", all.join("; ")))
     }
 
-    /// Takes the value of a flag for a key, which replaces what a file says.
+    /// Takes the value of a flag for a key, which overrides the file.
     ///
     /// # Errors
     /// The error in the value.
@@ -200,8 +200,7 @@ impl AxioConfig {
         self.values.get(key).map(|value| value.text.as_str())
     }
 
-    /// Where a key stands, for messages: `FILE:LINE: KEY`, the flag that has its name, or the key alone where none
-    /// says it.
+    /// Source of a key, for messages: `FILE:LINE: KEY`, the flag with its name, or the key alone.
     pub fn place_of(&self, key: &str) -> String {
         match self.values.get(key) {
             Some(value) if value.place.is_flag_of(key) => value.place.to_string(),
@@ -362,7 +361,7 @@ fn known(key: &str) -> Result<&'static Key, String> {
     })
 }
 
-/// A line without what follows a `#` that stands first or after a blank.
+/// The line without its comment, which begins at a `#` in first place or after a space.
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, letter) in line.char_indices() {

@@ -1,4 +1,5 @@
-//! The words of handlers in configurations: those of the older program, and for any other the name of its type.
+//! Names of handlers in configurations: those of the older program, and the names of their types for all
+//! others.
 //!
 //! In: a word. Out: the handler of a plan; all words. Not here: what is known of handlers (`weir-schema`).
 
@@ -19,7 +20,7 @@ const OLDER: [(&str, MessageHandler); 8] = [
 /// The handler without a word.
 pub(super) const DEFAULT: MessageHandler = MessageHandler::Fill;
 
-/// Message handlers by their words.
+/// Message handlers by name.
 fn message_handlers() -> impl Iterator<Item = (&'static str, MessageHandler)> {
     let is_newer = |one: &MessageHandler| OLDER.iter().all(|(_, older)| older != one);
     let newer = MessageHandler::ALL.iter().copied().filter(is_newer);
@@ -28,7 +29,7 @@ fn message_handlers() -> impl Iterator<Item = (&'static str, MessageHandler)> {
         .chain(newer.map(|one| (one.type_name(), one)))
 }
 
-/// Packet handlers by their words.
+/// Packet handlers by name.
 fn packet_handlers() -> impl Iterator<Item = (&'static str, PacketHandler)> {
     let all = PacketHandler::ALL.iter().copied();
     let none = ("Empty", PacketHandler::None);
@@ -49,7 +50,7 @@ pub(super) fn packet_handler(word: &str) -> Option<PacketHandler> {
     Some(found)
 }
 
-/// All words of message handlers.
+/// All names of message handlers.
 pub(super) fn message_words() -> String {
     words(message_handlers().map(|(word, _)| word))
 }
@@ -60,7 +61,7 @@ pub(super) fn any_size_words() -> String {
     words(all.map(|(word, _)| word))
 }
 
-/// All words of packet handlers.
+/// All names of packet handlers.
 pub(super) fn packet_words() -> String {
     words(packet_handlers().map(|(word, _)| word))
 }

@@ -7,7 +7,7 @@ use super::handlers;
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// As it is written.
+    /// Name as written in a file.
     pub name: &'static str,
     /// Values that it takes, in a few words, where they are not a list of handlers.
     takes: &'static str,
@@ -20,11 +20,11 @@ pub struct Key {
 /// Effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// It does.
+    /// The key works.
     Works,
     /// Read and checked; it has nothing to act on, for this reason.
     WithoutEffect(&'static str),
-    /// Without `backend` it says what carries packets of one side.
+    /// Without `backend` the key determines the link that carries the packets of one side.
     WithoutBackend,
     /// Refused, for this reason.
     Refused(&'static str),

@@ -19,7 +19,7 @@ pub(super) const WORDS: [&str; 6] = [
     PathStage::ROWS[5].row(),
 ];
 
-/// The stage that the words name.
+/// Stage that the arguments name.
 ///
 /// # Errors
 /// Words and keys that mean nothing beside it.

@@ -20,7 +20,7 @@ pub(super) struct Look<'a> {
     pub(super) config: &'a AxioConfig,
     /// The tunable numbers are printed.
     pub(super) prints: bool,
-    /// It is verified, asked or not.
+    /// Verifies the configuration, whether a flag asks for it or not.
     pub(super) verifies: bool,
 }
 
@@ -112,7 +112,7 @@ fn peer(asked: &Look<'_>, file: &str) -> Result<PeerDifferences, Refusal> {
     all_right(file, wrong, found)
 }
 
-/// Notes on keys without effect, and on values that were read otherwise than written.
+/// Notes on keys without effect, and on values in an accepted variant of spelling.
 pub(super) fn notes_of(asked: &Look<'_>) -> Vec<String> {
     const BOTH_HERE: &str = "both sides are in one process";
     let config = asked.config;

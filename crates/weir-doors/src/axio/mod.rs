@@ -79,7 +79,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// Operands that may stand first.
+/// Verbs that the first operand may be.
 const VERBS: [&str; 8] = [
     "run",
     "verify",
@@ -289,7 +289,7 @@ fn notes_of_run(
     Ok(notes)
 }
 
-/// The answer where no file is named; at `tools` as the older ones say it.
+/// Answer to a call without a file; `tools` answers like the older ones.
 fn no_file(is_tool: bool) -> Result<Request, Refusal> {
     if is_tool {
         return Ok(tools::error(tools::NO_CONFIG));

@@ -283,7 +283,7 @@ fn mean(threads: &[&PathThread], of: impl Fn(&PathThread) -> Option<f64>) -> f64
     sum(threads.iter().filter_map(|one| of(one))) / f64::from(count(threads.len()).max(1))
 }
 
-/// A row with columns of batches; that of a sender says how its pool was used.
+/// A row with columns of batches, and for a sender with the use of its pool.
 fn application_row(
     out: &mut String,
     name: &str,
@@ -444,11 +444,11 @@ fn size_lines(threads: &[&PathThread]) -> String {
     )
 }
 
-/// Why there is nothing in the first row, and no latency.
+/// Note on the empty first row and the missing latency.
 const UNANSWERED: &str =
     "End-to-end is 0: msg_handler Empty answers nothing (pkt_handler : Echo does)\n";
 
-/// Of nothing it is 0, and not -0 as the library has it.
+/// Sum that is 0 for no values, where the library returns -0.
 fn sum(all: impl Iterator<Item = f64>) -> f64 {
     all.fold(0.0, |sum, one| sum + one)
 }

@@ -1,4 +1,4 @@
-//! From a configuration to a plan.
+//! Conversion of a configuration to a plan.
 //!
 //! In: a configuration. Out: the packet path that it describes; or everything that is wrong with its values,
 //! each with its line. Not here: files, the grammar (`config`).
@@ -61,7 +61,7 @@ fn hardware_address(text: &str) -> Option<[u8; 6]> {
     bytes?.try_into().ok()
 }
 
-/// Which passes are timed: 0 for none.
+/// Passes between two timed ones; 0 for no timing.
 fn timed_pass(text: &str) -> Option<u32> {
     match text {
         "all" => Some(1),
@@ -74,7 +74,7 @@ fn timed_pass(text: &str) -> Option<u32> {
     }
 }
 
-/// The tunable numbers, with the reference's where the file says nothing.
+/// The tunable numbers, with the reference's defaults where the file has none.
 pub(super) fn tunable(config: &AxioConfig) -> BTreeMap<&'static str, u32> {
     let number = |(key, default): (&'static str, u32)| {
         let text = config.text(key).and_then(|text| text.parse().ok());
@@ -99,7 +99,7 @@ pub(super) struct AxioWork {
     pub(super) work: PacketPathWorkload,
     pub(super) engine: EngineChoice,
     pub(super) placement: Placement,
-    /// Of the line, where the configuration says it.
+    /// Rate of the line, where the configuration states it.
     pub(super) line: Option<LineRate>,
 }
 

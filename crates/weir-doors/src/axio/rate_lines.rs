@@ -26,7 +26,7 @@ fn begun(done: &PacketPathOutcome, work: &PacketPathWorkload) -> u64 {
     done.sum(PathSide::Client, |one| one.application_tx.packets) / packets
 }
 
-/// Messages that a rate asked for and that no latency tells of, which were the slowest.
+/// Line on messages that the rate asked for and that have no latency. They were the slowest.
 fn without_latency(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let client = |of: fn(&PathThread) -> u64| done.sum(PathSide::Client, of);
     let unbegun = client(|one| one.intended).saturating_sub(begun(done, work));

@@ -1,4 +1,4 @@
-//! Which side of the packet path a run is, and what that waits for.
+//! Side of the packet path that a run carries out, and its wait for the other side.
 
 use std::net::Ipv4Addr;
 
@@ -9,12 +9,12 @@ use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// Which side.
+/// Sides of the packet path that a run carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxioRole {
     /// Both, as threads of one process.
     Loopback,
-    /// One of them.
+    /// One side.
     Alone(PathSide),
 }
 

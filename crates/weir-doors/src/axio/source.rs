@@ -1,4 +1,4 @@
-//! Which configuration the words ask for, and what is wrong with it.
+//! Configuration that the arguments name, and its errors.
 //!
 //! In: words, files by name. Out: the configuration with the values that words replace; or all that is wrong,
 //! in one pass. Not here: the grammar (`config`), what values mean (`plan`).
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 /// The longest configuration that is read.
 pub(super) const LONGEST_CONFIG: u64 = 16 << 20;
 
-/// The configuration that the words name, by its name.
+/// The configuration that the arguments name, with its name.
 pub(super) fn source(
     given: &GivenFlags,
     machine: &dyn Machine,
@@ -40,7 +40,7 @@ pub(super) fn source(
     }
 }
 
-/// The configuration with the values of words; and what is wrong with its lines.
+/// The configuration with the values of arguments, and the errors in its lines.
 pub(super) fn configuration(
     given: &GivenFlags,
     name: &str,

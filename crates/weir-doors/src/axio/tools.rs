@@ -1,4 +1,4 @@
-//! `weir axio tools`: the words of the Axio emulator's own tools, carried out by the doors that do the same.
+//! `weir axio tools`: arguments of the Axio emulator's own tools, carried out by the doors that do the same.
 //!
 //! In: given flags. Out: what is printed, or the words of `weir diagnose` or `weir tune`. Not here: `-v` and
 //! `-p` alone, which every verb takes.
@@ -42,7 +42,7 @@ const TOOLS: &str = "`weir axio tools` needs a tool\n  \
 /// Message for a call that names no configuration.
 pub(super) const NO_CONFIG: &str = "Please specify the configuration file via -c";
 
-/// A mistake, in the words and with the exit code of the older tools.
+/// An error with the message and the exit code of the older tools.
 pub(super) fn error(why: &str) -> Request {
     Request::printed(Printed {
         err: format!("[ERROR] {why}\n"),
@@ -51,7 +51,7 @@ pub(super) fn error(why: &str) -> Request {
     })
 }
 
-/// Looks whether the words ask for what only the tools do.
+/// Finds out whether the arguments ask for something that only the tools do.
 ///
 /// # Errors
 /// Such a flag at another verb.
@@ -65,7 +65,7 @@ pub(super) fn has_own(given: &GivenFlags, is_tool: bool) -> Result<bool, Refusal
     }
 }
 
-/// Looks whether a tool is named; the older ones do nothing without, and do not say so.
+/// Finds out whether a tool is named. The older tools silently do nothing without one.
 ///
 /// # Errors
 /// None is.

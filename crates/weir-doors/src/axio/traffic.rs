@@ -24,11 +24,11 @@ pub(super) const IMIX_TAKES: &str = "simple, or letters in turn: a 64, b 128, c 
 /// A rate as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AskedRate {
-    /// So many messages per second.
+    /// Messages per second.
     Messages(f64),
-    /// So many bits of frames per second.
+    /// Bits of frames per second.
     Bits(f64),
-    /// This share of the line.
+    /// Share of the line.
     Share(f64),
 }
 
@@ -125,7 +125,7 @@ pub(super) struct MessageFrames {
 }
 
 impl MessageFrames {
-    /// Of requests.
+    /// Frames of requests.
     pub(super) fn of(work: &PacketPathWorkload) -> Self {
         let cycle = &work.request_cycle;
         if cycle.is_empty() {

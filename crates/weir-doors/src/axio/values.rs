@@ -31,7 +31,7 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// A value, read by a function that says nothing where it cannot.
+    /// Reads a value with a function that returns `None` on an error.
     pub(super) fn read<T>(&mut self, key: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.config.text(key)?;
         let value = of(text);
@@ -76,7 +76,7 @@ impl Values<'_> {
         Bytes(self.read(key, of).unwrap_or(default))
     }
 
-    /// A time in a unit of so many nanoseconds.
+    /// Reads a time in a unit of `unit` nanoseconds.
     pub(super) fn time(&mut self, key: &str, unit: f64, least: f64, default: Nanos) -> Nanos {
         let of = |text: &str| {
             let number = text.parse::<f64>().ok()?;

@@ -22,7 +22,7 @@ const RATES: RangeInclusive<f64> = 1e-9..=1e21;
 /// A stored result to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
-    /// Where.
+    /// File of the result.
     pub file: String,
     /// Bytes per second by exponent.
     sizes: BTreeMap<u8, f64>,
@@ -32,7 +32,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// From the text of a file.
+    /// Reads the text of a file.
     ///
     /// # Errors
     /// The error in the text.
@@ -65,7 +65,7 @@ impl Baseline {
         })
     }
 
-    /// In what a run of this plan differs from it.
+    /// Settings in which a run of this plan differs from the baseline.
     pub fn differences(&self, plan: &Plan) -> Vec<String> {
         let here = of_plan(plan);
         let mut out = Vec::new();

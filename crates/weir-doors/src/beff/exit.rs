@@ -69,7 +69,7 @@ pub fn complaints(result: &RunResult) -> String {
     out
 }
 
-/// Which signal ended the run, and what there is of it.
+/// Message about the signal that ended the run, and the sizes measured by then.
 fn interruption(result: &RunResult) -> String {
     let Some(end) = result.ended_by else {
         return String::new();

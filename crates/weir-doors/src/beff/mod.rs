@@ -71,7 +71,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// A refusal in the peer's words. Options that are known and not there have words of their own.
+/// A refusal in the peer's words. Known options that are not supported have a message of their own.
 fn refuse(why: &str) -> Refusal {
     if let Some((name, _)) = why
         .strip_prefix("no option `--accl-")
@@ -128,7 +128,7 @@ fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Result<Pri
 /// Display of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeffOptions {
-    /// On standard output.
+    /// Format on standard output.
     pub format: BeffFormat,
     /// JSON with the types of `HPCC_FPGA` 1.3, without weir's keys.
     pub hpcc_json: bool,
@@ -165,11 +165,11 @@ impl BeffOptions {
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeffFormat {
-    /// As the peer prints it.
+    /// The peer's text.
     Text,
     /// weir's own table.
     Table,
-    /// As `--dump-json` stores it.
+    /// JSON as `--dump-json` stores it.
     Json,
     /// Comma-separated values.
     Csv,

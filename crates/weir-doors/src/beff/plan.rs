@@ -1,4 +1,4 @@
-//! From words to a plan: one job of exchanges over one transport.
+//! Conversion of arguments to a plan: one job of exchanges over one transport.
 //!
 //! In: checked words, the engine, the environment. Out: a [`Plan`] in house words, with the
 //! words for the echo beside it. Spec: effective bandwidth, 1 and 2.
@@ -21,7 +21,7 @@ use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// The plan of these words.
+/// Plan that these arguments ask for.
 ///
 /// # Errors
 /// Values that are wrong together, more memory than there is.

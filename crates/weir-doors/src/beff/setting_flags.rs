@@ -98,7 +98,7 @@ const SETTING_FLAGS: &[SettingFlag] = &[
     row("pcie-batch", "batch", Form::Switch, Unused::Silent),
 ];
 
-/// Settings of the transport, in house words.
+/// Settings of the transport, by their names in weir.
 ///
 /// # Errors
 /// A value that is wrong.
@@ -181,7 +181,7 @@ pub fn in_flags(message: &str) -> String {
     })
 }
 
-/// True if a flag of the peer has no effect, so that a note says so.
+/// True if a flag of the peer has no effect, which is worth a note.
 pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, is_run: bool) -> bool {
     unused(flag, transport).is_some_and(|row| match row.unused {
         Unused::Noted => true,

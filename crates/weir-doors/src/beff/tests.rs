@@ -1,4 +1,4 @@
-//! The words of `weir beff`.
+//! Tests of the arguments of `weir beff`.
 
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
@@ -17,7 +17,7 @@ use crate::house::Input;
 use crate::request::{Action, NamedFile, Request, Tool};
 use crate::{LACKS, USAGE};
 
-/// Machine with the transports of samples, and so many ranks of a launcher.
+/// Machine with sample transports, and this many ranks of a launcher.
 struct TestMachine(Option<u32>);
 
 impl Machine for TestMachine {

@@ -11,7 +11,7 @@ use crate::house::{self, ProgressStyle, Run};
 use crate::refusal::Refusal;
 use crate::run::read_run;
 
-/// Where the sides come from.
+/// Source of the sides.
 #[derive(Clone, Debug)]
 pub enum CompareInput {
     /// Stored results.
@@ -20,9 +20,9 @@ pub enum CompareInput {
     Rounds {
         /// Number of rounds, and the steps around each run.
         rounds: Rounds,
-        /// Of what.
+        /// Jobs or commands.
         of: RoundsOf,
-        /// The words that ask for it.
+        /// Arguments of the command line.
         command: Vec<String>,
         /// The file that gets the results.
         store: Option<String>,
@@ -203,7 +203,7 @@ fn varied(text: &str) -> Result<Vec<String>, Refusal> {
         .collect())
 }
 
-/// Names that tell sides apart: the second `x` is `x (2)`.
+/// Unique names of sides: the second `x` is `x (2)`.
 fn numbered(names: &[String]) -> Vec<String> {
     let name = |(at, name): (usize, &String)| {
         let before = names[..at].iter().filter(|other| *other == name).count();
@@ -215,7 +215,7 @@ fn numbered(names: &[String]) -> Vec<String> {
     names.iter().enumerate().map(name).collect()
 }
 
-/// The names of files without their folders, where these tell sides apart.
+/// Names of files, without their folders where they are unique without them.
 fn names_of(files: &[String]) -> Vec<String> {
     let last = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let short: Vec<String> = files.iter().map(last).collect();

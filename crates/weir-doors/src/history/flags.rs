@@ -14,7 +14,7 @@ const WHAT: &str = "What is done";
 #[derive(Clone, Copy)]
 pub(super) struct VerbRecord {
     pub(super) name: &'static str,
-    /// The verb with its words.
+    /// The verb with its arguments.
     pub(super) usage: &'static str,
     pub(super) about: &'static str,
     pub(super) flags: &'static [Flag],

@@ -34,21 +34,21 @@ use crate::refusal::Refusal;
 /// A run: its input, its mode and its display.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Where the plan comes from.
+    /// Source of the plan.
     pub input: Input,
     /// Use of the plan.
     pub mode: Mode,
-    /// Processes on this machine, where the command line says how many.
+    /// Processes on this machine, where the command line states their number.
     pub ranks: Option<u32>,
     /// Use of the targets by several ranks.
     pub targets: TargetsPerRank,
-    /// Silence after which a rank is lost, where the command line says so.
+    /// Silence after which a rank is lost, where the command line states it.
     pub rank_timeout: Option<Nanos>,
     /// Several runs of each plan.
     pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
-    /// The history that keeps it, or `off`, where the command line says so.
+    /// History that keeps the run, or `off`, where the command line states it.
     pub history: Option<String>,
     /// Whose text is printed.
     pub voice: Voice,
@@ -59,28 +59,28 @@ pub struct Run {
 /// Use of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is run.
+    /// Run the plan.
     Run,
-    /// It is printed.
+    /// Print the plan.
     ShowPlan,
-    /// It is checked, as before a run.
+    /// Check the plan, as before a run.
     DryRun,
 }
 
-/// Where the plan comes from.
+/// Source of a plan.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The words themselves.
+    /// The plan that the arguments describe.
     Made(Box<Plan>),
     /// Job files.
     Jobs(CompileRequest),
     /// A stored plan.
     Plan {
-        /// Its file.
+        /// Path of the plan's file.
         path: String,
-        /// Refuse every write, whatever the plan says.
+        /// Refuse every write, even where the plan allows it.
         read_only: bool,
-        /// The words that ask for it.
+        /// Arguments of the command line.
         command: Vec<String>,
     },
 }
@@ -203,7 +203,7 @@ pub struct RunOptions {
     pub color: Option<bool>,
     /// Only ASCII.
     pub ascii: bool,
-    /// Columns, where the command line says so.
+    /// Columns, where the command line states them.
     pub width: Option<u16>,
     /// Integers instead of scaled numbers.
     pub raw: bool,
@@ -217,14 +217,14 @@ pub struct RunOptions {
     pub no_latency: bool,
     /// The view of the run on the terminal, where the command line asks for one.
     pub live: Option<Live>,
-    /// Who else sees the run while it goes on.
+    /// Web view of the run.
     pub web: Web,
 }
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunFormat {
-    /// For people.
+    /// Text for people.
     Text,
     /// The whole result.
     Json,
@@ -270,9 +270,9 @@ impl RunFormat {
 /// A file that gets the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Where.
+    /// Path of the file.
     pub path: String,
-    /// In which form.
+    /// Format of the file.
     pub format: RunFormat,
 }
 
@@ -283,7 +283,7 @@ pub enum ProgressStyle {
     Auto,
     /// A new line now and then.
     Plain,
-    /// Not at all.
+    /// No display.
     None,
     /// A JSON line per interval.
     Json,

@@ -115,8 +115,8 @@ const PLAN_CAUSES: &[&str] = &[
 /// refused that it is made of.
 const MACHINE_CAUSES: &[&str] = &["authentication", "engine", "memory", "missing", "placement"];
 
-/// 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job came to
-/// run, for a reason of the plan or the machine; 128 + signal.
+/// Exit code: 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job could run,
+/// for a reason of the plan or the machine; 128 + signal.
 pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
     if let Some(end) = result.ended_by {
         return u8::try_from(end.signal).map_or(u8::MAX, |signal| signal.saturating_add(128));
@@ -160,7 +160,7 @@ fn has_wrong_data(job: &JobResult) -> bool {
         || measured.is_some_and(|done| done.wrong_bytes > 0)
 }
 
-/// A job never came to its start, although neither the plan nor who watched the run ended it before.
+/// True if a job never started, although neither the plan nor a user had ended the run before.
 fn never_started(result: &RunResult) -> bool {
     let waits = |job: &JobResult| job.state == State::NotStarted;
     let ends_all = |job: &Job| job.end.exit_all == Some(ExitAll::Everything);

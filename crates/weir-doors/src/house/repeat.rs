@@ -56,8 +56,8 @@ pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
     Ok(Some(Repeat { runs, pause }))
 }
 
-/// Words in which the number of runs belongs to its flag: `--repeat 10` as `--repeat=10`, since the
-/// flag may stand alone before a file.
+/// Joins the number of runs to its flag, `--repeat 10` as `--repeat=10`, since the flag may also come without
+/// a number before a file.
 pub(crate) fn joined(words: &[String]) -> Vec<String> {
     let is_number = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let mut joined: Vec<String> = Vec::with_capacity(words.len());

@@ -1,4 +1,4 @@
-//! Which warnings make a run fail: `--strict`.
+//! Warnings that fail a run: `--strict`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use weir_schema::{Warning, WarningKind};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// Which warnings fail the run.
+/// Warnings that fail the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strict {
     /// None.

@@ -7,10 +7,10 @@ use weir_units::Nanos;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// Who sees a run.
+/// Web view and metrics of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Web {
-    /// Where to listen; port 0 is any that is free.
+    /// Address to listen at; port 0 chooses a free one.
     pub address: Option<SocketAddr>,
     /// Time for which the result can be fetched after the run.
     pub linger: Nanos,

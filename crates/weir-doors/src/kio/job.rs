@@ -36,7 +36,7 @@ pub(super) struct JobRequest<'a> {
     pub(super) runtime: u32,
     pub(super) thread: u32,
     pub(super) threads: u32,
-    /// Its number among all threads of its group.
+    /// Number among all threads of the group.
     pub(super) index: usize,
     pub(super) cpus: Option<&'a [u32]>,
 }
@@ -365,7 +365,7 @@ fn set(engine: &mut EngineChoice, name: &str, value: Setting) {
     engine.settings.insert(name.to_owned(), value);
 }
 
-/// The settings that a job has, whoever planned it; nothing of what is no block I/O.
+/// Settings of a job, whatever door planned it; `None` where it does no block I/O.
 pub(super) fn settings(job: &Job) -> Option<Settings> {
     use Field as F;
     let work = job.blocks()?;

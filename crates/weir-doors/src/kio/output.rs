@@ -162,7 +162,7 @@ fn traced(result: &RunResult, count: u32, machine: &dyn Machine) -> String {
     out
 }
 
-/// In what a head differs, as kio.py says it. Columns that are the same end otherwise.
+/// Difference of a head from kio.py's. Columns with the same names are those of another end.
 pub(super) fn unlike(head: &str, found: &str) -> String {
     let columns = |head: &str| {
         let columns = head.trim_end().split(',');
@@ -197,7 +197,7 @@ fn shown<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<It
     })
 }
 
-/// The line that says where the I/Os were made.
+/// Line with the engine that made the I/Os.
 fn engine_line(plan: &Plan) -> String {
     let engine = engine(plan);
     let note = match (engine.as_str(), has_module(plan)) {
@@ -340,7 +340,7 @@ impl Shown<'_> {
         out
     }
 
-    /// The label; of what reads back, with these words.
+    /// Label, with a suffix for a pass that reads back.
     fn label(&self) -> String {
         let pass = if self.point.name.reads_back {
             "read back"

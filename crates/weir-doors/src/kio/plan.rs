@@ -1,5 +1,5 @@
-//! From words and a configuration to a plan: a group for each point, a job for each thread on each
-//! device.
+//! Conversion of arguments and a configuration to a plan: a group for each point, a job for each thread on
+//! each device.
 //!
 //! In: flags, a configuration, targets. Out: a [`Request`]. A command line wins over a file, a file
 //! over the defaults. Not here: the jobs themselves ([`super::job`]).
@@ -30,12 +30,12 @@ const OF_ONE: [&str; 4] = [
     "legacy-summary",
 ];
 
-/// Where the module is absent, and how to get it.
+/// Message about the missing module, and the remedy.
 pub(super) const NO_MODULE: &str = "--engine kernel: the kernel module kio is not loaded (there is no \
      /dev/kio)\n  help: build it with `weir kio build`, load it with `weir kio load`; or take --engine \
      uring, which measures the same through system calls";
 
-/// Where it is there, and not for this user.
+/// Message about a module that this user may not use.
 const CLOSED_MODULE: &str = "--engine kernel: /dev/kio may not be opened by this user\n  help: be root, or of \
      the group that may open it; or take --engine uring, which measures the same through system calls";
 
@@ -207,7 +207,7 @@ impl Globals {
     }
 }
 
-/// The engine in house words; which one `auto` means is for each target to say.
+/// The engine by weir's name; `auto` depends on each target.
 fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static str>, Refusal> {
     match given.text("engine") {
         Some("kernel") => usable(module, "--engine kernel").map(|()| Some("kernel")),
@@ -222,7 +222,7 @@ fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static
     }
 }
 
-/// Refuses what needs the module where it cannot be had.
+/// Refuses what needs the module where it cannot be used.
 fn usable(module: &ModuleFacts, asked: &str) -> Result<(), Refusal> {
     let why = match (module.has_node, module.is_closed) {
         (false, _) => NO_MODULE,
@@ -414,7 +414,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Nothing lies behind the end of a target.
+    /// Clips settings to the end of a target.
     fn clip(&mut self, settings: &mut Settings, path: &str, end: i64) {
         let high = settings.get(Field::OffsetHigh);
         if high > end {
@@ -438,7 +438,7 @@ fn read_back(group: Group) -> [Group; 2] {
     [group, reads]
 }
 
-/// Its jobs by the point that they are of: a result has all of them side by side.
+/// Names the jobs by their point: a result has the jobs of all points side by side.
 fn named(mut group: Group, name: &PointName) -> Group {
     for job in &mut group.jobs {
         if name.reads_back {

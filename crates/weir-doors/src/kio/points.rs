@@ -20,7 +20,7 @@ pub(crate) const EXTENSION: &str = "kio";
 pub(super) struct PointName {
     /// The settings that are swept, `queue_depth=2 offset_random=1`.
     pub(super) swept: String,
-    /// It reads what the group before has written.
+    /// The group reads the data that the previous group has written.
     pub(super) reads_back: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct PointResult<'a> {
     pub(super) jobs: &'a [Job],
     pub(super) group: &'a GroupResult,
     pub(super) name: PointName,
-    /// From 1, and how many there are.
+    /// Number from 1, and number of all points.
     number: usize,
     count: usize,
 }

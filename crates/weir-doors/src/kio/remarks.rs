@@ -5,7 +5,7 @@
 
 use weir_schema::{BlockWorkload, FileNames, Job, JobResult, Kind, Plan, read_share};
 
-/// By so much of its depth the mean of what was in flight may be off.
+/// Share of its depth by which the mean in flight may be off.
 const SLACK: f64 = 0.05;
 
 /// The remarks about a thread.

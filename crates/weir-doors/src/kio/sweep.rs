@@ -21,7 +21,7 @@ pub(super) enum Axis {
 /// A point: the settings that it changes, and its threads where these are swept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
-    /// For every thread.
+    /// Settings of every thread.
     pub(super) given: Given,
     /// Number of threads, where it is swept.
     pub(super) threads: Option<u32>,

@@ -1,4 +1,4 @@
-//! Which devices: the first of five places that names one.
+//! Devices of the threads, from the first of five places that names one.
 //!
 //! In: the words, a configuration, what this machine says. Out: paths. Not here: what they are.
 
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// The longest file of options that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// Where the targets of all threads are named.
+/// Resolves the targets of all threads.
 ///
 /// # Errors
 /// Nowhere: the five places.

@@ -1,4 +1,4 @@
-//! The door as a whole: from words to a plan, from a result to text.
+//! Tests of the whole door: arguments to a plan, a result to text.
 
 use proptest::prelude::*;
 use weir_schema::{Job, Plan, RunResult, State};

@@ -5,7 +5,7 @@ use weir_schema::{RunResult, latency_bandwidth_figures};
 use super::output::measured;
 use crate::beff;
 
-/// As effective bandwidth ends: 1 wrong bytes or a failed run; 2 and 3 where nothing was measured,
+/// Exit code as of effective bandwidth: 1 wrong bytes or a failed run; 2 and 3 where nothing was measured,
 /// for a reason of the plan or the machine; 128 + signal.
 pub fn exit_code(result: &RunResult) -> u8 {
     let wrong = measured(result).is_some_and(|done| done.wrong_bytes > 0);

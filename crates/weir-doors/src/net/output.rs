@@ -14,7 +14,7 @@ use crate::pair_table;
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetFormat {
-    /// As HPCC prints it.
+    /// HPCC's lines.
     Text,
     /// The ten figures of the summary, and the result below `weir`.
     Json,

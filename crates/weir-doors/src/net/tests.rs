@@ -1,4 +1,4 @@
-//! The door's words, its help, and its lines for a result made by hand.
+//! Tests of the door's arguments, its help, and its lines for a result made by hand.
 
 use weir_schema::{
     LatencyBandwidthResult, MessageTestResult, PairResult, Plan, RingResult, RunResult, Spawn,

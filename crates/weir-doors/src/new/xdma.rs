@@ -25,7 +25,7 @@ pub(super) struct XdmaCard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum XdmaBlockSize {
     Fixed(u64),
-    /// One after the other.
+    /// One size after the other.
     Sweep,
     /// Left to the command line.
     Open,
@@ -197,7 +197,8 @@ fn verify(card: &XdmaCard, size: XdmaBlockSize) -> String {
     out
 }
 
-/// One size after the other; small blocks move less, so that each takes a like time.
+/// Job file with one size after the other. Small blocks move less data, so that each size takes a similar
+/// time.
 fn sweep(card: &XdmaCard, mode: XdmaMode) -> String {
     let section = card.section(XdmaBlockSize::Sweep);
     let (memory, flushes) = (short(card.memory), card.flushes(mode));

@@ -1,6 +1,6 @@
-//! `weir report RESULT… [-o FILE]…`: what stored results say, as text, as a page, as a picture.
+//! `weir report RESULT… [-o FILE]…`: reports of stored results, as text, as a page, as a picture.
 //!
-//! In: the words after `report`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
+//! In: the arguments after `report`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
 //! reading results, what a report says.
 
 mod flags;
@@ -39,7 +39,7 @@ pub enum Action {
     Report(Box<Report>),
 }
 
-/// Which results are reported, and how.
+/// Results to report, and the form of the report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Operands that name the results.
@@ -59,9 +59,9 @@ pub struct Report {
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// As `weir run` has it.
+    /// Report as of `weir run`.
     Whole(RunFormat),
-    /// One plot.
+    /// One plot as a vector picture.
     Svg,
     /// The same in pixels.
     Png,
@@ -88,13 +88,13 @@ impl ReportFormat {
 /// A file that gets a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFile {
-    /// Where.
+    /// Path of the file.
     pub path: String,
-    /// In which form.
+    /// Format of the file.
     pub format: ReportFormat,
 }
 
-/// The words after `report`.
+/// Reads the arguments after `report`.
 ///
 /// # Errors
 /// Words that are not understood, that cannot act, no result.
@@ -150,7 +150,7 @@ fn file(path: &str) -> Result<ReportFile, Refusal> {
     })
 }
 
-/// The command that parses the words.
+/// Command that parses the arguments.
 pub fn builder() -> Command {
     command("weir report", &FLAGS)
         .about("Report stored results: text, a page with plots, a plot alone")

@@ -28,20 +28,20 @@ pub struct ServeSettings {
     pub directories: Vec<TableDirectory>,
     /// The descriptor that hears when it is ready.
     pub ready_descriptor: Option<i32>,
-    /// When it ends by itself.
+    /// Condition on which the server ends by itself.
     pub end: ServeEnd,
-    /// For standard error, before anything else.
+    /// Notes for standard error, printed before anything else.
     pub notes: Vec<String>,
 }
 
-/// When a server ends by itself.
+/// Condition on which a server ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServeEnd {
     /// Never.
     Never,
-    /// After so many requests.
+    /// Ends after this many requests.
     Requests(u64),
-    /// When nobody has asked for so long.
+    /// Ends after this time without a request.
     Idle(Nanos),
 }
 
@@ -121,7 +121,7 @@ impl Reader<'_> {
         value.transpose()
     }
 
-    /// Two flags of which one may stand there.
+    /// Refuses two flags that exclude each other.
     fn refuse_both(&self, one: &str, other: &str) -> Result<(), Refusal> {
         if !self.given.has(one) || !self.given.has(other) {
             return Ok(());
@@ -172,7 +172,7 @@ fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
     Ok(one.map(|rank| (rank, rank)).or(several))
 }
 
-/// Where it listens as far as variables say: at the interface, else at the loopback.
+/// Transport by the variables: at the interface, else at the loopback address.
 fn transport(
     interface: Option<&str>,
     variables: &mut UsedVariables<'_>,

@@ -18,7 +18,7 @@ const OBJECTIVES: [(&str, &str); 3] = [
     ("mpps-per-core", "packet rate per core"),
 ];
 
-/// The words of `--objective`.
+/// Words of `--objective`.
 pub(super) const OBJECTIVE_WORDS: &[&str] = &["mpps", "p99", "mpps-per-core"];
 
 /// Values of batches.
@@ -141,7 +141,7 @@ impl Tune {
 }
 
 impl Tune {
-    /// With a command for the server this side is the client.
+    /// Refuses a role other than the client's beside a command for the server.
     fn refuse_other_role(&self, config: &ConfigText) -> Result<(), Refusal> {
         match role_of(config) {
             Some(role) if role != "client" => {
@@ -202,11 +202,11 @@ fn role_of(config: &ConfigText) -> Option<String> {
 /// A figure and what it has to keep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneLimit {
-    /// As `--metric` takes it, or `loss`: messages without an answer, of all.
+    /// Figure as `--metric` takes it, or `loss`: the share of messages without an answer.
     pub figure: String,
-    /// As it was given.
+    /// Limit as written.
     pub text: String,
-    /// In the figure's unit: seconds, a share, a count.
+    /// Limit in the figure's unit: seconds, a share, a count.
     pub value: f64,
 }
 

@@ -42,7 +42,8 @@ pub(super) fn check(limits: &[TuneLimit]) -> Result<(), Refusal> {
     limits.iter().try_for_each(check_limit)
 }
 
-/// Looks at the limits of any command: a percentile without its unit would be one of seconds, which nobody means.
+/// Refuses percentiles without a unit in the limits of any command: they would be seconds, which is never
+/// meant.
 ///
 /// # Errors
 /// The first without its unit.

@@ -14,7 +14,7 @@ use super::path_layout::{PathLayout, layouts, workspaces_of};
 /// Command that starts the server of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TuneServer {
-    /// For the shell: `ssh host weir axio --server -c -`.
+    /// Command for the shell: `ssh host weir axio --server -c -`.
     pub command: String,
     /// File of the server's configuration, on this machine.
     pub config: String,

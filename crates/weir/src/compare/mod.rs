@@ -1,6 +1,6 @@
 //! `weir compare`: what differs between results, job files or commands.
 //!
-//! In: the words after `compare`. Out: the comparison on standard output, the exit code. Not here: how
+//! In: the arguments after `compare`. Out: the comparison on standard output, the exit code. Not here: how
 //! rounds go on (`rounds`), which results make a side (`sides`), where it is shown (`show`), the
 //! statistics and renderings (`weir-compare`).
 
@@ -21,7 +21,7 @@ use crate::{Outcome, output, printed, speaks};
 pub(crate) use rounds::{Measured, measured};
 pub(crate) use sides::{StoredRuns, of_stored as sides_of};
 
-/// The words after `compare`.
+/// Carries out the arguments after `compare`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words) {
         Err(_) | Ok(Action::Print(_)) if !speaks() => Ok(0),

@@ -1,6 +1,6 @@
 //! `weir history`: what its verbs do.
 //!
-//! In: the words after `history`. Out: text on standard output, files, changes of the history; the exit
+//! In: the arguments after `history`. Out: text on standard output, files, changes of the history; the exit
 //! code. Not here: the words (`weir-doors`), the database and its texts (`weir-history`).
 
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::place::{file, open, refusal};
 use super::{counted, import};
 use crate::{Outcome, environment, output, printed};
 
-/// The words after `history`.
+/// Carries out the arguments after `history`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

@@ -1,6 +1,6 @@
 //! `weir monitor`: what the host did while something else ran.
 //!
-//! In: the words after `monitor`. Out: the report on standard output or in a file; for other verbs a
+//! In: the arguments after `monitor`. Out: the report on standard output or in a file; for other verbs a
 //! [`HostWatch`]. Counters are read twice and subtracted. Not here: the form of the report (`weir-diagnose`), the kernel's counters (`weir-sys`).
 
 mod drivers;
@@ -37,7 +37,7 @@ const BETWEEN_LOOKS: Nanos = Nanos(100_000_000);
 /// The longest file that is read.
 const LONGEST: u64 = 1 << 30;
 
-/// The words after `monitor`.
+/// Carries out the arguments after `monitor`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

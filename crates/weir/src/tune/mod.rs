@@ -1,6 +1,6 @@
 //! `weir tune`: searches for better settings of a command of weir.
 //!
-//! In: the words after `tune`. Out: the report on standard output, the settings that won in a file, every
+//! In: the arguments after `tune`. Out: the report on standard output, the settings that won in a file, every
 //! trial in the trail. Not here: which trial comes next (`weir-diagnose`), one trial (`trial`), the trail's
 //! file (`trail_file`), the text of the report (`report`).
 
@@ -36,7 +36,7 @@ const VERB: &str = "tune";
 /// The longest configuration or trail that is read.
 const LONGEST: u64 = 1 << 28;
 
-/// The words after `tune`.
+/// Carries out the arguments after `tune`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 3;
 const LATE_ATTEMPTS: u32 = 10;
 /// Trials of one search: what does not settle has no rate.
 const MOST_TRIALS: usize = 200;
-/// Short trials last this part of whole ones, and settle for so many times the precision.
+/// Part of a whole trial that a short one lasts, and multiple of the precision at which short trials end.
 const SHORT: u64 = 10;
 const COARSE: f64 = 4.0;
 /// The shortest trial.
@@ -28,21 +28,21 @@ pub enum SearchWay {
     /// Between nothing and the maximum, halved.
     #[default]
     Binary,
-    /// From what arrives of the maximum on, in short trials first.
+    /// Starts at the rate that arrives of the maximum, with short trials first.
     Mlr,
 }
 
 /// Carries trials out: nothing once the search is interrupted, or nothing more is stored.
 pub(super) type CarryOut<'a> = dyn FnMut(&TrialRequest) -> Option<Trial> + 'a;
 
-/// Trials of one size of frames, and what they say.
+/// Finder of the highest rates of one frame size, with its trials.
 pub(super) struct RateFinder<'a> {
     carry_out: &'a mut CarryOut<'a>,
     pub(super) frame: Option<u64>,
-    /// Of a whole trial.
+    /// Length of a whole trial.
     pub(super) duration: Nanos,
     pub(super) precision: f64,
-    /// In order, with what each was for.
+    /// Trials in order, each with its purpose.
     pub(super) trials: Vec<(&'static str, Trial)>,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct RateFinder<'a> {
 pub(super) struct FoundRate {
     /// The highest that was kept; 0 where none was.
     pub(super) rate: f64,
-    /// It was kept a second time.
+    /// The rate was kept a second time.
     pub(super) is_confirmed: bool,
-    /// Where that is not the path.
+    /// Limit of the rate, where it is not the path.
     pub(super) limit: Option<RateLimit>,
     /// A lower rate was missed.
     pub(super) is_uneven: bool,
@@ -94,7 +94,7 @@ impl<'a> RateFinder<'a> {
         self.trials.last().map(|(_, trial)| trial)
     }
 
-    /// A trial of a rate for so long.
+    /// Makes a trial of a rate for this time.
     pub(super) fn trial(
         &mut self,
         purpose: &'static str,
@@ -111,7 +111,7 @@ impl<'a> RateFinder<'a> {
         })
     }
 
-    /// One of the search; again where the generator fell behind.
+    /// Makes a trial of the search, again where the generator fell behind.
     fn try_rate(&mut self, rate: f64, duration: Nanos) -> Option<()> {
         for attempt in 1..=LATE_ATTEMPTS {
             let trial = self.trial(SEARCH, TrialRate::PerSecond(rate), duration)?;
@@ -122,8 +122,8 @@ impl<'a> RateFinder<'a> {
         Some(())
     }
 
-    /// Trials of the search that lasted so long, by rate: those that the generator did not keep up with count
-    /// where it never did.
+    /// Trials of the search of this length, by rate. Those in which the generator fell behind count only for
+    /// rates at which it always did.
     fn tried(&self, duration: Nanos) -> impl Iterator<Item = &Trial> {
         let of_search = self.trials.iter().filter(|(purpose, _)| *purpose == SEARCH);
         let all = of_search.map(|(_, trial)| trial);
@@ -143,7 +143,7 @@ impl<'a> RateFinder<'a> {
         of_rate.all(|trial| trial.is_kept(loss))
     }
 
-    /// Where the rate lies; what is not known to be missed is not above the maximum.
+    /// Bounds of the highest rate. Rates not known to be missed lie at or below the maximum.
     fn bracket(&self, loss: f64, duration: Nanos, most: f64) -> (RateBracket, bool) {
         let rates = || self.tried(duration).map(Trial::rate);
         let kept = rates().filter(|rate| self.is_kept(*rate, loss, duration));
@@ -185,7 +185,7 @@ impl<'a> RateFinder<'a> {
         self.confirm(loss, limit, beyond)
     }
 
-    /// From a rate on, downwards until one is kept and upwards until one is missed.
+    /// Tries rates from `from` downwards until one is kept, and upwards until one is missed.
     fn approach(&mut self, loss: f64, from: f64, most: f64, duration: Nanos) -> Option<()> {
         let (known, is_missed) = self.bracket(loss, duration, most);
         if known.kept > 0.0 && is_missed {
@@ -214,7 +214,8 @@ impl<'a> RateFinder<'a> {
         }
     }
 
-    /// Until the highest rate that is kept and the lowest that is not differ by no more than this share.
+    /// Narrows the bounds until the highest kept rate and the lowest missed one differ by no more than this
+    /// share.
     fn narrow(&mut self, loss: f64, most: f64, duration: Nanos, fine: f64) -> Option<()> {
         while self.has_trials_left() {
             let (bracket, _) = self.bracket(loss, duration, most);

@@ -44,7 +44,7 @@ pub struct TrafficSearch {
     pub goal: SearchGoal,
     /// Method of choosing rates.
     pub way: SearchWay,
-    /// Two rates that differ by no more than this share are not told apart.
+    /// Share of a rate below which two rates count as equal.
     pub precision: f64,
     /// The share of messages that may be lost, where some may.
     pub loss: f64,
@@ -84,7 +84,7 @@ impl Default for TrafficSearch {
 }
 
 impl TrafficSearch {
-    /// As RFC 2544 has it.
+    /// Search as RFC 2544 describes it.
     fn network_tests() -> Self {
         let trial = network_test::TRIAL;
         Self {

@@ -14,7 +14,7 @@ use crate::rate_bracket::RateBracket;
 pub(super) const TRIAL: Nanos = Nanos::from_secs(60);
 const LATENCY_REPEATS: u32 = 20;
 const BURST_REPEATS: u32 = 50;
-/// A trial of latency lasts so many times a trial, one of a burst this part of it: 120 s and 2 s.
+/// Length of a latency trial in trials, and part of a trial that a burst lasts: 120 s and 2 s.
 const LATENCY_TIMES: u64 = 2;
 const BURST_PART: u64 = 30;
 /// The shortest trial.
@@ -41,7 +41,7 @@ pub enum NetworkTest {
 }
 
 impl NetworkTest {
-    /// All of them by their words.
+    /// All tests by name.
     pub(super) const WORDS: [(&'static str, Self); 4] = [
         ("throughput", Self::Throughput),
         ("latency", Self::Latency),
@@ -123,7 +123,7 @@ impl FrameReport {
     }
 }
 
-/// At the highest rate and below it, until two rates in succession lose nothing.
+/// Tests the highest rate and lower ones, until two rates in succession lose nothing.
 fn frame_loss(options: &TrafficSearch, finder: &mut RateFinder<'_>, most: &Trial) -> Option<()> {
     let mut clean = 0;
     for percent in (1..=100 / LOSS_STEP).rev().map(|step| step * LOSS_STEP) {
@@ -203,7 +203,7 @@ pub(super) fn text(all: &[FrameReport], options: &TrafficSearch) -> String {
     out
 }
 
-/// Where less was done than the RFC asks for.
+/// Remarks on tests that were shorter or fewer than the RFC asks for.
 fn marks(options: &TrafficSearch) -> String {
     let mut out = String::new();
     if options.trial < TRIAL {

@@ -43,7 +43,7 @@ pub(super) fn residual_of(trial: Nanos) -> Nanos {
     Nanos((trial.0 / 30).clamp(100_000_000, 2_000_000_000))
 }
 
-/// The time between trials, unless it is said: 5 s after 60.
+/// Default time between trials: 5 s for trials of 60 s.
 pub(super) fn rest_of(trial: Nanos) -> Nanos {
     Nanos((trial.0 / 12).min(5_000_000_000))
 }

@@ -15,9 +15,9 @@ pub(super) struct Device {
     pub(super) generator: f64,
     /// The part of a trial that the generator may go on for after it, where it is late.
     pub(super) grace: f64,
-    /// So many rates are missed when they are tried again.
+    /// Number of rates that are missed when they are tried again.
     pub(super) misses_repeats: u32,
-    /// At one trial in so many the generator falls behind; 0: never.
+    /// The generator falls behind in one of this many trials; 0: never.
     pub(super) hiccup_every: usize,
     pub(super) requests: Vec<TrialRequest>,
     /// Trials that are carried out before it is interrupted.

@@ -22,9 +22,9 @@ use self::transfers::TransferFigures;
 use super::baseline::Comparison;
 use super::{BeffFormat, BeffOptions, first_exchange};
 
-/// Of weir's key in the JSON.
+/// Schema of weir's key in the JSON.
 pub(super) const SCHEMA: &str = "weir.beff.v1";
-/// Of the benchmark in the JSON.
+/// Name of the benchmark in the JSON.
 pub(super) const NAME: &str = "effective bandwidth";
 
 /// Text for standard output; `None` for results of other workloads. The message that nothing was measured
@@ -123,24 +123,24 @@ impl<'a> View<'a> {
         cut.then(|| format!("{done} of {all} sizes were measured"))
     }
 
-    /// Everything that was measured arrived as it was sent.
+    /// True if all data arrived unchanged.
     fn is_right(&self) -> bool {
         self.done
             .is_some_and(|d| !d.sizes.is_empty() && d.wrong_bytes() == 0 && d.lost() == 0)
     }
 
-    /// The value of a word that the plan came from.
+    /// Value of an argument that the plan was made from.
     fn word(&self, key: &str) -> Option<&'a str> {
         let word = self.job.words.iter().find(|w| w.key == key)?;
         Some(word.value.as_deref().unwrap_or_default())
     }
 
-    /// Nothing is exchanged.
+    /// True if transfers replace the exchanges.
     fn has_transfers(&self) -> bool {
         !self.work.transfers.is_empty()
     }
 
-    /// Something came that is looked at.
+    /// True if some of the data that arrives is checked.
     fn is_checked(&self) -> bool {
         let launches = |t: &Transfer| *t == Transfer::KernelLaunch;
         let idle = self.has_transfers() && self.work.transfers.iter().all(launches);
@@ -151,7 +151,7 @@ impl<'a> View<'a> {
         self.is_checked() && !self.is_test() && self.cut().is_none() && self.is_right()
     }
 
-    /// Messages that never came, where the transport can lose any.
+    /// Messages lost, where the transport can lose any.
     fn lost(&self) -> Option<u64> {
         let done = self.done?;
         let mut ranks = done.sizes.iter().flat_map(|s| &s.ranks);

@@ -14,7 +14,7 @@ pub(super) fn extra_heads(view: &View<'_>) -> Vec<&'static str> {
     model.chain(baseline).collect()
 }
 
-/// Their values; a dash where there is no such size.
+/// Values of these columns; a dash where the size is missing.
 pub(super) fn extra_values(view: &View<'_>, row: &SizeFigures) -> Vec<String> {
     let mut out = Vec::new();
     let mut put = |beside: Option<(f64, f64)>| match beside {
@@ -145,7 +145,7 @@ fn rows(view: &View<'_>) -> Vec<Vec<String>> {
     view.figures.iter().map(|row| values(view, row)).collect()
 }
 
-/// Who took part, how, and what the columns are.
+/// Heading with the ranks, the method and the meaning of the columns.
 fn about(view: &View<'_>) -> String {
     let pairing = match view.done.map(|d| (d.loopback, d.pairing)) {
         Some((true, _)) => "with itself",

@@ -226,7 +226,7 @@ fn a_failed_run_says_why_in_json() {
     );
 }
 
-/// A result of so many of three sizes, which ended early.
+/// Result that ended early, after `sizes` of three sizes.
 fn cut(sizes: usize, end: impl Fn(&mut RunResult)) -> (RunResult, BeffOptions) {
     let (mut cut, options) = result(WORDS, &TABLE[..sizes]);
     cut.complete = false;
