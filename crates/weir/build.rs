@@ -1,5 +1,4 @@
-//! Tells the program when and from which commit it was built; both are absent where that cannot
-//! be said.
+//! Passes the time of the build and its commit to the program, where they can be found out.
 
 use std::path::Path;
 use std::process::Command;

@@ -43,7 +43,7 @@ fn carry_out(asked: &Diagnose) -> Outcome {
     Ok(printed(&(json + "\n")))
 }
 
-/// Of each path in turn: of the side that recorded it, then of the other one.
+/// Diagnoses each path in turn: the side that recorded it, then the other one.
 fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     let config = recorded(asked.config.as_ref(), path_settings)?;
     let settings = config.unwrap_or_else(PathSettings::default);
@@ -156,7 +156,7 @@ fn of_result(
     Ok(paths)
 }
 
-/// That no packet path of a result has a name.
+/// Refusal of a job that is no packet path of the result.
 fn no_path(name: &str, known: &[String]) -> Refusal {
     let help = nearest(name, known.iter().map(String::as_str)).map_or_else(
         || format!("there are {}", known.join(", ")),

@@ -113,14 +113,14 @@ fn print_text(text: &Printed) -> Outcome {
     Ok(emit(text))
 }
 
-/// Prints what a door says; the exit code.
+/// Prints the output of a door and returns the exit code.
 pub(crate) fn emit(text: &Printed) -> u8 {
     output::error(&text.err);
     let is_out = output::print(&text.out);
     if is_out { text.code } else { text.code.max(1) }
 }
 
-/// Prints what is to be said of the arguments.
+/// Prints the notes on the arguments.
 pub(crate) fn print_notes(request: &Request) {
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));

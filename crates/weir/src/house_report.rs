@@ -83,7 +83,7 @@ pub(crate) fn add_report(text: &mut Printed, result: &RunResult, options: &RunOp
     }
 }
 
-/// Says which warnings fail the run, so that its exit code does not stand alone.
+/// Prints the warnings that fail the run, so that its exit code has a reason.
 fn print_strict<'a>(options: &RunOptions, warnings: impl Iterator<Item = &'a Warning>) {
     if let Some(complaint) = options.strict.complaint(warnings) {
         output::error(&complaint);
@@ -118,7 +118,7 @@ pub(crate) fn several_of(results: &[LabelledResult<'_>], format: RunFormat) -> S
     }
 }
 
-/// Stores and prints what several runs say; 1 where that failed.
+/// Stores and prints several runs; 1 where that failed.
 pub(crate) fn print_runs(run: &Run, runs: &Runs) -> u8 {
     signals::release();
     let options = &run.options;

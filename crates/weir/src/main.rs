@@ -1,7 +1,7 @@
 //! weir: picks the door, wires engines to the plan, sets the exit code.
 //!
-//! Everything that touches the outside beside targets is here: arguments, environment, standard
-//! streams, report files, signals.
+//! The program's contact with the outside beside the targets: arguments, environment, standard streams,
+//! report files, signals.
 #![forbid(unsafe_code)]
 
 mod calibrate;
@@ -114,7 +114,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("completions", manual::completions),
 ];
 
-/// Doors that say the same in every process of a launcher.
+/// Doors that print the same in every process of a launcher.
 const MEASURES_NOTHING: &[&str] = &[
     "engines",
     "show",

@@ -1,5 +1,4 @@
-//! The one way from a door's words to its report: the plan, who carries it out, the run, the
-//! report.
+//! The steps from a door's arguments to its report: the plan, the ranks, the run, the report.
 //!
 //! In: a [`MeasureRequest`], which is what a door knows. Out: the exit code. Rank 0 reads the plan and
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
@@ -21,9 +20,9 @@ use crate::{Outcome, output, signals};
 /// Request of a door to measure. It may be used on another thread than the one that made it.
 #[derive(Clone, Copy)]
 pub(crate) struct MeasureRequest<'a> {
-    /// Makes the plan, where rank 0 is; everything that can be refused by words is refused here.
+    /// Makes the plan, where rank 0 is. Arguments are refused here.
     pub(crate) plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
-    /// Processes on this machine, where the command line says how many.
+    /// Processes on this machine, where the command line states their number.
     pub(crate) ranks: Option<u32>,
     /// Use of the targets by several ranks, where the command line states it.
     pub(crate) targets: TargetsPerRank,
@@ -33,19 +32,18 @@ pub(crate) struct MeasureRequest<'a> {
     pub(crate) store: Option<&'a str>,
     /// Rule by which the history keeps the result.
     pub(crate) keep: Keep<'a>,
-    /// Files that the words name for something else: what they are, and their paths. The result must
-    /// not replace one of them.
+    /// Other files of the command, with their roles. The result must not replace one of them.
     pub(crate) other_files: &'a [NamedFile],
     /// Warnings about the arguments.
     pub(crate) warnings: &'a [Warning],
-    /// Makes the door's observer, which also words its refusals.
+    /// Makes the door's observer, which also words refusals of jobs.
     pub(crate) observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
     /// Prints and stores a result, where rank 0 is; the exit code.
     pub(crate) report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
 }
 
 impl<'a> MeasureRequest<'a> {
-    /// Of a plan in this process, whose result is neither stored nor kept.
+    /// Request of a plan in this process, whose result is neither stored nor kept.
     pub(crate) const fn of(
         plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
         observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
@@ -78,7 +76,7 @@ pub(crate) trait RunObserver {
     }
     /// Hears which job cannot run, and why, where the others do.
     fn forewarn(&self, _job: &str, _why: &str) {}
-    /// Everything is measured. What showing it has cost becomes part of the result.
+    /// Ends the observation. The cost of the display becomes part of the result.
     fn done(&self, _result: &mut RunResult) {}
     /// Message that refuses a job which cannot run.
     fn refusal(&self, job: &str, why: &str) -> String {
@@ -86,7 +84,7 @@ pub(crate) trait RunObserver {
     }
 }
 
-/// Carries it out; the exit code, on ranks that say nothing 0.
+/// Carries out a request and returns the exit code, which is 0 on ranks that print nothing.
 pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     // Before any library is opened that takes signals itself.
     signals::claim()?;
@@ -116,7 +114,7 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     carry_out(request, world, Some(&|| Ok(plan.clone())))
 }
 
-/// Carries it out in this process, whoever started it; the exit code.
+/// Carries out a request in this process, whatever started it, and returns the exit code.
 pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
     check_store(request.store, request.other_files)?;
     request.keep.check()?;

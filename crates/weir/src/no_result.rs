@@ -79,7 +79,7 @@ pub(crate) fn seems_other(text: &str, read_as: &str) -> String {
     })
 }
 
-/// The names of the formats of other programs, and of CSV, which alone needs more words.
+/// Names of the formats of other programs, and of CSV, which needs more arguments.
 pub(crate) fn format_names() -> impl Iterator<Item = &'static str> + Clone {
     FORMATS.iter().map(|format| format.name).chain(["csv"])
 }

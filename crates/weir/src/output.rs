@@ -57,7 +57,7 @@ fn held_back() -> MutexGuard<'static, Option<String>> {
     HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From here on nothing but a picture goes to standard error.
+/// Holds messages back: from here on only frames go to standard error.
 #[cfg(feature = "tui")]
 pub(crate) fn hold_errors() {
     held_back().get_or_insert_default();
@@ -86,7 +86,7 @@ pub(crate) fn error(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
     if let Some(log) = LOG.get().filter(|log| level_of(text) <= log.level)
         && let Err(why) = (&log.file).write_all(text.as_bytes())
-        && !IS_LOG_LOSS_TOLD.swap(true, Ordering::Relaxed)
+        && !IS_LOG_LOSS_REPORTED.swap(true, Ordering::Relaxed)
     {
         let loss = format!(
             "warning: D_LOG_FILE: {}: {why}; lines of this log are missing\n",
@@ -96,10 +96,10 @@ pub(crate) fn error(text: &str) {
     }
 }
 
-/// A log that gets no more is told once.
-static IS_LOG_LOSS_TOLD: AtomicBool = AtomicBool::new(false);
+/// The loss of the log has been reported, which is done once.
+static IS_LOG_LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// A file that gets what is said on standard error as well.
+/// File that gets the messages of standard error as well.
 struct Log {
     path: String,
     file: File,
@@ -108,7 +108,7 @@ struct Log {
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// From here on a file gets what is said on standard error, as far as its level goes.
+/// Opens a log: from here on a file gets the messages of standard error, up to its level.
 pub(crate) fn log_to(settings: &LogSettings) -> Result<(), String> {
     let file = fs::OpenOptions::new()
         .append(true)
@@ -130,7 +130,7 @@ fn level_of(text: &str) -> LogLevel {
     }
 }
 
-/// A file that is due, until it is written; a signal that ends this process meanwhile tells of it.
+/// A file that is due until it is written. A signal that ends this process meanwhile names it.
 #[derive(Debug)]
 pub(crate) struct DueFile(());
 
@@ -164,7 +164,7 @@ impl Drop for DueFile {
     }
 }
 
-/// This process ends at once: says which file is lost by that, and removes what there is of it.
+/// Reports the file that is lost as this process ends at once, and removes its temporary file.
 pub(crate) fn give_up_file() {
     let Some(Unfinished { path, temporary }) = unfinished().take() else {
         return;
@@ -210,7 +210,7 @@ fn replace(target: &Path, text: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Standard output and error go on where they stand: what is printed later comes behind it.
+/// Writes to a standard stream at its position, so that later output follows.
 fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
     match number {
         1 if closed_stdout::stdout_was_closed() => {
@@ -228,7 +228,7 @@ fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Why a file of other bytes cannot be read.
+/// Reason why a file of other bytes cannot be read.
 pub(crate) const NO_TEXT: &str = "it is no text: there are bytes in it that are not UTF-8";
 
 /// Character that some editors put before a text to mark its encoding.
@@ -296,7 +296,7 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     }
 }
 
-/// Many runs would be lost with a history, and nobody means to replace one by a report.
+/// Refuses to replace a history by a report: many runs would be lost.
 fn refuse_history(path: &str) -> Result<(), String> {
     if !is_plain(Path::new(path)) || !weir_history::is_database(Path::new(path)) {
         return Ok(());

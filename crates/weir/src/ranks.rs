@@ -1,9 +1,8 @@
-//! One plan on several ranks: the first rank reads it, tells it to all, and prints what all of
-//! them measured together.
+//! One plan on several ranks: the first rank reads it, sends it to all, and prints the result of all.
 //!
-//! Who is not the first rank says nothing and exits with 0: a launcher ends everybody as soon as
-//! one exits with another code. A rank that is lost takes its part of the result with it; those of
-//! the others are reported, as failed by it: they send theirs to the first rank directly.
+//! Ranks other than the first print nothing and exit with 0: a launcher ends all of them as soon as one exits
+//! with another code. A lost rank takes its part of the result with it. The others send theirs to the first
+//! rank directly, and they are reported as failed because of it.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -21,11 +20,12 @@ use crate::world::silent;
 
 /// Ranks wait for each other as long as their jobs may take: a loss ends that.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// For what takes no time, and the silence of a rank, where the command line does not say.
+/// Time for steps that need none, and silence after which a rank counts as lost, where the command line
+/// states no other.
 const SOON: Duration = Duration::from_secs(60);
-/// For ranks that have nothing to add.
+/// Time for ranks that have nothing to add.
 const HURRY: Duration = Duration::from_millis(500);
-/// The end of a run that came apart.
+/// Exit code of a run whose ranks lost each other.
 const APART: u8 = 1;
 
 /// Ranks that have lost step in one still find each other in the next.
@@ -34,7 +34,7 @@ const RESULTS: u8 = 1;
 const VERDICTS: u8 = 2;
 const DIRECT: u8 = 3;
 
-/// Why a rank cannot run: exit code and message.
+/// Reason why a rank cannot run: exit code and message.
 type Word = (u8, String);
 
 /// Everybody who takes part, as one rank sees it.
@@ -49,7 +49,7 @@ pub(crate) struct RankGroup {
     limit: Cell<Duration>,
     /// The process of rank 0, for ranks of a launcher that see it.
     first: RefCell<Option<First>>,
-    /// Why this rank meets nobody any more.
+    /// Reason why this rank no longer meets the others.
     apart: RefCell<Option<String>>,
     /// The joint work of the ranks has reported its end already.
     is_reported: Cell<bool>,
@@ -95,12 +95,13 @@ impl RankGroup {
         self.first.take()
     }
 
-    /// Which of the others is lost.
+    /// Monitor that finds lost ranks.
     pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
         self.meetings.monitor()
     }
 
-    /// This rank's part of what the first one read; an error on all where that was refused.
+    /// Shares the plan of the first rank, and returns this rank's part; an error on all ranks where the plan
+    /// was refused.
     pub(crate) fn share(&self, plan: Option<Result<Plan, Refusal>>) -> Result<Plan, Refusal> {
         let (rank, size) = (self.meetings.rank(), self.meetings.size());
         // What would be refused on every rank is refused here.
@@ -162,7 +163,7 @@ impl RankGroup {
         }))
     }
 
-    /// Where the run of a job meets the other ranks.
+    /// Meeting of the other ranks within the run of a job.
     pub(crate) fn other_ranks<'b>(
         &self,
         meet: &'b dyn Fn() -> Result<(), String>,
@@ -237,7 +238,7 @@ impl RankGroup {
         verdict.is_ok_and(|verdict| verdict == [1])
     }
 
-    /// This rank's result alone, past all others, to the first.
+    /// Sends this rank's result to the first rank directly.
     fn send_directly(&self, bytes: &[u8]) -> Result<(), Refusal> {
         if let Some(loss) = self.monitor().and_then(|monitor| monitor.loss_of(0)) {
             return Err(self.apart(&loss));
@@ -262,7 +263,7 @@ impl RankGroup {
         Ok(all)
     }
 
-    /// Why this is not the result of all ranks, or not of all that they were to do.
+    /// Reason why this is not the result of all ranks, or not of their whole work.
     fn loss(&self, all: &RunResult) -> Option<String> {
         let lost = self.monitor().and_then(RankMonitor::lost);
         let lost = lost.map(|lost| lost.to_string());

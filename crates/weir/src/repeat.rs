@@ -58,7 +58,7 @@ pub(crate) fn run(
     Ok(code)
 }
 
-/// One run after the other, until all are done or a signal comes; the gravest exit code.
+/// Makes one run after the other, until all are done or a signal arrives, and returns the gravest exit code.
 fn carry_out(
     run: &Run,
     repeat: Repeat,

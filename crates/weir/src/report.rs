@@ -1,4 +1,4 @@
-//! `weir report`: what stored results say, as text, as a page, as a picture.
+//! `weir report`: reports of stored results, as text, as a page, as a picture.
 //!
 //! In: the arguments after `report`. Out: standard output and files; the exit code. Not here: what a
 //! report says (`weir-report`).
@@ -14,7 +14,7 @@ use crate::compare::{StoredRuns, sides_of};
 use crate::stored::Stored;
 use crate::{Outcome, house_report, output, picture, printed};
 
-/// So many results are shown beside each other.
+/// Most results shown beside each other.
 pub(crate) const MOST: usize = 16;
 
 /// Carries out the arguments after `report`.
@@ -197,7 +197,7 @@ fn svg_of(report: &Report, stored: &[Stored]) -> Result<String, Refusal> {
     weir_report::svg(&results, &choice).map_err(Refusal::usage)
 }
 
-/// Each result with a name of its own, of which there are at most so many that a picture can show.
+/// Results with a name each, at most as many as a picture can show.
 fn labelled<'a>(report: &Report, stored: &'a [Stored]) -> Vec<LabelledResult<'a>> {
     let mut found: Vec<LabelledResult<'a>> = Vec::new();
     for (name, stored) in names(&report.operands).into_iter().zip(stored) {

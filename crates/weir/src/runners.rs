@@ -22,7 +22,7 @@ pub(crate) struct Runners {
 }
 
 impl Runners {
-    /// One for each workload.
+    /// Runners, one for each workload.
     pub(crate) fn list(&self) -> Vec<&dyn Runner> {
         vec![
             // A line each.

@@ -18,14 +18,14 @@ use crate::ranks::RankGroup;
 use crate::runners::Runners;
 use crate::{environment, output, signals};
 
-/// A worker that does not come back within this time is left behind.
+/// Time after which a worker that does not end is left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Context of a run.
 pub(crate) struct Choices<'a> {
     /// Observer of the door.
     pub(crate) observer: &'a dyn RunObserver,
-    /// Where ranks do what they do together.
+    /// Host of the ranks' joint work.
     pub(crate) ranks: &'a RankHost,
     /// Other processes that carry the same plan out.
     pub(crate) group: Option<&'a RankGroup>,
@@ -88,7 +88,7 @@ fn has_loops(plan: &Plan, runners: &Runners) -> bool {
 /// The part of one rank in a plan.
 ///
 /// # Errors
-/// A job that cannot be had per rank.
+/// A job that cannot be divided among ranks.
 pub(crate) fn part(mut plan: Plan, rank: u32, ranks: u32) -> Result<Plan, Refusal> {
     let targets = plan.ranks.map(|ranks| ranks.targets).unwrap_or_default();
     let part = RankPart {
@@ -203,7 +203,7 @@ fn ends_every_run(failure: &Failure) -> bool {
     ["missing", "log", "verify"].contains(&failure.cause.as_str())
 }
 
-/// Says how a failure came about, for standard error.
+/// Prints the failures on standard error.
 pub(crate) fn tell_failures(result: &RunResult) {
     for job in result.jobs() {
         if let Some(failure) = &job.failure {

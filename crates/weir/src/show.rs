@@ -66,7 +66,7 @@ fn print_again(show: &Show) -> Outcome {
     Ok(u8::from(!output::print(&text.out)))
 }
 
-/// Prints what several runs said; other doors know one run alone.
+/// Prints the reports of several runs. Doors other than `run` print one run only.
 fn runs_again(show: &Show, runs: &Runs) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
     if show.door.is_none() && runs.comparison.is_some() {
@@ -143,7 +143,7 @@ fn printed_by(
     }))
 }
 
-/// The words that the result was measured with, after the door's name.
+/// Arguments that the result was measured with, after the door's name.
 fn own_words(result: &RunResult) -> Vec<String> {
     let words = result.plan.command.iter();
     // `fio …`, else `weir DOOR …`.

@@ -46,8 +46,7 @@ static ALONE: Mutex<Option<Arc<Signals>>> = Mutex::new(None);
 /// True once the measurement is over, see [`release`].
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// From here on a file that may not grow further is an error of its write, not the end of
-/// everything.
+/// Lets a file that may not grow further be an error of its write, not the end of the process.
 pub(crate) fn outlive_file_limits() {
     // Where it cannot be caught, it ends this program as it ends others.
     let _ = flag::register(SIGXFSZ, Arc::default());
@@ -73,8 +72,8 @@ pub(crate) fn claim() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// From here on a signal ends the process at once: all is measured, and telling it may take as long as
-/// whoever reads it likes, or for ever where nobody reads a named pipe.
+/// Lets a signal end the process at once from here on. The measurement is over, and printing it takes as long
+/// as its reader likes, or for ever where nobody reads a named pipe.
 pub(crate) fn release() {
     RELEASED.store(true, Ordering::Relaxed);
 }

@@ -16,7 +16,7 @@ use crate::{Outcome as Exit, output, signals};
 
 /// Runs of each.
 const ROUNDS: usize = 5;
-/// Which passes are timed.
+/// Timings to compare.
 const TIMINGS: [&str; 3] = ["off", "1/8", "all"];
 /// Arguments common to all runs.
 const WORDS: [&str; 13] = [
@@ -37,9 +37,9 @@ const WORDS: [&str; 13] = [
 
 /// Outcome of a run.
 struct Trial {
-    /// Processor time per message that came back, in nanoseconds.
+    /// Processor time per answered message, in nanoseconds.
     cpu_ns: f64,
-    /// Of a read of the clock.
+    /// Time of a read of the clock, in nanoseconds.
     clock_read_ns: f64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run() -> Exit {
     Ok(code_of_signal(&caught).unwrap_or(code))
 }
 
-/// A line for each timing that has runs, and what all say together where none is missing.
+/// A line for each timing that has runs, and a summary where none is missing.
 fn text(trials: &[Vec<Trial>; 3]) -> String {
     let rounds = trials.iter().map(Vec::len).max().unwrap_or(0);
     let mut lines = vec![format!(

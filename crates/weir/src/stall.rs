@@ -1,4 +1,4 @@
-//! RPCs that do not end: a line that says so, once for each stall.
+//! Stalled RPCs: a message, once for each stall.
 //!
 //! In: what the run shows of itself. Out: a note for standard error. Not here: the progress line, which
 //! shows a stall while it lasts.
@@ -18,7 +18,7 @@ pub(crate) struct StallWatch {
     /// A stall is as long as this.
     limit: Nanos,
     looked: Cell<Nanos>,
-    /// RPCs that had ended, and since when there are no more.
+    /// Number of RPCs that have ended, and the time since it last changed.
     last: Cell<(u64, Nanos)>,
     is_reported: Cell<bool>,
 }

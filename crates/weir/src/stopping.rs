@@ -1,4 +1,4 @@
-//! The end of a process of weir's own that is not needed any more: asked for first, and made where it does not come.
+//! End of a process of weir's own that is no longer needed: by a request, then by force.
 //!
 //! In: the process. Out: signals. Not here: who waits for it.
 
@@ -17,7 +17,8 @@ pub(crate) struct StoppedProcess {
 }
 
 impl StoppedProcess {
-    /// Asks it to end. It is a child that nobody has waited for, so that its number is that of no other.
+    /// Asks a process to end. It is a child that was not waited for yet, so that no other process has its
+    /// number.
     pub(crate) fn ask(process: Pid) -> Self {
         // It may have ended in this moment.
         let _ = kill_process(process, Signal::TERM);

@@ -159,7 +159,7 @@ fn is_own(text: &str) -> bool {
     head.collect::<String>().starts_with("{\"schema\":\"weir.")
 }
 
-/// The same, where words may say which format of another program it has.
+/// Reads an operand; arguments may name the format of another program.
 ///
 /// # Errors
 /// Nothing that can be read, another format, no such format.

@@ -38,11 +38,11 @@ pub(crate) const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
 /// While a run goes on, signals are looked for this often.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where runs leave their results, and who may end them.
+/// Runs in turns: their results and the signals that end them.
 pub(crate) struct Turns<'a> {
     /// The flag that asks for several runs, for messages.
     pub(crate) flag: &'static str,
-    /// The words that ask for them, which every result names.
+    /// Arguments that ask for the runs, which every result records.
     pub(crate) command: &'a [String],
     pub(crate) caught: &'a Signals,
     scratch: Scratch,
@@ -59,7 +59,7 @@ pub(crate) struct PlanTurn {
     words: Vec<String>,
 }
 
-/// A launcher starts processes once. What all of them would say one of them says.
+/// Refuses a launcher, which starts processes once. One of them prints the refusal for all.
 pub(crate) fn refuse_launcher(flag: &str) -> Result<(), Refusal> {
     let Some(launcher) = Launcher::of_this_process() else {
         return Ok(());
@@ -149,7 +149,7 @@ pub(crate) fn pause(time: Nanos, caught: &Signals) {
 }
 
 impl PlanTurn {
-    /// The plan that words ask for, as each of several runs carries it out.
+    /// The plan that the arguments ask for, as each of several runs carries it out.
     pub(crate) fn of(flag: &str, run: &Run, input: &Input) -> Result<Self, Refusal> {
         let mut plan = plan_to_run(run, input)?;
         let renews = begin_anew(flag, &mut plan, run.ranks)?;
@@ -161,7 +161,7 @@ impl PlanTurn {
         })
     }
 
-    /// Its runs show no progress: somebody shows that of all of them.
+    /// Hides the progress of each run, as that of all runs is shown.
     pub(crate) fn hide_progress(&mut self) {
         let mut words = self.words.iter_mut();
         if let Some(word) = words.find(|word| word.starts_with("--progress=")) {
@@ -169,7 +169,7 @@ impl PlanTurn {
         }
     }
 
-    /// One run, in another process; its result.
+    /// Makes one run in another process and returns its result.
     pub(crate) fn run(
         &mut self,
         label: &str,
@@ -233,8 +233,8 @@ fn passed_on(run: &Run) -> Vec<String> {
     words
 }
 
-/// In one of several runs: lets it end with the process that started it, whose result nobody else
-/// waits for. Elsewhere nothing; a program that a run starts has another parent.
+/// Lets one of several runs end with the process that started it, the only one to wait for its result. Does
+/// nothing in other processes; a program that a run starts has another parent.
 pub(crate) fn end_with_parent() -> Result<(), Refusal> {
     let starter = std::env::var(STARTED_BY).ok();
     let Some(starter) = starter.and_then(|id| Pid::from_raw(id.parse().ok()?)) else {
@@ -272,7 +272,7 @@ pub(crate) fn wait(
 pub(crate) struct PassedOn(u32);
 
 impl PassedOn {
-    /// Passes on what has come since.
+    /// Passes new signals on to a process.
     pub(crate) fn process(&mut self, run: Pid, caught: &Signals) {
         if let Some(signal) = self.news(caught) {
             // It may have ended in this moment.

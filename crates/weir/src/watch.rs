@@ -16,7 +16,7 @@ use weir_units::Nanos;
 use crate::measure::RunObserver;
 use crate::progress::eta;
 
-/// A run that does not come by for so long has other cares.
+/// Time to wait for a run, which may be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// State of a run's jobs at an instant.
@@ -26,7 +26,7 @@ pub(crate) struct JobsSeen {
     pub(crate) jobs: Arc<Vec<LiveJob>>,
 }
 
-/// Everything measured so far.
+/// The result so far.
 #[derive(Clone)]
 pub(crate) struct ResultSeen {
     pub(crate) result: Arc<RunResult>,
@@ -65,7 +65,7 @@ struct State {
     result: Requested<ResultSeen>,
     /// The run is to end as if its time were over.
     ends_early: bool,
-    /// The run does not come by any more.
+    /// The run has ended and answers no more.
     is_over: bool,
     /// The result once all is measured.
     done: Option<Arc<RunResult>>,
@@ -92,7 +92,7 @@ impl Watch {
         self.ask(|state| &mut state.jobs)
     }
 
-    /// Everything measured by now.
+    /// The result so far.
     pub(crate) fn result(&self) -> Option<ResultSeen> {
         let seen = self.ask(|state| &mut state.result);
         let whole = |result| ResultSeen {
@@ -129,13 +129,13 @@ impl Watch {
         self.state().ends_early = true;
     }
 
-    /// The run comes by no more: nobody need wait for it.
+    /// Ends the answers, so that no thread waits for the run.
     pub(crate) fn close(&self) {
         self.state().is_over = true;
         self.0.news.notify_all();
     }
 
-    /// Everything is measured.
+    /// Provides the whole result.
     pub(crate) fn finish(&self, result: &RunResult) {
         self.state().done = Some(Arc::new(result.clone()));
         self.close();
@@ -174,7 +174,7 @@ impl Watch {
     }
 }
 
-/// Shows a run to who watches it, besides what its door says.
+/// Observer that shows a run to those who watch it, besides the door's own.
 pub(crate) struct WatchedObserver<'a> {
     door: Box<dyn RunObserver + 'a>,
     watch: Watch,

@@ -1,4 +1,4 @@
-//! Who takes part: threads of this process, what an MPI launcher started, or processes of our own.
+//! Ranks of a run: threads of this process, processes of an MPI launcher, or processes of weir's own.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use weir_world::{Launcher, ProcessWorld, RankHost, World, WorldError};
 
 use crate::{output, signals};
 
-/// Ranks that have told everything end within this time.
+/// Time within which ranks end that have sent everything.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// A rank that works no more answers within this time.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -19,24 +19,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) enum RankWorld {
     /// All ranks are here.
     Threads(u32),
-    /// One rank is here, the others are copies of this process.
+    /// One rank is in this process, the others are copies of it.
     Processes(Box<ProcessWorld>),
-    /// One rank is here, by a launcher.
+    /// One rank is in this process, which a launcher started.
     Mpi(Box<MpiWorld>),
 }
 
-/// Starts so many processes, or takes the place that this one was started for.
+/// Starts this many processes, or takes the place that this one was started for.
 pub(crate) fn start(ranks: u32) -> Result<RankWorld, Refusal> {
     let world = ProcessWorld::enter(ranks).map_err(|e| came_apart(&e))?;
     Ok(RankWorld::Processes(Box::new(world)))
 }
 
-/// A plan for ranks that nobody launched.
+/// Refusal of a plan for ranks without a launcher.
 pub(crate) fn not_launched() -> Refusal {
     Refusal::lacks("the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)")
 }
 
-/// MPI as the launcher speaks it. What goes wrong for all is told once.
+/// Opens the MPI of the launcher. An error of all ranks is printed once.
 pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<RankWorld, Refusal> {
     // MPICH looks for devices of OpenCL, with whatever their drivers bring.
     signals::claim()?;
@@ -55,7 +55,7 @@ pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<RankWor
 
 /// Time for MPI to start where no other is stated: the same as for a silent rank.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// The others leave the word to the first for so long.
+/// Time by which the other ranks let the first one report first.
 const PRECEDENCE: Duration = Duration::from_millis(1500);
 
 /// MPI waits for every rank without a limit of its own: where it has not started by then, this process
@@ -96,7 +96,7 @@ fn of_speaker(launcher: &Launcher, refusal: Refusal) -> Refusal {
     silent()
 }
 
-/// For ranks that leave the word to the first.
+/// Refusal without a message, for ranks that let the first one report.
 pub(crate) fn silent() -> Refusal {
     Refusal::new(0, "")
 }
@@ -106,8 +106,8 @@ pub(crate) fn came_apart(error: &WorldError) -> Refusal {
     Refusal::new(1, format!("error: {error}"))
 }
 
-/// The rank hangs in a call that nothing ends, and everything is said: the process ends here, in
-/// place of the thread that would have to come back first.
+/// Ends the process here, where the rank hangs in a call that nothing ends and everything is reported: the
+/// thread would have to return first.
 pub(crate) fn end_in_place(host: &RankHost, code: u8) {
     host.set_exit_code(code);
     if !host.answers(PATIENCE) {

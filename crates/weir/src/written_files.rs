@@ -55,7 +55,7 @@ fn files(job: &Job) -> Vec<String> {
     }
 }
 
-/// The paths of a job's logs and of its trace, with `$worker` where a worker's number stands.
+/// Paths of a job's logs and of its trace, with `$worker` in place of a worker's number.
 fn logs(job: &Job) -> Vec<&str> {
     let Some(load) = job.workload.load() else {
         return Vec::new();

@@ -20,7 +20,7 @@ use crate::{Outcome, driver, history, input, measure, output, signals};
 
 pub(super) use command_turn::METRICS as COMMAND_METRICS;
 
-/// Where the kernel is told to drop its caches.
+/// File that makes the kernel drop its caches.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// Plan or command that takes its turn.
@@ -54,7 +54,7 @@ struct Contest<'a> {
 /// Outcome of the rounds.
 pub(crate) struct Measured {
     pub(crate) comparison: Comparison,
-    /// By which it was made.
+    /// Rule by which the comparison was made.
     pub(crate) rule: Rule,
     pub(crate) sides: Sides,
     /// Exit code from the runs, the conditions and signals.
@@ -175,7 +175,7 @@ fn flag_of(of: &RoundsOf) -> &'static str {
     }
 }
 
-/// Runs of plans say their own progress to programs; people see how far all rounds are.
+/// Progress of rounds: runs of plans print their own for programs, and people see the progress of all rounds.
 fn mode_of(of: &RoundsOf, style: ProgressStyle) -> ProgressMode {
     let tells = |run: &Run| run.options.progress == ProgressStyle::Json;
     match of {
@@ -313,7 +313,7 @@ impl Contest<'_> {
         self.comparison(rule)
     }
 
-    /// As many fresh rounds; whether the conditions hold in them as well.
+    /// Repeats the rounds, and finds out whether the conditions hold in them as well.
     fn again(&mut self, asked: &Compare, rule: &Rule) -> Result<Comparison, Refusal> {
         let rounds = self
             .all

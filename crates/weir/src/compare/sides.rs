@@ -19,7 +19,8 @@ pub(crate) struct StoredRuns {
     pub(crate) read: Vec<(String, Stored)>,
 }
 
-/// The sides that words name, and by which rule one operand that holds all of them was compared.
+/// The sides that the arguments name, and the rule of a stored comparison where one operand holds all of
+/// them.
 pub(super) fn of_operands(
     sides: &[StoredSide],
 ) -> Result<(Sides, Option<ComparisonRule>), Refusal> {

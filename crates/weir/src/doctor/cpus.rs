@@ -12,7 +12,7 @@ use super::Machine;
 use super::finding::Finding;
 
 const CPUS: &str = "sys/devices/system/cpu";
-/// From this share of steal on figures are wrong, not only disturbed.
+/// Share of steal from which on figures are wrong, not only disturbed.
 const RUINOUS_STEAL: f64 = 0.1;
 
 pub(super) fn governor(machine: &Machine) -> Vec<Finding> {

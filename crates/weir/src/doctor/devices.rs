@@ -8,7 +8,7 @@ use weir_sys::{Tree, pin};
 use super::Machine;
 use super::finding::Finding;
 
-/// Interrupts below this number say nothing about where they go.
+/// Interrupts of a disk below which their CPUs are not judged.
 const FEW_INTERRUPTS: u64 = 1_000;
 /// Disks that are no device.
 const MADE_OF_MEMORY: [&str; 4] = ["loop", "ram", "zram", "nbd"];
@@ -55,7 +55,7 @@ fn of_disks(
     }
 }
 
-/// The disk that a name stands for, its partitions' disk included.
+/// The disk of a name, or the disk that has the partition of this name.
 fn whole(disk: &BlockFacts) -> &str {
     disk.partition_of.as_deref().unwrap_or(&disk.name)
 }
@@ -85,7 +85,7 @@ pub(super) fn nodes(machine: &Machine) -> Vec<Finding> {
     })
 }
 
-/// Which words of `/proc/interrupts` belong to a disk.
+/// Prefix of a disk's words in `/proc/interrupts`.
 fn interrupt_prefix(tree: &Tree, disk: &str) -> Option<String> {
     if let Some(rest) = disk.strip_prefix("nvme") {
         let controller: String = rest.chars().take_while(char::is_ascii_digit).collect();

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 /// Verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It spoils nothing.
+    /// Spoils no measurement.
     Ok,
-    /// It may spoil what is measured.
+    /// May spoil measurements.
     Warn,
     /// Measurements would be wrong, or impossible.
     Fail,
-    /// This machine does not say.
+    /// This machine has no data for the check.
     Absent,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Finding {
     pub(super) status: Status,
     /// Property that was found; for `Absent` the reason why it was not.
     pub(super) found: String,
-    /// Why it matters, and what helps; of what is not good alone.
+    /// Reason why it matters, and the remedy; empty for a good finding.
     pub(super) why: String,
     pub(super) remedy: String,
 }
@@ -92,7 +92,7 @@ pub(super) fn text(findings: &[(&str, Finding)]) -> String {
     out
 }
 
-/// One document.
+/// The findings as one JSON document.
 pub(super) fn json(findings: &[(&str, Finding)]) -> String {
     let one = |(id, finding): &(&str, Finding)| {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());

@@ -158,7 +158,7 @@ pub(super) fn of_survey(survey: &FabricSurvey) -> Vec<Finding> {
     [Finding::ok(found)].into_iter().chain(shm).collect()
 }
 
-/// Which of these can be used here, then why each other cannot.
+/// Findings on what can be used here, then on each that cannot, with the reason.
 fn ready(kind: &str, all: &[(&str, Option<String>)]) -> Vec<Finding> {
     let there = all.iter().filter(|(_, lacks)| lacks.is_none());
     let there: Vec<&str> = there.map(|(name, _)| *name).collect();

@@ -13,7 +13,7 @@ use super::finding::Finding;
 
 /// Types of file systems whose data is elsewhere.
 const NETWORK: [&str; 8] = ["nfs", "cifs", "smb", "lustre", "gpfs", "fuse", "9p", "ceph"];
-/// From this share on nothing can be laid out.
+/// Share of used space from which on nothing can be laid out.
 const NO_ROOM: f64 = 0.99;
 
 fn targets(machine: &Machine) -> Vec<String> {

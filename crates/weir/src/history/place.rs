@@ -1,5 +1,5 @@
-//! Where results are kept: what the command line says, what the environment says, the user's own
-//! directory for what programs leave.
+//! File of the history: the one of the command line, of the environment, or in the user's directory for
+//! program state.
 //!
 //! In: a flag's value, the environment. Out: a file, or none. Not here: opening it.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use weir_doors::Refusal;
 use weir_history::{History, HistoryError, RunName};
 
-/// Names the file, or says `off`.
+/// Variable that names the file, or `off`.
 const VARIABLE: &str = "WEIR_HISTORY";
 /// Word for no history.
 const OFF: &str = "off";

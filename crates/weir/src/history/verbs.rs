@@ -133,7 +133,7 @@ fn trend(
     Ok(printed(&all.collect::<Vec<_>>().join("\n")))
 }
 
-/// There is no run whose figures could be followed.
+/// Error about a history without a run whose figures could be followed.
 fn no_run(history: &History, filter: &RunFilter) -> HistoryError {
     let what = match (&filter.plan, &filter.machine) {
         (Some(plan), Some(machine)) => format!("no run of the plan `{plan}` on `{machine}`"),

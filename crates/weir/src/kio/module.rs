@@ -18,9 +18,9 @@ use weir_sys::Tree;
 use super::needs;
 use crate::{Outcome, printed};
 
-/// Its node.
+/// Device node of the module.
 const NODE: &str = "/dev/kio";
-/// Where a loaded module shows itself.
+/// Directory of a loaded module.
 const LOADED: &str = "sys/module/kio";
 /// The sources in the tree of the program.
 const SOURCES: &str = "kmod/kio";
@@ -129,8 +129,8 @@ pub(super) fn sources() -> Option<PathBuf> {
         .map(|top| top.join(SOURCES))
 }
 
-/// True if the folder has the sources, and nobody but its `owners` may change them: they own all files, and
-/// no file has one of the `writers` mode bits.
+/// True if the folder has the sources, and only its `owners` may change them: they own all files, and no file
+/// has one of the `writers` mode bits.
 fn is_safe(top: &Path, owners: &[u32], writers: u32) -> bool {
     let belongs = |path: &Path| {
         fs::metadata(path).is_ok_and(|m| owners.contains(&m.uid()) && m.mode() & writers == 0)
@@ -230,7 +230,7 @@ pub(super) fn release_of(module: &[u8]) -> Option<&str> {
     std::str::from_utf8(&value[..end]).ok()
 }
 
-/// `weir kio unload`, unless somebody uses it.
+/// `weir kio unload`, which refuses a module in use.
 pub(super) fn unload() -> Outcome {
     if !is_loaded() {
         return Ok(printed("the module is not loaded\n"));
@@ -254,7 +254,7 @@ pub(super) fn unload() -> Outcome {
     command(Command::new("rmmod").arg("kio"))
 }
 
-/// Runs a program that says itself what it does.
+/// Runs a program that reports its own progress.
 fn command(command: &mut Command) -> Outcome {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(|e| {

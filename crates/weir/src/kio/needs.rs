@@ -12,19 +12,19 @@ use weir_sys::Tree;
 use super::module::{program, release, release_of, sources};
 use crate::printed;
 
-/// This machine lacks something.
+/// Exit code where this machine lacks something.
 const LACKS: u8 = 3;
 
 /// Purpose of a need.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// Its sources become a module.
+    /// Make a module of its sources.
     Build,
     /// The module becomes a part of the kernel.
     Load,
 }
 
-/// One thing.
+/// A need, met or not.
 struct Need {
     what_for: For,
     is_met: bool,

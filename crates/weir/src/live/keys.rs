@@ -30,7 +30,7 @@ impl Screen {
     ];
 }
 
-/// By what workers are sorted.
+/// Quantity by which workers are sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -97,7 +97,7 @@ impl Default for Choice {
 /// Action to take at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
-    /// Nothing but to draw what is chosen now.
+    /// Draw the present choice.
     Draw,
     /// Leave the view; the run goes on.
     Leave,
@@ -108,7 +108,7 @@ pub(super) enum KeyAction {
 }
 
 impl Choice {
-    /// A key, while so many jobs run.
+    /// Takes a key while this many jobs run.
     pub(super) fn press(&mut self, key: KeyCode, jobs: usize) -> KeyAction {
         let was_asked = std::mem::take(&mut self.asks_to_end);
         match key {

@@ -11,7 +11,7 @@ use weir_sys::cpu_time::{CpuTimes, cpu_times};
 use weir_sys::device::{DiskStat, disk_counters};
 use weir_sys::frequency::cpu_frequencies;
 
-/// Counters are looked at this often, as long as somebody does.
+/// Time between two readings of the counters, as long as they are watched.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Counters at an instant.
@@ -35,7 +35,7 @@ pub(super) struct CpuSecond {
 }
 
 impl CpuSecond {
-    /// In percent of the time.
+    /// Busy time in percent.
     pub(super) fn busy(&self) -> f64 {
         self.user + self.system + self.interrupts
     }

@@ -34,7 +34,7 @@ pub(crate) struct LiveDisplay {
 }
 
 impl LiveDisplay {
-    /// The view, where the words ask for it.
+    /// The view, where the arguments ask for it.
     ///
     /// # Errors
     /// There is no terminal to draw on.
@@ -86,7 +86,8 @@ fn style(options: &RunOptions) -> Style {
 struct LiveObserver<'a> {
     setup: ViewSetup,
     progress: Box<dyn RunObserver + 'a>,
-    /// From the first look at the run on, which follows all refusals; none where it could not start.
+    /// Thread of the view, started at the first look at the run, which follows all refusals; `None` where it
+    /// could not start.
     thread: OnceCell<Option<ViewThread>>,
 }
 

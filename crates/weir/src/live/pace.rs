@@ -11,10 +11,10 @@ use weir_units::Nanos;
 const LONGEST_FRAME: Nanos = Nanos(10_000_000);
 /// The view may take this share of a CPU.
 const LARGEST_SHARE: f64 = 0.01;
-/// Over at least so long.
+/// Shortest time over which the cost is measured.
 const WINDOW: Nanos = Nanos(4_000_000_000);
 
-/// An instant, and what the thread had used of a CPU by then.
+/// An instant, with the CPU time that the thread had used by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CpuMark {
     pub(super) at: Nanos,
@@ -34,7 +34,7 @@ impl CpuMark {
 #[derive(Debug)]
 pub(super) struct Pace {
     frames_per_second: u32,
-    /// Where the present window began: after the first frame, which is dearer than others.
+    /// Beginning of the present window: after the first frame, which costs more than others.
     begin: Option<CpuMark>,
     note: Option<String>,
 }
@@ -48,12 +48,12 @@ impl Pace {
         }
     }
 
-    /// From one frame to the next.
+    /// Time from one frame to the next.
     pub(super) fn interval(&self) -> Duration {
         Duration::from_secs(1) / self.frames_per_second
     }
 
-    /// Why there are fewer frames than were asked for.
+    /// Reason why there are fewer frames than requested.
     pub(super) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }

@@ -35,7 +35,7 @@ pub(super) struct JobSecond {
 }
 
 impl JobSecond {
-    /// From what was done within this time.
+    /// Rates of the operations within this time.
     fn of(operations: u64, bytes: u64, latency: &Histogram, seconds: f64) -> Self {
         Self {
             rate: operations as f64 / seconds,
@@ -80,7 +80,7 @@ pub(super) struct PerSecond {
     seconds: VecDeque<BTreeMap<WhichJob, JobSecond>>,
     /// Latencies of the last of them.
     latest: BTreeMap<WhichJob, Histogram>,
-    /// Where the present second began.
+    /// State of the jobs at the beginning of the present second.
     before: Option<JobsSeen>,
     now: Option<JobsSeen>,
 }

@@ -25,7 +25,7 @@ use crate::output;
 
 /// A smaller screen has no room for a view.
 pub(super) const SMALLEST: Size = Size::new(60, 16);
-/// Of a terminal that does not know its own.
+/// Size assumed for a terminal that does not know its own.
 const USUAL: Size = Size::new(80, 24);
 
 /// The other screen, cleared, without a cursor.
@@ -110,7 +110,7 @@ pub(super) fn open() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the terminal back as it was, and prints what was said meanwhile.
+/// Restores the terminal, and prints the messages held back.
 pub(super) fn close() {
     let mut taken = taken();
     if let Some(before) = taken.take() {
@@ -189,8 +189,8 @@ impl ScreenSignals {
         Ok(signals)
     }
 
-    /// Does what a signal that came while the view had the terminal does to every program; whether it gave
-    /// the terminal back for that.
+    /// Gives a signal that arrived while the view had the terminal its usual effect; true if the terminal was
+    /// given back for that.
     pub(super) fn obey(&self) -> bool {
         let mut has_closed = false;
         for (number, seen) in [(SIGTSTP, &self.stop), (SIGQUIT, &self.quit)] {

@@ -96,7 +96,7 @@ struct View {
     woken: UnixStream,
     is_over: Arc<AtomicBool>,
     terminal: Option<(Size, Terminal<CrosstermBackend<FrameBytes>>)>,
-    /// Said once, until there was room again.
+    /// The message about a terminal that is too small was printed, since there was last room enough.
     said_too_small: bool,
     pace: Pace,
     next_frame: Instant,
@@ -140,7 +140,7 @@ impl View {
         }
     }
 
-    /// Until the run is over or the user leaves; what it has taken, in percent of a CPU.
+    /// Draws until the run is over or the user leaves, and returns the cost in percent of a CPU.
     fn run(mut self) -> Option<f64> {
         placement::keep_off_workers(&self.setup.plan, Topology::of_this_machine());
         let begin = self.mark();
@@ -328,7 +328,7 @@ impl View {
         Ok(true)
     }
 
-    /// Keeps what is shown while it shall stand still.
+    /// Keeps the state that a frozen view shows.
     fn freeze(&mut self) {
         if !self.choice.is_frozen {
             self.frozen = None;
@@ -351,7 +351,7 @@ impl View {
         });
     }
 
-    /// Stores what is measured so far in a file that is not there yet; what to say of it.
+    /// Stores the result so far in a new file, and returns a message about it.
     fn store_snapshot(&self) -> String {
         let Some(seen) = self.setup.watch.result() else {
             return "nothing is measured yet".to_owned();

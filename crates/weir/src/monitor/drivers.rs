@@ -49,7 +49,7 @@ pub(super) struct DriverCounts {
 }
 
 impl DriverCounts {
-    /// Of these interfaces, which have to be those of this process' network.
+    /// Reads the counts of these interfaces, which have to be in this process' network.
     pub(super) fn of<'a>(interfaces: impl Iterator<Item = &'a String>) -> Self {
         let mut counts = Self {
             is_asked: true,
@@ -87,7 +87,7 @@ impl DriverCounts {
         !self.drops.is_empty()
     }
 
-    /// Why there are no pauses.
+    /// Reason why there are no pauses.
     pub(super) fn no_pauses(&self) -> &'static str {
         if self.is_asked {
             "no driver of an interface counts pauses"

@@ -82,7 +82,7 @@ pub(crate) struct HostWatch {
 }
 
 impl HostWatch {
-    /// Of a process, or of the whole machine.
+    /// Starts a monitor of a process, or of the whole machine.
     pub(crate) fn start(process: Option<u32>) -> Result<Self, Refusal> {
         let tree = Tree::real();
         let counters = Counters::open(&tree, process)?;
@@ -170,8 +170,8 @@ impl HostWatch {
 }
 
 impl HostWatch {
-    /// Megabytes a second of each memory node; of these what was read and written, where it is counted apart. Counting
-    /// units come before resctrl, and that before what others recorded.
+    /// Megabytes a second of each memory node, with the parts read and written where they are counted apart.
+    /// Counters of memory controllers come before resctrl, and resctrl before records of other programs.
     fn nodes(&self, recorded: &Recorded) -> (BTreeMap<u32, Reading>, BTreeMap<u32, NodeParts>) {
         let (before, after) = (&self.start.1, &self.last.1);
         let why = self.uncore.no_memory();

@@ -17,14 +17,14 @@ pub(super) struct ProcessCounts {
     /// The same by thread, of one process.
     switches_of: BTreeMap<u32, u64>,
     pub(super) faults: Option<u64>,
-    /// Threads of a process, CPUs of a machine: so many may wait at once.
+    /// Threads of a process, or CPUs of a machine: the most that may wait at once.
     pub(super) runs_on: usize,
 }
 
 /// Scheduler's counts of a thread, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scheduled {
-    /// On a CPU.
+    /// Time on a CPU.
     pub(super) ran: u64,
     /// Ready, without a CPU.
     pub(super) waited: u64,

@@ -177,7 +177,8 @@ impl Sample {
         !self.cache_bytes.is_empty()
     }
 
-    /// Of resctrl; where it counts nothing, why the units of memory controllers do not either.
+    /// Bandwidth by resctrl; where that counts nothing, the reason why memory controllers are not counted
+    /// either.
     pub(super) fn nodes_since(
         &self,
         earlier: &Self,

@@ -22,9 +22,9 @@ struct MemoryEvents {
 /// Method of finding an event.
 #[derive(Clone, Copy)]
 enum Found {
-    /// All whose name begins so; the kernel says what they are worth.
+    /// All events whose name begins with this; the kernel states their units.
     Named(&'static str),
-    /// By settings that the kernel has no name for, with the bytes of a count.
+    /// Settings that the kernel has no name for, with the bytes of a count.
     Set(&'static str, f64),
 }
 
@@ -84,7 +84,7 @@ impl Uncore {
         self.memory.as_ref().ok().map(|(unit, _)| *unit)
     }
 
-    /// Why memory is not counted.
+    /// Reason why memory is not counted.
     pub(super) fn no_memory(&self) -> &str {
         self.memory.as_ref().err().map_or("", String::as_str)
     }

@@ -60,7 +60,7 @@ fn show_topology(show: &ShowTopology) -> Outcome {
     }))
 }
 
-/// One document.
+/// The map as one JSON document.
 fn json(map: &MachineMap) -> Value {
     let cpus = map.topology.cpus.iter().map(|cpu| {
         json!({

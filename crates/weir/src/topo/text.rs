@@ -14,7 +14,7 @@ type Row = [String; 6];
 /// Space before the cells of a row.
 const INDENT: &str = "  ";
 
-/// Rows that do not fit into so many columns are broken after the name.
+/// The map as text. Rows wider than `columns` are broken after the name.
 pub(super) fn text(map: &MachineMap, columns: Option<usize>) -> String {
     let rows: Vec<(Option<u32>, Row)> = rows(map);
     let widths = widths(rows.iter().map(|(_, row)| row));
@@ -147,7 +147,7 @@ fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Why a device is shown under no node.
+/// Reason why a device is shown under no node.
 fn without_node(attachment: &Attachment) -> Option<String> {
     match attachment.numa_node {
         None if attachment.is_virtual => Some("virtual".to_owned()),
@@ -204,7 +204,7 @@ fn write_row(out: &mut String, row: &Row, widths: &[usize; 6], columns: Option<u
     let _ = writeln!(out, "{}", wrapped(&line, columns, "      "));
 }
 
-/// Broken between words where it is longer than so many columns.
+/// Breaks a line between words where it is longer than `columns`.
 fn wrapped(text: &str, columns: Option<usize>, indent: &str) -> String {
     let columns = columns.unwrap_or(usize::MAX);
     let mut out = String::new();

@@ -185,7 +185,7 @@ impl Search<'_> {
         self.trail.add(trial)
     }
 
-    /// The start and the best settings in turns, where these are others and the search came to its end.
+    /// Compares the best settings with the start in turns, where they differ and the search has ended.
     fn beside_start(
         &mut self,
         end: SearchEnd,
@@ -301,7 +301,7 @@ fn read_config(path: &str) -> Result<ConfigText, Refusal> {
     ConfigText::read(&text).map_err(|why| Refusal::usage(format!("{path}:{why}")))
 }
 
-/// The keys of the configuration that vary, beginning with what it says of them.
+/// The keys of the configuration that vary, each beginning with its value there.
 fn varied_keys(
     asked: &Tune,
     config: Option<&ConfigText>,

@@ -104,7 +104,7 @@ impl TrailFile {
         Ok(())
     }
 
-    /// Which of two figures is better; higher ones until a trial says otherwise.
+    /// Direction in which a figure is better: higher until a trial states otherwise.
     pub(super) fn better(&self) -> Better {
         if self.head.is_higher_better {
             Better::Higher

@@ -24,7 +24,7 @@ use crate::progress::TurnProgress;
 use crate::stopping::StoppedProcess;
 use crate::turns::{STARTED_BY, Turns, wait};
 
-/// Only the end of what a failed command printed is shown, of at most so many characters.
+/// Most characters shown of the end of a failed command's output.
 const MOST_SHOWN: usize = 300;
 const SLO: &str = "--slo";
 
@@ -155,7 +155,7 @@ impl<'a> Trials<'a> {
         Ok(Some(waited.map(|()| server)))
     }
 
-    /// The program with the words of a trial, which stores its result.
+    /// The program with the arguments of a trial, which stores its result.
     fn command(&self, words: &[String], stored: &Path) -> Result<Command, Refusal> {
         let program = std::env::current_exe().map_err(|e| self.turns.lacks(e))?;
         let (verb, others) = words.split_at(1);
@@ -231,7 +231,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The words of a point; a configuration that varies is this file.
+    /// Arguments of a point; `config` is the file of a configuration that varies.
     fn words(&self, point: &[usize], config: &Path) -> Vec<String> {
         let values = self.space.values(point);
         self.asked.template.words(|name| {

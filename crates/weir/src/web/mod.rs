@@ -21,7 +21,7 @@ use server::{Answer, Request};
 
 /// The page that shows the run.
 const PAGE: &str = include_str!("page.html");
-/// Events come this often.
+/// Time between events.
 const EVENT_EVERY: Duration = Duration::from_millis(250);
 /// The metrics file is written this often.
 const FILE_EVERY: Duration = Duration::from_secs(5);
@@ -37,10 +37,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Listens and writes, where the words ask for that.
+    /// Opens the web view and the metrics file that the arguments ask for.
     ///
     /// # Errors
-    /// The address or the file cannot be had.
+    /// The address or the file cannot be used.
     pub(crate) fn open(web: &Web, watch: &Watch) -> Result<Option<Self>, Refusal> {
         if web.address.is_none() && web.metrics_file.is_none() {
             return Ok(None);
@@ -69,8 +69,7 @@ impl Window {
         Ok(Some(window))
     }
 
-    /// Everything is measured: shows the result for as long as the words ask for, unless somebody ended
-    /// the run.
+    /// Shows the whole result for as long as the arguments ask for, unless a signal ended the run.
     pub(crate) fn finish(&self, result: &RunResult) {
         self.watch.finish(result);
         self.write_file(&ResultSeen {

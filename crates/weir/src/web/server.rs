@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// So many are answered at a time.
+/// Most clients answered at a time.
 const MOST_CLIENTS: usize = 16;
 /// The longest request.
 const LONGEST: usize = 8 << 10;
-/// A client that neither speaks nor listens for so long is gone.
+/// Silence after which a client is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Request of a client.
@@ -30,13 +30,13 @@ pub(super) struct Request {
 pub(super) enum Answer {
     /// A page.
     Page {
-        /// As its head says.
+        /// Content type of the head.
         content_type: &'static str,
         text: String,
     },
     /// Events until this has no more; it waits between them.
     Events(Box<dyn FnMut() -> Option<String>>),
-    /// There is nothing of that name, or not yet.
+    /// No page of this name, or not yet.
     Missing(&'static str),
 }
 
@@ -46,7 +46,7 @@ pub(super) type Answers = dyn Fn(&Request) -> Answer + Send + Sync;
 /// Listens at an address; where that is.
 ///
 /// # Errors
-/// The address cannot be had.
+/// The address cannot be used.
 pub(super) fn listen(address: SocketAddr, answers: Arc<Answers>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;

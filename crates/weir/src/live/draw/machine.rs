@@ -14,7 +14,7 @@ use super::{DIM, WARNING};
 
 /// Time that the hypervisor took, in percent, from which on it is marked.
 const STEAL: f64 = 1.0;
-/// Columns from which on operations are told beside bytes.
+/// Columns from which on operations are shown beside bytes.
 const ROOM_FOR_OPERATIONS: u16 = 76;
 const OPERATIONS_WIDTH: u16 = 12;
 

@@ -28,7 +28,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// From 0 to the next round number.
+    /// Scale from 0 to the next round number.
     pub(super) fn from_zero(greatest: f64, label: impl Fn(f64) -> String) -> Self {
         let top = round_up(greatest);
         Self {
