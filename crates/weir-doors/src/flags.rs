@@ -293,7 +293,7 @@ impl Flag {
             _ => ValueHint::Unknown,
         };
         let mut arg = arg.value_name(value).value_hint(hint).action(action);
-        // What is wrong with a negative number is said by whoever reads it.
+        // The reader of the value reports errors in a negative number.
         arg = arg.allow_negative_numbers(true);
         if !self.choices.is_empty() && matches!(self.takes, Takes::Text) {
             arg = arg.value_parser(PossibleValuesParser::new(self.choices));

@@ -1,6 +1,6 @@
 //! Arguments of weir's own doors, parsed by clap.
 //!
-//! In: a command made of flags, words. Out: what was given, or the help that was asked for; a refusal in
+//! In: a command made of flags, arguments. Out: what was given, or the help that was asked for; a refusal in
 //! the form of every refusal of weir: what is wrong, and a line of help. Not here: what values mean.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

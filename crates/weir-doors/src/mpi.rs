@@ -1,4 +1,4 @@
-//! The page of `weir mpi`. Its one word, `info`, is read with the verbs (`top`).
+//! The page of `weir mpi`. Its one argument, `info`, is read with the verbs (`top`).
 
 use clap::{Arg, Command};
 

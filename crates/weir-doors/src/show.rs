@@ -1,7 +1,7 @@
 //! `weir show RUN [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
 //! or as another would.
 //!
-//! In: the arguments after `show`. Out: an [`Action`]. What further words mean is the door's matter:
+//! In: the arguments after `show`. Out: an [`Action`]. The door reads the further arguments:
 //! they follow those that the result was measured with, or stand alone with `--as`, and choose how
 //! the result is printed; all others are refused. Not here: reading the file, printing.
 
@@ -129,7 +129,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
 /// an argument of the measurement.
 ///
 /// # Errors
-/// The first such word, by its name: exit 2.
+/// The first such argument, by its name: exit code 2.
 pub fn check_words(door: &'static Door, own: &[String], words: &[String]) -> Result<(), Refusal> {
     refuse_others(door, words)?;
     let new = flags_among(door, words);

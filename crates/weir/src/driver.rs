@@ -257,7 +257,7 @@ impl<'a> Caller<'a> {
     }
 
     fn measure(&self, run: &Run, speaks: bool) -> Outcome {
-        // One process speaks for all, whoever started them.
+        // One process prints for all, whatever started them.
         let is_first = started_rank().is_none() && speaks;
         let watch = Watch::default();
         let (live, window) = if is_first {
@@ -449,7 +449,7 @@ pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
     }
 }
 
-/// Refuses a port that a blank keeps from `--web`: it would be an operand, and none is called so.
+/// Refuses a port that follows `--web` after a blank: it would be an operand, and no file has its name.
 fn refuse_lost_port(run: &Run) -> Result<(), Refusal> {
     let mut pairs = run.command().windows(2);
     let lost = pairs.find_map(|pair| match pair {

@@ -1,6 +1,6 @@
 //! `--live` where it was left out of the build.
 //!
-//! In: the words. Out: a refusal where they ask for it.
+//! In: the arguments. Out: a refusal where they ask for the view.
 
 use weir_doors::Refusal;
 use weir_doors::house::RunOptions;

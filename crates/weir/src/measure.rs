@@ -231,7 +231,7 @@ fn carry_out(request: &MeasureRequest<'_>, world: RankWorld, plan: MakePlan<'_>)
     });
     let outcome = outcome.map_err(|e| world::came_apart(&e))?;
     let left = world.leave();
-    // What the report tells need not be told again.
+    // A failure that the report shows is not reported again.
     if matches!(outcome, Ok(0)) {
         left?;
     }

@@ -19,8 +19,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// Writes files, over existing ones if the arguments ask for that, and prints their names.
 pub(crate) fn write(new: &NewFiles) -> Outcome {
     let directory = Path::new(&new.directory);
-    fs::create_dir_all(directory)
-        .map_err(|e| Refusal::usage(format!("{}: {e}", new.directory)))?;
+    fs::create_dir_all(directory).map_err(|e| Refusal::usage(format!("{}: {e}", new.directory)))?;
     let path = |name: &str| directory.join(name).display().to_string();
     let there = new
         .files

@@ -82,7 +82,7 @@ pub(crate) fn error(text: &str) {
         held.push_str(text);
         return;
     }
-    // There is no further place to tell that standard error is gone.
+    // Nothing is left to report the loss of standard error to.
     let _ = io::stderr().lock().write_all(text.as_bytes());
     if let Some(log) = LOG.get().filter(|log| level_of(text) <= log.level)
         && let Err(why) = (&log.file).write_all(text.as_bytes())

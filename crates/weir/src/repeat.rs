@@ -1,6 +1,6 @@
 //! `weir run --repeat`: several runs of each plan, every one in a process of its own.
 //!
-//! In: what the words ask for. Out: the report over all runs, the exit code. Not here: one run
+//! In: the arguments. Out: the report over all runs, the exit code. Not here: one run
 //! (`turns`), the figures (`weir-schema`), the report (`weir-report`).
 
 use weir_doors::house::{Repeat, Run, exit_code};

@@ -2,7 +2,7 @@
 //!
 //! In: a path and rows with their head. Out: the file with the rows behind those that are there, all of them
 //! or none, the head once. Runs of weir that add at the same time wait for each other (`flock`); others see
-//! one write at the end of the file. Not here: what rows are made of, and which words refuse a file.
+//! one write at the end of the file. Not here: what rows are made of, and which flags refuse a file.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};

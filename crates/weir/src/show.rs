@@ -48,7 +48,7 @@ fn print_again(show: &Show) -> Outcome {
     let may_be_empty = show.door.is_none() && !result.is_newer();
     let text = match printed_by(door, &result, &words, show.door.is_none()) {
         Ok(Some(text)) if may_be_empty || !text.out.is_empty() => text,
-        // Its door, its words or its jobs may be of the newer weir.
+        // Its door, its arguments or its jobs may be of the newer weir.
         _ if result.is_newer() && show.door.is_none() && show.words.is_empty() => {
             output::error("note: its own door cannot print it here: this is weir's report\n");
             of_run(&result, &RunOptions::usual())

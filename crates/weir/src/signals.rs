@@ -30,7 +30,7 @@ fn caught() -> impl Iterator<Item = i32> {
 }
 
 fn is_ignored(number: i32) -> bool {
-    // Where the kernel does not tell, the signal is caught.
+    // Where the status is unknown, the signal is caught.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok());
@@ -60,7 +60,7 @@ pub(crate) fn claim() -> Result<(), Refusal> {
         return Ok(());
     }
     if weir_world::started_rank().is_some() {
-        // Rank 0 may tell this one to end before it listens; it learns of the loss by itself then.
+        // Rank 0 may stop this one before it listens; it then finds the loss by itself.
         for number in STOP_SIGNALS {
             flag::register(number, Arc::default()).map_err(|e| uncaught(&e))?;
         }
@@ -130,7 +130,7 @@ fn listen(ranks: Option<&RankProcesses>, first: Option<First>) -> Result<Arc<Sig
                 if let (Some(first), Some(number)) = (&first, new)
                     && !first.pass_on(number)
                 {
-                    // Nobody is left who would tell this rank how to go on.
+                    // No rank is left that could direct this one.
                     thread::sleep(MESSAGE_TIME);
                     low_level::exit(128 + number);
                 }
@@ -145,8 +145,8 @@ fn listen(ranks: Option<&RankProcesses>, first: Option<First>) -> Result<Arc<Sig
     Ok(signals)
 }
 
-/// Counts signals that arrived together; the last one that counts. The word of rank 0 to end counts
-/// for all that this rank has got so far.
+/// Counts signals that arrived together, and returns the last one that counts. A stop signal of rank 0
+/// sets the count of this rank.
 fn count(
     arrived: &[i32],
     signals: &Signals,
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_word_of_rank_0_is_no_second_wish() {
         let [in_order, at_once] = STOP_SIGNALS;
-        // Ctrl-C reaches all ranks, and rank 0 tells the others of it.
+        // Ctrl-C reaches all ranks, and rank 0 passes it on to the others.
         assert_eq!(counted(&[&[SIGINT, in_order]]), [(SIGINT, 1)]);
         assert_eq!(counted(&[&[SIGINT], &[in_order]]), [(SIGINT, 1); 2]);
         assert_eq!(counted(&[&[in_order], &[at_once]]), [(0, 1), (0, 2)]);

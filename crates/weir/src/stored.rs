@@ -116,7 +116,7 @@ fn together(mut all: Vec<Stored>) -> Stored {
             continue;
         };
         let fingerprint = plan_fingerprint(first);
-        // Commands have no plan, and a plan may take turns with itself: their names tell them apart.
+        // Commands have no plan, and a plan may take turns with itself: their names distinguish them.
         let is_of = |known: &&mut Together| {
             known.fingerprint == fingerprint
                 && (known.name.is_none() || name.is_none() || known.name == name)

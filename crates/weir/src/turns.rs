@@ -116,7 +116,7 @@ impl<'a> Turns<'a> {
     pub(crate) fn without_result(&self, label: &str, status: ExitStatus) -> Refusal {
         let code = status.code().and_then(|c| u8::try_from(c).ok());
         if self.caught.interrupted() {
-            // Signals are passed on: it was told to end before it could say anything.
+            // Signals are passed on: it was stopped before it could print anything.
             return Refusal::new(code.unwrap_or(1).max(1), "");
         }
         let how = match (code, status.signal()) {
@@ -244,7 +244,7 @@ pub(crate) fn end_with_parent() -> Result<(), Refusal> {
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|e| Refusal::lacks(format!("one of several runs: {e}")))?;
     }
-    // It may have ended before the kernel was told.
+    // It may have ended before the kernel was asked.
     test_kill_process(starter)
         .map_err(|_| Refusal::lacks("the process that started this run has ended"))
 }

@@ -1,8 +1,8 @@
 //! Lets other threads see a run while it goes on.
 //!
-//! In: views of the run, which it shows at every round. Out: what was asked for, on the threads that asked;
-//! their wish that it ends. The run's thread makes something only when somebody has asked for it, and
-//! never waits for whoever looks at it. Not here: what is done with it (`web`, `live`).
+//! In: views of the run, which it provides at every round. Out: the requested data, on the requesting
+//! threads; their request that it ends. The run's thread makes data only on request, and never waits for its
+//! readers. Not here: what is done with it (`web`, `live`).
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -261,7 +261,7 @@ mod tests {
             elapsed_ns: Nanos(elapsed),
             jobs: Arc::default(),
         };
-        // What somebody else asked for is no answer.
+        // Data requested by another thread is no answer.
         watch.0.news.notify_all();
         watch.state().jobs.provide(seen(7));
         watch.0.news.notify_all();

@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.take(named, &value)
     }
 
-    /// Letters after one dash; the value of one is the rest of the word, or the next one.
+    /// Letters after one dash; the value of one is the rest of the argument, or the next one.
     fn letters(
         &mut self,
         word: &str,

@@ -1,6 +1,6 @@
 //! Configuration files: `key : value` lines, and a line for each workload.
 //!
-//! In: the text of a file, `key=value` words. Out: values by key with the line of each, workloads; or
+//! In: the text of a file, `key=value` arguments. Out: values by key with the line of each, workloads; or
 //! everything that is wrong, each with its line. Not here: what the keys mean together (`verify`), what
 //! becomes of them (`plan`).
 
@@ -175,7 +175,7 @@ impl AxioConfig {
     /// Takes a `key=value` argument, which overrides the file.
     ///
     /// # Errors
-    /// The error in the word.
+    /// The error in the argument.
     pub fn set(&mut self, word: &str) -> Result<(), String> {
         let place = ConfigPlace::of_flag("--set");
         let Some((key, value)) = word.split_once('=') else {
@@ -237,7 +237,7 @@ impl AxioConfig {
         ))
     }
 
-    /// Adds a workload that is not there yet; one of a word replaces that of a file.
+    /// Adds a workload that is not there yet; one of an argument replaces that of a file.
     fn add_workload(&mut self, workload: WorkloadLine) {
         let earlier = self.workloads.iter().position(|one| one.id == workload.id);
         match earlier {
@@ -246,7 +246,7 @@ impl AxioConfig {
         }
     }
 
-    /// Adds a value; one of a word replaces that of a file.
+    /// Adds a value; one of an argument replaces that of a file.
     fn add_value(
         &mut self,
         key: &str,
@@ -327,7 +327,7 @@ impl AxioConfig {
         Err(wrong)
     }
 
-    /// The phase of a word.
+    /// The phase of a name.
     fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
         let exact = PHASES.iter().find(|(name, _)| *name == word);
         if let Some((_, stage)) = exact {

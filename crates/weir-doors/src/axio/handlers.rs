@@ -1,7 +1,7 @@
 //! Names of handlers in configurations: those of the older program, and the names of their types for all
 //! others.
 //!
-//! In: a word. Out: the handler of a plan; all words. Not here: what is known of handlers (`weir-schema`).
+//! In: a name. Out: the handler of a plan; all names. Not here: what is known of handlers (`weir-schema`).
 
 use weir_schema::{MessageHandler, PacketHandler};
 
@@ -17,7 +17,7 @@ const OLDER: [(&str, MessageHandler); 8] = [
     ("FileDecompress", MessageHandler::Inflate),
 ];
 
-/// The handler without a word.
+/// The handler without a name.
 pub(super) const DEFAULT: MessageHandler = MessageHandler::Fill;
 
 /// Message handlers by name.
@@ -38,13 +38,13 @@ fn packet_handlers() -> impl Iterator<Item = (&'static str, PacketHandler)> {
         .chain(all.map(|one| (one.type_name(), one)))
 }
 
-/// The message handler of a word.
+/// The message handler of a name.
 pub(super) fn message_handler(word: &str) -> Option<MessageHandler> {
     let (_, found) = message_handlers().find(|(known, _)| *known == word)?;
     Some(found)
 }
 
-/// The packet handler of a word.
+/// The packet handler of a name.
 pub(super) fn packet_handler(word: &str) -> Option<PacketHandler> {
     let (_, found) = packet_handlers().find(|(known, _)| *known == word)?;
     Some(found)

@@ -1,6 +1,6 @@
 //! A stage alone: `--stage`, what means nothing beside it, and its table.
 //!
-//! In: words, a configuration; an iteration of a result. Out: a plan's stage; refusals; text.
+//! In: arguments, a configuration; an iteration of a result. Out: a plan's stage; refusals; text.
 
 use weir_schema::{PacketPathOutcome, PacketPathWorkload, PathIteration, PathStage};
 

@@ -127,14 +127,14 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     let (config, mut wrong) = configuration(given, &name, &text)?;
     let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, given, &config)?;
     let role = if only_looks || stage.is_some() {
-        // What is only looked at needs none.
+        // A check needs no role.
         Ok(AxioRole::Loopback)
     } else {
         AxioRole::of(&config, given, machine)
     };
-    // What is wrong with a value is said before that the role is missing.
+    // Errors in values are reported before a missing role.
     let read = plan::workload(&config, *role.as_ref().unwrap_or(&AxioRole::Loopback));
-    // Of what is only looked at the verifier says it, in the words of the older one.
+    // For a check the verifier reports it, in the words of the older one.
     if !only_looks {
         let is_right = read.is_ok() && wrong.is_empty();
         let role = role.as_ref().ok().copied();

@@ -1,7 +1,7 @@
 //! Configuration that the arguments name, and its errors.
 //!
-//! In: words, files by name. Out: the configuration with the values that words replace; or all that is wrong,
-//! in one pass. Not here: the grammar (`config`), what values mean (`plan`).
+//! In: arguments, files by name. Out: the configuration with the values that arguments override; or all its
+//! errors at once. Not here: the grammar (`config`), what values mean (`plan`).
 
 use super::config::{AxioConfig, Unknown};
 use super::plan::NO_WORKLOAD;

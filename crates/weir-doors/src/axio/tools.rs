@@ -1,6 +1,6 @@
 //! `weir axio tools`: arguments of the Axio emulator's own tools, carried out by the doors that do the same.
 //!
-//! In: given flags. Out: what is printed, or the words of `weir diagnose` or `weir tune`. Not here: `-v` and
+//! In: given flags. Out: what is printed, or the arguments of `weir diagnose` or `weir tune`. Not here: `-v` and
 //! `-p` alone, which every verb takes.
 
 use super::AxioConfig;

@@ -1,6 +1,6 @@
 //! Transfers between a device and its host, in place of exchanges: `--pcie-read` and its like.
 //!
-//! In: checked words, the transport. Out: transfers in the order in which they are measured. The
+//! In: checked arguments, the transport. Out: transfers in the order in which they are measured. The
 //! peer's names are from the device's view: it reads what the host writes. Spec: effective
 //! bandwidth, 4.3.
 

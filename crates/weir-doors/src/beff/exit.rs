@@ -35,7 +35,7 @@ pub fn exit_code(result: &RunResult) -> u8 {
 /// losses, warnings.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
-    // Wrong data is told below in the peer's words.
+    // Wrong data is reported below in the peer's words.
     let is_printed_here = |warning: &&Warning| warning.id != "wrong-data";
     for warning in result.warnings.iter().filter(is_printed_here) {
         if warning.id == "exchange-bounds" {

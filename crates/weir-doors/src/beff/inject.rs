@@ -1,6 +1,6 @@
 //! `--inject`: damage on purpose, where it has an effect that is detected.
 //!
-//! In: the words, the work that they are to damage. Out: faults of the plan.
+//! In: the arguments, the work that they are to damage. Out: faults of the plan.
 
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeWorkload, FaultKind, InjectedFault, Transfer, Validation};

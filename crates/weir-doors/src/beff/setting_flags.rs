@@ -1,6 +1,6 @@
 //! Flags that are settings of a transport: which flag gives which setting, and in which form.
 //!
-//! In: checked words, the record of a transport. Out: settings of the plan; a refusal or a note
+//! In: checked arguments, the record of a transport. Out: settings of the plan; a refusal or a note
 //! where a flag is given that this transport has no setting for. A new setting of a transport
 //! without a flag here is reached through a stored plan.
 

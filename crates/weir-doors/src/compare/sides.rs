@@ -1,6 +1,6 @@
 //! Sides of a comparison: stored results, job files in turns, commands in turns.
 //!
-//! In: the words. Out: the sides by name, the base first; what is run is what `weir run` would read.
+//! In: the arguments. Out: the sides by name, the base first; what is run is what `weir run` would read.
 //! Not here: how rounds go on.
 
 use clap::ArgMatches;

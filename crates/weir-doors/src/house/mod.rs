@@ -255,7 +255,7 @@ impl RunFormat {
         known.map(|(.., format)| *format)
     }
 
-    /// The one of this word.
+    /// The format of this word.
     pub(crate) fn of_word(word: &str) -> Option<Self> {
         let known = FORMATS.iter().find(|(known, ..)| *known == word);
         known.map(|(.., format)| *format)

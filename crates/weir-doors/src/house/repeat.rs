@@ -1,6 +1,6 @@
 //! `--repeat`: several runs of each plan, so that what differs from run to run is measured.
 //!
-//! In: the words, a plan. Out: how many runs and the pause between them; the plan as each of them
+//! In: the arguments, a plan. Out: how many runs and the pause between them; the plan as each of them
 //! carries it out. Not here: carrying runs out.
 
 use weir_schema::{BlockWorkload, Kind, Plan};

@@ -87,7 +87,7 @@ pub(super) fn planned(result: &RunResult) -> impl Iterator<Item = PointResult<'_
     let plan = &result.plan;
     let noted = plan.extensions.get(EXTENSION).and_then(|e| e.get("points"));
     let mut names = noted.and_then(read_names).unwrap_or_default();
-    // Where somebody has changed the groups since, they have none.
+    // Groups that were changed since have none.
     if names.len() != plan.groups.len() {
         names = vec![PointName::default(); plan.groups.len()];
     }

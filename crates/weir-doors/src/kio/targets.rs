@@ -1,6 +1,6 @@
 //! Devices of the threads, from the first of five places that names one.
 //!
-//! In: the words, a configuration, what this machine says. Out: paths. Not here: what they are.
+//! In: the arguments, a configuration, facts about this machine. Out: paths. Not here: what they are.
 
 use super::settings::{Field, Settings};
 use super::{MODPROBE, TargetFacts};

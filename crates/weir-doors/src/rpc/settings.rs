@@ -1,6 +1,6 @@
 //! Settings of `weir rpc serve`, as plain data: every value is within its range.
 //!
-//! In: flags. Out: [`ServeSettings`], which whoever serves takes as they are. Not here: serving, files,
+//! In: flags. Out: [`ServeSettings`], which the server uses unchanged. Not here: serving, files,
 //! which rank is free.
 
 use std::path::PathBuf;

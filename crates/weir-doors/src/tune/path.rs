@@ -1,6 +1,6 @@
 //! `weir tune -c FILE` without a command: a packet path is tuned, by the keys of its configuration.
 //!
-//! In: the search as its words ask for it, the configuration. Out: the command, the keys that vary, limits
+//! In: the arguments of the search, the configuration. Out: the command, the keys that vary, limits
 //! that other figures have to keep. Not here: trials, figures.
 
 use weir_diagnose::ConfigText;

@@ -1,7 +1,7 @@
 //! `weir tune --server-command`: the other side of a packet path, which a command of the user starts for each trial.
 //!
-//! In: the words, the server's configuration, settings of a trial. Out: a [`TuneServer`]; the configuration with the
-//! settings. Not here: starting the command.
+//! In: the arguments, the server's configuration, settings of a trial. Out: a [`TuneServer`]; the
+//! configuration with the settings. Not here: starting the command.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Display of a comparison, on standard output and in files.
 //!
-//! In: the comparison, its sides, what the words ask for. Out: text in one of the forms. Not here: the
+//! In: the comparison, its sides, the display that the arguments ask for. Out: text in one of the forms. Not here: the
 //! forms themselves (`weir-compare`, `weir-report`).
 
 use std::io;

@@ -59,8 +59,8 @@ fn open_or(flag: Option<&str>, help: &str) -> Result<Option<History>, Refusal> {
     History::open_existing(&path).map_err(|error| refusal(&error))
 }
 
-/// Ids and results of the runs that a word names, oldest first; nothing where it is no name of a run,
-/// or may be that of a file as well and there is no history.
+/// Ids and results of the runs that an argument names, oldest first; `None` where it is no name of a run,
+/// or may also name a file and there is no history.
 ///
 /// # Errors
 /// There is no such run, or it cannot be read.

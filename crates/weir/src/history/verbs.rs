@@ -1,7 +1,7 @@
 //! `weir history`: what its verbs do.
 //!
 //! In: the arguments after `history`. Out: text on standard output, files, changes of the history; the exit
-//! code. Not here: the words (`weir-doors`), the database and its texts (`weir-history`).
+//! code. Not here: the arguments (`weir-doors`), the database and its texts (`weir-history`).
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -232,7 +232,7 @@ fn check(history: &History) -> Done {
     Ok(printed(&format!("{path}: {runs}, no fault\n")))
 }
 
-/// The id of the one run that a word names.
+/// The id of the one run that an argument names.
 fn one_run(history: &History, word: &str) -> Result<String, HistoryError> {
     let mut ids = history.resolve(word)?;
     match (ids.pop(), ids.is_empty()) {

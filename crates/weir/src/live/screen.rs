@@ -1,8 +1,8 @@
 //! The terminal: taken for the view, and given back as it was.
 //!
-//! In: whoever draws takes and leaves it. Out: its size, what is written to it. Whatever ends the view
-//! gives it back: the end of the run, the user, a panic of any thread, a signal that stops the program or
-//! ends it at once. Keys that make signals (Ctrl-C, Ctrl-Z) go on making them. Not here: what is drawn.
+//! In: calls of the view, which takes and leaves it. Out: its size, what is written to it. Whatever ends the
+//! view gives it back: the end of the run, the user, a panic of any thread, a signal that stops the program
+//! or ends it at once. Keys that make signals (Ctrl-C, Ctrl-Z) go on making them. Not here: what is drawn.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
@@ -115,9 +115,9 @@ pub(super) fn close() {
     let mut taken = taken();
     if let Some(before) = taken.take() {
         print(LEAVE);
-        // There is nobody to tell where the terminal is gone.
+        // Without a terminal there is nothing to report an error to.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-        // Keys that were meant for the view are no words of the shell.
+        // Keys that were meant for the view are no input of the shell.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         IS_CLOSED.store(true, Ordering::Relaxed);
         output::print_held_errors();

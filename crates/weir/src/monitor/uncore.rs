@@ -1,8 +1,8 @@
 //! Counters of the units outside the cores: what memory controllers and devices moved.
 //!
 //! In: the units that the kernel describes. Out: bytes a second of each memory node, bytes of devices, or why
-//! there are none. They count for the whole machine, whoever is watched. Not here: how a unit's events are described
-//! (`weir-sys`).
+//! there are none. They count for the whole machine, whatever process is monitored. Not here: how a unit's
+//! events are described (`weir-sys`).
 
 use std::collections::BTreeMap;
 

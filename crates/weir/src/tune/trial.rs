@@ -309,7 +309,7 @@ fn failed_server(why: &str) -> Measured {
     }
 }
 
-/// A word as a shell takes it.
+/// An argument quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

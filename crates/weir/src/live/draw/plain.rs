@@ -1,6 +1,6 @@
 //! Frames for terminals without colours, or without any character beyond ASCII.
 //!
-//! In: a drawn frame and a style. Out: the frame as the style has it; everything is told by characters
+//! In: a drawn frame and a style. Out: the frame as the style has it; everything is shown by characters
 //! too.
 
 use ratatui::buffer::Buffer;
