@@ -32,7 +32,7 @@ use crate::{
     written_files,
 };
 
-/// Carries out a call of a door that measures. Under a launcher one process speaks for all.
+/// Carries out a call of a door that measures. Under a launcher one process prints for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
     let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.

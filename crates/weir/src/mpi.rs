@@ -7,7 +7,7 @@ use weir_world::{Launcher, World};
 
 use crate::{Outcome, printed, world};
 
-/// The verb. Under a launcher MPI is started too, and one of the processes speaks.
+/// The verb. Under a launcher MPI is started too, and one of the processes prints.
 pub(crate) fn info() -> Outcome {
     let launcher = Launcher::of_this_process();
     match page(launcher) {

@@ -137,7 +137,7 @@ pub(super) fn fabrics(_: &Machine) -> Vec<Finding> {
     }
 }
 
-/// The library with its providers, then what speaks against single ones.
+/// Findings on the library with its providers, then on providers that cannot be used.
 pub(super) fn of_survey(survey: &FabricSurvey) -> Vec<Finding> {
     let FabricSurvey {
         file,
