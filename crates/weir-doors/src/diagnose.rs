@@ -1,4 +1,4 @@
-//! `weir diagnose LOG [REPORT]`: what holds a packet path back.
+//! `weir diagnose LOG [REPORT]`: the bottleneck of a packet path.
 //!
 //! In: the arguments after `diagnose`; the text of a configuration of the path. Out: a
 //! [`Diagnose`]; which table and socket the configuration means. Not here: reading files, the rules.
@@ -23,7 +23,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what the files are, examples, exit codes.
+/// The end of the help text: the files, examples, exit codes.
 pub const HELP: &str = include_str!("diagnose.md");
 
 const RECORDS: &str = "Records";

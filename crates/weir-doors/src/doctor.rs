@@ -1,4 +1,4 @@
-//! `weir doctor [TARGET…]`: what of this machine would spoil a measurement.
+//! `weir doctor [TARGET…]`: properties of this machine that would spoil a measurement.
 //!
 //! In: the arguments after `doctor`. Out: an [`Action`]. Not here: looking at the machine.
 
@@ -27,7 +27,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what is printed, examples, exit codes.
+/// The end of the help text: the output, examples, exit codes.
 pub const HELP: &str = include_str!("doctor.md");
 
 const CI: FlagNeed = FlagNeed::new("with `--ci`", |g| g.has("ci"));
@@ -74,7 +74,7 @@ pub enum Action {
     Print(String),
     /// Look at the machine.
     Look(Look),
-    /// Measure what changes can be established here.
+    /// Measure the smallest change that can be established here.
     Ci(CiCheck),
 }
 

@@ -115,7 +115,7 @@ pub struct Operands {
 pub struct DoorLink {
     /// The name of the link.
     pub name: &'static str,
-    /// Arguments that go before those it is called with.
+    /// Arguments put before those of the call.
     pub words: &'static [&'static str],
 }
 

@@ -134,8 +134,8 @@ impl GivenFlags {
             .map(|(flag, value)| (*flag, value.as_str()))
     }
 
-    /// Every flag that cannot act, and when it would. One that asks for what holds anyway needs
-    /// nothing.
+    /// Every flag without effect, with the condition on which it would have one. A flag whose value is the
+    /// default needs none.
     pub(crate) fn idle(&self) -> impl Iterator<Item = (&'static Flag, &'static str)> {
         let asks = self.iter().filter(|(f, value)| f.default != Some(value));
         asks.filter_map(|(flag, _)| {
@@ -144,7 +144,7 @@ impl GivenFlags {
         })
     }
 
-    /// The refusal of the first flag that cannot act, without what goes before it.
+    /// Refusal of the first flag without effect, without its beginning.
     pub(crate) fn refusal(&self) -> Option<String> {
         let (flag, when) = self.idle().next()?;
         let name = flag.spelling();

@@ -109,7 +109,7 @@ fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
     }
 }
 
-/// Names of files, as many as there are.
+/// Argument with any number of file names.
 pub(crate) fn files() -> Arg {
     Arg::new("file")
         .value_name("FILE")

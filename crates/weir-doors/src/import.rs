@@ -56,7 +56,7 @@ pub enum Action {
 /// File to import, and its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// The format, where it is not to be found out.
+    /// Format, where it is not to be detected.
     pub format: Option<String>,
     /// The file.
     pub file: String,

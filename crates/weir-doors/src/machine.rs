@@ -76,7 +76,7 @@ pub trait Machine {
     /// Facts about the block device or file of a path.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is no target.
     fn target(&self, _path: &str) -> Result<TargetFacts, String> {
         Err("no such file".to_owned())
     }

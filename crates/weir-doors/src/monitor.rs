@@ -1,4 +1,4 @@
-//! `weir monitor`: what the host did while something else ran.
+//! `weir monitor`: activity of the host while something else ran.
 //!
 //! In: the arguments after `monitor`. Out: a [`Monitor`]. Not here: measuring, the form of the report
 //! (`weir-diagnose`).
@@ -23,7 +23,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what is measured, examples, exit codes.
+/// The end of the help text: the quantities, examples, exit codes.
 pub const HELP: &str = include_str!("monitor.md");
 
 const WHAT: &str = "What is measured";
@@ -77,9 +77,9 @@ pub struct Monitor {
     pub duration: Nanos,
     /// The process, instead of the whole machine.
     pub process: Option<u32>,
-    /// The file of what pcm-pcie counted.
+    /// File with pcm-pcie's record.
     pub pcie: Option<String>,
-    /// The file of what pcm-memory counted.
+    /// File with pcm-memory's record.
     pub memory: Option<String>,
     /// Files of either.
     pub pcm: Vec<String>,

@@ -37,7 +37,7 @@ pub trait Observer: Send {
         None
     }
 
-    /// Text of the whole result without what was printed already.
+    /// Text of the whole result, without the part that was printed already.
     fn rest(&mut self, _result: &RunResult, whole: String) -> String {
         whole
     }

@@ -20,7 +20,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A text without its last newline gets one, unless it is empty: then nothing is printed.
+    /// A refusal. A message without a newline at its end gets one; an empty one is not printed.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if !message.is_empty() && !message.ends_with('\n') {

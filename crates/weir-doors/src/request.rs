@@ -30,7 +30,7 @@ pub struct Request {
     pub rank_timeout: Option<Nanos>,
     /// Voice of the text, where the door's own arguments state it.
     pub voice: Option<Voice>,
-    /// The file that gets a report of what the host did meanwhile.
+    /// File for a report of the host's activity meanwhile.
     pub monitor: Option<String>,
     /// The house shows no progress.
     pub is_quiet: bool,
@@ -43,7 +43,7 @@ pub enum Action {
     Print(Printed),
     /// Measure what the input plans.
     Measure(Input),
-    /// Search, in runs whose first plan the input is.
+    /// Search in runs, of which the input is the first plan.
     Search(Input, Box<dyn RunSearch>),
     /// Print the plan of the input as JSON.
     ShowPlan(Input),
@@ -68,7 +68,7 @@ pub enum Tool {
     KernelModule(ModuleCall),
     /// Measure the cost of timing the stages of a packet path and print it.
     StageTiming,
-    /// Print this, then do what another door does with arguments.
+    /// Print this, then carry out another door with these arguments.
     OtherDoor {
         /// Text before it.
         before: Printed,

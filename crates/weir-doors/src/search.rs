@@ -13,7 +13,7 @@ pub trait RunSearch: Debug + Send + Sync {
     /// The plan of the next run; `None` once all is known.
     fn next_plan(&self) -> Option<Plan>;
 
-    /// Takes the result of the run whose plan was the last one.
+    /// Takes the result of the last plan's run.
     fn take(&mut self, result: RunResult);
 
     /// The end of the search; `None` where nothing was run.

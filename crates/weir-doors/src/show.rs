@@ -44,7 +44,7 @@ pub enum Action {
 pub struct Show {
     /// The file of the result, or the name of a run.
     pub file: String,
-    /// The format of another program, where it is not to be found out.
+    /// Format of another program, where it is not to be detected.
     pub from: Option<String>,
     /// The door that prints it, where another than its own shall.
     pub door: Option<String>,

@@ -19,7 +19,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what is printed, examples, exit codes.
+/// The end of the help text: the output, examples, exit codes.
 pub const HELP: &str = include_str!("topo.md");
 
 const FLAGS: &[Flag] = &[

@@ -36,7 +36,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: placeholders, what counts, examples, exit codes.
+/// The end of the help text: placeholders, examples, exit codes.
 pub const HELP: &str = include_str!("tune.md");
 
 /// The placeholder of the trial's configuration in the command.
@@ -183,9 +183,9 @@ pub enum Action {
 pub struct Tune {
     /// The command, its verb first, with placeholders.
     pub template: TuneTemplate,
-    /// The same as it was typed.
+    /// The command as typed.
     pub command: Vec<String>,
-    /// A packet path of the configuration is tuned: the command and what varies follow from it.
+    /// Tunes the packet path of the configuration, from which the command and the varied keys follow.
     pub is_path: bool,
     /// The layouts vary too.
     pub has_layouts: bool,

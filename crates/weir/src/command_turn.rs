@@ -1,4 +1,4 @@
-//! A shell command that has its turn again and again: how long it takes and what it uses.
+//! A shell command that is run in turns: the time it takes and the resources it uses.
 //!
 //! In: the command. Out: a result with its figures, as every run has one. Where the stack lies depends on
 //! how long the environment is, and changes how fast programs are: each run has a variable of random

@@ -1,4 +1,4 @@
-//! `weir diagnose`: what holds a packet path back.
+//! `weir diagnose`: the bottleneck of a packet path.
 //!
 //! In: the arguments after `diagnose`. Out: the diagnosis on standard output, of each packet path of a stored
 //! result, and of both sides where it has both. Nothing is written. Not here: the rules and their text (`weir-diagnose`).

@@ -127,7 +127,7 @@ pub(crate) fn print_notes(request: &Request) {
     }
 }
 
-/// A door that was called, with what its arguments ask for.
+/// A door that was called, with the request of its arguments.
 struct Caller<'a> {
     given: &'a Given,
     machine: &'a ThisMachine,
@@ -186,7 +186,7 @@ impl<'a> Caller<'a> {
         Ok(plan)
     }
 
-    /// The plan of an input with what the command line asks of every plan.
+    /// The plan of an input, with the settings that the command line makes in every plan.
     fn adjusted(&self, run: &Run, input: &Input) -> Result<Plan, Refusal> {
         let mut plan = plan_to_run(run, input)?;
         if self.measures.print.is_some() {
@@ -195,7 +195,7 @@ impl<'a> Caller<'a> {
         Ok(plan)
     }
 
-    /// Runs one plan after the other until what is searched is known, and prints the result of all.
+    /// Runs one plan after the other until the search ends, and prints the result of all.
     fn search(&self, run: &Run, search: Box<dyn RunSearch>) -> Outcome {
         refuse_launcher(&format!("a search of `weir {}`", self.given.door.verb))?;
         let flags = ["repeat", "ranks", "live", "web", "metrics-file"];
@@ -337,7 +337,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Prints what a live text has not printed yet; the exit code.
+    /// Prints the part of the text that a live display has not printed, and returns the exit code.
     fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
         signals::release();
         let mut text = self.peer(result)?;

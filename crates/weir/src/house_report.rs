@@ -37,7 +37,7 @@ pub(crate) fn check_output(
     Ok(())
 }
 
-/// Writes a report, or adds its rows to those of a file; whether that went well.
+/// Writes a report, or adds its rows to those of a file; true if that worked.
 pub(crate) fn write_output(
     path: &str,
     format: RunFormat,
@@ -66,7 +66,7 @@ pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     if good { code } else { code.max(1) }
 }
 
-/// Writes the files of `--output` about a result; whether that went well.
+/// Writes the files of `--output` about a result; true if that worked.
 pub(crate) fn write_outputs(result: &RunResult, options: &RunOptions) -> bool {
     let mut good = true;
     for Output { path, format } in &options.outputs {

@@ -1,4 +1,4 @@
-//! `--live` where it was left out of the build.
+//! `--live` in builds without it.
 //!
 //! In: the arguments. Out: a refusal where they ask for the view.
 

@@ -158,7 +158,7 @@ pub(crate) fn speaks() -> bool {
     Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all())
 }
 
-/// Prints what was asked for; the exit code.
+/// Prints a requested text and returns the exit code.
 pub(crate) fn printed(text: &str) -> u8 {
     u8::from(!output::print(text))
 }

@@ -1,4 +1,4 @@
-//! `weir man` and `weir completions`: prints or writes what ships as help.
+//! `weir man` and `weir completions`: print or write the help files.
 
 use weir_doors::Refusal;
 use weir_doors::manual::{Action, read_completions, read_man};

@@ -272,7 +272,7 @@ fn together(
     })
 }
 
-/// The end of several runs of [`measure_alone`], whose results are one.
+/// Ends several runs of [`measure_alone`], whose results are one.
 pub(crate) fn conclude(
     mut result: RunResult,
     keep: Keep<'_>,
@@ -293,8 +293,8 @@ pub(crate) fn conclude(
     Ok(code)
 }
 
-/// Keeps and stores the result and has the door report it; first stored, as a launcher that ends the ranks may
-/// not read any more what they print.
+/// Keeps and stores the result, then has the door report it. Storing comes first, as a launcher that ends the
+/// ranks may no longer read their output.
 fn report(request: &MeasureRequest<'_>, mut result: RunResult) -> Outcome {
     result
         .warnings

@@ -1,4 +1,4 @@
-//! `weir mpi info`: which MPI library weir works with here, and whether the launcher agrees.
+//! `weir mpi info`: the MPI library that weir uses here, and whether the launcher agrees.
 
 use std::fmt::Write as _;
 

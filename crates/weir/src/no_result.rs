@@ -62,7 +62,7 @@ pub(crate) fn refusal(operand: &str, text: &str, error: &SchemaError) -> Refusal
     }
 }
 
-/// A file that holds no text, where one of this format is wanted.
+/// Refusal of a file without text, where a file of this format is wanted.
 pub(crate) fn no_text(operand: &str, why: &str, wanted: Option<&Format>) -> Refusal {
     let help = wanted.map_or_else(
         || formats_read(operand),
@@ -71,7 +71,7 @@ pub(crate) fn no_text(operand: &str, why: &str, wanted: Option<&Format>) -> Refu
     Refusal::usage(format!("{operand}: {why}\n  help: {help}"))
 }
 
-/// Says which other format a text seems to have, after what it was read as.
+/// Note on another format that a text seems to have, beside the one that it was read as.
 pub(crate) fn seems_other(text: &str, read_as: &str) -> String {
     let other = Format::of(text).filter(|other| other.name != read_as);
     other.map_or_else(String::new, |other| {

@@ -30,7 +30,7 @@ pub(crate) fn print(text: &str) -> bool {
     print_bytes(text.as_bytes())
 }
 
-/// The same of what is no text.
+/// Prints bytes that are no text.
 pub(crate) fn print_bytes(text: &[u8]) -> bool {
     if text.is_empty() {
         return true;
@@ -69,7 +69,7 @@ pub(crate) fn held_errors() -> String {
     held_back().clone().unwrap_or_default()
 }
 
-/// The picture is gone: prints what was held back.
+/// Prints the messages held back, once the screen is no longer drawn on.
 #[cfg(feature = "tui")]
 pub(crate) fn print_held_errors() {
     let text = held_back().take();
@@ -179,7 +179,7 @@ pub(crate) fn give_up_file() {
     ));
 }
 
-/// Writes a report file. A link stays, and what it leads to is written.
+/// Writes a report file. A link stays, and its target is written.
 pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
     let text = text.as_ref();
     let _due = DueFile::of(path);
@@ -245,7 +245,7 @@ pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// The same of what is open.
+/// Reads the text of an open file.
 pub(crate) fn read_text_of(file: impl Read, longest: u64) -> Result<String, String> {
     let mut text = String::new();
     file.take(longest + 1)
@@ -306,8 +306,7 @@ fn refuse_history(path: &str) -> Result<(), String> {
     ))
 }
 
-/// A file in the same directory, for what is not whole yet. Its name is short where that of the
-/// target is as long as names may be.
+/// Temporary file in the same directory. Its name is short where that of the target has the greatest length.
 fn beside(target: &Path) -> PathBuf {
     target.with_file_name(format!(".weir-{}.tmp", std::process::id()))
 }

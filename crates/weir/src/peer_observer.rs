@@ -49,7 +49,7 @@ impl PeerText {
         }
     }
 
-    /// The text of the whole result without what was printed.
+    /// Text of the whole result, without the part that was printed.
     pub(crate) fn rest(&self, result: &RunResult, whole: String) -> String {
         self.begin(&result.plan);
         self.observer().rest(result, whole)

@@ -92,7 +92,7 @@ struct Place {
     next_look: Nanos,
     last_plain: Nanos,
     drawn: bool,
-    /// Somebody wants to know how it goes.
+    /// A progress line was requested.
     asked: Arc<AtomicBool>,
 }
 
@@ -157,7 +157,7 @@ impl Place {
 pub(crate) struct TurnProgress {
     place: Place,
     begin: Instant,
-    /// Turns that are over, and how many there are going to be.
+    /// Turns that are over, and all turns.
     over: usize,
     turns: usize,
 }
@@ -233,7 +233,7 @@ impl ProgressObserver {
         self.shown.borrow_mut().erase();
     }
 
-    /// The same for a door whose plans have one job, of which its user does not know the name.
+    /// Progress of a door whose plans have one job, with a name that the user does not know.
     pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
         Self {
             shown: RefCell::new(Shown::new(mode, 1)),

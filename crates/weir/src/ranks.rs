@@ -37,7 +37,7 @@ const DIRECT: u8 = 3;
 /// Reason why a rank cannot run: exit code and message.
 type Word = (u8, String);
 
-/// Everybody who takes part, as one rank sees it.
+/// All ranks, as one of them sees them.
 pub(crate) struct RankGroup {
     host: RankHost,
     meetings: RemoteWorld,
@@ -90,7 +90,7 @@ impl RankGroup {
         self.meetings.processes()
     }
 
-    /// The process of rank 0, once: who has it passes signals on to it.
+    /// Process of rank 0, returned once; its holder passes signals on to it.
     pub(crate) fn take_first(&self) -> Option<First> {
         self.first.take()
     }
@@ -221,7 +221,7 @@ impl RankGroup {
         Ok(Some(all))
     }
 
-    /// The result of all, merged up a tree; nothing elsewhere, or where one is missing.
+    /// Result of all ranks, merged in a tree; `None` on all ranks but the first, or where one is missing.
     fn merge_all(&self, bytes: Vec<u8>, patience: Duration) -> Option<RunResult> {
         let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
         let merged = self.results.reduce(bytes, &mut both, patience).ok()??;

@@ -45,7 +45,7 @@ pub(crate) fn availability(engine: &str) -> Availability {
     weir_block::availability(engine)
 }
 
-/// The library of fabrics that RPCs can go over, or what is missing.
+/// The library of fabrics for RPCs, or the missing part.
 pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
     if let Availability::Missing { what, remedy } = weir_rpc::links::ofi::availability() {
         return Err(format!("{what}; {remedy}"));

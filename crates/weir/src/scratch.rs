@@ -1,4 +1,4 @@
-//! A folder for what is needed for a while.
+//! A temporary folder.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

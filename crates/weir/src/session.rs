@@ -76,7 +76,7 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
     Ok(result)
 }
 
-/// Some job is a loop whose own cost can be measured.
+/// True if some job has a loop whose own cost can be measured.
 fn has_loops(plan: &Plan, runners: &Runners) -> bool {
     let is_for_ranks = |workload: &Workload| {
         let mut list = runners.list().into_iter();
@@ -107,7 +107,7 @@ pub(crate) fn add_metrics(result: &mut RunResult) {
     execute::add_metrics(result, &Runners::default().list());
 }
 
-/// Refuses what jobs that ranks do together show to be wrong before any rank is started.
+/// Refuses errors in the joint work of ranks before any rank is started.
 pub(crate) fn refuse_work_of_ranks(
     plan: &Plan,
     request: &MeasureRequest<'_>,
@@ -146,8 +146,8 @@ pub(crate) fn check(plan: &Plan, observer: &dyn RunObserver) -> Result<(), Refus
 /// Failures of one job that are shown.
 const SHOWN: usize = 3;
 
-/// Failures that are known before anything is touched, all at once: what the machine lacks ends
-/// every run, and so does a log that cannot be written; the rest ends those that shall run whole or not at all.
+/// Refuses failures that are known in advance, all at once. A lack of the machine ends every run, and so does
+/// a log that cannot be written; other failures end only runs that must be complete.
 fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,

@@ -52,8 +52,8 @@ pub(crate) fn outlive_file_limits() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Takes signals before libraries are opened that would take them themselves: the compiler in a
-/// driver of OpenCL does, and ends the process. Until [`catch`] they do what they always do.
+/// Takes signals before libraries are opened that would take them themselves: the compiler in a driver of
+/// OpenCL does, and ends the process. Until [`catch`] they keep their default effect.
 pub(crate) fn claim() -> Result<(), Refusal> {
     let untouched = Arc::new(AtomicBool::new(true));
     if UNTOUCHED.set(Arc::clone(&untouched)).is_err() {
@@ -82,8 +82,8 @@ fn uncaught(error: &io::Error) -> Refusal {
     Refusal::lacks(format!("signals cannot be caught: {error}"))
 }
 
-/// Catches signals from now on, and passes them on to the other ranks that weir has started: who
-/// sends one to a rank means all. Under a launcher they go to the first rank, if that is another.
+/// Catches signals from now on, and passes them on to the other ranks that weir has started, as a signal to
+/// one rank is meant for all. Under a launcher they go to the first rank, if that is another.
 ///
 /// # Errors
 /// This machine lacks something.

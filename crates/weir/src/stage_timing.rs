@@ -1,4 +1,4 @@
-//! `weir axio selftest`: what timing the stages costs on this machine.
+//! `weir axio selftest`: the cost of timing the stages on this machine.
 //!
 //! In: nothing. Out: processor time per message with stages timed in every pass, in one of eight, and not at
 //! all; each in runs of their own that take turns, so that what changes with time is no advantage to one of
@@ -43,7 +43,7 @@ struct Trial {
     clock_read_ns: f64,
 }
 
-/// Measures and prints; what there is, where a signal ends it.
+/// Measures and prints; a signal ends it with the trials so far.
 pub(crate) fn run() -> Exit {
     signals::claim()?;
     let caught = signals::catch(None, None)?;
@@ -175,7 +175,7 @@ fn failed(why: impl std::fmt::Display) -> Refusal {
     Refusal::new(1, format!("error: a run of the self-test failed: {why}"))
 }
 
-/// Packets that the client has back: a message is one.
+/// Packets that came back to the client. A message is one packet.
 fn answered(done: &PacketPathOutcome) -> u64 {
     done.sum(PathSide::Client, |thread| thread.application_rx.packets)
 }

@@ -29,7 +29,7 @@ impl StoppedProcess {
         }
     }
 
-    /// Ends it where it has not ended although there was time.
+    /// Ends the process by force where its time is over.
     pub(crate) fn look(&mut self) {
         if !self.is_killed && self.since.elapsed() > PATIENCE {
             self.is_killed = true;

@@ -171,7 +171,7 @@ pub(crate) fn read_from(operand: &str, format: Option<&str>) -> Result<Stored, R
     import(format, &read_text(operand, Some(format))?, operand)
 }
 
-/// Reads a file of text, which is to have this format.
+/// Reads a text file, which should have this format.
 pub(crate) fn read_text(operand: &str, wanted: Option<&Format>) -> Result<String, Refusal> {
     output::read_text(operand, LONGEST).map_err(|why| {
         if why == output::NO_TEXT {

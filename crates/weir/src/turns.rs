@@ -31,7 +31,7 @@ use crate::input::plan_to_run;
 use crate::progress::TurnProgress;
 use crate::scratch::Scratch;
 
-/// The environment variable by which a process knows which run it is.
+/// Environment variable with the label of a run, for its process.
 pub(crate) const WHICH_RUN: &str = "WEIR_WHICH_RUN";
 /// The process that started it.
 pub(crate) const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
@@ -74,8 +74,8 @@ pub(crate) fn refuse_launcher(flag: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// Whose turn it is in a round: there and back, so that each comes early as often as late; of more than
-/// two another one begins every other round.
+/// Order of the sides in a round: there and back, so that each is early as often as late; with more than two
+/// sides another one begins every other round.
 pub(crate) fn order(sides: usize, round: usize) -> Vec<usize> {
     let first = if sides > 2 { round / 2 } else { 0 };
     let mut order: Vec<usize> = (0..sides).map(|place| (first + place) % sides).collect();
@@ -249,7 +249,7 @@ pub(crate) fn end_with_parent() -> Result<(), Refusal> {
         .map_err(|_| Refusal::lacks("the process that started this run has ended"))
 }
 
-/// Waits for a run and passes signals on to it; how it ended.
+/// Waits for a run, passes signals on to it, and returns its exit status.
 pub(crate) fn wait(
     mut child: Child,
     caught: &Signals,
@@ -297,14 +297,14 @@ impl PassedOn {
     }
 }
 
-/// The exit code of what a signal has ended.
+/// Exit code after a signal.
 pub(crate) fn code_of_signal(caught: &Signals) -> Option<u8> {
     let signal = caught.number.load(Ordering::Relaxed);
     let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
     caught.interrupted().then_some(code)
 }
 
-/// Removes a file that a run has made; what else may be there by now stays.
+/// Removes a file that a run has made, but no other kind of file.
 fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         // Where it cannot be removed the next run says what is wrong with it.

@@ -63,7 +63,7 @@ impl<T> Requested<T> {
 struct State {
     jobs: Requested<JobsSeen>,
     result: Requested<ResultSeen>,
-    /// The run is to end as if its time were over.
+    /// The run should end as if its time were over.
     ends_early: bool,
     /// The run has ended and answers no more.
     is_over: bool,
@@ -141,7 +141,7 @@ impl Watch {
         self.close();
     }
 
-    /// Makes what is asked for.
+    /// Provides the requested data.
     fn show(&self, view: &LiveView<'_>, limits: &[Option<u64>]) {
         let mut state = self.state();
         let wants_jobs = std::mem::take(&mut state.jobs.is_asked);

@@ -58,8 +58,8 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Time by which the other ranks let the first one report first.
 const PRECEDENCE: Duration = Duration::from_millis(1500);
 
-/// MPI waits for every rank without a limit of its own: where it has not started by then, this process
-/// ends, unless what is returned was dropped.
+/// Ends this process where MPI has not started in time, as MPI waits for every rank without a limit. Dropping
+/// the returned sender cancels that.
 #[expect(
     clippy::exit,
     reason = "another thread hangs in the library, which nothing ends"

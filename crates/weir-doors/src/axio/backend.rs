@@ -113,8 +113,7 @@ fn verbs(words: &str) -> Option<EngineChoice> {
     Some(choice)
 }
 
-/// Frames that the rings of devices hold which DPDK makes of interfaces, the smallest of them; a frame that finds no room
-/// there is lost.
+/// Fewest frames in a ring of the devices that DPDK makes of interfaces. A frame without room in it is lost.
 pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
     const KIND: &str = "net_af_packet";
     const USUAL: u32 = 512;
@@ -132,7 +131,7 @@ pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
     devices.into_iter().filter_map(of).min()
 }
 
-/// The link of a side whose configuration names a device and no backend, as the older program has it.
+/// Link of a side whose configuration names a device and no backend, as in the older program.
 pub(super) fn of_device(pcie: Option<&str>, name: Option<&str>) -> Option<EngineChoice> {
     match (pcie, name) {
         (Some(pcie), _) if pcie.contains(':') => backend(&format!("dpdk:{pcie}")),

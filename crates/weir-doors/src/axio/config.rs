@@ -140,7 +140,7 @@ impl AxioConfig {
         }
     }
 
-    /// The same, with what could be read where something is wrong.
+    /// Reads a file, and returns all that could be read together with the errors.
     pub(super) fn read_all(file: &str, text: &str, unknown: Unknown) -> (Self, Vec<String>) {
         let mut config = Self::default();
         let mut wrong = Vec::new();

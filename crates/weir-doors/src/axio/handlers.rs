@@ -55,7 +55,7 @@ pub(super) fn message_words() -> String {
     words(message_handlers().map(|(word, _)| word))
 }
 
-/// Those whose requests may have several sizes.
+/// Names of the message handlers whose requests may have several sizes.
 pub(super) fn any_size_words() -> String {
     let all = message_handlers().filter(|(_, one)| one.facts().takes_any_size);
     words(all.map(|(word, _)| word))

@@ -1,4 +1,4 @@
-//! A stage alone: `--stage`, what means nothing beside it, and its table.
+//! A stage alone: `--stage`, flags without meaning beside it, and its table.
 //!
 //! In: arguments, a configuration; an iteration of a result. Out: a plan's stage; refusals; text.
 
@@ -84,7 +84,7 @@ pub(super) fn note(work: &PacketPathWorkload) -> Option<String> {
     more.then(|| format!("--stage: one workspace of workload {} alone", stream.id))
 }
 
-/// The row of a stage that was alone: its rate is that of its own time.
+/// Row of a stage alone. Its rate counts its own time only.
 pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
     let mut out = dashes() + &header() + &dashes();
     for thread in &iteration.threads {

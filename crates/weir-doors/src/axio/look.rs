@@ -70,7 +70,7 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Printed, Refusal> {
     })
 }
 
-/// Dispatchers that are sent to and are not there, where it is known that the other side is not another file's.
+/// Dispatchers that are addressed and missing, where the other side is known to be in this configuration.
 fn absent_remotes(asked: &Look<'_>) -> Vec<String> {
     match AxioRole::of(asked.config, asked.given, asked.machine) {
         Ok(AxioRole::Loopback) => verify::absent_remotes(asked.config),

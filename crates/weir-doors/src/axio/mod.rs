@@ -307,7 +307,7 @@ fn idle_line_rate(config: &AxioConfig) -> Option<String> {
     is_idle.then(|| format!("{place}: without effect: `rate` is no percentage"))
 }
 
-/// The first operand, which is a verb; without operands it is a run.
+/// Verb in the first operand, `run` without operands.
 fn verb(operands: &[String]) -> Result<&'static str, Refusal> {
     let Some(first) = operands.first() else {
         return Ok("run");

@@ -93,7 +93,7 @@ pub fn measured(result: &RunResult) -> Option<&PacketPathOutcome> {
     result.jobs().find_map(JobResult::packet_path)
 }
 
-/// The table of an iteration, with the lines before it; that of the server too where it is asked for.
+/// Table of an iteration with the lines before it, and on request that of the server.
 pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, has_server: bool) -> String {
     if let Some(stage) = work.only_stage {
         return lone_stage::table(iteration, stage);

@@ -79,7 +79,7 @@ pub(super) fn differences(
     })
 }
 
-/// Keys whose values both sides have to have.
+/// Compares the keys whose values have to be the same on both sides.
 fn numbers(a: &PacketPathWorkload, b: &PacketPathWorkload, file: &str) -> Vec<String> {
     type Number = (&'static str, fn(&PacketPathWorkload) -> String);
     const NUMBERS: [Number; 9] = [

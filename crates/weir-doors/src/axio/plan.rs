@@ -290,7 +290,7 @@ fn traffic(values: &mut Values<'_>, work: &mut PacketPathWorkload) -> Option<Lin
     line
 }
 
-/// Requests whose frames have these sizes.
+/// Reads a mix of requests with these sizes of frames.
 fn mix(values: &mut Values<'_>, frames: &[u64], work: &mut PacketPathWorkload) {
     let most = traffic::largest_frame(work);
     if let Some(frame) = frames.iter().find(|frame| **frame > most) {

@@ -21,7 +21,7 @@ pub(super) const LINE_TAKES: &str = "bits per second, 1k to 1000T, as 10G or 25G
 pub(super) const IMIX_TAKES: &str = "simple, or letters in turn: a 64, b 128, c 256, d 512, e 1024, f 1280, g 1518, \
      h 2112, i 9000, j 16000";
 
-/// A rate as it is written.
+/// Rate as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AskedRate {
     /// Messages per second.
@@ -88,7 +88,7 @@ impl LineRate {
     }
 }
 
-/// The messages per second that a rate comes to with these messages.
+/// Messages per second at a rate with these messages.
 ///
 /// # Errors
 /// A value that is missing, or a rate below one message or above the limit.

@@ -24,7 +24,7 @@ fn reference_words(key: &str) -> Option<&'static str> {
     })
 }
 
-/// Values of a configuration, while what is wrong with them is gathered.
+/// Reader of a configuration's values, which gathers their errors.
 pub(super) struct Values<'a> {
     pub(super) config: &'a AxioConfig,
     pub(super) wrong: Vec<String>,

@@ -1,4 +1,4 @@
-//! The verifier: what of a configuration does not fit together.
+//! The verifier: finds values of a configuration that do not work together.
 //!
 //! In: a configuration. Out: the first rule of the older verifier that is broken, in its words; what weir
 //! adds. Not here: values that a key does not take (`plan`).
@@ -26,7 +26,7 @@ pub struct Findings {
 /// Facts about a machine that the verifier checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineFacts {
-    /// Memory nodes and their CPUs that this process may use; none where nothing is known.
+    /// Memory nodes and the number of their CPUs that this process may use; empty where that is unknown.
     pub nodes: Vec<(u32, usize)>,
     /// Free huge pages of 2 MiB and of 1 GiB.
     pub free_huge_pages: [u64; 2],

@@ -113,19 +113,20 @@ pub(super) struct Comparison {
     pub(super) missing: Vec<u8>,
     /// Both have the same sizes.
     pub(super) all: bool,
-    /// The other's mean over the sizes that both have, and what this one's is of it.
+    /// The baseline's mean over the common sizes, and this result's share of it.
     pub(super) effective: Option<(f64, f64)>,
 }
 
 impl Comparison {
-    /// The other's bytes per second, and what this is of them; nothing where it has no such size.
+    /// The baseline's bytes per second, and this result's share of it; `None` where the baseline lacks the
+    /// size.
     pub(super) fn of(&self, row: &SizeFigures) -> Option<(f64, f64)> {
         let there = *self.sizes.get(&row.exponent)?;
         Some((there, row.bytes_per_s / there))
     }
 }
 
-/// A size whose bandwidth is no positive number is as good as absent.
+/// Reads the sizes. One whose bandwidth is no positive number counts as missing.
 fn sizes(timings: &Map<String, Json>) -> Result<BTreeMap<u8, f64>, String> {
     let mut out = BTreeMap::new();
     for (key, entry) in timings {

@@ -11,7 +11,7 @@ use super::refuse;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// Flags that ask for something, each with what.
+/// Flags that ask for transfers, each with its transfers.
 const ASKING: &[(&str, &[Transfer])] = &[
     ("pcie-read", &[Transfer::HostToDevice]),
     ("pcie-write", &[Transfer::DeviceToHost]),
@@ -29,7 +29,7 @@ const ORDER: [Transfer; 3] = [
     Transfer::DeviceToHost,
 ];
 
-/// Flags of the exchanges that transfers have nothing for, and what is nearest.
+/// Flags of exchanges that transfers do not use, each with the nearest one.
 const FOREIGN: &[(&str, &str)] = &[
     ("model", "a model is of exchanges; leave it out"),
     ("line-rate", "it is of a network; the table has B/s"),

@@ -29,7 +29,7 @@ pub(super) fn faults(
     given.all("inject").map(named).collect()
 }
 
-/// Refuses what is not part of the work.
+/// Refuses a fault that lies outside the work.
 fn fits(fault: &InjectedFault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String> {
     let Some(why) = work.misfit(fault, ranks) else {
         return Ok(());

@@ -138,7 +138,7 @@ pub struct BeffOptions {
     pub dump_json: Option<String>,
     /// Rate that counts as 100 %.
     pub line_rate_bits_per_s: Option<f64>,
-    /// Only the table and what follows from it.
+    /// Only the table and the lines after it.
     pub quiet: bool,
     /// Ranks that a model predicts.
     pub simulate: Option<u32>,
@@ -162,7 +162,7 @@ impl BeffOptions {
     }
 }
 
-/// The form of what is printed.
+/// Format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeffFormat {
     /// The peer's text.

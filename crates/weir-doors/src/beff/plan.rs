@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 /// Plan that these arguments ask for.
 ///
 /// # Errors
-/// Values that are wrong together, more memory than there is.
+/// Values that contradict each other, or more memory than the machine has.
 pub(super) fn of(
     given: &GivenFlags,
     transport: &TransportRecord,

@@ -41,7 +41,7 @@ enum Unused {
     Refused,
     /// A note: scripts written for the peer give the flag in every call.
     Noted,
-    /// A note, but for tests, where made-up devices take it.
+    /// A note in runs. Tests use made-up devices, which take it.
     NotedInRuns,
     /// Others look at the flag.
     Silent,

@@ -41,7 +41,7 @@ impl Machine for TestMachine {
     }
 }
 
-/// A run that was asked for, or what is printed in its place.
+/// Request for a run, or the text printed in its place.
 struct Asked {
     plan: Plan,
     options: BeffOptions,

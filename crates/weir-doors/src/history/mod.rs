@@ -61,7 +61,7 @@ pub enum Request {
         figure: Option<String>,
         /// The plan; that of the last run without it.
         filter: RunFilter,
-        /// Smaller changes are none.
+        /// Smallest change that counts.
         least_change: f64,
         /// Form of the output.
         style: ListStyle,
@@ -111,20 +111,20 @@ pub enum Request {
     ClearBaseline(String),
     /// Remove runs.
     Remove(Vec<String>),
-    /// Remove what is too old.
+    /// Remove old runs.
     Prune {
         /// Runs of each plan on each machine that stay.
         keep: Option<u32>,
         /// Age in seconds below which runs stay.
         older_s: Option<u64>,
-        /// Say what would be removed.
+        /// Print the runs that would be removed.
         dry_run: bool,
         /// Figures too.
         metrics_too: bool,
     },
     /// Look for faults.
     Check,
-    /// Print where it is.
+    /// Print the file's path.
     Path,
 }
 

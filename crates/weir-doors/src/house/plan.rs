@@ -111,8 +111,8 @@ const PLAN_CAUSES: &[&str] = &[
     "plan",
     "too_small",
 ];
-/// Causes that lie in the machine; an engine that fails before a worker has begun got something
-/// refused that it is made of.
+/// Causes that lie in the machine. An engine that fails before a worker begins was refused one of its
+/// resources.
 const MACHINE_CAUSES: &[&str] = &["authentication", "engine", "memory", "missing", "placement"];
 
 /// Exit code: 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job could run,

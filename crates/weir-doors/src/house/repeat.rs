@@ -1,4 +1,4 @@
-//! `--repeat`: several runs of each plan, so that what differs from run to run is measured.
+//! `--repeat`: several runs of each plan, which measure the differences between runs.
 //!
 //! In: the arguments, a plan. Out: how many runs and the pause between them; the plan as each of them
 //! carries it out. Not here: carrying runs out.

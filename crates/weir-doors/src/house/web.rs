@@ -1,4 +1,4 @@
-//! `--web`, `--web-linger`, `--metrics-file`: who else sees a run while it goes on.
+//! `--web`, `--web-linger`, `--metrics-file`: access of others to a running run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

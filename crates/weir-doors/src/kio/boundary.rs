@@ -1,4 +1,4 @@
-//! `--compare`, which shows what the boundary between kernel and user space costs.
+//! `--compare`: shows the cost of the boundary between kernel and user space.
 //!
 //! In: a plan of each side. Out: a comparison in rounds, as `weir compare --run` makes one. Not here:
 //! carrying it out, the statistics.

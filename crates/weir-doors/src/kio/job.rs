@@ -15,7 +15,7 @@ use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// Flags without a meaning where nothing is moved.
+/// Flags without meaning where no data is moved.
 const OF_DATA: [&str; 6] = [
     "data",
     "size",
@@ -168,7 +168,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
     Ok(work)
 }
 
-/// Depth, bounds, pauses, what happens on errors.
+/// Sets depth, bounds, pauses and the treatment of errors.
 fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Result<(), Refusal> {
     use Field as F;
     let JobRequest {
@@ -276,7 +276,7 @@ fn mix(given: &GivenFlags, settings: &Settings) -> Result<Mix, Refusal> {
     })
 }
 
-/// Alignment of random offsets where it is not that of the blocks.
+/// Alignment of random offsets, where it differs from the block size.
 fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
     let Some(text) = request.given.text("offset-align") else {
         return Ok(None);

@@ -215,7 +215,7 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     plan::request(given, machine)
 }
 
-/// Refuses flags of the house that are about the run of one plan where there is none.
+/// Refuses flags of the house that concern the run of a single plan, where there is none.
 fn refuse_of_house(given: &Given) -> Result<(), Refusal> {
     let (mode, taken): (&str, &[&str]) = if given.has("generate-config") {
         ("generate-config", &[])

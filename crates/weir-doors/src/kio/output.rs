@@ -181,14 +181,14 @@ pub(super) fn unlike(head: &str, found: &str) -> String {
     )
 }
 
-/// A point, and how it is shown.
+/// A point, with its display.
 struct Shown<'a> {
     point: PointResult<'a>,
     result: &'a RunResult,
     options: &'a KioOptions,
 }
 
-/// Points that ran, if not to their end: of the others there is nothing to show.
+/// Points that ran, at least in part. The others have nothing to show.
 fn shown<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<Item = Shown<'a>> {
     points::begun(result).map(move |point| Shown {
         point,

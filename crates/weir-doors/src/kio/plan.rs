@@ -22,7 +22,7 @@ use crate::rows::UnfitRows;
 
 /// The longest configuration that is read.
 const LONGEST: u64 = 4 << 20;
-/// Flags about what becomes of one run.
+/// Flags that concern the result of a single run.
 const OF_ONE: [&str; 4] = [
     "output-csv",
     "output-yaml",
@@ -83,7 +83,7 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     finish(given, machine, plan, notes)
 }
 
-/// A configuration in a file, and what kio.py prints then.
+/// Writes a configuration to a file, and returns kio.py's text about it.
 fn generate(path: &str, file: &Config, line: Given, globals: Globals) -> Result<Request, Refusal> {
     let threads = (0..globals.threads).map(|number| settings_of(file, line, number, 0));
     let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
@@ -339,7 +339,7 @@ impl Builder<'_> {
         Ok(Group { jobs })
     }
 
-    /// The targets of a thread; one that the file gives it is its only one.
+    /// Targets of a thread. A target in its part of the file is its only one.
     fn targets(&self, thread: u32) -> Result<Vec<String>, Refusal> {
         let own = self.file.threads.get(&thread);
         let own = own.and_then(|thread| thread.block_device.clone());
@@ -407,7 +407,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Once, though it is true of many threads.
+    /// Adds a note once, even if it is true of many threads.
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);

@@ -25,7 +25,7 @@ pub(super) struct PointName {
 }
 
 impl PointName {
-    /// `queue_depth=2, read back`; nothing for a group that is all there is.
+    /// Name of a point, `queue_depth=2, read back`; empty for the only group of a plan.
     fn words(&self) -> String {
         let pass = if self.reads_back { "read back" } else { "" };
         let parts = [self.swept.as_str(), pass].into_iter();
@@ -36,7 +36,7 @@ impl PointName {
     }
 }
 
-/// Notes in a plan whether the module was there, and what its groups are where they have names.
+/// Stores in a plan whether the module was loaded, and the names of its groups where they have any.
 pub(super) fn note(plan: &mut Plan, has_module: bool, names: &[PointName]) {
     let mut noted = json!({ "module": has_module });
     if names.iter().any(|name| *name != PointName::default()) {
@@ -45,7 +45,7 @@ pub(super) fn note(plan: &mut Plan, has_module: bool, names: &[PointName]) {
     plan.extensions.insert(EXTENSION.to_owned(), noted);
 }
 
-/// Refuses what is no note of this door.
+/// Refuses an extension that is not this door's.
 pub(crate) fn check_extension(noted: &Value) -> Result<(), String> {
     let is_known = |map: &Map<String, Value>| {
         map.iter().all(|(key, value)| match key.as_str() {
@@ -72,7 +72,7 @@ pub(super) fn has_module(plan: &Plan) -> Option<bool> {
     plan.extensions.get(EXTENSION)?.get("module")?.as_bool()
 }
 
-/// A group with what is known of it.
+/// A group with its results.
 pub(super) struct PointResult<'a> {
     pub(super) jobs: &'a [Job],
     pub(super) group: &'a GroupResult,
@@ -82,7 +82,7 @@ pub(super) struct PointResult<'a> {
     count: usize,
 }
 
-/// All of a result, whether they ran or not.
+/// All points of a result, whether they ran or not.
 pub(super) fn planned(result: &RunResult) -> impl Iterator<Item = PointResult<'_>> {
     let plan = &result.plan;
     let noted = plan.extensions.get(EXTENSION).and_then(|e| e.get("points"));
@@ -115,7 +115,7 @@ impl PointResult<'_> {
         jobs.iter().any(|job| job.state != State::NotStarted)
     }
 
-    /// `point 2 of 4: queue_depth=2`; nothing where there is one.
+    /// Title of a point, `point 2 of 4: queue_depth=2`; `None` for a single one.
     pub(super) fn title(&self) -> Option<String> {
         let (number, count) = (self.number, self.count);
         let words = self.name.words();
@@ -136,7 +136,7 @@ impl PointResult<'_> {
         is_cut.then(|| longest.unwrap_or_default())
     }
 
-    /// `ended by signal 2 after 1.84 of 20 s`, where it was.
+    /// Text about an early end, `ended by signal 2 after 1.84 of 20 s`; `None` without one.
     pub(super) fn ending(&self, result: &RunResult) -> Option<String> {
         let ran = figure(self.cut_after()?.as_secs_f64());
         let cause = match result.ended_by {

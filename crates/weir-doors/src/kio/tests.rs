@@ -67,7 +67,7 @@ fn request(text: &str) -> Result<Request, Refusal> {
     asked(text, &ModuleFacts::default(), &facts())
 }
 
-/// The plan of a run with what is noted about it.
+/// Plan of a run, with its notes.
 fn planned(request: Request) -> (Plan, Vec<String>) {
     match request.action {
         Action::Measure(Input::Made(plan)) => (*plan, request.notes),

@@ -11,7 +11,7 @@ use weir_schema::{
 
 use crate::pair_table;
 
-/// The form of what is printed.
+/// Format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetFormat {
     /// HPCC's lines.
@@ -38,7 +38,7 @@ pub(super) fn measured(result: &RunResult) -> Option<&LatencyBandwidthResult> {
     result.jobs().find_map(JobResult::latency_bandwidth)
 }
 
-/// Tables of all pairs, where they were asked for.
+/// Tables of all pairs, on request.
 fn matrices(result: &RunResult) -> String {
     let asks = |work: &Workload| matches!(work, Workload::LatencyBandwidth(work) if work.matrix);
     let Some(done) = measured(result) else {

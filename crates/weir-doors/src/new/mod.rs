@@ -40,7 +40,7 @@ pub enum Action {
 pub struct NewFiles {
     /// Directory for the files.
     pub directory: String,
-    /// Over what is there.
+    /// Replaces existing files.
     pub force: bool,
     /// Name and text of each.
     pub files: Vec<(String, String)>,

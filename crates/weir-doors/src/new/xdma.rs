@@ -12,7 +12,7 @@ const SWEEP: [u64; 8] = [4, 8, 16, 32, 64, 256, 1024, 2048];
 /// job.
 const COMMON: &str = "allow_file_create=0\nioengine=psync\niomem=mmap\nratemin=1m\n";
 
-/// A card, and how its memory is shared out.
+/// A card, with the division of its memory.
 #[derive(Clone, Debug)]
 pub(super) struct XdmaCard {
     pub(super) driver: String,
@@ -173,7 +173,8 @@ fn plain(card: &XdmaCard, size: XdmaBlockSize, mode: XdmaMode) -> String {
     out
 }
 
-/// Every worker writes; each is read back as soon as it has ended, in a group of its own.
+/// Job file in which every worker writes, and each is read back by a group of its own as soon as it has
+/// ended.
 fn verify(card: &XdmaCard, size: XdmaBlockSize) -> String {
     let section = card.section(size);
     let (memory, block) = (short(card.memory), size.option());

@@ -19,14 +19,14 @@ const MOST_TAGS: u64 = 65_536;
 /// The largest rank and tag.
 const LARGEST: u64 = u32::MAX as u64 - 1;
 
-/// Server, and what the program around it does.
+/// Settings of the server, and of the program around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServeSettings {
     /// The server. The directory of its table is still to be chosen.
     pub serve: RpcServe,
     /// Directories for the table: the first of these that can be used.
     pub directories: Vec<TableDirectory>,
-    /// The descriptor that hears when it is ready.
+    /// Descriptor that is notified once the server is ready.
     pub ready_descriptor: Option<i32>,
     /// Condition on which the server ends by itself.
     pub end: ServeEnd,

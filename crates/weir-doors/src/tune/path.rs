@@ -29,7 +29,7 @@ const WINDOW: &str = "inflight";
 const COMPARED_BATCH: &str = "32";
 /// Batches on the way out, one after the other: each stage gathers a batch and hands it over.
 const JOINT: [&str; 3] = ["kAppTxMsgBatchSize", "kDispTxBatchSize", "kNICTxPostSize"];
-/// Keys that vary, their values and what counts where the configuration has none.
+/// Keys that vary, with their values and the default.
 const VARIED: [(&str, &str, &str); 9] = [
     ("kAppTxMsgBatchSize", BATCHES, "32"),
     ("kAppRxMsgBatchSize", BATCHES, "32"),
@@ -83,8 +83,8 @@ pub(super) fn figure(objective: &str) -> &'static str {
 }
 
 impl Tune {
-    /// A search over a packet path with its command and its keys; keys that the configuration leaves out
-    /// get a line with what counts without it.
+    /// Makes the search over a packet path, with its command and its keys. Keys that the configuration leaves
+    /// out get a line with their default.
     ///
     /// # Errors
     /// The configuration has a key twice.
@@ -154,8 +154,7 @@ impl Tune {
         }
     }
 
-    /// Layouts vary where that is asked for, and in a loopback whose keys were not named, which lays out both
-    /// sides itself.
+    /// Varies layouts on request, and in a loopback without named keys, which lays out both sides itself.
     fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
         let is_asked = self.has_layouts;
         self.has_layouts = false;
@@ -199,7 +198,7 @@ fn role_of(config: &ConfigText) -> Option<String> {
     role.map(|(role, _)| role.to_owned())
 }
 
-/// A figure and what it has to keep.
+/// A limit of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneLimit {
     /// Figure as `--metric` takes it, or `loss`: the share of messages without an answer.
@@ -213,7 +212,7 @@ pub struct TuneLimit {
 /// The dimension of layouts.
 pub const LAYOUT: &str = "layout";
 
-/// The figure of what was lost.
+/// The figure of messages lost.
 pub const LOSS: &str = "loss";
 
 /// Suffixes of limits and their factors; longer ones first.

@@ -16,7 +16,7 @@ enum FigureUnit {
     Share,
 }
 
-/// Figures and what they are of; percentiles are `p` and a number.
+/// Figures with their quantities. Percentiles are `p` and a number.
 const FIGURES: [(&str, FigureUnit); 14] = [
     ("p50", FigureUnit::Time),
     ("p99", FigureUnit::Time),

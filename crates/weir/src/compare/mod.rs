@@ -1,4 +1,4 @@
-//! `weir compare`: what differs between results, job files or commands.
+//! `weir compare`: differences between results, job files or commands.
 //!
 //! In: the arguments after `compare`. Out: the comparison on standard output, the exit code. Not here: how
 //! rounds go on (`rounds`), which results make a side (`sides`), where it is shown (`show`), the

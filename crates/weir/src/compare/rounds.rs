@@ -36,7 +36,7 @@ struct Contender {
     results: Vec<RunResult>,
 }
 
-/// All sides, and how their rounds go on.
+/// All sides, and the course of their rounds.
 struct Contest<'a> {
     all: Vec<Contender>,
     rounds: &'a Rounds,
@@ -421,7 +421,7 @@ fn is_settled(comparison: &Comparison) -> bool {
     primary.all(|metric| !matches!(metric.verdict, Verdict::Unsure { .. }))
 }
 
-/// Stores all runs; whether that was done.
+/// Stores all runs; true if that worked.
 fn is_stored(path: &str, runs: &Runs) -> bool {
     let text = runs
         .to_json(false)

@@ -13,7 +13,7 @@ use weir_schema::RunResult;
 
 use crate::{environment, output, report};
 
-/// Finds out before anything is measured whether the files can be written, and replace none of these.
+/// Finds out before the measurement whether the files can be written and replace none of these.
 pub(super) fn check(show: &CompareShow, sources: &[&str]) -> Result<(), Refusal> {
     for file in &show.outputs {
         let is_it = |source: &&&str| output::are_same(source, &file.path);
@@ -71,7 +71,7 @@ fn page(comparison: &Comparison, sides: &[Side]) -> String {
     weir_report::html(&shown, &[section])
 }
 
-/// The run whose first figure has as many above as below it.
+/// Run with the median of the first figure.
 fn middle(runs: &[RunResult]) -> Option<&RunResult> {
     let figure = |run: &&RunResult| {
         let mut metrics = run.jobs().flat_map(|job| &job.metrics);

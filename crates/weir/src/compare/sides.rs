@@ -43,7 +43,7 @@ pub(super) fn of_operands(
     Ok((of_stored(stored)?, rule))
 }
 
-/// The sides that results make: one each, or all that one of them holds.
+/// The sides of results: one each, or all sides that one of them holds.
 pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     let is_alone = stored.len() == 1;
     let alone = stored.first().map(|side| side.name.clone());

@@ -96,7 +96,7 @@ pub(super) fn clock(machine: &Machine) -> Vec<Finding> {
     }]
 }
 
-/// A part of what a CPU did, as a share.
+/// Share of a CPU's time that a part of it makes.
 fn share(times: &CpuTimes, part: impl Fn(&CpuTimes) -> weir_units::Nanos) -> f64 {
     let total = times.total().as_secs_f64();
     if total > 0.0 {

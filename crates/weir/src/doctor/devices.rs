@@ -1,4 +1,4 @@
-//! Disks and network interfaces: where they are, what their interrupts, links and queues are like.
+//! Disks and network interfaces: their location, interrupts, links and queues.
 
 use weir_schema::thresholds::{LEAST_COOLNESS_K, LEAST_REQUESTS, MOST_INTERRUPTS};
 use weir_sys::device::{BlockFacts, PathKind, block_facts, path_facts};
@@ -37,7 +37,7 @@ fn disks(machine: &Machine) -> Vec<BlockFacts> {
     facts.filter(|disk| disk.partition_of.is_none()).collect()
 }
 
-/// A finding a disk that has one, else why there is none.
+/// A finding for each disk that has one, else the reason why there is none.
 fn of_disks(
     machine: &Machine,
     absent: &str,

@@ -1,4 +1,4 @@
-//! `weir doctor`: what of this machine would spoil a measurement.
+//! `weir doctor`: properties of this machine that would spoil a measurement.
 //!
 //! In: the arguments after `doctor`. Out: a line a finding, or JSON; the exit code. It looks for some two
 //! seconds and changes nothing; with `--ci` it measures instead (`ci`). Not here: from which value on something spoils

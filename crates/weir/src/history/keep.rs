@@ -1,4 +1,4 @@
-//! Keeps what was measured in the history, once the run is over and before it is reported.
+//! Keeps results in the history, once the run is over and before it is reported.
 //!
 //! In: a result, and what its door says of history. Out: the result with its id; the exit code
 //! corrected, and a line on standard error where a figure has changed. Whatever fails here costs a
@@ -122,7 +122,7 @@ pub(crate) fn save_runs(runs: &mut Runs, label: &str) -> bool {
 }
 
 /// # Errors
-/// There is to be no history to save runs in.
+/// There is no history to save runs in.
 pub(crate) fn check_save() -> Result<(), Refusal> {
     place::file(None).map(drop).ok_or_else(|| {
         Refusal::usage(
@@ -133,8 +133,8 @@ pub(crate) fn check_save() -> Result<(), Refusal> {
 }
 
 impl Keep<'_> {
-    /// Finds out before the run whether the flag names a file in a directory that there is: weir makes none
-    /// but that of the user's own history.
+    /// Finds out before the run whether the flag names a file in an existing directory. weir makes only that
+    /// of the user's own history.
     pub(crate) fn check(self) -> Result<(), Refusal> {
         let Self::Always(Some(flag)) = self else {
             return Ok(());

@@ -14,8 +14,8 @@ const VARIABLE: &str = "WEIR_HISTORY";
 /// Word for no history.
 const OFF: &str = "off";
 
-/// The file that the flag or the environment names, else the user's own; nothing where there is to be
-/// none, or nowhere to keep it.
+/// File that the flag or the environment names, else the user's own; `None` where history is off, or without
+/// a place for it.
 pub(super) fn file(flag: Option<&str>) -> Option<PathBuf> {
     match flag.map(PathBuf::from).or_else(named) {
         Some(path) if path == Path::new(OFF) => None,
@@ -44,12 +44,12 @@ fn own() -> Option<PathBuf> {
 /// The history that a verb reads or changes.
 ///
 /// # Errors
-/// There is to be none, or it cannot be opened.
+/// History is off, or the file cannot be opened.
 pub(crate) fn open(flag: Option<&str>) -> Result<Option<History>, Refusal> {
     open_or(flag, "name one with --history or WEIR_HISTORY")
 }
 
-/// The same, with what helps where there is none.
+/// Opens the history, with a remedy for a missing one.
 fn open_or(flag: Option<&str>, help: &str) -> Result<Option<History>, Refusal> {
     let Some(path) = file(flag) else {
         return Err(Refusal::usage(format!(

@@ -1,4 +1,4 @@
-//! `weir history`: what its verbs do.
+//! `weir history`: the work of its verbs.
 //!
 //! In: the arguments after `history`. Out: text on standard output, files, changes of the history; the exit
 //! code. Not here: the arguments (`weir-doors`), the database and its texts (`weir-history`).
@@ -58,7 +58,7 @@ fn carry_out(flag: Option<&str>, request: Request) -> Outcome {
     outcome.map_err(|error| refusal(&error))
 }
 
-/// An empty list is what there is; anything else asks for runs that are not there.
+/// Answers without a history: a list is empty, and everything else asks for runs that do not exist.
 fn without_history(flag: Option<&str>, request: &Request) -> Outcome {
     let path = file(flag).map_or_else(String::new, |path| path.display().to_string());
     match request {

@@ -1,4 +1,4 @@
-//! The kernel module of `weir kio`: whether it is there, building, loading and unloading it.
+//! The kernel module of `weir kio`: its state, building, loading and unloading it.
 //!
 //! In: `/dev/kio`, `/sys/module/kio`, the sources beside the program. Out: text, an exit code. Not here:
 //! what this machine lacks for it ([`super::needs`]), running I/Os in it (`weir-block`).
@@ -179,7 +179,7 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
     command(&mut make)
 }
 
-/// `weir kio load`: what was built, else what is installed.
+/// `weir kio load`: loads the built module, else the installed one.
 pub(super) fn load(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     if is_loaded() {
         return loaded_already(device, facts);
@@ -193,7 +193,7 @@ pub(super) fn load(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     command(Command::new("modprobe").arg("kio").args(&device))
 }
 
-/// A module takes its device when it is loaded.
+/// Handles a module that is loaded already, which has taken its device then.
 fn loaded_already(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     let own = facts.block_device.as_deref();
     match device {
@@ -206,7 +206,7 @@ fn loaded_already(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     }
 }
 
-/// Refuses what was built for another kernel: the running one would only call its format invalid.
+/// Refuses a module built for another kernel: the running one would only call its format invalid.
 fn check_release(built: &Path) -> Result<(), Refusal> {
     let unread = |e| Refusal::lacks(format!("{}: {e}", built.display()));
     let bytes = fs::read(built).map_err(unread)?;

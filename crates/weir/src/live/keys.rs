@@ -103,7 +103,7 @@ pub(super) enum KeyAction {
     Leave,
     /// End the run as if its time were over.
     EndRun,
-    /// Store what is measured so far.
+    /// Store the result so far.
     Snapshot,
 }
 

@@ -93,7 +93,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The interval in ms after frames at these times, each with what it took, in ms and µs.
+    /// The interval in ms after frames at these times in ms, with their cost in µs, and the note.
     fn after(frames_per_second: u32, frames: &[(u64, u64)]) -> (u128, Option<String>) {
         let mut pace = Pace::new(frames_per_second);
         let mut used = 0;

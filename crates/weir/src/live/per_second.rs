@@ -15,7 +15,7 @@ use crate::watch::JobsSeen;
 
 /// Seconds that are kept.
 pub(super) const KEPT: usize = 600;
-/// Jobs whose own seconds are kept; of more there is only what they do together.
+/// Most jobs with seconds of their own; beyond that only the sum of all is kept.
 const MOST_JOBS: usize = 64;
 const SECOND: Nanos = Nanos(1_000_000_000);
 /// Rows of the heat map per factor of two.

@@ -10,7 +10,7 @@ use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
 use weir_sys::topology::Topology;
 
-/// Added to the nice value: who measures goes first.
+/// Added to the nice value, so that workers go first.
 const NICER: i32 = 10;
 
 /// Moves the calling thread off the CPUs of workers. Where that cannot be, it stays: a view is no reason

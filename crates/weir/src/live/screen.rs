@@ -35,7 +35,7 @@ const CLEAR: &str = "\x1b[0m\x1b[2J";
 
 /// Settings of the terminal before the view took it.
 static TAKEN: Mutex<Option<Termios>> = Mutex::new(None);
-/// Nobody draws: signals do what they do to every program.
+/// No view is drawn, so that signals have their default effect.
 static IS_CLOSED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
 fn taken() -> MutexGuard<'static, Option<Termios>> {
@@ -43,7 +43,7 @@ fn taken() -> MutexGuard<'static, Option<Termios>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses what no view can be drawn on, before anything runs.
+/// Refuses a terminal that no view can be drawn on, before anything runs.
 pub(super) fn refuse_what_cannot_be_drawn_on() -> Result<(), Refusal> {
     let instead = "leave --live out: a line shows the progress";
     let refuse = |why: &str| Err(Refusal::usage(format!("--live: {why}\n  help: {instead}")));
@@ -173,7 +173,7 @@ pub(super) struct ScreenSignals {
 }
 
 impl ScreenSignals {
-    /// Catches them; each wakes who reads the other end.
+    /// Catches the signals; each wakes the reader of the other end.
     pub(super) fn catch(wakes: &UnixStream) -> io::Result<Self> {
         let signals = Self {
             stop: Arc::default(),

@@ -1,4 +1,4 @@
-//! The thread that draws: when it looks at the run, when it draws, what keys bring about.
+//! The thread that draws: its looks at the run, its frames, its keys.
 //!
 //! In: the run as the watch shows it, keys, signals. Out: frames; the wish that the run ends; snapshots.
 //! It waits for keys, signals and the next frame in one place, and has the terminal only while it can be
@@ -35,7 +35,7 @@ use super::screen::{self, FrameBytes, SMALLEST, ScreenSignals};
 use crate::output;
 use crate::watch::Watch;
 
-/// While nothing is drawn, or where what is looked at is dear.
+/// Interval while nothing is drawn, or where looking is costly.
 const SECOND: Duration = Duration::from_secs(1);
 /// Another job may use another disk.
 const DISKS_EVERY: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ impl ViewThread {
         })
     }
 
-    /// Ends it; what drawing has taken, in percent of a CPU.
+    /// Ends the thread, and returns the cost of drawing in percent of a CPU.
     pub(super) fn end(&self) -> Option<f64> {
         self.is_over.store(true, Ordering::Relaxed);
         // One that has ended does not read any more.
@@ -174,7 +174,7 @@ impl View {
         }
     }
 
-    /// Has the terminal where that can be, and draws where it is time to.
+    /// Takes the terminal if possible, and draws if a frame is due.
     fn fit_and_draw(&mut self) -> io::Result<()> {
         let size = screen::size();
         let has_room = size.width >= SMALLEST.width && size.height >= SMALLEST.height;
@@ -237,7 +237,7 @@ impl View {
         Ok(())
     }
 
-    /// Looks at the run, and at what else the chosen screen shows.
+    /// Fetches the state of the run, and other data of the chosen screen.
     fn look(&mut self) {
         let now = Instant::now();
         if now < self.next_look {
@@ -273,7 +273,7 @@ impl View {
         }
     }
 
-    /// Waits for a key, a signal or the next frame; whether the view goes on.
+    /// Waits for a key, a signal or the next frame; false ends the view.
     fn wait(&mut self) -> io::Result<bool> {
         let is_open = screen::is_open();
         let left = if is_open {

@@ -1,4 +1,4 @@
-//! Pauses and drops that drivers of network interfaces count, beside what the kernel counts.
+//! Pauses and drops that drivers of network interfaces count, besides the kernel's counts.
 //!
 //! In: names of interfaces. Out: the counts at one moment; from two of them figures by interface and counter. Not
 //! here: asking a driver (`weir-sys`), counters of the kernel (`sample`).

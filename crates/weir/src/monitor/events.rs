@@ -46,7 +46,7 @@ const NEVER_0: [HardwareEvent; 4] = [
     HardwareEvent::L1Stores,
 ];
 
-/// Misses, and of what: among many accesses there are some.
+/// Counters of misses, each with that of its accesses: many accesses have some misses.
 const MISSES_OF: [(HardwareEvent, HardwareEvent); 4] = [
     (HardwareEvent::L1LoadMisses, HardwareEvent::L1Loads),
     (HardwareEvent::LlcLoadMisses, HardwareEvent::LlcLoads),

@@ -1,4 +1,4 @@
-//! `weir monitor`: what the host did while something else ran.
+//! `weir monitor`: activity of the host while something else ran.
 //!
 //! In: the arguments after `monitor`. Out: the report on standard output or in a file; for other verbs a
 //! [`HostWatch`]. Counters are read twice and subtracted. Not here: the form of the report (`weir-diagnose`), the kernel's counters (`weir-sys`).
@@ -100,7 +100,7 @@ impl HostWatch {
         })
     }
 
-    /// Takes the counters as they are now; whether there is still something to count.
+    /// Reads the counters; false once there is nothing left to count.
     pub(crate) fn look(&mut self) -> bool {
         if let Some(process) = self.process {
             self.counters.add_threads(&self.tree, process);

@@ -31,7 +31,7 @@ pub(super) struct Scheduled {
 }
 
 impl ProcessCounts {
-    /// Keeps what is known of threads that have ended since.
+    /// Keeps the counts of threads that have ended since.
     pub(super) fn keep_ended(&mut self, earlier: &Self) {
         for (thread, counts) in &earlier.scheduled {
             self.scheduled.entry(*thread).or_insert(*counts);

@@ -69,7 +69,7 @@ impl Sample {
         })
     }
 
-    /// Keeps what is known of threads that have ended since an earlier sample.
+    /// Keeps the counts of threads that have ended since an earlier sample.
     pub(super) fn keep_ended(&mut self, earlier: &Self) {
         self.process.keep_ended(&earlier.process);
     }

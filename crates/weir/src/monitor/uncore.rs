@@ -1,4 +1,4 @@
-//! Counters of the units outside the cores: what memory controllers and devices moved.
+//! Counters of the units outside the cores: bytes moved by memory controllers and devices.
 //!
 //! In: the units that the kernel describes. Out: bytes a second of each memory node, bytes of devices, or why
 //! there are none. They count for the whole machine, whatever process is monitored. Not here: how a unit's
@@ -12,7 +12,7 @@ use weir_sys::Tree;
 use weir_sys::event_source::{EventSource, event_sources};
 use weir_sys::hardware_counter::{HardwareCount, HardwareCounter};
 
-/// A way to count what memory controllers read and write: their names, the events of each direction.
+/// Events of a kind of memory controller: the units' names, and the events of each direction.
 struct MemoryEvents {
     unit: &'static str,
     read: Found,
@@ -47,7 +47,7 @@ const MEMORY: [MemoryEvents; 3] = [
         written: Found::Set("event=0x0a,rdwrmask=0x2", 64.0),
     },
 ];
-/// Units of devices, with what they count of each direction.
+/// Units of devices, with the events of each direction.
 const IO: (&str, [(&str, Found); 2]) = (
     "uncore_iio_free_running",
     [
@@ -56,7 +56,7 @@ const IO: (&str, [(&str, Found); 2]) = (
     ],
 );
 
-/// An open counter with what a count is worth.
+/// An open counter, with the bytes of a count.
 struct UnitCounter {
     counter: HardwareCounter,
     bytes: f64,
@@ -93,7 +93,7 @@ impl Uncore {
         self.io.is_ok()
     }
 
-    /// Megabytes a second of each node, what was read and what was written.
+    /// Megabytes a second of each node, read and written.
     pub(super) fn nodes(&self) -> BTreeMap<u32, Result<NodeParts, String>> {
         let Ok((_, nodes)) = &self.memory else {
             return BTreeMap::new();
@@ -183,7 +183,7 @@ fn open_io(tree: &Tree) -> Result<Vec<(&'static str, Vec<UnitCounter>)>, String>
     Ok(opened)
 }
 
-/// Opens what a unit has of these events.
+/// Opens those of these events that a unit has.
 fn open_into(
     counters: &mut Vec<UnitCounter>,
     tree: &Tree,

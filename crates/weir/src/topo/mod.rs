@@ -17,7 +17,7 @@ use weir_sys::topology::Topology;
 
 use crate::{Outcome, environment, printed};
 
-/// A machine and what hangs on it.
+/// A machine with its devices.
 struct MachineMap {
     topology: Topology,
     disks: Vec<AttachedDisk>,

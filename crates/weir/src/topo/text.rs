@@ -8,7 +8,7 @@ use weir_sys::{CpuList, topology};
 
 use super::MachineMap;
 
-/// A device's cells: kind, name, size or speed, state or driver, address, what else is known.
+/// Cells of a device: kind, name, size or speed, state or driver, address, remarks.
 type Row = [String; 6];
 
 /// Space before the cells of a row.
@@ -34,7 +34,8 @@ pub(super) fn text(map: &MachineMap, columns: Option<usize>) -> String {
     out
 }
 
-/// The nodes, and at the end what is of none. Where the kernel knows no nodes all is of none.
+/// The nodes, and at the end a heading for devices without one. Where the kernel knows no nodes all devices
+/// are there.
 fn headings(topology: &Topology) -> Vec<(Option<u32>, String)> {
     let of_node = |node: &topology::Node| {
         let mut text = format!("node {}: {}", node.id, cpus_text(topology, &node.cpus));

@@ -105,7 +105,7 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
     Ok(code_of_signal(&caught).unwrap_or(code))
 }
 
-/// A search and what it works with.
+/// A search with its context.
 struct Search<'a> {
     asked: &'a Tune,
     space: &'a TuneSpace,
@@ -123,7 +123,7 @@ impl Search<'_> {
         }
     }
 
-    /// Tries what the search asks for until it is over, or trials, time or patience are.
+    /// Makes the trials of the search until it ends, or trials or time are used up, or a signal arrives.
     fn until_settled(&mut self) -> Result<(SearchEnd, TuneEnd), Refusal> {
         let begin = Instant::now();
         let is_over = |budget: Nanos| begin.elapsed().as_nanos() >= u128::from(budget.0);
@@ -242,8 +242,8 @@ impl Search<'_> {
             .map_err(|e| Refusal::usage(e.to_string()))
     }
 
-    /// Writes the settings of a point where they are wanted; whether that is done. What a signal has cut
-    /// has found nothing yet.
+    /// Writes the settings of a point on request; true if that is done. A search ended by a signal writes
+    /// none.
     fn is_written(&self, point: &TunePoint, end: SearchEnd) -> bool {
         if end == SearchEnd::Interrupted {
             return true;

@@ -1,4 +1,4 @@
-//! The report of a search: what was tried, what is best, what was kept.
+//! The report of a search: its trials, the best settings, and the file that was written.
 //!
 //! In: the trail, the end of the search, the comparison of the start with the best. Out: text or JSON. Not
 //! here: printing, files.
@@ -129,7 +129,7 @@ impl TuneReport<'_> {
         )
     }
 
-    /// The best points, one a line: their values, the median, how often they were tried.
+    /// The best points, one per line: their values, the median, the number of trials.
     fn table(&self, points: &[TestedPoint]) -> String {
         let names = self.space.dimensions.iter().map(|d| d.name.clone());
         let heads = [

@@ -23,7 +23,7 @@ fn limits(asked: &Tune) -> Vec<String> {
     asked.slo.iter().map(line).collect()
 }
 
-/// The trials of a search, and where they are kept.
+/// The trials of a search, with their file.
 pub(super) struct TrailFile {
     file: Option<(String, File)>,
     /// The first line, complete once the first trial has named the figure.

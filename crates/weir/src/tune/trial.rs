@@ -69,7 +69,7 @@ impl<'a> Trials<'a> {
     /// Makes a trial of a point.
     ///
     /// # Errors
-    /// This machine lacks something, or the figure is none of the command's.
+    /// This machine lacks something, or the command does not have the figure.
     pub(super) fn measured(
         &self,
         point: &[usize],
@@ -343,7 +343,7 @@ fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
     Refusal::usage(format!("{flag}: {why}\n  help: {help}"))
 }
 
-/// The end of what a command printed on standard error.
+/// The end of a command's standard error.
 pub(super) fn shown_of(file: &Path) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

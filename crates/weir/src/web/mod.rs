@@ -1,4 +1,4 @@
-//! `--web` and `--metrics-file`: what a run does, for browsers, Prometheus and other programs.
+//! `--web` and `--metrics-file`: state of a run for browsers, Prometheus and other programs.
 //!
 //! In: a run that is watched; requests, on threads of their own. Out: pages and a file. Not here: HTTP
 //! (`server`), the text of metrics (`weir-report`), how a run is watched (`watch`).

@@ -1,4 +1,4 @@
-//! A server of HTTP for few clients and short requests, without a library: what asks a run how it goes.
+//! HTTP server for few clients and short requests, without a library, which serves the state of a run.
 //!
 //! In: an address, what answers a path. Out: answers. A request is read whole before it is answered, is
 //! bounded in length, time and number of clients, and names this machine: a page from elsewhere whose
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Request of a client.
 pub(super) struct Request {
-    /// Without what follows `?`.
+    /// Path without the part from `?` on.
     pub(super) path: String,
     /// Accepted types, in small letters.
     pub(super) accept: String,
@@ -43,7 +43,7 @@ pub(super) enum Answer {
 /// Function that answers requests.
 pub(super) type Answers = dyn Fn(&Request) -> Answer + Send + Sync;
 
-/// Listens at an address; where that is.
+/// Listens at an address, and returns the actual one.
 ///
 /// # Errors
 /// The address cannot be used.

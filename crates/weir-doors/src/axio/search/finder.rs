@@ -1,4 +1,4 @@
-//! Finding the highest rate whose loss is no more than a share, in trials.
+//! Search for the highest rate with no more than a share of losses, in trials.
 //!
 //! In: what carries out a trial. Out: the rate, and all trials in order. Two ways: halving between nothing and the
 //! maximum; or beginning where a trial at the maximum arrives, first in short trials, then in whole ones
@@ -12,9 +12,9 @@ use crate::rate_bracket::RateBracket;
 
 /// Trials of one rate, where the generator fell behind.
 const ATTEMPTS: u32 = 3;
-/// The same where it began all, but was late at the end: on a machine that does other things that is chance.
+/// Attempts at a trial that began all its messages, but late: on a busy machine that is chance.
 const LATE_ATTEMPTS: u32 = 10;
-/// Trials of one search: what does not settle has no rate.
+/// Most trials of a search. One that does not settle by then has no rate.
 const MOST_TRIALS: usize = 200;
 /// Part of a whole trial that a short one lasts, and multiple of the precision at which short trials end.
 const SHORT: u64 = 10;
@@ -157,7 +157,7 @@ impl<'a> RateFinder<'a> {
         (bracket, missed.is_some())
     }
 
-    /// The highest rate whose loss is no more than this share; nothing where it was interrupted.
+    /// The highest rate with no more than this share of losses; `None` where a signal came first.
     pub(super) fn find(&mut self, loss: f64, most: &Trial, way: SearchWay) -> Option<FoundRate> {
         // Rates are whole numbers of messages per second.
         let (limit, duration) = (most.rate().floor(), self.duration);
@@ -231,8 +231,8 @@ impl<'a> RateFinder<'a> {
         Some(())
     }
 
-    /// Tries the highest rate that was kept once more; where that misses it, what is below counts. Beyond the
-    /// maximum is what limits that.
+    /// Tries the highest kept rate once more, and takes a lower one where that misses it. `beyond` is the
+    /// limit of rates above the maximum.
     fn confirm(&mut self, loss: f64, most: f64, beyond: RateLimit) -> Option<FoundRate> {
         let duration = self.duration;
         loop {

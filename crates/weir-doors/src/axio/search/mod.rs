@@ -110,7 +110,7 @@ impl TrafficSearch {
         request.plan(base, self.line, self.residual)
     }
 
-    /// The request of a search whose trials are made of this plan.
+    /// Request of a search whose trials are variants of this plan.
     pub(super) fn request(self, given: &Given, base: Plan) -> Request {
         let first = self.first_plan(&base);
         let trials = TrafficTrials {
@@ -164,7 +164,7 @@ impl TrafficSearch {
     }
 }
 
-/// Trials of a search so far. Which comes next is found by going through those that are done.
+/// Trials of a search so far. The next one follows from repeating the search with those that are done.
 #[derive(Debug)]
 struct TrafficTrials {
     search: TrafficSearch,

@@ -169,7 +169,7 @@ fn burst(options: &TrafficSearch, finder: &mut RateFinder<'_>, most: &Trial) -> 
     Some(whole(bracket.kept))
 }
 
-/// A row for each size, and what the figures are worth.
+/// A row for each size, and remarks on the validity of the figures.
 pub(super) fn text(all: &[FrameReport], options: &TrafficSearch) -> String {
     let mut out = String::from("RFC 2544, sizes of frames with their check\n");
     out += &marks(options);

@@ -112,7 +112,7 @@ pub(in crate::axio) fn of_words(
 }
 
 impl TrafficSearch {
-    /// The same for a packet path, on a line where one is known.
+    /// The search over a packet path, with the rate of the line where it is known.
     ///
     /// # Errors
     /// A property of the path with which it cannot be searched.
@@ -169,7 +169,7 @@ impl TrafficSearch {
     }
 }
 
-/// Each part of a list, or the part that is none.
+/// Reads each part of a list; the error is the part that cannot be read.
 fn list<T>(text: &str, of: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
     text.split(',')
         .map(str::trim)

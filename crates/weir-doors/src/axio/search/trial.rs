@@ -10,7 +10,8 @@ use weir_units::Nanos;
 use crate::axio::traffic::{self, LineRate, MessageFrames, real, whole};
 use crate::axio::work_of_job;
 
-/// The share of what was intended that a generator may fall short of; beyond it, it and not the path is what ended.
+/// Share of the intended messages that a generator may leave out. Beyond it the generator was the limit, not
+/// the path.
 const SLACK: f64 = 0.01;
 /// Time beyond the length of a trial after which it counts as stalled.
 const STALL: Nanos = Nanos::from_secs(5);
@@ -32,7 +33,7 @@ pub(super) struct TrialRequest {
     /// Size of frames, where the search sets it.
     pub(super) frame: Option<u64>,
     pub(super) rate: TrialRate,
-    /// Messages at most; 0: as many as there is time for.
+    /// Most messages; 0: as many as there is time for.
     pub(super) messages: u64,
     pub(super) duration: Nanos,
 }

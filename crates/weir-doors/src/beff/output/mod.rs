@@ -52,7 +52,7 @@ pub fn dump(result: &RunResult, options: &BeffOptions) -> Option<String> {
     View::of(result, options).map(|view| json::page(&view))
 }
 
-/// A result, and what follows from it.
+/// A result, with derived data.
 struct View<'a> {
     options: &'a BeffOptions,
     result: &'a RunResult,
@@ -158,7 +158,7 @@ impl<'a> View<'a> {
         ranks.any(|r| r.lost.is_some()).then(|| done.lost())
     }
 
-    /// The name of what exchanged.
+    /// Name of the device or host that exchanged.
     fn device(&self) -> &str {
         let mut ranks = self.done.iter().flat_map(|d| &d.ranks);
         if let Some(name) = ranks.find_map(|r| r.device_name.as_deref()) {
@@ -168,7 +168,7 @@ impl<'a> View<'a> {
         cpu.unwrap_or("unknown")
     }
 
-    /// The platform of that, where it is a device.
+    /// Platform of the device, where it is one.
     fn platform(&self) -> Option<&str> {
         let mut ranks = self.done.iter().flat_map(|d| &d.ranks);
         ranks.find_map(|r| r.platform_name.as_deref())

@@ -64,7 +64,7 @@ fn head(view: &View<'_>) -> String {
     out
 }
 
-/// The device, where there is one.
+/// Line about the selection of the device, where there is one.
 fn selection(view: &View<'_>) -> String {
     let Some(platform) = view.platform() else {
         return String::new();

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 use weir_report::Style;
 
-/// Leaves out what the style leaves out.
+/// Removes what the style excludes, such as colours.
 pub(super) fn apply(buffer: &mut Buffer, style: &Style) {
     if style.color && !style.ascii {
         return;
