@@ -40,7 +40,7 @@ pub(super) fn of(
     workload.faults = inject::faults(given, &workload, transport, ranks.count)?;
     fits(&workload, ranks.count, machine.memory_bytes())?;
     let choice = EngineChoice {
-        settings: settings(given, transport)?,
+        settings: settings(given, transport),
         ..EngineChoice::new(transport.name)
     };
     let job = Job {

@@ -99,13 +99,10 @@ const SETTING_FLAGS: &[SettingFlag] = &[
 ];
 
 /// Settings of the transport, by their names in weir.
-///
-/// # Errors
-/// A value that is wrong.
 pub(super) fn settings(
     given: &GivenFlags,
     transport: &TransportRecord,
-) -> Result<BTreeMap<String, Setting>, Refusal> {
+) -> BTreeMap<String, Setting> {
     let mut out = BTreeMap::new();
     for row in SETTING_FLAGS {
         if transport.has_setting(row.setting)
@@ -114,7 +111,7 @@ pub(super) fn settings(
             out.insert(row.setting.to_owned(), value);
         }
     }
-    Ok(out)
+    out
 }
 
 impl SettingFlag {

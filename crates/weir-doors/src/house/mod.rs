@@ -29,8 +29,6 @@ use crate::flags::refuse_result_files;
 use crate::given::{Given, GivenFlags};
 use crate::refusal::Refusal;
 
-/// Processes of one machine that talk to each other.
-
 /// A run: its input, its mode and its display.
 #[derive(Clone, Debug)]
 pub struct Run {

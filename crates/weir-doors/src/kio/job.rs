@@ -42,12 +42,12 @@ pub(super) struct JobRequest<'a> {
 }
 
 /// Note on the part of `--size` that is used, where that is less: only whole blocks are read and written.
-pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Result<Option<String>, Refusal> {
+pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Option<String> {
     let block = settings.size(Field::BlockSize);
     let size: u64 = given.number("size");
     let whole = size - size % block;
     let note = format!("--size {size} is no multiple of {block}: {whole} bytes are done");
-    Ok((0 < whole && whole < size).then_some(note))
+    (0 < whole && whole < size).then_some(note)
 }
 
 /// Makes the job.
@@ -290,8 +290,8 @@ fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
     if text == "lbs" {
         return Ok(Some(unit));
     }
-    let align = request.given.number("offset-align");
-    if align % unit == 0 {
+    let align: u64 = request.given.number("offset-align");
+    if align.is_multiple_of(unit) {
         return Ok(Some(align));
     }
     Err(Refusal::usage(format!(

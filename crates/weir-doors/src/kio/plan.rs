@@ -379,7 +379,7 @@ impl Builder<'_> {
             ));
         }
         targets::check_target(&settings, &facts).map_err(refuse)?;
-        if let Some(note) = job::rounded(self.given, &settings)? {
+        if let Some(note) = job::rounded(self.given, &settings) {
             self.note(note);
         }
         job::of(&JobRequest {
