@@ -28,7 +28,7 @@ pub trait Machine {
         None
     }
 
-    /// Result of a plan of which nothing has been done yet, with what the machine says of itself.
+    /// Result of a plan that has not run yet, with the facts about this machine.
     fn blank_result(&self, plan: &Plan) -> RunResult {
         RunResult::of(plan.clone())
     }
@@ -81,12 +81,12 @@ pub trait Machine {
     /// Facts about the block device or file of a path.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is no target.
     fn target(&self, _path: &str) -> Result<TargetFacts, String> {
         Err("no such file".to_owned())
     }
 
-    /// Data that a device nobody uses seems to hold.
+    /// Data that an unused device seems to hold.
     fn held_data(&self, _path: &str) -> Option<&'static str> {
         None
     }
@@ -104,7 +104,7 @@ pub trait Machine {
         Err("there is none".to_owned())
     }
 
-    /// Whether standard input was read to a line `end`: the run then lasts as long as it does.
+    /// True if standard input was read to a line `end`: the run then lasts as long as it does.
     fn is_input_held(&self) -> bool {
         false
     }
@@ -147,7 +147,7 @@ impl NamedPath {
     }
 }
 
-/// Machine of tests: the transports of samples, and so many ranks of a launcher.
+/// Machine for tests: sample transports, and this many ranks of a launcher.
 #[cfg(test)]
 pub(crate) struct SampleMachine(pub(crate) Option<u32>);
 

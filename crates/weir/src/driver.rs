@@ -32,7 +32,7 @@ use crate::{
     written_files,
 };
 
-/// Carries out a call of a door that measures. Under a launcher one process speaks for all.
+/// Carries out a call of a door that measures. Under a launcher one process prints for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
     let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
@@ -113,21 +113,21 @@ fn print_text(text: &Printed) -> Outcome {
     Ok(emit(text))
 }
 
-/// Prints what a door says; the exit code.
+/// Prints the output of a door and returns the exit code.
 pub(crate) fn emit(text: &Printed) -> u8 {
     output::error(&text.err);
     let is_out = output::print(&text.out);
     if is_out { text.code } else { text.code.max(1) }
 }
 
-/// Prints what is to be said of the arguments.
+/// Prints the notes on the arguments.
 pub(crate) fn print_notes(request: &Request) {
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));
     }
 }
 
-/// A door that was called, with what its arguments ask for.
+/// A door that was called, with the request of its arguments.
 struct Caller<'a> {
     given: &'a Given,
     machine: &'a ThisMachine,
@@ -186,7 +186,7 @@ impl<'a> Caller<'a> {
         Ok(plan)
     }
 
-    /// The plan of an input with what the command line asks of every plan.
+    /// The plan of an input, with the settings that the command line makes in every plan.
     fn adjusted(&self, run: &Run, input: &Input) -> Result<Plan, Refusal> {
         let mut plan = plan_to_run(run, input)?;
         if self.measures.print.is_some() {
@@ -195,7 +195,7 @@ impl<'a> Caller<'a> {
         Ok(plan)
     }
 
-    /// Runs one plan after the other until what is searched is known, and prints the result of all.
+    /// Runs one plan after the other until the search ends, and prints the result of all.
     fn search(&self, run: &Run, search: Box<dyn RunSearch>) -> Outcome {
         refuse_launcher(&format!("a search of `weir {}`", self.given.door.verb))?;
         let flags = ["repeat", "ranks", "live", "web", "metrics-file"];
@@ -257,7 +257,7 @@ impl<'a> Caller<'a> {
     }
 
     fn measure(&self, run: &Run, speaks: bool) -> Outcome {
-        // One process speaks for all, whoever started them.
+        // One process prints for all, whatever started them.
         let is_first = started_rank().is_none() && speaks;
         let watch = Watch::default();
         let (live, window) = if is_first {
@@ -337,7 +337,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Prints what a live text has not printed yet; the exit code.
+    /// Prints the part of the text that a live display has not printed, and returns the exit code.
     fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
         signals::release();
         let mut text = self.peer(result)?;
@@ -387,7 +387,8 @@ impl<'a> Caller<'a> {
         Ok(write_files(text).max(u8::from(!is_good)))
     }
 
-    /// Whether the history keeps a run: of a peer only where the environment or a flag names one.
+    /// Decides where the history keeps a run. It keeps one of a peer only where the environment or a flag
+    /// names a history.
     fn keep<'b>(&self, run: &'b Run) -> Keep<'b> {
         match &run.history {
             None if calls_peer(self.given) => Keep::WhereNamed,
@@ -438,7 +439,7 @@ fn progress_mode(run: &Run) -> ProgressMode {
     }
 }
 
-/// How progress of this style is shown here.
+/// Mode for this style on this terminal.
 pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
     match style {
         ProgressStyle::Auto => ProgressMode::detect(),
@@ -448,7 +449,7 @@ pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
     }
 }
 
-/// Refuses a port that a blank keeps from `--web`: it would be an operand, and none is called so.
+/// Refuses a port that follows `--web` after a blank: it would be an operand, and no file has its name.
 fn refuse_lost_port(run: &Run) -> Result<(), Refusal> {
     let mut pairs = run.command().windows(2);
     let lost = pairs.find_map(|pair| match pair {

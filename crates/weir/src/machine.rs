@@ -1,4 +1,4 @@
-//! This machine, as reading a command line asks for it.
+//! This machine, for the doors' reading of a command line.
 //!
 //! In: questions of doors. Out: their answers, and the files that were read for them. Not here: which
 //! questions there are (`weir-doors`).

@@ -203,8 +203,7 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     }
 }
 
-/// A refusal without a remedy of its own ends with how the door is used, unless it is in a peer's
-/// manner.
+/// Ends a refusal without a remedy with the usage of the door, unless the door has a peer's syntax.
 pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
     let verb = door.verb;
     let is_house = |measures: &Measures| matches!(measures.manner, Manner::House(_));
