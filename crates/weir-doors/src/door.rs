@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::refusal::Refusal;
 use crate::request::Request;
+use crate::selftest::LogSettings;
 
 /// A door.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,8 @@ pub struct Measures {
     pub observe: Option<MakeObserver>,
     /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
     pub asks_peer: fn(&Given) -> bool,
+    /// What variables of the surroundings ask of every call.
+    pub variables: fn(&dyn Machine) -> Result<CallVariables, Refusal>,
     /// Whether refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
@@ -59,6 +62,24 @@ pub struct Measures {
     pub help: &'static str,
     /// Command lines to begin with, for the end of the help text.
     pub examples: &'static [&'static str],
+}
+
+/// What variables of the surroundings ask of a call.
+#[derive(Clone, Debug)]
+pub struct CallVariables {
+    /// The file that gets what is said on standard error as well.
+    pub log: Option<LogSettings>,
+    /// The exit code of a refusal that has this one.
+    pub refusal_code: fn(u8) -> u8,
+}
+
+impl Default for CallVariables {
+    fn default() -> Self {
+        Self {
+            log: None,
+            refusal_code: |code| code,
+        }
+    }
 }
 
 /// From arguments to a request.
@@ -194,6 +215,7 @@ impl Measures {
             print: None,
             observe: None,
             asks_peer: |_| false,
+            variables: |_| Ok(CallVariables::default()),
             names_jobs: true,
             without: &[],
             help: "",

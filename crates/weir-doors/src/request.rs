@@ -30,6 +30,10 @@ pub struct Request {
     pub rank_timeout: Option<Nanos>,
     /// Whose text is printed, where the door's own arguments say it.
     pub voice: Option<Voice>,
+    /// Time without an answer after which that is said.
+    pub stall: Option<Nanos>,
+    /// The least exit code of a result that needs no measuring.
+    pub least_code: u8,
     /// The file that gets a report of what the host did meanwhile.
     pub monitor: Option<String>,
     /// Whether the house shows no progress.
@@ -120,6 +124,8 @@ impl Request {
             targets: TargetsPerRank::default(),
             rank_timeout: None,
             voice: None,
+            stall: None,
+            least_code: 0,
             monitor: None,
             is_quiet: false,
         }

@@ -17,6 +17,7 @@ const LOOK: Nanos = Nanos(100_000_000);
 pub(crate) struct StallWatch {
     /// A stall is as long as this.
     limit: Nanos,
+    plan: Plan,
     looked: Cell<Nanos>,
     /// RPCs that had ended, and since when there are no more.
     last: Cell<(u64, Nanos)>,
@@ -24,9 +25,10 @@ pub(crate) struct StallWatch {
 }
 
 impl StallWatch {
-    pub(crate) fn new(limit: Nanos) -> Self {
+    pub(crate) fn new(limit: Nanos, plan: &Plan) -> Self {
         Self {
             limit,
+            plan: plan.clone(),
             looked: Cell::default(),
             last: Cell::default(),
             is_told: Cell::default(),
@@ -34,7 +36,7 @@ impl StallWatch {
     }
 
     /// What is to be said now.
-    pub(crate) fn look(&self, view: &LiveView<'_>, plan: &Plan) -> Option<String> {
+    pub(crate) fn look(&self, view: &LiveView<'_>) -> Option<String> {
         let now = view.elapsed_ns;
         if now.saturating_sub(self.looked.get()) < LOOK {
             return None;
@@ -53,7 +55,7 @@ impl StallWatch {
         if still < self.limit || self.is_told.replace(true) {
             return None;
         }
-        Some(note(jobs.first()?, plan, self.limit))
+        Some(note(jobs.first()?, &self.plan, self.limit))
     }
 }
 

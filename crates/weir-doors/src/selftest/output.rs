@@ -43,9 +43,9 @@ pub fn head(plan: &Plan, options: &SelfTestOptions) -> String {
 }
 
 /// The whole of what is printed of a result; nothing in the form that is weir's own.
-pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
-    Some(match options.format {
-        SelfTestFormat::Json => return None,
+pub fn text(result: &RunResult, options: &SelfTestOptions) -> String {
+    match options.format {
+        SelfTestFormat::Json => String::new(),
         SelfTestFormat::CartJson => cart::json(result),
         SelfTestFormat::Csv => rows::csv(result),
         SelfTestFormat::Prometheus => rows::prometheus(result),
@@ -55,7 +55,7 @@ pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
             let blocks: String = groups.map(|group| block(result, group, options)).collect();
             blocks + &ending(result, options)
         }
-    })
+    }
 }
 
 /// The block of one pair of sizes, by its place in the plan; in other forms than text nothing.
@@ -69,12 +69,6 @@ pub fn block(result: &RunResult, group: usize, options: &SelfTestOptions) -> Str
         }
     }
     out
-}
-
-/// Whether every job of a group has ended, by the jobs' places in the plan.
-pub fn is_whole(plan: &Plan, group: usize, has_ended: impl Fn(usize) -> bool) -> bool {
-    let mut jobs = plan.jobs().enumerate().filter(|(_, (of, _))| *of == group);
-    jobs.all(|(index, _)| has_ended(index))
 }
 
 /// What is said below the last block: the table of a sweep; that a run was ended early.
