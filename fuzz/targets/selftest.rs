@@ -12,9 +12,7 @@ use weir_doors::args::{self, Arguments, DoorCall};
 use weir_doors::house::{Input, Strict};
 use weir_doors::machine::PathKind;
 use weir_doors::request::Action;
-use weir_doors::selftest::{
-    DOOR, SelfTestFormat, SelfTestOptions, exit_code, output, samples,
-};
+use weir_doors::selftest::{DOOR, SelfTestFormat, SelfTestOptions, exit_code, output, samples};
 use weir_doors::{LACKS, Machine, Refusal, USAGE, rpc};
 use weir_schema::{Plan, RankTags, RpcWorkload, RunResult};
 

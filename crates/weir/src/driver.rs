@@ -96,10 +96,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             return compare::in_rounds(&asked);
         }
         Action::Show(result) => {
-            print_notes(&request);
-            let door = Caller::new(&given, &machine, &measures, &request);
-            let voice = request.voice.unwrap_or_else(|| house::voice(&given));
-            return Ok(door.print(&result, voice)?.max(request.least_code));
+            return Caller::new(&given, &machine, &measures, &request).show(&result);
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
@@ -167,6 +164,14 @@ impl<'a> Caller<'a> {
             measures,
             request,
         }
+    }
+
+    /// Prints a result that needs no measuring.
+    fn show(&self, result: &RunResult) -> Outcome {
+        print_notes(self.request);
+        let voice = self.request.voice;
+        let voice = voice.unwrap_or_else(|| house::voice(self.given));
+        Ok(self.print(result, voice)?.max(self.request.least_code))
     }
 
     fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {

@@ -8,8 +8,9 @@ use weir_schema::{
 };
 
 use super::endpoints::{endpoint_set, normalised};
+use super::output::{self, works};
 use super::sizes::MessagePair;
-use super::{output, plan, table_file};
+use super::{plan, table_file};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -132,10 +133,7 @@ fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
     };
     let is_sweep = works(plan).any(is_other);
     for one in works(plan) {
-        let pair = MessagePair {
-            request: one.request,
-            reply: one.reply,
-        };
+        let pair = MessagePair::of(one);
         let words = pair.words();
         if !(is_sweep && pairs.last() == Some(&words)) {
             pairs.push(words);
@@ -170,10 +168,6 @@ fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
         "  Max in-flight RPCs:          {}\n\n",
         depths.join(", ")
     );
-}
-
-fn works(plan: &Plan) -> impl Iterator<Item = &RpcWorkload> {
-    plan.jobs().filter_map(|(_, job)| output::work_of(job))
 }
 
 /// How many endpoints are asked, where the plan alone says it.

@@ -5,8 +5,8 @@
 
 use weir_schema::{
     ErrorCode, Job, JobResult, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult,
-    RpcMaster, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
-    value_at,
+    RpcMaster, RpcOutcome, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload,
+    rpc_error_code, value_at,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -23,7 +23,26 @@ const MIB: f64 = 1_048_576.0;
 
 /// The first RPC work of a plan, which has what all of them have.
 pub(super) fn first_work(plan: &Plan) -> Option<&RpcWorkload> {
-    plan.jobs().find_map(|(_, job)| work_of(job))
+    works(plan).next()
+}
+
+/// The RPC works of a plan.
+pub(super) fn works(plan: &Plan) -> impl Iterator<Item = &RpcWorkload> {
+    plan.jobs().filter_map(|(_, job)| work_of(job))
+}
+
+/// Masters of a result that measured something, with their work.
+pub(super) fn good_masters(result: &RunResult) -> impl Iterator<Item = (&RpcWorkload, &RpcMaster)> {
+    measured(result).flat_map(|(work, done)| {
+        let good = done.masters.iter().filter(|one| one.failure.is_none());
+        good.map(move |master| (work, master))
+    })
+}
+
+/// Jobs of a result that are RPCs: their work, what their masters did.
+pub(super) fn measured(result: &RunResult) -> impl Iterator<Item = (&RpcWorkload, &RpcOutcome)> {
+    let jobs = result.plan.jobs().zip(result.jobs());
+    jobs.filter_map(|((_, job), done)| Some((work_of(job)?, done.rpc()?)))
 }
 
 /// The RPC work of a job.
@@ -102,10 +121,7 @@ fn of_job(out: &mut String, job: &Job, result: &JobResult, options: &SelfTestOpt
     let (Some(work), Some(done)) = (work_of(job), result.rpc()) else {
         return;
     };
-    let pair = MessagePair {
-        request: work.request,
-        reply: work.reply,
-    };
+    let pair = MessagePair::of(work);
     push!(out, "{}\n", "#".repeat(50));
     push!(
         out,

@@ -281,10 +281,7 @@ pub(super) fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)>
         let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
             continue;
         };
-        let pair = MessagePair {
-            request: work.request,
-            reply: work.reply,
-        };
+        let pair = MessagePair::of(work);
         let step = DoneStep {
             group,
             work,

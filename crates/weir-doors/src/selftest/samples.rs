@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use weir_schema::{RpcEndpoint, RpcMaster, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
 use weir_units::{Nanos, parse};
 
-use super::output::work_of;
+use super::output::measured;
 pub use super::sampled_result::result;
 use super::sizes::{MessagePair, reply_word, request_word};
 
@@ -68,16 +68,10 @@ impl SampledMaster {
 /// The samples that a run with this exit code has kept, of masters that have some or have failed.
 pub fn kept(result: &RunResult, exit_code: u8) -> SampledRun {
     let mut masters = Vec::new();
-    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
-        let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
-            continue;
-        };
+    for (work, outcome) in measured(result) {
         let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let all = outcome.masters.iter().map(|master| SampledMaster {
-            pair: MessagePair {
-                request: work.request,
-                reply: work.reply,
-            },
+            pair: MessagePair::of(work),
             in_flight: u32::try_from(work.in_flight()).unwrap_or(u32::MAX),
             master: master.endpoint,
             duration_ns: master.duration_ns,
