@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::refusal::Refusal;
 use crate::request::Request;
+use crate::selftest::LogSettings;
 
 /// A door.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,8 @@ pub struct Measures {
     pub observe: Option<MakeObserver>,
     /// True if flags of the door ask for one of the peer's forms. The plain verb prints such a form too.
     pub asks_peer: fn(&Given) -> bool,
+    /// Requests of environment variables for every call.
+    pub variables: fn(&dyn Machine) -> Result<CallVariables, Refusal>,
     /// Refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
@@ -61,6 +64,24 @@ pub struct Measures {
     pub help: &'static str,
     /// Command lines to begin with, for the end of the help text.
     pub examples: &'static [&'static str],
+}
+
+/// Requests of environment variables for a call.
+#[derive(Clone, Debug)]
+pub struct CallVariables {
+    /// File for the messages of standard error, beside the terminal.
+    pub log: Option<LogSettings>,
+    /// The exit code of a refusal that has this one.
+    pub refusal_code: fn(u8) -> u8,
+}
+
+impl Default for CallVariables {
+    fn default() -> Self {
+        Self {
+            log: None,
+            refusal_code: |code| code,
+        }
+    }
 }
 
 /// Function that makes a request of arguments.
@@ -196,6 +217,7 @@ impl Measures {
             print: None,
             observe: None,
             asks_peer: |_| false,
+            variables: |_| Ok(CallVariables::default()),
             names_jobs: true,
             without: &[],
             takes_options: false,

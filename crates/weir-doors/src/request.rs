@@ -30,6 +30,10 @@ pub struct Request {
     pub rank_timeout: Option<Nanos>,
     /// Voice of the text, where the door's own arguments state it.
     pub voice: Option<Voice>,
+    /// Time without an answer after which a note says so.
+    pub stall: Option<Nanos>,
+    /// The least exit code of a result that needs no measuring.
+    pub least_code: u8,
     /// File for a report of the host's activity meanwhile.
     pub monitor: Option<String>,
     /// The house shows no progress.
@@ -120,6 +124,8 @@ impl Request {
             targets: TargetsPerRank::default(),
             rank_timeout: None,
             voice: None,
+            stall: None,
+            least_code: 0,
             monitor: None,
             is_quiet: false,
         }

@@ -8,10 +8,12 @@
 use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
-use weir_doors::house::{Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
+use weir_doors::house::{self, Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
-use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
+use weir_doors::{
+    CallVariables, DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice,
+};
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
@@ -21,7 +23,7 @@ use crate::house_report::{add_report, print_report, write_outputs};
 use crate::input::{other_files, plan_to_run};
 use crate::live::LiveDisplay;
 use crate::machine::ThisMachine;
-use crate::measure::{self, MeasureRequest, RunObserver, Silent};
+use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::turns::refuse_launcher;
@@ -37,8 +39,24 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
     let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
-    let outcome = carry_out(call, speaks);
-    if speaks { outcome } else { Ok(0) }
+    let variables = call.door.measures.map(|way| way.variables);
+    let variables = variables.map_or_else(
+        || Ok(CallVariables::default()),
+        |read| read(&ThisMachine::new()),
+    )?;
+    let logged = variables.log.as_ref().map_or(Ok(()), output::log_to);
+    let outcome = logged.and_then(|()| carry_out(call, speaks));
+    if !speaks {
+        return Ok(0);
+    }
+    // By the verb exit codes are weir's.
+    outcome.map_err(|refusal| match call.link {
+        Some(_) => Refusal {
+            code: (variables.refusal_code)(refusal.code),
+            ..refusal
+        },
+        None => refusal,
+    })
 }
 
 fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
@@ -78,9 +96,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             return compare::in_rounds(&asked);
         }
         Action::Show(result) => {
-            print_notes(&request);
-            let door = Caller::new(&given, &machine, &measures, &request);
-            return door.print(&result, Voice::Peer);
+            return Caller::new(&given, &machine, &measures, &request).show(&result);
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
@@ -150,6 +166,14 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// Prints a result that needs no measuring.
+    fn show(&self, result: &RunResult) -> Outcome {
+        print_notes(self.request);
+        let voice = self.request.voice;
+        let voice = voice.unwrap_or_else(|| house::voice(self.given));
+        Ok(self.print(result, voice)?.max(self.request.least_code))
+    }
+
     fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {
         match run.mode {
             Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
@@ -159,7 +183,7 @@ impl<'a> Caller<'a> {
             }
             Mode::DryRun => {
                 let plan = self.plan(run)?;
-                session::check(&plan, &Silent)?;
+                session::check(&plan, self.observer(run, &plan, None).as_ref())?;
                 Ok(printed(&dry_text.unwrap_or_else(|| jobs_text(&plan))))
             }
             Mode::Run => match run.repeat {
@@ -326,11 +350,8 @@ impl<'a> Caller<'a> {
         } else {
             progress_mode(run)
         };
-        let progress = if self.measures.names_jobs {
-            ProgressObserver::new(mode, plan)
-        } else {
-            ProgressObserver::of_one_job(mode)
-        };
+        let progress = ProgressObserver::new(mode, plan, self.measures.names_jobs);
+        let progress = progress.with_stall(self.request.stall, plan);
         match text {
             Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
             None => Box::new(progress),

@@ -42,7 +42,6 @@ mod rpc;
 mod runners;
 mod scratch;
 mod search;
-mod selftest;
 mod session;
 mod show;
 mod signals;
@@ -96,7 +95,6 @@ type Carry = fn(&[String]) -> Outcome;
 /// Doors that need more of this machine than a plan does.
 const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
-    ("selftest", selftest::run),
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),

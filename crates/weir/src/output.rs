@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use weir_doors::Refusal;
 use weir_doors::selftest::{LogLevel, LogSettings};
 use weir_sys::closed_stdout;
 
@@ -109,12 +110,15 @@ struct Log {
 static LOG: OnceLock<Log> = OnceLock::new();
 
 /// Opens a log: from here on a file gets the messages of standard error, up to its level.
-pub(crate) fn log_to(settings: &LogSettings) -> Result<(), String> {
+///
+/// # Errors
+/// It cannot be opened.
+pub(crate) fn log_to(settings: &LogSettings) -> Result<(), Refusal> {
     let file = fs::OpenOptions::new()
         .append(true)
         .create(true)
         .open(&settings.file)
-        .map_err(|e| format!("{}: {e}", settings.file))?;
+        .map_err(|e| Refusal::usage(format!("the variable D_LOG_FILE: {}: {e}", settings.file)))?;
     let level = settings.level;
     // A second one is never asked for.
     let path = settings.file.clone();

@@ -27,6 +27,7 @@ use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::measure::RunObserver;
+use crate::stall::StallWatch;
 use crate::turns::WHICH_RUN;
 use crate::{environment, output};
 
@@ -208,37 +209,40 @@ pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
     /// Jobs are named where one cannot run.
     names_jobs: bool,
+    /// Why jobs without names were refused: they are often refused alike.
+    refused: RefCell<Vec<String>>,
+    stall: Option<StallWatch>,
 }
 
 impl ProgressObserver {
     /// Nothing shown yet.
-    pub(crate) fn new(mode: ProgressMode, plan: &Plan) -> Self {
+    pub(crate) fn new(mode: ProgressMode, plan: &Plan, names_jobs: bool) -> Self {
+        let all_call = plan
+            .jobs()
+            .all(|(_, job)| matches!(job.workload, Workload::Rpc(_)));
         Self {
             shown: RefCell::new(Shown {
                 quiet_after: plan.jobs().map(|(_, job)| quiet_after(job)).collect(),
+                beginning: all_call.then_some("warm-up"),
                 ..Shown::new(mode, plan.jobs().count())
             }),
-            names_jobs: true,
+            names_jobs,
+            refused: RefCell::default(),
+            stall: None,
         }
     }
 
-    /// The same for jobs with a name for the step before they measure.
-    pub(crate) fn with_beginning(self, word: &'static str) -> Self {
-        self.shown.borrow_mut().beginning = Some(word);
-        self
+    /// The same with a note when nothing has ended for so long.
+    pub(crate) fn with_stall(self, limit: Option<Nanos>, plan: &Plan) -> Self {
+        Self {
+            stall: limit.map(|limit| StallWatch::new(limit, plan)),
+            ..self
+        }
     }
 
     /// Takes the line away, for something else to be printed.
     pub(crate) fn erase(&self) {
         self.shown.borrow_mut().erase();
-    }
-
-    /// Progress of a door whose plans have one job, with a name that the user does not know.
-    pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
-        Self {
-            shown: RefCell::new(Shown::new(mode, 1)),
-            names_jobs: false,
-        }
     }
 }
 
@@ -251,6 +255,10 @@ impl RunObserver for ProgressObserver {
 
     fn observe(&self, view: &LiveView<'_>) {
         self.shown.borrow_mut().show(view);
+        if let Some(note) = self.stall.as_ref().and_then(|stall| stall.look(view)) {
+            self.erase();
+            output::error(&note);
+        }
     }
 
     fn done(&self, _result: &mut RunResult) {
@@ -259,10 +267,14 @@ impl RunObserver for ProgressObserver {
 
     fn refusal(&self, job: &str, why: &str) -> String {
         if self.names_jobs {
-            format!("error: {}: {why}\n", clean(job, false))
-        } else {
-            format!("error: {}\n", in_flags(why))
+            return format!("error: {}: {why}\n", clean(job, false));
         }
+        let mut refused = self.refused.borrow_mut();
+        if refused.iter().any(|known| known == why) {
+            return String::new();
+        }
+        refused.push(why.to_owned());
+        format!("error: {}\n", in_flags(why))
     }
 }
 

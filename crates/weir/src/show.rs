@@ -11,7 +11,7 @@ use weir_schema::{RunResult, Runs};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
-use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners, selftest};
+use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners};
 
 /// Carries out the arguments after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -138,7 +138,6 @@ fn printed_by(
 ) -> Result<Option<Printed>, Refusal> {
     Ok(Some(match door {
         "fio" => of_fio(result, words)?,
-        "selftest" => selftest::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),
     }))
 }

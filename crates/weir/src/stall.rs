@@ -17,6 +17,7 @@ const LOOK: Nanos = Nanos(100_000_000);
 pub(crate) struct StallWatch {
     /// A stall is as long as this.
     limit: Nanos,
+    plan: Plan,
     looked: Cell<Nanos>,
     /// Number of RPCs that have ended, and the time since it last changed.
     last: Cell<(u64, Nanos)>,
@@ -24,9 +25,10 @@ pub(crate) struct StallWatch {
 }
 
 impl StallWatch {
-    pub(crate) fn new(limit: Nanos) -> Self {
+    pub(crate) fn new(limit: Nanos, plan: &Plan) -> Self {
         Self {
             limit,
+            plan: plan.clone(),
             looked: Cell::default(),
             last: Cell::default(),
             is_reported: Cell::default(),
@@ -34,7 +36,7 @@ impl StallWatch {
     }
 
     /// Message about a stall, if one is due.
-    pub(crate) fn look(&self, view: &LiveView<'_>, plan: &Plan) -> Option<String> {
+    pub(crate) fn look(&self, view: &LiveView<'_>) -> Option<String> {
         let now = view.elapsed_ns;
         if now.saturating_sub(self.looked.get()) < LOOK {
             return None;
@@ -53,7 +55,7 @@ impl StallWatch {
         if still < self.limit || self.is_reported.replace(true) {
             return None;
         }
-        Some(note(jobs.first()?, plan, self.limit))
+        Some(note(jobs.first()?, &self.plan, self.limit))
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn read(
         given: Given {
             door: call.door,
             link: call.link.map(|link| link.name),
+            is_again: false,
             args: call.args.clone(),
             own: GivenFlags::new(call.door.flags),
             house: GivenFlags::new(HOUSE_FLAGS),

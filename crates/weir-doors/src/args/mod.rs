@@ -59,7 +59,10 @@ pub fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
 /// Arguments that are not understood: exit code 2.
 pub fn read_again(call: &DoorCall) -> Result<Given, Refusal> {
     match read_by(call, true).map_err(|refusal| with_usage(refusal, call.door))? {
-        Arguments::Given(given) => Ok(*given),
+        Arguments::Given(given) => Ok(Given {
+            is_again: true,
+            ..*given
+        }),
         Arguments::Print(_) => Err(Refusal::usage("help is of no use for a stored result")),
     }
 }
@@ -195,6 +198,7 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     Given {
         door: call.door,
         link: call.link.map(|link| link.name),
+        is_again: false,
         args: call.args.clone(),
         own,
         house,

@@ -12,6 +12,7 @@ use super::{
     Baseline, BeffFormat, BeffOptions, comm, first_exchange, peers_form, plan, refuse,
     setting_flags,
 };
+use crate::door::Voice;
 use crate::given::{Given, GivenFlags};
 use crate::house::Input;
 use crate::machine::Machine;
@@ -75,6 +76,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         result.warnings.clone_from(&warnings);
         devices(given, &mut result)?;
         request.action = Action::Show(Box::new(result));
+        request.voice = Some(Voice::Peer);
     }
     if !form.quiet {
         request.notes = notes;
