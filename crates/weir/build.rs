@@ -1,5 +1,4 @@
-//! Tells the program when and from which commit it was built; both are absent where that cannot
-//! be said.
+//! Passes the time of the build and its commit to the program, where they can be found out.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +33,7 @@ fn main() {
     );
 }
 
-/// What git says, on one line.
+/// Runs git and returns its output; `None` where it fails or prints nothing.
 fn git(words: &[&str]) -> Option<String> {
     let said = Command::new("git").args(words).output().ok()?;
     let text = String::from_utf8(said.stdout).ok()?;

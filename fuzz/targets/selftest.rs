@@ -8,42 +8,74 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_doors::selftest::{
-    Action, SelfTestEnvironment, SelfTestFormat, exit_code, output, read, read_options, samples,
-};
-use weir_doors::{LACKS, USAGE, rpc};
-use weir_schema::{Plan, RankTags, RunResult};
+use weir_doors::args::{self, Arguments, DoorCall};
+use weir_doors::house::{Input, Strict};
+use weir_doors::machine::PathKind;
+use weir_doors::request::Action;
+use weir_doors::selftest::{DOOR, SelfTestFormat, SelfTestOptions, exit_code, output, samples};
+use weir_doors::{LACKS, Machine, Refusal, USAGE, rpc};
+use weir_schema::{Plan, RankTags, RpcWorkload, RunResult};
+
+/// A machine whose every file has this text.
+struct Made<'a>(&'a str);
+
+impl Machine for Made<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "CRT_TIMEOUT").then(|| "5".to_owned())
+    }
+
+    fn file(&self, _: &str, _: u64) -> Result<String, String> {
+        Ok(self.0.to_owned())
+    }
+
+    fn path_kind(&self, path: &str) -> PathKind {
+        match path {
+            _ if path.contains('x') => PathKind::Nothing,
+            _ if path.contains('y') => PathKind::Directory,
+            _ if path.contains('z') => PathKind::Other,
+            _ => PathKind::File,
+        }
+    }
+
+    fn group_members(&self, _: &RpcWorkload) -> Result<Vec<RankTags>, String> {
+        Ok(vec![
+            RankTags { rank: 0, tags: 3 },
+            RankTags { rank: 7, tags: 1 },
+        ])
+    }
+}
+
+fn carry_out(call: &DoorCall, machine: &Made<'_>) -> Result<(), Refusal> {
+    let measures = DOOR.measures.expect("it measures");
+    let Arguments::Given(given) = args::read(call)? else {
+        return Ok(());
+    };
+    let result = match (measures.read)(&given, machine)?.action {
+        Action::Measure(Input::Made(plan)) | Action::Search(Input::Made(plan), _) => {
+            let stored = plan.to_json().expect("a plan has a form");
+            assert_eq!(Plan::from_json(&stored).expect("it reads back"), *plan);
+            RunResult::of(*plan)
+        }
+        Action::Show(result) => *result,
+        _ => return Ok(()),
+    };
+    measures.print.expect("it prints")(&result, &given, machine).map(|_| ())
+}
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let (words, stored) = text.split_once("\n\n").unwrap_or((&text, ""));
     let words: Vec<String> = words.split('\n').map(str::to_owned).collect();
-    let environment = SelfTestEnvironment {
-        variable: &|name| (name == "CRT_TIMEOUT").then(|| "5".to_owned()),
-        is_directory: &|path| !path.contains('x'),
-        has_file: &|path| !path.contains('y'),
-        is_taken: &|path| !path.contains('z'),
-        members: &|_| {
-            Ok(vec![
-                RankTags { rank: 0, tags: 3 },
-                RankTags { rank: 7, tags: 1 },
-            ])
-        },
-        seed: 1,
-        most_files: Some(1024),
-        is_linked: data.len() % 2 == 0,
-    };
-    match read(&words, &environment) {
-        Ok(Action::Run(run)) => {
-            let plan = run.plan.to_json().expect("a plan has a form");
-            assert_eq!(Plan::from_json(&plan).expect("it reads back"), run.plan);
-            let _ = output::head(&run.plan, &run.options);
-            let _ = output::text(&RunResult::of(run.plan.clone()), &run.options);
-        }
-        Ok(_) => {}
-        Err(refusal) => refused(&refusal),
+    let machine = Made(stored);
+    if let Err(refusal) = rpc::read(&words, &|name| machine.variable(name)) {
+        refused(&refusal);
     }
-    if let Err(refusal) = rpc::read(&words, environment.variable) {
+    let call = DoorCall {
+        door: &DOOR,
+        link: DOOR.links.first().filter(|_| data.len() % 2 == 0),
+        args: words,
+    };
+    if let Err(refusal) = carry_out(&call, &machine) {
         refused(&refusal);
     }
     let Ok(sampled) = samples::read(stored) else {
@@ -59,7 +91,8 @@ fuzz_target!(|data: &[u8]| {
         samples::read(&samples::print(&sampled)).as_ref(),
         Ok(&sampled)
     );
-    let mut options = read_options(&[]).expect("no words are good");
+    let given = args::read_given(&DOOR, &[]).expect("no words are good");
+    let mut options = SelfTestOptions::read(&given).expect("no words are good");
     for format in [
         SelfTestFormat::Text,
         SelfTestFormat::CartJson,
@@ -67,12 +100,12 @@ fuzz_target!(|data: &[u8]| {
         SelfTestFormat::Prometheus,
     ] {
         options.format = format;
-        assert!(output::text(&result, &options).is_some());
+        assert!(!output::text(&result, &options).is_empty());
     }
-    assert!(exit_code(&result, &options) <= 1);
+    assert!(exit_code(&result, None, &Strict::No) <= 1);
 });
 
-fn refused(refusal: &weir_doors::Refusal) {
+fn refused(refusal: &Refusal) {
     assert!([USAGE, LACKS].contains(&refusal.code), "{refusal:?}");
     assert!(refusal.message.ends_with('\n'), "{refusal:?}");
 }

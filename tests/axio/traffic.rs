@@ -322,7 +322,10 @@ fn by_the_verb_the_report_has_the_time_of_each_stage() {
     let said = said.code(0);
     for name in ["app_tx", "disp_tx", "disp_rx", "app_rx"] {
         for side in ["client", "server"] {
-            assert!(said.out.contains(&format!("\n  {side} {name} ")), "{said}");
+            assert!(
+                said.out.contains(&format!("\n  {side}    {name} ")),
+                "{said}"
+            );
         }
     }
 }

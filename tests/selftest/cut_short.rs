@@ -79,7 +79,7 @@ fn a_log_that_cannot_be_written_is_told_once_and_its_variables_are_named() {
     assert!(full.err.contains(used), "{full}");
     let good = with("log").code(0);
     assert!(!good.err.contains("D_LOG_FILE: "), "{good}");
-    let said = "warning: --threads 4: there are 2 RPCs at once";
+    let said = "note: --threads 4: there are 2 RPCs at once";
     assert!(stage.read("log").contains(said), "{good}");
 }
 

@@ -96,7 +96,7 @@ fn a_thread_without_an_rpc_at_once_has_none_to_send() {
         .code(0)
         .out("RPC Failures: 0\n");
     let said = said
-        .err("warning: --threads 4: there are 2 RPCs at once, and no thread without one of them\n");
+        .err("note: --threads 4: there are 2 RPCs at once, and no thread without one of them\n");
     assert!(!said.out.contains("Not sent"), "{said}");
     // A plan may have more of them.
     let plan = stage.peer_says(&split(

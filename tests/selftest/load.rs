@@ -150,15 +150,15 @@ fn a_rate_that_is_not_kept_fails_where_it_has_to_be() {
     self_test(&stage, words)
         .code(0)
         .out("\t+ The rate was not kept\n");
-    self_test(&stage, &format!("{words} --strict-rate")).code(1);
+    self_test(&stage, &format!("{words} --strict=rate-not-reached")).code(1);
 }
 
 #[test]
 fn several_runs_are_one_measurement() {
     let stage = Stage::new();
-    let words = "self_test --transport null:// -e 0:0 -s 0 -r 1000 --warmup 0 --repeat 3 --output json \
+    let words = "selftest --transport null:// -e 0:0 -s 0 -r 1000 --warmup 0 --repeat 3 --format json \
                  --history off";
-    let said = stage.peer_says(&split(words)).code(0);
+    let said = stage.say(&split(words)).code(0);
     let runs: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(
         runs["series"][0]["runs"].as_array().unwrap().len(),

@@ -46,6 +46,7 @@ mod serving;
 mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod voices;
 mod words;
 
 use std::process::Command;
@@ -246,8 +247,8 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
         ),
         (&["--replay", "none"], "--replay none: "),
         (
-            &["--loopback", "--matrix", "--repeat", "2"],
-            "--repeat 2: the report is that of several runs; leave out --matrix",
+            &["--loopback", "--samples", "s", "--repeat", "2"],
+            "--samples s: it is one file for several runs; leave out --repeat or this",
         ),
         (&["--target", "shm://"], "it needs the socket of a server"),
         (

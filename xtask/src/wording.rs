@@ -7,11 +7,24 @@ use crate::source;
 
 /// Paths whose words are not mended yet.
 const UNMENDED: &[&str] = &[
-    "crates/weir/",
     "crates/weir-datapath/",
-    "crates/weir-doors/",
+    "crates/weir-doors/src/fio/",
+    "crates/weir-doors/src/run/",
+    "crates/weir-doors/src/selftest/",
     "crates/weir-net/src/rpc/",
     "crates/weir-rpc/",
+    "crates/weir/src/compare/mod.rs",
+    "crates/weir/src/driver.rs",
+    "crates/weir/src/fio.rs",
+    "crates/weir/src/fio/",
+    "crates/weir/src/host_record.rs",
+    "crates/weir/src/house_report.rs",
+    "crates/weir/src/main.rs",
+    "crates/weir/src/measure.rs",
+    "crates/weir/src/rpc.rs",
+    "crates/weir/src/selftest.rs",
+    "crates/weir/src/session.rs",
+    "crates/weir/src/watch.rs",
     "fuzz/targets/axio.rs",
 ];
 
@@ -115,6 +128,6 @@ mod tests {
                 "crates/a/src/a.rs:2: `told`: call it by a plain engineering word",
             ]
         );
-        assert_eq!(of("crates/weir-doors/src/a.rs", text), [""; 0]);
+        assert_eq!(of("crates/weir-doors/src/fio/a.rs", text), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Prints the names of the links that stand for doors, one a line: packages are made with them.
+//! Prints the names of the links that stand for doors, one per line, for the scripts that make packages.
 
 use std::io::Write as _;
 

@@ -1,6 +1,6 @@
-//! `weir diagnose LOG [REPORT]`: what holds a packet path back.
+//! `weir diagnose LOG [REPORT]`: the bottleneck of a packet path.
 //!
-//! In: the words after `diagnose`; the text of a configuration of the path. Out: a
+//! In: the arguments after `diagnose`; the text of a configuration of the path. Out: a
 //! [`Diagnose`]; which table and socket the configuration means. Not here: reading files, the rules.
 
 use clap::{Arg, Command, ValueHint};
@@ -23,7 +23,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what the files are, examples, exit codes.
+/// The end of the help text: the files, examples, exit codes.
 pub const HELP: &str = include_str!("diagnose.md");
 
 const RECORDS: &str = "Records";
@@ -87,7 +87,7 @@ const FLAGS: &[Flag] = &[
     .default("text"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir diagnose` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -96,7 +96,7 @@ pub enum Action {
     Diagnose(Box<Diagnose>),
 }
 
-/// What is diagnosed, and how it is printed.
+/// A diagnosis: the files it reads, and the form in which it is printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnose {
     /// The log.
@@ -129,7 +129,7 @@ pub struct Diagnose {
     pub as_json: bool,
 }
 
-/// What a configuration of the path says.
+/// Settings that the configuration of a path contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSettings {
     /// Iterations.
@@ -158,7 +158,7 @@ fn builder() -> Command {
         .arg(file("report", "What the host monitor wrote"))
 }
 
-/// The words after `diagnose`.
+/// Reads the arguments after `diagnose`.
 ///
 /// # Errors
 /// Words that are not understood, or that cannot act: exit 2.
@@ -197,7 +197,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Diagnose(Box::new(diagnose)))
 }
 
-/// What a configuration of the path says of its iterations and its memory node.
+/// Reads iterations and memory node from the configuration of a path.
 ///
 /// # Errors
 /// A line or a value that cannot be read.

@@ -1,6 +1,6 @@
-//! `weir doctor [TARGET…]`: what of this machine would spoil a measurement.
+//! `weir doctor [TARGET…]`: properties of this machine that would spoil a measurement.
 //!
-//! In: the words after `doctor`. Out: an [`Action`]. Not here: looking at the machine.
+//! In: the arguments after `doctor`. Out: an [`Action`]. Not here: looking at the machine.
 
 use clap::{Arg, Command, ValueHint};
 
@@ -27,7 +27,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what is printed, examples, exit codes.
+/// The end of the help text: the output, examples, exit codes.
 pub const HELP: &str = include_str!("doctor.md");
 
 const CI: FlagNeed = FlagNeed::new("with `--ci`", |g| g.has("ci"));
@@ -67,14 +67,14 @@ const STANDARD_JOB: &[(&str, &str)] = &[
     ("time_based", "1"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir doctor` ask for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// Look at the machine.
     Look(Look),
-    /// Measure what changes can be established here.
+    /// Measure the smallest change that can be established here.
     Ci(CiCheck),
 }
 
@@ -83,16 +83,16 @@ pub enum Action {
 pub struct CiCheck {
     /// Each as a comparison of one plan with itself.
     pub jobs: Vec<Compare>,
-    /// As JSON.
+    /// Prints JSON.
     pub json: bool,
 }
 
-/// What is looked at, and how it is said.
+/// Targets to check, and the form of the report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// Files, directories and devices.
     pub targets: Vec<String>,
-    /// As JSON.
+    /// Prints JSON.
     pub json: bool,
     /// A failure makes the exit code 1.
     pub strict: bool,
@@ -113,7 +113,7 @@ fn builder() -> Command {
         )
 }
 
-/// The words after `doctor`.
+/// Reads the arguments after `doctor`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::refusal::Refusal;
 use crate::request::Request;
+use crate::selftest::LogSettings;
 
 /// A door.
 #[derive(Clone, Copy, Debug)]
@@ -25,11 +26,11 @@ pub struct Door {
     pub verb: &'static str,
     /// Arguments after the verb, for the list of verbs.
     pub arguments: &'static str,
-    /// Purpose in a few words.
+    /// Purpose in a short phrase.
     pub purpose: &'static str,
     /// Links to the program that are this door.
     pub links: &'static [DoorLink],
-    /// Its own flags, of a door that prints results.
+    /// Flags of a door that prints results.
     pub flags: &'static [Flag],
     /// The way through a door that the driver carries out.
     pub measures: Option<Measures>,
@@ -41,17 +42,19 @@ pub struct Door {
 /// The way through a door that measures.
 #[derive(Clone, Copy, Debug)]
 pub struct Measures {
-    /// How arguments are read.
+    /// Syntax of the arguments.
     pub manner: Manner,
-    /// From arguments to a request.
+    /// Makes a request of the arguments.
     pub read: ReadRequest,
-    /// From a result to the peer's text; `None` where the door has no peer and weir's report is all.
+    /// Makes the peer's text of a result; `None` where the door has no peer and weir's report is all.
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
-    /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
+    /// True if flags of the door ask for one of the peer's forms. The plain verb prints such a form too.
     pub asks_peer: fn(&Given) -> bool,
-    /// Whether refusals name the job: its user may not know the only job of a plan.
+    /// Requests of environment variables for every call.
+    pub variables: fn(&dyn Machine) -> Result<CallVariables, Refusal>,
+    /// Refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
@@ -63,39 +66,57 @@ pub struct Measures {
     pub examples: &'static [&'static str],
 }
 
-/// From arguments to a request.
+/// Requests of environment variables for a call.
+#[derive(Clone, Debug)]
+pub struct CallVariables {
+    /// File for the messages of standard error, beside the terminal.
+    pub log: Option<LogSettings>,
+    /// The exit code of a refusal that has this one.
+    pub refusal_code: fn(u8) -> u8,
+}
+
+impl Default for CallVariables {
+    fn default() -> Self {
+        Self {
+            log: None,
+            refusal_code: |code| code,
+        }
+    }
+}
+
+/// Function that makes a request of arguments.
 pub type ReadRequest = fn(&Given, &dyn Machine) -> Result<Request, Refusal>;
 
-/// From a result, and the arguments that led to it, to the peer's text.
+/// Function that makes the peer's text of a result and the arguments that it was measured with.
 pub type PrintMeasured = fn(&RunResult, &Given, &dyn Machine) -> Result<Printed, Refusal>;
 
 /// The live text of a run that these arguments ask for.
 pub type MakeObserver = fn(&Given, &dyn Machine) -> Box<dyn Observer>;
 
-/// How a door's arguments are read.
+/// Syntax of a door's arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
-    /// As weir's own verbs: `--flag value`, `--flag=value`; operands by this name, where there are
+    /// Syntax of weir's own verbs: `--flag value`, `--flag=value`; operands under this name, where there are
     /// any.
     House(Option<Operands>),
-    /// As a peer reads them.
+    /// Syntax of a peer.
     Getopt(&'static Getopt),
 }
 
 /// Settings of a reader of a peer's arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Getopt {
-    /// Whether the name of a flag may be cut short where it alone begins so.
+    /// True if a prefix of the flag's name is accepted where no other flag has it.
     pub abbreviates: fn(&Flag) -> bool,
-    /// The name of the flag that another name stands for.
+    /// The name of the flag that this name is an alias of.
     pub alias: fn(&str) -> Option<&'static str>,
-    /// Whether letters may stand together, `-un`.
+    /// Letters may be joined, `-un`.
     pub letters_stand_together: bool,
-    /// Whether the argument after a flag is its value even where it looks like a flag.
+    /// The argument after a flag is its value even where it looks like a flag.
     pub takes_any_value: bool,
-    /// Whether refusals are one line.
+    /// Refusals are one line.
     pub is_one_line: bool,
-    /// Takes an argument that is no flag, or says why it is refused.
+    /// Takes an argument that is not a flag; the error is the reason why it is refused.
     pub operand: fn(&str, &Given) -> Result<(), String>,
     /// A refusal in the peer's words.
     pub refuse: fn(&str) -> Refusal,
@@ -106,27 +127,27 @@ pub struct Getopt {
 /// Arguments that are no flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
-    /// Their name in help texts.
+    /// Name in help texts.
     pub name: &'static str,
-    /// Their line in help texts.
+    /// Line in help texts.
     pub help: &'static str,
 }
 
-/// A link to the program that stands for a door.
+/// A link to the program that calls a door.
 #[derive(Clone, Copy, Debug)]
 pub struct DoorLink {
     /// The name of the link.
     pub name: &'static str,
-    /// Arguments that go before those it is called with.
+    /// Arguments put before those of the call.
     pub words: &'static [&'static str],
 }
 
 /// Text of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// On standard output.
+    /// Text for standard output.
     pub out: String,
-    /// On standard error.
+    /// Text for standard error.
     pub err: String,
     /// Form of weir's report that follows on standard output.
     pub report: Option<RunFormat>,
@@ -139,11 +160,11 @@ pub struct Printed {
 /// File that a door writes about a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintedFile {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
-    /// Whether rows are added to those that the file has.
+    /// The text is rows, which are appended to those of the file.
     pub appends: bool,
 }
 
@@ -165,7 +186,7 @@ impl Door {
         }
     }
 
-    /// Its arguments as a clap command, named like its verb.
+    /// The door's arguments as a clap command, named like its verb.
     pub fn command(&self) -> Command {
         let command = match (self.words, &self.measures) {
             (Some(words), _) => words(),
@@ -181,7 +202,7 @@ impl Door {
         printing.map(|door| door.verb).collect()
     }
 
-    /// Whether it prints results.
+    /// True if the door prints results.
     pub fn prints(&self) -> bool {
         self.measures.is_some() || !self.flags.is_empty()
     }
@@ -196,6 +217,7 @@ impl Measures {
             print: None,
             observe: None,
             asks_peer: |_| false,
+            variables: |_| Ok(CallVariables::default()),
             names_jobs: true,
             without: &[],
             takes_options: false,

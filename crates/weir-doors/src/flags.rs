@@ -13,46 +13,46 @@ use crate::given::FlagNeed;
 use crate::refusal::Refusal;
 use crate::takes::Takes;
 
-/// One flag of a door.
+/// A flag of a door.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Flag {
     /// Long name without dashes; of one letter where it has no long name.
     pub name: &'static str,
-    /// A letter that stands for it.
+    /// One-letter name.
     pub letter: Option<char>,
-    /// Kind of its value, beside the words of `choices`.
+    /// Kind of the value, besides the words of `choices`.
     pub takes: Takes,
     /// Name of its value; none for a switch.
     pub value: Option<&'static str>,
-    /// The words it takes; anything when empty.
+    /// Words that it takes; any where it is empty.
     pub choices: &'static [&'static str],
     /// The value may be left out.
     pub optional: bool,
     /// The value may be the empty text.
     pub takes_empty: bool,
-    /// It may be given several times.
+    /// The flag may be given several times.
     pub repeats: bool,
-    /// It chooses how a result is printed, so that `weir show` takes it.
+    /// The flag chooses the display of a result, so that `weir show` takes it.
     pub prints: bool,
-    /// What holds when it is not given, as text.
+    /// Default value, as text.
     pub default: Option<&'static str>,
-    /// One line.
+    /// Help text of one line.
     pub short: &'static str,
     /// Further sentences.
     pub long: &'static str,
     /// Heading in help texts.
     pub category: &'static str,
-    /// What other flags have to say for it to act.
+    /// Condition on other flags, without which this one has no effect.
     pub needs: Option<FlagNeed>,
-    /// Whether it works.
+    /// Status of the flag: it works, has no effect or is refused.
     pub standing: Standing,
 }
 
-/// Whether a flag works.
+/// Status of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It does.
+    /// The flag works.
     Works,
     /// Accepted; it has nothing to act on, for this reason.
     WithoutEffect(&'static str),
@@ -60,7 +60,7 @@ pub enum Standing {
     Refused(&'static str),
 }
 
-/// At every door that measures.
+/// The flag `--store-result` of every door that measures.
 pub(crate) const fn store_result(category: &'static str) -> Flag {
     Flag::with_value(
         "store-result",
@@ -70,7 +70,7 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
     )
 }
 
-/// At every door of the house that measures.
+/// The flag `--history` of every door of weir's own that measures.
 pub(crate) const fn history(category: &'static str) -> Flag {
     Flag::with_value(
         "history",
@@ -81,7 +81,7 @@ pub(crate) const fn history(category: &'static str) -> Flag {
     .long("Without it WEIR_HISTORY says so; else it is kept in the user's own.")
 }
 
-/// Why words that measure nothing refuse the files that a result would go to.
+/// Refuses files for a result with arguments that measure nothing.
 pub(crate) fn refuse_result_files(
     store: Option<&str>,
     history: Option<&str>,
@@ -95,7 +95,7 @@ pub(crate) fn refuse_result_files(
     }
 }
 
-/// Why that is refused by words that measure nothing.
+/// Message about `--store-result` with arguments that measure nothing.
 pub fn nothing_to_store(file: &str) -> String {
     format!("--store-result {file}: nothing is measured by these words; leave it out")
 }
@@ -194,7 +194,7 @@ impl Flag {
         }
     }
 
-    /// It acts only where others say so.
+    /// Adds a condition on other flags.
     pub(crate) const fn needs(self, need: FlagNeed) -> Self {
         Self {
             needs: Some(need),
@@ -293,7 +293,7 @@ impl Flag {
             _ => ValueHint::Unknown,
         };
         let mut arg = arg.value_name(value).value_hint(hint).action(action);
-        // What is wrong with a negative number is said by whoever reads it.
+        // The reader of the value reports errors in a negative number.
         arg = arg.allow_negative_numbers(true);
         if !self.choices.is_empty() && matches!(self.takes, Takes::Text) {
             arg = arg.value_parser(PossibleValuesParser::new(self.choices));
@@ -324,7 +324,7 @@ pub(crate) fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> 
     flags.iter().find(|f| f.name == name)
 }
 
-/// Lines of whole words, of at most this width where the words allow it.
+/// Lines of whole words, of at most this width except for single long words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -14,10 +14,10 @@ use crate::door::Door;
 use crate::flags::{Flag, find};
 use crate::refusal::Refusal;
 
-/// What the other flags have to say for one to act.
+/// Condition on other flags, without which a flag has no effect.
 #[derive(Clone, Copy, Debug)]
 pub struct FlagNeed {
-    /// When it is met; "acts only" goes before it.
+    /// Description of the condition, which follows "acts only".
     pub when: &'static str,
     is_met: fn(&GivenFlags) -> bool,
 }
@@ -44,7 +44,7 @@ impl GivenFlags {
         }
     }
 
-    /// Those of these that words gave to clap.
+    /// Flags of the table that clap has parsed.
     ///
     /// # Errors
     /// A value that its flag does not take.
@@ -90,7 +90,7 @@ impl GivenFlags {
         Ok(())
     }
 
-    /// Whether `--output` names a file of this suffix.
+    /// True if `--output` names a file with this suffix.
     pub(crate) fn writes(&self, suffix: &str) -> bool {
         self.all("output").any(|file| file.ends_with(suffix))
     }
@@ -99,7 +99,7 @@ impl GivenFlags {
         self.given.push((flag, value.to_owned()));
     }
 
-    /// Whether this flag stands there.
+    /// True if the flag is given.
     pub fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(flag, _)| flag.name == name)
     }
@@ -112,7 +112,7 @@ impl GivenFlags {
             .or_else(|| find(self.table, name).and_then(|flag| flag.default))
     }
 
-    /// Whether that value is this one.
+    /// True if the value that counts is this one.
     pub(crate) fn is(&self, name: &str, value: &str) -> bool {
         self.text(name) == Some(value)
     }
@@ -128,15 +128,15 @@ impl GivenFlags {
         mine.map(|(_, value)| value.as_str())
     }
 
-    /// Every flag that stands there.
+    /// Every flag that is given, with its value.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
         self.given
             .iter()
             .map(|(flag, value)| (*flag, value.as_str()))
     }
 
-    /// Every flag that cannot act, and when it would. One that asks for what holds anyway needs
-    /// nothing.
+    /// Every flag without effect, with the condition on which it would have one. A flag whose value is the
+    /// default needs none.
     pub(crate) fn idle(&self) -> impl Iterator<Item = (&'static Flag, &'static str)> {
         let asks = self.iter().filter(|(f, value)| f.default != Some(value));
         asks.filter_map(|(flag, _)| {
@@ -145,7 +145,7 @@ impl GivenFlags {
         })
     }
 
-    /// The refusal of the first flag that cannot act, without what goes before it.
+    /// Refusal of the first flag without effect, without its beginning.
     pub(crate) fn refusal(&self) -> Option<String> {
         let (flag, when) = self.idle().next()?;
         let name = flag.spelling();
@@ -160,6 +160,8 @@ pub struct Given {
     pub door: &'static Door,
     /// The name of the link that the program was called by, where it was one of the door's.
     pub link: Option<&'static str>,
+    /// Whether they print a stored result again.
+    pub is_again: bool,
     /// Arguments verbatim, those of the link first.
     pub args: Vec<String>,
     /// Values of the door's own flags.
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
     use crate::{beff, fio, run};
 
-    /// What meets the needs of a table's flags: flags with their values.
+    /// Flags, with their values, that meet the needs of a table's flags.
     type Partners = &'static [(&'static str, &'static [(&'static str, &'static str)])];
 
     const OF_FIO: Partners = &[
@@ -247,7 +249,7 @@ mod tests {
         ),
         ("with `--format text`", &[("dump-json", "r.json")]),
     ];
-    /// What stands in the way of what is met where nothing is said.
+    /// Flags that break needs which are met by default.
     const OBSTACLES: &[(&str, (&str, &str))] = &[
         ("without `--eta=never`", ("eta", "never")),
         (

@@ -1,6 +1,6 @@
-//! The words of weir's own doors, taken apart by clap.
+//! Arguments of weir's own doors, parsed by clap.
 //!
-//! In: a command made of flags, words. Out: what was given, or the help that was asked for; a refusal in
+//! In: a command made of flags, arguments. Out: what was given, or the help that was asked for; a refusal in
 //! the form of every refusal of weir: what is wrong, and a line of help. Not here: what values mean.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// What words come to.
+/// Outcome of parsing arguments.
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// They are understood.
@@ -18,7 +18,7 @@ pub(crate) enum Parsed {
     Print(String),
 }
 
-/// Takes the words apart.
+/// Parses the arguments.
 ///
 /// # Errors
 /// Words that are not understood: exit code 2.
@@ -50,8 +50,7 @@ pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusa
     }
 }
 
-/// The flag that may stand without a value and has an empty one, as a variable of a shell that is
-/// not set leaves behind.
+/// The flag with an optional value that has an empty one, as an unset variable of a shell leaves behind.
 fn empty_value<'a>(command: &'a Command, words: &[String]) -> Option<&'a str> {
     let is_optional = |arg: &&Arg| arg.get_num_args().is_some_and(|n| n.min_values() == 0);
     let mut flags = command.get_arguments().filter(is_optional);
@@ -71,7 +70,7 @@ fn bare(word: &str) -> &str {
         .unwrap_or(word)
 }
 
-/// What is wrong, and the word that may be meant.
+/// Message about the error, and the word that may be meant.
 fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
@@ -115,7 +114,7 @@ fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
     }
 }
 
-/// Names of files, as many as there are.
+/// Argument with any number of file names.
 pub(crate) fn files() -> Arg {
     Arg::new("file")
         .value_name("FILE")
@@ -141,15 +140,15 @@ mod tests {
     use crate::flags::command;
     use crate::house::HOUSE_FLAGS as FLAGS;
 
-    fn told(words: &str) -> String {
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    fn message(args: &str) -> String {
+        let args: Vec<String> = args.split(' ').map(str::to_owned).collect();
         let command = command("weir run", FLAGS).no_binary_name(true);
-        parse(command, &words).unwrap_err().message
+        parse(command, &args).unwrap_err().message
     }
 
     #[test]
     fn every_refusal_says_what_is_wrong_and_what_to_do() {
-        for (words, what, help) in [
+        for (args, what, help) in [
             (
                 "--formt json",
                 "no option `--formt`",
@@ -173,7 +172,7 @@ mod tests {
                 "`weir run --help` says more",
             ),
         ] {
-            assert_eq!(told(words), format!("error: {what}\n  help: {help}\n"));
+            assert_eq!(message(args), format!("error: {what}\n  help: {help}\n"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `weir import [FORMAT] FILE [-o FILE]`: a result of another program in the form of weir's own.
 //!
-//! In: the words after `import`. Out: an [`Action`]. Not here: which formats there are, reading
+//! In: the arguments after `import`. Out: an [`Action`]. Not here: which formats there are, reading
 //! files.
 
 use clap::{Arg, Command, ValueHint};
@@ -44,7 +44,7 @@ const FLAGS: &[Flag] = &[
     .letter('o'),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir import` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -53,10 +53,10 @@ pub enum Action {
     Import(Import),
 }
 
-/// Which file is imported, and where it goes.
+/// File to import, and its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// The format, where it is not to be found out.
+    /// Format, where it is not to be detected.
     pub format: Option<String>,
     /// The file.
     pub file: String,
@@ -82,7 +82,7 @@ fn builder() -> Command {
         )
 }
 
-/// The words after `import`.
+/// Reads the arguments after `import`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

@@ -4,12 +4,25 @@
 //! and tests over made-up ones. Every method has an answer for a machine that has nothing.
 
 use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{Job, Kind, Plan, RunResult};
+use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 
 use crate::kio::{ModuleFacts, TargetFacts};
 use crate::rows::UnfitRows;
 
 use crate::axio::MachineFacts;
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// Nothing.
+    Nothing,
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// Something else.
+    Other,
+}
 
 /// Machine that a command line is read on.
 pub trait Machine {
@@ -28,7 +41,7 @@ pub trait Machine {
         None
     }
 
-    /// Result of a plan of which nothing has been done yet, with what the machine says of itself.
+    /// Result of a plan that has not run yet, with the facts about this machine.
     fn blank_result(&self, plan: &Plan) -> RunResult {
         RunResult::of(plan.clone())
     }
@@ -53,6 +66,19 @@ pub trait Machine {
     /// Why it cannot be read.
     fn file(&self, _path: &str, _most: u64) -> Result<String, String> {
         Err("no such file".to_owned())
+    }
+
+    /// The same of a file whose first line is `head`; of another no more is read.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn file_under(&self, _head: &str, path: &str, most: u64) -> Result<String, String> {
+        self.file(path, most)
+    }
+
+    /// What is at a path.
+    fn path_kind(&self, _path: &str) -> PathKind {
+        PathKind::Nothing
     }
 
     /// Finds out whether rows under this head can be added to a file.
@@ -81,12 +107,12 @@ pub trait Machine {
     /// Facts about the block device or file of a path.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is no target.
     fn target(&self, _path: &str) -> Result<TargetFacts, String> {
         Err("no such file".to_owned())
     }
 
-    /// Data that a device nobody uses seems to hold.
+    /// Data that an unused device seems to hold.
     fn held_data(&self, _path: &str) -> Option<&'static str> {
         None
     }
@@ -104,7 +130,7 @@ pub trait Machine {
         Err("there is none".to_owned())
     }
 
-    /// Whether standard input was read to a line `end`: the run then lasts as long as it does.
+    /// True if standard input was read to a line `end`: the run then lasts as long as it does.
     fn is_input_held(&self) -> bool {
         false
     }
@@ -112,6 +138,24 @@ pub trait Machine {
     /// CPUs and memory that a packet path can have.
     fn path_facts(&self) -> MachineFacts {
         MachineFacts::default()
+    }
+
+    /// Ranks of the group of servers that a workload names.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    fn group_members(&self, _work: &RpcWorkload) -> Result<Vec<RankTags>, String> {
+        Err("there is no group of servers".to_owned())
+    }
+
+    /// Files that a process may have open; any number where it is none.
+    fn most_open_files(&self) -> Option<u64> {
+        None
+    }
+
+    /// A seed that differs from call to call.
+    fn seed(&self) -> u64 {
+        1
     }
 
     /// Links of packets of this build, each with why this machine lacks it.
@@ -147,7 +191,7 @@ impl NamedPath {
     }
 }
 
-/// Machine of tests: the transports of samples, and so many ranks of a launcher.
+/// Machine for tests: sample transports, and this many ranks of a launcher.
 #[cfg(test)]
 pub(crate) struct SampleMachine(pub(crate) Option<u32>);
 

@@ -1,7 +1,7 @@
-//! `weir man` and `weir completions`: the manual and the completions of shells, made of the words
-//! of every door.
+//! `weir man` and `weir completions`: the manual and the completions of shells, made of the arguments of
+//! every door.
 //!
-//! In: the words after the verb. Out: an [`Action`]. What a page says are the records of the door:
+//! In: the arguments after the verb. Out: an [`Action`]. What a page says are the records of the door:
 //! there is no second copy to keep true. Not here: writing files.
 
 use clap::{Arg, Command, ValueHint};
@@ -69,7 +69,7 @@ Examples:
 Exit codes: 0 good; 1 it could not be printed; 2 usage error.
 ";
 
-/// What the words ask for.
+/// Action that the arguments of `weir manual` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -108,7 +108,7 @@ fn completion_words() -> Command {
         )
 }
 
-/// The words after `man`.
+/// Reads the arguments after `man`.
 ///
 /// # Errors
 /// Words that are not understood, no such verb: exit 2.
@@ -128,7 +128,7 @@ pub fn read_man(words: &[String]) -> Result<Action, Refusal> {
     }
 }
 
-/// The words after `completions`.
+/// Reads the arguments after `completions`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.
@@ -207,7 +207,7 @@ fn page(command: Command) -> Result<String, Refusal> {
     Ok(escaped(&text(out)?))
 }
 
-/// Its help as sentences. On a page the short help and what is said after it are one paragraph.
+/// The argument with its help as sentences. On a page the short and the long help are one paragraph.
 fn with_full_stop(arg: Arg) -> Arg {
     let Some(help) = arg.get_long_help().map(ToString::to_string) else {
         return arg;
@@ -220,7 +220,7 @@ fn with_full_stop(arg: Arg) -> Arg {
     }
 }
 
-/// What is beyond ASCII, in the way that every formatter of the manual understands.
+/// Escapes characters beyond ASCII for every formatter of manual pages.
 fn escaped(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
     for c in page.chars() {

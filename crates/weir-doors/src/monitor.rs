@@ -1,6 +1,6 @@
-//! `weir monitor`: what the host did while something else ran.
+//! `weir monitor`: activity of the host while something else ran.
 //!
-//! In: the words after `monitor`. Out: a [`Monitor`]. Not here: measuring, the form of the report
+//! In: the arguments after `monitor`. Out: a [`Monitor`]. Not here: measuring, the form of the report
 //! (`weir-diagnose`).
 
 use clap::Command;
@@ -23,7 +23,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what is measured, examples, exit codes.
+/// The end of the help text: the quantities, examples, exit codes.
 pub const HELP: &str = include_str!("monitor.md");
 
 const WHAT: &str = "What is measured";
@@ -61,7 +61,7 @@ const FLAGS: &[Flag] = &[
     .default("text"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir monitor` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -70,16 +70,16 @@ pub enum Action {
     Monitor(Monitor),
 }
 
-/// What is measured.
+/// Settings of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
-    /// How long.
+    /// Time to measure.
     pub duration: Nanos,
     /// The process, instead of the whole machine.
     pub process: Option<u32>,
-    /// The file of what pcm-pcie counted.
+    /// File with pcm-pcie's record.
     pub pcie: Option<String>,
-    /// The file of what pcm-memory counted.
+    /// File with pcm-memory's record.
     pub memory: Option<String>,
     /// Files of either.
     pub pcm: Vec<String>,
@@ -97,7 +97,7 @@ fn builder() -> Command {
         .no_binary_name(true)
 }
 
-/// The words after `monitor`.
+/// Reads the arguments after `monitor`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

@@ -1,8 +1,8 @@
-//! The page of `weir mpi`. Its one word, `info`, is read with the verbs (`top`).
+//! The page of `weir mpi`. Its one argument, `info`, is read with the verbs (`top`).
 
 use clap::{Arg, Command};
 
-/// The words after `mpi`.
+/// Command that parses the arguments after `mpi`.
 pub(crate) fn words() -> Command {
     let (_, about) = HELP.split_once("\n\n").unwrap_or_default();
     let word = Arg::new("word").value_name("WORD").required(true);

@@ -11,7 +11,7 @@ use weir_schema::{Announcement, Plan, RunResult};
 pub struct Snapshot<'a> {
     /// Indices of the jobs that have ended, in plan order.
     pub ended: Vec<usize>,
-    /// Everything measured so far; costly.
+    /// The result so far, which is costly to make.
     pub result: &'a dyn Fn() -> RunResult,
 }
 
@@ -37,7 +37,7 @@ pub trait Observer: Send {
         None
     }
 
-    /// Text of the whole result without what was printed already.
+    /// Text of the whole result, without the part that was printed already.
     fn rest(&mut self, _result: &RunResult, whole: String) -> String {
         whole
     }

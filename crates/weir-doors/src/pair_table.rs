@@ -1,10 +1,10 @@
-//! Matrices of pairs as text: who calls down, who is called across.
+//! Matrices of pairs as text: callers down, called ranks across.
 //!
 //! In: a matrix, its unit. Out: lines of one width, each with the same beginning.
 
 use weir_schema::{PairFigure, PairMatrix};
 
-/// A unit, and what one of it is in seconds, bytes or operations per second.
+/// A unit, and its size in seconds, bytes or operations per second.
 pub(crate) type PairUnit<'a> = (&'a str, f64);
 
 /// A title, a line of names and a line for each that calls.

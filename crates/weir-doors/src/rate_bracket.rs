@@ -5,7 +5,7 @@
 
 use weir_schema::RunResult;
 
-/// Where the highest rate that is kept lies.
+/// Bounds of the highest rate that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateBracket {
     /// The highest that was kept; 0 where none was.
@@ -15,7 +15,7 @@ pub(crate) struct RateBracket {
 }
 
 impl RateBracket {
-    /// The same with what a rate between them came to.
+    /// The bounds with the outcome of a rate between them.
     pub(crate) fn with(self, rate: f64, is_kept: bool) -> Self {
         if is_kept {
             Self { kept: rate, ..self }

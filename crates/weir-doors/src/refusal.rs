@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
-/// Exit code where words, a plan or a file cannot be used; nothing was touched.
+/// Exit code where arguments, a plan or a file cannot be used and nothing was touched.
 pub const USAGE: u8 = 2;
 /// Exit code where the machine lacks what is needed.
 pub const LACKS: u8 = 3;
 
-/// Why the words were refused, and the exit code that goes with it.
+/// Refusal of a command, with its exit code.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -20,7 +20,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A text without its last newline gets one, unless it is empty: then nothing is printed.
+    /// A refusal. A message without a newline at its end gets one; an empty one is not printed.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if !message.is_empty() && !message.ends_with('\n') {
@@ -34,7 +34,7 @@ impl Refusal {
         Self::new(USAGE, printable(&format!("error: {why}")))
     }
 
-    /// What the machine lacks.
+    /// Refusal with the exit code for something that the machine lacks.
     pub fn lacks(what: impl Display) -> Self {
         Self::new(LACKS, printable(&format!("error: {what}")))
     }
@@ -42,11 +42,11 @@ impl Refusal {
 
 /// Longest line that is printed whole, in characters.
 const LONGEST_LINE: usize = 4096;
-/// What is left of the beginning and of the end of a longer one.
+/// Characters kept of the beginning and of the end of a longer line.
 const LEFT: usize = 1024;
 
-/// A text with words of others in it, as a terminal may have it: what would steer the terminal is spelt out, and
-/// lines have an end.
+/// Text with foreign parts in it, made safe for a terminal: control characters are spelt out, and long lines
+/// are cut.
 fn printable(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable_line).collect();
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! What a command line asks of the house: one action, and the data that goes with it.
+//! Request of a command line to the house: one action, and the data that goes with it.
 //!
 //! In: a door's reading of its arguments. Out: plain data that the driver of the program carries
 //! out. Not here: carrying it out.
@@ -26,13 +26,17 @@ pub struct Request {
     pub files: Vec<NamedFile>,
     /// Use of the targets by several ranks.
     pub targets: TargetsPerRank,
-    /// Silence after which a rank is lost, where the door's own arguments say it.
+    /// Silence after which a rank is lost, where the door's own arguments state it.
     pub rank_timeout: Option<Nanos>,
-    /// Whose text is printed, where the door's own arguments say it.
+    /// Voice of the text, where the door's own arguments state it.
     pub voice: Option<Voice>,
-    /// The file that gets a report of what the host did meanwhile.
+    /// Time without an answer after which a note says so.
+    pub stall: Option<Nanos>,
+    /// The least exit code of a result that needs no measuring.
+    pub least_code: u8,
+    /// File for a report of the host's activity meanwhile.
     pub monitor: Option<String>,
-    /// Whether the house shows no progress.
+    /// The house shows no progress.
     pub is_quiet: bool,
 }
 
@@ -43,7 +47,7 @@ pub enum Action {
     Print(Printed),
     /// Measure what the input plans.
     Measure(Input),
-    /// Search, in runs whose first plan the input is.
+    /// Search in runs, of which the input is the first plan.
     Search(Input, Box<dyn RunSearch>),
     /// Print the plan of the input as JSON.
     ShowPlan(Input),
@@ -68,13 +72,13 @@ pub enum Tool {
     KernelModule(ModuleCall),
     /// Measure the cost of timing the stages of a packet path and print it.
     StageTiming,
-    /// Print this, then do what another door does with arguments.
+    /// Print this, then carry out another door with these arguments.
     OtherDoor {
         /// Text before it.
         before: Printed,
         /// The door's verb.
         verb: &'static str,
-        /// Its arguments.
+        /// Arguments of the call.
         args: Vec<String>,
     },
 }
@@ -82,11 +86,11 @@ pub enum Tool {
 /// File that a door names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its part in the command, for messages: "the --baseline", "where --output-csv goes".
+    /// Part of the file in the command, for messages: "the --baseline", "where --output-csv goes".
     pub role: String,
-    /// Whether the command writes it.
+    /// The command writes the file.
     pub is_written: bool,
 }
 
@@ -120,6 +124,8 @@ impl Request {
             targets: TargetsPerRank::default(),
             rank_timeout: None,
             voice: None,
+            stall: None,
+            least_code: 0,
             monitor: None,
             is_quiet: false,
         }

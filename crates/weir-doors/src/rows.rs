@@ -5,11 +5,11 @@ use std::fmt;
 /// Reason for which rows cannot be added to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnfitRows {
-    /// Its first line is another one: this.
+    /// The first line is this other one.
     OtherHead(String),
-    /// Its last row has no end, and the next one would become a part of it.
+    /// The last row has no end of line, so that the next one would become a part of it.
     OpenEnd,
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     Io(String),
 }
 

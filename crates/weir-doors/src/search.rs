@@ -1,4 +1,4 @@
-//! A search over runs: what one run came to decides the plan of the next.
+//! A search over runs: the outcome of a run decides the plan of the next.
 //!
 //! In: the result of each run. Out: the plan of the next, at the end one result of all. Not here:
 //! running a plan, pauses and signals, which are the driver's.
@@ -13,7 +13,7 @@ pub trait RunSearch: Debug + Send + Sync {
     /// The plan of the next run; `None` once all is known.
     fn next_plan(&self) -> Option<Plan>;
 
-    /// Takes the result of the run whose plan was the last one.
+    /// Takes the result of the last plan's run.
     fn take(&mut self, result: RunResult);
 
     /// The end of the search; `None` where nothing was run.
@@ -30,6 +30,6 @@ pub trait RunSearch: Debug + Send + Sync {
 pub struct SearchEnd {
     /// One result with the groups of all runs.
     pub result: RunResult,
-    /// Whether everything that was searched was found.
+    /// The search found everything that it was for.
     pub has_found_all: bool,
 }

@@ -1,7 +1,7 @@
 //! `weir show RUN [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
 //! or as another would.
 //!
-//! In: the words after `show`. Out: an [`Action`]. What further words mean is the door's matter:
+//! In: the arguments after `show`. Out: an [`Action`]. The door reads the further arguments:
 //! they follow those that the result was measured with, or stand alone with `--as`, and choose how
 //! the result is printed; all others are refused. Not here: reading the file, printing.
 
@@ -27,10 +27,10 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The page of `weir show --help`, without the words of each door.
+/// The page of `weir show --help`, without the flags of each door.
 const HELP: &str = include_str!("show.md");
 
-/// What the words ask for.
+/// Action that the arguments of `weir show` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -39,12 +39,12 @@ pub enum Action {
     Show(Show),
 }
 
-/// Which result is printed, and how.
+/// Result to print, and the form of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
     /// The file of the result, or the name of a run.
     pub file: String,
-    /// The format of another program, where it is not to be found out.
+    /// Format of another program, where it is not to be detected.
     pub from: Option<String>,
     /// The door that prints it, where another than its own shall.
     pub door: Option<String>,
@@ -52,7 +52,7 @@ pub struct Show {
     pub words: Vec<String>,
 }
 
-/// Its words, but for those of the door that prints.
+/// Command that parses the arguments, without the flags of the door that prints.
 fn command() -> Command {
     let door = Arg::new("as")
         .long("as")
@@ -74,7 +74,7 @@ fn command() -> Command {
         .arg(files().required(true).help("The stored result"))
 }
 
-/// The words after `show`.
+/// Reads the arguments after `show`.
 ///
 /// # Errors
 /// No file, a door that prints no results: exit 2.
@@ -125,11 +125,11 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     }))
 }
 
-/// Refuses words that do not choose how this door prints a result, and those that cannot act among
-/// them and the words that the result was measured with.
+/// Refuses arguments that do not choose how this door prints a result, and those that exclude each other or
+/// an argument of the measurement.
 ///
 /// # Errors
-/// The first such word, by its name: exit 2.
+/// The first such argument, by its name: exit code 2.
 pub fn check_words(door: &'static Door, own: &[String], words: &[String]) -> Result<(), Refusal> {
     refuse_others(door, words)?;
     let new = flags_among(door, words);
@@ -144,13 +144,13 @@ pub fn check_words(door: &'static Door, own: &[String], words: &[String]) -> Res
     })
 }
 
-/// A word's name, and the value that stands in it.
+/// An argument's name, and the value that it contains.
 fn parts(word: &str) -> (&str, Option<&str>) {
     word.split_once('=')
         .map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
-/// The door's own flags among words, and those of the house; all else is passed over.
+/// The flags of the door and of the house among the arguments; all others are skipped.
 fn flags_among(door: &Door, words: &[String]) -> [GivenFlags; 2] {
     let mut own = GivenFlags::new(door.flags);
     let mut of_house = GivenFlags::new(HOUSE_FLAGS);
@@ -205,7 +205,7 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What to do instead of a word that a door does not print by.
+/// Help for a flag that a door does not print by.
 fn help_with(door: &Door, name: &str, bare: &str) -> String {
     let has = |door: &Door| printing_flags(door).iter().any(|(_, name)| name == bare);
     if DOORS.iter().any(|other| other.verb == "run" && has(other)) {
@@ -231,7 +231,7 @@ fn spellings(door: &Door) -> Vec<String> {
     all.map(|(_, name)| Flag::spelling_of(&name)).collect()
 }
 
-/// The page of `weir show --help`, with the words of each door.
+/// The page of `weir show --help`, with the flags of each door.
 fn page() -> String {
     let mut list = String::new();
     for door in DOORS.iter().filter(|door| door.prints()) {

@@ -110,7 +110,7 @@ impl Flag {
     /// Finds out whether it takes a value.
     ///
     /// # Errors
-    /// What it takes, and the word that may be meant.
+    /// The values that the flag takes, and the word that may be meant.
     pub(crate) fn check(&self, value: &str) -> Result<(), WrongValue> {
         if self.choices.contains(&value) || (self.optional && value.is_empty()) {
             return Ok(());
@@ -131,7 +131,7 @@ impl Flag {
         }
     }
 
-    /// What it takes, for help texts, where its line does not name all words of it.
+    /// Values that the flag takes, for help texts, where its line does not name all of them.
     pub(crate) fn remark(&self) -> Option<String> {
         let text = [self.short, self.value.unwrap_or_default()].concat();
         let is_named = self.choices.iter().all(|choice| text.contains(choice));

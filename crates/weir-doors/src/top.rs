@@ -1,4 +1,4 @@
-//! The first word: which verb, and with which words.
+//! Choice of the verb by the first argument, and its arguments.
 //!
 //! In: all arguments, the program's name first. Out: a [`Call`]. A link named like a peer is
 //! that peer's door.
@@ -26,7 +26,7 @@ Examples:
 Exit codes: 0 printed; 1 it could not be printed; 2 usage error.
 ";
 
-/// The words after `engines`, of which there are none.
+/// Command that parses the arguments after `engines`, of which there are none.
 pub(crate) fn engines_words() -> Command {
     let (_, about) = ENGINES.split_once("\n\n").unwrap_or_default();
     Command::new("engines")
@@ -35,7 +35,7 @@ pub(crate) fn engines_words() -> Command {
         .override_usage("weir engines")
 }
 
-/// What `weir` was told to do.
+/// Call of `weir`, by its arguments.
 #[derive(Clone, Debug)]
 pub enum Call {
     /// Through a door.
@@ -53,7 +53,7 @@ Examples:
     weir engines
 ";
 
-/// The door that a link to the program stands for.
+/// The door that a link to the program calls.
 fn linked(program: &str, words: &[String]) -> Option<Call> {
     let name = program.rsplit('/').next()?;
     let of_door = |door: &'static Door| Some((door, door.links.iter().find(|l| l.name == name)?));
@@ -71,7 +71,7 @@ pub fn door(verb: &str) -> Option<&'static Door> {
     DOORS.iter().find(|door| door.verb == verb)
 }
 
-/// What the arguments ask for, the program's name first.
+/// Reads the arguments, of which the first is the program's name.
 ///
 /// # Errors
 /// An unknown verb, or none: exit code 2.
@@ -96,7 +96,7 @@ pub fn call(arguments: &[String]) -> Result<Call, Refusal> {
     }
 }
 
-/// Doors that take no words of their own have their pages here.
+/// Call of a door. Doors without arguments of their own have their help pages here.
 fn of_door(door: &'static Door, words: &[String]) -> Result<Call, Refusal> {
     let asks = words.iter().any(|word| word == "--help" || word == "-h");
     match (door.verb, words) {
@@ -131,8 +131,8 @@ fn help_of(rest: &[String]) -> Result<Call, Refusal> {
 /// The program's own name.
 const PROGRAM: &str = "weir";
 
-/// A first word that is no verb. A program of another name was called through a link, and its words may
-/// be those of a peer.
+/// Refusal of an unknown verb. A program of another name was called through a link, and its arguments may be
+/// those of a peer.
 fn unknown(word: &str, program: &str) -> Refusal {
     let name = program.rsplit('/').next().unwrap_or(program);
     if !name.starts_with(PROGRAM) {

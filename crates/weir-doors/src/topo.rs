@@ -1,6 +1,6 @@
 //! `weir topo`: which CPUs, memory, disks and network interfaces belong together.
 //!
-//! In: the words after `topo`. Out: an [`Action`]. Not here: looking at the machine.
+//! In: the arguments after `topo`. Out: an [`Action`]. Not here: looking at the machine.
 
 use clap::{Command, ValueHint};
 
@@ -19,7 +19,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: what is printed, examples, exit codes.
+/// The end of the help text: the output, examples, exit codes.
 pub const HELP: &str = include_str!("topo.md");
 
 const FLAGS: &[Flag] = &[
@@ -35,7 +35,7 @@ const FLAGS: &[Flag] = &[
     .long("For a copy of another machine's."),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir topo` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -44,10 +44,10 @@ pub enum Action {
     Show(ShowTopology),
 }
 
-/// Which machine is shown, and how.
+/// Machine to show, and the form of the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShowTopology {
-    /// As JSON.
+    /// Prints JSON.
     pub json: bool,
     /// The directory that holds its `/sys`; this machine's own where absent.
     pub root: Option<String>,
@@ -62,7 +62,7 @@ fn builder() -> Command {
         .mut_arg("root", |arg| arg.value_hint(ValueHint::DirPath))
 }
 
-/// The words after `topo`.
+/// Reads the arguments after `topo`.
 ///
 /// # Errors
 /// Words that are not understood: exit 2.

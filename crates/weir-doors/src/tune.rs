@@ -1,7 +1,7 @@
 //! `weir tune --metric NAME -- COMMAND`, `weir tune -c FILE`: the search for better settings of any command of
 //! weir, or of a packet path.
 //!
-//! In: the words after `tune`. Out: a [`Tune`]: the command with its placeholders, the keys of a
+//! In: the arguments after `tune`. Out: a [`Tune`]: the command with its placeholders, the keys of a
 //! configuration that vary, what ends the search. Not here: the search, running commands, which keys of a
 //! packet path vary (`path`).
 
@@ -36,7 +36,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The end of the help text: placeholders, what counts, examples, exit codes.
+/// The end of the help text: placeholders, examples, exit codes.
 pub const HELP: &str = include_str!("tune.md");
 
 /// The placeholder of the trial's configuration in the command.
@@ -168,7 +168,7 @@ const FLAGS: &[Flag] = &[
         .default("text"),
 ];
 
-/// What the words ask for.
+/// Action that the arguments of `weir tune` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -183,27 +183,27 @@ pub enum Action {
 pub struct Tune {
     /// The command, its verb first, with placeholders.
     pub template: TuneTemplate,
-    /// The same as it was typed.
+    /// The command as typed.
     pub command: Vec<String>,
-    /// A packet path of the configuration is tuned: the command and what varies follow from it.
+    /// Tunes the packet path of the configuration, from which the command and the varied keys follow.
     pub is_path: bool,
-    /// Its layouts vary too.
+    /// The layouts vary too.
     pub has_layouts: bool,
     /// The keys that vary were named.
     pub has_own_keys: bool,
-    /// What starts the server of each trial, where that is a program of its own.
+    /// Command that starts the server of each trial, where that is a program of its own.
     pub server: Option<TuneServer>,
     /// The layouts, which the configuration allows.
     pub layouts: Vec<PathLayout>,
-    /// What other figures have to keep.
+    /// Limits on other figures.
     pub slo: Vec<TuneLimit>,
     /// The figure.
     pub metric: String,
-    /// The job whose figure it is, where that is said.
+    /// Job whose figure it is, where it is stated.
     pub job: Option<String>,
     /// The configuration.
     pub config: Option<String>,
-    /// Its keys that vary. The search begins with the values that it has.
+    /// Keys that vary. The search begins with their values in the configuration.
     pub vary: Vec<TuneDimension>,
     /// The most trials.
     pub trials: usize,
@@ -238,7 +238,7 @@ fn builder() -> Command {
         )
 }
 
-/// The words after `tune`.
+/// Reads the arguments after `tune`.
 ///
 /// # Errors
 /// Words that are not understood, or that cannot act: exit 2.
@@ -301,7 +301,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     })))
 }
 
-/// Whether a command's settings vary.
+/// Refuses a command in which nothing varies, or without a place for its configuration.
 fn check_varies(
     template: &TuneTemplate,
     has_config: bool,
@@ -382,7 +382,7 @@ fn varied(given: &GivenFlags, template: &TuneTemplate) -> Result<Vec<TuneDimensi
     Ok(vary)
 }
 
-/// The words of a command of weir that stores a result.
+/// Command of weir that stores a result.
 fn command_of_weir(mut command: Vec<String>) -> Result<Vec<String>, Refusal> {
     if command.first().is_some_and(|word| word == "weir") {
         command.remove(0);

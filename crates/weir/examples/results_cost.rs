@@ -1,5 +1,5 @@
-//! What it costs to show, compare and keep results: a line for each, with the median in milliseconds.
-//! `cargo xtask bench results` has these beside their limits.
+//! Cost of showing, comparing and keeping results: a line for each, with the median in milliseconds. `cargo
+//! xtask bench results` compares these with their limits.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use weir_units::Nanos;
 
 const SECOND: Nanos = Nanos(1_000_000_000);
 
-/// A result of so many jobs of four workers, each with a series of a minute and latencies.
+/// Result of this many jobs of four workers, each with a series of a minute and latencies.
 fn result(jobs: u32, operations: u64) -> RunResult {
     let worker = |number: u32| {
         let mut latencies = Histogram::new();
@@ -99,7 +99,7 @@ fn entry(run: &RunResult) -> Entry {
     Entry::of_result(&new_id(run.started_unix_ns), run, None).unwrap()
 }
 
-/// One of many runs of a plan, whose rates differ by a few percent.
+/// One of many runs of a plan, with rates that differ by a few percent.
 fn run_of_a_day(number: u64) -> RunResult {
     let mut run = result(1, 600_000 + number * 7919 % 1009 * 12);
     run.started_unix_ns = 1_700_000_000_000_000_000 + number * SECOND.0;

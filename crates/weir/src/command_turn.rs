@@ -1,4 +1,4 @@
-//! A shell command that has its turn again and again: how long it takes and what it uses.
+//! A shell command that is run in turns: the time it takes and the resources it uses.
 //!
 //! In: the command. Out: a result with its figures, as every run has one. Where the stack lies depends on
 //! how long the environment is, and changes how fast programs are: each run has a variable of random
@@ -24,11 +24,11 @@ use crate::turns::{PassedOn, Turns};
 
 /// The variable of random length.
 const PADDING: &str = "WEIR_PADDING";
-/// It is shorter than a page.
+/// Limit of the length of the padding, shorter than a page.
 const LONGEST_PADDING: u64 = 4096;
 /// While a command runs, signals are looked for this often.
 const LOOK: Duration = Duration::from_millis(20);
-/// So much of what a failed command said is shown.
+/// Characters of a failed command's output that are shown.
 const MOST_SAID: usize = 2000;
 
 /// The names of its figures.
@@ -38,7 +38,7 @@ pub(crate) const METRICS: [&str; 4] = ["wall", "user", "system", "rss"];
 pub(crate) struct CommandTurn(pub(crate) String);
 
 impl CommandTurn {
-    /// One run; its result.
+    /// Makes one run and returns its result.
     pub(crate) fn run(
         &self,
         label: &str,

@@ -1,4 +1,4 @@
-//! Where a report goes that a path names: a file that is replaced, an open descriptor, or a device or pipe.
+//! Destination of a report: a file that is replaced, an open descriptor, or a device or pipe.
 //!
 //! In: a path. Out: a [`Destination`]. Links are followed, as opening the path would follow them: what is
 //! replaced is the file that they lead to, never a link. Not here: writing.
@@ -8,15 +8,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// As many links in a row as Linux follows.
+/// Most links in a row, as Linux follows them.
 const MOST_LINKS: usize = 40;
 
-/// What a path names.
+/// Target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// A regular file, or none yet: replaced whole by a rename within its folder. No link.
     Replaced(PathBuf),
-    /// A descriptor of this process, as `/dev/stdout` names one: written where it stands.
+    /// A descriptor of this process, like `/dev/stdout`, written at its position.
     Descriptor(u32),
     /// A device, a pipe, a descriptor of another process: written in place.
     InPlace,

@@ -1,6 +1,6 @@
-//! `weir diagnose`: what holds a packet path back.
+//! `weir diagnose`: the bottleneck of a packet path.
 //!
-//! In: the words after `diagnose`. Out: the diagnosis on standard output, of each packet path of a stored
+//! In: the arguments after `diagnose`. Out: the diagnosis on standard output, of each packet path of a stored
 //! result, and of both sides where it has both. Nothing is written. Not here: the rules and their text (`weir-diagnose`).
 
 use std::fmt::Display;
@@ -21,7 +21,7 @@ use crate::{Outcome, output, printed};
 /// The longest file that is read.
 const LONGEST: u64 = 1 << 30;
 
-/// The words after `diagnose`.
+/// Carries out the arguments after `diagnose`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -43,7 +43,7 @@ fn carry_out(asked: &Diagnose) -> Outcome {
     Ok(printed(&(json + "\n")))
 }
 
-/// Of each path in turn: of the side that recorded it, then of the other one.
+/// Diagnoses each path in turn: the side that recorded it, then the other one.
 fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     let config = recorded(asked.config.as_ref(), path_settings)?;
     let settings = config.unwrap_or_else(PathSettings::default);
@@ -72,7 +72,7 @@ fn diagnoses(asked: &Diagnose) -> Result<Vec<Diagnosis>, Refusal> {
     Ok(sides.collect())
 }
 
-/// What was recorded beside the paths, and what was said of them.
+/// Records beside those of the paths, and the settings that the user stated.
 fn beside(asked: &Diagnose, settings: PathSettings) -> Result<PathContext, Refusal> {
     Ok(PathContext {
         iterations: settings.iterations,
@@ -156,7 +156,7 @@ fn of_result(
     Ok(paths)
 }
 
-/// That no packet path of a result has a name.
+/// Refusal of a job that is no packet path of the result.
 fn no_path(name: &str, known: &[String]) -> Refusal {
     let help = nearest(name, known.iter().map(String::as_str)).map_or_else(
         || format!("there are {}", known.join(", ")),

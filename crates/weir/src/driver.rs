@@ -8,10 +8,12 @@
 use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
-use weir_doors::house::{Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
+use weir_doors::house::{self, Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
-use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
+use weir_doors::{
+    CallVariables, DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice,
+};
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
@@ -21,7 +23,7 @@ use crate::house_report::{add_report, print_report, write_outputs};
 use crate::input::{other_files, plan_to_run};
 use crate::live::LiveDisplay;
 use crate::machine::ThisMachine;
-use crate::measure::{self, MeasureRequest, RunObserver, Silent};
+use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::turns::refuse_launcher;
@@ -32,13 +34,29 @@ use crate::{
     written_files,
 };
 
-/// Carries out a call of a door that measures. Under a launcher one process speaks for all.
+/// Carries out a call of a door that measures. Under a launcher one process prints for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
     let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
-    let outcome = carry_out(call, speaks);
-    if speaks { outcome } else { Ok(0) }
+    let variables = call.door.measures.map(|way| way.variables);
+    let variables = variables.map_or_else(
+        || Ok(CallVariables::default()),
+        |read| read(&ThisMachine::new()),
+    )?;
+    let logged = variables.log.as_ref().map_or(Ok(()), output::log_to);
+    let outcome = logged.and_then(|()| carry_out(call, speaks));
+    if !speaks {
+        return Ok(0);
+    }
+    // By the verb exit codes are weir's.
+    outcome.map_err(|refusal| match call.link {
+        Some(_) => Refusal {
+            code: (variables.refusal_code)(refusal.code),
+            ..refusal
+        },
+        None => refusal,
+    })
 }
 
 fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
@@ -78,9 +96,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             return compare::in_rounds(&asked);
         }
         Action::Show(result) => {
-            print_notes(&request);
-            let door = Caller::new(&given, &machine, &measures, &request);
-            return door.print(&result, Voice::Peer);
+            return Caller::new(&given, &machine, &measures, &request).show(&result);
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
@@ -113,21 +129,21 @@ fn print_text(text: &Printed) -> Outcome {
     Ok(emit(text))
 }
 
-/// Prints what a door says; the exit code.
+/// Prints the output of a door and returns the exit code.
 pub(crate) fn emit(text: &Printed) -> u8 {
     output::error(&text.err);
     let is_out = output::print(&text.out);
     if is_out { text.code } else { text.code.max(1) }
 }
 
-/// Prints what is to be said of the arguments.
+/// Prints the notes on the arguments.
 pub(crate) fn print_notes(request: &Request) {
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));
     }
 }
 
-/// A door that was called, with what its arguments ask for.
+/// A door that was called, with the request of its arguments.
 struct Caller<'a> {
     given: &'a Given,
     machine: &'a ThisMachine,
@@ -150,6 +166,14 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// Prints a result that needs no measuring.
+    fn show(&self, result: &RunResult) -> Outcome {
+        print_notes(self.request);
+        let voice = self.request.voice;
+        let voice = voice.unwrap_or_else(|| house::voice(self.given));
+        Ok(self.print(result, voice)?.max(self.request.least_code))
+    }
+
     fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {
         match run.mode {
             Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
@@ -159,7 +183,7 @@ impl<'a> Caller<'a> {
             }
             Mode::DryRun => {
                 let plan = self.plan(run)?;
-                session::check(&plan, &Silent)?;
+                session::check(&plan, self.observer(run, &plan, None).as_ref())?;
                 Ok(printed(&dry_text.unwrap_or_else(|| jobs_text(&plan))))
             }
             Mode::Run => match run.repeat {
@@ -186,7 +210,7 @@ impl<'a> Caller<'a> {
         Ok(plan)
     }
 
-    /// The plan of an input with what the command line asks of every plan.
+    /// The plan of an input, with the settings that the command line makes in every plan.
     fn adjusted(&self, run: &Run, input: &Input) -> Result<Plan, Refusal> {
         let mut plan = plan_to_run(run, input)?;
         if self.measures.print.is_some() {
@@ -195,7 +219,7 @@ impl<'a> Caller<'a> {
         Ok(plan)
     }
 
-    /// Runs one plan after the other until what is searched is known, and prints the result of all.
+    /// Runs one plan after the other until the search ends, and prints the result of all.
     fn search(&self, run: &Run, search: Box<dyn RunSearch>) -> Outcome {
         refuse_launcher(&format!("a search of `weir {}`", self.given.door.verb))?;
         let flags = ["repeat", "ranks", "live", "web", "metrics-file"];
@@ -257,7 +281,7 @@ impl<'a> Caller<'a> {
     }
 
     fn measure(&self, run: &Run, speaks: bool) -> Outcome {
-        // One process speaks for all, whoever started them.
+        // One process prints for all, whatever started them.
         let is_first = started_rank().is_none() && speaks;
         let watch = Watch::default();
         let (live, window) = if is_first {
@@ -326,18 +350,15 @@ impl<'a> Caller<'a> {
         } else {
             progress_mode(run)
         };
-        let progress = if self.measures.names_jobs {
-            ProgressObserver::new(mode, plan)
-        } else {
-            ProgressObserver::of_one_job(mode)
-        };
+        let progress = ProgressObserver::new(mode, plan, self.measures.names_jobs);
+        let progress = progress.with_stall(self.request.stall, plan);
         match text {
             Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
             None => Box::new(progress),
         }
     }
 
-    /// Prints what a live text has not printed yet; the exit code.
+    /// Prints the part of the text that a live display has not printed, and returns the exit code.
     fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
         signals::release();
         let mut text = self.peer(result)?;
@@ -387,7 +408,8 @@ impl<'a> Caller<'a> {
         Ok(write_files(text).max(u8::from(!is_good)))
     }
 
-    /// Whether the history keeps a run: of a peer only where the environment or a flag names one.
+    /// Decides where the history keeps a run. It keeps one of a peer only where the environment or a flag
+    /// names a history.
     fn keep<'b>(&self, run: &'b Run) -> Keep<'b> {
         match &run.history {
             None if calls_peer(self.given) => Keep::WhereNamed,
@@ -438,7 +460,7 @@ fn progress_mode(run: &Run) -> ProgressMode {
     }
 }
 
-/// How progress of this style is shown here.
+/// Mode for this style on this terminal.
 pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
     match style {
         ProgressStyle::Auto => ProgressMode::detect(),
@@ -448,7 +470,7 @@ pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
     }
 }
 
-/// Refuses a port that a blank keeps from `--web`: it would be an operand, and none is called so.
+/// Refuses a port that follows `--web` after a blank: it would be an operand, and no file has its name.
 fn refuse_lost_port(run: &Run) -> Result<(), Refusal> {
     let mut pairs = run.command().windows(2);
     let lost = pairs.find_map(|pair| match pair {

@@ -14,7 +14,7 @@ use weir_sys::memory::MemoryFacts;
 use weir_sys::topology::Topology;
 use weir_world::Launcher;
 
-/// A job file larger than this is none.
+/// Largest job file.
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// The environment variables, as far as they are text.
@@ -24,7 +24,7 @@ pub(crate) fn variables() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What a parser may know.
+/// Facts about the machine that a parser may use.
 pub(crate) fn read() -> Environment {
     let tree = Tree::real();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -104,8 +104,8 @@ pub(crate) fn clock_facts(facts: clock::DetectedClock) -> ClockFacts {
     }
 }
 
-/// Facts about a stream that text goes to. A launcher's is none to draw on: Open MPI gives a rank one
-/// of its own, and passes on what is written there to wherever.
+/// Facts about a stream for text. A launcher's stream cannot be drawn on: Open MPI gives a rank a terminal of
+/// its own, and passes its text on to any destination.
 pub(crate) fn terminal(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Terminal {
     let columns = rustix::termios::tcgetwinsize(stream.as_fd()).ok();
     Terminal {

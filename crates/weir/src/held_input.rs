@@ -13,7 +13,7 @@ use crate::stopping::PATIENCE;
 /// Line behind a configuration after which standard input is held open.
 pub(crate) const END: &str = "end";
 
-/// Reads a text of at most so many bytes; whether standard input is held open behind it.
+/// Reads a text of at most this many bytes, and whether standard input is held open after it.
 ///
 /// # Errors
 /// It is too long, no text, or cannot be read.

@@ -1,4 +1,4 @@
-//! A report of what the host does while a plan runs, as `weir monitor --pid` of this process writes it.
+//! Report of the host's activity while a plan runs, as `weir monitor --pid` of this process writes it.
 //!
 //! In: rounds of the run. Out: a file at the end. Not here: counters (`monitor`).
 
@@ -24,7 +24,7 @@ impl<'a> HostRecord<'a> {
         Ok(Self { file, watch })
     }
 
-    /// An observer that looks at the host after what another shows.
+    /// Observer that samples the host, besides another observer.
     pub(crate) fn observer<'b>(
         &'b self,
         shown: Box<dyn RunObserver + 'b>,

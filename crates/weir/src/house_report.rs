@@ -37,7 +37,7 @@ pub(crate) fn check_output(
     Ok(())
 }
 
-/// Writes a report, or adds its rows to those of a file; whether that went well.
+/// Writes a report, or adds its rows to those of a file; true if that worked.
 pub(crate) fn write_output(
     path: &str,
     format: RunFormat,
@@ -66,7 +66,7 @@ pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     if good { code } else { code.max(1) }
 }
 
-/// Writes the files of `--output` about a result; whether that went well.
+/// Writes the files of `--output` about a result; true if that worked.
 pub(crate) fn write_outputs(result: &RunResult, options: &RunOptions) -> bool {
     let mut good = true;
     for Output { path, format } in &options.outputs {
@@ -83,7 +83,7 @@ pub(crate) fn add_report(text: &mut Printed, result: &RunResult, options: &RunOp
     }
 }
 
-/// Says which warnings fail the run, so that its exit code does not stand alone.
+/// Prints the warnings that fail the run, so that its exit code has a reason.
 fn print_strict<'a>(options: &RunOptions, warnings: impl Iterator<Item = &'a Warning>) {
     if let Some(complaint) = options.strict.complaint(warnings) {
         output::error(&complaint);
@@ -107,7 +107,7 @@ pub(crate) fn text_of(
     }
 }
 
-/// What says of several results the same as of one.
+/// Report of several results in a format that is the same for one; empty in the others.
 pub(crate) fn several_of(results: &[LabelledResult<'_>], format: RunFormat) -> String {
     match format {
         RunFormat::Html => weir_report::html(results, &[]),
@@ -118,7 +118,7 @@ pub(crate) fn several_of(results: &[LabelledResult<'_>], format: RunFormat) -> S
     }
 }
 
-/// Stores and prints what several runs say; 1 where that failed.
+/// Stores and prints several runs; 1 where that failed.
 pub(crate) fn print_runs(run: &Run, runs: &Runs) -> u8 {
     signals::release();
     let options = &run.options;

@@ -8,7 +8,7 @@ use weir_schema::RunResult;
 use crate::stored::{Stored, read_from, read_text};
 use crate::{Outcome, no_result, output, printed};
 
-/// The words after `import`.
+/// Carries out the arguments after `import`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

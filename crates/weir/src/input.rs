@@ -32,7 +32,7 @@ fn inputs(input: &Input) -> Vec<&str> {
     }
 }
 
-/// The plan that the words ask for; everything that can be refused is refused here.
+/// The plan that the arguments ask for. Every refusal is made here.
 pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
     let mut plan = plan_of(input)?;
     run.adjust(&mut plan)?;
@@ -46,7 +46,7 @@ pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// A report must not replace what the run was read from.
+/// Refuses a report that would replace an input of the run.
 fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
     if inputs(input)
         .iter()

@@ -1,6 +1,6 @@
-//! `--live` where it was left out of the build.
+//! `--live` in builds without it.
 //!
-//! In: the words. Out: a refusal where they ask for it.
+//! In: the arguments. Out: a refusal where they ask for the view.
 
 use weir_doors::Refusal;
 use weir_doors::house::RunOptions;
@@ -9,11 +9,11 @@ use weir_schema::Plan;
 use crate::measure::RunObserver;
 use crate::watch::Watch;
 
-/// There is none.
+/// The view in builds without one: no value of this type exists.
 pub(crate) enum LiveDisplay {}
 
 impl LiveDisplay {
-    /// Refuses the view where the words ask for it.
+    /// Refuses the view where the arguments ask for it.
     pub(crate) fn of(options: &RunOptions, _watch: &Watch) -> Result<Option<Self>, Refusal> {
         match options.live {
             None => Ok(None),
@@ -24,7 +24,7 @@ impl LiveDisplay {
         }
     }
 
-    /// There is none.
+    /// Observer of a view that does not exist.
     pub(crate) fn observer<'a>(
         &self,
         _plan: &Plan,

@@ -1,24 +1,28 @@
-//! This machine, as reading a command line asks for it.
+//! This machine, for the doors' reading of a command line.
 //!
 //! In: questions of doors. Out: their answers, and the files that were read for them. Not here: which
 //! questions there are (`weir-doors`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::axio::MachineFacts;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
+use weir_doors::machine::PathKind;
 use weir_doors::rows::UnfitRows;
 use weir_doors::{Machine, NamedPath};
+use weir_rpc::group::RpcGroup;
 use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{Job, Kind, Plan, RunResult};
+use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
+use weir_sys::limits::most_open_files;
 use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
@@ -97,6 +101,29 @@ impl Machine for ThisMachine {
         Ok(text)
     }
 
+    fn file_under(&self, head: &str, path: &str, most: u64) -> Result<String, String> {
+        let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
+        let mut first = Vec::new();
+        let longest = head.len() as u64 + 2;
+        let is_read = (&mut file).take(longest).read_until(b'\n', &mut first);
+        is_read.map_err(|e| e.to_string())?;
+        let first = String::from_utf8_lossy(&first);
+        if first.trim_end() != head {
+            return Err(format!("line 1: it begins with `{head}`"));
+        }
+        Ok(first.into_owned() + &output::read_text_of(file, most)?)
+    }
+
+    fn path_kind(&self, path: &str) -> PathKind {
+        let path = Path::new(path);
+        match path.metadata() {
+            Ok(facts) if facts.is_file() => PathKind::File,
+            Ok(facts) if facts.is_dir() => PathKind::Directory,
+            Err(_) if path.symlink_metadata().is_err() => PathKind::Nothing,
+            _ => PathKind::Other,
+        }
+    }
+
     fn check_rows(&self, path: &str, head: &str) -> Result<(), UnfitRows> {
         rows::check_rows(path, head)
     }
@@ -165,6 +192,20 @@ impl Machine for ThisMachine {
             nodes: nodes.into_iter().collect(),
             free_huge_pages: [free(2 << 20), free(1 << 30)],
         }
+    }
+
+    fn group_members(&self, work: &RpcWorkload) -> Result<Vec<RankTags>, String> {
+        let group = RpcGroup::of(work, Path::new("")).map_err(|failure| failure.message)?;
+        Ok(group.ranks())
+    }
+
+    fn most_open_files(&self) -> Option<u64> {
+        most_open_files()
+    }
+
+    fn seed(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(1, |since| u64::from(since.subsec_nanos()) ^ since.as_secs())
     }
 
     fn packet_links(&self) -> Vec<(&'static str, Option<String>)> {

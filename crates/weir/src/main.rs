@@ -1,7 +1,7 @@
 //! weir: picks the door, wires engines to the plan, sets the exit code.
 //!
-//! Everything that touches the outside beside targets is here: arguments, environment, standard
-//! streams, report files, signals.
+//! The program's contact with the outside beside the targets: arguments, environment, standard streams,
+//! report files, signals.
 #![forbid(unsafe_code)]
 
 mod calibrate;
@@ -42,7 +42,6 @@ mod rpc;
 mod runners;
 mod scratch;
 mod search;
-mod selftest;
 mod session;
 mod show;
 mod signals;
@@ -67,8 +66,8 @@ use weir_doors::top::{self, Call};
 use weir_doors::{DoorCall, Refusal};
 use weir_world::Launcher;
 
-/// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
-/// process ends without waiting for them.
+/// Exit code of a command that ran. A hung worker may leave threads behind, so the process ends without
+/// waiting for them.
 pub(crate) type Outcome = Result<u8, Refusal>;
 
 fn main() -> ExitCode {
@@ -90,13 +89,12 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// How a door's words are carried out.
+/// Function that carries out a door's arguments.
 type Carry = fn(&[String]) -> Outcome;
 
 /// Doors that need more of this machine than a plan does.
 const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
-    ("selftest", selftest::run),
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),
@@ -115,7 +113,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("completions", manual::completions),
 ];
 
-/// Doors that say the same in every process of a launcher.
+/// Doors that print the same in every process of a launcher.
 const MEASURES_NOTHING: &[&str] = &[
     "engines",
     "show",
@@ -154,12 +152,12 @@ pub(crate) fn carry_out(call: &DoorCall) -> Outcome {
     }
 }
 
-/// Whether this process speaks for all that a launcher started; alone it does.
+/// True if this process prints for all that a launcher started. A process without a launcher does.
 pub(crate) fn speaks() -> bool {
     Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all())
 }
 
-/// Prints what was asked for; the exit code.
+/// Prints a requested text and returns the exit code.
 pub(crate) fn printed(text: &str) -> u8 {
     u8::from(!output::print(text))
 }

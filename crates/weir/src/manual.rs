@@ -1,16 +1,16 @@
-//! `weir man` and `weir completions`: prints or writes what ships as help.
+//! `weir man` and `weir completions`: print or write the help files.
 
 use weir_doors::Refusal;
 use weir_doors::manual::{Action, read_completions, read_man};
 
 use crate::{Outcome, new, printed};
 
-/// The words after `man`.
+/// Carries out the arguments after `man`.
 pub(crate) fn man(words: &[String]) -> Outcome {
     carry_out(read_man(words))
 }
 
-/// The words after `completions`.
+/// Carries out the arguments after `completions`.
 pub(crate) fn completions(words: &[String]) -> Outcome {
     carry_out(read_completions(words))
 }

@@ -1,5 +1,4 @@
-//! The one way from a door's words to its report: the plan, who carries it out, the run, the
-//! report.
+//! The steps from a door's arguments to its report: the plan, the ranks, the run, the report.
 //!
 //! In: a [`MeasureRequest`], which is what a door knows. Out: the exit code. Rank 0 reads the plan and
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
@@ -15,37 +14,36 @@ use weir_world::{Launcher, RankHost, started_rank};
 use crate::history::{self, Keep};
 use crate::ranks::RankGroup;
 use crate::session::{self, Choices};
-use crate::world::{self, Party};
+use crate::world::{self, RankWorld};
 use crate::{Outcome, output, signals};
 
-/// What a door asks for. It may be used on another thread than the one that made it.
+/// Request of a door to measure. It may be used on another thread than the one that made it.
 #[derive(Clone, Copy)]
 pub(crate) struct MeasureRequest<'a> {
-    /// Makes the plan, where rank 0 is; everything that can be refused by words is refused here.
+    /// Makes the plan, where rank 0 is. Arguments are refused here.
     pub(crate) plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
-    /// Processes on this machine, where the command line says how many.
+    /// Processes on this machine, where the command line states their number.
     pub(crate) ranks: Option<u32>,
-    /// What ranks do with the targets, where the command line says so.
+    /// Use of the targets by several ranks, where the command line states it.
     pub(crate) targets: TargetsPerRank,
-    /// How long a rank may be silent, where the command line says so.
+    /// Silence after which a rank counts as lost, where the command line states it.
     pub(crate) timeout: Option<Nanos>,
     /// The file that gets the whole result.
     pub(crate) store: Option<&'a str>,
-    /// Whether the history keeps it.
+    /// Rule by which the history keeps the result.
     pub(crate) keep: Keep<'a>,
-    /// Files that the words name for something else: what they are, and their paths. The result must
-    /// not replace one of them.
+    /// Other files of the command, with their roles. The result must not replace one of them.
     pub(crate) other_files: &'a [NamedFile],
-    /// What the words gave rise to.
+    /// Warnings about the arguments.
     pub(crate) warnings: &'a [Warning],
-    /// What it says while the plan runs, and how it is refused.
+    /// Makes the door's observer, which also words refusals of jobs.
     pub(crate) observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
     /// Prints and stores a result, where rank 0 is; the exit code.
     pub(crate) report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
 }
 
 impl<'a> MeasureRequest<'a> {
-    /// Of a plan in this process, whose result is neither stored nor kept.
+    /// Request of a plan in this process, whose result is neither stored nor kept.
     pub(crate) const fn of(
         plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
         observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
@@ -66,34 +64,34 @@ impl<'a> MeasureRequest<'a> {
     }
 }
 
-/// What a door says while its plan runs.
+/// Observer that a door provides while its plan runs.
 pub(crate) trait RunObserver {
-    /// What is done before and during the run.
+    /// Reports a step before or during the run.
     fn announce(&self, announcement: &Announcement);
     /// Sees the running jobs.
     fn observe(&self, view: &LiveView<'_>);
-    /// Whether the other jobs run where one cannot.
+    /// True if the other jobs run where one cannot.
     fn runs_the_rest(&self) -> bool {
         false
     }
     /// Hears which job cannot run, and why, where the others do.
     fn forewarn(&self, _job: &str, _why: &str) {}
-    /// Everything is measured. What showing it has cost becomes part of the result.
+    /// Ends the observation. The cost of the display becomes part of the result.
     fn done(&self, _result: &mut RunResult) {}
-    /// How a job that cannot run is refused.
+    /// Message that refuses a job which cannot run.
     fn refusal(&self, job: &str, why: &str) -> String {
         format!("error: {job}: {why}\n")
     }
 }
 
-/// Carries it out; the exit code, on ranks that say nothing 0.
+/// Carries out a request and returns the exit code, which is 0 on ranks that print nothing.
 pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     // Before any library is opened that takes signals itself.
     signals::claim()?;
     if let Some(launcher) = Launcher::of_this_process() {
-        let party = world::join(launcher, request.timeout)?;
+        let world = world::join(launcher, request.timeout)?;
         let plan = || ranked(request, Some(&launcher));
-        let outcome = carry_out(request, party, launcher.prints_for_all().then_some(&plan));
+        let outcome = carry_out(request, world, launcher.prints_for_all().then_some(&plan));
         return if launcher.prints_for_all() {
             outcome
         } else {
@@ -105,22 +103,22 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     }
     let plan = ranked(request, None)?;
     let ranks = plan.ranks.unwrap_or(Ranks::ONE);
-    let party = match ranks.spawn {
-        Spawn::Threads => Party::Threads(ranks.count),
+    let world = match ranks.spawn {
+        Spawn::Threads => RankWorld::Threads(ranks.count),
         Spawn::Processes => {
             session::refuse_work_of_ranks(&plan, request)?;
             world::start(ranks.count)?
         }
         Spawn::Launcher => return Err(world::not_launched()),
     };
-    carry_out(request, party, Some(&|| Ok(plan.clone())))
+    carry_out(request, world, Some(&|| Ok(plan.clone())))
 }
 
-/// Carries it out in this process, whoever started it; the exit code.
+/// Carries out a request in this process, whatever started it, and returns the exit code.
 pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
     check_store(request.store, request.other_files)?;
     request.keep.check()?;
-    carry_out(request, Party::Threads(1), Some(request.plan))
+    carry_out(request, RankWorld::Threads(1), Some(request.plan))
 }
 
 /// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
@@ -207,11 +205,11 @@ fn contradiction(one: &str, other: &str, remedy: &str) -> Refusal {
 /// Most ranks that weir starts itself.
 const MOST_RANKS: u32 = 1024;
 
-type MakePlan<'a> = &'a (dyn Fn() -> Result<Plan, Refusal> + Sync);
+type MakePlan<'a> = Option<&'a (dyn Fn() -> Result<Plan, Refusal> + Sync)>;
 
 /// The part of this process. `plan` is there where rank 0 is.
-fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'_>>) -> Outcome {
-    let outcome = party.serve(|host| {
+fn carry_out(request: &MeasureRequest<'_>, world: RankWorld, plan: MakePlan<'_>) -> Outcome {
+    let outcome = world.serve(|host| {
         let outcome = match RankGroup::of(host, request.timeout) {
             None => alone(request, host, plan),
             Some(group) => together(request, host, &group, plan),
@@ -232,15 +230,15 @@ fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'
         outcome
     });
     let outcome = outcome.map_err(|e| world::came_apart(&e))?;
-    let left = party.leave();
-    // What the report tells need not be told again.
+    let left = world.leave();
+    // A failure that the report shows is not reported again.
     if matches!(outcome, Ok(0)) {
         left?;
     }
     outcome
 }
 
-fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
+fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: MakePlan<'_>) -> Outcome {
     let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
     if request.targets != TargetsPerRank::Own {
         let why = "--per-rank: it is for several ranks, and there is one";
@@ -263,7 +261,7 @@ fn together(
     request: &MeasureRequest<'_>,
     host: &RankHost,
     group: &RankGroup,
-    plan: Option<MakePlan<'_>>,
+    plan: MakePlan<'_>,
 ) -> Outcome {
     let plan = group.share(plan.map(|plan| plan()))?;
     let mine = run(request, &plan, host, Some(group))?;
@@ -274,7 +272,7 @@ fn together(
     })
 }
 
-/// The end of several runs of [`measure_alone`], whose results are one.
+/// Ends several runs of [`measure_alone`], whose results are one.
 pub(crate) fn conclude(
     mut result: RunResult,
     keep: Keep<'_>,
@@ -290,13 +288,13 @@ pub(crate) fn conclude(
     let code = if stored.is_ok() { code } else { code.max(1) };
     if let Some(kept) = &mut kept {
         kept.ended_with(code);
-        kept.tell_changes();
+        kept.print_changes();
     }
     Ok(code)
 }
 
-/// Keeps and stores the result and has the door report it; first stored, as a launcher that ends the ranks may
-/// not read any more what they print.
+/// Keeps and stores the result, then has the door report it. Storing comes first, as a launcher that ends the
+/// ranks may no longer read their output.
 fn report(request: &MeasureRequest<'_>, mut result: RunResult) -> Outcome {
     result
         .warnings
@@ -357,7 +355,7 @@ fn run(
     Ok(result)
 }
 
-/// What ranks that only do their part say.
+/// Observer of ranks that only do their part: it prints nothing.
 pub(crate) struct Silent;
 
 impl RunObserver for Silent {

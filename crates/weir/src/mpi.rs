@@ -1,4 +1,4 @@
-//! `weir mpi info`: which MPI library weir works with here, and whether the launcher agrees.
+//! `weir mpi info`: the MPI library that weir uses here, and whether the launcher agrees.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use weir_world::{Launcher, World};
 
 use crate::{Outcome, printed, world};
 
-/// The verb. Under a launcher MPI is started too, and one of the processes speaks.
+/// The verb. Under a launcher MPI is started too, and one of the processes prints.
 pub(crate) fn info() -> Outcome {
     let launcher = Launcher::of_this_process();
     match page(launcher) {

@@ -1,4 +1,4 @@
-//! What an operand is that holds no result, and what to do with it.
+//! Diagnosis of an operand that holds no result, with the remedy.
 //!
 //! In: its name, its text, why that cannot be read. Out: a refusal with the remedy. Not here: what can
 //! be read (`stored`).
@@ -11,7 +11,7 @@ use weir_history::Entry;
 use weir_import::{FORMATS, Format};
 use weir_schema::SchemaError;
 
-/// What stands in every result of weir.
+/// Beginning of the schema name in every result of weir.
 const OWN: &str = "\"weir.result.v";
 /// The suffixes that job files have.
 const JOB_FILES: [&str; 3] = ["fio", "job", "ini"];
@@ -62,7 +62,7 @@ pub(crate) fn refusal(operand: &str, text: &str, error: &SchemaError) -> Refusal
     }
 }
 
-/// A file that holds no text, where one of this format is wanted.
+/// Refusal of a file without text, where a file of this format is wanted.
 pub(crate) fn no_text(operand: &str, why: &str, wanted: Option<&Format>) -> Refusal {
     let help = wanted.map_or_else(
         || formats_read(operand),
@@ -71,7 +71,7 @@ pub(crate) fn no_text(operand: &str, why: &str, wanted: Option<&Format>) -> Refu
     Refusal::usage(format!("{operand}: {why}\n  help: {help}"))
 }
 
-/// Says which other format a text seems to have, after what it was read as.
+/// Note on another format that a text seems to have, beside the one that it was read as.
 pub(crate) fn seems_other(text: &str, read_as: &str) -> String {
     let other = Format::of(text).filter(|other| other.name != read_as);
     other.map_or_else(String::new, |other| {
@@ -79,12 +79,12 @@ pub(crate) fn seems_other(text: &str, read_as: &str) -> String {
     })
 }
 
-/// The names of the formats of other programs, and of CSV, which alone needs more words.
+/// Names of the formats of other programs, and of CSV, which needs more arguments.
 pub(crate) fn format_names() -> impl Iterator<Item = &'static str> + Clone {
     FORMATS.iter().map(|format| format.name).chain(["csv"])
 }
 
-/// What can be read beside results of weir.
+/// Formats that can be read besides weir's results.
 fn formats_read(operand: &str) -> String {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     format!(
@@ -94,14 +94,14 @@ fn formats_read(operand: &str) -> String {
     )
 }
 
-/// Whether a version word is one of this kind: `weir.plan.v2` of `weir.plan`.
+/// True if a version is of this kind: `weir.plan.v2` of `weir.plan`.
 fn is_of(found: &str, kind: &str) -> bool {
     found
         .strip_prefix(kind)
         .is_some_and(|rest| rest.starts_with(".v"))
 }
 
-/// Whether it is called as job files are, or begins with the name of a section.
+/// True if it is named like a job file, or begins with the name of a section.
 fn is_job_file(operand: &str, text: &str) -> bool {
     let suffix = Path::new(operand).extension().and_then(OsStr::to_str);
     let mut lines = text.lines().map(str::trim);

@@ -10,33 +10,34 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use weir_doors::Refusal;
 use weir_doors::selftest::{LogLevel, LogSettings};
 use weir_sys::closed_stdout;
 
 use crate::destination::Destination;
 
-/// A lost standard output is told once.
-static IS_LOST_TOLD: AtomicBool = AtomicBool::new(false);
+/// The loss of standard output has been reported, which is done once.
+static IS_LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
 
-fn tell_loss(why: &str) {
-    if !IS_LOST_TOLD.swap(true, Ordering::Relaxed) {
+fn report_loss(why: &str) {
+    if !IS_LOSS_REPORTED.swap(true, Ordering::Relaxed) {
         error(why);
     }
 }
 
-/// Prints results. A closed or full standard output is told on standard error, except for a
-/// reader that has seen enough.
+/// Prints results. Reports a closed or full standard output on standard error; a reader
+/// that stops early is no error.
 pub(crate) fn print(text: &str) -> bool {
     print_bytes(text.as_bytes())
 }
 
-/// The same of what is no text.
+/// Prints bytes that are no text.
 pub(crate) fn print_bytes(text: &[u8]) -> bool {
     if text.is_empty() {
         return true;
     }
     if closed_stdout::stdout_was_closed() {
-        tell_loss("error: standard output is closed, and what was to be printed is lost\n");
+        report_loss("error: standard output is closed, and what was to be printed is lost\n");
         return false;
     }
     let mut out = io::stdout().lock();
@@ -44,32 +45,32 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
         Ok(()) => true,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => true,
         Err(e) => {
-            tell_loss(&format!("error: standard output: {e}\n"));
+            report_loss(&format!("error: standard output: {e}\n"));
             false
         }
     }
 }
 
-/// What is said while the screen is drawn on, until that is over.
+/// Messages held back while the screen is drawn on, printed afterwards.
 static HELD_BACK: Mutex<Option<String>> = Mutex::new(None);
 
 fn held_back() -> MutexGuard<'static, Option<String>> {
     HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From here on nothing but a picture goes to standard error.
+/// Holds messages back: from here on only frames go to standard error.
 #[cfg(feature = "tui")]
 pub(crate) fn hold_errors() {
     held_back().get_or_insert_default();
 }
 
-/// What is held back so far.
+/// Messages held back so far.
 #[cfg(feature = "tui")]
 pub(crate) fn held_errors() -> String {
     held_back().clone().unwrap_or_default()
 }
 
-/// The picture is gone: prints what was held back.
+/// Prints the messages held back, once the screen is no longer drawn on.
 #[cfg(feature = "tui")]
 pub(crate) fn print_held_errors() {
     let text = held_back().take();
@@ -82,11 +83,11 @@ pub(crate) fn error(text: &str) {
         held.push_str(text);
         return;
     }
-    // There is no further place to tell that standard error is gone.
+    // Nothing is left to report the loss of standard error to.
     let _ = io::stderr().lock().write_all(text.as_bytes());
     if let Some(log) = LOG.get().filter(|log| level_of(text) <= log.level)
         && let Err(why) = (&log.file).write_all(text.as_bytes())
-        && !IS_LOG_LOSS_TOLD.swap(true, Ordering::Relaxed)
+        && !IS_LOG_LOSS_REPORTED.swap(true, Ordering::Relaxed)
     {
         let loss = format!(
             "warning: D_LOG_FILE: {}: {why}; lines of this log are missing\n",
@@ -96,10 +97,10 @@ pub(crate) fn error(text: &str) {
     }
 }
 
-/// A log that gets no more is told once.
-static IS_LOG_LOSS_TOLD: AtomicBool = AtomicBool::new(false);
+/// The loss of the log has been reported, which is done once.
+static IS_LOG_LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// A file that gets what is said on standard error as well.
+/// File that gets the messages of standard error as well.
 struct Log {
     path: String,
     file: File,
@@ -108,13 +109,16 @@ struct Log {
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// From here on a file gets what is said on standard error, as far as its level goes.
-pub(crate) fn log_to(settings: &LogSettings) -> Result<(), String> {
+/// Opens a log: from here on a file gets the messages of standard error, up to its level.
+///
+/// # Errors
+/// It cannot be opened.
+pub(crate) fn log_to(settings: &LogSettings) -> Result<(), Refusal> {
     let file = fs::OpenOptions::new()
         .append(true)
         .create(true)
         .open(&settings.file)
-        .map_err(|e| format!("{}: {e}", settings.file))?;
+        .map_err(|e| Refusal::usage(format!("the variable D_LOG_FILE: {}: {e}", settings.file)))?;
     let level = settings.level;
     // A second one is never asked for.
     let path = settings.file.clone();
@@ -130,7 +134,7 @@ fn level_of(text: &str) -> LogLevel {
     }
 }
 
-/// A file that is due, until it is written; a signal that ends this process meanwhile tells of it.
+/// A file that is due until it is written. A signal that ends this process meanwhile names it.
 #[derive(Debug)]
 pub(crate) struct DueFile(());
 
@@ -138,7 +142,7 @@ pub(crate) struct DueFile(());
 #[derive(Debug)]
 struct Unfinished {
     path: String,
-    /// What there is of it.
+    /// Temporary file with the part written so far.
     temporary: Option<PathBuf>,
 }
 
@@ -164,7 +168,7 @@ impl Drop for DueFile {
     }
 }
 
-/// This process ends at once: says which file is lost by that, and removes what there is of it.
+/// Reports the file that is lost as this process ends at once, and removes its temporary file.
 pub(crate) fn give_up_file() {
     let Some(Unfinished { path, temporary }) = unfinished().take() else {
         return;
@@ -179,7 +183,7 @@ pub(crate) fn give_up_file() {
     ));
 }
 
-/// Writes a report file. A link stays, and what it leads to is written.
+/// Writes a report file. A link stays, and its target is written.
 pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
     let text = text.as_ref();
     let _due = DueFile::of(path);
@@ -210,7 +214,7 @@ fn replace(target: &Path, text: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Standard output and error go on where they stand: what is printed later comes behind it.
+/// Writes to a standard stream at its position, so that later output follows.
 fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
     match number {
         1 if closed_stdout::stdout_was_closed() => {
@@ -228,10 +232,10 @@ fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Why a file of other bytes cannot be read.
+/// Reason why a file of other bytes cannot be read.
 pub(crate) const NO_TEXT: &str = "it is no text: there are bytes in it that are not UTF-8";
 
-/// What may stand before a text to say how it is written.
+/// Character that some editors put before a text to mark its encoding.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads a file of at most this many bytes; why it cannot.
@@ -245,7 +249,7 @@ pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// The same of what is open.
+/// Reads the text of an open file.
 pub(crate) fn read_text_of(file: impl Read, longest: u64) -> Result<String, String> {
     let mut text = String::new();
     file.take(longest + 1)
@@ -260,7 +264,7 @@ pub(crate) fn read_text_of(file: impl Read, longest: u64) -> Result<String, Stri
     Ok(text)
 }
 
-/// Whether two paths are those of one file, be it there or not.
+/// True if two paths name one file, whether it exists or not.
 pub(crate) fn are_same(one: &str, other: &str) -> bool {
     // Where nothing is yet, a name in a folder.
     let planned = |path: &str| match Destination::of(Path::new(path)) {
@@ -296,7 +300,7 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     }
 }
 
-/// Many runs would be lost with a history, and nobody means to replace one by a report.
+/// Refuses to replace a history by a report: many runs would be lost.
 fn refuse_history(path: &str) -> Result<(), String> {
     if !is_plain(Path::new(path)) || !weir_history::is_database(Path::new(path)) {
         return Ok(());
@@ -306,8 +310,7 @@ fn refuse_history(path: &str) -> Result<(), String> {
     ))
 }
 
-/// A file in the same directory, for what is not whole yet. Its name is short where that of the
-/// target is as long as names may be.
+/// Temporary file in the same directory. Its name is short where that of the target has the greatest length.
 fn beside(target: &Path) -> PathBuf {
     target.with_file_name(format!(".weir-{}.tmp", std::process::id()))
 }

@@ -49,13 +49,13 @@ impl PeerText {
         }
     }
 
-    /// The text of the whole result without what was printed.
+    /// Text of the whole result, without the part that was printed.
     pub(crate) fn rest(&self, result: &RunResult, whole: String) -> String {
         self.begin(&result.plan);
         self.observer().rest(result, whole)
     }
 
-    /// Whether some text could not be printed.
+    /// True if some text could not be printed.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }

@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 
 /// Pixels for a unit of the picture.
 const SCALE: u32 = 2;
-/// What Chromium is called.
+/// Names of Chromium's program.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -65,7 +65,7 @@ pub(crate) fn png_of(svg: &str) -> Result<Vec<u8>, Refusal> {
     })
 }
 
-/// That of `WEIR_CHROMIUM`, or the first of `PATH`.
+/// Chromium by `WEIR_CHROMIUM`, or the first in `PATH`.
 fn chromium() -> Result<PathBuf, Refusal> {
     if let Some(named) = env::var_os("WEIR_CHROMIUM").filter(|named| !named.is_empty()) {
         return Ok(PathBuf::from(named));

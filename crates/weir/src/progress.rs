@@ -27,6 +27,7 @@ use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::measure::RunObserver;
+use crate::stall::StallWatch;
 use crate::turns::WHICH_RUN;
 use crate::{environment, output};
 
@@ -34,23 +35,23 @@ use crate::{environment, output};
 const LOOK_EVERY: Nanos = Nanos(250_000_000);
 /// Rates are those of about the last second.
 const WINDOW: Nanos = Nanos(1_000_000_000);
-/// Plain lines come this often.
+/// Time between plain lines.
 const PLAIN_EVERY: Nanos = Nanos(10_000_000_000);
-/// Nothing completed for this long is a stall.
+/// Time without a completion that counts as a stall.
 const STALL: Nanos = Nanos(1_500_000_000);
 /// A run shorter than this shows no line.
 const QUIET: Nanos = Nanos(1_000_000_000);
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressMode {
-    /// One line, rewritten.
+    /// One line, rewritten each time.
     Line,
     /// A new line every 10 s.
     Plain,
     /// A JSON line each time.
     Json,
-    /// Not at all.
+    /// No display.
     None,
 }
 
@@ -76,7 +77,7 @@ impl ProgressMode {
     }
 }
 
-/// What all running jobs together had done at an instant.
+/// Sum over all running jobs at an instant.
 #[derive(Clone)]
 struct Sum {
     at: Nanos,
@@ -85,14 +86,14 @@ struct Sum {
     latency: Histogram,
 }
 
-/// Where progress is shown.
+/// Place of the progress on standard error.
 struct Place {
     mode: ProgressMode,
     style: Style,
     next_look: Nanos,
     last_plain: Nanos,
     drawn: bool,
-    /// Somebody wants to know how it goes.
+    /// A progress line was requested.
     asked: Arc<AtomicBool>,
 }
 
@@ -112,7 +113,7 @@ impl Place {
         }
     }
 
-    /// Whether it is time for a look.
+    /// True if it is time to update the display.
     fn is_due(&mut self, elapsed: Nanos) -> bool {
         let wanted = self.mode != ProgressMode::None || self.asked.load(Ordering::Relaxed);
         let due = wanted && elapsed >= self.next_look;
@@ -153,11 +154,11 @@ impl Place {
     }
 }
 
-/// What is shown while something takes turns that shows nothing of itself.
+/// Progress of turns that show none themselves.
 pub(crate) struct TurnProgress {
     place: Place,
     begin: Instant,
-    /// Turns that are over, and how many there are going to be.
+    /// Turns that are over, and all turns.
     over: usize,
     turns: usize,
 }
@@ -191,7 +192,7 @@ impl TurnProgress {
         }
     }
 
-    /// As long as the turns so far took, those that are left will take; who has this one may be far in it.
+    /// Time left, if the remaining turns take as long as those so far. The present one may be nearly over.
     fn left(&self, elapsed: Nanos) -> Option<Nanos> {
         let (over, turns) = (self.over as u64, self.turns as u64);
         let all = elapsed.0.checked_mul(turns)?.checked_div(over)?;
@@ -203,43 +204,45 @@ impl TurnProgress {
     }
 }
 
-/// What doors without a progress line of their own say while a plan runs: announcements, and the
-/// progress line.
+/// Observer for doors without a progress line of their own: prints announcements and the progress line.
 pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
     /// Jobs are named where one cannot run.
     names_jobs: bool,
+    /// Why jobs without names were refused: they are often refused alike.
+    refused: RefCell<Vec<String>>,
+    stall: Option<StallWatch>,
 }
 
 impl ProgressObserver {
     /// Nothing shown yet.
-    pub(crate) fn new(mode: ProgressMode, plan: &Plan) -> Self {
+    pub(crate) fn new(mode: ProgressMode, plan: &Plan, names_jobs: bool) -> Self {
+        let all_call = plan
+            .jobs()
+            .all(|(_, job)| matches!(job.workload, Workload::Rpc(_)));
         Self {
             shown: RefCell::new(Shown {
                 quiet_after: plan.jobs().map(|(_, job)| quiet_after(job)).collect(),
+                beginning: all_call.then_some("warm-up"),
                 ..Shown::new(mode, plan.jobs().count())
             }),
-            names_jobs: true,
+            names_jobs,
+            refused: RefCell::default(),
+            stall: None,
         }
     }
 
-    /// The same for jobs that say in one word what they do before they measure.
-    pub(crate) fn with_beginning(self, word: &'static str) -> Self {
-        self.shown.borrow_mut().beginning = Some(word);
-        self
+    /// The same with a note when nothing has ended for so long.
+    pub(crate) fn with_stall(self, limit: Option<Nanos>, plan: &Plan) -> Self {
+        Self {
+            stall: limit.map(|limit| StallWatch::new(limit, plan)),
+            ..self
+        }
     }
 
     /// Takes the line away, for something else to be printed.
     pub(crate) fn erase(&self) {
         self.shown.borrow_mut().erase();
-    }
-
-    /// The same for a door whose plans have one job, of which its user does not know the name.
-    pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
-        Self {
-            shown: RefCell::new(Shown::new(mode, 1)),
-            names_jobs: false,
-        }
     }
 }
 
@@ -252,6 +255,10 @@ impl RunObserver for ProgressObserver {
 
     fn observe(&self, view: &LiveView<'_>) {
         self.shown.borrow_mut().show(view);
+        if let Some(note) = self.stall.as_ref().and_then(|stall| stall.look(view)) {
+            self.erase();
+            output::error(&note);
+        }
     }
 
     fn done(&self, _result: &mut RunResult) {
@@ -260,10 +267,14 @@ impl RunObserver for ProgressObserver {
 
     fn refusal(&self, job: &str, why: &str) -> String {
         if self.names_jobs {
-            format!("error: {}: {why}\n", clean(job, false))
-        } else {
-            format!("error: {}\n", in_flags(why))
+            return format!("error: {}: {why}\n", clean(job, false));
         }
+        let mut refused = self.refused.borrow_mut();
+        if refused.iter().any(|known| known == why) {
+            return String::new();
+        }
+        refused.push(why.to_owned());
+        format!("error: {}\n", in_flags(why))
     }
 }
 
@@ -271,19 +282,19 @@ impl RunObserver for ProgressObserver {
 pub(crate) struct Shown {
     place: Place,
     jobs: usize,
-    /// Of several runs: which this is.
+    /// Label of the run, where there are several.
     run: Option<String>,
     sums: VecDeque<Sum>,
     running: Vec<usize>,
     last_change: Nanos,
-    /// Of jobs by their places in the plan: after this much time nothing is begun, and no answer is no stall.
+    /// Time after which each job begins nothing, by its place in the plan. No answer is no stall then.
     quiet_after: Vec<Option<Nanos>>,
-    /// What jobs do before they measure.
+    /// Step of the jobs before they measure.
     beginning: Option<&'static str>,
 }
 
 impl Shown {
-    /// Nothing shown yet, of a plan of so many jobs.
+    /// Display of a plan of `jobs` jobs, with nothing shown yet.
     pub(crate) fn new(mode: ProgressMode, jobs: usize) -> Self {
         Self {
             place: Place::new(mode),
@@ -395,7 +406,7 @@ impl Shown {
     }
 }
 
-/// A job that ranks do together: nothing is counted before its end, but how far it has come.
+/// Snapshot of a job of joint ranks. Nothing is counted before its end but its position.
 fn of_ranks(elapsed: Nanos, job: &LiveJob, position: &RankPosition) -> Snapshot {
     let still = nanos(position.still);
     Snapshot {

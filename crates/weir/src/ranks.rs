@@ -1,9 +1,8 @@
-//! One plan on several ranks: the first rank reads it, tells it to all, and prints what all of
-//! them measured together.
+//! One plan on several ranks: the first rank reads it, sends it to all, and prints the result of all.
 //!
-//! Who is not the first rank says nothing and exits with 0: a launcher ends everybody as soon as
-//! one exits with another code. A rank that is lost takes its part of the result with it; those of
-//! the others are reported, as failed by it: they send theirs to the first rank directly.
+//! Ranks other than the first print nothing and exit with 0: a launcher ends all of them as soon as one exits
+//! with another code. A lost rank takes its part of the result with it. The others send theirs to the first
+//! rank directly, and they are reported as failed because of it.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -21,11 +20,12 @@ use crate::world::silent;
 
 /// Ranks wait for each other as long as their jobs may take: a loss ends that.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// For what takes no time, and the silence of a rank, where the command line does not say.
+/// Time for steps that need none, and silence after which a rank counts as lost, where the command line
+/// states no other.
 const SOON: Duration = Duration::from_secs(60);
-/// For ranks that have nothing to add.
+/// Time for ranks that have nothing to add.
 const HURRY: Duration = Duration::from_millis(500);
-/// The end of a run that came apart.
+/// Exit code of a run whose ranks lost each other.
 const APART: u8 = 1;
 
 /// Ranks that have lost step in one still find each other in the next.
@@ -34,10 +34,10 @@ const RESULTS: u8 = 1;
 const VERDICTS: u8 = 2;
 const DIRECT: u8 = 3;
 
-/// Why a rank cannot run: exit code and message.
+/// Reason why a rank cannot run: exit code and message.
 type Word = (u8, String);
 
-/// Everybody who takes part, as one rank sees it.
+/// All ranks, as one of them sees them.
 pub(crate) struct RankGroup {
     host: RankHost,
     meetings: RemoteWorld,
@@ -45,13 +45,13 @@ pub(crate) struct RankGroup {
     verdicts: RemoteWorld,
     direct: RemoteWorld,
     targets: Cell<TargetsPerRank>,
-    /// How long ranks wait for what takes no time, and for one that is silent.
+    /// Time to wait for steps that need no time, and for a silent rank.
     limit: Cell<Duration>,
     /// The process of rank 0, for ranks of a launcher that see it.
     first: RefCell<Option<First>>,
-    /// Why this rank meets nobody any more.
+    /// Reason why this rank no longer meets the others.
     apart: RefCell<Option<String>>,
-    /// What ranks did together has said already how it ended.
+    /// The joint work of the ranks has reported its end already.
     is_reported: Cell<bool>,
 }
 
@@ -86,21 +86,22 @@ impl RankGroup {
     }
 
     /// The processes of the others, where this one has started them.
-    pub(crate) fn crew(&self) -> Option<&RankProcesses> {
+    pub(crate) fn processes(&self) -> Option<&RankProcesses> {
         self.meetings.processes()
     }
 
-    /// The process of rank 0, once: who has it passes signals on to it.
+    /// Process of rank 0, returned once; its holder passes signals on to it.
     pub(crate) fn take_first(&self) -> Option<First> {
         self.first.take()
     }
 
-    /// Which of the others is lost.
+    /// Monitor that finds lost ranks.
     pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
         self.meetings.monitor()
     }
 
-    /// This rank's part of what the first one read; an error on all where that was refused.
+    /// Shares the plan of the first rank, and returns this rank's part; an error on all ranks where the plan
+    /// was refused.
     pub(crate) fn share(&self, plan: Option<Result<Plan, Refusal>>) -> Result<Plan, Refusal> {
         let (rank, size) = (self.meetings.rank(), self.meetings.size());
         // What would be refused on every rank is refused here.
@@ -113,11 +114,11 @@ impl RankGroup {
             Some(Err(refusal)) => (Vec::new(), Some(refusal)),
             None => (Vec::new(), None),
         };
-        let told = self.meetings.broadcast(0, bytes, SOON);
+        let shared = self.meetings.broadcast(0, bytes, SOON);
         if let Some(refusal) = refused {
             return Err(refusal);
         }
-        let bytes = told.map_err(|e| self.apart(&e))?;
+        let bytes = shared.map_err(|e| self.apart(&e))?;
         if bytes.is_empty() {
             return Err(silent());
         }
@@ -126,7 +127,7 @@ impl RankGroup {
         let first = self.meetings.broadcast(0, First::word(), SOON);
         let first = First::of(&first.map_err(|e| self.apart(&e))?);
         self.first
-            .replace(first.filter(|_| self.crew().is_none() && !self.is_first()));
+            .replace(first.filter(|_| self.processes().is_none() && !self.is_first()));
         self.targets
             .set(plan.ranks.map(|ranks| ranks.targets).unwrap_or_default());
         if let Some(limit) = timeout_of(&plan) {
@@ -135,7 +136,7 @@ impl RankGroup {
         session::part(plan, rank, size)
     }
 
-    /// Whether every rank can run; what those say that cannot, at the first rank.
+    /// Agrees that every rank can run. Where some cannot, the first rank gets the reasons of all.
     pub(crate) fn agree(&self, mine: Result<(), Refusal>) -> Result<(), Refusal> {
         let rank = self.meetings.rank();
         let word: Option<Word> = mine
@@ -162,7 +163,7 @@ impl RankGroup {
         }))
     }
 
-    /// Where the run of a job meets the other ranks.
+    /// Meeting of the other ranks within the run of a job.
     pub(crate) fn other_ranks<'b>(
         &self,
         meet: &'b dyn Fn() -> Result<(), String>,
@@ -220,7 +221,7 @@ impl RankGroup {
         Ok(Some(all))
     }
 
-    /// The result of all, merged up a tree; nothing elsewhere, or where one is missing.
+    /// Result of all ranks, merged in a tree; `None` on all ranks but the first, or where one is missing.
     fn merge_all(&self, bytes: Vec<u8>, patience: Duration) -> Option<RunResult> {
         let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
         let merged = self.results.reduce(bytes, &mut both, patience).ok()??;
@@ -228,8 +229,8 @@ impl RankGroup {
         (all.ranks.len() == self.results.size() as usize).then_some(all)
     }
 
-    /// Whether the result of all is whole, as the first rank knows. It is not where a rank was lost
-    /// before that was told: what it had merged by then is lost with it.
+    /// True if the result of all ranks is complete, as the first rank states it. It is not where a rank was
+    /// lost before that statement: the results it had merged are lost with it.
     fn is_whole(&self, is_whole: bool, patience: Duration) -> bool {
         let verdict = self
             .verdicts
@@ -237,7 +238,7 @@ impl RankGroup {
         verdict.is_ok_and(|verdict| verdict == [1])
     }
 
-    /// This rank's result alone, past all others, to the first.
+    /// Sends this rank's result to the first rank directly.
     fn send_directly(&self, bytes: &[u8]) -> Result<(), Refusal> {
         if let Some(loss) = self.monitor().and_then(|monitor| monitor.loss_of(0)) {
             return Err(self.apart(&loss));
@@ -252,7 +253,7 @@ impl RankGroup {
         let until = Instant::now() + self.limit.get().min(patience);
         let mut all = mine;
         for rank in 1..self.direct.size() {
-            // Who does not answer is left out, and its absence told.
+            // A rank that does not answer is left out, and `loss` reports it.
             let Ok(bytes) = self.direct.receive(rank, until) else {
                 continue;
             };
@@ -262,21 +263,21 @@ impl RankGroup {
         Ok(all)
     }
 
-    /// Why this is not the result of all ranks, or not of all that they were to do.
+    /// Reason why this is not the result of all ranks, or not of their whole work.
     fn loss(&self, all: &RunResult) -> Option<String> {
         let lost = self.monitor().and_then(RankMonitor::lost);
         let lost = lost.map(|lost| lost.to_string());
         let missing = || {
-            let told: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
-            let rank = (0..self.results.size()).find(|rank| !told.contains(rank))?;
+            let present: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
+            let rank = (0..self.results.size()).find(|rank| !present.contains(rank))?;
             Some(format!("rank {rank} is gone"))
         };
         lost.or_else(|| self.apart.borrow().clone())
             .or_else(missing)
     }
 
-    /// How this rank ends where ranks lost each other. The first says so, or the second where that is
-    /// the lost one.
+    /// Refusal of this rank where ranks lost each other. Only the first rank has a message, or the second
+    /// where the first is lost.
     fn apart(&self, error: &dyn std::fmt::Display) -> Refusal {
         let first = self.monitor().and_then(|monitor| monitor.loss_of(0));
         let rank = self.meetings.rank();
@@ -291,8 +292,8 @@ impl RankGroup {
     }
 }
 
-/// How long to wait for the results of others. What ranks do together is at the first rank already: where
-/// that ended early, others may hang in a call, and their results would tell nothing.
+/// Time to wait for the results of others. The outcome of joint work is at the first rank already. Where
+/// joint work ended early, others may hang in a call, and their results would add nothing.
 fn patience_with(mine: &RunResult) -> Duration {
     let has_workers = mine.jobs().any(|job| !job.workers().is_empty());
     if has_workers || mine.complete {
@@ -302,7 +303,7 @@ fn patience_with(mine: &RunResult) -> Duration {
     }
 }
 
-/// How long ranks may be silent, where jobs of the plan say so.
+/// Silence after which a rank counts as lost, where jobs of the plan state it.
 pub(crate) fn timeout_of(plan: &Plan) -> Option<Nanos> {
     let of_jobs = plan.jobs().filter_map(|(_, job)| job.workload.timeout_ns());
     of_jobs.max()

@@ -1,6 +1,6 @@
 //! `weir run --repeat`: several runs of each plan, every one in a process of its own.
 //!
-//! In: what the words ask for. Out: the report over all runs, the exit code. Not here: one run
+//! In: the arguments. Out: the report over all runs, the exit code. Not here: one run
 //! (`turns`), the figures (`weir-schema`), the report (`weir-report`).
 
 use weir_doors::house::{Repeat, Run, exit_code};
@@ -53,12 +53,12 @@ pub(crate) fn run(
     let worst = code_of_signal(&caught).unwrap_or(worst);
     let code = house_report::print_runs(run, &runs).max(worst);
     if let Some(kept) = kept {
-        kept.tell_changes();
+        kept.print_changes();
     }
     Ok(code)
 }
 
-/// One run after the other, until all are done or a signal comes; the gravest exit code.
+/// Makes one run after the other, until all are done or a signal arrives, and returns the gravest exit code.
 fn carry_out(
     run: &Run,
     repeat: Repeat,

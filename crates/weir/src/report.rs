@@ -1,6 +1,6 @@
-//! `weir report`: what stored results say, as text, as a page, as a picture.
+//! `weir report`: reports of stored results, as text, as a page, as a picture.
 //!
-//! In: the words after `report`. Out: standard output and files; the exit code. Not here: what a
+//! In: the arguments after `report`. Out: standard output and files; the exit code. Not here: what a
 //! report says (`weir-report`).
 
 use weir_compare::Rule;
@@ -14,10 +14,10 @@ use crate::compare::{StoredRuns, sides_of};
 use crate::stored::Stored;
 use crate::{Outcome, house_report, output, picture, printed};
 
-/// So many results are shown beside each other.
+/// Most results shown beside each other.
 pub(crate) const MOST: usize = 16;
 
-/// The words after `report`.
+/// Carries out the arguments after `report`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -73,7 +73,7 @@ fn carry_out(report: &Report) -> Outcome {
     Ok(u8::from(!good))
 }
 
-/// What a file gets.
+/// Content of a file.
 enum Form {
     Text(RunFormat, String),
     Picture(Vec<u8>),
@@ -125,7 +125,7 @@ fn text_of(
     }
 }
 
-/// What `weir compare` says of several results.
+/// Comparisons of several results, as `weir compare` makes them.
 fn compared(report: &Report, stored: &[Stored]) -> Vec<PageSection> {
     let of_one = |stored: &Stored| match stored {
         Stored::One(_) => true,
@@ -164,7 +164,7 @@ fn compared(report: &Report, stored: &[Stored]) -> Vec<PageSection> {
     }]
 }
 
-/// What operands are called: without folder and suffix, and told apart.
+/// Names of operands: without folder and suffix, made unique.
 fn names(operands: &[String]) -> Vec<String> {
     let stems: Vec<String> = operands.iter().map(|operand| stem(operand)).collect();
     let name = |(at, stem): (usize, &String)| {
@@ -197,7 +197,7 @@ fn svg_of(report: &Report, stored: &[Stored]) -> Result<String, Refusal> {
     weir_report::svg(&results, &choice).map_err(Refusal::usage)
 }
 
-/// Each result with a name of its own, of which there are at most so many that a picture can show.
+/// Results with a name each, at most as many as a picture can show.
 fn labelled<'a>(report: &Report, stored: &'a [Stored]) -> Vec<LabelledResult<'a>> {
     let mut found: Vec<LabelledResult<'a>> = Vec::new();
     for (name, stored) in names(&report.operands).into_iter().zip(stored) {

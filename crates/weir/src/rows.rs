@@ -2,7 +2,7 @@
 //!
 //! In: a path and rows with their head. Out: the file with the rows behind those that are there, all of them
 //! or none, the head once. Runs of weir that add at the same time wait for each other (`flock`); others see
-//! one write at the end of the file. Not here: what rows are made of, and which words refuse a file.
+//! one write at the end of the file. Not here: what rows are made of, and which flags refuse a file.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
@@ -28,7 +28,7 @@ pub(crate) fn append_rows(path: &str, text: &str) -> Result<(), String> {
     append_to(&target, text).map_err(refuse)
 }
 
-/// Whether rows under this head could be added to the file.
+/// Finds out whether rows with this head can be added to the file.
 pub(crate) fn check_rows(path: &str, head: &str) -> Result<(), UnfitRows> {
     let Destination::Replaced(target) = Destination::of(Path::new(path))? else {
         return Ok(());
@@ -98,7 +98,7 @@ fn is_without_locks(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|error| without.contains(&error))
 }
 
-/// Whether the file is empty; refuses one with another head or an open end.
+/// True if the file is empty. Refuses one with another head or without an end of line.
 fn fits(file: &mut File, head: &str) -> Result<bool, UnfitRows> {
     let mut found = Vec::new();
     io::BufReader::new((&*file).take(LONGEST_HEAD)).read_until(b'\n', &mut found)?;

@@ -14,21 +14,24 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, access};
 use weir_doors::Refusal;
 use weir_doors::rpc::{Action, ServeEnd, ServeSettings, read};
-use weir_doors::selftest::TableDirectory;
+use weir_doors::selftest::{TableDirectory, log_settings};
 use weir_rpc::RpcError;
 use weir_rpc::server::hosting::{Host, host};
 use weir_schema::RpcServe;
 use weir_world::Launcher;
 
-use crate::{Outcome, output, printed, selftest, signals};
+use crate::{Outcome, output, printed, signals};
 
 /// How often it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The words after `rpc`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    selftest::start_log()?;
-    match read(words, &|name| std::env::var(name).ok())? {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(log) = log_settings(&variable)? {
+        output::log_to(&log)?;
+    }
+    match read(words, &variable)? {
         Action::Print(text) => Ok(printed(&text)),
         Action::Serve(settings) => serve(*settings),
     }

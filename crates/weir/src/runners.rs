@@ -1,4 +1,4 @@
-//! What this build carries out: the runners of all workloads, and what there is by name.
+//! Runners of all workloads in this build, and its engines and transports by name.
 //!
 //! In: nothing. Out: one list of runners, the catalogue of engines, transports. The only place
 //! that knows which families there are.
@@ -22,7 +22,7 @@ pub(crate) struct Runners {
 }
 
 impl Runners {
-    /// One for each workload.
+    /// Runners, one for each workload.
     pub(crate) fn list(&self) -> Vec<&dyn Runner> {
         vec![
             // A line each.
@@ -40,12 +40,12 @@ pub(crate) fn catalogue() -> Catalogue {
     weir_block::catalogue()
 }
 
-/// Whether this machine can run an engine.
+/// Finds out whether this machine can run an engine.
 pub(crate) fn availability(engine: &str) -> Availability {
     weir_block::availability(engine)
 }
 
-/// The library of fabrics that RPCs can go over, or what is missing.
+/// The library of fabrics for RPCs, or the missing part.
 pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
     if let Availability::Missing { what, remedy } = weir_rpc::links::ofi::availability() {
         return Err(format!("{what}; {remedy}"));

@@ -1,4 +1,4 @@
-//! A folder for what is needed for a while.
+//! A temporary folder.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::{env, fs, io};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// For this use. One that is there already is somebody else's.
+    /// Makes a folder for this use. An existing one is another program's.
     ///
     /// # Errors
-    /// It cannot be made: where, and who says that it is to be there.
+    /// The folder cannot be made: its path, and the variable that names its parent.
     pub(crate) fn new(what: &str) -> io::Result<Self> {
         let name = format!("weir-{what}-{}", std::process::id());
         let parent = env::temp_dir();

@@ -1,4 +1,4 @@
-//! A search over runs in this process: one run after the other, until what is searched is known.
+//! A search over runs in this process: one run after the other, until the search ends.
 //!
 //! In: a search, a way to carry out a plan. Out: one result of all runs. Not here: which plans there are
 //! (`weir-doors`), printing.
@@ -15,12 +15,12 @@ use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::signals;
 use crate::turns::pause;
 
-/// Gives a plan of the search what the command line asks of every plan.
+/// Function that makes the settings of the command line in a plan of the search.
 pub(crate) type AdjustPlan<'a> = &'a (dyn Fn(Plan) -> Result<Plan, Refusal> + Sync);
 /// The observer of a run.
 pub(crate) type MakeRunObserver<'a> = &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync);
 
-/// Searches; a signal ends it, with what there is.
+/// Searches; a signal ends it with the results so far.
 pub(crate) fn run(
     mut search: Box<dyn RunSearch>,
     adjust: AdjustPlan<'_>,

@@ -19,14 +19,14 @@ use crate::ranks::RankGroup;
 use crate::runners::Runners;
 use crate::{environment, output, signals};
 
-/// A worker that does not come back within this time is left behind.
+/// Time after which a worker that does not end is left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a run is made with.
+/// Context of a run.
 pub(crate) struct Choices<'a> {
-    /// What the door says meanwhile.
+    /// Observer of the door.
     pub(crate) observer: &'a dyn RunObserver,
-    /// Where ranks do what they do together.
+    /// Host of the ranks' joint work.
     pub(crate) ranks: &'a RankHost,
     /// Other processes that carry the same plan out.
     pub(crate) group: Option<&'a RankGroup>,
@@ -36,8 +36,8 @@ pub(crate) struct Choices<'a> {
 pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refusal> {
     let detection = Detection::begin();
     let host = environment::host();
-    let crew = choices.group.and_then(RankGroup::crew);
-    let caught = signals::catch(crew, choices.group.and_then(RankGroup::take_first))?;
+    let processes = choices.group.and_then(RankGroup::processes);
+    let caught = signals::catch(processes, choices.group.and_then(RankGroup::take_first))?;
     if let Some(monitor) = choices.group.and_then(RankGroup::monitor) {
         let caught = Arc::clone(&caught);
         monitor.at_loss(move |_| {
@@ -77,7 +77,7 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
     Ok(result)
 }
 
-/// Some job is a loop whose own cost can be measured.
+/// True if some job has a loop whose own cost can be measured.
 fn has_loops(plan: &Plan, runners: &Runners) -> bool {
     let is_for_ranks = |workload: &Workload| {
         let mut list = runners.list().into_iter();
@@ -89,7 +89,7 @@ fn has_loops(plan: &Plan, runners: &Runners) -> bool {
 /// The part of one rank in a plan.
 ///
 /// # Errors
-/// A job that cannot be had per rank.
+/// A job that cannot be divided among ranks.
 pub(crate) fn part(mut plan: Plan, rank: u32, ranks: u32) -> Result<Plan, Refusal> {
     let targets = plan.ranks.map(|ranks| ranks.targets).unwrap_or_default();
     let part = RankPart {
@@ -108,7 +108,7 @@ pub(crate) fn add_metrics(result: &mut RunResult) {
     execute::add_metrics(result, &Runners::default().list());
 }
 
-/// Refuses what jobs that ranks do together show to be wrong before any rank is started.
+/// Refuses errors in the joint work of ranks before any rank is started.
 pub(crate) fn refuse_work_of_ranks(
     plan: &Plan,
     request: &MeasureRequest<'_>,
@@ -147,8 +147,8 @@ pub(crate) fn check(plan: &Plan, observer: &dyn RunObserver) -> Result<(), Refus
 /// Failures of one job that are shown.
 const SHOWN: usize = 3;
 
-/// Failures that are known before anything is touched, all at once: what the machine lacks ends
-/// every run, and so does a log that cannot be written; the rest ends those that shall run whole or not at all.
+/// Refuses failures that are known in advance, all at once. A lack of the machine ends every run, and so does
+/// a log that cannot be written; other failures end only runs that must be complete.
 fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,
@@ -208,7 +208,7 @@ fn ends_every_run(failure: &Failure) -> bool {
     ["missing", "log", "verify"].contains(&failure.cause.as_str())
 }
 
-/// Says how a failure came about, for standard error.
+/// Prints the failures on standard error.
 pub(crate) fn tell_failures(result: &RunResult) {
     for job in result.jobs() {
         if let Some(failure) = &job.failure {

@@ -1,6 +1,6 @@
 //! `weir show`: prints a stored result again.
 //!
-//! In: the words after `show`. Out: on standard output what its door printed, or what another door
+//! In: the arguments after `show`. Out: on standard output what its door printed, or what another door
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::args::read_again;
@@ -11,9 +11,9 @@ use weir_schema::{RunResult, Runs};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
-use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners, selftest};
+use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners};
 
-/// The words after `show`.
+/// Carries out the arguments after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -48,7 +48,7 @@ fn print_again(show: &Show) -> Outcome {
     let may_be_empty = show.door.is_none() && !result.is_newer();
     let text = match printed_by(door, &result, &words, show.door.is_none()) {
         Ok(Some(text)) if may_be_empty || !text.out.is_empty() => text,
-        // Its door, its words or its jobs may be of the newer weir.
+        // Its door, its arguments or its jobs may be of the newer weir.
         _ if result.is_newer() && show.door.is_none() && show.words.is_empty() => {
             output::error("note: its own door cannot print it here: this is weir's report\n");
             of_run(&result, &RunOptions::usual())
@@ -66,7 +66,7 @@ fn print_again(show: &Show) -> Outcome {
     Ok(u8::from(!output::print(&text.out)))
 }
 
-/// Prints what several runs said; other doors know one run alone.
+/// Prints the reports of several runs. Doors other than `run` print one run only.
 fn runs_again(show: &Show, runs: &Runs) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
     if show.door.is_none() && runs.comparison.is_some() {
@@ -129,7 +129,7 @@ fn of_door(
     }
 }
 
-/// What a door prints of it; nothing where it prints no results.
+/// Text that a door prints of the result; `None` where it prints no results.
 fn printed_by(
     door: &str,
     result: &RunResult,
@@ -138,12 +138,11 @@ fn printed_by(
 ) -> Result<Option<Printed>, Refusal> {
     Ok(Some(match door {
         "fio" => of_fio(result, words)?,
-        "selftest" => selftest::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),
     }))
 }
 
-/// The words that the result was measured with, after the door's name.
+/// Arguments that the result was measured with, after the door's name.
 fn own_words(result: &RunResult) -> Vec<String> {
     let words = result.plan.command.iter();
     // `fio …`, else `weir DOOR …`.

@@ -1,4 +1,4 @@
-//! `weir axio selftest`: what timing the stages costs on this machine.
+//! `weir axio selftest`: the cost of timing the stages on this machine.
 //!
 //! In: nothing. Out: processor time per message with stages timed in every pass, in one of eight, and not at
 //! all; each in runs of their own that take turns, so that what changes with time is no advantage to one of
@@ -16,9 +16,9 @@ use crate::{Outcome as Exit, output, signals};
 
 /// Runs of each.
 const ROUNDS: usize = 5;
-/// Which passes are timed.
+/// Timings to compare.
 const TIMINGS: [&str; 3] = ["off", "1/8", "all"];
-/// What a run is, besides.
+/// Arguments common to all runs.
 const WORDS: [&str; 13] = [
     "axio",
     "--example",
@@ -35,15 +35,15 @@ const WORDS: [&str; 13] = [
     "stall_timeout=30",
 ];
 
-/// What a run came to.
+/// Outcome of a run.
 struct Trial {
-    /// Processor time per message that came back, in nanoseconds.
+    /// Processor time per answered message, in nanoseconds.
     cpu_ns: f64,
-    /// Of a read of the clock.
+    /// Time of a read of the clock, in nanoseconds.
     clock_read_ns: f64,
 }
 
-/// Measures and prints; what there is, where a signal ends it.
+/// Measures and prints; a signal ends it with the trials so far.
 pub(crate) fn run() -> Exit {
     signals::claim()?;
     let caught = signals::catch(None, None)?;
@@ -62,7 +62,7 @@ pub(crate) fn run() -> Exit {
     Ok(code_of_signal(&caught).unwrap_or(code))
 }
 
-/// A line for each timing that has runs, and what all say together where none is missing.
+/// A line for each timing that has runs, and a summary where none is missing.
 fn text(trials: &[Vec<Trial>; 3]) -> String {
     let rounds = trials.iter().map(Vec::len).max().unwrap_or(0);
     let mut lines = vec![format!(
@@ -175,7 +175,7 @@ fn failed(why: impl std::fmt::Display) -> Refusal {
     Refusal::new(1, format!("error: a run of the self-test failed: {why}"))
 }
 
-/// Packets that the client has back: a message is one.
+/// Packets that came back to the client. A message is one packet.
 fn answered(done: &PacketPathOutcome) -> u64 {
     done.sum(PathSide::Client, |thread| thread.application_rx.packets)
 }

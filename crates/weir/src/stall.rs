@@ -1,4 +1,4 @@
-//! RPCs that do not end: a line that says so, once for each stall.
+//! Stalled RPCs: a message, once for each stall.
 //!
 //! In: what the run shows of itself. Out: a note for standard error. Not here: the progress line, which
 //! shows a stall while it lasts.
@@ -17,24 +17,26 @@ const LOOK: Nanos = Nanos(100_000_000);
 pub(crate) struct StallWatch {
     /// A stall is as long as this.
     limit: Nanos,
+    plan: Plan,
     looked: Cell<Nanos>,
-    /// RPCs that had ended, and since when there are no more.
+    /// Number of RPCs that have ended, and the time since it last changed.
     last: Cell<(u64, Nanos)>,
-    is_told: Cell<bool>,
+    is_reported: Cell<bool>,
 }
 
 impl StallWatch {
-    pub(crate) fn new(limit: Nanos) -> Self {
+    pub(crate) fn new(limit: Nanos, plan: &Plan) -> Self {
         Self {
             limit,
+            plan: plan.clone(),
             looked: Cell::default(),
             last: Cell::default(),
-            is_told: Cell::default(),
+            is_reported: Cell::default(),
         }
     }
 
-    /// What is to be said now.
-    pub(crate) fn look(&self, view: &LiveView<'_>, plan: &Plan) -> Option<String> {
+    /// Message about a stall, if one is due.
+    pub(crate) fn look(&self, view: &LiveView<'_>) -> Option<String> {
         let now = view.elapsed_ns;
         if now.saturating_sub(self.looked.get()) < LOOK {
             return None;
@@ -46,14 +48,14 @@ impl StallWatch {
         let (before, since) = self.last.get();
         if jobs.is_empty() || ended != before {
             self.last.set((ended, now));
-            self.is_told.set(false);
+            self.is_reported.set(false);
             return None;
         }
         let still = now.saturating_sub(since);
-        if still < self.limit || self.is_told.replace(true) {
+        if still < self.limit || self.is_reported.replace(true) {
             return None;
         }
-        Some(note(jobs.first()?, plan, self.limit))
+        Some(note(jobs.first()?, &self.plan, self.limit))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The end of a process of weir's own that is not needed any more: asked for first, and made where it does not come.
+//! End of a process of weir's own that is no longer needed: by a request, then by force.
 //!
 //! In: the process. Out: signals. Not here: who waits for it.
 
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a process may take to end that was asked to.
+/// Time that a process gets to end once it was asked to.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A process that was asked to end.
@@ -17,7 +17,8 @@ pub(crate) struct StoppedProcess {
 }
 
 impl StoppedProcess {
-    /// Asks it to end. It is a child that nobody has waited for, so that its number is that of no other.
+    /// Asks a process to end. It is a child that was not waited for yet, so that no other process has its
+    /// number.
     pub(crate) fn ask(process: Pid) -> Self {
         // It may have ended in this moment.
         let _ = kill_process(process, Signal::TERM);
@@ -28,7 +29,7 @@ impl StoppedProcess {
         }
     }
 
-    /// Ends it where it has not ended although there was time.
+    /// Ends the process by force where its time is over.
     pub(crate) fn look(&mut self) {
         if !self.is_killed && self.since.elapsed() > PATIENCE {
             self.is_killed = true;

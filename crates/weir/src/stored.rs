@@ -18,7 +18,7 @@ use crate::{history, no_result, output};
 /// The longest result that is read.
 const LONGEST: u64 = 1 << 30;
 
-/// What an operand names.
+/// Stored result or results that an operand names.
 #[derive(Clone)]
 pub(crate) enum Stored {
     /// A run.
@@ -59,7 +59,7 @@ impl Stored {
         Ok(stored)
     }
 
-    /// What a text holds that is called so.
+    /// Reads the results in the text of an operand.
     pub(crate) fn of_text(operand: &str, text: &str) -> Result<Self, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{operand}: {why}"));
         if !is_own(text)
@@ -87,7 +87,7 @@ impl Stored {
 /// Runs of one plan.
 struct Together {
     fingerprint: String,
-    /// What the series is called, where runs were kept as one.
+    /// Name of the series, where the runs were stored as one.
     name: Option<String>,
     runs: Vec<RunResult>,
 }
@@ -116,7 +116,7 @@ fn together(mut all: Vec<Stored>) -> Stored {
             continue;
         };
         let fingerprint = plan_fingerprint(first);
-        // Commands have no plan, and a plan may take turns with itself: their names tell them apart.
+        // Commands have no plan, and a plan may take turns with itself: their names distinguish them.
         let is_of = |known: &&mut Together| {
             known.fingerprint == fingerprint
                 && (known.name.is_none() || name.is_none() || known.name == name)
@@ -153,13 +153,13 @@ fn together(mut all: Vec<Stored>) -> Stored {
     }))
 }
 
-/// Whether a text begins as a result of weir.
+/// True if a text begins like a result of weir.
 fn is_own(text: &str) -> bool {
     let head = text.chars().take(200).filter(|c| !c.is_whitespace());
     head.collect::<String>().starts_with("{\"schema\":\"weir.")
 }
 
-/// The same, where words may say which format of another program it has.
+/// Reads an operand; arguments may name the format of another program.
 ///
 /// # Errors
 /// Nothing that can be read, another format, no such format.
@@ -171,7 +171,7 @@ pub(crate) fn read_from(operand: &str, format: Option<&str>) -> Result<Stored, R
     import(format, &read_text(operand, Some(format))?, operand)
 }
 
-/// Reads a file of text, which is to have this format.
+/// Reads a text file, which should have this format.
 pub(crate) fn read_text(operand: &str, wanted: Option<&Format>) -> Result<String, Refusal> {
     output::read_text(operand, LONGEST).map_err(|why| {
         if why == output::NO_TEXT {

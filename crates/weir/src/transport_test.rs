@@ -81,7 +81,7 @@ fn checks() -> Vec<(String, Check)> {
     out
 }
 
-/// This machine without its launcher: the checks are runs of their own.
+/// This machine without its launcher, as the checks are runs of their own.
 struct Alone(ThisMachine);
 
 impl Machine for Alone {

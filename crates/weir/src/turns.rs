@@ -31,18 +31,18 @@ use crate::input::plan_to_run;
 use crate::progress::TurnProgress;
 use crate::scratch::Scratch;
 
-/// The environment variable by which a process knows which run it is.
+/// Environment variable with the label of a run, for its process.
 pub(crate) const WHICH_RUN: &str = "WEIR_WHICH_RUN";
 /// The process that started it.
 pub(crate) const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
 /// While a run goes on, signals are looked for this often.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where runs leave their results, and who may end them.
+/// Runs in turns: their results and the signals that end them.
 pub(crate) struct Turns<'a> {
     /// The flag that asks for several runs, for messages.
     pub(crate) flag: &'static str,
-    /// The words that ask for them, which every result names.
+    /// Arguments that ask for the runs, which every result records.
     pub(crate) command: &'a [String],
     pub(crate) caught: &'a Signals,
     scratch: Scratch,
@@ -51,7 +51,7 @@ pub(crate) struct Turns<'a> {
 /// A plan that has its turn again and again.
 pub(crate) struct PlanTurn {
     pub(crate) plan: Plan,
-    /// What weir has laid out is made again between runs.
+    /// Files that weir has laid out are laid out again between runs.
     renews: bool,
     /// Files that the runs have made.
     made: BTreeSet<PathBuf>,
@@ -59,7 +59,7 @@ pub(crate) struct PlanTurn {
     words: Vec<String>,
 }
 
-/// A launcher starts processes once. What all of them would say one of them says.
+/// Refuses a launcher, which starts processes once. One of them prints the refusal for all.
 pub(crate) fn refuse_launcher(flag: &str) -> Result<(), Refusal> {
     let Some(launcher) = Launcher::of_this_process() else {
         return Ok(());
@@ -74,8 +74,8 @@ pub(crate) fn refuse_launcher(flag: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// Whose turn it is in a round: there and back, so that each comes early as often as late; of more than
-/// two another one begins every other round.
+/// Order of the sides in a round: there and back, so that each is early as often as late; with more than two
+/// sides another one begins every other round.
 pub(crate) fn order(sides: usize, round: usize) -> Vec<usize> {
     let first = if sides > 2 { round / 2 } else { 0 };
     let mut order: Vec<usize> = (0..sides).map(|place| (first + place) % sides).collect();
@@ -111,11 +111,12 @@ impl<'a> Turns<'a> {
         self.scratch.path().join(name)
     }
 
-    /// How a run ended that left no result: a signal leaves nobody else to say so.
+    /// Refusal for a run that left no result. It names a signal that ended the run, and has no message where
+    /// weir itself was interrupted.
     pub(crate) fn without_result(&self, label: &str, status: ExitStatus) -> Refusal {
         let code = status.code().and_then(|c| u8::try_from(c).ok());
         if self.caught.interrupted() {
-            // Signals are passed on: it was told to end before it could say anything.
+            // Signals are passed on: it was stopped before it could print anything.
             return Refusal::new(code.unwrap_or(1).max(1), "");
         }
         let how = match (code, status.signal()) {
@@ -148,7 +149,7 @@ pub(crate) fn pause(time: Nanos, caught: &Signals) {
 }
 
 impl PlanTurn {
-    /// The plan that words ask for, as each of several runs carries it out.
+    /// The plan that the arguments ask for, as each of several runs carries it out.
     pub(crate) fn of(flag: &str, run: &Run, input: &Input) -> Result<Self, Refusal> {
         let mut plan = plan_to_run(run, input)?;
         let renews = begin_anew(flag, &mut plan, run.ranks)?;
@@ -160,7 +161,7 @@ impl PlanTurn {
         })
     }
 
-    /// Its runs show no progress: somebody shows that of all of them.
+    /// Hides the progress of each run, as that of all runs is shown.
     pub(crate) fn hide_progress(&mut self) {
         let mut words = self.words.iter_mut();
         if let Some(word) = words.find(|word| word.starts_with("--progress=")) {
@@ -168,7 +169,7 @@ impl PlanTurn {
         }
     }
 
-    /// One run, in another process; its result.
+    /// Makes one run in another process and returns its result.
     pub(crate) fn run(
         &mut self,
         label: &str,
@@ -232,8 +233,8 @@ fn passed_on(run: &Run) -> Vec<String> {
     words
 }
 
-/// In one of several runs: lets it end with the process that started it, whose result nobody else
-/// waits for. Elsewhere nothing; a program that a run starts has another parent.
+/// Lets one of several runs end with the process that started it, the only one to wait for its result. Does
+/// nothing in other processes; a program that a run starts has another parent.
 pub(crate) fn end_with_parent() -> Result<(), Refusal> {
     let starter = std::env::var(STARTED_BY).ok();
     let Some(starter) = starter.and_then(|id| Pid::from_raw(id.parse().ok()?)) else {
@@ -243,12 +244,12 @@ pub(crate) fn end_with_parent() -> Result<(), Refusal> {
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|e| Refusal::lacks(format!("one of several runs: {e}")))?;
     }
-    // It may have ended before the kernel was told.
+    // It may have ended before the kernel was asked.
     test_kill_process(starter)
         .map_err(|_| Refusal::lacks("the process that started this run has ended"))
 }
 
-/// Waits for a run and passes signals on to it; how it ended.
+/// Waits for a run, passes signals on to it, and returns its exit status.
 pub(crate) fn wait(
     mut child: Child,
     caught: &Signals,
@@ -271,7 +272,7 @@ pub(crate) fn wait(
 pub(crate) struct PassedOn(u32);
 
 impl PassedOn {
-    /// Passes on what has come since.
+    /// Passes new signals on to a process.
     pub(crate) fn process(&mut self, run: Pid, caught: &Signals) {
         if let Some(signal) = self.news(caught) {
             // It may have ended in this moment.
@@ -296,14 +297,14 @@ impl PassedOn {
     }
 }
 
-/// The exit code of what a signal has ended.
+/// Exit code after a signal.
 pub(crate) fn code_of_signal(caught: &Signals) -> Option<u8> {
     let signal = caught.number.load(Ordering::Relaxed);
     let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
     caught.interrupted().then_some(code)
 }
 
-/// Removes a file that a run has made; what else may be there by now stays.
+/// Removes a file that a run has made, but no other kind of file.
 fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         // Where it cannot be removed the next run says what is wrong with it.

@@ -1,8 +1,8 @@
 //! Lets other threads see a run while it goes on.
 //!
-//! In: views of the run, which it shows at every round. Out: what was asked for, on the threads that asked;
-//! their wish that it ends. The run's thread makes something only when somebody has asked for it, and
-//! never waits for whoever looks at it. Not here: what is done with it (`web`, `live`).
+//! In: views of the run, which it provides at every round. Out: the requested data, on the requesting
+//! threads; their request that it ends. The run's thread makes data only on request, and never waits for its
+//! readers. Not here: what is done with it (`web`, `live`).
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,33 +16,33 @@ use weir_units::Nanos;
 use crate::measure::RunObserver;
 use crate::progress::eta;
 
-/// A run that does not come by for so long has other cares.
+/// Time to wait for a run, which may be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a run's jobs do at an instant.
+/// State of a run's jobs at an instant.
 #[derive(Clone)]
 pub(crate) struct JobsSeen {
     pub(crate) elapsed_ns: Nanos,
     pub(crate) jobs: Arc<Vec<LiveJob>>,
 }
 
-/// Everything measured so far.
+/// The result so far.
 #[derive(Clone)]
 pub(crate) struct ResultSeen {
     pub(crate) result: Arc<RunResult>,
-    /// What jobs do now; nothing once all is measured.
+    /// State of the jobs; empty once the measurement is over.
     pub(crate) now: Vec<JobNow>,
 }
 
-/// Something that is made when somebody asks for it.
-struct Wish<T> {
+/// Value that the run makes when another thread asks for it.
+struct Requested<T> {
     is_asked: bool,
-    /// How often it was made.
+    /// Number of times it was made.
     round: u64,
     last: Option<T>,
 }
 
-impl<T> Default for Wish<T> {
+impl<T> Default for Requested<T> {
     fn default() -> Self {
         Self {
             is_asked: false,
@@ -52,8 +52,8 @@ impl<T> Default for Wish<T> {
     }
 }
 
-impl<T> Wish<T> {
-    fn fulfil(&mut self, made: T) {
+impl<T> Requested<T> {
+    fn provide(&mut self, made: T) {
         self.last = Some(made);
         self.round += 1;
     }
@@ -61,11 +61,11 @@ impl<T> Wish<T> {
 
 #[derive(Default)]
 struct State {
-    jobs: Wish<JobsSeen>,
-    result: Wish<ResultSeen>,
-    /// The run is to end as if its time were over.
+    jobs: Requested<JobsSeen>,
+    result: Requested<ResultSeen>,
+    /// The run should end as if its time were over.
     ends_early: bool,
-    /// The run does not come by any more.
+    /// The run has ended and answers no more.
     is_over: bool,
     /// The result once all is measured.
     done: Option<Arc<RunResult>>,
@@ -87,12 +87,12 @@ impl Watch {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What jobs do now; what they did last where the run does not come by.
+    /// State of the jobs now, or their last one where the run does not answer.
     pub(crate) fn jobs(&self) -> Option<JobsSeen> {
         self.ask(|state| &mut state.jobs)
     }
 
-    /// Everything measured by now.
+    /// The result so far.
     pub(crate) fn result(&self) -> Option<ResultSeen> {
         let seen = self.ask(|state| &mut state.result);
         let whole = |result| ResultSeen {
@@ -107,7 +107,7 @@ impl Watch {
         self.state().done.clone()
     }
 
-    fn ask<T: Clone>(&self, of: fn(&mut State) -> &mut Wish<T>) -> Option<T> {
+    fn ask<T: Clone>(&self, of: fn(&mut State) -> &mut Requested<T>) -> Option<T> {
         let mut state = self.state();
         of(&mut state).is_asked = true;
         let before = of(&mut state).round;
@@ -129,19 +129,19 @@ impl Watch {
         self.state().ends_early = true;
     }
 
-    /// The run comes by no more: nobody need wait for it.
+    /// Ends the answers, so that no thread waits for the run.
     pub(crate) fn close(&self) {
         self.state().is_over = true;
         self.0.news.notify_all();
     }
 
-    /// Everything is measured.
+    /// Provides the whole result.
     pub(crate) fn finish(&self, result: &RunResult) {
         self.state().done = Some(Arc::new(result.clone()));
         self.close();
     }
 
-    /// Makes what is asked for.
+    /// Provides the requested data.
     fn show(&self, view: &LiveView<'_>, limits: &[Option<u64>]) {
         let mut state = self.state();
         let wants_jobs = std::mem::take(&mut state.jobs.is_asked);
@@ -161,10 +161,10 @@ impl Watch {
         });
         let mut state = self.state();
         if let Some(result) = result {
-            state.result.fulfil(result);
+            state.result.provide(result);
         }
         if wants_jobs {
-            state.jobs.fulfil(JobsSeen {
+            state.jobs.provide(JobsSeen {
                 elapsed_ns: view.elapsed_ns,
                 jobs: Arc::new(jobs),
             });
@@ -174,11 +174,11 @@ impl Watch {
     }
 }
 
-/// Shows a run to who watches it, besides what its door says.
+/// Observer that shows a run to those who watch it, besides the door's own.
 pub(crate) struct WatchedObserver<'a> {
     door: Box<dyn RunObserver + 'a>,
     watch: Watch,
-    /// What each job may have in flight, by its number.
+    /// Most operations in flight of each job, by its number.
     limits: Vec<Option<u64>>,
 }
 
@@ -224,7 +224,7 @@ impl RunObserver for WatchedObserver<'_> {
     }
 }
 
-/// What a job is doing.
+/// Activity of a job.
 pub(crate) fn activity(job: &LiveJob) -> Activity {
     match job.state {
         _ if !job.released => Activity::Setup,
@@ -261,9 +261,9 @@ mod tests {
             elapsed_ns: Nanos(elapsed),
             jobs: Arc::default(),
         };
-        // What somebody else asked for is no answer.
+        // Data requested by another thread is no answer.
         watch.0.news.notify_all();
-        watch.state().jobs.fulfil(seen(7));
+        watch.state().jobs.provide(seen(7));
         watch.0.news.notify_all();
         assert_eq!(asked.join().unwrap(), Some(Nanos(7)));
     }

@@ -1,4 +1,4 @@
-//! Who takes part: threads of this process, what an MPI launcher started, or processes of our own.
+//! Ranks of a run: threads of this process, processes of an MPI launcher, or processes of weir's own.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -10,38 +10,38 @@ use weir_world::{Launcher, ProcessWorld, RankHost, World, WorldError};
 
 use crate::{output, signals};
 
-/// Ranks that have told everything end within this time.
+/// Time within which ranks end that have sent everything.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// A rank that works no more answers within this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// This process among the ranks.
-pub(crate) enum Party {
+/// World of ranks that this process takes part in.
+pub(crate) enum RankWorld {
     /// All ranks are here.
     Threads(u32),
-    /// One rank is here, the others are copies of this process.
+    /// One rank is in this process, the others are copies of it.
     Processes(Box<ProcessWorld>),
-    /// One rank is here, by a launcher.
+    /// One rank is in this process, which a launcher started.
     Mpi(Box<MpiWorld>),
 }
 
-/// Starts so many processes, or takes the place that this one was started for.
-pub(crate) fn start(ranks: u32) -> Result<Party, Refusal> {
+/// Starts this many processes, or takes the place that this one was started for.
+pub(crate) fn start(ranks: u32) -> Result<RankWorld, Refusal> {
     let world = ProcessWorld::enter(ranks).map_err(|e| came_apart(&e))?;
-    Ok(Party::Processes(Box::new(world)))
+    Ok(RankWorld::Processes(Box::new(world)))
 }
 
-/// A plan for ranks that nobody launched.
+/// Refusal of a plan for ranks without a launcher.
 pub(crate) fn not_launched() -> Refusal {
     Refusal::lacks("the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)")
 }
 
-/// MPI as the launcher speaks it. What goes wrong for all is told once.
-pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, Refusal> {
+/// Opens the MPI of the launcher. An error of all ranks is printed once.
+pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<RankWorld, Refusal> {
     // MPICH looks for devices of OpenCL, with whatever their drivers bring.
     signals::claim()?;
-    let wish = std::env::var(LIBRARY_VARIABLE).ok();
-    let library = MpiLibrary::open(Some(launcher), wish.as_deref());
+    let name = std::env::var(LIBRARY_VARIABLE).ok();
+    let library = MpiLibrary::open(Some(launcher), name.as_deref());
     let limit = timeout.map_or(START_LIMIT, Duration::from);
     let started = end_unless_started(limit, &launcher);
     let world = library.and_then(MpiLibrary::start);
@@ -50,23 +50,23 @@ pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, 
     watched.map_err(|error| of_speaker(&launcher, came_apart(&error)))?;
     // The thread may have ended this process; else it ends now.
     drop(started);
-    Ok(Party::Mpi(Box::new(world)))
+    Ok(RankWorld::Mpi(Box::new(world)))
 }
 
-/// How long MPI may take to start where nothing else is said: as long as a rank may be silent.
+/// Time for MPI to start where no other is stated: the same as for a silent rank.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// The others leave the word to the first for so long.
+/// Time by which the other ranks let the first one report first.
 const PRECEDENCE: Duration = Duration::from_millis(1500);
 
-/// MPI waits for every rank without a limit of its own: where it has not started by then, this process
-/// ends, unless what is returned was dropped.
+/// Ends this process where MPI has not started in time, as MPI waits for every rank without a limit. Dropping
+/// the returned sender cancels that.
 #[expect(
     clippy::exit,
     reason = "another thread hangs in the library, which nothing ends"
 )]
 fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> {
-    let speaks = launcher.prints_for_all();
-    let patience = if speaks { limit } else { limit + PRECEDENCE };
+    let prints = launcher.prints_for_all();
+    let patience = if prints { limit } else { limit + PRECEDENCE };
     let (started, wait) = mpsc::channel::<()>();
     std::thread::spawn(move || {
         if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
@@ -81,7 +81,7 @@ fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> 
     started
 }
 
-/// What is wrong with MPI here.
+/// Refusal for an error of MPI.
 pub(crate) fn mpi_refused(error: &MpiError) -> Refusal {
     if error.is_lack() {
         return Refusal::lacks(error);
@@ -96,18 +96,18 @@ fn of_speaker(launcher: &Launcher, refusal: Refusal) -> Refusal {
     silent()
 }
 
-/// For ranks that leave the word to the first.
+/// Refusal without a message, for ranks that let the first one report.
 pub(crate) fn silent() -> Refusal {
     Refusal::new(0, "")
 }
 
-/// How ranks that lost each other end.
+/// Refusal for ranks that lost each other.
 pub(crate) fn came_apart(error: &WorldError) -> Refusal {
     Refusal::new(1, format!("error: {error}"))
 }
 
-/// The rank hangs in a call that nothing ends, and everything is said: the process ends here, in
-/// place of the thread that would have to come back first.
+/// Ends the process here, where the rank hangs in a call that nothing ends and everything is reported: the
+/// thread would have to return first.
 pub(crate) fn end_in_place(host: &RankHost, code: u8) {
     host.set_exit_code(code);
     if !host.answers(PATIENCE) {
@@ -115,7 +115,7 @@ pub(crate) fn end_in_place(host: &RankHost, code: u8) {
     }
 }
 
-impl Party {
+impl RankWorld {
     /// Does the work of this process beside its ranks.
     ///
     /// # Errors

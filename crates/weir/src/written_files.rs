@@ -1,4 +1,4 @@
-//! What a run writes beside its targets must not be one of them.
+//! Check that a run's other files are none of its targets.
 //!
 //! In: a plan, the files that take the report and the result. Out: a refusal that names the job.
 
@@ -55,7 +55,7 @@ fn files(job: &Job) -> Vec<String> {
     }
 }
 
-/// The paths of a job's logs and of its trace, with `$worker` where a worker's number stands.
+/// Paths of a job's logs and of its trace, with `$worker` in place of a worker's number.
 fn logs(job: &Job) -> Vec<&str> {
     let Some(load) = job.workload.load() else {
         return Vec::new();
@@ -65,7 +65,7 @@ fn logs(job: &Job) -> Vec<&str> {
     logs.chain(trace).collect()
 }
 
-/// Whether a file is a log, or that of some worker.
+/// True if a file is the log, or the log of some worker.
 fn is_named(log: &str, file: &str) -> bool {
     let Some((before, after)) = log.split_once("$worker") else {
         return log == file;

@@ -41,6 +41,7 @@ pub(super) fn read(
         given: Given {
             door: call.door,
             link: call.link.map(|link| link.name),
+            is_again: false,
             args: call.args.clone(),
             own: GivenFlags::new(call.door.flags),
             house: GivenFlags::new(HOUSE_FLAGS),
@@ -84,7 +85,7 @@ impl Reader<'_> {
         self.take(named, &value)
     }
 
-    /// Letters after one dash; the value of one is the rest of the word, or the next one.
+    /// Letters after one dash; the value of one is the rest of the argument, or the next one.
     fn letters(
         &mut self,
         word: &str,
@@ -130,7 +131,7 @@ impl Reader<'_> {
         next.cloned().ok_or_else(missing)
     }
 
-    /// The flag of a name, which may be cut short where the manner says so.
+    /// The flag of a name, which may be abbreviated where the table allows it.
     fn named(&self, word: &str, name: &str) -> Result<Named, Refusal> {
         let flags = self.call.door.flags;
         let name = (self.manner.alias)(name).unwrap_or(name);

@@ -59,7 +59,10 @@ pub fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
 /// Arguments that are not understood: exit code 2.
 pub fn read_again(call: &DoorCall) -> Result<Given, Refusal> {
     match read_by(call, true).map_err(|refusal| with_usage(refusal, call.door))? {
-        Arguments::Given(given) => Ok(*given),
+        Arguments::Given(given) => Ok(Given {
+            is_again: true,
+            ..*given
+        }),
         Arguments::Print(_) => Err(Refusal::usage("help is of no use for a stored result")),
     }
 }
@@ -203,6 +206,7 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     Given {
         door: call.door,
         link: call.link.map(|link| link.name),
+        is_again: false,
         args: call.args.clone(),
         own,
         house,
@@ -211,8 +215,7 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     }
 }
 
-/// A refusal without a remedy of its own ends with how the door is used, unless it is in a peer's
-/// manner.
+/// Ends a refusal without a remedy with the usage of the door, unless the door has a peer's syntax.
 pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
     let verb = door.verb;
     let is_house = |measures: &Measures| matches!(measures.manner, Manner::House(_));

@@ -1,16 +1,16 @@
-//! The words of `backend`: what carries packets.
+//! Values of `backend`: the link that carries packets.
 //!
 //! In: words as [`TAKES`] has them. Out: the link of a job with its settings; nothing for words that are
 //! none. Not here: whether the machine has the interfaces (`weir-datapath`).
 
 use weir_schema::{EngineChoice, Setting};
 
-/// What the words may be.
+/// Values that the key and the flag take.
 pub(super) const TAKES: &str = "ring, shm:PATH, udp, packet:INTERFACE, \
      xdp:INTERFACE[,peer=INTERFACE][,mode=skb|drv|zc][,queue=N], dpdk:rings, dpdk:DEVICE[+DEVICE], \
      verbs:ud|rc:DEVICE";
 
-/// Links by their names: how the words begin, and what they need.
+/// Links by name, with the prefix of the value and the needs of each.
 const NEEDS: [(&str, &str, &str); 7] = [
     ("ring", "ring", "both sides in one process"),
     ("shm", "shm:PATH", "two processes of one machine"),
@@ -25,7 +25,7 @@ const NEEDS: [(&str, &str, &str); 7] = [
     ("verbs", "verbs:ud|rc:DEVICE", "an RDMA device"),
 ];
 
-/// What `--backend list` prints of links: each with why it is not to be had, where it is not.
+/// Text of `--backend list`: a line for each link, with the reason where it is not available.
 pub(super) fn list(states: &[(&str, Option<String>)]) -> String {
     let mut out = String::new();
     for (name, words, needs) in NEEDS {
@@ -39,7 +39,7 @@ pub(super) fn list(states: &[(&str, Option<String>)]) -> String {
     out
 }
 
-/// The link that the words name.
+/// The link that the value names.
 pub(super) fn backend(text: &str) -> Option<EngineChoice> {
     if ["ring", "udp"].contains(&text) {
         return Some(EngineChoice::new(text));
@@ -113,8 +113,7 @@ fn verbs(words: &str) -> Option<EngineChoice> {
     Some(choice)
 }
 
-/// Frames that the rings of devices hold which DPDK makes of interfaces, the smallest of them; a frame that finds no room
-/// there is lost.
+/// Fewest frames in a ring of the devices that DPDK makes of interfaces. A frame without room in it is lost.
 pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
     const KIND: &str = "net_af_packet";
     const USUAL: u32 = 512;
@@ -132,7 +131,7 @@ pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
     devices.into_iter().filter_map(of).min()
 }
 
-/// The link of a side whose configuration names a device and no backend, as the older program has it.
+/// Link of a side whose configuration names a device and no backend, as in the older program.
 pub(super) fn of_device(pcie: Option<&str>, name: Option<&str>) -> Option<EngineChoice> {
     match (pcie, name) {
         (Some(pcie), _) if pcie.contains(':') => backend(&format!("dpdk:{pcie}")),

@@ -1,6 +1,6 @@
 //! Configuration files: `key : value` lines, and a line for each workload.
 //!
-//! In: the text of a file, `key=value` words. Out: values by key with the line of each, workloads; or
+//! In: the text of a file, `key=value` arguments. Out: values by key with the line of each, workloads; or
 //! everything that is wrong, each with its line. Not here: what the keys mean together (`verify`), what
 //! becomes of them (`plan`).
 
@@ -11,12 +11,12 @@ use weir_schema::{MOST_PATH_THREADS, PathStage};
 use super::keys::{KEYS, Key, KeyState};
 use crate::flags::nearest;
 
-/// Where something stands.
+/// Source of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigPlace {
     /// The file, or `--set`.
     pub file: String,
-    /// From 1; 0 where there is no line.
+    /// Line, from 1; 0 where there is none.
     pub line: usize,
 }
 
@@ -29,7 +29,7 @@ impl ConfigPlace {
         }
     }
 
-    /// Whether it is the flag of a key, which says the key's name already.
+    /// True if this is the flag of the key, so that it states the key's name already.
     fn is_flag_of(&self, key: &str) -> bool {
         let flag = self.file.strip_prefix("--");
         self.line == 0 && flag.is_some_and(|flag| flag.replace('-', "_") == key)
@@ -45,29 +45,29 @@ impl std::fmt::Display for ConfigPlace {
     }
 }
 
-/// A value and where it stands.
+/// A value with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigValue {
-    /// As it was written.
+    /// Text as written.
     pub text: String,
-    /// Where.
+    /// Source of the value.
     pub place: ConfigPlace,
 }
 
 /// A workload line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadLine {
-    /// Its number.
+    /// Number of the workload.
     pub id: u8,
-    /// What its workspaces do.
+    /// Stages that its workspaces carry out.
     pub stages: Vec<PathStage>,
     /// Remote dispatchers.
     pub remote: Vec<u8>,
     /// Workspaces that run the application.
     pub apps: Vec<Vec<u8>>,
-    /// Dispatchers of the groups; more than one of a group is wrong, which the verifier says.
+    /// Dispatchers of the groups. More than one per group is an error that the verifier reports.
     pub dispatchers: Vec<Vec<u8>>,
-    /// Where it stands.
+    /// Source of the line.
     pub place: ConfigPlace,
 }
 
@@ -99,24 +99,24 @@ impl std::fmt::Display for WorkloadLine {
 /// A configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AxioConfig {
-    /// By key.
+    /// Values by key.
     pub values: BTreeMap<&'static str, ConfigValue>,
-    /// In the order of the file.
+    /// Workload lines in the order of the file.
     pub workloads: Vec<WorkloadLine>,
-    /// For standard error: what was understood although it is written otherwise.
+    /// Notes for standard error about accepted variants of spelling.
     pub notes: Vec<String>,
 }
 
-/// What is done with a key that there is not.
+/// Treatment of an unknown key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// It is wrong.
+    /// Reported as an error.
     Refused,
-    /// It is noted and left out.
+    /// Skipped with a note.
     Skipped,
 }
 
-/// The words of phases, in the order of a packet.
+/// Names of the phases, in the order in which a packet passes them.
 pub(super) const PHASES: [(&str, PathStage); 6] = [
     ("TxApplication", PathStage::ApplicationTx),
     ("TxDispatcher", PathStage::DispatchTx),
@@ -140,7 +140,7 @@ impl AxioConfig {
         }
     }
 
-    /// The same, with what could be read where something is wrong.
+    /// Reads a file, and returns all that could be read together with the errors.
     pub(super) fn read_all(file: &str, text: &str, unknown: Unknown) -> (Self, Vec<String>) {
         let mut config = Self::default();
         let mut wrong = Vec::new();
@@ -172,10 +172,10 @@ impl AxioConfig {
         out
     }
 
-    /// Takes a `key=value` word, which replaces what a file says.
+    /// Takes a `key=value` argument, which overrides the file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the argument.
     pub fn set(&mut self, word: &str) -> Result<(), String> {
         let place = ConfigPlace::of_flag("--set");
         let Some((key, value)) = word.split_once('=') else {
@@ -185,10 +185,10 @@ impl AxioConfig {
             .map_err(|all| format!("--set {word}: {}", all.join("; ")))
     }
 
-    /// Takes the value of a flag for a key, which replaces what a file says.
+    /// Takes the value of a flag for a key, which overrides the file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the value.
     pub(super) fn set_by_flag(&mut self, flag: &str, key: &str, value: &str) -> Result<(), String> {
         let place = ConfigPlace::of_flag(&format!("--{flag}"));
         self.add_value(key, value, &place, Unknown::Refused)
@@ -200,8 +200,7 @@ impl AxioConfig {
         self.values.get(key).map(|value| value.text.as_str())
     }
 
-    /// Where a key stands, for messages: `FILE:LINE: KEY`, the flag that has its name, or the key alone where none
-    /// says it.
+    /// Source of a key, for messages: `FILE:LINE: KEY`, the flag with its name, or the key alone.
     pub fn place_of(&self, key: &str) -> String {
         match self.values.get(key) {
             Some(value) if value.place.is_flag_of(key) => value.place.to_string(),
@@ -228,7 +227,7 @@ impl AxioConfig {
             .map_err(|why| vec![why])
     }
 
-    /// What is wrong with a number that a workload of a file has already.
+    /// The error in a number that another workload of the file has already.
     fn repeated(&self, id: u8, place: &ConfigPlace) -> Option<String> {
         let earlier = self.workloads.iter().find(|one| one.id == id);
         let earlier = earlier.filter(|_| place.line > 0)?;
@@ -238,7 +237,7 @@ impl AxioConfig {
         ))
     }
 
-    /// Adds a workload that is not there yet; one of a word replaces that of a file.
+    /// Adds a workload that is not there yet; one of an argument replaces that of a file.
     fn add_workload(&mut self, workload: WorkloadLine) {
         let earlier = self.workloads.iter().position(|one| one.id == workload.id);
         match earlier {
@@ -247,7 +246,7 @@ impl AxioConfig {
         }
     }
 
-    /// Adds a value; one of a word replaces that of a file.
+    /// Adds a value; one of an argument replaces that of a file.
     fn add_value(
         &mut self,
         key: &str,
@@ -328,7 +327,7 @@ impl AxioConfig {
         Err(wrong)
     }
 
-    /// The phase of a word.
+    /// The phase of a name.
     fn phase(&mut self, word: &str, place: &ConfigPlace) -> Result<PathStage, String> {
         let exact = PHASES.iter().find(|(name, _)| *name == word);
         if let Some((_, stage)) = exact {
@@ -362,7 +361,7 @@ fn known(key: &str) -> Result<&'static Key, String> {
     })
 }
 
-/// A line without what follows a `#` that stands first or after a blank.
+/// The line without its comment, which begins at a `#` in first place or after a space.
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, letter) in line.char_indices() {

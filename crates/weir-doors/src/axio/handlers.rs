@@ -1,6 +1,7 @@
-//! The words of handlers in configurations: those of the older program, and for any other the name of its type.
+//! Names of handlers in configurations: those of the older program, and the names of their types for all
+//! others.
 //!
-//! In: a word. Out: the handler of a plan; all words. Not here: what is known of handlers (`weir-schema`).
+//! In: a name. Out: the handler of a plan; all names. Not here: what is known of handlers (`weir-schema`).
 
 use weir_schema::{MessageHandler, PacketHandler};
 
@@ -16,10 +17,10 @@ const OLDER: [(&str, MessageHandler); 8] = [
     ("FileDecompress", MessageHandler::Inflate),
 ];
 
-/// The handler without a word.
+/// The handler without a name.
 pub(super) const DEFAULT: MessageHandler = MessageHandler::Fill;
 
-/// Message handlers by their words.
+/// Message handlers by name.
 fn message_handlers() -> impl Iterator<Item = (&'static str, MessageHandler)> {
     let is_newer = |one: &MessageHandler| OLDER.iter().all(|(_, older)| older != one);
     let newer = MessageHandler::ALL.iter().copied().filter(is_newer);
@@ -28,7 +29,7 @@ fn message_handlers() -> impl Iterator<Item = (&'static str, MessageHandler)> {
         .chain(newer.map(|one| (one.type_name(), one)))
 }
 
-/// Packet handlers by their words.
+/// Packet handlers by name.
 fn packet_handlers() -> impl Iterator<Item = (&'static str, PacketHandler)> {
     let all = PacketHandler::ALL.iter().copied();
     let none = ("Empty", PacketHandler::None);
@@ -37,30 +38,30 @@ fn packet_handlers() -> impl Iterator<Item = (&'static str, PacketHandler)> {
         .chain(all.map(|one| (one.type_name(), one)))
 }
 
-/// The message handler of a word.
+/// The message handler of a name.
 pub(super) fn message_handler(word: &str) -> Option<MessageHandler> {
     let (_, found) = message_handlers().find(|(known, _)| *known == word)?;
     Some(found)
 }
 
-/// The packet handler of a word.
+/// The packet handler of a name.
 pub(super) fn packet_handler(word: &str) -> Option<PacketHandler> {
     let (_, found) = packet_handlers().find(|(known, _)| *known == word)?;
     Some(found)
 }
 
-/// All words of message handlers.
+/// All names of message handlers.
 pub(super) fn message_words() -> String {
     words(message_handlers().map(|(word, _)| word))
 }
 
-/// Those whose requests may have several sizes.
+/// Names of the message handlers whose requests may have several sizes.
 pub(super) fn any_size_words() -> String {
     let all = message_handlers().filter(|(_, one)| one.facts().takes_any_size);
     words(all.map(|(word, _)| word))
 }
 
-/// All words of packet handlers.
+/// All names of packet handlers.
 pub(super) fn packet_words() -> String {
     words(packet_handlers().map(|(word, _)| word))
 }

@@ -7,24 +7,24 @@ use super::handlers;
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// As it is written.
+    /// Name as written in a file.
     pub name: &'static str,
-    /// What it takes, in a few words, where that is not a list of handlers.
+    /// Values that it takes, in a few words, where they are not a list of handlers.
     takes: &'static str,
-    /// What it is for.
+    /// Purpose of the key.
     pub meaning: &'static str,
-    /// Whether it works.
+    /// Effect of the key.
     pub state: KeyState,
 }
 
-/// Whether a key works.
+/// Effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// It does.
+    /// The key works.
     Works,
     /// Read and checked; it has nothing to act on, for this reason.
     WithoutEffect(&'static str),
-    /// Without `backend` it says what carries packets of one side.
+    /// Without `backend` the key determines the link that carries the packets of one side.
     WithoutBackend,
     /// Refused, for this reason.
     Refused(&'static str),
@@ -40,7 +40,7 @@ const fn key(name: &'static str, takes: &'static str, meaning: &'static str) -> 
 }
 
 impl Key {
-    /// What it takes, in a few words.
+    /// Values that the key takes, in a few words.
     pub fn takes(&self) -> Cow<'static, str> {
         match self.name {
             "msg_handler" => handlers::message_words().into(),

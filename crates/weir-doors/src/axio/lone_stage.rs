@@ -1,6 +1,6 @@
-//! A stage alone: `--stage`, what means nothing beside it, and its table.
+//! A stage alone: `--stage`, flags without meaning beside it, and its table.
 //!
-//! In: words, a configuration; an iteration of a result. Out: a plan's stage; refusals; text.
+//! In: arguments, a configuration; an iteration of a result. Out: a plan's stage; refusals; text.
 
 use weir_schema::{PacketPathOutcome, PacketPathWorkload, PathIteration, PathStage};
 
@@ -19,7 +19,7 @@ pub(super) const WORDS: [&str; 6] = [
     PathStage::ROWS[5].row(),
 ];
 
-/// The stage that the words name.
+/// Stage that the arguments name.
 ///
 /// # Errors
 /// Words and keys that mean nothing beside it.
@@ -76,7 +76,7 @@ pub(super) fn of_words(
     Ok(stages.find(|stage| stage.row() == word))
 }
 
-/// What is left out of a configuration with several workspaces.
+/// Note on the parts of a configuration with several workspaces that `--stage` leaves out.
 pub(super) fn note(work: &PacketPathWorkload) -> Option<String> {
     work.only_stage?;
     let more = work.threads().len() > 1 || work.streams.len() > 1;
@@ -84,7 +84,7 @@ pub(super) fn note(work: &PacketPathWorkload) -> Option<String> {
     more.then(|| format!("--stage: one workspace of workload {} alone", stream.id))
 }
 
-/// The row of a stage that was alone: its rate is that of its own time.
+/// Row of a stage alone. Its rate counts its own time only.
 pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
     let mut out = dashes() + &header() + &dashes();
     for thread in &iteration.threads {
@@ -102,7 +102,7 @@ pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
     out + &dashes() + "\n"
 }
 
-/// What stands after the tables of a stage alone; nothing of another run.
+/// Text after the tables of a single stage; empty for every other run.
 pub(super) fn ending(done: &PacketPathOutcome) -> String {
     let Some(stage) = done.only_stage else {
         return String::new();
@@ -116,7 +116,7 @@ pub(super) fn ending(done: &PacketPathOutcome) -> String {
     )
 }
 
-/// What was timed: passes, or the calls of a stage alone.
+/// Timed interval: a pass, or a call of a single stage.
 pub(super) fn timing(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     match work.timed_pass {
         0 => "off".to_owned(),

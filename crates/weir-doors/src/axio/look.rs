@@ -1,4 +1,4 @@
-//! What is said of a configuration without a run: `verify`, `-v`, `-p`, `--peer`.
+//! Checks of a configuration without a run: `verify`, `-v`, `-p`, `--peer`.
 
 use super::config::{AxioConfig, Unknown};
 use super::keys::{KEYS, KeyState};
@@ -12,7 +12,7 @@ use crate::given::Given;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// What is looked at, and for whom.
+/// A configuration to check, with its context.
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
     pub(super) given: &'a Given,
@@ -20,7 +20,7 @@ pub(super) struct Look<'a> {
     pub(super) config: &'a AxioConfig,
     /// The tunable numbers are printed.
     pub(super) prints: bool,
-    /// It is verified, asked or not.
+    /// Verifies the configuration, whether a flag asks for it or not.
     pub(super) verifies: bool,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn look(asked: &Look<'_>) -> Result<Printed, Refusal> {
     })
 }
 
-/// Dispatchers that are sent to and are not there, where it is known that the other side is not another file's.
+/// Dispatchers that are addressed and missing, where the other side is known to be in this configuration.
 fn absent_remotes(asked: &Look<'_>) -> Vec<String> {
     match AxioRole::of(asked.config, asked.given, asked.machine) {
         Ok(AxioRole::Loopback) => verify::absent_remotes(asked.config),
@@ -78,7 +78,7 @@ fn absent_remotes(asked: &Look<'_>) -> Vec<String> {
     }
 }
 
-/// What the older verifier does not look at.
+/// Warnings beyond the rules of the older verifier.
 fn further_warnings(config: &AxioConfig, machine: &MachineFacts) -> Vec<String> {
     let role = match config.text("role") {
         Some("server") => AxioRole::Alone(weir_schema::PathSide::Server),
@@ -94,7 +94,7 @@ fn further_warnings(config: &AxioConfig, machine: &MachineFacts) -> Vec<String> 
     all
 }
 
-/// What does not go together with the configuration of the other side.
+/// Differences that keep the configuration from working with that of the other side.
 fn peer(asked: &Look<'_>, file: &str) -> Result<PeerDifferences, Refusal> {
     let text = asked.machine.file(file, LONGEST_CONFIG);
     let text = text.map_err(|why| Refusal::usage(format!("--peer {file}: {why}")))?;
@@ -112,7 +112,7 @@ fn peer(asked: &Look<'_>, file: &str) -> Result<PeerDifferences, Refusal> {
     all_right(file, wrong, found)
 }
 
-/// What the configuration says that has nothing to act on, and what was read otherwise than written.
+/// Notes on keys without effect, and on values in an accepted variant of spelling.
 pub(super) fn notes_of(asked: &Look<'_>) -> Vec<String> {
     const BOTH_HERE: &str = "both sides are in one process";
     let config = asked.config;

@@ -80,7 +80,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// Operands that may stand first.
+/// Verbs that the first operand may be.
 const VERBS: [&str; 8] = [
     "run",
     "verify",
@@ -128,14 +128,14 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     let (config, mut wrong) = configuration(given, &name, &text)?;
     let stage = lone_stage::of_words(if only_looks { "verify" } else { verb }, given, &config)?;
     let role = if only_looks || stage.is_some() {
-        // What is only looked at needs none.
+        // A check needs no role.
         Ok(AxioRole::Loopback)
     } else {
         AxioRole::of(&config, given, machine)
     };
-    // What is wrong with a value is said before that the role is missing.
+    // Errors in values are reported before a missing role.
     let read = plan::workload(&config, *role.as_ref().unwrap_or(&AxioRole::Loopback));
-    // Of what is only looked at the verifier says it, in the words of the older one.
+    // For a check the verifier reports it, in the words of the older one.
     if !only_looks {
         let is_right = read.is_ok() && wrong.is_empty();
         let role = role.as_ref().ok().copied();
@@ -254,7 +254,7 @@ fn refuse_flags(given: &Given, but: &[&str], why: &str) -> Result<(), Refusal> {
 /// Notes before a run.
 ///
 /// # Errors
-/// What the verifier finds, and what would stop.
+/// Findings of the verifier, and differences that would end the run.
 fn notes_of_run(
     asked_look: &Look<'_>,
     (name, asked): (&str, &plan::AxioWork),
@@ -293,7 +293,7 @@ fn notes_of_run(
     Ok(notes)
 }
 
-/// The answer where no file is named; at `tools` as the older ones say it.
+/// Answer to a call without a file; `tools` answers like the older ones.
 fn no_file(is_tool: bool) -> Result<Request, Refusal> {
     if is_tool {
         return Ok(tools::error(tools::NO_CONFIG));
@@ -311,7 +311,7 @@ fn idle_line_rate(config: &AxioConfig) -> Option<String> {
     is_idle.then(|| format!("{place}: without effect: `rate` is no percentage"))
 }
 
-/// The first operand, which is a verb; without operands it is a run.
+/// Verb in the first operand, `run` without operands.
 fn verb(operands: &[String]) -> Result<&'static str, Refusal> {
     let Some(first) = operands.first() else {
         return Ok("run");
@@ -341,7 +341,7 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     })
 }
 
-/// What flags have go wrong on purpose.
+/// Sets the faults that flags inject.
 fn make_trouble(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
     if let Some(share) = given.share("inject-loss") {
         work.dropped_per_million = u32::try_from(traffic::whole(share * 1e6)).unwrap_or(0);

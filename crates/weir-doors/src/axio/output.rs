@@ -30,10 +30,10 @@ const COLUMNS: [&str; 10] = [
     "Min Coml. [/B]",
     "Avg Coml. [/B]",
 ];
-/// What stands where there is no shortest.
+/// Value printed where there is no shortest time.
 const NO_SHORTEST: f64 = 9999.0;
 
-/// What stands before the first table; nothing where the plan has no packet path.
+/// Text before the first table; empty where the plan has no packet path.
 pub fn head(plan: &Plan) -> String {
     let Some(work) = work_of(plan) else {
         return String::new();
@@ -88,12 +88,12 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// What was measured, where a job of the result has a packet path.
+/// Packet path of a result, where a job has one.
 pub fn measured(result: &RunResult) -> Option<&PacketPathOutcome> {
     result.jobs().find_map(JobResult::packet_path)
 }
 
-/// The table of an iteration, with the lines before it; that of the server too where it is asked for.
+/// Table of an iteration with the lines before it, and on request that of the server.
 pub fn table(iteration: &PathIteration, work: &PacketPathWorkload, has_server: bool) -> String {
     if let Some(stage) = work.only_stage {
         return lone_stage::table(iteration, stage);
@@ -283,7 +283,7 @@ fn mean(threads: &[&PathThread], of: impl Fn(&PathThread) -> Option<f64>) -> f64
     sum(threads.iter().filter_map(|one| of(one))) / f64::from(count(threads.len()).max(1))
 }
 
-/// A row with columns of batches; that of a sender says how its pool was used.
+/// A row with columns of batches, and for a sender with the use of its pool.
 fn application_row(
     out: &mut String,
     name: &str,
@@ -338,7 +338,7 @@ fn application_row(
     out.push('\n');
 }
 
-/// What stands after the tables: counts of both sides, what the instrument cost.
+/// Text after the tables: counts of both sides, and the cost of measuring.
 pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let both = |of: fn(&PathThread) -> u64| {
         done.sum(PathSide::Client, of) + done.sum(PathSide::Server, of)
@@ -401,7 +401,7 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     out
 }
 
-/// How often pools had too few buffers, and what helps.
+/// Line with the number of rounds in which a pool had too few free buffers, and the remedy.
 fn buffers_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let [client, server] = [PathSide::Client, PathSide::Server]
         .map(|side| done.sum(side, |one| one.rounds_without_buffers));
@@ -415,7 +415,7 @@ fn buffers_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     )
 }
 
-/// How many messages of each size were begun, where there are several.
+/// Messages begun of each size, where there are several sizes.
 fn size_lines(threads: &[&PathThread]) -> String {
     let mut sizes: Vec<RequestSizeCount> = Vec::new();
     for count in threads.iter().flat_map(|thread| &thread.request_sizes) {
@@ -444,11 +444,11 @@ fn size_lines(threads: &[&PathThread]) -> String {
     )
 }
 
-/// Why there is nothing in the first row, and no latency.
+/// Note on the empty first row and the missing latency.
 const UNANSWERED: &str =
     "End-to-end is 0: msg_handler Empty answers nothing (pkt_handler : Echo does)\n";
 
-/// Of nothing it is 0, and not -0 as the library has it.
+/// Sum that is 0 for no values, where the library returns -0.
 fn sum(all: impl Iterator<Item = f64>) -> f64 {
     all.fold(0.0, |sum, one| sum + one)
 }

@@ -1,4 +1,4 @@
-//! Two configurations side by side: what of one does not go together with the other, as `--peer` says it.
+//! Comparison of two configurations: values of one that do not work with the other, as `--peer` reports them.
 //!
 //! In: the configurations of both sides. Out: a line for each difference, those apart that two runs find too when
 //! they meet (`weir-datapath`), and end; this needs neither.
@@ -9,16 +9,16 @@ use super::config::AxioConfig;
 use super::plan;
 use super::role::AxioRole;
 
-/// What does not go together.
+/// Differences between two configurations that are to work together.
 #[derive(Debug, Default)]
 pub(super) struct PeerDifferences {
-    /// For which two runs end before the first packet.
+    /// Differences with which two runs end before the first packet.
     pub(super) refused: Vec<String>,
-    /// With which they run, but not as meant.
+    /// Differences with which two runs work, but not as meant.
     pub(super) warnings: Vec<String>,
 }
 
-/// What does not go together.
+/// Compares the configurations of two sides.
 ///
 /// # Errors
 /// All that is wrong with the other configuration.
@@ -79,7 +79,7 @@ pub(super) fn differences(
     })
 }
 
-/// Keys whose values both sides have to have.
+/// Compares the keys whose values have to be the same on both sides.
 fn numbers(a: &PacketPathWorkload, b: &PacketPathWorkload, file: &str) -> Vec<String> {
     type Number = (&'static str, fn(&PacketPathWorkload) -> String);
     const NUMBERS: [Number; 9] = [
@@ -118,7 +118,7 @@ fn streams(a: &PacketPathWorkload, b: &PacketPathWorkload, there: &str, here: &s
     all
 }
 
-/// Addresses that are not those that the other side says of itself.
+/// Compares each side's addresses with those that the other side states.
 fn addresses(mine: &AxioConfig, theirs: &AxioConfig, file: &str) -> Vec<String> {
     let plain = |text: &str| text.to_ascii_lowercase().replace('.', ":");
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! From a configuration to a plan.
+//! Conversion of a configuration to a plan.
 //!
 //! In: a configuration. Out: the packet path that it describes; or everything that is wrong with its values,
 //! each with its line. Not here: files, the grammar (`config`).
@@ -21,7 +21,7 @@ use super::traffic::{self, LineRate};
 use super::values::Values;
 use super::window;
 
-/// What the reference has where a file says nothing.
+/// Default values of the reference.
 const DEFAULTS: [(&str, u32); 8] = [
     ("kAppCoreNum", 16),
     ("kAppRxMsgBatchSize", 32),
@@ -33,7 +33,7 @@ const DEFAULTS: [(&str, u32); 8] = [
     ("kNICTxPostSize", 32),
 ];
 
-/// What is wrong with a configuration that has no workload, in no line of it.
+/// Message for a configuration without a workload line. It concerns no line.
 pub(super) const NO_WORKLOAD: &str = "there is no workload line";
 
 /// `4096`, `256k`, `1m`, `1g`.
@@ -61,7 +61,7 @@ fn hardware_address(text: &str) -> Option<[u8; 6]> {
     bytes?.try_into().ok()
 }
 
-/// Which passes are timed: 0 for none.
+/// Passes between two timed ones; 0 for no timing.
 fn timed_pass(text: &str) -> Option<u32> {
     match text {
         "all" => Some(1),
@@ -74,7 +74,7 @@ fn timed_pass(text: &str) -> Option<u32> {
     }
 }
 
-/// The tunable numbers, with the reference's where the file says nothing.
+/// The tunable numbers, with the reference's defaults where the file has none.
 pub(super) fn tunable(config: &AxioConfig) -> BTreeMap<&'static str, u32> {
     let number = |(key, default): (&'static str, u32)| {
         let text = config.text(key).and_then(|text| text.parse().ok());
@@ -93,13 +93,13 @@ pub(super) fn tunable_lines(numbers: &BTreeMap<&'static str, u32>) -> String {
     out
 }
 
-/// What a configuration asks for.
+/// Workload of a configuration, with its engine and placement.
 #[derive(Clone, Debug)]
 pub(super) struct AxioWork {
     pub(super) work: PacketPathWorkload,
     pub(super) engine: EngineChoice,
     pub(super) placement: Placement,
-    /// Of the line, where the configuration says it.
+    /// Rate of the line, where the configuration states it.
     pub(super) line: Option<LineRate>,
 }
 
@@ -155,7 +155,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     }
 }
 
-/// What carries packets: `backend`; of both sides rings; of one side its device.
+/// The link that carries packets: `backend`, else rings for both sides, else the device of the one side.
 fn link(values: &mut Values<'_>, role: AxioRole) -> EngineChoice {
     let config = values.config;
     if config.text("backend").is_some() {
@@ -268,7 +268,7 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload, device_frames:
     work.pool_pages = values.read("hugepages", pages).unwrap_or_default();
 }
 
-/// How many messages, of which sizes, how fast; the rate of the line.
+/// Reads number, sizes and rate of messages, and returns the rate of the line.
 fn traffic(values: &mut Values<'_>, work: &mut PacketPathWorkload) -> Option<LineRate> {
     let most = |text: &str| {
         text.parse()
@@ -290,7 +290,7 @@ fn traffic(values: &mut Values<'_>, work: &mut PacketPathWorkload) -> Option<Lin
     line
 }
 
-/// Requests whose frames have these sizes.
+/// Reads a mix of requests with these sizes of frames.
 fn mix(values: &mut Values<'_>, frames: &[u64], work: &mut PacketPathWorkload) {
     let most = traffic::largest_frame(work);
     if let Some(frame) = frames.iter().find(|frame| **frame > most) {

@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::observer::{Observer, Snapshot};
 use crate::refusal::Refusal;
 
-/// Whether the whole result is printed as JSON.
+/// True if the whole result is printed as JSON.
 pub(super) fn is_json(given: &Given) -> bool {
     given.house.is("format", "json")
 }
@@ -49,7 +49,7 @@ fn json(result: &RunResult, is_pretty: bool) -> Result<String, Refusal> {
     Ok(text.map_err(Refusal::usage)? + "\n")
 }
 
-/// The tables from an iteration on, and what stands behind all of them.
+/// The tables from an iteration on, and the text after the last one.
 fn tables(result: &RunResult, has_server: bool, first: usize) -> String {
     let (Some(work), Some(done)) = (work_of(&result.plan), output::measured(result)) else {
         return String::new();
@@ -85,7 +85,7 @@ pub(super) fn observer(given: &Given, machine: &dyn Machine) -> Box<dyn Observer
 struct Tables {
     is_json: bool,
     has_server: bool,
-    /// Standard input is held by whoever started this side and waits for READY.
+    /// Standard input is held open by the program that started this side and waits for READY.
     is_input_held: bool,
     /// Iterations that are printed.
     shown: usize,

@@ -1,4 +1,4 @@
-//! Whether a rate was kept, and how long answers took.
+//! Lines on the rate that was kept and on the latency of answers.
 //!
 //! In: what was measured. Out: a line each, or nothing where there is nothing to say. Not here: tables.
 
@@ -6,7 +6,7 @@ use weir_schema::{PacketPathOutcome, PacketPathWorkload, PathSide, PathThread};
 
 use super::output::{latency, percentile_us, quotient};
 
-/// Whether the clients kept to the rate that they were asked for.
+/// Line that compares the messages begun with those that the rate asked for.
 pub(super) fn rate_line(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let intended = done.sum(PathSide::Client, |one| one.intended);
     if intended == 0 {
@@ -26,7 +26,7 @@ fn begun(done: &PacketPathOutcome, work: &PacketPathWorkload) -> u64 {
     done.sum(PathSide::Client, |one| one.application_tx.packets) / packets
 }
 
-/// Messages that a rate asked for and that no latency tells of, which were the slowest.
+/// Line on messages that the rate asked for and that have no latency. They were the slowest.
 fn without_latency(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
     let client = |of: fn(&PathThread) -> u64| done.sum(PathSide::Client, of);
     let unbegun = client(|one| one.intended).saturating_sub(begun(done, work));

@@ -1,4 +1,4 @@
-//! Which side of the packet path a run is, and what that waits for.
+//! Side of the packet path that a run carries out, and its wait for the other side.
 
 use std::net::Ipv4Addr;
 
@@ -9,17 +9,17 @@ use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// Which side.
+/// Sides of the packet path that a run carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxioRole {
     /// Both, as threads of one process.
     Loopback,
-    /// One of them.
+    /// One side.
     Alone(PathSide),
 }
 
 impl AxioRole {
-    /// What flags, the configuration or the variable say, in this order.
+    /// Role by the flags, else the configuration, else the variable.
     pub(super) fn of(
         config: &AxioConfig,
         given: &GivenFlags,
@@ -61,7 +61,7 @@ impl AxioRole {
     }
 }
 
-/// What is waited for before anything is seen.
+/// Note on the other side that this one waits for, printed before the first result.
 pub(super) fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
     let server = Ipv4Addr::from(work.addresses[1]);
     let at = format!("{server}:{}", work.management_port);

@@ -1,4 +1,4 @@
-//! What a server is made to do that it would not do by itself: take a limited rate, pause.
+//! Flags that make a server slower on purpose: a limited rate, pauses.
 //!
 //! In: flags. Out: the server of a packet path. Not here: loss on purpose, which a client has.
 
@@ -15,7 +15,7 @@ const LONGEST: Nanos = Nanos::from_secs(3600);
 /// `--sink-rate` and `--inject-pause`; loss on purpose at a server is refused.
 ///
 /// # Errors
-/// What they do not take, and the side that they do not act on.
+/// A value that a flag does not take, or a flag of the other side.
 pub(super) fn limit(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
     for flag in ["sink-rate", "inject-pause"] {
         if given.has(flag) && work.side == Some(PathSide::Client) {

@@ -1,7 +1,7 @@
-//! Which configuration the words ask for, and what is wrong with it.
+//! Configuration that the arguments name, and its errors.
 //!
-//! In: words, files by name. Out: the configuration with the values that words replace; or all that is wrong,
-//! in one pass. Not here: the grammar (`config`), what values mean (`plan`).
+//! In: arguments, files by name. Out: the configuration with the values that arguments override; or all its
+//! errors at once. Not here: the grammar (`config`), what values mean (`plan`).
 
 use super::config::{AxioConfig, Unknown};
 use super::plan::NO_WORKLOAD;
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 /// The longest configuration that is read.
 pub(super) const LONGEST_CONFIG: u64 = 16 << 20;
 
-/// The configuration that the words name, by its name.
+/// The configuration that the arguments name, with its name.
 pub(super) fn source(
     given: &GivenFlags,
     machine: &dyn Machine,
@@ -41,7 +41,7 @@ pub(super) fn source(
     }
 }
 
-/// The configuration with the values of words; and what is wrong with its lines.
+/// The configuration with the values of arguments, and the errors in its lines.
 pub(super) fn configuration(
     given: &GivenFlags,
     name: &str,
@@ -65,7 +65,7 @@ pub(super) fn configuration(
     Ok((config, wrong))
 }
 
-/// What was read; or all that is wrong with lines and values, in one pass.
+/// Returns the value, or all errors in lines and values at once.
 pub(super) fn all_right<T>(
     name: &str,
     mut wrong: Vec<String>,

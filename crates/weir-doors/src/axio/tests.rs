@@ -1,4 +1,4 @@
-//! Configurations are read as they are written, and what is wrong is said with its line.
+//! Tests that configurations are read, and that errors name their lines.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use proptest::collection::{btree_map, vec};
@@ -135,7 +135,7 @@ fn every_key_that_works_has_a_place_in_the_help_of_the_book() {
     }
 }
 
-/// A value that each key refuses, and what is said besides its place: values of the wrong kind, beyond a range,
+/// Values that each key refuses, with the message after the place: values of the wrong kind, beyond a range,
 /// or none.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("kAppCoreNum", "17", "App core number is too large: 17"),

@@ -1,6 +1,6 @@
-//! `weir axio tools`: the words of the Axio emulator's own tools, carried out by the doors that do the same.
+//! `weir axio tools`: arguments of the Axio emulator's own tools, carried out by the doors that do the same.
 //!
-//! In: given flags. Out: what is printed, or the words of `weir diagnose` or `weir tune`. Not here: `-v` and
+//! In: given flags. Out: what is printed, or the arguments of `weir diagnose` or `weir tune`. Not here: `-v` and
 //! `-p` alone, which every verb takes.
 
 use super::AxioConfig;
@@ -25,7 +25,7 @@ const VARIED: [&str; 6] = [
     "kNICRxPostSize",
 ];
 
-/// What a machine needs for links that are not part of weir: Debian's packages.
+/// Debian's packages for links that are not part of weir.
 pub(super) const PACKAGES: &str = "\
 dpdk libdpdk-dev   links by DPDK: make -C native/dpdk
 linux-perf         counters of the processor for weir diagnose --perf
@@ -39,10 +39,10 @@ const TOOLS: &str = "`weir axio tools` needs a tool\n  \
     -t N  search for better batches in N trials\n  \
     -i  print what to install for links that are not part of weir";
 
-/// What is said where no configuration is named.
+/// Message for a call that names no configuration.
 pub(super) const NO_CONFIG: &str = "Please specify the configuration file via -c";
 
-/// A mistake, in the words and with the exit code of the older tools.
+/// An error with the message and the exit code of the older tools.
 pub(super) fn error(why: &str) -> Request {
     Request::printed(Printed {
         err: format!("[ERROR] {why}\n"),
@@ -51,7 +51,7 @@ pub(super) fn error(why: &str) -> Request {
     })
 }
 
-/// Looks whether the words ask for what only the tools do.
+/// Finds out whether the arguments ask for something that only the tools do.
 ///
 /// # Errors
 /// Such a flag at another verb.
@@ -65,7 +65,7 @@ pub(super) fn has_own(given: &GivenFlags, is_tool: bool) -> Result<bool, Refusal
     }
 }
 
-/// Looks whether a tool is named; the older ones do nothing without, and do not say so.
+/// Finds out whether a tool is named. The older tools silently do nothing without one.
 ///
 /// # Errors
 /// None is.
@@ -78,19 +78,19 @@ pub(super) fn check_named(given: &GivenFlags) -> Result<(), Refusal> {
     }
 }
 
-/// What the tools alone do with a configuration. `-v`, and `-p` of a search, come first.
+/// Carries out a tool that takes a configuration, other than `-v` and the `-p` of a search, which come first.
 ///
 /// # Errors
 /// As [`look`].
 pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Request, Refusal> {
     let (given, config) = (asked.given, asked.config);
-    let elsewhere = if let Some(trials) = given.text("tune") {
+    let call = if let Some(trials) = given.text("tune") {
         tune(given, config, (file, trials))
     } else {
         diagnose(given, file)
     };
-    let (verb, args) = match elsewhere {
-        Ok(elsewhere) => elsewhere,
+    let (verb, args) = match call {
+        Ok(call) => call,
         Err(why) => return Ok(error(why)),
     };
     let is_figure = verb == DIAGNOSE;
@@ -110,40 +110,41 @@ pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Request, Refusal
     })))
 }
 
-type Elsewhere = (&'static str, Vec<String>);
+/// Verb of another door, with its arguments.
+type OtherCall = (&'static str, Vec<String>);
 
-/// The words of `weir diagnose`.
-fn diagnose(given: &GivenFlags, file: &str) -> Result<Elsewhere, &'static str> {
+/// Call of `weir diagnose`.
+fn diagnose(given: &GivenFlags, file: &str) -> Result<OtherCall, &'static str> {
     let log = given.text("diagnose");
     let log = log.ok_or("Please specify the log file via -d")?;
     let report = given.text("metric");
     let report = report.ok_or("Please specify the metric file via -m")?;
-    let words = [log, report, "-c", file].map(str::to_owned);
+    let args = [log, report, "-c", file].map(str::to_owned);
     let figures = given.has("print").then(|| "-p".to_owned());
-    Ok((DIAGNOSE, words.into_iter().chain(figures).collect()))
+    Ok((DIAGNOSE, args.into_iter().chain(figures).collect()))
 }
 
-/// The words of `weir tune`.
+/// Call of `weir tune`.
 fn tune(
     given: &GivenFlags,
     config: &AxioConfig,
     (file, trials): (&str, &str),
-) -> Result<Elsewhere, &'static str> {
+) -> Result<OtherCall, &'static str> {
     if given.has("diagnose") || given.has("metric") {
         return Err("-t measures and diagnoses itself: leave out -d and -m");
     }
-    let mut words = ["--metric", "packet rate", "--trials", trials, "-c", file]
+    let mut args = ["--metric", "packet rate", "--trials", trials, "-c", file]
         .map(str::to_owned)
         .to_vec();
     for key in VARIED {
         let values = format!("{key}=1,4,8,16,32,64,128,256,512");
-        words.extend(["--vary".to_owned(), values]);
+        args.extend(["--vary".to_owned(), values]);
     }
-    words.extend(["--", "axio", "-c", "{config}"].map(str::to_owned));
+    args.extend(["--", "axio", "-c", "{config}"].map(str::to_owned));
     let sides = ["server", "client", "loopback"];
     let side = sides.into_iter().find(|side| given.has(side));
     let has_role = config.values.contains_key("role");
     let side = side.or_else(|| (!has_role).then_some("loopback"));
-    words.extend(side.map(|side| format!("--{side}")));
-    Ok(("tune", words))
+    args.extend(side.map(|side| format!("--{side}")));
+    Ok(("tune", args))
 }

@@ -1,4 +1,4 @@
-//! How traffic is asked for: a rate in packets, bits or a share of the line, and requests of several sizes.
+//! Traffic of a configuration: a rate in packets, bits or a share of the line, and requests of several sizes.
 //!
 //! In: the texts of keys. Out: messages per second; sizes in turn. Sizes of frames count the four bytes of the
 //! frame check, as measuring gear does; on the line a frame has 20 bytes beside it.
@@ -21,14 +21,14 @@ pub(super) const LINE_TAKES: &str = "bits per second, 1k to 1000T, as 10G or 25G
 pub(super) const IMIX_TAKES: &str = "simple, or letters in turn: a 64, b 128, c 256, d 512, e 1024, f 1280, g 1518, \
      h 2112, i 9000, j 16000";
 
-/// A rate as it is written.
+/// Rate as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AskedRate {
-    /// So many messages per second.
+    /// Messages per second.
     Messages(f64),
-    /// So many bits of frames per second.
+    /// Bits of frames per second.
     Bits(f64),
-    /// This share of the line.
+    /// Share of the line.
     Share(f64),
 }
 
@@ -75,7 +75,7 @@ pub(super) fn plain_number(text: &str) -> Option<f64> {
         .filter(|n| is_plain && n.is_finite())
 }
 
-/// What bounds the rate of a frame on a line.
+/// Rate of a line, which bounds that of frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LineRate {
     pub(super) bits_per_s: f64,
@@ -88,10 +88,10 @@ impl LineRate {
     }
 }
 
-/// The messages per second that a rate comes to with these messages.
+/// Messages per second at a rate with these messages.
 ///
 /// # Errors
-/// What is missing, or that it is less than one, or too many.
+/// A value that is missing, or a rate below one message or above the limit.
 pub(super) fn messages_per_s(
     rate: AskedRate,
     work: &PacketPathWorkload,
@@ -118,14 +118,14 @@ pub(super) fn messages_per_s(
 /// The frames of a message, in the mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MessageFrames {
-    /// How many.
+    /// Number of frames.
     count: f64,
     /// All their bytes, frame checks included.
     bytes: f64,
 }
 
 impl MessageFrames {
-    /// Of requests.
+    /// Frames of requests.
     pub(super) fn of(work: &PacketPathWorkload) -> Self {
         let cycle = &work.request_cycle;
         if cycle.is_empty() {

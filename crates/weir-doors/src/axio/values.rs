@@ -9,7 +9,7 @@ use super::config::AxioConfig;
 use super::keys::KEYS;
 use super::plan;
 
-/// What a value that is out of its range is called, as the reference says it.
+/// The reference's message for a value out of its range.
 fn reference_words(key: &str) -> Option<&'static str> {
     Some(match key {
         "kAppCoreNum" => "App core number is too large",
@@ -24,14 +24,14 @@ fn reference_words(key: &str) -> Option<&'static str> {
     })
 }
 
-/// Values of a configuration, while what is wrong with them is gathered.
+/// Reader of a configuration's values, which gathers their errors.
 pub(super) struct Values<'a> {
     pub(super) config: &'a AxioConfig,
     pub(super) wrong: Vec<String>,
 }
 
 impl Values<'_> {
-    /// A value, read by a function that says nothing where it cannot.
+    /// Reads a value with a function that returns `None` on an error.
     pub(super) fn read<T>(&mut self, key: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.config.text(key)?;
         let value = of(text);
@@ -49,7 +49,7 @@ impl Values<'_> {
         value
     }
 
-    /// What is wrong with a value that was read.
+    /// Adds an error in a value that was read.
     pub(super) fn refuse(&mut self, key: &str, why: &str) {
         let place = self.config.place_of(key);
         let text = self.config.text(key);
@@ -76,7 +76,7 @@ impl Values<'_> {
         Bytes(self.read(key, of).unwrap_or(default))
     }
 
-    /// A time in a unit of so many nanoseconds.
+    /// Reads a time in a unit of `unit` nanoseconds.
     pub(super) fn time(&mut self, key: &str, unit: f64, least: f64, default: Nanos) -> Nanos {
         let of = |text: &str| {
             let number = text.parse::<f64>().ok()?;

@@ -1,4 +1,4 @@
-//! The verifier: what of a configuration does not fit together.
+//! The verifier: finds values of a configuration that do not work together.
 //!
 //! In: a configuration. Out: the first rule of the older verifier that is broken, in its words; what weir
 //! adds. Not here: values that a key does not take (`plan`).
@@ -14,19 +14,19 @@ use super::role::AxioRole;
 /// Bytes of a buffer of a pool.
 const BUFFER_BYTES: u64 = 2304;
 
-/// What the verifier finds.
+/// Findings of the verifier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// The rule of the older verifier that is broken.
     pub broken: Option<String>,
-    /// What runs, but not as meant.
+    /// Settings that run, but not as meant.
     pub warnings: Vec<String>,
 }
 
-/// What the verifier looks at of a machine.
+/// Facts about a machine that the verifier checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineFacts {
-    /// Memory nodes and their CPUs that this process may use; none where nothing is known.
+    /// Memory nodes and the number of their CPUs that this process may use; empty where that is unknown.
     pub nodes: Vec<(u32, usize)>,
     /// Free huge pages of 2 MiB and of 1 GiB.
     pub free_huge_pages: [u64; 2],
@@ -82,8 +82,8 @@ fn broken(config: &AxioConfig, numbers: &BTreeMap<&'static str, u32>) -> Option<
     config.workloads.iter().find_map(shared_dispatcher)
 }
 
-/// What else a run refuses: groups of several dispatchers where something else is wrong already, and where a
-/// loopback sends to. The role may be missing.
+/// Further errors that a run refuses: groups of several dispatchers, where something else is wrong already,
+/// and missing receivers of a loopback. The role may be missing.
 pub(super) fn wrong_for_a_run(
     config: &AxioConfig,
     role: Option<AxioRole>,
@@ -168,7 +168,7 @@ pub(super) fn missing_phases(config: &AxioConfig, side: Option<PathSide>) -> Vec
     all
 }
 
-/// What is more than the machine has.
+/// Requests that exceed the machine.
 pub(super) fn beyond_machine(
     config: &AxioConfig,
     asked: &AxioWork,

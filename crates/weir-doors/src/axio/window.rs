@@ -39,8 +39,8 @@ pub(super) fn default_window(work: &PacketPathWorkload, device_frames: Option<u3
     fits.min(OF_SHORT).max(batch)
 }
 
-/// The window of a configuration that says none; that of short messages where something is wrong with it, which its
-/// run says.
+/// Window of a configuration that states none. One with errors gets that of short messages, as its run
+/// reports them.
 pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
     let config = AxioConfig::read(file, text).ok();
     let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());
@@ -49,7 +49,8 @@ pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
     })
 }
 
-/// Whether messages of a configuration come back; so they do where something is wrong with it, which its run says.
+/// True if messages of the configuration come back. A configuration with errors counts as one, as its run
+/// reports them.
 pub(crate) fn is_answered_by(file: &str, text: &str) -> bool {
     let config = AxioConfig::read(file, text).ok();
     let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());

@@ -19,23 +19,23 @@ const LARGEST: u8 = 63;
 /// Bytes per second that something can have. Their sums and quotients are numbers.
 const RATES: RangeInclusive<f64> = 1e-9..=1e21;
 
-/// What was stored.
+/// A stored result to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
-    /// Where.
+    /// File of the result.
     pub file: String,
     /// Bytes per second by exponent.
     sizes: BTreeMap<u8, f64>,
-    /// How it was measured, as far as it says so: name and value.
+    /// Settings of the measurement that the file names: name and value.
     settings: Vec<(&'static str, String)>,
     complete: bool,
 }
 
 impl Baseline {
-    /// From the text of a file.
+    /// Reads the text of a file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
         let json: Json =
             weir_schema::json::read(text).map_err(|e| format!("it is not JSON: {e}"))?;
@@ -65,7 +65,7 @@ impl Baseline {
         })
     }
 
-    /// In what a run of this plan differs from it.
+    /// Settings in which a run of this plan differs from the baseline.
     pub fn differences(&self, plan: &Plan) -> Vec<String> {
         let here = of_plan(plan);
         let mut out = Vec::new();
@@ -113,19 +113,20 @@ pub(super) struct Comparison {
     pub(super) missing: Vec<u8>,
     /// Both have the same sizes.
     pub(super) all: bool,
-    /// The other's mean over the sizes that both have, and what this one's is of it.
+    /// The baseline's mean over the common sizes, and this result's share of it.
     pub(super) effective: Option<(f64, f64)>,
 }
 
 impl Comparison {
-    /// The other's bytes per second, and what this is of them; nothing where it has no such size.
+    /// The baseline's bytes per second, and this result's share of it; `None` where the baseline lacks the
+    /// size.
     pub(super) fn of(&self, row: &SizeFigures) -> Option<(f64, f64)> {
         let there = *self.sizes.get(&row.exponent)?;
         Some((there, row.bytes_per_s / there))
     }
 }
 
-/// A size whose bandwidth is no positive number is as good as absent.
+/// Reads the sizes. One whose bandwidth is no positive number counts as missing.
 fn sizes(timings: &Map<String, Json>) -> Result<BTreeMap<u8, f64>, String> {
     let mut out = BTreeMap::new();
     for (key, entry) in timings {
@@ -148,8 +149,8 @@ fn sizes(timings: &Map<String, Json>) -> Result<BTreeMap<u8, f64>, String> {
     Ok(out)
 }
 
-/// How it was measured. In the peer's JSON the type of communication is `false` by accident, and
-/// the method is not told.
+/// Settings of the measurement. The type of communication is `false` in the peer's JSON, by accident, and the
+/// method is missing there.
 fn settings(json: &Json) -> Vec<(&'static str, String)> {
     let peers = &json["settings"];
     let own = &json["weir"];
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_no_stored_result_is_refused() {
-        for (text, told) in [
+        for (text, expected) in [
             ("", "it is not JSON"),
             ("[]", "it has no `timings`"),
             ("{\"timings\": 3}", "it has no `timings`"),
@@ -269,7 +270,7 @@ mod tests {
             ),
         ] {
             let why = Baseline::read("o.json", text).unwrap_err();
-            assert!(why.contains(told), "{text}: {why}");
+            assert!(why.contains(expected), "{text}: {why}");
         }
     }
 }

@@ -1,7 +1,6 @@
-//! What is asked of a device and its host alone, in place of the exchanges: `--pcie-read` and its
-//! like.
+//! Transfers between a device and its host, in place of exchanges: `--pcie-read` and its like.
 //!
-//! In: checked words, the transport. Out: transfers in the order in which they are measured. The
+//! In: checked arguments, the transport. Out: transfers in the order in which they are measured. The
 //! peer's names are from the device's view: it reads what the host writes. Spec: effective
 //! bandwidth, 4.3.
 
@@ -12,7 +11,7 @@ use super::refuse;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// Flags that ask for something, each with what.
+/// Flags that ask for transfers, each with its transfers.
 const ASKING: &[(&str, &[Transfer])] = &[
     ("pcie-read", &[Transfer::HostToDevice]),
     ("pcie-write", &[Transfer::DeviceToHost]),
@@ -30,7 +29,7 @@ const ORDER: [Transfer; 3] = [
     Transfer::DeviceToHost,
 ];
 
-/// Flags of the exchanges that transfers have nothing for, and what is nearest.
+/// Flags of exchanges that transfers do not use, each with the nearest one.
 const FOREIGN: &[(&str, &str)] = &[
     ("model", "a model is of exchanges; leave it out"),
     ("line-rate", "it is of a network; the table has B/s"),
@@ -46,7 +45,7 @@ const FOREIGN: &[(&str, &str)] = &[
 /// Steps that one queue takes before anything is waited for.
 const LONGEST_BATCH: u64 = 1_000_000;
 
-/// What is measured in place of exchanges; empty for exchanges.
+/// Transfers to measure in place of exchanges; empty for exchanges.
 ///
 /// # Errors
 /// Flags that do not go together.

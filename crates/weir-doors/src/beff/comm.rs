@@ -10,7 +10,7 @@ use super::refuse;
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// What AUTO means where the kernel file says nothing: the peer's word for exchanges of hosts.
+/// The peer's name for exchanges between hosts, which AUTO means where the kernel file names no type.
 pub(crate) const HOSTS: &str = "CPU";
 
 /// Known by name, in no build.
@@ -19,7 +19,7 @@ const ABSENT: &[TransportRecord] = &[
     absent("cuda", "device buffers"),
 ];
 
-/// Names of the peer that no transport stands for.
+/// Names of the peer without a transport.
 const WITHOUT: &[&str] = &["ACCL", "AURORA", "UNSUPPORTED"];
 
 const fn absent(name: &'static str, summary: &'static str) -> TransportRecord {
@@ -45,7 +45,7 @@ fn known(all: &TransportCatalogue) -> impl Iterator<Item = &TransportRecord> {
 /// The transport that was asked for, and a note about the choice where weir made it.
 ///
 /// # Errors
-/// Names that are none, or that no transport stands for.
+/// A name that is unknown, or that no transport stands for.
 pub(super) fn choose(
     asked: &str,
     file: Option<&str>,
@@ -61,7 +61,7 @@ pub(super) fn choose(
         .ok_or_else(|| no_transport(asked, &word, all))
 }
 
-/// By a word of the kernel file's name, else by how the program was started.
+/// Chooses by a word of the kernel file's name, else by the launcher of the program.
 fn auto(
     file: Option<&str>,
     launcher: bool,
@@ -83,8 +83,8 @@ fn auto(
     Ok((transport, Some(note)))
 }
 
-/// By its name or the peer's, in capitals. Of several that the peer has one name for, the one that fits how the
-/// program was started.
+/// Finds a transport by its name or by the peer's, in capitals. Of several with one name of the peer's,
+/// chooses the one for this launcher.
 pub(crate) fn named(
     word: &str,
     launcher: bool,
@@ -149,16 +149,16 @@ pub(super) fn list(all: &TransportCatalogue) -> String {
     out
 }
 
-/// The word of a plan that says what the peer calls its transport.
+/// Key of the plan's entry with the peer's name of the transport.
 pub(super) const SPELLING: &str = "comm-type";
 
-/// What the peer calls a transport, else its name in capitals.
+/// The peer's name of a transport, else weir's in capitals.
 pub(super) fn spelling(transport: &TransportRecord) -> String {
     let name = || transport.name.to_uppercase();
     transport.peer.map_or_else(name, str::to_owned)
 }
 
-/// What the peer calls the transport of a job: the plan that the door made says it.
+/// The peer's name of a job's transport. The door has stored it in the plan.
 pub(super) fn spelling_of(job: &Job) -> String {
     let word = job.words.iter().find(|word| word.key == SPELLING);
     let value = word.and_then(|word| word.value.clone());
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::{LACKS, USAGE};
 
-    /// Not what every build has.
+    /// Catalogue without the transports that some builds lack.
     fn few() -> TransportCatalogue {
         let mut few = transports();
         few.records.truncate(3);

@@ -14,7 +14,7 @@ const MADE_UP: &str = "fake";
 /// The device of each rank, all of them on one machine.
 ///
 /// # Errors
-/// A platform or device that there is not, in the peer's words.
+/// A platform or device that does not exist, in the peer's words.
 pub(super) fn made_up(
     engine: &EngineChoice,
     devices: usize,
@@ -79,8 +79,8 @@ mod tests {
                 "platform string specified: X",
             ),
         ] {
-            let told = chosen(&[(name, value)]).unwrap_err();
-            assert!(told.contains(&format!("Invalid {wanted}\n")), "{told}");
+            let why = chosen(&[(name, value)]).unwrap_err();
+            assert!(why.contains(&format!("Invalid {wanted}\n")), "{why}");
         }
     }
 }

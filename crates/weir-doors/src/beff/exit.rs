@@ -1,4 +1,4 @@
-//! How the door ends: exit codes, and what is said about data that is wrong.
+//! Exit codes of the door, and its messages about wrong data.
 
 use weir_schema::{ExchangeResult, RunResult, Warning};
 
@@ -31,13 +31,13 @@ pub fn exit_code(result: &RunResult) -> u8 {
     u8::from(job.exchange().is_some_and(spoilt))
 }
 
-/// What standard error gets about a result: failures, wrong bytes per size with the ranks they
-/// arrived at, losses, warnings.
+/// Text for standard error about a result: failures, wrong bytes per size with the ranks they arrived at,
+/// losses, warnings.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
-    // Wrong data is told below in the peer's words.
-    let is_told_here = |warning: &&Warning| warning.id != "wrong-data";
-    for warning in result.warnings.iter().filter(is_told_here) {
+    // Wrong data is reported below in the peer's words.
+    let is_printed_here = |warning: &&Warning| warning.id != "wrong-data";
+    for warning in result.warnings.iter().filter(is_printed_here) {
         if warning.id == "exchange-bounds" {
             push!(out, "WARNING: {}\n", warning.cause);
         } else {
@@ -69,7 +69,7 @@ pub fn complaints(result: &RunResult) -> String {
     out
 }
 
-/// Which signal ended the run, and what there is of it.
+/// Message about the signal that ended the run, and the sizes measured by then.
 fn interruption(result: &RunResult) -> String {
     let Some(end) = result.ended_by else {
         return String::new();

@@ -18,7 +18,7 @@ const MANY: i64 = u32::MAX as i64;
 const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
 const NO_OFI: &str = "comm-type ofi, which uses it, is not in this build";
 
-/// A model alone answers, or the words are only shown.
+/// True if a model answers alone, or the arguments are only shown.
 pub(super) fn is_test(given: &GivenFlags) -> bool {
     given.has("test") || (given.has("simulate") && !given.is("model", "fit"))
 }

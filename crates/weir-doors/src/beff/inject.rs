@@ -1,6 +1,6 @@
-//! `--inject`: damage on purpose, where it acts and somebody notices.
+//! `--inject`: damage on purpose, where it has an effect that is detected.
 //!
-//! In: the words, the work that they are to damage. Out: faults of the plan.
+//! In: the arguments, the work that they are to damage. Out: faults of the plan.
 
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeWorkload, FaultKind, InjectedFault, Transfer, Validation};
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 /// The faults of a run.
 ///
 /// # Errors
-/// A word that is wrong, or that nothing would come of.
+/// A fault that is unknown, or that would have no effect.
 pub(super) fn faults(
     given: &GivenFlags,
     work: &ExchangeWorkload,
@@ -29,7 +29,7 @@ pub(super) fn faults(
     given.all("inject").map(named).collect()
 }
 
-/// Refuses what is not part of the work.
+/// Refuses a fault that lies outside the work.
 fn fits(fault: &InjectedFault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String> {
     let Some(why) = work.misfit(fault, ranks) else {
         return Ok(());
@@ -43,7 +43,7 @@ fn fits(fault: &InjectedFault, work: &ExchangeWorkload, ranks: u32) -> Result<()
     Err(why + remedy)
 }
 
-/// Why nobody would notice a flipped byte, and what to change.
+/// Reason why a flipped byte would go undetected, with the remedy.
 fn unseen(
     fault: &InjectedFault,
     work: &ExchangeWorkload,

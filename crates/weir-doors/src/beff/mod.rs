@@ -71,7 +71,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// A refusal in the peer's words. Options that are known and not there have words of their own.
+/// A refusal in the peer's words. Known options that are not supported have a message of their own.
 fn refuse(why: &str) -> Refusal {
     if let Some((name, _)) = why
         .strip_prefix("no option `--accl-")
@@ -125,10 +125,10 @@ fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Result<Pri
     })
 }
 
-/// How a result is shown.
+/// Display of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeffOptions {
-    /// On standard output.
+    /// Format on standard output.
     pub format: BeffFormat,
     /// JSON with the types of `HPCC_FPGA` 1.3, without weir's keys.
     pub hpcc_json: bool,
@@ -136,13 +136,13 @@ pub struct BeffOptions {
     pub text_1_2: bool,
     /// File that gets the JSON.
     pub dump_json: Option<String>,
-    /// What percentages are of.
+    /// Rate that counts as 100 %.
     pub line_rate_bits_per_s: Option<f64>,
-    /// Only the table and what follows from it.
+    /// Only the table and the lines after it.
     pub quiet: bool,
     /// Ranks that a model predicts.
     pub simulate: Option<u32>,
-    /// What the result is compared with.
+    /// Stored result to compare with.
     pub baseline: Option<Baseline>,
 }
 
@@ -162,14 +162,14 @@ impl BeffOptions {
     }
 }
 
-/// The form of what is printed.
+/// Format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeffFormat {
-    /// As the peer prints it.
+    /// The peer's text.
     Text,
     /// weir's own table.
     Table,
-    /// As `--dump-json` stores it.
+    /// JSON as `--dump-json` stores it.
     Json,
     /// Comma-separated values.
     Csv,

@@ -1,4 +1,4 @@
-//! From words to a plan: one job of exchanges over one transport.
+//! Conversion of arguments to a plan: one job of exchanges over one transport.
 //!
 //! In: checked words, the engine, the environment. Out: a [`Plan`] in house words, with the
 //! words for the echo beside it. Spec: effective bandwidth, 1 and 2.
@@ -21,10 +21,10 @@ use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// The plan of these words.
+/// Plan that these arguments ask for.
 ///
 /// # Errors
-/// Values that are wrong together, more memory than there is.
+/// Values that contradict each other, or more memory than the machine has.
 pub(super) fn of(
     given: &GivenFlags,
     transport: &TransportRecord,
@@ -40,7 +40,7 @@ pub(super) fn of(
     workload.faults = inject::faults(given, &workload, transport, ranks.count)?;
     fits(&workload, ranks.count, machine.memory_bytes())?;
     let choice = EngineChoice {
-        settings: settings(given, transport)?,
+        settings: settings(given, transport),
         ..EngineChoice::new(transport.name)
     };
     let job = Job {
@@ -211,7 +211,7 @@ fn placement(given: &GivenFlags) -> Placement {
     }
 }
 
-/// What the outputs show of the words, whatever has become of it in the plan.
+/// Arguments that the outputs repeat, whatever the plan made of them.
 fn echo(given: &GivenFlags, schedule: &LoopSchedule, transport: &TransportRecord) -> Vec<Word> {
     let word = |key: &str, value: Option<String>| Word {
         key: key.to_owned(),

@@ -12,6 +12,7 @@ use super::{
     Baseline, BeffFormat, BeffOptions, comm, first_exchange, peers_form, plan, refuse,
     setting_flags,
 };
+use crate::door::Voice;
 use crate::given::{Given, GivenFlags};
 use crate::house::Input;
 use crate::machine::Machine;
@@ -75,6 +76,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         result.warnings.clone_from(&warnings);
         devices(given, &mut result)?;
         request.action = Action::Show(Box::new(result));
+        request.voice = Some(Voice::Peer);
     }
     if !form.quiet {
         request.notes = notes;
@@ -123,7 +125,7 @@ fn refuse_contradictions(given: &Given) -> Result<(), Refusal> {
     }
 }
 
-/// Flags of the house that have nothing to act on where nothing is measured.
+/// Refuses flags of the house that have no effect where nothing is measured.
 fn refuse_house(given: &Given) -> Result<(), Refusal> {
     let idle = given.house.iter().find(|(flag, _)| flag.name != "voice");
     idle.map_or(Ok(()), |(flag, value)| {
@@ -142,7 +144,7 @@ fn baseline(file: &str, machine: &dyn Machine) -> Result<Baseline, Refusal> {
         .map_err(|why| Refusal::usage(format!("--baseline {file}: {why}")))
 }
 
-/// The form of what is printed, and the result to compare with.
+/// Format of the output, and the result to compare with.
 ///
 /// # Errors
 /// Options that contradict or cannot act, a file that cannot be compared with.

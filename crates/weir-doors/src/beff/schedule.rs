@@ -1,4 +1,4 @@
-//! How often messages of a size are exchanged: the fewer the larger they are.
+//! Number of exchanges of messages of a size: fewer for larger ones.
 //!
 //! In: bounds as the command line states them. Out: exponents with their loop lengths. Spec:
 //! effective bandwidth, 1.1 and 1.2.

@@ -1,6 +1,6 @@
 //! Flags that are settings of a transport: which flag gives which setting, and in which form.
 //!
-//! In: checked words, the record of a transport. Out: settings of the plan; a refusal or a note
+//! In: checked arguments, the record of a transport. Out: settings of the plan; a refusal or a note
 //! where a flag is given that this transport has no setting for. A new setting of a transport
 //! without a flag here is reached through a stored plan.
 
@@ -22,7 +22,7 @@ struct SettingFlag {
     unused: Unused,
 }
 
-/// How a flag's value becomes a setting's.
+/// Conversion of a flag's value to that of a setting.
 enum Form {
     /// A number, by default that of the flag.
     Number,
@@ -36,12 +36,12 @@ enum Form {
     Rate,
 }
 
-/// What follows where the transport has no such setting.
+/// Treatment of a flag where the transport lacks its setting.
 enum Unused {
     Refused,
     /// A note: scripts written for the peer give the flag in every call.
     Noted,
-    /// A note, but for tests, where made-up devices take it.
+    /// A note in runs. Tests use made-up devices, which take it.
     NotedInRuns,
     /// Others look at the flag.
     Silent,
@@ -98,14 +98,11 @@ const SETTING_FLAGS: &[SettingFlag] = &[
     row("pcie-batch", "batch", Form::Switch, Unused::Silent),
 ];
 
-/// Settings of the transport, in house words.
-///
-/// # Errors
-/// A value that is wrong.
+/// Settings of the transport, by their names in weir.
 pub(super) fn settings(
     given: &GivenFlags,
     transport: &TransportRecord,
-) -> Result<BTreeMap<String, Setting>, Refusal> {
+) -> BTreeMap<String, Setting> {
     let mut out = BTreeMap::new();
     for row in SETTING_FLAGS {
         if transport.has_setting(row.setting)
@@ -114,7 +111,7 @@ pub(super) fn settings(
             out.insert(row.setting.to_owned(), value);
         }
     }
-    Ok(out)
+    out
 }
 
 impl SettingFlag {
@@ -172,7 +169,7 @@ pub(super) fn refuse_unused(
 /// The setting of a job, not of its transport, that a flag gives.
 const OF_JOBS: &[(&str, &str)] = &[("pin", "cpus")];
 
-/// What is wrong with a plan, told with flags in place of the settings that it quotes.
+/// Message about a plan, with the settings that it quotes replaced by flags.
 pub fn in_flags(message: &str) -> String {
     let of_transports = SETTING_FLAGS.iter().map(|row| (row.flag, row.setting));
     let all = of_transports.chain(OF_JOBS.iter().copied());
@@ -181,7 +178,7 @@ pub fn in_flags(message: &str) -> String {
     })
 }
 
-/// Whether a flag of the peer's has nothing to act on, which is worth a note.
+/// True if a flag of the peer has no effect, which is worth a note.
 pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, is_run: bool) -> bool {
     unused(flag, transport).is_some_and(|row| match row.unused {
         Unused::Noted => true,
@@ -198,9 +195,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_setting_is_told_with_its_flag() {
-        let told = in_flags("transport `tcp`: `interface`: `eth9` is none; see `cpus`, `loss_ms`");
+        let text = in_flags("transport `tcp`: `interface`: `eth9` is none; see `cpus`, `loss_ms`");
         assert_eq!(
-            told,
+            text,
             "transport `tcp`: --iface: `eth9` is none; see --pin, `loss_ms`"
         );
     }

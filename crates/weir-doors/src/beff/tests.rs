@@ -1,4 +1,4 @@
-//! The words of `weir beff`.
+//! Tests of the arguments of `weir beff`.
 
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
@@ -17,7 +17,7 @@ use crate::house::Input;
 use crate::request::{Action, NamedFile, Request, Tool};
 use crate::{LACKS, USAGE};
 
-/// Machine with the transports of samples, and so many ranks of a launcher.
+/// Machine with sample transports, and this many ranks of a launcher.
 struct TestMachine(Option<u32>);
 
 impl Machine for TestMachine {
@@ -41,7 +41,7 @@ impl Machine for TestMachine {
     }
 }
 
-/// A run that was asked for, or what is printed in its place.
+/// Request for a run, or the text printed in its place.
 struct Asked {
     plan: Plan,
     options: BeffOptions,
@@ -458,8 +458,8 @@ fn no_value_is_empty() {
         }
         let list = [flag.spelling(), String::new()];
         let refusal = requested(&list, &TestMachine(None)).unwrap_err();
-        let told = format!("{} needs {}", flag.spelling(), flag.value.unwrap());
-        assert!(refusal.message.contains(&told), "{refusal}");
+        let want = format!("{} needs {}", flag.spelling(), flag.value.unwrap());
+        assert!(refusal.message.contains(&want), "{refusal}");
         assert_eq!(refusal.code, USAGE);
     }
     let list = ["--platform_str", ""].map(str::to_owned);
@@ -562,7 +562,7 @@ fn transfers_are_refused_by_name_with_what_they_have_nothing_for() {
         "--comm-type ocl-pcie --pcie-batch",
         "--pcie-batch acts only with `--pcie-read`",
     );
-    for (words, told) in [
+    for (args, want) in [
         ("--model 520n", "--model with --pcie-write"),
         ("--line-rate 100G", "--line-rate with --pcie-write"),
         ("--pairing ring", "--pairing with --pcie-write"),
@@ -570,7 +570,7 @@ fn transfers_are_refused_by_name_with_what_they_have_nothing_for() {
         ("--pcie-batch --min-time 1", "--min-time with --pcie-batch"),
         ("--pcie-batch --upper 1000001", "at most 1000000 steps"),
     ] {
-        refused(&format!("--comm-type ocl-pcie --pcie-write {words}"), told);
+        refused(&format!("--comm-type ocl-pcie --pcie-write {args}"), want);
     }
 }
 
@@ -618,8 +618,8 @@ fn forms_that_the_report_of_weir_does_not_have_are_the_peers_in_either_voice() {
 #[test]
 fn nothing_is_kept_where_nothing_is_measured() {
     for words in ["--store-result r.json", "--repeat", "--output r.html"] {
-        let told = format!("{words}: nothing is measured");
-        refused(&format!("--test {words}"), &told);
+        let want = format!("{words}: nothing is measured");
+        refused(&format!("--test {words}"), &want);
     }
 }
 

@@ -112,7 +112,7 @@ fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
     text.split(',').map(|f| f.split_once('=')).collect()
 }
 
-/// A key that stands there more than once.
+/// A key that is given more than once.
 fn repeated(text: &str) -> Option<&str> {
     let fields = fields(text)?;
     let is_again = |(i, (key, _)): &(usize, &(&str, &str))| find(&fields[..*i], key).is_some();

@@ -19,7 +19,7 @@ const CONDITION: FlagNeed = FlagNeed::new("with `--fail-if`", |g| g.has("fail-if
 const FRESH: FlagNeed = FlagNeed::new("with `--fail-if`, and `--run` or `--cmd`", |g| {
     measures(g) && g.has("fail-if")
 });
-/// Text stands on standard output where nothing else is asked for.
+/// True if text is printed on standard output, as nothing else is asked for.
 fn prints_text(given: &GivenFlags) -> bool {
     given.is("format", "text") || !(given.has("format") || given.has("output"))
 }

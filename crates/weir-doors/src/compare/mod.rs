@@ -1,6 +1,6 @@
 //! `weir compare`: two sides or more, stored or measured in turns, and whether they differ.
 //!
-//! In: the words after `compare`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
+//! In: the arguments after `compare`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
 //! reading results, carrying runs out, the statistics (`weir-compare`).
 
 mod flags;
@@ -35,10 +35,10 @@ const HELP: &str = include_str!("help.md");
 
 /// Rounds where their number is not given.
 const USUAL_ROUNDS: u32 = 10;
-/// Waited before each run of a job that is compared with itself.
+/// Pause before each run of a job that is compared with itself.
 const SHORT_SETTLE: Nanos = Nanos(100_000_000);
 
-/// What the words ask for.
+/// Action that the arguments of `weir compare` ask for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -47,22 +47,22 @@ pub enum Action {
     Compare(Box<Compare>),
 }
 
-/// What is compared, how it is judged and shown.
+/// A comparison: its sides, its rule and its display.
 #[derive(Clone, Debug)]
 pub struct Compare {
     /// The sides.
     pub input: CompareInput,
-    /// How they are judged.
+    /// Rule by which the sides are judged.
     pub rule: Rule,
-    /// The command line says how often chance may pretend a change.
+    /// The command line states the rate of false alarms.
     pub is_alpha_given: bool,
-    /// What makes the exit code 1.
+    /// Conditions that make the exit code 1.
     pub fail_if: Vec<Condition>,
-    /// It must hold again in fresh rounds.
+    /// A change has to appear again in fresh rounds.
     pub confirm: bool,
-    /// One run a side is enough for it.
+    /// One run per side is enough.
     pub single_run_ok: bool,
-    /// How it is shown.
+    /// Display of the comparison.
     pub show: CompareShow,
 }
 
@@ -101,10 +101,10 @@ impl Compare {
     }
 }
 
-/// How a comparison is shown.
+/// Display of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompareShow {
-    /// What stands on standard output, if anything.
+    /// Format on standard output, if anything is printed there.
     pub format: Option<CompareFormat>,
     /// Files that get the comparison.
     pub outputs: Vec<CompareFile>,
@@ -112,7 +112,7 @@ pub struct CompareShow {
     pub color: Option<bool>,
     /// Only ASCII.
     pub ascii: bool,
-    /// Columns, where the command line says so.
+    /// Columns, where the command line states them.
     pub width: Option<u16>,
     /// Integers instead of scaled numbers.
     pub raw: bool,
@@ -121,16 +121,16 @@ pub struct CompareShow {
 /// A file that gets a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompareFile {
-    /// Where.
+    /// Path of the file.
     pub path: String,
-    /// In which form.
+    /// Format of the file.
     pub format: CompareFormat,
 }
 
 /// The form of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompareFormat {
-    /// For people.
+    /// Text for people.
     Text,
     /// All of it.
     Json,
@@ -145,7 +145,7 @@ pub enum CompareFormat {
 }
 
 impl CompareFormat {
-    /// By its name on the command line.
+    /// The format of this name on the command line.
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "text" => Self::Text,
@@ -158,7 +158,7 @@ impl CompareFormat {
         })
     }
 
-    /// By the suffix of a file.
+    /// The format for a file's suffix.
     fn of_file(path: &str) -> Option<Self> {
         match suffix(path)? {
             "txt" => Some(Self::Text),
@@ -171,13 +171,13 @@ impl CompareFormat {
 /// Rounds in which every side has its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// How many, where the command line says so.
+    /// Number of rounds, where the command line states it.
     pub count: Option<u32>,
-    /// Until the primary figure is settled, with looks at certain numbers of rounds.
+    /// Goes on until the primary figure is settled, which is checked after certain numbers of rounds.
     pub until_sure: bool,
     /// Rounds before, which are not counted.
     pub warmup: u32,
-    /// Waited before each run.
+    /// Pause before each run.
     pub settle: Nanos,
     /// Shell command before each run.
     pub prepare: Option<String>,
@@ -185,15 +185,15 @@ pub struct Rounds {
     pub drop_caches: bool,
 }
 
-/// After so many rounds it is looked whether the figure is settled.
+/// Numbers of rounds after which the primary figure is checked.
 const LOOKS: [u32; 5] = [10, 14, 20, 28, 40];
 
 impl Rounds {
-    /// After how many rounds the sides are compared, where so many figures are. Where there are several
-    /// looks it ends with the first that is sure.
+    /// Numbers of rounds after which the sides are compared, for this many figures. With several of them the
+    /// first sure comparison ends the rounds.
     ///
     /// # Errors
-    /// Fewer rounds than the exact test of so many figures needs to say yes.
+    /// Fewer rounds than the exact test needs for this many figures.
     pub fn looks(&self, figures: usize, alpha: f64) -> Result<Vec<u32>, Refusal> {
         if self.until_sure {
             return Ok(LOOKS.to_vec());
@@ -220,7 +220,7 @@ impl Rounds {
     }
 }
 
-/// The words after `compare`.
+/// Reads the arguments after `compare`.
 ///
 /// # Errors
 /// Words that are not understood.
@@ -248,7 +248,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     })))
 }
 
-/// The command that parses the words.
+/// Command that parses the arguments.
 pub fn builder() -> Command {
     command("weir compare", FLAGS)
         .about("Compare stored results, job files or commands: what changed, and how sure that is")

@@ -1,6 +1,6 @@
-//! What the sides of a comparison are: stored results, job files in turns, commands in turns.
+//! Sides of a comparison: stored results, job files in turns, commands in turns.
 //!
-//! In: the words. Out: the sides by name, the base first; what is run is what `weir run` would read.
+//! In: the arguments. Out: the sides by name, the base first; what is run is what `weir run` would read.
 //! Not here: how rounds go on.
 
 use clap::ArgMatches;
@@ -11,24 +11,24 @@ use crate::house::{self, ProgressStyle, Run};
 use crate::refusal::Refusal;
 use crate::run::read_run;
 
-/// Where the sides come from.
+/// Source of the sides.
 #[derive(Clone, Debug)]
 pub enum CompareInput {
     /// Stored results.
     Stored(Vec<StoredSide>),
     /// Runs in turns.
     Rounds {
-        /// How many and how.
+        /// Number of rounds, and the steps around each run.
         rounds: Rounds,
-        /// Of what.
+        /// Jobs or commands.
         of: RoundsOf,
-        /// The words that ask for it.
+        /// Arguments of the command line.
         command: Vec<String>,
         /// The file that gets the results.
         store: Option<String>,
         /// The label that they are kept under in the history.
         save: Option<String>,
-        /// How progress is shown.
+        /// Display of progress.
         progress: ProgressStyle,
     },
 }
@@ -36,13 +36,13 @@ pub enum CompareInput {
 /// A side of stored results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSide {
-    /// What it is called.
+    /// Name of the side.
     pub name: String,
-    /// What names its results.
+    /// Operands that name its results.
     pub operands: Vec<String>,
 }
 
-/// What takes turns.
+/// Jobs or commands that take turns.
 #[derive(Clone, Debug)]
 pub enum RoundsOf {
     /// Job files or plans, by name.
@@ -203,7 +203,7 @@ fn varied(text: &str) -> Result<Vec<String>, Refusal> {
         .collect())
 }
 
-/// Names that tell sides apart: the second `x` is `x (2)`.
+/// Unique names of sides: the second `x` is `x (2)`.
 fn numbered(names: &[String]) -> Vec<String> {
     let name = |(at, name): (usize, &String)| {
         let before = names[..at].iter().filter(|other| *other == name).count();
@@ -215,7 +215,7 @@ fn numbered(names: &[String]) -> Vec<String> {
     names.iter().enumerate().map(name).collect()
 }
 
-/// The names of files without their folders, where these tell sides apart.
+/// Names of files, without their folders where they are unique without them.
 fn names_of(files: &[String]) -> Vec<String> {
     let last = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let short: Vec<String> = files.iter().map(last).collect();

@@ -14,11 +14,11 @@ const WHAT: &str = "What is done";
 #[derive(Clone, Copy)]
 pub(super) struct VerbRecord {
     pub(super) name: &'static str,
-    /// The verb with its words.
+    /// The verb with its arguments.
     pub(super) usage: &'static str,
     pub(super) about: &'static str,
     pub(super) flags: &'static [Flag],
-    /// How many words it takes that are no flags.
+    /// Fewest and most operands.
     pub(super) operands: Option<(usize, usize)>,
     pub(super) examples: &'static [&'static str],
     pub(super) read: fn(&ArgMatches) -> Result<Request, String>,

@@ -1,6 +1,6 @@
-//! `weir history [VERB]`: the runs that were kept, their trends, and what people say of them.
+//! `weir history [VERB]`: runs that were kept, their trends, and labels and notes on them.
 //!
-//! In: the words after `history`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Every verb has
+//! In: the arguments after `history`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Every verb has
 //! a page of its own. Not here: the database.
 
 mod flags;
@@ -31,28 +31,28 @@ const HELP: &str = include_str!("help.md");
 /// The verb where none is named.
 const LIST: &str = "list";
 
-/// What the words ask for.
+/// Action that the arguments of `weir history` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// Do something with a history.
     Do {
-        /// Its file, where the words name one.
+        /// File of the history, where the arguments name one.
         file: Option<String>,
-        /// What.
+        /// Request to carry out.
         request: Request,
     },
 }
 
-/// What is done with a history.
+/// Request to a history.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// List runs.
     List {
-        /// Which.
+        /// Runs to list.
         filter: RunFilter,
-        /// How.
+        /// Form of the output.
         style: ListStyle,
     },
     /// Show figures over time.
@@ -61,18 +61,18 @@ pub enum Request {
         figure: Option<String>,
         /// The plan; that of the last run without it.
         filter: RunFilter,
-        /// Smaller changes are none.
+        /// Smallest change that counts.
         least_change: f64,
-        /// How.
+        /// Form of the output.
         style: ListStyle,
     },
     /// Write runs to a file or standard output.
     Export {
-        /// Which.
+        /// Runs to export.
         filter: RunFilter,
-        /// As what.
+        /// Format of the export.
         format: ExportFormat,
-        /// Where; standard output without it.
+        /// File to write; standard output without it.
         output: Option<String>,
     },
     /// Add runs from files.
@@ -82,7 +82,7 @@ pub enum Request {
     },
     /// Give a run tags, and take others.
     Tag {
-        /// Which.
+        /// Run to tag.
         run: String,
         /// Names and values.
         given: Vec<(String, String)>,
@@ -91,16 +91,16 @@ pub enum Request {
     },
     /// Give a run a label, or take it.
     Label {
-        /// Which.
+        /// Run to label.
         run: String,
         /// The label.
         label: Option<String>,
     },
     /// Note something about a run, or take it back.
     Note {
-        /// Which.
+        /// Run to annotate.
         run: String,
-        /// What.
+        /// Text of the note; `None` removes it.
         note: Option<String>,
     },
     /// Make a run the baseline of its plan.
@@ -111,24 +111,24 @@ pub enum Request {
     ClearBaseline(String),
     /// Remove runs.
     Remove(Vec<String>),
-    /// Remove what is too old.
+    /// Remove old runs.
     Prune {
-        /// So many of each plan on each machine stay.
+        /// Runs of each plan on each machine that stay.
         keep: Option<u32>,
-        /// What is younger stays: seconds.
+        /// Age in seconds below which runs stay.
         older_s: Option<u64>,
-        /// Say what would be removed.
+        /// Print the runs that would be removed.
         dry_run: bool,
         /// Figures too.
         metrics_too: bool,
     },
     /// Look for faults.
     Check,
-    /// Print where it is.
+    /// Print the file's path.
     Path,
 }
 
-/// Which runs are meant.
+/// Selection of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// The plan's name, or the beginning of its fingerprint.
@@ -141,23 +141,23 @@ pub struct RunFilter {
     pub since: Option<Since>,
     /// Tags that all of them have.
     pub tags: Vec<(String, String)>,
-    /// The newest so many.
+    /// Largest number of runs, the newest first.
     pub limit: Option<u32>,
 }
 
 /// The beginning of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// So many seconds ago.
+    /// Seconds before now.
     Ago(u64),
     /// Since 1970.
     UnixSeconds(u64),
 }
 
-/// How it is printed.
+/// Form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListStyle {
-    /// One JSON document.
+    /// Prints one JSON document.
     pub json: bool,
     /// Only ASCII characters.
     pub ascii: bool,
@@ -174,10 +174,10 @@ pub enum ExportFormat {
     Database,
 }
 
-/// The words after `history`.
+/// Reads the arguments after `history`.
 ///
 /// # Errors
-/// An unknown verb, words that it does not take.
+/// An unknown verb, or arguments that it does not take.
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let first = words.first().map(String::as_str);
     let (name, rest) = match first {
@@ -210,7 +210,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     }
 }
 
-/// The command that parses the words of a verb.
+/// Command that parses the arguments of a verb.
 fn builder(verb: &VerbRecord) -> clap::Command {
     let examples = verb.examples.iter().map(|line| format!("    {line}\n"));
     let help = format!("Examples:\n{}", examples.collect::<String>());

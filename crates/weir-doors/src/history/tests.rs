@@ -1,4 +1,4 @@
-//! The words of `weir history`.
+//! Tests of the arguments of `weir history`.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn of(text: &str) -> Result<Action, Refusal> {
     read(&words.map(str::to_owned).collect::<Vec<_>>())
 }
 
-/// The page of these words.
+/// Page that these arguments print.
 fn page_of(text: &str) -> String {
     match of(text).unwrap() {
         Action::Print(page) => page,

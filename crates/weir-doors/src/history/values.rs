@@ -1,4 +1,4 @@
-//! What the words of `weir history` mean.
+//! Values of the arguments of `weir history`.
 //!
 //! In: what clap has taken apart. Out: a [`Request`]; what is wrong with a value, and what it takes.
 
@@ -165,7 +165,7 @@ fn style(given: &ArgMatches) -> ListStyle {
     }
 }
 
-/// A tag that a run is to get.
+/// A tag to give to a run.
 fn tag_of(word: &str) -> Result<(String, String), String> {
     let (key, value) = pair(word)?;
     for (what, text) in [("key", &key), ("value", &value)] {
@@ -194,7 +194,7 @@ fn pair(word: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// A day, or how long ago.
+/// A day, or a time before now.
 fn since(text: &str) -> Result<Since, String> {
     if let Some(seconds) = day(text) {
         return Ok(Since::UnixSeconds(seconds));

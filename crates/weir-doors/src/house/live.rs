@@ -5,7 +5,7 @@ use crate::given::GivenFlags;
 /// View of the run on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
-    /// How often it is drawn.
+    /// Frames drawn per second.
     pub frames_per_second: u32,
 }
 

@@ -29,48 +29,46 @@ use crate::flags::refuse_result_files;
 use crate::given::{Given, GivenFlags};
 use crate::refusal::Refusal;
 
-/// Processes of one machine that talk to each other.
-
-/// What is run, and how it is shown.
+/// A run: its input, its mode and its display.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Where the plan comes from.
+    /// Source of the plan.
     pub input: Input,
-    /// What is done with the plan.
+    /// Use of the plan.
     pub mode: Mode,
-    /// Processes on this machine, where the command line says how many.
+    /// Processes on this machine, where the command line states their number.
     pub ranks: Option<u32>,
     /// Use of the targets by several ranks.
     pub targets: TargetsPerRank,
-    /// Silence after which a rank is lost, where the command line says so.
+    /// Silence after which a rank is lost, where the command line states it.
     pub rank_timeout: Option<Nanos>,
     /// Several runs of each plan.
     pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
-    /// The history that keeps it, or `off`, where the command line says so.
+    /// History that keeps the run, or `off`, where the command line states it.
     pub history: Option<String>,
     /// Whose text is printed.
     pub voice: Voice,
-    /// How it is shown.
+    /// Display of the result.
     pub options: RunOptions,
 }
 
-/// What is done with a plan.
+/// Use of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is run.
+    /// Run the plan.
     Run,
-    /// It is printed.
+    /// Print the plan.
     ShowPlan,
-    /// It is checked, as before a run.
+    /// Check the plan, as before a run.
     DryRun,
 }
 
-/// Where the plan comes from.
+/// Source of a plan.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The words themselves.
+    /// The plan that the arguments describe.
     Made(Box<Plan>),
     /// Job files.
     Jobs(CompileRequest),
@@ -85,11 +83,11 @@ pub enum Input {
     },
     /// A stored plan.
     Plan {
-        /// Its file.
+        /// Path of the plan's file.
         path: String,
-        /// Refuse every write, whatever the plan says.
+        /// Refuse every write, even where the plan allows it.
         read_only: bool,
-        /// The words that ask for it.
+        /// Arguments of the command line.
         command: Vec<String>,
     },
 }
@@ -186,7 +184,7 @@ pub fn voice(given: &Given) -> Voice {
     }
 }
 
-/// Whether these arguments call the peer, whose runs the history keeps only where one is named.
+/// True if these arguments call the peer. The history keeps the peer's runs only where a history is named.
 pub fn calls_peer(given: &Given) -> bool {
     match given.house.text("voice") {
         Some(voice) => voice == "peer",
@@ -194,11 +192,11 @@ pub fn calls_peer(given: &Given) -> bool {
     }
 }
 
-/// How a run is measured and shown.
+/// Options of measuring a run and of showing its result.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct RunOptions {
-    /// What stands on standard output.
+    /// Format on standard output.
     pub format: RunFormat,
     /// Files that get the report as well.
     pub outputs: Vec<Output>,
@@ -212,7 +210,7 @@ pub struct RunOptions {
     pub color: Option<bool>,
     /// Only ASCII.
     pub ascii: bool,
-    /// Columns, where the command line says so.
+    /// Columns, where the command line states them.
     pub width: Option<u16>,
     /// Integers instead of scaled numbers.
     pub raw: bool,
@@ -226,14 +224,14 @@ pub struct RunOptions {
     pub no_latency: bool,
     /// The view of the run on the terminal, where the command line asks for one.
     pub live: Option<Live>,
-    /// Who else sees the run while it goes on.
+    /// Web view of the run.
     pub web: Web,
 }
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunFormat {
-    /// For people.
+    /// Text for people.
     Text,
     /// The whole result.
     Json,
@@ -247,7 +245,7 @@ pub enum RunFormat {
     CsvSeries,
 }
 
-/// What `--format` and the ends of names of files call each form; the longer end of two goes first.
+/// Formats by the word of `--format` and the suffix of a file. The longer of two suffixes comes first.
 const FORMATS: [(&str, &str, RunFormat); 6] = [
     ("text", ".txt", RunFormat::Text),
     ("json", ".json", RunFormat::Json),
@@ -264,13 +262,13 @@ impl RunFormat {
         known.map(|(.., format)| *format)
     }
 
-    /// The one of this word.
+    /// The format of this word.
     pub(crate) fn of_word(word: &str) -> Option<Self> {
         let known = FORMATS.iter().find(|(known, ..)| *known == word);
         known.map(|(.., format)| *format)
     }
 
-    /// Whether it is rows, to which those of further results can be added.
+    /// True if the format is rows, to which those of further results can be added.
     pub fn is_rows(self) -> bool {
         matches!(self, Self::Csv | Self::CsvSeries)
     }
@@ -279,20 +277,20 @@ impl RunFormat {
 /// A file that gets the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Where.
+    /// Path of the file.
     pub path: String,
-    /// In which form.
+    /// Format of the file.
     pub format: RunFormat,
 }
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgressStyle {
     /// A line on a terminal, plain in CI, else none.
     Auto,
     /// A new line now and then.
     Plain,
-    /// Not at all.
+    /// No display.
     None,
     /// A JSON line per interval.
     Json,
@@ -304,7 +302,7 @@ impl RunOptions {
         options_of_text(&GivenFlags::new(HOUSE_FLAGS))
     }
 
-    /// How these arguments have a result shown.
+    /// Reads the options from these arguments.
     ///
     /// # Errors
     /// Values that cannot be used.

@@ -1,4 +1,4 @@
-//! How a run is measured and shown, by the flags of the house.
+//! Options of measuring a run and of showing its result, by the flags of the house.
 
 use weir_units::parse;
 
@@ -24,7 +24,7 @@ pub(super) fn options(given: &GivenFlags) -> Result<RunOptions, Refusal> {
     })
 }
 
-/// How progress is shown.
+/// Display of progress that these flags ask for.
 pub(crate) fn progress(given: &GivenFlags) -> ProgressStyle {
     match given.text("progress") {
         Some("plain") => ProgressStyle::Plain,
@@ -34,7 +34,7 @@ pub(crate) fn progress(given: &GivenFlags) -> ProgressStyle {
     }
 }
 
-/// How text looks, by flags that say no more than that.
+/// Options for text, by flags that concern text alone.
 pub(crate) fn options_of_text(given: &GivenFlags) -> RunOptions {
     let named = given.has("percentiles");
     let percentiles = given.text("percentiles").filter(|_| named);

@@ -1,4 +1,4 @@
-//! What the flags of `weir run` do to a plan, and how its run ends.
+//! Changes that the flags of `weir run` make to a plan, and exit codes of its results.
 //!
 //! In: a plan from job files or from a file of its own. Out: the same plan with what the
 //! command line asks for; the exit code of a result.
@@ -111,12 +111,12 @@ const PLAN_CAUSES: &[&str] = &[
     "plan",
     "too_small",
 ];
-/// Causes that lie in the machine; an engine that fails before a worker has begun got something
-/// refused that it is made of.
+/// Causes that lie in the machine. An engine that fails before a worker begins was refused one of its
+/// resources.
 const MACHINE_CAUSES: &[&str] = &["authentication", "engine", "memory", "missing", "placement"];
 
-/// 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job came to
-/// run, for a reason of the plan or the machine; 128 + signal.
+/// Exit code: 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job could run,
+/// for a reason of the plan or the machine; 128 + signal.
 pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
     if let Some(end) = result.ended_by {
         return u8::try_from(end.signal).map_or(u8::MAX, |signal| signal.saturating_add(128));
@@ -160,7 +160,7 @@ fn has_wrong_data(job: &JobResult) -> bool {
         || measured.is_some_and(|done| done.wrong_bytes > 0)
 }
 
-/// A job never came to its start, although neither the plan nor who watched the run ended it before.
+/// True if a job never started, although neither the plan nor a user had ended the run before.
 fn never_started(result: &RunResult) -> bool {
     let waits = |job: &JobResult| job.state == State::NotStarted;
     let ends_all = |job: &Job| job.end.exit_all == Some(ExitAll::Everything);

@@ -1,6 +1,6 @@
-//! `--repeat`: several runs of each plan, so that what differs from run to run is measured.
+//! `--repeat`: several runs of each plan, which measure the differences between runs.
 //!
-//! In: the words, a plan. Out: how many runs and the pause between them; the plan as each of them
+//! In: the arguments, a plan. Out: how many runs and the pause between them; the plan as each of them
 //! carries it out. Not here: carrying runs out.
 
 use weir_schema::{BlockWorkload, Kind, Plan};
@@ -21,7 +21,7 @@ pub struct Repeat {
     pub pause: Nanos,
 }
 
-/// What the words ask for.
+/// Reads the repetition that the flags ask for.
 pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
     let pause = given.text("pause");
     if !given.has("repeat") {
@@ -56,8 +56,8 @@ pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
     Ok(Some(Repeat { runs, pause }))
 }
 
-/// Words in which the number of runs belongs to its flag: `--repeat 10` as `--repeat=10`, since the
-/// flag may stand alone before a file.
+/// Joins the number of runs to its flag, `--repeat 10` as `--repeat=10`, since the flag may also come without
+/// a number before a file.
 pub(crate) fn joined(words: &[String]) -> Vec<String> {
     let is_number = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let mut joined: Vec<String> = Vec::with_capacity(words.len());

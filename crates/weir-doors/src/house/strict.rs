@@ -1,4 +1,4 @@
-//! Which warnings make a run fail: `--strict`.
+//! Warnings that fail a run: `--strict`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use weir_schema::{Warning, WarningKind};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// Which warnings fail the run.
+/// Warnings that fail the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strict {
     /// None.
@@ -19,7 +19,7 @@ pub enum Strict {
 }
 
 impl Strict {
-    /// Whether the warning of this id fails the run.
+    /// True if the warning of this id fails the run.
     pub fn holds(&self, id: &str) -> bool {
         match self {
             Self::No => false,
@@ -28,7 +28,7 @@ impl Strict {
         }
     }
 
-    /// What is said where some of these warnings fail the run: each id once.
+    /// Message about the warnings that fail the run, each id once; `None` where none does.
     pub fn complaint<'a>(&self, warnings: impl Iterator<Item = &'a Warning>) -> Option<String> {
         let held = warnings.map(|w| w.id.as_str()).filter(|id| self.holds(id));
         let ids: BTreeSet<&str> = held.collect();

@@ -1,4 +1,4 @@
-//! `--web`, `--web-linger`, `--metrics-file`: who else sees a run while it goes on.
+//! `--web`, `--web-linger`, `--metrics-file`: access of others to a running run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -7,18 +7,18 @@ use weir_units::Nanos;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// Who sees a run.
+/// Web view and metrics of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Web {
-    /// Where to listen; port 0 is any that is free.
+    /// Address to listen at; port 0 chooses a free one.
     pub address: Option<SocketAddr>,
-    /// How long the result can be had once all is measured.
+    /// Time for which the result can be fetched after the run.
     pub linger: Nanos,
     /// The file that gets the metrics now and then.
     pub metrics_file: Option<String>,
 }
 
-/// What the words ask for.
+/// Reads the web settings that the flags ask for.
 pub(super) fn read(given: &GivenFlags) -> Result<Web, Refusal> {
     Ok(Web {
         address: given.text("web").map(address).transpose()?,

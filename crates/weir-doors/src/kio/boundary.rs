@@ -1,4 +1,4 @@
-//! `--compare`, which shows what the boundary between kernel and user space costs.
+//! `--compare`: shows the cost of the boundary between kernel and user space.
 //!
 //! In: a plan of each side. Out: a comparison in rounds, as `weir compare --run` makes one. Not here:
 //! carrying it out, the statistics.
@@ -12,7 +12,7 @@ use crate::given::Given;
 use crate::house::{Run, progress};
 use crate::refusal::Refusal;
 
-/// What is compared: rates, latencies, CPU time of an operation.
+/// Figures to compare: rates, latencies, CPU time of an operation.
 const FIGURES: [&str; 4] = ["rate", "p50", "p99", "cpu_per_op"];
 
 /// The comparison that these arguments ask for.

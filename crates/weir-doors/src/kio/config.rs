@@ -15,7 +15,7 @@ use weir_units::parse::scaled;
 /// Threads that a file may have.
 const MOST_THREADS: u32 = 1024;
 
-/// What a file says.
+/// Settings in a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Config {
     /// Threads, where it is given and not 0.
@@ -24,16 +24,16 @@ pub(super) struct Config {
     pub(super) runtime_seconds: Option<u32>,
     /// The target of all threads that have none of their own.
     pub(super) block_device: Option<String>,
-    /// By number.
+    /// Threads by number.
     pub(super) threads: BTreeMap<u32, ThreadConfig>,
 }
 
-/// What a file says of a thread.
+/// Settings of a thread in a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadConfig {
-    /// Its settings.
+    /// Settings of the thread.
     pub(super) given: Given,
-    /// Its target.
+    /// Target of the thread.
     pub(super) block_device: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Config {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// What is wrong and where, after the file's name and a colon.
+    /// The error and its place, after the file's name and a colon.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let file: File = serde_saphyr::from_str(text).map_err(|error| brief(&error.to_string()))?;
         let global = file.global.unwrap_or(Global {
@@ -98,7 +98,7 @@ impl Config {
     }
 }
 
-/// The first line of what the parser says, with a place before it, without its advice to programmers.
+/// First line of the parser's message, with a place before it, without its advice to programmers.
 fn brief(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     let line = line
@@ -160,7 +160,7 @@ fn unknown<E: de::Error>(key: &str) -> E {
     E::custom(format!("a thread has no setting `{key}`{hint}"))
 }
 
-/// A configuration as it is written and printed, each line indented by so many levels.
+/// A configuration as it is written and printed, each line indented by `level` levels.
 pub(super) fn text(runtime_seconds: impl Display, threads: &[Settings], level: usize) -> String {
     let mut out = String::new();
     let indent = "    ".repeat(level);

@@ -7,7 +7,7 @@
 
 use weir_schema::{JobResult, KindResult, Stage, WorkerResult};
 
-/// What is said of a thread, or of all.
+/// Figures of a thread, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) completed: u64,
@@ -53,7 +53,7 @@ impl Figures {
         total
     }
 
-    /// The total of so many threads as the older program has it.
+    /// The total of this many threads by the older program's arithmetic.
     pub(super) fn legacy(self, threads: usize) -> Self {
         let threads = count(threads as u64).max(1.0);
         let seconds = threads * self.seconds;

@@ -1,4 +1,4 @@
-//! The flags of `weir kio`: those of the program it stands for, and weir's own.
+//! Flags of `weir kio`: those of the reference program, and weir's own.
 
 use super::settings::{SETTINGS, Setting};
 use crate::flags::Flag;
@@ -21,7 +21,8 @@ const UNPLACED: FlagNeed = FlagNeed::new("without `--cpus` and `--generate-confi
 const SINGLE: FlagNeed = FlagNeed::new("without `--generate-config` and `--compare`", |g| {
     !g.has("generate-config") && !g.has("compare")
 });
-/// Of what the program that the door stands for takes along with `--generate-config` too.
+/// Condition of flags that act without `--compare` only. The reference program takes them with
+/// `--generate-config` too.
 const UNCOMPARED: FlagNeed = FlagNeed::new("without `--compare`", |g| !g.has("compare"));
 const COMPARE: FlagNeed = FlagNeed::new("with `--compare`", |g| g.has("compare"));
 const WRITES: FlagNeed = FlagNeed::new("with `--data verify` and `--op write`", |g| {
@@ -32,7 +33,7 @@ const LINES: FlagNeed = FlagNeed::new(
     |g| (g.is("format", "kio") || g.is("format", "table")) && !g.has("compare"),
 );
 
-/// How many of [`FLAGS`] are of the program that the door stands for.
+/// Number of [`FLAGS`] that are the reference program's.
 pub(super) const REFERENCE: usize = 22;
 
 const fn of(setting: &Setting) -> Flag {

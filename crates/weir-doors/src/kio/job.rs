@@ -15,7 +15,7 @@ use crate::given::GivenFlags;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// Flags without a meaning where nothing is moved.
+/// Flags without meaning where no data is moved.
 const OF_DATA: [&str; 6] = [
     "data",
     "size",
@@ -25,7 +25,7 @@ const OF_DATA: [&str; 6] = [
     "thread-partition",
 ];
 
-/// What a job is made of.
+/// Inputs to a job.
 pub(super) struct JobRequest<'a> {
     pub(super) given: &'a GivenFlags,
     pub(super) settings: Settings,
@@ -36,24 +36,24 @@ pub(super) struct JobRequest<'a> {
     pub(super) runtime: u32,
     pub(super) thread: u32,
     pub(super) threads: u32,
-    /// Its number among all threads of its group.
+    /// Number among all threads of the group.
     pub(super) index: usize,
     pub(super) cpus: Option<&'a [u32]>,
 }
 
-/// What of `--size` is done, where that is less: only whole blocks are read and written.
-pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Result<Option<String>, Refusal> {
+/// Note on the part of `--size` that is used, where that is less: only whole blocks are read and written.
+pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Option<String> {
     let block = settings.size(Field::BlockSize);
     let size: u64 = given.number("size");
     let whole = size - size % block;
     let note = format!("--size {size} is no multiple of {block}: {whole} bytes are done");
-    Ok((0 < whole && whole < size).then_some(note))
+    (0 < whole && whole < size).then_some(note)
 }
 
 /// Makes the job.
 ///
 /// # Errors
-/// What cannot be had together.
+/// Settings that exclude each other.
 pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
     let JobRequest { given, facts, .. } = request;
     let mut work = workload(request)?;
@@ -168,7 +168,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
     Ok(work)
 }
 
-/// Depth, bounds, pauses, what happens on errors.
+/// Sets depth, bounds, pauses and the treatment of errors.
 fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Result<(), Refusal> {
     use Field as F;
     let JobRequest {
@@ -276,7 +276,7 @@ fn mix(given: &GivenFlags, settings: &Settings) -> Result<Mix, Refusal> {
     })
 }
 
-/// Alignment of random offsets where it is not that of the blocks.
+/// Alignment of random offsets, where it differs from the block size.
 fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
     let Some(text) = request.given.text("offset-align") else {
         return Ok(None);
@@ -290,8 +290,8 @@ fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
     if text == "lbs" {
         return Ok(Some(unit));
     }
-    let align = request.given.number("offset-align");
-    if align % unit == 0 {
+    let align: u64 = request.given.number("offset-align");
+    if align.is_multiple_of(unit) {
         return Ok(Some(align));
     }
     Err(Refusal::usage(format!(
@@ -365,7 +365,7 @@ fn set(engine: &mut EngineChoice, name: &str, value: Setting) {
     engine.settings.insert(name.to_owned(), value);
 }
 
-/// The settings that a job has, whoever planned it; nothing of what is no block I/O.
+/// Settings of a job, whatever door planned it; `None` where it does no block I/O.
 pub(super) fn settings(job: &Job) -> Option<Settings> {
     use Field as F;
     let work = job.blocks()?;

@@ -86,22 +86,22 @@ const MANNER: Getopt = Getopt {
     help: || builder().render_long_help().to_string(),
 };
 
-/// What `--examples` prints.
+/// Text of `--examples`.
 const EXAMPLES: &str = include_str!("examples.txt");
 
-/// Where the options of the module are.
+/// File with the options of the module.
 const MODPROBE: &str = "/etc/modprobe.d/kio.conf";
 
 /// Facts about the kernel module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleFacts {
-    /// Its node is there: it is weir's, and loaded.
+    /// The device node exists: the module is weir's, and loaded.
     pub has_node: bool,
-    /// This user may not open its node.
+    /// This user may not open the device node.
     pub is_closed: bool,
-    /// Its version, where one of this name is loaded.
+    /// Version, where a module of this name is loaded.
     pub version: Option<String>,
-    /// Its parameter of this name.
+    /// Parameter `block_device` of the module.
     pub block_device: Option<String>,
 }
 
@@ -115,13 +115,13 @@ pub struct TargetFacts {
     pub bytes: u64,
     /// The unit of addressing, of a file that of direct I/O.
     pub logical_block: u64,
-    /// The device, or the one below the file, has queues to poll; absent: nobody knows.
+    /// The device, or the one below the file, has queues to poll; `None` where that is unknown.
     pub has_polling: Option<bool>,
     /// The page cache can be passed by.
     pub is_direct: bool,
-    /// It refuses writes.
+    /// The target refuses writes.
     pub is_read_only: bool,
-    /// Its zones have to be written in order.
+    /// Zones of the target have to be written in order.
     pub is_zoned: bool,
     /// The NUMA node that it, or the device below it, is attached to.
     pub node: Option<u32>,
@@ -147,7 +147,7 @@ impl TargetFacts {
 /// Call of the kernel module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleCall {
-    /// Print what the module says of itself.
+    /// Print the state of the module.
     Status,
     /// Print the devices that may be named.
     Devices,
@@ -215,7 +215,7 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     plan::request(given, machine)
 }
 
-/// Refuses flags of the house that are about the run of one plan where there is none.
+/// Refuses flags of the house that concern the run of a single plan, where there is none.
 fn refuse_of_house(given: &Given) -> Result<(), Refusal> {
     let (mode, taken): (&str, &[&str]) = if given.has("generate-config") {
         ("generate-config", &[])

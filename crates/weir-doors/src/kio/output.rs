@@ -1,4 +1,4 @@
-//! What is printed of a result: the sections of kio.py, its YAML and its rows.
+//! Printed form of a result: the sections of kio.py, its YAML and its rows.
 //!
 //! In: a result. Out: text, files with their text. Not here: weir's own forms (`weir-report`), writing
 //! files.
@@ -37,18 +37,18 @@ const BEHIND: [&str; 6] = [
 ];
 const NANOS: u64 = 1_000_000_000;
 
-/// How a result is shown.
+/// Display of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KioOptions {
     /// The name of the run.
     label: String,
     /// The older arithmetic of the summary.
     legacy_summary: bool,
-    /// What local time is ahead of UTC, in seconds.
+    /// Offset of local time from UTC in seconds, positive to the east.
     utc_offset_s: i64,
 }
 
-/// Whether a form of kio.py's is asked for, or the whole result instead of a report.
+/// True if one of kio.py's forms is asked for, or the whole result instead of a report.
 pub(super) fn asks_peer(given: &Given) -> bool {
     !given.is("format", "table") || given.has("trace-offsets")
 }
@@ -61,7 +61,7 @@ fn format(given: &Given) -> Option<&str> {
     given.text("format")
 }
 
-/// What flags say of it.
+/// Reads the display from the flags.
 pub(super) fn options(given: &GivenFlags, utc_offset_s: i64) -> KioOptions {
     KioOptions {
         label: given.text("label").unwrap_or_default().to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn options(given: &GivenFlags, utc_offset_s: i64) -> KioOptions {
     }
 }
 
-/// What is printed of a result, and its files.
+/// Text of a result, and files with their text.
 pub(super) fn print(
     result: &RunResult,
     given: &Given,
@@ -113,7 +113,7 @@ pub(super) fn print(
     })
 }
 
-/// What went wrong, and what a run that was ended early has left undone.
+/// Prints the failures, and the work that a run that ended early left undone.
 fn complain(err: &mut String, result: &RunResult) {
     for job in result.jobs() {
         if let Some(failure) = &job.failure {
@@ -162,7 +162,7 @@ fn traced(result: &RunResult, count: u32, machine: &dyn Machine) -> String {
     out
 }
 
-/// In what a head differs, as kio.py says it. Columns that are the same end otherwise.
+/// Difference of a head from kio.py's. Columns with the same names are those of another end.
 pub(super) fn unlike(head: &str, found: &str) -> String {
     let columns = |head: &str| {
         let columns = head.trim_end().split(',');
@@ -181,14 +181,14 @@ pub(super) fn unlike(head: &str, found: &str) -> String {
     )
 }
 
-/// A point, and how it is shown.
+/// A point, with its display.
 struct Shown<'a> {
     point: PointResult<'a>,
     result: &'a RunResult,
     options: &'a KioOptions,
 }
 
-/// Points that ran, if not to their end: of the others there is nothing to show.
+/// Points that ran, at least in part. The others have nothing to show.
 fn shown<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<Item = Shown<'a>> {
     points::begun(result).map(move |point| Shown {
         point,
@@ -197,7 +197,7 @@ fn shown<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<It
     })
 }
 
-/// The line that says where the I/Os were made.
+/// Line with the engine that made the I/Os.
 fn engine_line(plan: &Plan) -> String {
     let engine = engine(plan);
     let note = match (engine.as_str(), has_module(plan)) {
@@ -245,7 +245,7 @@ pub(super) fn sections(result: &RunResult, options: &KioOptions) -> String {
     out
 }
 
-/// What would be done, and the sections that come before a run.
+/// Text of a dry run: planned work, and the sections that come before a run.
 pub(super) fn dry_text(plan: &Plan) -> String {
     let result = RunResult::of(plan.clone());
     let mut out = remarks::planned(plan).join("\n");
@@ -270,12 +270,12 @@ fn settings(point: &PointResult<'_>) -> Vec<Settings> {
     point.jobs.iter().filter_map(job::settings).collect()
 }
 
-/// How long a point was to run.
+/// Seconds that a point was to run for.
 fn planned_seconds(point: &PointResult<'_>) -> u64 {
     point.runtime().map_or(0, |runtime| runtime.0 / NANOS)
 }
 
-/// How long it ran: what was asked for, or the time that was measured before something ended it.
+/// Seconds that a point ran for: the planned time, or the measured one where it ended early.
 fn runtime_seconds(point: &PointResult<'_>) -> String {
     point.cut_after().map_or_else(
         || planned_seconds(point).to_string(),
@@ -340,7 +340,7 @@ impl Shown<'_> {
         out
     }
 
-    /// The label; of what reads back, with these words.
+    /// Label, with a suffix for a pass that reads back.
     fn label(&self) -> String {
         let pass = if self.point.name.reads_back {
             "read back"

@@ -1,5 +1,5 @@
-//! From words and a configuration to a plan: a group for each point, a job for each thread on each
-//! device.
+//! Conversion of arguments and a configuration to a plan: a group for each point, a job for each thread on
+//! each device.
 //!
 //! In: flags, a configuration, targets. Out: a [`Request`]. A command line wins over a file, a file
 //! over the defaults. Not here: the jobs themselves ([`super::job`]).
@@ -22,7 +22,7 @@ use crate::rows::UnfitRows;
 
 /// The longest configuration that is read.
 const LONGEST: u64 = 4 << 20;
-/// Flags about what becomes of one run.
+/// Flags that concern the result of a single run.
 const OF_ONE: [&str; 4] = [
     "output-csv",
     "output-yaml",
@@ -30,12 +30,12 @@ const OF_ONE: [&str; 4] = [
     "legacy-summary",
 ];
 
-/// Where the module is absent, and how to get it.
+/// Message about the missing module, and the remedy.
 pub(super) const NO_MODULE: &str = "--engine kernel: the kernel module kio is not loaded (there is no \
      /dev/kio)\n  help: build it with `weir kio build`, load it with `weir kio load`; or take --engine \
      uring, which measures the same through system calls";
 
-/// Where it is there, and not for this user.
+/// Message about a module that this user may not use.
 const CLOSED_MODULE: &str = "--engine kernel: /dev/kio may not be opened by this user\n  help: be root, or of \
      the group that may open it; or take --engine uring, which measures the same through system calls";
 
@@ -83,7 +83,7 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     finish(given, machine, plan, notes)
 }
 
-/// A configuration in a file, and what kio.py prints then.
+/// Writes a configuration to a file, and returns kio.py's text about it.
 fn generate(path: &str, file: &Config, line: Given, globals: Globals) -> Result<Request, Refusal> {
     let threads = (0..globals.threads).map(|number| settings_of(file, line, number, 0));
     let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
@@ -186,7 +186,7 @@ fn command_line(given: &GivenFlags) -> Given {
     line
 }
 
-/// What holds for all threads.
+/// Settings of all threads.
 #[derive(Clone, Copy, Debug)]
 struct Globals {
     threads: u32,
@@ -207,7 +207,7 @@ impl Globals {
     }
 }
 
-/// The engine in house words; which one `auto` means is for each target to say.
+/// The engine by weir's name; `auto` depends on each target.
 fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static str>, Refusal> {
     match given.text("engine") {
         Some("kernel") => usable(module, "--engine kernel").map(|()| Some("kernel")),
@@ -222,7 +222,7 @@ fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static
     }
 }
 
-/// Refuses what needs the module where it cannot be had.
+/// Refuses what needs the module where it cannot be used.
 fn usable(module: &ModuleFacts, asked: &str) -> Result<(), Refusal> {
     let why = match (module.has_node, module.is_closed) {
         (false, _) => NO_MODULE,
@@ -232,7 +232,7 @@ fn usable(module: &ModuleFacts, asked: &str) -> Result<(), Refusal> {
     Err(Refusal::lacks(why.replace("--engine kernel", asked)))
 }
 
-/// What `auto` does not take although it is there.
+/// Note on the module where it is loaded and `auto` does not use it.
 fn undriven(engine: Option<&str>, module: &ModuleFacts) -> Option<String> {
     let why = match (module.has_node, module.is_closed) {
         (true, true) => "is loaded, but /dev/kio may not be opened by this user",
@@ -339,7 +339,7 @@ impl Builder<'_> {
         Ok(Group { jobs })
     }
 
-    /// The targets of a thread; one that the file gives it is its only one.
+    /// Targets of a thread. A target in its part of the file is its only one.
     fn targets(&self, thread: u32) -> Result<Vec<String>, Refusal> {
         let own = self.file.threads.get(&thread);
         let own = own.and_then(|thread| thread.block_device.clone());
@@ -379,7 +379,7 @@ impl Builder<'_> {
             ));
         }
         targets::check_target(&settings, &facts).map_err(refuse)?;
-        if let Some(note) = job::rounded(self.given, &settings)? {
+        if let Some(note) = job::rounded(self.given, &settings) {
             self.note(note);
         }
         job::of(&JobRequest {
@@ -397,7 +397,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What `auto` means for a target.
+    /// Engine that `auto` chooses for a target.
     fn automatic(&self, facts: &TargetFacts) -> &'static str {
         let module = &self.module;
         if module.has_node && !module.is_closed && facts.is_device {
@@ -407,14 +407,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Once, though it is true of many threads.
+    /// Adds a note once, even if it is true of many threads.
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// Nothing lies behind the end of a target.
+    /// Clips settings to the end of a target.
     fn clip(&mut self, settings: &mut Settings, path: &str, end: i64) {
         let high = settings.get(Field::OffsetHigh);
         if high > end {
@@ -438,7 +438,7 @@ fn read_back(group: Group) -> [Group; 2] {
     [group, reads]
 }
 
-/// Its jobs by the point that they are of: a result has all of them side by side.
+/// Names the jobs by their point: a result has the jobs of all points side by side.
 fn named(mut group: Group, name: &PointName) -> Group {
     for job in &mut group.jobs {
         if name.reads_back {

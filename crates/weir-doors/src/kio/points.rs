@@ -1,5 +1,5 @@
-//! What the groups of a plan are: points of a sweep, and passes that read back what was written; and how
-//! far a run came with them.
+//! Groups of a plan, which are points of a sweep or passes that read back written data, and the progress of a
+//! run through them.
 //!
 //! In: a plan or a result. Out: the notes of this door in a plan, the name of each group, what was left
 //! undone. Not here: which points there are (`sweep`), how they are printed (`output`).
@@ -14,18 +14,18 @@ use super::number::figure;
 /// The name of this door's data in a plan.
 pub(crate) const EXTENSION: &str = "kio";
 
-/// What tells a group from the others.
+/// Properties that distinguish a group from the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PointName {
     /// The settings that are swept, `queue_depth=2 offset_random=1`.
     pub(super) swept: String,
-    /// It reads what the group before has written.
+    /// The group reads the data that the previous group has written.
     pub(super) reads_back: bool,
 }
 
 impl PointName {
-    /// `queue_depth=2, read back`; nothing for a group that is all there is.
+    /// Name of a point, `queue_depth=2, read back`; empty for the only group of a plan.
     fn words(&self) -> String {
         let pass = if self.reads_back { "read back" } else { "" };
         let parts = [self.swept.as_str(), pass].into_iter();
@@ -36,7 +36,7 @@ impl PointName {
     }
 }
 
-/// Notes in a plan whether the module was there, and what its groups are where they have names.
+/// Stores in a plan whether the module was loaded, and the names of its groups where they have any.
 pub(super) fn note(plan: &mut Plan, has_module: bool, names: &[PointName]) {
     let mut noted = json!({ "module": has_module });
     if names.iter().any(|name| *name != PointName::default()) {
@@ -45,7 +45,7 @@ pub(super) fn note(plan: &mut Plan, has_module: bool, names: &[PointName]) {
     plan.extensions.insert(EXTENSION.to_owned(), noted);
 }
 
-/// Refuses what is no note of this door.
+/// Refuses an extension that is not this door's.
 pub(crate) fn check_extension(noted: &Value) -> Result<(), String> {
     let is_known = |map: &Map<String, Value>| {
         map.iter().all(|(key, value)| match key.as_str() {
@@ -67,27 +67,27 @@ fn read_names(noted: &Value) -> Option<Vec<PointName>> {
     serde_json::from_value(noted.clone()).ok()
 }
 
-/// Whether the module was there, where the plan says so.
+/// True if the module was loaded; `None` where the plan does not record it.
 pub(super) fn has_module(plan: &Plan) -> Option<bool> {
     plan.extensions.get(EXTENSION)?.get("module")?.as_bool()
 }
 
-/// A group with what is known of it.
+/// A group with its results.
 pub(super) struct PointResult<'a> {
     pub(super) jobs: &'a [Job],
     pub(super) group: &'a GroupResult,
     pub(super) name: PointName,
-    /// From 1, and how many there are.
+    /// Number from 1, and number of all points.
     number: usize,
     count: usize,
 }
 
-/// All of a result, whether they ran or not.
+/// All points of a result, whether they ran or not.
 pub(super) fn planned(result: &RunResult) -> impl Iterator<Item = PointResult<'_>> {
     let plan = &result.plan;
     let noted = plan.extensions.get(EXTENSION).and_then(|e| e.get("points"));
     let mut names = noted.and_then(read_names).unwrap_or_default();
-    // Where somebody has changed the groups since, they have none.
+    // Groups that were changed since have none.
     if names.len() != plan.groups.len() {
         names = vec![PointName::default(); plan.groups.len()];
     }
@@ -115,7 +115,7 @@ impl PointResult<'_> {
         jobs.iter().any(|job| job.state != State::NotStarted)
     }
 
-    /// `point 2 of 4: queue_depth=2`; nothing where there is one.
+    /// Title of a point, `point 2 of 4: queue_depth=2`; `None` for a single one.
     pub(super) fn title(&self) -> Option<String> {
         let (number, count) = (self.number, self.count);
         let words = self.name.words();
@@ -123,12 +123,12 @@ impl PointResult<'_> {
         (count > 1).then(|| format!("point {number} of {count}{gap}{words}"))
     }
 
-    /// How long it was to run.
+    /// Planned time.
     pub(super) fn runtime(&self) -> Option<Nanos> {
         self.jobs.first()?.load().bounds.runtime_ns
     }
 
-    /// How long it ran where something ended it early.
+    /// Time that it ran for, where something ended it early.
     pub(super) fn cut_after(&self) -> Option<Nanos> {
         let jobs = &self.group.jobs;
         let is_cut = jobs.iter().any(|job| job.state == State::Stopped);
@@ -136,7 +136,7 @@ impl PointResult<'_> {
         is_cut.then(|| longest.unwrap_or_default())
     }
 
-    /// `ended by signal 2 after 1.84 of 20 s`, where it was.
+    /// Text about an early end, `ended by signal 2 after 1.84 of 20 s`; `None` without one.
     pub(super) fn ending(&self, result: &RunResult) -> Option<String> {
         let ran = figure(self.cut_after()?.as_secs_f64());
         let cause = match result.ended_by {
@@ -149,7 +149,7 @@ impl PointResult<'_> {
     }
 }
 
-/// What was left undone: a line for each point that was cut, one for those that never ran.
+/// Lines about the work left undone: one for each point that was cut short, one for those that never ran.
 pub(super) fn left_undone(result: &RunResult) -> Vec<String> {
     let of_point = |point: PointResult<'_>| {
         let ending = point.ending(result)?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A line of fields that are quoted where they have to be.
+/// A line of fields, quoted where necessary.
 pub(super) fn line(fields: impl Iterator<Item = String>) -> String {
     let fields: Vec<String> = fields.map(|field| field_of(&field)).collect();
     fields.join(",") + "\r\n"
@@ -16,7 +16,7 @@ fn field_of(text: &str) -> String {
     }
 }
 
-/// A text as YAML has it, without quotes where it can be nothing else.
+/// A text in YAML, without quotes where it is unambiguous.
 pub(super) fn quoted(text: &str) -> String {
     let is_plain = text
         .chars()

@@ -1,11 +1,11 @@
-//! What is said of threads beside their figures: the mix that was achieved, a depth that was not, what
-//! would be done to which target.
+//! Remarks about threads beside their figures: the mix that was achieved, a depth that was not, the planned
+//! operations on each target.
 //!
 //! In: jobs of a plan, with what they did. Out: lines. Not here: where they are printed.
 
 use weir_schema::{BlockWorkload, FileNames, Job, JobResult, Kind, Plan, read_share};
 
-/// By so much of its depth the mean of what was in flight may be off.
+/// Share of its depth by which the mean in flight may be off.
 const SLACK: f64 = 0.05;
 
 /// The remarks about a thread.

@@ -6,7 +6,7 @@
 /// A setting of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
-    /// In files and columns.
+    /// Name in files and columns.
     pub(super) name: &'static str,
     /// The flag.
     pub(super) flag: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Setting {
     pub(super) short: &'static str,
     /// Smallest and largest.
     pub(super) range: (i64, i64),
-    /// For the help text.
+    /// Text for the help page.
     pub(super) help: &'static str,
 }
 
@@ -96,7 +96,7 @@ impl Field {
         Self::WriteSleepUsec,
     ];
 
-    /// What is known of it.
+    /// Description of the setting.
     pub(super) const fn setting(self) -> &'static Setting {
         &SETTINGS[self as usize]
     }
@@ -136,12 +136,12 @@ impl Given {
         self.0[field as usize] = Some(value);
     }
 
-    /// These, and where they say nothing the others.
+    /// These settings, and the others where these have none.
     pub(super) fn or(self, others: Self) -> Self {
         Self(std::array::from_fn(|at| self.0[at].or(others.0[at])))
     }
 
-    /// With the defaults, for a device that ends here; 0 where that is not known.
+    /// Settings with the defaults, for a device of `end` bytes; 0 where that is unknown.
     ///
     /// # Errors
     /// Settings that make no sense together.
@@ -194,7 +194,7 @@ impl Settings {
         self.0[field as usize] = value;
     }
 
-    /// As a number without a sign, which all have but the stride.
+    /// Value as an unsigned number. Only the stride can be negative.
     pub(super) fn size(&self, field: Field) -> u64 {
         u64::try_from(self.get(field)).unwrap_or(0)
     }

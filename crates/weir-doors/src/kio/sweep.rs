@@ -9,10 +9,10 @@ use weir_units::parse::scaled;
 /// Points of all axes together.
 const MOST_POINTS: usize = 4096;
 
-/// What may be swept.
+/// Quantity that a sweep may vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
-    /// How many threads.
+    /// The number of threads.
     Threads,
     /// A setting of all threads.
     Setting(Field),
@@ -21,16 +21,16 @@ pub(super) enum Axis {
 /// A point: the settings that it changes, and its threads where these are swept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
-    /// For every thread.
+    /// Settings of every thread.
     pub(super) given: Given,
-    /// How many.
+    /// Number of threads, where it is swept.
     pub(super) threads: Option<u32>,
 }
 
 /// The points that the axes ask for, one without any.
 ///
 /// # Errors
-/// What is wrong with an axis.
+/// The error in an axis.
 pub(super) fn points<'a>(axes: impl Iterator<Item = &'a str>) -> Result<Vec<Point>, String> {
     let mut points = vec![Point::default()];
     let mut seen = Vec::new();

@@ -1,6 +1,6 @@
-//! Which devices: the first of five places that names one.
+//! Devices of the threads, from the first of five places that names one.
 //!
-//! In: the words, a configuration, what this machine says. Out: paths. Not here: what they are.
+//! In: the arguments, a configuration, facts about this machine. Out: paths. Not here: what they are.
 
 use super::settings::{Field, Settings};
 use super::{MODPROBE, TargetFacts};
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// The longest file of options that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// Where the targets of all threads are named.
+/// Resolves the targets of all threads.
 ///
 /// # Errors
 /// Nowhere: the five places.
@@ -57,7 +57,7 @@ fn of_modprobe(text: &str) -> Option<&str> {
 /// Checks settings against the facts of their target.
 ///
 /// # Errors
-/// What does not fit.
+/// The setting that does not fit the target.
 pub(super) fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
     let (low, high) = (
         settings.get(Field::OffsetLow),

@@ -1,4 +1,4 @@
-//! The door as a whole: from words to a plan, from a result to text.
+//! Tests of the whole door: arguments to a plan, a result to text.
 
 use proptest::prelude::*;
 use weir_schema::{Job, Plan, RunResult, State};
@@ -67,7 +67,7 @@ fn request(text: &str) -> Result<Request, Refusal> {
     asked(text, &ModuleFacts::default(), &facts())
 }
 
-/// The plan of a run with what is noted about it.
+/// Plan of a run, with its notes.
 fn planned(request: Request) -> (Plan, Vec<String>) {
     match request.action {
         Action::Measure(Input::Made(plan)) => (*plan, request.notes),

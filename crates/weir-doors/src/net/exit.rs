@@ -1,11 +1,11 @@
-//! How the door ends: exit codes, and what is said about a run that is not good.
+//! Exit codes of the door, and its messages about runs that failed.
 
 use weir_schema::{RunResult, latency_bandwidth_figures};
 
 use super::output::measured;
 use crate::beff;
 
-/// As effective bandwidth ends: 1 wrong bytes or a failed run; 2 and 3 where nothing was measured,
+/// Exit code as of effective bandwidth: 1 wrong bytes or a failed run; 2 and 3 where nothing was measured,
 /// for a reason of the plan or the machine; 128 + signal.
 pub fn exit_code(result: &RunResult) -> u8 {
     let wrong = measured(result).is_some_and(|done| done.wrong_bytes > 0);
@@ -15,7 +15,7 @@ pub fn exit_code(result: &RunResult) -> u8 {
     }
 }
 
-/// What standard error gets about a result.
+/// Text for standard error about a result.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = beff::complaints(result);
     let Some(done) = measured(result) else {
@@ -28,8 +28,8 @@ pub fn complaints(result: &RunResult) -> String {
             done.wrong_bytes
         );
     }
-    let is_told = !result.complete || result.failed_jobs() > 0;
-    if !is_told && latency_bandwidth_figures(done).is_none() {
+    let is_reported = !result.complete || result.failed_jobs() > 0;
+    if !is_reported && latency_bandwidth_figures(done).is_none() {
         out += "error: the run ended before all was measured; --format json has what was\n";
     }
     out

@@ -1,4 +1,4 @@
-//! What the door prints, from a stored result alone: HPCC's lines, or JSON.
+//! Output of the door from a stored result alone: HPCC's lines, or JSON.
 //!
 //! In: a [`RunResult`]. Out: text; none where a run did not come to its end and has no figures.
 //! MB and GB are 10^6 and 10^9 bytes.
@@ -11,16 +11,16 @@ use weir_schema::{
 
 use crate::pair_table;
 
-/// The form of what is printed.
+/// Format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetFormat {
-    /// As HPCC prints it.
+    /// HPCC's lines.
     Text,
     /// The ten figures of the summary, and the result below `weir`.
     Json,
 }
 
-/// What standard output gets; nothing for results of other work.
+/// Text for standard output; `None` for results of other workloads.
 pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
     let is_own = |work: &Workload| matches!(work, Workload::LatencyBandwidth(_));
     if !result.plan.jobs().any(|(_, job)| is_own(&job.workload)) {
@@ -33,12 +33,12 @@ pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
     }
 }
 
-/// What was measured.
+/// Latency and bandwidth of a result, where a job measured them.
 pub(super) fn measured(result: &RunResult) -> Option<&LatencyBandwidthResult> {
     result.jobs().find_map(JobResult::latency_bandwidth)
 }
 
-/// Tables of all pairs, where they were asked for.
+/// Tables of all pairs, on request.
 fn matrices(result: &RunResult) -> String {
     let asks = |work: &Workload| matches!(work, Workload::LatencyBandwidth(work) if work.matrix);
     let Some(done) = measured(result) else {

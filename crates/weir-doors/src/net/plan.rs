@@ -1,4 +1,4 @@
-//! From words to a plan: one job of ping-pongs and rings over one transport.
+//! Conversion of arguments to a plan: one job of ping-pongs and rings over one transport.
 
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{

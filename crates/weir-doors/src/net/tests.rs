@@ -1,4 +1,4 @@
-//! The door's words, its help, and its lines for a result made by hand.
+//! Tests of the door's arguments, its help, and its lines for a result made by hand.
 
 use weir_schema::{
     LatencyBandwidthResult, MessageTestResult, PairResult, Plan, RingResult, RunResult, Spawn,
@@ -98,7 +98,7 @@ fn ranks_have_a_cpu_each_unless_a_launcher_places_them() {
 
 #[test]
 fn wrong_words_are_refused_with_what_is_right() {
-    for (words, told) in [
+    for (args, want) in [
         ("", "`weir net` needs a test (there is lat-bw)"),
         ("lat-wb", "did you mean `weir net lat-bw`?"),
         (
@@ -142,8 +142,8 @@ fn wrong_words_are_refused_with_what_is_right() {
         ("lat-bw --rank 2", "--ranks"),
         ("lat-bw osu", "stray word `osu`"),
     ] {
-        let message = refused(words, None);
-        assert!(message.contains(told), "{words}: {message}");
+        let message = refused(args, None);
+        assert!(message.contains(want), "{args}: {message}");
     }
 }
 
@@ -248,10 +248,10 @@ fn wrong_bytes_and_early_ends_are_named() {
             output::stdout(&wrong, NetFormat::Text),
         )
     };
-    let (code, told, _) = done(|d| d.wrong_bytes = 3);
+    let (code, text, _) = done(|d| d.wrong_bytes = 3);
     assert_eq!(code, 1);
-    assert!(told.contains("error: 3 first or last bytes"), "{told}");
-    let (_, told, text) = done(|d| d.bandwidth.natural = None);
-    assert!(told.contains("ended before all was measured"), "{told}");
-    assert_eq!(text, None);
+    assert!(text.contains("error: 3 first or last bytes"), "{text}");
+    let (_, text, out) = done(|d| d.bandwidth.natural = None);
+    assert!(text.contains("ended before all was measured"), "{text}");
+    assert_eq!(out, None);
 }

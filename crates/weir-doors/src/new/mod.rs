@@ -1,6 +1,6 @@
-//! `weir new`: writes job files of a known kind, so that nobody has to type sixteen sections.
+//! `weir new`: writes job files of a known kind, which are long to type.
 //!
-//! In: the words after `new`. Out: names and texts of files, or a [`Refusal`] with exit code 2.
+//! In: the arguments after `new`. Out: names and texts of files, or a [`Refusal`] with exit code 2.
 //! Not here: writing them.
 
 mod flags;
@@ -26,7 +26,7 @@ pub const DOOR: Door = Door {
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");
 
-/// What the words ask for.
+/// Action that the arguments of `weir new` ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -38,15 +38,15 @@ pub enum Action {
 /// Files to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFiles {
-    /// Where.
+    /// Directory for the files.
     pub directory: String,
-    /// Over what is there.
+    /// Replaces existing files.
     pub force: bool,
     /// Name and text of each.
     pub files: Vec<(String, String)>,
 }
 
-/// The words after `new`.
+/// Reads the arguments after `new`.
 ///
 /// # Errors
 /// Words that are not understood, numbers out of their range.
@@ -67,7 +67,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     }))
 }
 
-/// The command that parses the words.
+/// Command that parses the arguments.
 pub fn builder() -> Command {
     command("weir new", FLAGS)
         .about("Write job files: xdma, for the character devices of a card's DMA channels")

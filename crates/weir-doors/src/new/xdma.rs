@@ -8,11 +8,11 @@ use super::UNITS;
 
 /// Block sizes of a sweep, in KiB.
 const SWEEP: [u64; 8] = [4, 8, 16, 32, 64, 256, 1024, 2048];
-/// What every file asks for: no file is ever made in place of a node that is missing, and a
-/// channel that hangs ends its job.
+/// Lines of every job file: no file is made in place of a missing node, and a channel that hangs ends its
+/// job.
 const COMMON: &str = "allow_file_create=0\nioengine=psync\niomem=mmap\nratemin=1m\n";
 
-/// A card, and how its memory is shared out.
+/// A card, with the division of its memory.
 #[derive(Clone, Debug)]
 pub(super) struct XdmaCard {
     pub(super) driver: String,
@@ -25,7 +25,7 @@ pub(super) struct XdmaCard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum XdmaBlockSize {
     Fixed(u64),
-    /// One after the other.
+    /// One size after the other.
     Sweep,
     /// Left to the command line.
     Open,
@@ -56,7 +56,7 @@ impl XdmaBlockSize {
     }
 }
 
-/// What a file does.
+/// Operation of a job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum XdmaMode {
     Verify,
@@ -173,7 +173,8 @@ fn plain(card: &XdmaCard, size: XdmaBlockSize, mode: XdmaMode) -> String {
     out
 }
 
-/// Every worker writes; each is read back as soon as it has ended, in a group of its own.
+/// Job file in which every worker writes, and each is read back by a group of its own as soon as it has
+/// ended.
 fn verify(card: &XdmaCard, size: XdmaBlockSize) -> String {
     let section = card.section(size);
     let (memory, block) = (short(card.memory), size.option());
@@ -197,7 +198,8 @@ fn verify(card: &XdmaCard, size: XdmaBlockSize) -> String {
     out
 }
 
-/// One size after the other; small blocks move less, so that each takes a like time.
+/// Job file with one size after the other. Small blocks move less data, so that each size takes a similar
+/// time.
 fn sweep(card: &XdmaCard, mode: XdmaMode) -> String {
     let section = card.section(XdmaBlockSize::Sweep);
     let (memory, flushes) = (short(card.memory), card.flushes(mode));

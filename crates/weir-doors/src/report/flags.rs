@@ -8,7 +8,7 @@ use crate::house::HOUSE_FLAGS;
 
 const OUTPUT: &str = "Output";
 
-/// Text stands on standard output where nothing else is asked for.
+/// True if text is printed on standard output, as nothing else is asked for.
 fn prints_text(given: &GivenFlags) -> bool {
     given.is("format", "text") || !(given.has("format") || given.has("output"))
 }
@@ -29,7 +29,7 @@ const PICTURE: FlagNeed = FlagNeed::new(
 );
 const PLOT: FlagNeed = FlagNeed::new("with `--plot`", |g| g.has("plot"));
 
-/// There is no run here that it could come before.
+/// Help on rows with another head. A report has no run that the check could come before.
 const OTHER_HEAD: &str = "A file with another head is refused before anything is written.";
 
 const OWN: [Flag; 4] = [

@@ -1,6 +1,6 @@
-//! `weir report RESULT… [-o FILE]…`: what stored results say, as text, as a page, as a picture.
+//! `weir report RESULT… [-o FILE]…`: reports of stored results, as text, as a page, as a picture.
 //!
-//! In: the words after `report`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
+//! In: the arguments after `report`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
 //! reading results, what a report says.
 
 mod flags;
@@ -30,7 +30,7 @@ pub const DOOR: Door = Door {
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");
 
-/// What the words ask for.
+/// Action that the arguments of `weir report` ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -39,12 +39,12 @@ pub enum Action {
     Report(Box<Report>),
 }
 
-/// Which results are reported, and how.
+/// Results to report, and the form of the report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What names the results.
+    /// Operands that name the results.
     pub operands: Vec<String>,
-    /// What stands on standard output, if anything.
+    /// Format on standard output, if anything is printed there.
     pub format: Option<ReportFormat>,
     /// Files that get a report.
     pub outputs: Vec<ReportFile>,
@@ -52,16 +52,16 @@ pub struct Report {
     pub plot: Option<String>,
     /// The job whose plot it is.
     pub job: Option<String>,
-    /// How text looks.
+    /// Options of text.
     pub options: RunOptions,
 }
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// As `weir run` has it.
+    /// Report as of `weir run`.
     Whole(RunFormat),
-    /// One plot.
+    /// One plot as a vector picture.
     Svg,
     /// The same in pixels.
     Png,
@@ -88,13 +88,13 @@ impl ReportFormat {
 /// A file that gets a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFile {
-    /// Where.
+    /// Path of the file.
     pub path: String,
-    /// In which form.
+    /// Format of the file.
     pub format: ReportFormat,
 }
 
-/// The words after `report`.
+/// Reads the arguments after `report`.
 ///
 /// # Errors
 /// Words that are not understood, that cannot act, no result.
@@ -150,7 +150,7 @@ fn file(path: &str) -> Result<ReportFile, Refusal> {
     })
 }
 
-/// The command that parses the words.
+/// Command that parses the arguments.
 pub fn builder() -> Command {
     command("weir report", &FLAGS)
         .about("Report stored results: text, a page with plots, a plot alone")

@@ -8,7 +8,7 @@ const WAY: &str = "How it is reached";
 const LIMITS: &str = "Limits";
 const END: &str = "Start and end";
 
-/// Why a flag is refused that nothing acts on.
+/// Reason for refusing flags that need TLS.
 const NO_TLS: &str = "this build has no TLS";
 
 /// All of them, in the order of the help text.

@@ -33,10 +33,10 @@ pub const DOOR: Door = Door {
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");
 
-/// The words that there are after `rpc`.
+/// Verbs after `rpc`.
 const VERBS: &[&str] = &["serve"];
 
-/// What the words ask for.
+/// Action that the arguments of `weir rpc` ask for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Print this on standard output and exit with 0.
@@ -45,7 +45,7 @@ pub enum Action {
     Serve(Box<ServeSettings>),
 }
 
-/// The words after `rpc`; `variable` reads the environment.
+/// Reads the arguments after `rpc`; `variable` reads the environment.
 ///
 /// # Errors
 /// Words that are not understood, values out of range: exit code 2.
@@ -116,7 +116,7 @@ fn planned(serve: &RpcServe) -> String {
     )
 }
 
-/// The command that parses the words after `serve`.
+/// Command that parses the arguments after `serve`.
 fn builder() -> Command {
     command("weir rpc serve", FLAGS)
         .about("Servers that answer RPCs, for weir selftest to ask")

@@ -1,6 +1,6 @@
 //! Settings of `weir rpc serve`, as plain data: every value is within its range.
 //!
-//! In: flags. Out: [`ServeSettings`], which whoever serves takes as they are. Not here: serving, files,
+//! In: flags. Out: [`ServeSettings`], which the server uses unchanged. Not here: serving, files,
 //! which rank is free.
 
 use std::path::PathBuf;
@@ -19,29 +19,29 @@ const MOST_TAGS: u64 = 65_536;
 /// The largest rank and tag.
 const LARGEST: u64 = u32::MAX as u64 - 1;
 
-/// Server, and what the program around it does.
+/// Settings of the server, and of the program around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServeSettings {
     /// The server. The directory of its table is still to be chosen.
     pub serve: RpcServe,
     /// Directories for the table: the first of these that can be used.
     pub directories: Vec<TableDirectory>,
-    /// The descriptor that hears when it is ready.
+    /// Descriptor that is notified once the server is ready.
     pub ready_descriptor: Option<i32>,
-    /// When it ends by itself.
+    /// Condition on which the server ends by itself.
     pub end: ServeEnd,
-    /// For standard error, before anything else.
+    /// Notes for standard error, printed before anything else.
     pub notes: Vec<String>,
 }
 
-/// When a server ends by itself.
+/// Condition on which a server ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServeEnd {
     /// Never.
     Never,
-    /// After so many requests.
+    /// Ends after this many requests.
     Requests(u64),
-    /// When nobody has asked for so long.
+    /// Ends after this time without a request.
     Idle(Nanos),
 }
 
@@ -121,7 +121,7 @@ impl Reader<'_> {
         value.transpose()
     }
 
-    /// Two flags of which one may stand there.
+    /// Refuses two flags that exclude each other.
     fn refuse_both(&self, one: &str, other: &str) -> Result<(), Refusal> {
         if !self.given.has(one) || !self.given.has(other) {
             return Ok(());
@@ -172,7 +172,7 @@ fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
     Ok(one.map(|rank| (rank, rank)).or(several))
 }
 
-/// Where it listens as far as variables say: at the interface, else at the loopback.
+/// Transport by the variables: at the interface, else at the loopback address.
 fn transport(
     interface: Option<&str>,
     variables: &mut UsedVariables<'_>,

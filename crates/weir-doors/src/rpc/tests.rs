@@ -13,7 +13,7 @@ fn served(words: &str) -> ServeSettings {
     served_with(words, &[])
 }
 
-/// In surroundings with these variables.
+/// Settings with these variables in the environment.
 fn served_with(words: &str, variables: &[(&str, &str)]) -> ServeSettings {
     let variable = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);

@@ -13,22 +13,14 @@ use weir_schema::{
 use weir_stats::Histogram;
 
 use super::exit::{MISCELLANEOUS, UNREACHABLE, most_frequent};
-use super::output::{first_work, why_nothing, work_of};
+use super::output::{first_work, good_masters, why_nothing, works};
 
 const PERCENTILES: [u64; 5] = [50, 75, 90, 95, 99];
 
 /// The document, indented.
 pub(super) fn json(result: &RunResult) -> String {
-    let mut results = Vec::new();
-    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
-        if let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) {
-            let good = outcome
-                .masters
-                .iter()
-                .filter(|master| master.failure.is_none());
-            results.extend(good.map(|master| of_master(work, master)));
-        }
-    }
+    let results = good_masters(result).map(|(work, master)| of_master(work, master));
+    let results: Vec<Value> = results.collect();
     let configuration = first_work(&result.plan).map_or(Value::Null, |w| configuration(w, result));
     let failure = failure(result);
     let document = json!({
@@ -62,11 +54,10 @@ fn failure(result: &RunResult) -> Option<(String, i32)> {
 }
 
 fn configuration(work: &RpcWorkload, result: &RunResult) -> Value {
-    let works = || result.plan.jobs().filter_map(|(_, job)| work_of(job));
     let asked = endpoints(work, result);
     let ranks: BTreeSet<u32> = asked.iter().map(|one| one.rank).collect();
     let tags: BTreeSet<u32> = asked.iter().map(|one| one.tag).collect();
-    let sizes = |of: fn(&RpcWorkload) -> u32| works().map(of).collect::<Vec<u32>>();
+    let sizes = |of: fn(&RpcWorkload) -> u32| works(&result.plan).map(of).collect::<Vec<u32>>();
     let mut all = json!({
         "group_name": work.group,
         "endpoint_ranks": ranks,

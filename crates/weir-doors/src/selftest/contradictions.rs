@@ -2,8 +2,8 @@
 //!
 //! In: the options. Out: the refusal of the first that another leaves nothing to do for. Not here: values.
 
-use super::argv::refuse_named;
-use crate::given::GivenFlags;
+use super::{peers_form, refuse};
+use crate::given::Given;
 use crate::refusal::Refusal;
 
 /// Options that other options leave nothing to do for, and why.
@@ -43,62 +43,34 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "find-max",
-        &[
-            "rate",
-            "sweep-inflight",
-            "matrix",
-            "connect-storm",
-            "first",
-            "show-plan",
-        ],
+        &["rate", "sweep-inflight", "matrix", "connect-storm", "first"],
         "each step has a rate that follows from the one before",
-    ),
-    (
-        "dry-run",
-        &["show-plan"],
-        "the one prints what would be done as text, the other as a plan in JSON",
-    ),
-    (
-        "show-plan",
-        &["samples"],
-        "a plan has no place for the file, and `weir run` writes none",
     ),
     (
         "samples",
         &["rate", "find-max"],
         "the latencies of samples are from when RPCs were sent, not from when they were due",
     ),
-    (
-        "repeat",
-        &[
-            "find-max",
-            "matrix",
-            "samples",
-            "dry-run",
-            "show-plan",
-            "stall-timeout",
-            "Mbits",
-            "time-unit",
-            "percentiles",
-            "verbose",
-            "strict-rate",
-            "progress",
-        ],
-        "the report is that of several runs",
-    ),
+];
+
+/// Options of the house that leave nothing to do for one of the door's own, and why.
+const OF_HOUSE: [(&str, &str, &str); 3] = [
+    ("samples", "repeat", "it is one file for several runs"),
+    ("samples", "show-plan", "a plan has no place for the file"),
+    ("stall-timeout", "repeat", "it is for one run"),
 ];
 
 /// Refuses options of which one leaves nothing to do for another.
 ///
 /// # Errors
 /// The first such pair.
-pub(super) fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
+pub(super) fn refuse_contradictions(given: &Given) -> Result<(), Refusal> {
     let places: Vec<&str> = ["loopback", "target", "path"]
         .into_iter()
         .filter(|name| given.has(name))
         .collect();
     if let [one, other, ..] = places.as_slice() {
-        return Err(refuse_named(
+        return Err(refuse(
             one,
             given.text(one).unwrap_or_default(),
             &format!("--{other} says elsewhere where the servers are; leave one out"),
@@ -110,14 +82,24 @@ pub(super) fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
     let nobody = ["loopback", "target", "master-endpoint"];
     if let Some(other) = nobody.into_iter().find(|other| is_null && given.has(other)) {
         let why = format!("null calls nobody; leave out --{other}, or name another transport");
-        return Err(refuse_named("transport", "null", &why));
+        return Err(refuse("transport", "null", &why));
     }
     for (one, others, why) in EXCLUSIVE {
         let other = others.iter().find(|other| given.has(other));
         if let Some(other) = other.filter(|_| given.has(one)) {
             let why = format!("{why}; leave out --{other} or this");
-            return Err(refuse_named(one, given.text(one).unwrap_or_default(), &why));
+            return Err(refuse(one, given.text(one).unwrap_or_default(), &why));
         }
+    }
+    for (one, other, why) in OF_HOUSE {
+        if given.has(one) && given.house.has(other) {
+            let why = format!("{why}; leave out --{other} or this");
+            return Err(refuse(one, given.text(one).unwrap_or_default(), &why));
+        }
+    }
+    if let Some(flag) = peers_form(given).filter(|_| given.house.is("voice", "weir")) {
+        let why = "the report of --voice weir does not have it; leave one of them out";
+        return Err(refuse(flag, "", why));
     }
     given
         .refusal()

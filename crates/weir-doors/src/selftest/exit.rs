@@ -2,10 +2,15 @@
 
 use weir_schema::{ErrorCode, JobResult, RpcMaster, RunResult, rpc_error_code};
 
-use super::{SelfTestOptions, rate_search};
+use super::{RateGoal, log_settings, rate_search};
+use crate::door::CallVariables;
+use crate::given::Given;
 use crate::house::{self, Strict};
+use crate::machine::Machine;
 use crate::refusal::{LACKS, Refusal, USAGE};
 
+/// The variable that asks for the exit codes of the older program.
+const CODES: &str = "WEIR_COMPAT_EXIT";
 /// An error of weir itself.
 const INTERNAL: u8 = 4;
 /// What stands for words that cannot be used, servers that cannot be reached, everything else.
@@ -15,8 +20,8 @@ pub(super) const MISCELLANEOUS: i32 = -1025;
 
 /// 0 good; 1 failures; 2 a plan that cannot be carried out; 3 servers that cannot be reached or let nobody
 /// in; 4 an error of weir itself; 128 + signal.
-pub fn exit_code(result: &RunResult, options: &SelfTestOptions) -> u8 {
-    let code = house::exit_code(result, &Strict::No);
+pub fn exit_code(result: &RunResult, goal: Option<&RateGoal>, strict: &Strict) -> u8 {
+    let code = house::exit_code(result, strict);
     let is_internal = |job: &JobResult| job.failure.as_ref().is_some_and(|f| f.cause == "panic");
     if code == 1 && result.jobs().any(is_internal) {
         return INTERNAL;
@@ -31,14 +36,9 @@ pub fn exit_code(result: &RunResult, options: &SelfTestOptions) -> u8 {
     if code == 1 && !all.is_empty() && all.iter().all(lacks) {
         return LACKS;
     }
-    if let Some(goal) = &options.goal
-        && code <= 1
-    {
+    if let Some(goal) = goal.filter(|_| code <= 1) {
         // RPCs that fail where there are too many are what is looked for.
         return u8::from(!rate_search::has_all(result, goal));
-    }
-    if code == 0 && options.is_strict_rate && all.iter().any(|master| master.overload) {
-        return 1;
     }
     code
 }
@@ -50,18 +50,33 @@ fn masters(result: &RunResult) -> impl Iterator<Item = &RpcMaster> {
         .flat_map(|done| &done.masters)
 }
 
-/// Whether exit codes are those of the older program.
+/// What variables ask of a call: a log, the exit codes of the older program.
 ///
 /// # Errors
-/// The variable says something else.
-pub fn has_cart_codes(variable: &dyn Fn(&str) -> Option<String>) -> Result<bool, Refusal> {
-    match variable("WEIR_COMPAT_EXIT").as_deref() {
-        None | Some("") => Ok(false),
-        Some("cart") => Ok(true),
-        Some(other) => Err(Refusal::usage(format!(
-            "the variable WEIR_COMPAT_EXIT={other}: it takes cart; without it exit codes are weir's"
-        ))),
-    }
+/// A variable has a value that it does not take.
+pub(super) fn variables(machine: &dyn Machine) -> Result<CallVariables, Refusal> {
+    let has_cart_codes = match machine.variable(CODES).as_deref() {
+        None | Some("") => false,
+        Some("cart") => true,
+        Some(other) => {
+            return Err(Refusal::usage(format!(
+                "the variable {CODES}={other}: it takes cart; without it exit codes are weir's"
+            )));
+        }
+    };
+    Ok(CallVariables {
+        log: log_settings(&|name| machine.variable(name))?,
+        refusal_code: if has_cart_codes {
+            |code| in_style_of(code, None, true)
+        } else {
+            |code| code
+        },
+    })
+}
+
+/// Whether exit codes are those of the older program, which is called by its name.
+pub(super) fn is_cart(given: &Given, machine: &dyn Machine) -> bool {
+    given.link.is_some() && machine.variable(CODES).as_deref() == Some("cart")
 }
 
 /// The same code as the older program has it, where that is asked for: the low byte of the error's

@@ -1,6 +1,6 @@
 //! The flags of `weir selftest`: those of the older program, then weir's own.
 
-use crate::flags::{Flag, history, store_result};
+use crate::flags::Flag;
 
 /// Heading of the flags of the older program, whose names may be cut short.
 pub(super) const REFERENCE: &str = "Options of self_test, which may be cut short";
@@ -165,8 +165,6 @@ pub const FLAGS: &[Flag] = &[
         "Highest --rate at which a percentile stays below a limit, as p99<200",
     )
     .long("Steps of a second each, unless --duration or the repetitions say otherwise."),
-    Flag::with_value("repeat", "K", LOAD, "So many runs, and by how much they differ")
-        .long("Each run is a process of its own, as with `weir run --repeat`."),
     Flag::switch(
         "first",
         LOAD,
@@ -227,13 +225,6 @@ pub const FLAGS: &[Flag] = &[
         .choices(&["text", "json", "json-cart", "csv", "prom"])
         .default("text")
         .prints(),
-    Flag::with_value(
-        "percentiles",
-        "LIST",
-        OUTPUT,
-        "Further lines for these, as 90,99,99.9",
-    )
-    .prints(),
     Flag::with_value("time-unit", "UNIT", OUTPUT, "Of latencies in the text")
         .choices(&["us", "ns", "auto"])
         .default("us")
@@ -246,13 +237,6 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("baseline", "FILE", OUTPUT, "Compare with an earlier result")
         .refused(COMPARE),
     Flag::with_value("tolerance", "P%", OUTPUT, "How much worse is still good").refused(COMPARE),
-    Flag::switch("strict-rate", OUTPUT, "Exit with 1 where --rate is not kept").needs(
-        crate::given::FlagNeed::new("with `--rate`", |given| given.has("rate")),
-    ),
-    Flag::switch("progress", OUTPUT, "A line on standard error while it runs")
-        .long("On a terminal it is there anyway; without the option nothing is printed elsewhere."),
-    Flag::switch("dry-run", OUTPUT, "Print what would be done, reach nobody"),
-    Flag::switch("show-plan", OUTPUT, "Print the plan as JSON and run nothing"),
-    store_result(OUTPUT),
-    history(OUTPUT),
+    Flag::switch("strict-rate", OUTPUT, "Exit with 1 where --rate is not kept")
+        .refused("--strict=rate-not-reached does it"),
 ];

@@ -7,9 +7,46 @@ use weir_schema::{
     expand_endpoints, shuffle_endpoints,
 };
 
-use super::endpoints::normalised;
+use super::endpoints::{endpoint_set, normalised};
+use super::output::{self, works};
 use super::sizes::MessagePair;
-use super::{HeadFacts, output, plan, table_file};
+use super::{plan, table_file};
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// What arguments did and did not say, for the lines before the results.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+pub struct HeadFacts {
+    /// The sets of endpoints and masters in the order of the arguments.
+    sets: Vec<EndpointSet>,
+    /// `-u`.
+    has_agent: bool,
+    /// An alignment out of range.
+    odd_align: Option<String>,
+    has_group: bool,
+    has_masters: bool,
+    has_endpoints: bool,
+}
+
+impl HeadFacts {
+    pub(super) fn read(given: &GivenFlags) -> Result<Self, Refusal> {
+        let sets = given.iter().filter_map(|(flag, text)| match flag.name {
+            name @ ("endpoint" | "master-endpoint") => {
+                Some(plan::located(name, text, endpoint_set(text)))
+            }
+            _ => None,
+        });
+        Ok(Self {
+            sets: sets.collect::<Result<_, _>>()?,
+            has_agent: given.has("use-daos-agent-env"),
+            odd_align: plan::low_byte(given)?.and_then(Result::err),
+            has_group: given.has("group-name"),
+            has_masters: given.has("master-endpoint"),
+            has_endpoints: given.has("endpoint"),
+        })
+    }
+}
 
 /// Every line before the results.
 pub(super) fn head(plan: &Plan, facts: &HeadFacts) -> String {
@@ -96,10 +133,7 @@ fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
     };
     let is_sweep = works(plan).any(is_other);
     for one in works(plan) {
-        let pair = MessagePair {
-            request: one.request,
-            reply: one.reply,
-        };
+        let pair = MessagePair::of(one);
         let words = pair.words();
         if !(is_sweep && pairs.last() == Some(&words)) {
             pairs.push(words);
@@ -134,10 +168,6 @@ fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
         "  Max in-flight RPCs:          {}\n\n",
         depths.join(", ")
     );
-}
-
-fn works(plan: &Plan) -> impl Iterator<Item = &RpcWorkload> {
-    plan.jobs().filter_map(|(_, job)| output::work_of(job))
 }
 
 /// How many endpoints are asked, where the plan alone says it.

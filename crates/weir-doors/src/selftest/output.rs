@@ -5,8 +5,8 @@
 
 use weir_schema::{
     ErrorCode, Job, JobResult, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult,
-    RpcMaster, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
-    value_at,
+    RpcMaster, RpcOutcome, RpcWorkload, RunResult, State, UNKNOWN_RPC_ERROR, Workload,
+    rpc_error_code, value_at,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -23,7 +23,26 @@ const MIB: f64 = 1_048_576.0;
 
 /// The first RPC work of a plan, which has what all of them have.
 pub(super) fn first_work(plan: &Plan) -> Option<&RpcWorkload> {
-    plan.jobs().find_map(|(_, job)| work_of(job))
+    works(plan).next()
+}
+
+/// The RPC works of a plan.
+pub(super) fn works(plan: &Plan) -> impl Iterator<Item = &RpcWorkload> {
+    plan.jobs().filter_map(|(_, job)| work_of(job))
+}
+
+/// Masters of a result that measured something, with their work.
+pub(super) fn good_masters(result: &RunResult) -> impl Iterator<Item = (&RpcWorkload, &RpcMaster)> {
+    measured(result).flat_map(|(work, done)| {
+        let good = done.masters.iter().filter(|one| one.failure.is_none());
+        good.map(move |master| (work, master))
+    })
+}
+
+/// Jobs of a result that are RPCs: their work, what their masters did.
+pub(super) fn measured(result: &RunResult) -> impl Iterator<Item = (&RpcWorkload, &RpcOutcome)> {
+    let jobs = result.plan.jobs().zip(result.jobs());
+    jobs.filter_map(|((_, job), done)| Some((work_of(job)?, done.rpc()?)))
 }
 
 /// The RPC work of a job.
@@ -43,9 +62,9 @@ pub fn head(plan: &Plan, options: &SelfTestOptions) -> String {
 }
 
 /// The whole of what is printed of a result; nothing in the form that is weir's own.
-pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
-    Some(match options.format {
-        SelfTestFormat::Json => return None,
+pub fn text(result: &RunResult, options: &SelfTestOptions) -> String {
+    match options.format {
+        SelfTestFormat::Json => String::new(),
         SelfTestFormat::CartJson => cart::json(result),
         SelfTestFormat::Csv => rows::csv(result),
         SelfTestFormat::Prometheus => rows::prometheus(result),
@@ -55,7 +74,7 @@ pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
             let blocks: String = groups.map(|group| block(result, group, options)).collect();
             blocks + &ending(result, options)
         }
-    })
+    }
 }
 
 /// The block of one pair of sizes, by its place in the plan; in other forms than text nothing.
@@ -69,12 +88,6 @@ pub fn block(result: &RunResult, group: usize, options: &SelfTestOptions) -> Str
         }
     }
     out
-}
-
-/// Whether every job of a group has ended, by the jobs' places in the plan.
-pub fn is_whole(plan: &Plan, group: usize, has_ended: impl Fn(usize) -> bool) -> bool {
-    let mut jobs = plan.jobs().enumerate().filter(|(_, (of, _))| *of == group);
-    jobs.all(|(index, _)| has_ended(index))
 }
 
 /// What is said below the last block: the table of a sweep; that a run was ended early.
@@ -108,10 +121,7 @@ fn of_job(out: &mut String, job: &Job, result: &JobResult, options: &SelfTestOpt
     let (Some(work), Some(done)) = (work_of(job), result.rpc()) else {
         return;
     };
-    let pair = MessagePair {
-        request: work.request,
-        reply: work.reply,
-    };
+    let pair = MessagePair::of(work);
     push!(out, "{}\n", "#".repeat(50));
     push!(
         out,

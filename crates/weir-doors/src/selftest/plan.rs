@@ -10,14 +10,13 @@ use weir_schema::{
 };
 use weir_units::{Iops, Nanos, QueueDepth, parse};
 
-use super::argv::refuse_named;
-use super::contradictions::refuse_contradictions;
 use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
 use super::values::{self, MOST};
-use super::{SelfTestEnvironment, rate_search, surroundings, sweep};
-use crate::given::GivenFlags;
+use super::{rate_search, refuse, surroundings, sweep};
+use crate::given::{Given, GivenFlags};
+use crate::machine::Machine;
 use crate::refusal::Refusal;
 
 /// Most threads of a master.
@@ -40,13 +39,11 @@ pub(super) fn value<T>(
     let Some(text) = given.text(name) else {
         return Ok(None);
     };
-    read(text)
-        .map(Some)
-        .map_err(|why| refuse_named(name, text, &why))
+    read(text).map(Some).map_err(|why| refuse(name, text, &why))
 }
 
-fn located<T>(name: &str, text: &str, read: Result<T, Wrong>) -> Result<T, Refusal> {
-    read.map_err(|wrong| refuse_named(name, text, &wrong.sentence(text)))
+pub(super) fn located<T>(name: &str, text: &str, read: Result<T, Wrong>) -> Result<T, Refusal> {
+    read.map_err(|wrong| refuse(name, text, &wrong.sentence(text)))
 }
 
 /// The sets of an option, in order.
@@ -80,15 +77,11 @@ pub(super) fn low_byte(given: &GivenFlags) -> Result<Option<Result<u8, String>>,
 ///
 /// # Errors
 /// Values out of range, options that contradict each other, a group that is not there.
-pub(super) fn of(
-    given: &GivenFlags,
-    command: Vec<String>,
-    environment: &SelfTestEnvironment<'_>,
-) -> Result<Made, Refusal> {
-    refuse_contradictions(given)?;
-    let mut used = surroundings::UsedVariables::new(environment.variable);
-    let common = workload(given, environment, &mut used)?;
-    let members = members(&common, environment)?;
+pub(super) fn of(given: &Given, machine: &dyn Machine) -> Result<Made, Refusal> {
+    let variable = |name: &str| machine.variable(name);
+    let mut used = surroundings::UsedVariables::new(&variable);
+    let common = workload(given, machine, &mut used)?;
+    let members = members(&common, machine)?;
     let endpoints = counted("endpoint", &common.endpoints, &members)?;
     counted("master-endpoint", &common.masters, &members)?;
     let threads = threads(given, &mut used)?;
@@ -97,7 +90,7 @@ pub(super) fn of(
     if let Some(asked) = value(given, "connect-storm", |text| {
         parse::whole(text, (1, 65_536))
     })? {
-        let (count, note) = connections(&common, asked, environment.most_files);
+        let (count, note) = connections(&common, asked, machine.most_open_files());
         let asked_for = given.text("connect-storm").unwrap_or_default();
         notes.extend(note.map(|note| format!("--connect-storm {asked_for}: {note}")));
         common.connections = Some(count);
@@ -106,7 +99,7 @@ pub(super) fn of(
         common.warmup = RpcWarmup::Requests { count: 0 };
     }
     let depths = depths(given)?;
-    let is_compat = environment.is_linked || given.has("use-daos-agent-env");
+    let is_compat = given.link.is_some() || given.has("use-daos-agent-env");
     let mut groups = Vec::new();
     for pair in pairs(given)? {
         for depth in &depths {
@@ -130,7 +123,7 @@ pub(super) fn of(
         }
     }
     let plan = Plan {
-        command,
+        command: given.command(),
         groups,
         ..Plan::new("selftest", "selftest", Vec::new())
     };
@@ -173,7 +166,7 @@ fn cut_threads(given: &GivenFlags, plan: &Plan) -> Option<String> {
     let is_cut = asked.parse::<u32>().is_ok_and(|asked| asked > fewest);
     is_cut.then(|| {
         format!(
-            "warning: --threads {asked}: there are {fewest} RPCs at once, and no thread without one of them"
+            "--threads {asked}: there are {fewest} RPCs at once, and no thread without one of them"
         )
     })
 }
@@ -216,7 +209,7 @@ fn threads(given: &GivenFlags, used: &mut surroundings::UsedVariables<'_>) -> Re
 /// Everything but the sizes and what depends on how many endpoints there are.
 fn workload(
     given: &GivenFlags,
-    environment: &SelfTestEnvironment<'_>,
+    machine: &dyn Machine,
     used: &mut surroundings::UsedVariables<'_>,
 ) -> Result<RpcWorkload, Refusal> {
     let has_agent = given.has("use-daos-agent-env");
@@ -242,7 +235,7 @@ fn workload(
         first: given.has("first"),
         samples: given.has("samples"),
         seed: value(given, "seed", |text| parse::whole(text, (1, u64::MAX)))?
-            .unwrap_or_else(|| environment.seed.max(1)),
+            .unwrap_or_else(|| machine.seed().max(1)),
         attach_timeout_ns: value(given, "attach-timeout", parse::seconds)?
             .unwrap_or(Nanos::from_secs(10)),
         reconnect_ns: value(given, "reconnect", parse::seconds)?,
@@ -262,7 +255,7 @@ fn workload(
         Some(timeout) => timeout,
         None => used.timeout()?.unwrap_or(Nanos::from_secs(60)),
     };
-    used.fill(given, environment, &mut work)?;
+    used.fill(given, machine, &mut work)?;
     Ok(work)
 }
 
@@ -297,10 +290,7 @@ fn loopback(given: &GivenFlags) -> Result<Option<u32>, Refusal> {
 }
 
 /// The members of the group, where a set says `all`.
-fn members(
-    work: &RpcWorkload,
-    environment: &SelfTestEnvironment<'_>,
-) -> Result<Vec<RankTags>, Refusal> {
+fn members(work: &RpcWorkload, machine: &dyn Machine) -> Result<Vec<RankTags>, Refusal> {
     let mut sets = work.endpoints.iter().chain(&work.masters);
     if !sets.any(EndpointSet::needs_group) {
         return Ok(Vec::new());
@@ -308,11 +298,11 @@ fn members(
     if let Some(tags) = work.loopback {
         return Ok(vec![RankTags { rank: 0, tags }]);
     }
-    (environment.members)(work).map_err(Refusal::lacks)
+    machine.group_members(work).map_err(Refusal::lacks)
 }
 
 fn counted(name: &str, sets: &[EndpointSet], members: &[RankTags]) -> Result<u64, Refusal> {
-    let refuse = |why: &str| Err(refuse_named(name, "", why));
+    let refuse = |why: &str| Err(refuse(name, "", why));
     match count_endpoints(sets, members) {
         Ok(0) if !sets.is_empty() => refuse("there is no such endpoint"),
         Ok(count) => Ok(count),
@@ -325,7 +315,7 @@ fn counted(name: &str, sets: &[EndpointSet], members: &[RankTags]) -> Result<u64
 fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, Refusal> {
     if work.shuffle && work.endpoints.iter().any(EndpointSet::needs_group) {
         let all = expand_endpoints(&work.endpoints, members);
-        let all = all.map_err(|wrong| refuse_named("endpoint", "", &wrong.to_string()))?;
+        let all = all.map_err(|wrong| refuse("endpoint", "", &wrong.to_string()))?;
         work.endpoints = all.into_iter().map(EndpointSet::one).collect();
     }
     Ok(work)
@@ -334,7 +324,7 @@ fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, 
 /// How many RPCs at once, one after another.
 fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
     match value(given, "sweep-inflight", sweep::depths)? {
-        Some(_) if given.has("max-inflight-rpcs") => Err(refuse_named(
+        Some(_) if given.has("max-inflight-rpcs") => Err(refuse(
             "sweep-inflight",
             given.text("sweep-inflight").unwrap_or_default(),
             "--max-inflight-rpcs says how many at once; leave one out",

@@ -7,8 +7,8 @@
 use std::cmp::Ordering;
 
 use weir_schema::{
-    Group, Job, KindName, Plan, RPC_KINDS, RpcMaster, RpcOutcome, RpcWorkload, RunResult, Schedule,
-    State,
+    Group, Job, KindName, Metric, Plan, RPC_KINDS, RpcMaster, RpcOutcome, RpcWorkload, RunResult,
+    Schedule, State,
 };
 use weir_units::{Iops, Nanos, parse};
 
@@ -16,6 +16,7 @@ use super::output::{percentile, work_of};
 use super::plan::rate_sharers;
 use super::sizes::MessagePair;
 use crate::rate_bracket::{RateBracket, append};
+use crate::search::{RunSearch, SearchEnd};
 
 /// Steps with a rate, of each pair of sizes.
 const STEPS: u32 = 12;
@@ -169,9 +170,10 @@ impl RateSearch {
             is_over: false,
         }
     }
+}
 
-    /// The plan of the next step; nothing when all is known, or nothing more can be.
-    pub fn next_plan(&self) -> Option<Plan> {
+impl RunSearch for RateSearch {
+    fn next_plan(&self) -> Option<Plan> {
         let group = self.plan.groups.get(self.group).filter(|_| !self.is_over)?;
         let mut jobs = group.jobs.clone();
         for job in &mut jobs {
@@ -196,8 +198,7 @@ impl RateSearch {
         })
     }
 
-    /// What the step has measured.
-    pub fn take(&mut self, result: RunResult) {
+    fn take(&mut self, result: RunResult) {
         let pairs = steps(&result);
         let step = pairs.first().and_then(|(_, steps)| steps.first());
         let rates = step.map(|step| step.outcome.masters.iter().map(RpcMaster::rate));
@@ -224,9 +225,25 @@ impl RateSearch {
         }
     }
 
-    /// Of all steps.
-    pub fn into_result(self) -> Option<RunResult> {
-        self.done
+    fn end(self: Box<Self>) -> Option<SearchEnd> {
+        let mut result = self.done?;
+        let pairs = steps(&result);
+        let found: Vec<Option<(usize, f64)>> = pairs
+            .iter()
+            .map(|(_, steps)| {
+                best(&self.goal, steps).and_then(|best| Some((best.group, best.rate?)))
+            })
+            .collect();
+        for (group, rate) in found.iter().flatten() {
+            for job in &mut result.groups[*group].jobs {
+                job.metrics
+                    .push(Metric::high("highest rate", "RPCs/s", *rate));
+            }
+        }
+        Some(SearchEnd {
+            has_found_all: has_all(&result, &self.goal),
+            result,
+        })
     }
 }
 
@@ -264,10 +281,7 @@ pub(super) fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)>
         let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
             continue;
         };
-        let pair = MessagePair {
-            request: work.request,
-            reply: work.reply,
-        };
+        let pair = MessagePair::of(work);
         let step = DoneStep {
             group,
             work,
@@ -312,10 +326,15 @@ mod tests {
     use weir_schema::{RpcEndpoint, RpcEndpointResult, sample};
 
     use super::*;
+    use crate::args::read_given;
     use crate::selftest::rate_table::text;
-    use crate::selftest::read_options;
+    use crate::selftest::{DOOR, SelfTestOptions};
 
     const CAPACITY: f64 = 100_000.0;
+
+    fn options() -> SelfTestOptions {
+        SelfTestOptions::read(&read_given(&DOOR, &[]).unwrap()).unwrap()
+    }
 
     /// What a server does that has this capacity and waits the longer the nearer a rate comes to it.
     fn measured(plan: Plan) -> RunResult {
@@ -351,7 +370,7 @@ mod tests {
             search.take(measured(plan));
         }
         assert!(steps <= STEPS + 1, "{steps}");
-        (search.into_result().unwrap(), goal)
+        (Box::new(search).end().unwrap().result, goal)
     }
 
     #[test]
@@ -361,8 +380,12 @@ mod tests {
         let pairs = steps(&result);
         let rate = best(&goal, &pairs[0].1).unwrap().rate.unwrap();
         assert!((0.98..1.0).contains(&(rate / 75_000.0)), "{rate}");
+        let metrics = result.jobs().flat_map(|job| &job.metrics);
+        let headlines = metrics.filter(|metric| metric.name == "highest rate");
+        let headlines: Vec<f64> = headlines.map(|metric| metric.value).collect();
+        assert_eq!(headlines, [rate]);
         assert!(has_all(&result, &goal));
-        let options = read_options(&["--find-max".to_owned(), "p99<40".to_owned()]).unwrap();
+        let options = options();
         let text = text(&result, &goal, &options);
         assert_eq!(
             text.matches("Results for message size").count(),
@@ -384,7 +407,7 @@ mod tests {
     fn a_limit_that_no_rate_keeps_is_told_as_such() {
         let (result, goal) = found("p99<5");
         assert!(!has_all(&result, &goal));
-        let options = read_options(&[]).unwrap();
+        let options = options();
         let text = text(&result, &goal, &options);
         assert!(text.contains("+ None of these rates keeps it\n"), "{text}");
     }
@@ -399,8 +422,8 @@ mod tests {
         let mut result = measured(search.next_plan().unwrap());
         change(&mut result);
         search.take(result);
-        let result = search.into_result().unwrap();
-        let text = text(&result, &goal, &read_options(&[]).unwrap());
+        let result = Box::new(search).end().unwrap().result;
+        let text = text(&result, &goal, &options());
         let row = text.lines().find(|line| line.contains(" 1000 "));
         let row = row.unwrap_or_else(|| panic!("{text}")).to_owned();
         (row, has_all(&result, &goal))
@@ -458,7 +481,7 @@ mod tests {
     fn a_search_that_is_interrupted_says_so() {
         let goal = goal("p99<40", false).unwrap();
         let job = Job::of_rpcs("0", RpcWorkload::default());
-        let options = read_options(&[]).unwrap();
+        let options = options();
         let interrupted = |steps: usize| {
             let mut search = RateSearch::new(Plan::new("p", "selftest", vec![job.clone()]), goal);
             for _ in 1..steps {
@@ -469,7 +492,7 @@ mod tests {
             last.groups[0].jobs[0].state = State::Stopped;
             search.take(last);
             assert!(search.next_plan().is_none());
-            text(&search.into_result().unwrap(), &goal, &options)
+            text(&Box::new(search).end().unwrap().result, &goal, &options)
         };
         let early = interrupted(2);
         assert!(

@@ -4,27 +4,12 @@
 
 use weir_schema::{RpcEndpointResult, RpcMaster, RpcWorkload, RunResult};
 
-use super::output::{percentile, work_of};
+use super::output::{good_masters, percentile};
 use super::sizes::{reply_word, request_word};
 
 const COLUMNS: &str = "send_bytes,send_kind,reply_bytes,reply_kind,in_flight,master,endpoint,\
                        succeeded,failed,not_sent,duration_ns,rpcs_per_s,bytes_per_s,min_ns,p25_ns,\
                        median_ns,p75_ns,max_ns,mean_ns,deviation_ns";
-
-/// Every master that measured something, with its work.
-fn masters(result: &RunResult) -> Vec<(&RpcWorkload, &RpcMaster)> {
-    let mut all = Vec::new();
-    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
-        if let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) {
-            let good = outcome
-                .masters
-                .iter()
-                .filter(|master| master.failure.is_none());
-            all.extend(good.map(|master| (work, master)));
-        }
-    }
-    all
-}
 
 fn bytes_per_s(work: &RpcWorkload, master: &RpcMaster) -> f64 {
     master.rate() * (f64::from(work.request.bytes) + f64::from(work.reply.bytes))
@@ -33,7 +18,7 @@ fn bytes_per_s(work: &RpcWorkload, master: &RpcMaster) -> f64 {
 /// Comma-separated values; the endpoint of a master's own row is `all`.
 pub(super) fn csv(result: &RunResult) -> String {
     let mut out = format!("{COLUMNS}\n");
-    for (work, master) in masters(result) {
+    for (work, master) in good_masters(result) {
         let (request, reply) = (work.request, work.reply);
         let bytes = f64::from(request.bytes) + f64::from(reply.bytes);
         let lead = format!(
@@ -135,7 +120,7 @@ fn count(number: u64) -> f64 {
 
 /// Metrics as text.
 pub(super) fn prometheus(result: &RunResult) -> String {
-    let all = masters(result);
+    let all: Vec<_> = good_masters(result).collect();
     let mut out = String::new();
     let head = |out: &mut String, name: &str, help: &str| {
         push!(

@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
+use weir_schema::{RpcEndpoint, RpcMaster, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
 use weir_units::{Nanos, parse};
 
-use super::output::work_of;
+use super::output::measured;
 pub use super::sampled_result::result;
-use super::sampled_turns::{TURNS, turns, turns_of, turns_text};
 use super::sizes::{MessagePair, reply_word, request_word};
 
 /// The first line of a file.
@@ -25,6 +24,9 @@ const FAILED: &str = "# failed: ";
 const EXIT: &str = "# exit=";
 /// Codes of the family and of the system have no larger numbers.
 const LARGEST_CODE: i32 = 4095;
+
+/// The name of the field; its value is `RANK:TAG/NANOSECONDS`, several with commas.
+const TURNS: &str = "turns_ns";
 
 /// What a run has kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,16 +68,10 @@ impl SampledMaster {
 /// The samples that a run with this exit code has kept, of masters that have some or have failed.
 pub fn kept(result: &RunResult, exit_code: u8) -> SampledRun {
     let mut masters = Vec::new();
-    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
-        let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
-            continue;
-        };
+    for (work, outcome) in measured(result) {
         let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let all = outcome.masters.iter().map(|master| SampledMaster {
-            pair: MessagePair {
-                request: work.request,
-                reply: work.reply,
-            },
+            pair: MessagePair::of(work),
             in_flight: u32::try_from(work.in_flight()).unwrap_or(u32::MAX),
             master: master.endpoint,
             duration_ns: master.duration_ns,
@@ -131,7 +127,7 @@ pub fn print(run: &SampledRun) -> String {
 }
 
 /// Why a text is of something else.
-pub fn no_head() -> String {
+fn no_head() -> String {
     format!("line 1: it begins with `{HEAD}`")
 }
 
@@ -262,12 +258,38 @@ fn payload(name: &str, text: &str) -> Result<RpcPayload, String> {
 }
 
 /// `0:2`.
-pub(super) fn endpoint(text: &str) -> Option<RpcEndpoint> {
+fn endpoint(text: &str) -> Option<RpcEndpoint> {
     let (rank, tag) = text.split_once(':')?;
     Some(RpcEndpoint {
         rank: rank.parse().ok()?,
         tag: tag.parse().ok()?,
     })
+}
+
+/// Of a master's endpoints.
+fn turns_of(master: &RpcMaster) -> BTreeMap<RpcEndpoint, Nanos> {
+    let all = master.endpoints.iter();
+    all.filter_map(|one| Some((one.endpoint, one.turn_ns?)))
+        .collect()
+}
+
+/// The last field of a tuple, with the blank before it; nothing without turns.
+fn turns_text(turns: &BTreeMap<RpcEndpoint, Nanos>) -> String {
+    let all = turns.iter().map(|(at, time)| format!("{at}/{}", time.0));
+    let all: Vec<String> = all.collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    format!(" {TURNS}={}", all.join(","))
+}
+
+/// What such a field says.
+fn turns(text: &str) -> Option<BTreeMap<RpcEndpoint, Nanos>> {
+    let one = |turn: &str| {
+        let (at, time) = turn.split_once('/')?;
+        Some((endpoint(at)?, Nanos(time.parse().ok()?)))
+    };
+    text.split(',').map(one).collect()
 }
 
 /// One RPC, or some that were not sent.

@@ -4,7 +4,7 @@
 //! In: the value of an option. Out: what is sent and what comes back, or what is wrong and at which
 //! character. Not here: which option it is.
 
-use weir_schema::{RpcPayload, RpcPayloadKind};
+use weir_schema::{RpcPayload, RpcPayloadKind, RpcWorkload};
 
 use super::grammar::Wrong;
 
@@ -23,6 +23,14 @@ pub struct MessagePair {
 }
 
 impl MessagePair {
+    /// That of a workload.
+    pub(super) fn of(work: &RpcWorkload) -> Self {
+        Self {
+            request: work.request,
+            reply: work.reply,
+        }
+    }
+
     /// `(0-EMPTY 1048578-BULK_PUT)`.
     pub(super) fn words(self) -> String {
         let (request, reply) = (self.request, self.reply);

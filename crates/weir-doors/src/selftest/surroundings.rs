@@ -6,9 +6,9 @@
 use weir_schema::{RpcAddresses, RpcPoll, RpcWorkload};
 use weir_units::{Nanos, parse};
 
-use super::argv::refuse_named;
-use super::{SelfTestEnvironment, values};
+use super::{refuse, values};
 use crate::given::GivenFlags;
+use crate::machine::{Machine, PathKind};
 use crate::refusal::Refusal;
 
 /// The longest path of a directory that the older program takes.
@@ -164,7 +164,7 @@ impl<'a> UsedVariables<'a> {
     pub(super) fn fill(
         &mut self,
         given: &GivenFlags,
-        environment: &SelfTestEnvironment<'_>,
+        machine: &dyn Machine,
         work: &mut RpcWorkload,
     ) -> Result<(), Refusal> {
         if work.transport.is_none() {
@@ -178,7 +178,7 @@ impl<'a> UsedVariables<'a> {
         work.quota = quota.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let is_null = work.transport.as_deref() == Some("null");
         if work.loopback.is_none() && work.targets.is_empty() && !is_null {
-            work.table = Some(self.table(given, environment, &work.group)?);
+            work.table = Some(self.table(given, machine, &work.group)?);
         }
         Ok(())
     }
@@ -204,24 +204,24 @@ impl<'a> UsedVariables<'a> {
     fn table(
         &mut self,
         given: &GivenFlags,
-        environment: &SelfTestEnvironment<'_>,
+        machine: &dyn Machine,
         group: &str,
     ) -> Result<String, Refusal> {
         if let Some(path) = given.text("path") {
-            let refuse = |why: &str| Err(refuse_named("path", path, why));
+            let refuse = |why: &str| Err(refuse("path", path, why));
             if path.len() > LONGEST_PATH {
                 return refuse("it has more than 255 characters");
             }
-            if !(environment.is_directory)(path) {
+            if machine.path_kind(path) != PathKind::Directory {
                 return refuse("it is no directory");
             }
             return Ok(path.to_owned());
         }
         let has_agent = given.has("use-daos-agent-env");
         let mut first = None;
-        for directory in places(environment.variable, has_agent) {
+        for directory in places(self.variable, has_agent) {
             let path = directory.path;
-            if (environment.has_file)(&table_file(&path, group)) {
+            if machine.path_kind(&table_file(&path, group)) == PathKind::File {
                 if let Some(variable) = directory.variable {
                     self.effects.push(format!("{variable}={path}"));
                 }

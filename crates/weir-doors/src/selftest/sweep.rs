@@ -8,7 +8,7 @@ use weir_stats::Histogram;
 
 use weir_units::parse;
 
-use super::output::{percentile_of, work_of};
+use super::output::{measured, percentile_of};
 use super::sizes::MessagePair;
 use super::values::MOST;
 
@@ -40,14 +40,8 @@ struct SweepPoint {
 /// A table for each pair of sizes that was measured more than once.
 pub(super) fn tables(result: &RunResult) -> String {
     let mut pairs: Vec<(MessagePair, Vec<SweepPoint>)> = Vec::new();
-    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
-        let (Some(work), Some(done)) = (work_of(job), done.rpc()) else {
-            continue;
-        };
-        let pair = MessagePair {
-            request: work.request,
-            reply: work.reply,
-        };
+    for (work, done) in measured(result) {
+        let pair = MessagePair::of(work);
         let mut point = SweepPoint {
             in_flight: work.in_flight(),
             per_s: 0.0,

@@ -1,6 +1,6 @@
 //! `weir tune -c FILE` without a command: a packet path is tuned, by the keys of its configuration.
 //!
-//! In: the search as its words ask for it, the configuration. Out: the command, the keys that vary, limits
+//! In: the arguments of the search, the configuration. Out: the command, the keys that vary, limits
 //! that other figures have to keep. Not here: trials, figures.
 
 use weir_diagnose::ConfigText;
@@ -11,14 +11,14 @@ use super::{CONFIG, Tune};
 use crate::axio::window::{default_window_of, is_answered_by};
 use crate::refusal::Refusal;
 
-/// What `--objective` takes, with the figure of `weir axio` that it means.
+/// Words of `--objective`, each with the figure of `weir axio` that it means.
 const OBJECTIVES: [(&str, &str); 3] = [
     ("mpps", "packet rate"),
     ("p99", "message p99"),
     ("mpps-per-core", "packet rate per core"),
 ];
 
-/// The words of `--objective`.
+/// Words of `--objective`.
 pub(super) const OBJECTIVE_WORDS: &[&str] = &["mpps", "p99", "mpps-per-core"];
 
 /// Values of batches.
@@ -27,9 +27,9 @@ const BATCHES: &str = "1,4,8,16,32,64,128,256,512";
 const WINDOW: &str = "inflight";
 /// A batch at which layouts are compared.
 const COMPARED_BATCH: &str = "32";
-/// What a packet passes on its way out, which gather and hand over in turn.
+/// Batches on the way out, one after the other: each stage gathers a batch and hands it over.
 const JOINT: [&str; 3] = ["kAppTxMsgBatchSize", "kDispTxBatchSize", "kNICTxPostSize"];
-/// Keys that vary, their values and what counts where the configuration has none.
+/// Keys that vary, with their values and the default.
 const VARIED: [(&str, &str, &str); 9] = [
     ("kAppTxMsgBatchSize", BATCHES, "32"),
     ("kAppRxMsgBatchSize", BATCHES, "32"),
@@ -83,8 +83,8 @@ pub(super) fn figure(objective: &str) -> &'static str {
 }
 
 impl Tune {
-    /// A search over a packet path with its command and its keys; keys that the configuration leaves out
-    /// get a line with what counts without it.
+    /// Makes the search over a packet path, with its command and its keys. Keys that the configuration leaves
+    /// out get a line with their default.
     ///
     /// # Errors
     /// The configuration has a key twice.
@@ -141,7 +141,7 @@ impl Tune {
 }
 
 impl Tune {
-    /// With a command for the server this side is the client.
+    /// Refuses a role other than the client's beside a command for the server.
     fn refuse_other_role(&self, config: &ConfigText) -> Result<(), Refusal> {
         match role_of(config) {
             Some(role) if role != "client" => {
@@ -154,8 +154,7 @@ impl Tune {
         }
     }
 
-    /// Layouts vary where that is asked for, and in a loopback whose keys were not named, which lays out both
-    /// sides itself.
+    /// Varies layouts on request, and in a loopback without named keys, which lays out both sides itself.
     fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
         let is_asked = self.has_layouts;
         self.has_layouts = false;
@@ -199,21 +198,21 @@ fn role_of(config: &ConfigText) -> Option<String> {
     role.map(|(role, _)| role.to_owned())
 }
 
-/// A figure and what it has to keep.
+/// A limit of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneLimit {
-    /// As `--metric` takes it, or `loss`: messages without an answer, of all.
+    /// Figure as `--metric` takes it, or `loss`: the share of messages without an answer.
     pub figure: String,
-    /// As it was given.
+    /// Limit as written.
     pub text: String,
-    /// In the figure's unit: seconds, a share, a count.
+    /// Limit in the figure's unit: seconds, a share, a count.
     pub value: f64,
 }
 
 /// The dimension of layouts.
 pub const LAYOUT: &str = "layout";
 
-/// The figure of what was lost.
+/// The figure of messages lost.
 pub const LOSS: &str = "loss";
 
 /// Suffixes of limits and their factors; longer ones first.

@@ -8,7 +8,7 @@ use super::path::{LOSS, TuneLimit};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// What a figure is of.
+/// Quantity that a figure measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FigureUnit {
     Time,
@@ -16,7 +16,7 @@ enum FigureUnit {
     Share,
 }
 
-/// Figures and what they are of; percentiles are `p` and a number.
+/// Figures with their quantities. Percentiles are `p` and a number.
 const FIGURES: [(&str, FigureUnit); 14] = [
     ("p50", FigureUnit::Time),
     ("p99", FigureUnit::Time),
@@ -42,7 +42,8 @@ pub(super) fn check(limits: &[TuneLimit]) -> Result<(), Refusal> {
     limits.iter().try_for_each(check_limit)
 }
 
-/// Looks at the limits of any command: a percentile without its unit would be one of seconds, which nobody means.
+/// Refuses percentiles without a unit in the limits of any command: they would be seconds, which is never
+/// meant.
 ///
 /// # Errors
 /// The first without its unit.
@@ -101,7 +102,7 @@ fn unit_of(figure: &str) -> Option<FigureUnit> {
     known.map(|(_, unit)| *unit).or_else(time)
 }
 
-/// Whether a word is that of a percentile.
+/// True if the word names a percentile.
 fn percentile(word: &str) -> bool {
     let number = word.strip_prefix('p').and_then(|n| n.parse::<f64>().ok());
     number.is_some_and(|number| (0.0..=100.0).contains(&number))

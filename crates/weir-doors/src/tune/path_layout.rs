@@ -12,7 +12,7 @@ const WORKLOAD: &str = "workload";
 /// A layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathLayout {
-    /// Its name: `given`, `combined`, `split-1`, `combined-of-2`.
+    /// Name: `given`, `combined`, `split-1`, `combined-of-2`.
     pub name: String,
     /// Values of the workload lines, in order.
     workloads: Vec<String>,
@@ -21,7 +21,7 @@ pub struct PathLayout {
 }
 
 impl PathLayout {
-    /// Whether its workload lines say what those of another do, spaces aside.
+    /// True if the workload lines of both are the same apart from spaces.
     pub(super) fn is_laid_out_as(&self, other: &Self) -> bool {
         let plain = |lines: &[String]| -> Vec<String> {
             let plain = lines.iter().map(|line| line.split_whitespace().collect());
@@ -151,8 +151,8 @@ impl WorkloadParts {
         }
     }
 
-    /// The value of its line with so many workspaces that only dispatch, or with all that do both; how many
-    /// applications and dispatchers that makes.
+    /// Workload line with this many workspaces that only dispatch, or with all doing both; and its numbers of
+    /// applications and dispatchers.
     fn laid_out(&self, split: Option<usize>, is_loopback: bool) -> (String, usize, usize) {
         let all = &self.workspaces;
         let (apps, dispatchers) = match split {

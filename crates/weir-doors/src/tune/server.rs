@@ -1,7 +1,7 @@
 //! `weir tune --server-command`: the other side of a packet path, which a command of the user starts for each trial.
 //!
-//! In: the words, the server's configuration, settings of a trial. Out: a [`TuneServer`]; the configuration with the
-//! settings. Not here: starting the command.
+//! In: the arguments, the server's configuration, settings of a trial. Out: a [`TuneServer`]; the
+//! configuration with the settings. Not here: starting the command.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::path_layout::{PathLayout, layouts, workspaces_of};
 /// Command that starts the server of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TuneServer {
-    /// For the shell: `ssh host weir axio --server -c -`.
+    /// Command for the shell: `ssh host weir axio --server -c -`.
     pub command: String,
     /// File of the server's configuration, on this machine.
     pub config: String,

@@ -20,8 +20,10 @@ impl Report<'_> {
     }
 
     fn stage_row(&self, time: &StageTime) -> LayoutRow {
+        let (side, stage) = time.name.split_once(' ').unwrap_or(("", &time.name));
         let nanos = |seconds: f64| format!("{:.1} ns", seconds * 1e9);
         let items = vec![
+            RowItem::bare("stage", stage),
             RowItem::keyed("work", nanos(time.work)),
             RowItem::keyed("stall", nanos(time.stall)),
             RowItem::bare(
@@ -29,6 +31,6 @@ impl Report<'_> {
                 format!("{} timed packets", self.numbers.count(time.packets)),
             ),
         ];
-        LayoutRow::new(time.name.clone(), items)
+        LayoutRow::new(side, items)
     }
 }

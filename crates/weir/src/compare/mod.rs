@@ -1,6 +1,6 @@
-//! `weir compare`: what differs between results, job files or commands.
+//! `weir compare`: differences between results, job files or commands.
 //!
-//! In: the words after `compare`. Out: the comparison on standard output, the exit code. Not here: how
+//! In: the arguments after `compare`. Out: the comparison on standard output, the exit code. Not here: how
 //! rounds go on (`rounds`), which results make a side (`sides`), where it is shown (`show`), the
 //! statistics and renderings (`weir-compare`).
 
@@ -21,7 +21,7 @@ use crate::{Outcome, output, printed, speaks};
 pub(crate) use rounds::{Measured, measured};
 pub(crate) use sides::{StoredRuns, of_stored as sides_of};
 
-/// The words after `compare`.
+/// Carries out the arguments after `compare`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words) {
         Err(_) | Ok(Action::Print(_)) if !speaks() => Ok(0),
@@ -34,7 +34,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// Prints a stored comparison again; words choose how.
+/// Prints a stored comparison again, in the form that the arguments ask for.
 pub(crate) fn shown(file: &str, words: &[String]) -> Outcome {
     let words = [&[file.to_owned()], words].concat();
     match read(&words)? {
@@ -131,7 +131,7 @@ fn last_word(name: &str) -> &str {
     name.rsplit(' ').next().unwrap_or(name)
 }
 
-/// The refusal of a figure that nobody has, with the nearest that there is.
+/// Refusal of a figure that does not exist, with the nearest that does.
 fn unknown(flag: &str, name: &str) -> Refusal {
     let loops = weir_compare::names_of_loops().chain(rounds::COMMAND_METRICS);
     let near = weir_jobfile::nearest(name, loops).map(str::to_owned);
@@ -172,8 +172,8 @@ fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition
     held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
 }
 
-/// The exit code that conditions ask for, 2 where nothing could meet one of them; what they cannot say of
-/// the comparison goes to standard error.
+/// Exit code that the conditions ask for; 2 where nothing could meet one of them. Limits of the conditions go
+/// to standard error.
 fn code_of_conditions(asked: &Compare, comparison: &Comparison) -> u8 {
     let blind = blind(&asked.fail_if, comparison);
     for one in &blind {
@@ -193,7 +193,7 @@ fn code_of_conditions(asked: &Compare, comparison: &Comparison) -> u8 {
     }
 }
 
-/// What conditions cannot say of a comparison that is shown.
+/// Prints what conditions cannot judge in a comparison that is shown.
 fn say_limits(asked: &Compare, comparison: &Comparison) {
     let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
     let methods = jobs.flat_map(|job| &job.metrics).filter_map(|m| m.method);

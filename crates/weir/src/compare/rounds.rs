@@ -20,10 +20,10 @@ use crate::{Outcome, driver, history, input, measure, output, signals};
 
 pub(super) use command_turn::METRICS as COMMAND_METRICS;
 
-/// Where the kernel is told to drop its caches.
+/// File that makes the kernel drop its caches.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// What takes its turn.
+/// Plan or command that takes its turn.
 enum Turn {
     Plan(Box<PlanTurn>),
     Command(CommandTurn),
@@ -36,7 +36,7 @@ struct Contender {
     results: Vec<RunResult>,
 }
 
-/// All sides, and how their rounds go on.
+/// All sides, and the course of their rounds.
 struct Contest<'a> {
     all: Vec<Contender>,
     rounds: &'a Rounds,
@@ -47,17 +47,17 @@ struct Contest<'a> {
     is_over: bool,
     /// The gravest exit code of a run.
     worst: u8,
-    /// What is seen of those that show nothing of themselves.
+    /// Progress of runs that show none themselves.
     progress: TurnProgress,
 }
 
-/// What rounds came to.
+/// Outcome of the rounds.
 pub(crate) struct Measured {
     pub(crate) comparison: Comparison,
-    /// By which it was made.
+    /// Rule by which the comparison was made.
     pub(crate) rule: Rule,
     pub(crate) sides: Sides,
-    /// What the runs, the conditions and signals leave for the shell.
+    /// Exit code from the runs, the conditions and signals.
     pub(crate) code: u8,
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
     })
 }
 
-/// Whether a round of all sides came to its end.
+/// True if a round of all sides ended.
 fn has_rounds(comparison: &Comparison) -> bool {
     comparison.sides.iter().all(|side| side.runs > 0)
 }
@@ -175,7 +175,7 @@ fn flag_of(of: &RoundsOf) -> &'static str {
     }
 }
 
-/// Runs of plans say their own progress to programs; people see how far all rounds are.
+/// Progress of rounds: runs of plans print their own for programs, and people see the progress of all rounds.
 fn mode_of(of: &RoundsOf, style: ProgressStyle) -> ProgressMode {
     let tells = |run: &Run| run.options.progress == ProgressStyle::Json;
     match of {
@@ -212,7 +212,7 @@ fn contenders(flag: &'static str, of: &RoundsOf) -> Result<Vec<Contender>, Refus
     }
 }
 
-/// What is read besides what is stored.
+/// Files that are read besides the stored results.
 fn other_files(of: &RoundsOf) -> Vec<NamedFile> {
     match of {
         RoundsOf::Plans(sides) => {
@@ -252,7 +252,7 @@ fn rule(asked: &Compare, all: &[Contender]) -> Result<Rule, Refusal> {
     super::rule(asked, asked.rule.clone(), has, &jobs)
 }
 
-/// How many figures are going to be compared, as far as the plans say.
+/// Number of figures to be compared, as far as the plans determine it.
 fn figures(all: &[Contender], rule: &Rule) -> usize {
     let pairs = all.len() - 1;
     let of_plan = plans(all).next().map(|plan| {
@@ -313,7 +313,7 @@ impl Contest<'_> {
         self.comparison(rule)
     }
 
-    /// As many fresh rounds; whether the conditions hold in them as well.
+    /// Repeats the rounds, and finds out whether the conditions hold in them as well.
     fn again(&mut self, asked: &Compare, rule: &Rule) -> Result<Comparison, Refusal> {
         let rounds = self
             .all
@@ -374,7 +374,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// What goes before each run: quiet, the command that prepares it, empty caches.
+    /// Prepares each run: a pause, the command that prepares it, empty caches.
     fn before_run(&self) -> Result<(), Refusal> {
         if self.has_begun {
             self.turns.pause(self.rounds.settle);
@@ -414,14 +414,14 @@ impl Contest<'_> {
     }
 }
 
-/// Whether something is said of the primary figure of every job.
+/// True if there is a verdict on the primary figure of every job.
 fn is_settled(comparison: &Comparison) -> bool {
     let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
     let mut primary = jobs.filter_map(|job| job.metrics.first());
     primary.all(|metric| !matches!(metric.verdict, Verdict::Unsure { .. }))
 }
 
-/// Stores all runs; whether that was done.
+/// Stores all runs; true if that worked.
 fn is_stored(path: &str, runs: &Runs) -> bool {
     let text = runs
         .to_json(false)

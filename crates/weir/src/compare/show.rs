@@ -1,6 +1,6 @@
-//! How a comparison is shown: on standard output, in files.
+//! Display of a comparison, on standard output and in files.
 //!
-//! In: the comparison, its sides, what the words ask for. Out: text in one of the forms. Not here: the
+//! In: the comparison, its sides, the display that the arguments ask for. Out: text in one of the forms. Not here: the
 //! forms themselves (`weir-compare`, `weir-report`).
 
 use std::io;
@@ -13,7 +13,7 @@ use weir_schema::RunResult;
 
 use crate::{environment, output, report};
 
-/// Finds out before anything is measured whether the files can be written, and replace none of these.
+/// Finds out before the measurement whether the files can be written and replace none of these.
 pub(super) fn check(show: &CompareShow, sources: &[&str]) -> Result<(), Refusal> {
     for file in &show.outputs {
         let is_it = |source: &&&str| output::are_same(source, &file.path);
@@ -71,7 +71,7 @@ fn page(comparison: &Comparison, sides: &[Side]) -> String {
     weir_report::html(&shown, &[section])
 }
 
-/// The run whose first figure has as many above as below it.
+/// Run with the median of the first figure.
 fn middle(runs: &[RunResult]) -> Option<&RunResult> {
     let figure = |run: &&RunResult| {
         let mut metrics = run.jobs().flat_map(|job| &job.metrics);

@@ -11,15 +11,16 @@ use weir_schema::{ComparisonRule, RunResult, RunSeries};
 use crate::history;
 use crate::stored::Stored;
 
-/// What one side is made of.
+/// Results of one side.
 pub(crate) struct StoredRuns {
-    /// What the side is called.
+    /// Name of the side.
     pub(crate) name: String,
-    /// What was read, by the operands that named it.
+    /// Results that were read, each with the operand that named it.
     pub(crate) read: Vec<(String, Stored)>,
 }
 
-/// The sides that words name, and by which rule one operand that holds all of them was compared.
+/// The sides that the arguments name, and the rule of a stored comparison where one operand holds all of
+/// them.
 pub(super) fn of_operands(
     sides: &[StoredSide],
 ) -> Result<(Sides, Option<ComparisonRule>), Refusal> {
@@ -42,7 +43,7 @@ pub(super) fn of_operands(
     Ok((of_stored(stored)?, rule))
 }
 
-/// The sides that results make: one each, or all that one of them holds.
+/// The sides of results: one each, or all sides that one of them holds.
 pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     let is_alone = stored.len() == 1;
     let alone = stored.first().map(|side| side.name.clone());
@@ -95,7 +96,7 @@ pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     })
 }
 
-/// Whether a single run stands beside itself.
+/// True if a single run is compared with itself.
 pub(super) fn are_one_run(sides: &Sides) -> bool {
     let mut single = sides.sides.iter().map(|side| match side.runs.as_slice() {
         [run] => Some(run),
@@ -105,7 +106,7 @@ pub(super) fn are_one_run(sides: &Sides) -> bool {
     first.is_some() && single.any(|other| other == first)
 }
 
-/// Whether two results are copies of one: no two runs of a machine begin in the same nanosecond.
+/// True if two results are copies of one: no two runs of a machine begin in the same nanosecond.
 fn is_same_run(one: &RunResult, other: &RunResult) -> bool {
     one.started_unix_ns > 0
         && one.started_unix_ns == other.started_unix_ns

@@ -12,7 +12,7 @@ use super::Machine;
 use super::finding::Finding;
 
 const CPUS: &str = "sys/devices/system/cpu";
-/// From this share of steal on figures are wrong, not only disturbed.
+/// Share of steal from which on figures are wrong, not only disturbed.
 const RUINOUS_STEAL: f64 = 0.1;
 
 pub(super) fn governor(machine: &Machine) -> Vec<Finding> {
@@ -96,7 +96,7 @@ pub(super) fn clock(machine: &Machine) -> Vec<Finding> {
     }]
 }
 
-/// A part of what a CPU did, as a share.
+/// Share of a CPU's time that a part of it makes.
 fn share(times: &CpuTimes, part: impl Fn(&CpuTimes) -> weir_units::Nanos) -> f64 {
     let total = times.total().as_secs_f64();
     if total > 0.0 {

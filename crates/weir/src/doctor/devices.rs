@@ -1,4 +1,4 @@
-//! Disks and network interfaces: where they are, what their interrupts, links and queues are like.
+//! Disks and network interfaces: their location, interrupts, links and queues.
 
 use weir_schema::thresholds::{LEAST_COOLNESS_K, LEAST_REQUESTS, MOST_INTERRUPTS};
 use weir_sys::device::{BlockFacts, PathKind, block_facts, path_facts};
@@ -8,7 +8,7 @@ use weir_sys::{Tree, pin};
 use super::Machine;
 use super::finding::Finding;
 
-/// Interrupts below this number say nothing about where they go.
+/// Interrupts of a disk below which their CPUs are not judged.
 const FEW_INTERRUPTS: u64 = 1_000;
 /// Disks that are no device.
 const MADE_OF_MEMORY: [&str; 4] = ["loop", "ram", "zram", "nbd"];
@@ -37,7 +37,7 @@ fn disks(machine: &Machine) -> Vec<BlockFacts> {
     facts.filter(|disk| disk.partition_of.is_none()).collect()
 }
 
-/// A finding a disk that has one, else why there is none.
+/// A finding for each disk that has one, else the reason why there is none.
 fn of_disks(
     machine: &Machine,
     absent: &str,
@@ -55,7 +55,7 @@ fn of_disks(
     }
 }
 
-/// The disk that a name stands for, its partitions' disk included.
+/// The disk of a name, or the disk that has the partition of this name.
 fn whole(disk: &BlockFacts) -> &str {
     disk.partition_of.as_deref().unwrap_or(&disk.name)
 }
@@ -85,7 +85,7 @@ pub(super) fn nodes(machine: &Machine) -> Vec<Finding> {
     })
 }
 
-/// Which words of `/proc/interrupts` belong to a disk.
+/// Prefix of a disk's words in `/proc/interrupts`.
 fn interrupt_prefix(tree: &Tree, disk: &str) -> Option<String> {
     if let Some(rest) = disk.strip_prefix("nvme") {
         let controller: String = rest.chars().take_while(char::is_ascii_digit).collect();
@@ -270,7 +270,7 @@ pub(super) fn networks(machine: &Machine) -> Vec<Finding> {
     found
 }
 
-/// Whether a target is a device or a directory, which has no holes.
+/// True if a target is a regular file. Devices and directories have no holes.
 pub(super) fn is_file(machine: &Machine, target: &str) -> bool {
     path_facts(&machine.tree, target.as_ref()).is_ok_and(|f| f.kind == PathKind::Regular)
 }

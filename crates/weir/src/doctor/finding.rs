@@ -1,29 +1,29 @@
-//! What a check found, as a line and as JSON.
+//! Finding of a check, as a line and as JSON.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// How good it is.
+/// Verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It spoils nothing.
+    /// Spoils no measurement.
     Ok,
-    /// It may spoil what is measured.
+    /// May spoil measurements.
     Warn,
-    /// What is measured would be wrong, or nothing could be.
+    /// Measurements would be wrong, or impossible.
     Fail,
-    /// This machine does not say.
+    /// This machine has no data for the check.
     Absent,
 }
 
-/// What a check found.
+/// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) status: Status,
-    /// What was found; of `Absent` why nothing was.
+    /// Property that was found; for `Absent` the reason why it was not.
     pub(super) found: String,
-    /// Why it matters, and what helps; of what is not good alone.
+    /// Reason why it matters, and the remedy; empty for a good finding.
     pub(super) why: String,
     pub(super) remedy: String,
 }
@@ -92,7 +92,7 @@ pub(super) fn text(findings: &[(&str, Finding)]) -> String {
     out
 }
 
-/// One document.
+/// The findings as one JSON document.
 pub(super) fn json(findings: &[(&str, Finding)]) -> String {
     let one = |(id, finding): &(&str, Finding)| {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());

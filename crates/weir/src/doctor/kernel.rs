@@ -1,4 +1,4 @@
-//! What the kernel allows, and which libraries and modules are there.
+//! Limits of the kernel, and the libraries and modules that are installed.
 
 use weir_schema::thresholds::{LEAST_AIO, LEAST_FILES, LEAST_LOCKABLE_BYTES, MOST_PARANOID};
 use weir_sys::Availability;
@@ -129,7 +129,7 @@ pub(super) fn libraries(_: &Machine) -> Vec<Finding> {
     .concat()
 }
 
-/// What there is for `ofi+…` addresses of RPCs.
+/// Checks the libraries for `ofi+…` addresses of RPCs.
 pub(super) fn fabrics(_: &Machine) -> Vec<Finding> {
     match runners::fabrics() {
         Ok(survey) => of_survey(&survey),
@@ -137,7 +137,7 @@ pub(super) fn fabrics(_: &Machine) -> Vec<Finding> {
     }
 }
 
-/// The library with its providers, then what speaks against single ones.
+/// Findings on the library with its providers, then on providers that cannot be used.
 pub(super) fn of_survey(survey: &FabricSurvey) -> Vec<Finding> {
     let FabricSurvey {
         file,
@@ -158,7 +158,7 @@ pub(super) fn of_survey(survey: &FabricSurvey) -> Vec<Finding> {
     [Finding::ok(found)].into_iter().chain(shm).collect()
 }
 
-/// Which of these can be used here, then why each other cannot.
+/// Findings on what can be used here, then on each that cannot, with the reason.
 fn ready(kind: &str, all: &[(&str, Option<String>)]) -> Vec<Finding> {
     let there = all.iter().filter(|(_, lacks)| lacks.is_none());
     let there: Vec<&str> = there.map(|(name, _)| *name).collect();

@@ -1,6 +1,6 @@
-//! `weir doctor`: what of this machine would spoil a measurement.
+//! `weir doctor`: properties of this machine that would spoil a measurement.
 //!
-//! In: the words after `doctor`. Out: a line a finding, or JSON; the exit code. It looks for some two
+//! In: the arguments after `doctor`. Out: a line a finding, or JSON; the exit code. It looks for some two
 //! seconds and changes nothing; with `--ci` it measures instead (`ci`). Not here: from which value on something spoils
 //! (`weir_schema::thresholds`), and what it did to a run, which the run's own warnings say.
 
@@ -20,13 +20,13 @@ use crate::{Outcome, output, printed};
 use finding::{Finding, Status};
 use watch::Watched;
 
-/// What the checks look at.
+/// Machine that the checks examine.
 struct Machine {
     tree: Tree,
     topology: Topology,
-    /// What it did while it was watched.
+    /// Activity during the observation.
     watched: Watched,
-    /// What shall be measured.
+    /// Targets of the measurement to come.
     targets: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("perf", kernel::counters),
 ];
 
-/// The words after `doctor`.
+/// Carries out the arguments after `doctor`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),

@@ -11,9 +11,9 @@ use super::Machine;
 use super::devices::is_file;
 use super::finding::Finding;
 
-/// Types of file systems whose data is elsewhere.
+/// Types of file systems with remote data.
 const NETWORK: [&str; 8] = ["nfs", "cifs", "smb", "lustre", "gpfs", "fuse", "9p", "ceph"];
-/// From this share on nothing can be laid out.
+/// Share of used space from which on nothing can be laid out.
 const NO_ROOM: f64 = 0.99;
 
 fn targets(machine: &Machine) -> Vec<String> {
@@ -66,7 +66,7 @@ fn file_system(target: &str, facts: &PathFacts) -> Finding {
     Finding::ok(found)
 }
 
-/// Share of what users may fill that is in use.
+/// Used share of the space that users may fill.
 fn used(target: &str) -> Option<f64> {
     let facts = statvfs(target).ok()?;
     let used = facts.f_blocks.saturating_sub(facts.f_bfree);

@@ -1,4 +1,4 @@
-//! What the machine does while nothing is measured: two seconds of it.
+//! Activity of the machine for two seconds while nothing is measured.
 //!
 //! In: the kernel's counters at both ends, the tasks that are ready to run between them, the clock.
 //! Out: shares and rates.
@@ -9,7 +9,7 @@ use weir_sys::Tree;
 use weir_sys::clock::{Clock, DetectedClock, Residual, Timeline};
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
 
-/// How often it looks, and how long it waits between.
+/// Number of observations, and the pause between them.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Clock readings that are compared.
@@ -17,7 +17,7 @@ const ANCHORS: u32 = 4;
 /// Busy processes that are named.
 const NAMED: usize = 3;
 
-/// What was seen.
+/// Observed activity.
 pub(super) struct Watched {
     /// Time of each CPU, by what it did.
     pub(super) cpus: Vec<(u32, CpuTimes)>,

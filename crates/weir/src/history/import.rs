@@ -73,7 +73,7 @@ fn entries_of(file: &str) -> Result<Vec<Entry>, Refusal> {
     }
 }
 
-/// Whether the file begins as databases do.
+/// True if the file begins like a database.
 fn is_database(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = [0; 16];

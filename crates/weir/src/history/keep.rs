@@ -1,4 +1,4 @@
-//! Keeps what was measured in the history, once the run is over and before it is reported.
+//! Keeps results in the history, once the run is over and before it is reported.
 //!
 //! In: a result, and what its door says of history. Out: the result with its id; the exit code
 //! corrected, and a line on standard error where a figure has changed. Whatever fails here costs a
@@ -14,30 +14,30 @@ use weir_schema::{HistoryPlace, RunResult, Runs, SchemaError};
 use super::place;
 use crate::output;
 
-/// The machine's name, where people say so: what the history tells machines apart by.
+/// Variable with the machine's name, by which the history distinguishes machines.
 const MACHINE: &str = "WEIR_MACHINE";
-/// A change is told after so many runs of the new level at most.
+/// Most runs of the new level after which a change is reported.
 const RECENT: usize = 10;
 
-/// Whether a result is kept.
+/// Rule by which the history keeps a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keep<'a> {
-    /// Where the flag, else the environment says so, else in the user's own history.
+    /// Kept in the history that the flag, else the environment names, else in the user's own.
     Always(Option<&'a str>),
-    /// Where the environment names a history: the door is a peer's, which has none.
+    /// Kept where the environment names a history: the door is a peer's, which has none.
     WhereNamed,
-    /// There is nothing to be kept.
+    /// Kept nowhere: there is nothing to keep.
     Never,
 }
 
-/// What is kept, until its report is out.
+/// Result that the history has kept and whose report is not printed yet.
 pub(crate) struct Kept {
     history: History,
     ids: Vec<String>,
-    tells_changes: bool,
+    prints_changes: bool,
 }
 
-/// Keeps a result, which has a place by that.
+/// Keeps a result, which then records its place in the history.
 pub(crate) fn keep(result: &mut RunResult, keep: Keep<'_>) -> Option<Kept> {
     let path = keep.file()?;
     let id = new_id(result.started_unix_ns);
@@ -51,7 +51,7 @@ pub(crate) fn keep(result: &mut RunResult, keep: Keep<'_>) -> Option<Kept> {
         Ok(history) => Some(Kept {
             history,
             ids: vec![id],
-            tells_changes: matches!(keep, Keep::Always(_)),
+            prints_changes: matches!(keep, Keep::Always(_)),
         }),
         Err(error) => {
             result.history = None;
@@ -91,7 +91,7 @@ pub(crate) fn keep_runs(runs: &mut Runs, keep: Keep<'_>) -> Option<Kept> {
                 kept = Some(Kept {
                     history,
                     ids: [before, vec![id]].concat(),
-                    tells_changes: true,
+                    prints_changes: true,
                 });
             }
             Err(error) => {
@@ -105,7 +105,7 @@ pub(crate) fn keep_runs(runs: &mut Runs, keep: Keep<'_>) -> Option<Kept> {
     kept
 }
 
-/// Keeps several runs under a label, as somebody asked for; whether all of them are there.
+/// Keeps several runs under a label that the user asked for; true if all of them were kept.
 pub(crate) fn save_runs(runs: &mut Runs, label: &str) -> bool {
     let wanted = runs.series.iter().filter(|s| !s.runs.is_empty()).count();
     let Some(mut kept) = keep_runs(runs, Keep::Always(None)) else {
@@ -122,7 +122,7 @@ pub(crate) fn save_runs(runs: &mut Runs, label: &str) -> bool {
 }
 
 /// # Errors
-/// There is to be no history to save runs in.
+/// There is no history to save runs in.
 pub(crate) fn check_save() -> Result<(), Refusal> {
     place::file(None).map(drop).ok_or_else(|| {
         Refusal::usage(
@@ -133,8 +133,8 @@ pub(crate) fn check_save() -> Result<(), Refusal> {
 }
 
 impl Keep<'_> {
-    /// Finds out before the run whether the flag names a file in a directory that there is: weir makes none
-    /// but that of the user's own history.
+    /// Finds out before the run whether the flag names a file in an existing directory. weir makes only that
+    /// of the user's own history.
     pub(crate) fn check(self) -> Result<(), Refusal> {
         let Self::Always(Some(flag)) = self else {
             return Ok(());
@@ -158,7 +158,7 @@ impl Keep<'_> {
     }
 }
 
-/// The file is told where nothing else leads to it.
+/// Place of a run. It names the file where that is not the default.
 fn history_place(path: &Path, id: &str) -> HistoryPlace {
     let other = place::file(None).is_none_or(|usual| usual != path);
     HistoryPlace {
@@ -180,9 +180,9 @@ impl Kept {
         }
     }
 
-    /// Says where a figure has lately come to another level.
-    pub(crate) fn tell_changes(&self) {
-        for id in self.ids.iter().filter(|_| self.tells_changes) {
+    /// Prints a note on each figure whose level has changed lately.
+    pub(crate) fn print_changes(&self) {
+        for id in self.ids.iter().filter(|_| self.prints_changes) {
             let trends = self
                 .history
                 .run(id)

@@ -1,4 +1,4 @@
-//! The history of this user's runs: where it is, what is kept in it, `weir history`.
+//! The history of this user's runs: its place, its contents, `weir history`.
 
 mod import;
 mod keep;

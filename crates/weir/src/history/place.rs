@@ -1,5 +1,5 @@
-//! Where results are kept: what the command line says, what the environment says, the user's own
-//! directory for what programs leave.
+//! File of the history: the one of the command line, of the environment, or in the user's directory for
+//! program state.
 //!
 //! In: a flag's value, the environment. Out: a file, or none. Not here: opening it.
 
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use weir_doors::Refusal;
 use weir_history::{History, HistoryError, RunName};
 
-/// Names the file, or says `off`.
+/// Variable that names the file, or `off`.
 const VARIABLE: &str = "WEIR_HISTORY";
-/// What stands for no history.
+/// Word for no history.
 const OFF: &str = "off";
 
-/// The file that the flag or the environment names, else the user's own; nothing where there is to be
-/// none, or nowhere to keep it.
+/// File that the flag or the environment names, else the user's own; `None` where history is off, or without
+/// a place for it.
 pub(super) fn file(flag: Option<&str>) -> Option<PathBuf> {
     match flag.map(PathBuf::from).or_else(named) {
         Some(path) if path == Path::new(OFF) => None,
@@ -24,7 +24,7 @@ pub(super) fn file(flag: Option<&str>) -> Option<PathBuf> {
     }
 }
 
-/// What the environment names: a file, or `off`.
+/// History that the environment names: a file, or `off`.
 pub(super) fn named() -> Option<PathBuf> {
     let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty());
     variable.map(PathBuf::from)
@@ -44,12 +44,12 @@ fn own() -> Option<PathBuf> {
 /// The history that a verb reads or changes.
 ///
 /// # Errors
-/// There is to be none, or it cannot be opened.
+/// History is off, or the file cannot be opened.
 pub(crate) fn open(flag: Option<&str>) -> Result<Option<History>, Refusal> {
     open_or(flag, "name one with --history or WEIR_HISTORY")
 }
 
-/// The same, with what helps where there is none.
+/// Opens the history, with a remedy for a missing one.
 fn open_or(flag: Option<&str>, help: &str) -> Result<Option<History>, Refusal> {
     let Some(path) = file(flag) else {
         return Err(Refusal::usage(format!(
@@ -59,8 +59,8 @@ fn open_or(flag: Option<&str>, help: &str) -> Result<Option<History>, Refusal> {
     History::open_existing(&path).map_err(|error| refusal(&error))
 }
 
-/// Ids and results of the runs that a word names, oldest first; nothing where it is no name of a run,
-/// or may be that of a file as well and there is no history.
+/// Ids and results of the runs that an argument names, oldest first; `None` where it is no name of a run,
+/// or may also name a file and there is no history.
 ///
 /// # Errors
 /// There is no such run, or it cannot be read.
@@ -96,7 +96,7 @@ pub(crate) fn texts(word: &str) -> Result<Option<Vec<(String, String)>>, Refusal
         .map(Some)
 }
 
-/// How a verb says what it could not do.
+/// Refusal of a verb that a history error ends.
 pub(crate) fn refusal(error: &HistoryError) -> Refusal {
     match error {
         HistoryError::Database { .. }

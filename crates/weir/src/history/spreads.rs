@@ -1,4 +1,4 @@
-//! What the history knows of how single runs differ, for comparisons of them.
+//! Spread of single runs by the history, for comparisons of them.
 //!
 //! In: the sides of a comparison. Out: those with one run with how far other runs of the same plan on
 //! the same machine lie apart. Without history there is nothing to add. Not here: the spread itself
@@ -10,7 +10,7 @@ use weir_history::MetricSpread;
 use super::place::open;
 use crate::output;
 
-/// Adds to each side with one run how far others like it lie apart, where all sides have but one.
+/// Adds the spread of other runs like it to each side with one run, where all sides have one only.
 pub(crate) fn add_spreads(sides: &mut [Side]) {
     if sides.iter().any(|side| side.runs.len() != 1) {
         return;

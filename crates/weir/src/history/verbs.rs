@@ -1,7 +1,7 @@
-//! `weir history`: what its verbs do.
+//! `weir history`: the work of its verbs.
 //!
-//! In: the words after `history`. Out: text on standard output, files, changes of the history; the exit
-//! code. Not here: the words (`weir-doors`), the database and its texts (`weir-history`).
+//! In: the arguments after `history`. Out: text on standard output, files, changes of the history; the exit
+//! code. Not here: the arguments (`weir-doors`), the database and its texts (`weir-history`).
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,7 +18,7 @@ use super::place::{file, open, refusal};
 use super::{counted, import};
 use crate::{Outcome, environment, output, printed};
 
-/// The words after `history`.
+/// Carries out the arguments after `history`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -58,7 +58,7 @@ fn carry_out(flag: Option<&str>, request: Request) -> Outcome {
     outcome.map_err(|error| refusal(&error))
 }
 
-/// An empty list is what there is; anything else asks for runs that are not there.
+/// Answers without a history: a list is empty, and everything else asks for runs that do not exist.
 fn without_history(flag: Option<&str>, request: &Request) -> Outcome {
     let path = file(flag).map_or_else(String::new, |path| path.display().to_string());
     match request {
@@ -133,7 +133,7 @@ fn trend(
     Ok(printed(&all.collect::<Vec<_>>().join("\n")))
 }
 
-/// There is no run whose figures could be followed.
+/// Error about a history without a run whose figures could be followed.
 fn no_run(history: &History, filter: &RunFilter) -> HistoryError {
     let what = match (&filter.plan, &filter.machine) {
         (Some(plan), Some(machine)) => format!("no run of the plan `{plan}` on `{machine}`"),
@@ -232,7 +232,7 @@ fn check(history: &History) -> Done {
     Ok(printed(&format!("{path}: {runs}, no fault\n")))
 }
 
-/// The id of the one run that a word names.
+/// The id of the one run that an argument names.
 fn one_run(history: &History, word: &str) -> Result<String, HistoryError> {
     let mut ids = history.resolve(word)?;
     match (ids.pop(), ids.is_empty()) {

@@ -1,4 +1,4 @@
-//! The kernel module of `weir kio`, and what this machine says of its targets.
+//! The kernel module of `weir kio`, and facts about its targets on this machine.
 //!
 //! In: calls of the module, paths. Out: text, exit codes, facts. Not here: what arguments mean
 //! (`weir-doors`), runs.
@@ -33,8 +33,8 @@ pub(crate) fn carry_out(call: &ModuleCall) -> Outcome {
     }
 }
 
-/// Data that a device seems to hold. One in use is refused before the run with the name of who uses it,
-/// which says more.
+/// Data that a device seems to hold. A device in use is refused before the run with the name of its user
+/// instead.
 pub(crate) fn held_data(path: &str) -> Option<&'static str> {
     let path = Path::new(path);
     let is_free = check_write(&Tree::real(), path, Overrides::default()).is_ok();

@@ -1,4 +1,4 @@
-//! The kernel module of `weir kio`: whether it is there, building, loading and unloading it.
+//! The kernel module of `weir kio`: its state, building, loading and unloading it.
 //!
 //! In: `/dev/kio`, `/sys/module/kio`, the sources beside the program. Out: text, an exit code. Not here:
 //! what this machine lacks for it ([`super::needs`]), running I/Os in it (`weir-block`).
@@ -18,9 +18,9 @@ use weir_sys::Tree;
 use super::needs;
 use crate::{Outcome, printed};
 
-/// Its node.
+/// Device node of the module.
 const NODE: &str = "/dev/kio";
-/// Where a loaded module shows itself.
+/// Directory of a loaded module.
 const LOADED: &str = "sys/module/kio";
 /// The sources in the tree of the program.
 const SOURCES: &str = "kmod/kio";
@@ -30,7 +30,7 @@ const OTHERS: u32 = 0o002;
 /// 1 in a run that the module's own tree started.
 const RUNS: &str = "sys/kernel/kio/run_workload";
 
-/// What is known of it.
+/// Reads the facts about the module.
 pub(crate) fn facts() -> ModuleFacts {
     let tree = Tree::real();
     ModuleFacts {
@@ -50,7 +50,7 @@ pub(super) fn release() -> String {
     tree.word("proc/sys/kernel/osrelease").unwrap_or_default()
 }
 
-/// Whether one of this name is loaded.
+/// True if a module of this name is loaded.
 fn is_loaded() -> bool {
     Tree::real().has(LOADED)
 }
@@ -129,8 +129,8 @@ pub(super) fn sources() -> Option<PathBuf> {
         .map(|top| top.join(SOURCES))
 }
 
-/// Whether a folder has the sources, all of these users, and those that these bits stand for may not
-/// change them.
+/// True if the folder has the sources, and only its `owners` may change them: they own all files, and no file
+/// has one of the `writers` mode bits.
 fn is_safe(top: &Path, owners: &[u32], writers: u32) -> bool {
     let belongs = |path: &Path| {
         fs::metadata(path).is_ok_and(|m| owners.contains(&m.uid()) && m.mode() & writers == 0)
@@ -179,7 +179,7 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
     command(&mut make)
 }
 
-/// `weir kio load`: what was built, else what is installed.
+/// `weir kio load`: loads the built module, else the installed one.
 pub(super) fn load(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     if is_loaded() {
         return loaded_already(device, facts);
@@ -193,7 +193,7 @@ pub(super) fn load(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     command(Command::new("modprobe").arg("kio").args(&device))
 }
 
-/// A module takes its device when it is loaded.
+/// Handles a module that is loaded already, which has taken its device then.
 fn loaded_already(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     let own = facts.block_device.as_deref();
     match device {
@@ -206,7 +206,7 @@ fn loaded_already(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     }
 }
 
-/// Refuses what was built for another kernel: the running one would only call its format invalid.
+/// Refuses a module built for another kernel: the running one would only call its format invalid.
 fn check_release(built: &Path) -> Result<(), Refusal> {
     let unread = |e| Refusal::lacks(format!("{}: {e}", built.display()));
     let bytes = fs::read(built).map_err(unread)?;
@@ -230,7 +230,7 @@ pub(super) fn release_of(module: &[u8]) -> Option<&str> {
     std::str::from_utf8(&value[..end]).ok()
 }
 
-/// `weir kio unload`, unless somebody uses it.
+/// `weir kio unload`, which refuses a module in use.
 pub(super) fn unload() -> Outcome {
     if !is_loaded() {
         return Ok(printed("the module is not loaded\n"));
@@ -254,7 +254,7 @@ pub(super) fn unload() -> Outcome {
     command(Command::new("rmmod").arg("kio"))
 }
 
-/// Runs a program that says itself what it does.
+/// Runs a program that reports its own progress.
 fn command(command: &mut Command) -> Outcome {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(|e| {

@@ -1,4 +1,4 @@
-//! What the kernel module needs of this machine: to be built, to be loaded, to be used.
+//! Needs of the kernel module: to be built, to be loaded, to be used.
 //!
 //! In: this machine. Out: a line for each thing, and the exit code of `weir kio doctor`. Not here:
 //! building and loading ([`super::module`]).
@@ -12,25 +12,25 @@ use weir_sys::Tree;
 use super::module::{program, release, release_of, sources};
 use crate::printed;
 
-/// This machine lacks something.
+/// Exit code where this machine lacks something.
 const LACKS: u8 = 3;
 
-/// What something is needed for.
+/// Purpose of a need.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// Its sources become a module.
+    /// Make a module of its sources.
     Build,
     /// The module becomes a part of the kernel.
     Load,
 }
 
-/// One thing.
+/// A need, met or not.
 struct Need {
     what_for: For,
     is_met: bool,
-    /// What is there.
+    /// Text where the need is met.
     met: String,
-    /// What is not, and the remedy.
+    /// Text where it is not, with the remedy.
     lacking: String,
 }
 
@@ -132,7 +132,7 @@ fn all() -> Vec<Need> {
     ]
 }
 
-/// Whether there is a module for the running kernel.
+/// Checks for a module for the running kernel.
 fn built() -> Need {
     let release = release();
     let file = sources().map(|folder| folder.join("kio.ko"));
@@ -159,7 +159,7 @@ fn built() -> Need {
     )
 }
 
-/// Whether a line of `modules.dep` is about this module, packed or not.
+/// True if a line of `modules.dep` is about this module, compressed or not.
 fn is_installed(line: &str) -> bool {
     let path = line.split(':').next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();

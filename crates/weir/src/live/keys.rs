@@ -1,4 +1,4 @@
-//! What keys do: which screen, which job, in which order.
+//! Effect of keys: choice of screen, job and order.
 //!
 //! In: keys. Out: what is chosen, and what is to be done at once. Not here: Ctrl-C and Ctrl-Z, which are
 //! signals here as everywhere (`screen`).
@@ -30,7 +30,7 @@ impl Screen {
     ];
 }
 
-/// By what workers are sorted.
+/// Quantity by which workers are sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -60,7 +60,7 @@ impl Order {
 /// The shortest window, in seconds.
 const SHORTEST_WINDOW: usize = 10;
 
-/// What is chosen.
+/// Selection in the view.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(super) struct Choice {
@@ -94,21 +94,21 @@ impl Default for Choice {
     }
 }
 
-/// What is to be done at once.
+/// Action to take at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
-    /// Nothing but to draw what is chosen now.
+    /// Draw the present choice.
     Draw,
     /// Leave the view; the run goes on.
     Leave,
     /// End the run as if its time were over.
     EndRun,
-    /// Store what is measured so far.
+    /// Store the result so far.
     Snapshot,
 }
 
 impl Choice {
-    /// A key, while so many jobs run.
+    /// Takes a key while this many jobs run.
     pub(super) fn press(&mut self, key: KeyCode, jobs: usize) -> KeyAction {
         let was_asked = std::mem::take(&mut self.asks_to_end);
         match key {

@@ -1,4 +1,4 @@
-//! What the machine did second by second: its CPUs, and the disks behind the targets.
+//! Activity of the machine by second: its CPUs, and the disks behind the targets.
 //!
 //! In: counters of the kernel. Out: their differences over about a second. Not here: how that is drawn.
 
@@ -11,7 +11,7 @@ use weir_sys::cpu_time::{CpuTimes, cpu_times};
 use weir_sys::device::{DiskStat, disk_counters};
 use weir_sys::frequency::cpu_frequencies;
 
-/// Counters are looked at this often, as long as somebody does.
+/// Time between two readings of the counters, as long as they are watched.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Counters at an instant.
@@ -22,7 +22,7 @@ struct Counters {
     disks: Vec<(String, DiskStat)>,
 }
 
-/// What a CPU did over the last second.
+/// Activity of a CPU in the last second.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CpuSecond {
     pub(super) number: u32,
@@ -35,13 +35,13 @@ pub(super) struct CpuSecond {
 }
 
 impl CpuSecond {
-    /// In percent of the time.
+    /// Busy time in percent.
     pub(super) fn busy(&self) -> f64 {
         self.user + self.system + self.interrupts
     }
 }
 
-/// What a disk did over the last second, by second.
+/// Activity of a disk in the last second, as rates per second.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DiskSecond {
     pub(super) name: String,
@@ -54,7 +54,7 @@ pub(super) struct DiskSecond {
     pub(super) busy: f64,
 }
 
-/// What the machine did over the last second.
+/// Activity of the machine in the last second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MachinePerSecond {
     before: Option<Counters>,

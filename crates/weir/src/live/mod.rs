@@ -26,7 +26,7 @@ use crate::watch::Watch;
 use crate::{environment, output};
 use view::{ViewSetup, ViewThread};
 
-/// What the words ask for.
+/// Live view that the arguments ask for.
 pub(crate) struct LiveDisplay {
     live: Live,
     style: Style,
@@ -34,7 +34,7 @@ pub(crate) struct LiveDisplay {
 }
 
 impl LiveDisplay {
-    /// The view, where the words ask for it.
+    /// The view, where the arguments ask for it.
     ///
     /// # Errors
     /// There is no terminal to draw on.
@@ -86,7 +86,8 @@ fn style(options: &RunOptions) -> Style {
 struct LiveObserver<'a> {
     setup: ViewSetup,
     progress: Box<dyn RunObserver + 'a>,
-    /// From the first look at the run on, which follows all refusals; none where it could not start.
+    /// Thread of the view, started at the first look at the run, which follows all refusals; `None` where it
+    /// could not start.
     thread: OnceCell<Option<ViewThread>>,
 }
 
@@ -98,8 +99,8 @@ impl RunObserver for LiveObserver<'_> {
     fn observe(&self, view: &LiveView<'_>) {
         self.thread.get_or_init(|| {
             let started = ViewThread::start(&self.setup);
-            let tell = |e: &std::io::Error| output::error(&format!("weir: --live: {e}\n"));
-            started.inspect_err(tell).ok()
+            let report = |e: &std::io::Error| output::error(&format!("weir: --live: {e}\n"));
+            started.inspect_err(report).ok()
         });
         if !screen::is_open() {
             self.progress.observe(view);

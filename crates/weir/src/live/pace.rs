@@ -1,4 +1,4 @@
-//! How often the view is drawn, and what that costs.
+//! Rate at which the view is drawn, and its cost.
 //!
 //! In: what drawing each frame has taken. Out: the time until the next one; a note where frames became
 //! fewer. Not here: drawing.
@@ -11,10 +11,10 @@ use weir_units::Nanos;
 const LONGEST_FRAME: Nanos = Nanos(10_000_000);
 /// The view may take this share of a CPU.
 const LARGEST_SHARE: f64 = 0.01;
-/// Over at least so long.
+/// Shortest time over which the cost is measured.
 const WINDOW: Nanos = Nanos(4_000_000_000);
 
-/// An instant, and what the thread had used of a CPU by then.
+/// An instant, with the CPU time that the thread had used by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CpuMark {
     pub(super) at: Nanos,
@@ -30,11 +30,11 @@ impl CpuMark {
     }
 }
 
-/// How often the view is drawn.
+/// Rate at which the view is drawn.
 #[derive(Debug)]
 pub(super) struct Pace {
     frames_per_second: u32,
-    /// Where the present window began: after the first frame, which is dearer than others.
+    /// Beginning of the present window: after the first frame, which costs more than others.
     begin: Option<CpuMark>,
     note: Option<String>,
 }
@@ -48,12 +48,12 @@ impl Pace {
         }
     }
 
-    /// From one frame to the next.
+    /// Time from one frame to the next.
     pub(super) fn interval(&self) -> Duration {
         Duration::from_secs(1) / self.frames_per_second
     }
 
-    /// Why there are fewer frames than were asked for.
+    /// Reason why there are fewer frames than requested.
     pub(super) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
@@ -93,7 +93,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The interval in ms after frames at these times, each with what it took, in ms and µs.
+    /// The interval in ms after frames at these times in ms, with their cost in µs, and the note.
     fn after(frames_per_second: u32, frames: &[(u64, u64)]) -> (u128, Option<String>) {
         let mut pace = Pace::new(frames_per_second);
         let mut used = 0;

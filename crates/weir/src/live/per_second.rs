@@ -1,4 +1,4 @@
-//! What a run did second by second, as far back as the screens show.
+//! History of a run by second, as far back as the screens show.
 //!
 //! In: what its jobs have done so far, at each look. Out: rates and latencies of each second, by job; where
 //! operations lie by time and latency. Not here: how that is drawn.
@@ -15,13 +15,13 @@ use crate::watch::JobsSeen;
 
 /// Seconds that are kept.
 pub(super) const KEPT: usize = 600;
-/// Jobs whose own seconds are kept; of more there is only what they do together.
+/// Most jobs with seconds of their own; beyond that only the sum of all is kept.
 const MOST_JOBS: usize = 64;
 const SECOND: Nanos = Nanos(1_000_000_000);
 /// Rows of the heat map per factor of two.
 pub(super) const ROWS_PER_OCTAVE: u32 = 2;
 
-/// What a job did in a second.
+/// Activity of a job in a second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JobSecond {
     /// Operations per second.
@@ -35,7 +35,7 @@ pub(super) struct JobSecond {
 }
 
 impl JobSecond {
-    /// From what was done within this time.
+    /// Rates of the operations within this time.
     fn of(operations: u64, bytes: u64, latency: &Histogram, seconds: f64) -> Self {
         Self {
             rate: operations as f64 / seconds,
@@ -80,7 +80,7 @@ pub(super) struct PerSecond {
     seconds: VecDeque<BTreeMap<WhichJob, JobSecond>>,
     /// Latencies of the last of them.
     latest: BTreeMap<WhichJob, Histogram>,
-    /// Where the present second began.
+    /// State of the jobs at the beginning of the present second.
     before: Option<JobsSeen>,
     now: Option<JobsSeen>,
 }

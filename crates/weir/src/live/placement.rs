@@ -1,4 +1,5 @@
-//! Where the view is drawn: on CPUs that no worker is bound to, and after all who want theirs.
+//! Placement of the view's thread: on CPUs that no worker is bound to, and with a lower priority than all
+//! others.
 //!
 //! In: the plan. Out: the calling thread moved. Not here: where workers run.
 
@@ -9,7 +10,7 @@ use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
 use weir_sys::topology::Topology;
 
-/// Added to the nice value: who measures goes first.
+/// Added to the nice value, so that workers go first.
 const NICER: i32 = 10;
 
 /// Moves the calling thread off the CPUs of workers. Where that cannot be, it stays: a view is no reason
@@ -42,7 +43,7 @@ fn bound(plan: &Plan, topology: &Topology) -> BTreeSet<u32> {
     bound
 }
 
-/// Those of these CPUs that nobody is bound to; none where there is nothing to choose.
+/// CPUs of these that no worker is bound to; `None` where there is no choice.
 fn free_of(allowed: &CpuList, bound: &BTreeSet<u32>) -> Option<CpuList> {
     let all = allowed.as_slice().iter().copied();
     let free: CpuList = all.filter(|cpu| !bound.contains(cpu)).collect();

@@ -1,8 +1,8 @@
 //! The terminal: taken for the view, and given back as it was.
 //!
-//! In: whoever draws takes and leaves it. Out: its size, what is written to it. Whatever ends the view
-//! gives it back: the end of the run, the user, a panic of any thread, a signal that stops the program or
-//! ends it at once. Keys that make signals (Ctrl-C, Ctrl-Z) go on making them. Not here: what is drawn.
+//! In: calls of the view, which takes and leaves it. Out: its size, what is written to it. Whatever ends the
+//! view gives it back: the end of the run, the user, a panic of any thread, a signal that stops the program
+//! or ends it at once. Keys that make signals (Ctrl-C, Ctrl-Z) go on making them. Not here: what is drawn.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ use crate::output;
 
 /// A smaller screen has no room for a view.
 pub(super) const SMALLEST: Size = Size::new(60, 16);
-/// Of a terminal that does not know its own.
+/// Size assumed for a terminal that does not know its own.
 const USUAL: Size = Size::new(80, 24);
 
 /// The other screen, cleared, without a cursor.
@@ -33,9 +33,9 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[0m\x1b[2J";
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 const CLEAR: &str = "\x1b[0m\x1b[2J";
 
-/// What the terminal was like before it was taken.
+/// Settings of the terminal before the view took it.
 static TAKEN: Mutex<Option<Termios>> = Mutex::new(None);
-/// Nobody draws: signals do what they do to every program.
+/// No view is drawn, so that signals have their default effect.
 static IS_CLOSED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
 fn taken() -> MutexGuard<'static, Option<Termios>> {
@@ -43,7 +43,7 @@ fn taken() -> MutexGuard<'static, Option<Termios>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses what no view can be drawn on, before anything runs.
+/// Refuses a terminal that no view can be drawn on, before anything runs.
 pub(super) fn refuse_what_cannot_be_drawn_on() -> Result<(), Refusal> {
     let instead = "leave --live out: a line shows the progress";
     let refuse = |why: &str| Err(Refusal::usage(format!("--live: {why}\n  help: {instead}")));
@@ -69,13 +69,13 @@ pub(super) fn refuse_what_cannot_be_drawn_on() -> Result<(), Refusal> {
     }
 }
 
-/// Whether the view has the terminal.
+/// True if the view has the terminal.
 pub(super) fn is_open() -> bool {
     !IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether this program may take it: in the background it would be stopped. A terminal that does not
-/// control programs stops none.
+/// True if this program may take the terminal: in the background it would be stopped. Input that is no
+/// controlling terminal stops no program.
 pub(super) fn is_in_foreground() -> bool {
     tcgetpgrp(io::stdin()).map_or(true, |group| group == getpgrp())
 }
@@ -110,14 +110,14 @@ pub(super) fn open() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the terminal back as it was, and prints what was said meanwhile.
+/// Restores the terminal, and prints the messages held back.
 pub(super) fn close() {
     let mut taken = taken();
     if let Some(before) = taken.take() {
         print(LEAVE);
-        // There is nobody to tell where the terminal is gone.
+        // Without a terminal there is nothing to report an error to.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-        // Keys that were meant for the view are no words of the shell.
+        // Keys that were meant for the view are no input of the shell.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         IS_CLOSED.store(true, Ordering::Relaxed);
         output::print_held_errors();
@@ -146,7 +146,7 @@ fn give_back_at_panic() {
     });
 }
 
-/// What a frame consists of, printed at once where it is whole.
+/// Bytes of a frame, which are printed at once when it is complete.
 #[derive(Debug, Default)]
 pub(super) struct FrameBytes(Vec<u8>);
 
@@ -173,7 +173,7 @@ pub(super) struct ScreenSignals {
 }
 
 impl ScreenSignals {
-    /// Catches them; each wakes who reads the other end.
+    /// Catches the signals; each wakes the reader of the other end.
     pub(super) fn catch(wakes: &UnixStream) -> io::Result<Self> {
         let signals = Self {
             stop: Arc::default(),
@@ -189,8 +189,8 @@ impl ScreenSignals {
         Ok(signals)
     }
 
-    /// Does what a signal that came while the view had the terminal does to every program; whether it gave
-    /// the terminal back for that.
+    /// Gives a signal that arrived while the view had the terminal its usual effect; true if the terminal was
+    /// given back for that.
     pub(super) fn obey(&self) -> bool {
         let mut has_closed = false;
         for (number, seen) in [(SIGTSTP, &self.stop), (SIGQUIT, &self.quit)] {

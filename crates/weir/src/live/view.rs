@@ -1,4 +1,4 @@
-//! The thread that draws: when it looks at the run, when it draws, what keys bring about.
+//! The thread that draws: its looks at the run, its frames, its keys.
 //!
 //! In: the run as the watch shows it, keys, signals. Out: frames; the wish that the run ends; snapshots.
 //! It waits for keys, signals and the next frame in one place, and has the terminal only while it can be
@@ -35,14 +35,14 @@ use super::screen::{self, FrameBytes, SMALLEST, ScreenSignals};
 use crate::output;
 use crate::watch::Watch;
 
-/// While nothing is drawn, or where what is looked at is dear.
+/// Interval while nothing is drawn, or where looking is costly.
 const SECOND: Duration = Duration::from_secs(1);
 /// Another job may use another disk.
 const DISKS_EVERY: Duration = Duration::from_secs(10);
 /// The latencies of more workers are dear to add up.
 const FEW_WORKERS: usize = 64;
 
-/// What a view is made from.
+/// Inputs to a view.
 #[derive(Clone)]
 pub(super) struct ViewSetup {
     pub(super) frames_per_second: u32,
@@ -74,7 +74,7 @@ impl ViewThread {
         })
     }
 
-    /// Ends it; what drawing has taken, in percent of a CPU.
+    /// Ends the thread, and returns the cost of drawing in percent of a CPU.
     pub(super) fn end(&self) -> Option<f64> {
         self.is_over.store(true, Ordering::Relaxed);
         // One that has ended does not read any more.
@@ -89,14 +89,14 @@ impl ViewThread {
     }
 }
 
-/// What the thread has.
+/// State of the view's thread.
 struct View {
     setup: ViewSetup,
     signals: ScreenSignals,
     woken: UnixStream,
     is_over: Arc<AtomicBool>,
     terminal: Option<(Size, Terminal<CrosstermBackend<FrameBytes>>)>,
-    /// Said once, until there was room again.
+    /// The message about a terminal that is too small was printed, since there was last room enough.
     said_too_small: bool,
     pace: Pace,
     next_frame: Instant,
@@ -105,10 +105,10 @@ struct View {
     choice: Choice,
     per_second: PerSecond,
     machine: MachinePerSecond,
-    /// What was measured by an instant.
+    /// Latest result, with the time at which it was fetched.
     result: Option<(Instant, Arc<RunResult>)>,
     frozen: Option<Frozen>,
-    /// What a key brought about, until the next one.
+    /// Answer to the last key, until the next one.
     answer: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl View {
         }
     }
 
-    /// Until the run is over or the user leaves; what it has taken, in percent of a CPU.
+    /// Draws until the run is over or the user leaves, and returns the cost in percent of a CPU.
     fn run(mut self) -> Option<f64> {
         placement::keep_off_workers(&self.setup.plan, Topology::of_this_machine());
         let begin = self.mark();
@@ -174,7 +174,7 @@ impl View {
         }
     }
 
-    /// Has the terminal where that can be, and draws where it is time to.
+    /// Takes the terminal if possible, and draws if a frame is due.
     fn fit_and_draw(&mut self) -> io::Result<()> {
         let size = screen::size();
         let has_room = size.width >= SMALLEST.width && size.height >= SMALLEST.height;
@@ -237,7 +237,7 @@ impl View {
         Ok(())
     }
 
-    /// Looks at the run, and at what else the chosen screen shows.
+    /// Fetches the state of the run, and other data of the chosen screen.
     fn look(&mut self) {
         let now = Instant::now();
         if now < self.next_look {
@@ -273,7 +273,7 @@ impl View {
         }
     }
 
-    /// Waits for a key, a signal or the next frame; whether the view goes on.
+    /// Waits for a key, a signal or the next frame; false ends the view.
     fn wait(&mut self) -> io::Result<bool> {
         let is_open = screen::is_open();
         let left = if is_open {
@@ -328,7 +328,7 @@ impl View {
         Ok(true)
     }
 
-    /// Keeps what is shown while it shall stand still.
+    /// Keeps the state that a frozen view shows.
     fn freeze(&mut self) {
         if !self.choice.is_frozen {
             self.frozen = None;
@@ -351,7 +351,7 @@ impl View {
         });
     }
 
-    /// Stores what is measured so far in a file that is not there yet; what to say of it.
+    /// Stores the result so far in a new file, and returns a message about it.
     fn store_snapshot(&self) -> String {
         let Some(seen) = self.setup.watch.result() else {
             return "nothing is measured yet".to_owned();

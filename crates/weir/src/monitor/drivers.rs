@@ -1,4 +1,4 @@
-//! Pauses and drops that drivers of network interfaces count, beside what the kernel counts.
+//! Pauses and drops that drivers of network interfaces count, besides the kernel's counts.
 //!
 //! In: names of interfaces. Out: the counts at one moment; from two of them figures by interface and counter. Not
 //! here: asking a driver (`weir-sys`), counters of the kernel (`sample`).
@@ -39,17 +39,17 @@ const OF_DROPS: (&[&str], &[&str]) = (
     &[],
 );
 
-/// What drivers have counted, by interface and counter.
+/// Counts of drivers, by interface and counter.
 #[derive(Debug, Default)]
 pub(super) struct DriverCounts {
     pauses: BTreeMap<(String, String), u64>,
     drops: BTreeMap<(String, String), u64>,
-    /// Whether a driver was asked at all.
+    /// True if a driver was asked.
     is_asked: bool,
 }
 
 impl DriverCounts {
-    /// Of these interfaces, which have to be those of this process' network.
+    /// Reads the counts of these interfaces, which have to be in this process' network.
     pub(super) fn of<'a>(interfaces: impl Iterator<Item = &'a String>) -> Self {
         let mut counts = Self {
             is_asked: true,
@@ -87,7 +87,7 @@ impl DriverCounts {
         !self.drops.is_empty()
     }
 
-    /// Why there are no pauses.
+    /// Reason why there are no pauses.
     pub(super) fn no_pauses(&self) -> &'static str {
         if self.is_asked {
             "no driver of an interface counts pauses"
@@ -125,7 +125,7 @@ fn changed(
     now.iter().filter_map(of).collect()
 }
 
-/// Whether a process has the interfaces that this one has.
+/// True if a process has the same interfaces as this one.
 pub(super) fn is_same_network(tree: &Tree, process: Option<u32>) -> bool {
     let of = |who: &str| std::fs::read_link(tree.path(format!("proc/{who}/ns/net"))).ok();
     process.is_none_or(|process| of(&process.to_string()) == of("self"))

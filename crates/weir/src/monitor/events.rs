@@ -16,11 +16,11 @@ use weir_sys::hardware_counter::{CountedBy, HardwareCount, HardwareCounter, Hard
 
 use super::processes::{no_process, threads};
 
-/// Below this share of the time a count is an estimate, and the report says so.
+/// Share of the time below which a count is an estimate that the report marks.
 const WHOLE: f64 = 0.9;
 /// The kernel knows no such thread.
 const NO_THREAD: i32 = rustix::io::Errno::SRCH.raw_os_error();
-/// After so many instructions a counter at 0 is broken.
+/// Instructions after which a counter at 0 is broken.
 const MANY: f64 = 1e6;
 
 const EVENTS: [HardwareEvent; 12] = [
@@ -46,7 +46,7 @@ const NEVER_0: [HardwareEvent; 4] = [
     HardwareEvent::L1Stores,
 ];
 
-/// Misses, and of what: among many accesses there are some.
+/// Counters of misses, each with that of its accesses: many accesses have some misses.
 const MISSES_OF: [(HardwareEvent, HardwareEvent); 4] = [
     (HardwareEvent::L1LoadMisses, HardwareEvent::L1Loads),
     (HardwareEvent::LlcLoadMisses, HardwareEvent::LlcLoads),
@@ -61,9 +61,9 @@ pub(super) struct Counters {
     known: BTreeSet<u32>,
 }
 
-/// What was counted.
+/// Counts of events.
 pub(super) struct CountedEvents {
-    /// Of the processor, as perf calls them.
+    /// Events of the processor, by perf's names.
     pub(super) events: Vec<HostFigure>,
     /// Moves between CPUs.
     pub(super) migrations: Reading,
@@ -113,7 +113,7 @@ impl Counters {
         }
     }
 
-    /// What each event has counted since.
+    /// Count of each event since the start.
     pub(super) fn counts(&self) -> CountedEvents {
         let mut scaled = Vec::new();
         let mut readings: Vec<(HardwareEvent, Reading)> = Vec::new();
@@ -177,7 +177,7 @@ fn sum(event: HardwareEvent, counters: &[HardwareCounter]) -> (Reading, f64) {
     (Reading::known(all), least)
 }
 
-/// Why an event cannot be counted.
+/// Reason why an event cannot be counted.
 fn reason(tree: &Tree, event: HardwareEvent, why: &std::io::Error) -> String {
     let name = why.raw_os_error().and_then(errno::name);
     let name = name.map_or_else(|| why.to_string(), str::to_owned);
@@ -191,7 +191,7 @@ fn reason(tree: &Tree, event: HardwareEvent, why: &std::io::Error) -> String {
     format!("perf_event_open {}: {name}{extra}", event.name())
 }
 
-/// Whether the processor says that a hypervisor runs this machine.
+/// True if the processor reports a hypervisor.
 fn is_virtual(tree: &Tree) -> bool {
     let text = tree.text("proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags"));

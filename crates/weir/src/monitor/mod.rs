@@ -1,6 +1,6 @@
-//! `weir monitor`: what the host did while something else ran.
+//! `weir monitor`: activity of the host while something else ran.
 //!
-//! In: the words after `monitor`. Out: the report on standard output or in a file; for other verbs a
+//! In: the arguments after `monitor`. Out: the report on standard output or in a file; for other verbs a
 //! [`HostWatch`]. Counters are read twice and subtracted. Not here: the form of the report (`weir-diagnose`), the kernel's counters (`weir-sys`).
 
 mod drivers;
@@ -37,7 +37,7 @@ const BETWEEN_LOOKS: Nanos = Nanos(100_000_000);
 /// The longest file that is read.
 const LONGEST: u64 = 1 << 30;
 
-/// The words after `monitor`.
+/// Carries out the arguments after `monitor`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -82,7 +82,7 @@ pub(crate) struct HostWatch {
 }
 
 impl HostWatch {
-    /// Of a process, or of the whole machine.
+    /// Starts a monitor of a process, or of the whole machine.
     pub(crate) fn start(process: Option<u32>) -> Result<Self, Refusal> {
         let tree = Tree::real();
         let counters = Counters::open(&tree, process)?;
@@ -100,7 +100,7 @@ impl HostWatch {
         })
     }
 
-    /// Takes the counters as they are now; whether there is still something to count.
+    /// Reads the counters; false once there is nothing left to count.
     pub(crate) fn look(&mut self) -> bool {
         if let Some(process) = self.process {
             self.counters.add_threads(&self.tree, process);
@@ -113,7 +113,7 @@ impl HostWatch {
         true
     }
 
-    /// What happened between the start and the last look.
+    /// Report of the time between the start and the last sample.
     pub(crate) fn text(&self) -> String {
         self.measurement(&Recorded::default()).text()
     }
@@ -170,8 +170,8 @@ impl HostWatch {
 }
 
 impl HostWatch {
-    /// Megabytes a second of each memory node; of these what was read and written, where it is counted apart. Counting
-    /// units come before resctrl, and that before what others recorded.
+    /// Megabytes a second of each memory node, with the parts read and written where they are counted apart.
+    /// Counters of memory controllers come before resctrl, and resctrl before records of other programs.
     fn nodes(&self, recorded: &Recorded) -> (BTreeMap<u32, Reading>, BTreeMap<u32, NodeParts>) {
         let (before, after) = (&self.start.1, &self.last.1);
         let why = self.uncore.no_memory();
@@ -223,7 +223,7 @@ fn deliver(asked: &Monitor, measured: &HostMeasurement) -> Outcome {
     })
 }
 
-/// What other programs recorded, where the kernel counts nothing.
+/// Records of other programs, used where the kernel counts nothing.
 #[derive(Default)]
 struct Recorded {
     pcie: Option<PcieCounts>,

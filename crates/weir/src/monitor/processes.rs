@@ -1,4 +1,4 @@
-//! What processes have used, as the kernel counts it.
+//! Use of resources by processes, as the kernel counts it.
 //!
 //! In: a process, or none for the whole machine. Out: counters, to be read twice and subtracted; nothing
 //! where the kernel does not count. Not here: the calling thread (`weir-sys`).
@@ -11,27 +11,27 @@ use weir_sys::Tree;
 /// Counters until now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessCounts {
-    /// What the scheduler counted of each thread.
+    /// Scheduler's counts of each thread.
     scheduled: BTreeMap<u32, Scheduled>,
     pub(super) switches: Option<u64>,
     /// The same by thread, of one process.
     switches_of: BTreeMap<u32, u64>,
     pub(super) faults: Option<u64>,
-    /// Threads of a process, CPUs of a machine: so many may wait at once.
+    /// Threads of a process, or CPUs of a machine: the most that may wait at once.
     pub(super) runs_on: usize,
 }
 
-/// What the scheduler counts of a thread, in nanoseconds.
+/// Scheduler's counts of a thread, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scheduled {
-    /// On a CPU.
+    /// Time on a CPU.
     pub(super) ran: u64,
     /// Ready, without a CPU.
     pub(super) waited: u64,
 }
 
 impl ProcessCounts {
-    /// Keeps what is known of threads that have ended since.
+    /// Keeps the counts of threads that have ended since.
     pub(super) fn keep_ended(&mut self, earlier: &Self) {
         for (thread, counts) in &earlier.scheduled {
             self.scheduled.entry(*thread).or_insert(*counts);
@@ -45,7 +45,7 @@ impl ProcessCounts {
         }
     }
 
-    /// What threads ran and waited since; one that has ended meanwhile is missing. Nothing where the kernel
+    /// Time that threads ran and waited since then, without threads that have ended. `None` where the kernel
     /// does not count it.
     pub(super) fn scheduled_since(&self, earlier: &Self) -> Option<Scheduled> {
         let since = |(thread, now): (&u32, &Scheduled)| {
@@ -63,7 +63,7 @@ impl ProcessCounts {
     }
 }
 
-/// What is said of a process that is not there.
+/// Refusal of a process that does not exist.
 pub(super) fn no_process(process: u32) -> Refusal {
     Refusal::lacks(format!("--pid {process}: there is no such process"))
 }
@@ -74,7 +74,7 @@ pub(super) fn threads(tree: &Tree, process: u32) -> Option<Vec<u32>> {
     (!threads.is_empty()).then_some(threads)
 }
 
-/// What the scheduler counted of each thread of a process.
+/// Reads the scheduler's counts of each thread of a process.
 fn scheduled(tree: &Tree, process: u32) -> BTreeMap<u32, Scheduled> {
     let of = |thread: u32| {
         let line = tree.text(format!("proc/{process}/task/{thread}/schedstat"))?;

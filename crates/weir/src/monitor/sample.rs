@@ -1,4 +1,4 @@
-//! What the kernel has counted of CPUs, processes, interfaces and memory, at one moment.
+//! The kernel's counts of CPUs, processes, interfaces and memory at one moment.
 //!
 //! In: this machine's files of counters. Out: a [`Sample`]; from two of them figures of the time between. Not
 //! here: counters of the processor's own unit.
@@ -24,7 +24,7 @@ use super::processes::{
 /// Label of the bytes that interfaces moved.
 const INTERFACE_BYTES: &str = "interface_bytes";
 
-/// What the kernel has counted until now.
+/// The kernel's counts until now.
 pub(super) struct Sample {
     at: Instant,
     cpus: Vec<(u32, CpuTimes)>,
@@ -37,7 +37,7 @@ pub(super) struct Sample {
     cache_bytes: BTreeMap<u32, u64>,
 }
 
-/// What an interface has counted.
+/// Counts of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct InterfaceCounts {
     /// Packets that it dropped or had no room for, both ways.
@@ -69,7 +69,7 @@ impl Sample {
         })
     }
 
-    /// Keeps what is known of threads that have ended since an earlier sample.
+    /// Keeps the counts of threads that have ended since an earlier sample.
     pub(super) fn keep_ended(&mut self, earlier: &Self) {
         self.process.keep_ended(&earlier.process);
     }
@@ -162,7 +162,7 @@ impl Sample {
         std::iter::once(all).chain(some.map(figure)).collect()
     }
 
-    /// What drivers have counted.
+    /// Counts of drivers.
     pub(super) fn drivers(&self) -> &DriverCounts {
         &self.drivers
     }
@@ -172,12 +172,13 @@ impl Sample {
         !self.node_bytes.is_empty()
     }
 
-    /// How much of the last cache is in use is counted by the processor.
+    /// True if the processor counts the occupancy of the last cache.
     pub(super) fn has_cache_bytes(&self) -> bool {
         !self.cache_bytes.is_empty()
     }
 
-    /// Of resctrl; where it counts nothing, why the units of memory controllers do not either.
+    /// Bandwidth by resctrl; where that counts nothing, the reason why memory controllers are not counted
+    /// either.
     pub(super) fn nodes_since(
         &self,
         earlier: &Self,
@@ -207,7 +208,7 @@ fn difference(now: Option<u64>, then: Option<u64>) -> Option<Reading> {
     Some(Reading::known(now.saturating_sub(then) as f64))
 }
 
-/// What each interface of a process's network has counted.
+/// Reads the counts of each interface in a process's network.
 fn interfaces(tree: &Tree, process: Option<u32>) -> BTreeMap<String, InterfaceCounts> {
     let whose = process.map_or_else(|| "self".to_owned(), |process| process.to_string());
     // Not /sys/class/net, which may show the network of whoever mounted it.
@@ -235,7 +236,7 @@ fn interfaces(tree: &Tree, process: Option<u32>) -> BTreeMap<String, InterfaceCo
     text.lines().filter_map(of).collect()
 }
 
-/// What the processor counts of each of its last caches, and of the memory behind it, by resctrl.
+/// Reads the processor's counts of each last cache, and of the memory behind it, by resctrl.
 fn by_cache(tree: &Tree, file: &str) -> BTreeMap<u32, u64> {
     let domains = tree.names("sys/fs/resctrl/mon_data");
     let of = |domain: &String| {

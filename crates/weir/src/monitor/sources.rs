@@ -1,4 +1,4 @@
-//! Where each quantity of a report is from: the first of its sources that there is, or why there is none.
+//! Source of each quantity in a report: the first of its sources that exists, or the reason why none does.
 //!
 //! In: what was counted, which other sources there are. Out: a line for each quantity.
 
@@ -26,9 +26,9 @@ pub(super) struct OtherSources {
     pub(super) has_node_bytes: bool,
     /// The processor counts how much of a cache is in use.
     pub(super) has_cache_bytes: bool,
-    /// Of another program.
+    /// pcm-memory has a record.
     pub(super) has_pcm_memory: bool,
-    /// Of another program.
+    /// pcm-pcie has a record.
     pub(super) has_pcm_pcie: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn sources(
     sources
 }
 
-/// What is said of an event that shared its unit with others.
+/// Note on an event that shared its counter with others.
 pub(super) fn scaled_note(event: &str, share: f64) -> String {
     let percent = share * 100.0;
     format!("{event} was counted during {percent:.0} % of the time and scaled")

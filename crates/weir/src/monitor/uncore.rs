@@ -1,8 +1,8 @@
-//! Counters of the units outside the cores: what memory controllers and devices moved.
+//! Counters of the units outside the cores: bytes moved by memory controllers and devices.
 //!
 //! In: the units that the kernel describes. Out: bytes a second of each memory node, bytes of devices, or why
-//! there are none. They count for the whole machine, whoever is watched. Not here: how a unit's events are described
-//! (`weir-sys`).
+//! there are none. They count for the whole machine, whatever process is monitored. Not here: how a unit's
+//! events are described (`weir-sys`).
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use weir_sys::Tree;
 use weir_sys::event_source::{EventSource, event_sources};
 use weir_sys::hardware_counter::{HardwareCount, HardwareCounter};
 
-/// A way to count what memory controllers read and write: their names, the events of each direction.
+/// Events of a kind of memory controller: the units' names, and the events of each direction.
 struct MemoryEvents {
     unit: &'static str,
     read: Found,
     written: Found,
 }
 
-/// How an event is found.
+/// Method of finding an event.
 #[derive(Clone, Copy)]
 enum Found {
-    /// All whose name begins so; the kernel says what they are worth.
+    /// All events whose name begins with this; the kernel states their units.
     Named(&'static str),
-    /// By settings that the kernel has no name for, with the bytes of a count.
+    /// Settings that the kernel has no name for, with the bytes of a count.
     Set(&'static str, f64),
 }
 
@@ -47,7 +47,7 @@ const MEMORY: [MemoryEvents; 3] = [
         written: Found::Set("event=0x0a,rdwrmask=0x2", 64.0),
     },
 ];
-/// Units of devices, with what they count of each direction.
+/// Units of devices, with the events of each direction.
 const IO: (&str, [(&str, Found); 2]) = (
     "uncore_iio_free_running",
     [
@@ -56,7 +56,7 @@ const IO: (&str, [(&str, Found); 2]) = (
     ],
 );
 
-/// An open counter with what a count is worth.
+/// An open counter, with the bytes of a count.
 struct UnitCounter {
     counter: HardwareCounter,
     bytes: f64,
@@ -84,7 +84,7 @@ impl Uncore {
         self.memory.as_ref().ok().map(|(unit, _)| *unit)
     }
 
-    /// Why memory is not counted.
+    /// Reason why memory is not counted.
     pub(super) fn no_memory(&self) -> &str {
         self.memory.as_ref().err().map_or("", String::as_str)
     }
@@ -93,7 +93,7 @@ impl Uncore {
         self.io.is_ok()
     }
 
-    /// Megabytes a second of each node, what was read and what was written.
+    /// Megabytes a second of each node, read and written.
     pub(super) fn nodes(&self) -> BTreeMap<u32, Result<NodeParts, String>> {
         let Ok((_, nodes)) = &self.memory else {
             return BTreeMap::new();
@@ -183,7 +183,7 @@ fn open_io(tree: &Tree) -> Result<Vec<(&'static str, Vec<UnitCounter>)>, String>
     Ok(opened)
 }
 
-/// Opens what a unit has of these events.
+/// Opens those of these events that a unit has.
 fn open_into(
     counters: &mut Vec<UnitCounter>,
     tree: &Tree,
@@ -243,7 +243,8 @@ mod tests {
     use super::*;
     use crate::scratch::Scratch;
 
-    /// What the kernel counts itself stands in for a memory controller: clocks of a CPU, in nanoseconds.
+    /// PMU of the kernel's software events, which replaces a memory controller here. It counts the CPU clock
+    /// in nanoseconds.
     const SOFTWARE: &str = "1\n";
     const CPU_CLOCK: &str = "config=0x0\n";
 

@@ -1,6 +1,6 @@
 //! `weir topo`: which CPUs, memory, disks and network interfaces belong together.
 //!
-//! In: the words after `topo`. Out: a group for each memory node as text, or JSON; the exit code.
+//! In: the arguments after `topo`. Out: a group for each memory node as text, or JSON; the exit code.
 //! Nothing is changed. Not here: reading `/sys` (`weir-sys`), and choosing one of these interfaces
 //! (`weir-rpc`).
 
@@ -17,7 +17,7 @@ use weir_sys::topology::Topology;
 
 use crate::{Outcome, environment, printed};
 
-/// A machine and what hangs on it.
+/// A machine with its devices.
 struct MachineMap {
     topology: Topology,
     disks: Vec<AttachedDisk>,
@@ -34,7 +34,7 @@ impl MachineMap {
     }
 }
 
-/// The words after `topo`.
+/// Carries out the arguments after `topo`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -60,7 +60,7 @@ fn show_topology(show: &ShowTopology) -> Outcome {
     }))
 }
 
-/// One document.
+/// The map as one JSON document.
 fn json(map: &MachineMap) -> Value {
     let cpus = map.topology.cpus.iter().map(|cpu| {
         json!({

@@ -8,13 +8,13 @@ use weir_sys::{CpuList, topology};
 
 use super::MachineMap;
 
-/// A device's cells: kind, name, size or speed, state or driver, address, what else is known.
+/// Cells of a device: kind, name, size or speed, state or driver, address, remarks.
 type Row = [String; 6];
 
-/// What lies before the cells of a row.
+/// Space before the cells of a row.
 const INDENT: &str = "  ";
 
-/// Rows that do not fit into so many columns are broken after the name.
+/// The map as text. Rows wider than `columns` are broken after the name.
 pub(super) fn text(map: &MachineMap, columns: Option<usize>) -> String {
     let rows: Vec<(Option<u32>, Row)> = rows(map);
     let widths = widths(rows.iter().map(|(_, row)| row));
@@ -34,7 +34,8 @@ pub(super) fn text(map: &MachineMap, columns: Option<usize>) -> String {
     out
 }
 
-/// The nodes, and at the end what is of none. Where the kernel knows no nodes all is of none.
+/// The nodes, and at the end a heading for devices without one. Where the kernel knows no nodes all devices
+/// are there.
 fn headings(topology: &Topology) -> Vec<(Option<u32>, String)> {
     let of_node = |node: &topology::Node| {
         let mut text = format!("node {}: {}", node.id, cpus_text(topology, &node.cpus));
@@ -147,7 +148,7 @@ fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Why a device is shown under no node.
+/// Reason why a device is shown under no node.
 fn without_node(attachment: &Attachment) -> Option<String> {
     match attachment.numa_node {
         None if attachment.is_virtual => Some("virtual".to_owned()),
@@ -204,7 +205,7 @@ fn write_row(out: &mut String, row: &Row, widths: &[usize; 6], columns: Option<u
     let _ = writeln!(out, "{}", wrapped(&line, columns, "      "));
 }
 
-/// Broken between words where it is longer than so many columns.
+/// Breaks a line between words where it is longer than `columns`.
 fn wrapped(text: &str, columns: Option<usize>, indent: &str) -> String {
     let columns = columns.unwrap_or(usize::MAX);
     let mut out = String::new();

@@ -1,6 +1,6 @@
 //! `weir tune`: searches for better settings of a command of weir.
 //!
-//! In: the words after `tune`. Out: the report on standard output, the settings that won in a file, every
+//! In: the arguments after `tune`. Out: the report on standard output, the settings that won in a file, every
 //! trial in the trail. Not here: which trial comes next (`weir-diagnose`), one trial (`trial`), the trail's
 //! file (`trail_file`), the text of the report (`report`).
 
@@ -36,7 +36,7 @@ const VERB: &str = "tune";
 /// The longest configuration or trail that is read.
 const LONGEST: u64 = 1 << 28;
 
-/// The words after `tune`.
+/// Carries out the arguments after `tune`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
@@ -105,7 +105,7 @@ fn tune(asked: &Tune, words: &[String]) -> Outcome {
     Ok(code_of_signal(&caught).unwrap_or(code))
 }
 
-/// A search and what it works with.
+/// A search with its context.
 struct Search<'a> {
     asked: &'a Tune,
     space: &'a TuneSpace,
@@ -123,7 +123,7 @@ impl Search<'_> {
         }
     }
 
-    /// Tries what the search asks for until it is over, or trials, time or patience are.
+    /// Makes the trials of the search until it ends, or trials or time are used up, or a signal arrives.
     fn until_settled(&mut self) -> Result<(SearchEnd, TuneEnd), Refusal> {
         let begin = Instant::now();
         let is_over = |budget: Nanos| begin.elapsed().as_nanos() >= u128::from(budget.0);
@@ -185,7 +185,7 @@ impl Search<'_> {
         self.trail.add(trial)
     }
 
-    /// The start and the best settings in turns, where these are others and the search came to its end.
+    /// Compares the best settings with the start in turns, where they differ and the search has ended.
     fn beside_start(
         &mut self,
         end: SearchEnd,
@@ -242,8 +242,8 @@ impl Search<'_> {
             .map_err(|e| Refusal::usage(e.to_string()))
     }
 
-    /// Writes the settings of a point where they are wanted; whether that is done. What a signal has cut
-    /// has found nothing yet.
+    /// Writes the settings of a point on request; true if that is done. A search ended by a signal writes
+    /// none.
     fn is_written(&self, point: &TunePoint, end: SearchEnd) -> bool {
         if end == SearchEnd::Interrupted {
             return true;
@@ -260,7 +260,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a figure of the other side is better for sure, and none is worse.
+/// True if a figure of the other side is surely better, and none is worse.
 fn has_gained(comparison: &Comparison, job: Option<&str>) -> bool {
     let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
     let verdicts: Vec<&Verdict> = jobs
@@ -301,7 +301,7 @@ fn read_config(path: &str) -> Result<ConfigText, Refusal> {
     ConfigText::read(&text).map_err(|why| Refusal::usage(format!("{path}:{why}")))
 }
 
-/// The keys of the configuration that vary, beginning with what it says of them.
+/// The keys of the configuration that vary, each beginning with its value there.
 fn varied_keys(
     asked: &Tune,
     config: Option<&ConfigText>,

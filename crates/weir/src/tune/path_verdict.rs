@@ -1,4 +1,5 @@
-//! What a trial of a packet path says beside its figure: which setting to change first, how much was lost.
+//! Further findings from a trial of a packet path: the setting to change first, and the share of messages
+//! lost.
 //!
 //! In: a result. Out: a dimension of the space by the verdict of `weir diagnose`; the share of messages
 //! without an answer. Other results say neither.

@@ -1,4 +1,4 @@
-//! The report of a search: what was tried, what is best, what was kept.
+//! The report of a search: its trials, the best settings, and the file that was written.
 //!
 //! In: the trail, the end of the search, the comparison of the start with the best. Out: text or JSON. Not
 //! here: printing, files.
@@ -18,35 +18,35 @@ const SCHEMA: &str = "weir.tune-report.v1";
 /// More points than these are left to JSON and the trail.
 const MOST_POINTS: usize = 20;
 
-/// Why a search ended.
+/// Reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchEnd {
-    /// Nothing it tries is better any more.
+    /// No neighbour is better any more.
     Settled,
-    /// So many trials were allowed.
+    /// The number of trials was reached.
     Trials,
-    /// So much time was allowed.
+    /// The time was over.
     Budget,
-    /// A signal came.
+    /// A signal arrived.
     Interrupted,
 }
 
-/// What a search came to.
+/// Outcome of a search, for the report.
 pub(super) struct TuneReport<'a> {
     pub(super) asked: &'a Tune,
     pub(super) space: &'a TuneSpace,
     pub(super) trail: &'a TrailFile,
     pub(super) end: SearchEnd,
     pub(super) found: &'a TuneEnd,
-    /// The best settings are better than the start for sure.
+    /// The best settings are surely better than the start.
     pub(super) is_better: bool,
-    /// The settings that are kept stand in the file that was named.
+    /// The best settings were written to the named file.
     pub(super) is_written: bool,
     pub(super) comparison: Option<&'a Comparison>,
 }
 
 impl SearchEnd {
-    /// As JSON has it.
+    /// Word in JSON.
     fn word(self) -> &'static str {
         match self {
             Self::Settled => "settled",
@@ -129,7 +129,7 @@ impl TuneReport<'_> {
         )
     }
 
-    /// The best points, one a line: their values, the median, how often they were tried.
+    /// The best points, one per line: their values, the median, the number of trials.
     fn table(&self, points: &[TestedPoint]) -> String {
         let names = self.space.dimensions.iter().map(|d| d.name.clone());
         let heads = [

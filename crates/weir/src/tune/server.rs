@@ -19,7 +19,7 @@ use super::trial::shown_of;
 use crate::held_input::END;
 use crate::stopping::PATIENCE;
 
-/// First word of the line that says that the server listens.
+/// First word of the line that reports that the server listens.
 const READY: &[u8] = b"READY";
 /// Bytes of a line of output that are looked at.
 const LONGEST_LINE: u64 = 4096;
@@ -32,7 +32,7 @@ pub(super) struct ServerProcess {
     /// Keeps the command's standard input open.
     hold: Option<Sender<()>>,
     errors: PathBuf,
-    /// How it ended by itself.
+    /// Exit status, where it ended by itself.
     ended: Option<ExitStatus>,
 }
 
@@ -72,7 +72,8 @@ impl ServerProcess {
     /// Waits until the server listens.
     ///
     /// # Errors
-    /// The command ends before, says nothing in its time, or a signal comes: why, with the server ended.
+    /// The command ends early, prints nothing in its time, or a signal arrives: the reason, with the server
+    /// ended.
     pub(super) fn await_ready(
         &mut self,
         ready: &Receiver<()>,
@@ -108,7 +109,7 @@ impl ServerProcess {
         })
     }
 
-    /// Whether it ended by itself with a failure.
+    /// True if it ended by itself with a failure.
     pub(super) fn has_failed(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
@@ -124,7 +125,8 @@ impl ServerProcess {
         }
     }
 
-    /// Ends its standard input, and it with that; why it failed, where it did by itself or had to be killed.
+    /// Closes the command's standard input, which ends it; returns the reason where it failed by itself or
+    /// had to be killed.
     pub(super) fn end(&mut self) -> Option<String> {
         if self.has_failed() {
             let status = self.ended.map(|status| status.to_string());

@@ -17,13 +17,13 @@ use weir_schema::{Better, Metric};
 use super::LONGEST;
 use crate::output;
 
-/// What other figures have to keep, a line each.
+/// Limits on other figures, a line each.
 fn limits(asked: &Tune) -> Vec<String> {
     let line = |limit: &TuneLimit| format!("{}={}", limit.figure, limit.text);
     asked.slo.iter().map(line).collect()
 }
 
-/// The trials of a search, and where they are kept.
+/// The trials of a search, with their file.
 pub(super) struct TrailFile {
     file: Option<(String, File)>,
     /// The first line, complete once the first trial has named the figure.
@@ -104,7 +104,7 @@ impl TrailFile {
         Ok(())
     }
 
-    /// Which of two figures is better; higher ones until a trial says otherwise.
+    /// Direction in which a figure is better: higher until a trial states otherwise.
     pub(super) fn better(&self) -> Better {
         if self.head.is_higher_better {
             Better::Higher
@@ -113,7 +113,7 @@ impl TrailFile {
         }
     }
 
-    /// What the search is for.
+    /// Goal of the search.
     pub(super) fn head(&self) -> &TrailHead {
         &self.head
     }

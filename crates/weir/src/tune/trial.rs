@@ -24,11 +24,11 @@ use crate::progress::TurnProgress;
 use crate::stopping::StoppedProcess;
 use crate::turns::{STARTED_BY, Turns, wait};
 
-/// Only the end of what a failed command printed is shown, of at most so many characters.
+/// Most characters shown of the end of a failed command's output.
 const MOST_SHOWN: usize = 300;
 const SLO: &str = "--slo";
 
-/// What a trial came to.
+/// Outcome of a trial.
 pub(super) enum Measured {
     /// The figure, and the result that it is from.
     Figure {
@@ -39,7 +39,7 @@ pub(super) enum Measured {
     Failed { why: String, code: u8 },
 }
 
-/// How trials of a search are made.
+/// Trials of a search, with all they need.
 pub(super) struct Trials<'a> {
     asked: &'a Tune,
     space: &'a TuneSpace,
@@ -69,7 +69,7 @@ impl<'a> Trials<'a> {
     /// Makes a trial of a point.
     ///
     /// # Errors
-    /// This machine lacks something, or the figure is none of the command's.
+    /// This machine lacks something, or the command does not have the figure.
     pub(super) fn measured(
         &self,
         point: &[usize],
@@ -155,7 +155,7 @@ impl<'a> Trials<'a> {
         Ok(Some(waited.map(|()| server)))
     }
 
-    /// The program with the words of a trial, which stores its result.
+    /// The program with the arguments of a trial, which stores its result.
     fn command(&self, words: &[String], stored: &Path) -> Result<Command, Refusal> {
         let program = std::env::current_exe().map_err(|e| self.turns.lacks(e))?;
         let (verb, others) = words.split_at(1);
@@ -222,7 +222,7 @@ impl<'a> Trials<'a> {
         Ok(None)
     }
 
-    /// What a command printed, with the configuration called as the user calls it.
+    /// Output of a command, with the user's name for the configuration.
     fn named(&self, shown: &str, config: &Path) -> String {
         let copy = config.display().to_string();
         match &self.asked.config {
@@ -231,7 +231,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The words of a point; a configuration that varies is this file.
+    /// Arguments of a point; `config` is the file of a configuration that varies.
     fn words(&self, point: &[usize], config: &Path) -> Vec<String> {
         let values = self.space.values(point);
         self.asked.template.words(|name| {
@@ -280,7 +280,7 @@ impl<'a> Trials<'a> {
         )
     }
 
-    /// What is written of the settings of a point: the configuration with them, else the command.
+    /// Text of the settings of a point: the configuration with them, else the command.
     ///
     /// # Errors
     /// The configuration has a key twice.
@@ -309,7 +309,7 @@ fn failed_server(why: &str) -> Measured {
     }
 }
 
-/// A word as a shell takes it.
+/// An argument quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -343,7 +343,7 @@ fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
     Refusal::usage(format!("{flag}: {why}\n  help: {help}"))
 }
 
-/// The end of what a command printed on standard error.
+/// The end of a command's standard error.
 pub(super) fn shown_of(file: &Path) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

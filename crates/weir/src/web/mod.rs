@@ -1,4 +1,4 @@
-//! `--web` and `--metrics-file`: what a run does, for browsers, Prometheus and other programs.
+//! `--web` and `--metrics-file`: state of a run for browsers, Prometheus and other programs.
 //!
 //! In: a run that is watched; requests, on threads of their own. Out: pages and a file. Not here: HTTP
 //! (`server`), the text of metrics (`weir-report`), how a run is watched (`watch`).
@@ -21,12 +21,12 @@ use server::{Answer, Request};
 
 /// The page that shows the run.
 const PAGE: &str = include_str!("page.html");
-/// Events come this often.
+/// Time between events.
 const EVENT_EVERY: Duration = Duration::from_millis(250);
 /// The metrics file is written this often.
 const FILE_EVERY: Duration = Duration::from_secs(5);
 
-/// What the words ask for, once it is open.
+/// Web view that the arguments ask for, once it is open.
 #[derive(Clone)]
 pub(crate) struct Window {
     watch: Watch,
@@ -37,10 +37,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Listens and writes, where the words ask for that.
+    /// Opens the web view and the metrics file that the arguments ask for.
     ///
     /// # Errors
-    /// The address or the file cannot be had.
+    /// The address or the file cannot be used.
     pub(crate) fn open(web: &Web, watch: &Watch) -> Result<Option<Self>, Refusal> {
         if web.address.is_none() && web.metrics_file.is_none() {
             return Ok(None);
@@ -69,8 +69,7 @@ impl Window {
         Ok(Some(window))
     }
 
-    /// Everything is measured: shows the result for as long as the words ask for, unless somebody ended
-    /// the run.
+    /// Shows the whole result for as long as the arguments ask for, unless a signal ended the run.
     pub(crate) fn finish(&self, result: &RunResult) {
         self.watch.finish(result);
         self.write_file(&ResultSeen {
@@ -140,7 +139,7 @@ fn answer(watch: &Watch, request: &Request) -> Answer {
     }
 }
 
-/// What jobs do, a little later; nothing once all is measured.
+/// Next state of the jobs, after a short time; `None` once the measurement is over.
 fn next_event(watch: &Watch) -> Option<String> {
     loop {
         thread::sleep(EVENT_EVERY);
@@ -153,7 +152,7 @@ fn next_event(watch: &Watch) -> Option<String> {
     }
 }
 
-/// What jobs have done so far, from which a page makes rates.
+/// Counts of the jobs so far, from which a page computes rates.
 fn event(seen: &JobsSeen) -> String {
     let jobs = seen.jobs.iter().map(|job| {
         json!({

@@ -1,4 +1,4 @@
-//! A server of HTTP for few clients and short requests, without a library: what asks a run how it goes.
+//! HTTP server for few clients and short requests, without a library, which serves the state of a run.
 //!
 //! In: an address, what answers a path. Out: answers. A request is read whole before it is answered, is
 //! bounded in length, time and number of clients, and names this machine: a page from elsewhere whose
@@ -11,42 +11,42 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// So many are answered at a time.
+/// Most clients answered at a time.
 const MOST_CLIENTS: usize = 16;
 /// The longest request.
 const LONGEST: usize = 8 << 10;
-/// A client that neither speaks nor listens for so long is gone.
+/// Silence after which a client is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a client asks for.
+/// Request of a client.
 pub(super) struct Request {
-    /// Without what follows `?`.
+    /// Path without the part from `?` on.
     pub(super) path: String,
-    /// What it takes, in small letters.
+    /// Accepted types, in small letters.
     pub(super) accept: String,
 }
 
-/// What it gets.
+/// Answer to a request.
 pub(super) enum Answer {
     /// A page.
     Page {
-        /// As its head says.
+        /// Content type of the head.
         content_type: &'static str,
         text: String,
     },
     /// Events until this has no more; it waits between them.
     Events(Box<dyn FnMut() -> Option<String>>),
-    /// There is nothing of that name, or not yet.
+    /// No page of this name, or not yet.
     Missing(&'static str),
 }
 
-/// What answers requests.
+/// Function that answers requests.
 pub(super) type Answers = dyn Fn(&Request) -> Answer + Send + Sync;
 
-/// Listens at an address; where that is.
+/// Listens at an address, and returns the actual one.
 ///
 /// # Errors
-/// The address cannot be had.
+/// The address cannot be used.
 pub(super) fn listen(address: SocketAddr, answers: Arc<Answers>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;
@@ -139,7 +139,7 @@ fn read_head(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&head).into_owned()))
 }
 
-/// What a request asks for, or with what it is refused.
+/// Reads a request; the error is the status and the reason.
 fn understood(head: &str, address: SocketAddr) -> Result<Request, (&'static str, &'static str)> {
     const BAD: &str = "400 Bad Request";
     let mut lines = head.lines();
@@ -183,13 +183,14 @@ fn understood(head: &str, address: SocketAddr) -> Result<Request, (&'static str,
     })
 }
 
-/// What this machine calls itself: a page of somebody else's cannot have that name.
+/// Host name of this machine, which no page of another site can have.
 fn own_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
 }
 
-/// Whether a `Host` is an address, or one of the names of this machine; with the port, if it says one.
+/// True if a `Host` is an address, or one of the names of this machine. Its port, if it states one, has to be
+/// this server's.
 fn is_this_machine(host: &str, address: SocketAddr, names: [&str; 2]) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') && !name.is_empty() => (name, Some(port)),

@@ -1,4 +1,4 @@
-//! Finding the highest rate whose loss is no more than a share, in trials.
+//! Search for the highest rate with no more than a share of losses, in trials.
 //!
 //! In: what carries out a trial. Out: the rate, and all trials in order. Two ways: halving between nothing and the
 //! maximum; or beginning where a trial at the maximum arrives, first in short trials, then in whole ones
@@ -12,37 +12,37 @@ use crate::rate_bracket::RateBracket;
 
 /// Trials of one rate, where the generator fell behind.
 const ATTEMPTS: u32 = 3;
-/// The same where it began all, but was late at the end: on a machine that does other things that is chance.
+/// Attempts at a trial that began all its messages, but late: on a busy machine that is chance.
 const LATE_ATTEMPTS: u32 = 10;
-/// Trials of one search: what does not settle has no rate.
+/// Most trials of a search. One that does not settle by then has no rate.
 const MOST_TRIALS: usize = 200;
-/// Short trials last this part of whole ones, and settle for so many times the precision.
+/// Part of a whole trial that a short one lasts, and multiple of the precision at which short trials end.
 const SHORT: u64 = 10;
 const COARSE: f64 = 4.0;
 /// The shortest trial.
 const SHORTEST: Nanos = Nanos(1_000_000);
 
-/// How rates are chosen.
+/// Method by which a search chooses its rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SearchWay {
     /// Between nothing and the maximum, halved.
     #[default]
     Binary,
-    /// From what arrives of the maximum on, in short trials first.
+    /// Starts at the rate that arrives of the maximum, with short trials first.
     Mlr,
 }
 
 /// Carries trials out: nothing once the search is interrupted, or nothing more is stored.
 pub(super) type CarryOut<'a> = dyn FnMut(&TrialRequest) -> Option<Trial> + 'a;
 
-/// Trials of one size of frames, and what they say.
+/// Finder of the highest rates of one frame size, with its trials.
 pub(super) struct RateFinder<'a> {
     carry_out: &'a mut CarryOut<'a>,
     pub(super) frame: Option<u64>,
-    /// Of a whole trial.
+    /// Length of a whole trial.
     pub(super) duration: Nanos,
     pub(super) precision: f64,
-    /// In order, with what each was for.
+    /// Trials in order, each with its purpose.
     pub(super) trials: Vec<(&'static str, Trial)>,
 }
 
@@ -51,20 +51,20 @@ pub(super) struct RateFinder<'a> {
 pub(super) struct FoundRate {
     /// The highest that was kept; 0 where none was.
     pub(super) rate: f64,
-    /// It was kept a second time.
+    /// The rate was kept a second time.
     pub(super) is_confirmed: bool,
-    /// Where that is not the path.
+    /// Limit of the rate, where it is not the path.
     pub(super) limit: Option<RateLimit>,
     /// A lower rate was missed.
     pub(super) is_uneven: bool,
 }
 
-/// What other than the path keeps a rate from being higher: the path may do more.
+/// Limit other than the path that keeps a rate from being higher. The path may be faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RateLimit {
-    /// What is above it was missed by the generator, or is above the maximum that it can make.
+    /// The generator: it missed every higher rate, or cannot make more.
     Generator,
-    /// What is above it is above the rate of the line.
+    /// The line: every higher rate is above the line's.
     Line,
 }
 
@@ -94,7 +94,7 @@ impl<'a> RateFinder<'a> {
         self.trials.last().map(|(_, trial)| trial)
     }
 
-    /// A trial of a rate for so long.
+    /// Makes a trial of a rate for this time.
     pub(super) fn trial(
         &mut self,
         purpose: &'static str,
@@ -111,7 +111,7 @@ impl<'a> RateFinder<'a> {
         })
     }
 
-    /// One of the search; again where the generator fell behind.
+    /// Makes a trial of the search, again where the generator fell behind.
     fn try_rate(&mut self, rate: f64, duration: Nanos) -> Option<()> {
         for attempt in 1..=LATE_ATTEMPTS {
             let trial = self.trial(SEARCH, TrialRate::PerSecond(rate), duration)?;
@@ -122,8 +122,8 @@ impl<'a> RateFinder<'a> {
         Some(())
     }
 
-    /// Trials of the search that lasted so long, by rate: those that the generator did not keep up with count
-    /// where it never did.
+    /// Trials of the search of this length, by rate. Those in which the generator fell behind count only for
+    /// rates at which it always did.
     fn tried(&self, duration: Nanos) -> impl Iterator<Item = &Trial> {
         let of_search = self.trials.iter().filter(|(purpose, _)| *purpose == SEARCH);
         let all = of_search.map(|(_, trial)| trial);
@@ -137,13 +137,13 @@ impl<'a> RateFinder<'a> {
         })
     }
 
-    /// Whether all trials of a rate kept it.
+    /// True if all trials at the rate kept it.
     fn is_kept(&self, rate: f64, loss: f64, duration: Nanos) -> bool {
         let mut of_rate = self.tried(duration).filter(|t| is_at(t, rate));
         of_rate.all(|trial| trial.is_kept(loss))
     }
 
-    /// Where the rate lies; what is not known to be missed is not above the maximum.
+    /// Bounds of the highest rate. Rates not known to be missed lie at or below the maximum.
     fn bracket(&self, loss: f64, duration: Nanos, most: f64) -> (RateBracket, bool) {
         let rates = || self.tried(duration).map(Trial::rate);
         let kept = rates().filter(|rate| self.is_kept(*rate, loss, duration));
@@ -157,7 +157,7 @@ impl<'a> RateFinder<'a> {
         (bracket, missed.is_some())
     }
 
-    /// The highest rate whose loss is no more than this share; nothing where it was interrupted.
+    /// The highest rate with no more than this share of losses; `None` where a signal came first.
     pub(super) fn find(&mut self, loss: f64, most: &Trial, way: SearchWay) -> Option<FoundRate> {
         // Rates are whole numbers of messages per second.
         let (limit, duration) = (most.rate().floor(), self.duration);
@@ -185,7 +185,7 @@ impl<'a> RateFinder<'a> {
         self.confirm(loss, limit, beyond)
     }
 
-    /// From a rate on, downwards until one is kept and upwards until one is missed.
+    /// Tries rates from `from` downwards until one is kept, and upwards until one is missed.
     fn approach(&mut self, loss: f64, from: f64, most: f64, duration: Nanos) -> Option<()> {
         let (known, is_missed) = self.bracket(loss, duration, most);
         if known.kept > 0.0 && is_missed {
@@ -214,7 +214,8 @@ impl<'a> RateFinder<'a> {
         }
     }
 
-    /// Until the highest rate that is kept and the lowest that is not differ by no more than this share.
+    /// Narrows the bounds until the highest kept rate and the lowest missed one differ by no more than this
+    /// share.
     fn narrow(&mut self, loss: f64, most: f64, duration: Nanos, fine: f64) -> Option<()> {
         while self.has_trials_left() {
             let (bracket, _) = self.bracket(loss, duration, most);
@@ -230,8 +231,8 @@ impl<'a> RateFinder<'a> {
         Some(())
     }
 
-    /// Tries the highest rate that was kept once more; where that misses it, what is below counts. Beyond the
-    /// maximum is what limits that.
+    /// Tries the highest kept rate once more, and takes a lower one where that misses it. `beyond` is the
+    /// limit of rates above the maximum.
     fn confirm(&mut self, loss: f64, most: f64, beyond: RateLimit) -> Option<FoundRate> {
         let duration = self.duration;
         loop {
@@ -261,13 +262,13 @@ impl<'a> RateFinder<'a> {
         }
     }
 
-    /// Whether the search may go on: what does not settle ends all the same.
+    /// True if the search may make another trial. The limit also ends searches that do not converge.
     fn has_trials_left(&self) -> bool {
         let of_search = self.trials.iter().filter(|(purpose, _)| *purpose == SEARCH);
         of_search.count() < MOST_TRIALS
     }
 
-    /// Whether a rate was kept once and missed another time.
+    /// True if a rate was kept in one trial and missed in another.
     fn has_contradiction(&self, loss: f64) -> bool {
         let duration = self.duration;
         let kept = self.tried(duration).filter(|trial| trial.is_kept(loss));
@@ -276,7 +277,7 @@ impl<'a> RateFinder<'a> {
     }
 }
 
-/// Whether a trial was of this rate.
+/// True if the trial was made at this rate.
 fn is_at(trial: &Trial, rate: f64) -> bool {
     (trial.rate() - rate).abs() < 0.5
 }

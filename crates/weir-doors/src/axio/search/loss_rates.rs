@@ -12,18 +12,18 @@ const SHARES: [u32; 3] = [10, 50, 90];
 const MOST: &str = "maximum";
 const LATENCY: &str = "latency";
 
-/// What was found.
+/// Rates that a search found.
 #[derive(Debug, Default)]
 pub(super) struct LossRates {
     /// Without loss, and with no more than the share.
     pub(super) none: Option<FoundRate>,
     pub(super) some: Option<FoundRate>,
-    /// All trials, with what each was for.
+    /// All trials, each with its purpose.
     pub(super) trials: Vec<(&'static str, Trial)>,
 }
 
 impl LossRates {
-    /// Searches; what was found until it ended.
+    /// Searches both rates; a signal ends it with those found so far.
     pub(super) fn search(options: &TrafficSearch, carry_out: &mut CarryOut<'_>) -> Self {
         let mut finder = RateFinder::new(carry_out, None, options.trial, options.precision);
         let mut found = Self::default();
@@ -144,7 +144,7 @@ fn row(out: &mut String, number: usize, purpose: &str, trial: &Trial, options: &
     );
 }
 
-/// What a rate came to, with what it is worth.
+/// Line of a rate, with its limits.
 fn rate_line(name: &str, found: Option<&FoundRate>) -> String {
     let Some(found) = found else {
         return format!("{name}: not known, the search was interrupted\n");
@@ -153,7 +153,7 @@ fn rate_line(name: &str, found: Option<&FoundRate>) -> String {
 }
 
 impl FoundRate {
-    /// The rate, and what is to be known of it.
+    /// The rate with its limits, as text.
     pub(super) fn words(&self) -> String {
         if self.rate < 1.0 {
             return "none, every rate that was tried lost more".to_owned();

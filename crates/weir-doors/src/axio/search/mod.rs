@@ -28,7 +28,7 @@ use crate::rate_bracket::append;
 use crate::request::Request;
 use crate::search::{RunSearch, SearchEnd};
 
-/// What is searched for.
+/// Goal of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchGoal {
     /// The highest rates without loss and with a share of it.
@@ -40,17 +40,17 @@ pub enum SearchGoal {
 /// A search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrafficSearch {
-    /// What is searched for.
+    /// Rates or figures to find.
     pub goal: SearchGoal,
-    /// How rates are chosen.
+    /// Method of choosing rates.
     pub way: SearchWay,
-    /// Two rates that differ by no more than this share are not told apart.
+    /// Share of a rate below which two rates count as equal.
     pub precision: f64,
     /// The share of messages that may be lost, where some may.
     pub loss: f64,
-    /// How long messages are begun.
+    /// Time for which a trial begins messages.
     pub trial: Nanos,
-    /// How long the last answers are waited for.
+    /// Time to wait for the last answers.
     pub residual: Nanos,
     /// Between two trials.
     pub rest: Nanos,
@@ -84,7 +84,7 @@ impl Default for TrafficSearch {
 }
 
 impl TrafficSearch {
-    /// As RFC 2544 has it.
+    /// Search as RFC 2544 describes it.
     fn network_tests() -> Self {
         let trial = network_test::TRIAL;
         Self {
@@ -110,7 +110,7 @@ impl TrafficSearch {
         request.plan(base, self.line, self.residual)
     }
 
-    /// The request of a search whose trials are made of this plan.
+    /// Request of a search whose trials are variants of this plan.
     pub(super) fn request(self, given: &Given, base: Plan) -> Request {
         let first = self.first_plan(&base);
         let trials = TrafficTrials {
@@ -131,7 +131,7 @@ impl TrafficSearch {
         }
     }
 
-    /// What the trials of a result came to.
+    /// Report of the trials in a result.
     fn report(&self, result: &RunResult) -> SearchReport {
         let mut group = 0;
         self.search(&mut |_| {
@@ -149,7 +149,7 @@ impl TrafficSearch {
         }
     }
 
-    /// Whether a result has a rate for everything that was searched.
+    /// True if the result has a rate for every goal of the search.
     pub fn has_found_all(&self, result: &RunResult) -> bool {
         let is_rate = |found: Option<FoundRate>| found.is_some_and(|found| found.rate >= 1.0);
         match self.report(result) {
@@ -164,7 +164,7 @@ impl TrafficSearch {
     }
 }
 
-/// Trials of a search so far. Which comes next is found by going through those that are done.
+/// Trials of a search so far. The next one follows from repeating the search with those that are done.
 #[derive(Debug)]
 struct TrafficTrials {
     search: TrafficSearch,
@@ -214,7 +214,7 @@ impl RunSearch for TrafficTrials {
     }
 }
 
-/// What trials came to.
+/// Report of a search's trials.
 enum SearchReport {
     LossRates(LossRates),
     NetworkTests(Vec<network_test::FrameReport>),

@@ -10,11 +10,11 @@ use super::trial::{Trial, TrialRate, TrialRequest};
 use crate::axio::traffic::{real, whole};
 use crate::rate_bracket::RateBracket;
 
-/// What RFC 2544 asks for: a trial, and repetitions of latencies and of bursts.
+/// Durations and repetitions that RFC 2544 asks for: of a trial, of latencies and of bursts.
 pub(super) const TRIAL: Nanos = Nanos::from_secs(60);
 const LATENCY_REPEATS: u32 = 20;
 const BURST_REPEATS: u32 = 50;
-/// A trial of latency lasts so many times a trial, one of a burst this part of it: 120 s and 2 s.
+/// Length of a latency trial in trials, and part of a trial that a burst lasts: 120 s and 2 s.
 const LATENCY_TIMES: u64 = 2;
 const BURST_PART: u64 = 30;
 /// The shortest trial.
@@ -32,16 +32,16 @@ const BURST: &str = "back-to-back";
 pub enum NetworkTest {
     /// The highest rate without loss.
     Throughput,
-    /// How long frames take at it.
+    /// Latency of frames at that rate.
     Latency,
-    /// What is lost at higher rates.
+    /// Frames lost at higher rates.
     FrameLoss,
     /// The longest burst without loss.
     BackToBack,
 }
 
 impl NetworkTest {
-    /// All of them by their words.
+    /// All tests by name.
     pub(super) const WORDS: [(&'static str, Self); 4] = [
         ("throughput", Self::Throughput),
         ("latency", Self::Latency),
@@ -50,7 +50,7 @@ impl NetworkTest {
     ];
 }
 
-/// What the tests of a size of frames found.
+/// Findings of the tests for one size of frames.
 #[derive(Debug)]
 pub(super) struct FrameReport {
     pub(super) frame: u64,
@@ -123,7 +123,7 @@ impl FrameReport {
     }
 }
 
-/// At the highest rate and below it, until two rates in succession lose nothing.
+/// Tests the highest rate and lower ones, until two rates in succession lose nothing.
 fn frame_loss(options: &TrafficSearch, finder: &mut RateFinder<'_>, most: &Trial) -> Option<()> {
     let mut clean = 0;
     for percent in (1..=100 / LOSS_STEP).rev().map(|step| step * LOSS_STEP) {
@@ -169,7 +169,7 @@ fn burst(options: &TrafficSearch, finder: &mut RateFinder<'_>, most: &Trial) -> 
     Some(whole(bracket.kept))
 }
 
-/// A row for each size, and what the figures are worth.
+/// A row for each size, and remarks on the validity of the figures.
 pub(super) fn text(all: &[FrameReport], options: &TrafficSearch) -> String {
     let mut out = String::from("RFC 2544, sizes of frames with their check\n");
     out += &marks(options);
@@ -203,7 +203,7 @@ pub(super) fn text(all: &[FrameReport], options: &TrafficSearch) -> String {
     out
 }
 
-/// Where less was done than the RFC asks for.
+/// Remarks on tests that were shorter or fewer than the RFC asks for.
 fn marks(options: &TrafficSearch) -> String {
     let mut out = String::new();
     if options.trial < TRIAL {
@@ -266,7 +266,7 @@ fn row(out: &mut String, report: &FrameReport) {
     );
 }
 
-/// What a row has no column for.
+/// Prints the findings that a row has no column for.
 fn remarks(out: &mut String, report: &FrameReport) {
     let frame = report.frame;
     if let Some(found) = &report.throughput {

@@ -1,4 +1,4 @@
-//! What words ask of a search.
+//! Reads the request for a search from the arguments.
 //!
 //! In: the verb and its flags, the packet path that is searched. Out: a [`TrafficSearch`]; refusals.
 
@@ -38,18 +38,18 @@ const OF_RUNS: [(&str, &str); 5] = [
 /// Keys that a search chooses itself.
 const CHOSEN: [&str; 3] = ["rate", "messages", "inflight"];
 
-/// How long answers are waited for after a trial, unless it is said: 2 s after 60.
+/// Default time to wait for answers after a trial: 2 s for a trial of 60 s.
 pub(super) fn residual_of(trial: Nanos) -> Nanos {
     Nanos((trial.0 / 30).clamp(100_000_000, 2_000_000_000))
 }
 
-/// The time between trials, unless it is said: 5 s after 60.
+/// Default time between trials: 5 s for trials of 60 s.
 pub(super) fn rest_of(trial: Nanos) -> Nanos {
     Nanos((trial.0 / 12).min(5_000_000_000))
 }
 
-/// What a verb and its flags ask for; nothing where the verb does not search. Of the packet path nothing is known
-/// here.
+/// Search that a verb and its flags ask for; `None` where the verb does not search. The packet path is not
+/// known yet.
 ///
 /// # Errors
 /// Values that they do not take; flags that act with another verb alone.
@@ -112,10 +112,10 @@ pub(in crate::axio) fn of_words(
 }
 
 impl TrafficSearch {
-    /// The same for a packet path, on a line where one is known.
+    /// The search over a packet path, with the rate of the line where it is known.
     ///
     /// # Errors
-    /// What of the path cannot be searched.
+    /// A property of the path with which it cannot be searched.
     pub(in crate::axio) fn over(
         mut self,
         work: &PacketPathWorkload,
@@ -147,7 +147,7 @@ impl TrafficSearch {
         Ok(self)
     }
 
-    /// What a configuration says that the search chooses itself.
+    /// Notes on keys of the configuration that the search overrides.
     pub(in crate::axio) fn notes(&self, config: &AxioConfig) -> Vec<String> {
         // Those of a file may be there for its runs.
         let is_word = |key: &str| config.values.get(key).is_some_and(|v| v.place.line == 0);
@@ -169,7 +169,7 @@ impl TrafficSearch {
     }
 }
 
-/// Each part of a list, or the part that is none.
+/// Reads each part of a list; the error is the part that cannot be read.
 fn list<T>(text: &str, of: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
     text.split(',')
         .map(str::trim)

@@ -10,17 +10,17 @@ use crate::axio::traffic::{real, whole};
 pub(super) struct Device {
     /// Per second.
     sink: f64,
-    /// What the generator makes as fast as it can, and at a rate.
+    /// Messages per second that the generator makes as fast as it can, and at a set rate.
     most: f64,
     pub(super) generator: f64,
-    /// The part of a trial that the generator may go on for after it, where it is late.
+    /// Part of a trial's length by which a late generator may go on after its end.
     pub(super) grace: f64,
-    /// So many rates are missed when they are tried again.
+    /// Number of rates that are missed when they are tried again.
     pub(super) misses_repeats: u32,
-    /// At one trial in so many the generator falls behind; 0: never.
+    /// The generator falls behind in one of this many trials; 0: never.
     pub(super) hiccup_every: usize,
     pub(super) requests: Vec<TrialRequest>,
-    /// Trials that are carried out before it is interrupted.
+    /// Trials to carry out before the interruption.
     pub(super) left: usize,
 }
 

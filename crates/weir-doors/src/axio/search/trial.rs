@@ -1,4 +1,4 @@
-//! A trial of a search: a run of the packet path at a rate, what is asked of it and what it came to.
+//! A trial of a search, which runs the packet path at a rate: its request and its outcome.
 //!
 //! In: a plan's packet path, a job of a result. Out: the plan of a trial; its losses and latencies. Not here:
 //! which trials there are.
@@ -10,44 +10,45 @@ use weir_units::Nanos;
 use crate::axio::traffic::{self, LineRate, MessageFrames, real, whole};
 use crate::axio::work_of_job;
 
-/// The share of what was intended that a generator may fall short of; beyond it, it and not the path is what ended.
+/// Share of the intended messages that a generator may leave out. Beyond it the generator was the limit, not
+/// the path.
 const SLACK: f64 = 0.01;
-/// What a trial waits for on top of its own time before it calls itself stalled.
+/// Time beyond the length of a trial after which it counts as stalled.
 const STALL: Nanos = Nanos::from_secs(5);
 
-/// At which rate a trial is.
+/// Rate of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TrialRate {
-    /// At that of the line, or, without one, as fast as messages can be made.
+    /// The rate of the line, or, without one, as fast as messages can be made.
     Most,
-    /// So many messages per second.
+    /// Messages per second.
     PerSecond(f64),
 }
 
-/// What is asked of a trial.
+/// Parameters of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TrialRequest {
-    /// What it is for, in the name of its job.
+    /// Purpose, which is part of its job's name.
     pub(super) purpose: &'static str,
-    /// The size of frames, where the search says it.
+    /// Size of frames, where the search sets it.
     pub(super) frame: Option<u64>,
     pub(super) rate: TrialRate,
-    /// Messages at most; 0: as many as there is time for.
+    /// Most messages; 0: as many as there is time for.
     pub(super) messages: u64,
     pub(super) duration: Nanos,
 }
 
-/// What a trial came to.
+/// Outcome of a trial.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     /// Messages per second that were asked for; nothing where as many were sent as could be.
     pub(super) asked: Option<f64>,
     pub(super) duration: Nanos,
-    /// Messages that were to be begun, where a rate says how many; that were begun; that did not come back.
+    /// Messages that the rate asked for, messages begun, and messages without an answer.
     pub(super) intended: u64,
     pub(super) begun: u64,
     pub(super) lost: u64,
-    /// How long they were begun, with what a client that was late was let make up for after the end.
+    /// Time in which messages were begun, including the time after the end in which a late client caught up.
     pub(super) span: Nanos,
     /// The share of its rate that it may fall short of.
     pub(super) slack: f64,
@@ -94,7 +95,7 @@ impl TrialRequest {
 }
 
 impl Trial {
-    /// Of a job and what it did; nothing where it did not come to its end.
+    /// Trial of a job and its result; `None` where it did not end.
     pub(super) fn of(job: &Job, done: &JobResult) -> Option<Self> {
         let work = work_of_job(job)?;
         let path = done.packet_path().filter(|_| done.state == State::Done)?;
@@ -121,7 +122,7 @@ impl Trial {
         })
     }
 
-    /// Rates that differ by no more than this share are not told apart.
+    /// Sets the share of a rate below which two rates count as equal.
     pub(super) fn with_precision(self, precision: f64) -> Self {
         Self {
             slack: self.slack.max(precision),
@@ -129,13 +130,13 @@ impl Trial {
         }
     }
 
-    /// Of a group of a result.
+    /// Trial of a group of a result.
     pub(super) fn of_group(result: &RunResult, group: usize) -> Option<Self> {
         let job = result.plan.groups.get(group)?.jobs.first()?;
         Self::of(job, result.groups.get(group)?.jobs.first()?)
     }
 
-    /// Of all that were begun, the share that did not come back.
+    /// Share of the messages begun that have no answer.
     pub(super) fn loss(&self) -> f64 {
         real(self.lost) / real(self.begun.max(1))
     }
@@ -145,33 +146,34 @@ impl Trial {
         per_s(self.begun, self.span)
     }
 
-    /// Messages per second that came back.
+    /// Answered messages per second.
     pub(super) fn received_per_s(&self) -> f64 {
         per_s(self.begun - self.lost, self.span)
     }
 
-    /// Its rate: what was asked for, or what could be begun.
+    /// Rate of the trial: the requested one, or the one at which messages were begun.
     pub(super) fn rate(&self) -> f64 {
         self.asked.unwrap_or_else(|| self.sent_per_s())
     }
 
-    /// Whether it and not the path was too slow: it began too few, or took too long for them.
+    /// True if the generator and not the path was too slow: it began too few messages, or took too long for
+    /// them.
     pub(super) fn is_behind(&self) -> bool {
         let in_time = real(self.intended) * self.span.as_secs_f64() / self.duration.as_secs_f64();
         !self.is_only_late() || real(self.begun) < (1.0 - self.slack) * in_time
     }
 
-    /// Whether it began as many as it was to, whenever that was.
+    /// True if the generator began all its messages, in time or not.
     pub(super) fn is_only_late(&self) -> bool {
         real(self.begun) >= (1.0 - self.slack) * real(self.intended)
     }
 
-    /// Whether the rate was kept with no more loss than this share.
+    /// True if the rate was kept with at most this share of messages lost.
     pub(super) fn is_kept(&self, loss: f64) -> bool {
         self.begun > 0 && !self.is_behind() && self.loss() <= loss
     }
 
-    /// In microseconds.
+    /// Latency in microseconds.
     pub(super) fn latency_us(&self, percent: f64) -> Option<f64> {
         self.latency.percentile(percent).map(|ns| real(ns) / 1e3)
     }

@@ -82,7 +82,7 @@ fn settings(view: &View<'_>) -> Map<String, Json> {
     all.map(|(name, v)| (name.to_owned(), value(v))).collect()
 }
 
-/// The peer's way with text: the number that it begins with, else whether it says yes.
+/// Converts text as the peer does: to the number at its beginning, else to whether it means yes.
 fn leading_integer(text: &str) -> Json {
     let text = text.trim_start();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -90,7 +90,7 @@ fn leading_integer(text: &str) -> Json {
     number.map_or_else(|_| json!(text == "Yes"), |number| json!(number))
 }
 
-/// Of exchanges, or of what was done in place of them.
+/// Timings of exchanges, or of the transfers in place of them.
 fn timings(
     view: &View<'_>,
     transfer: Option<Transfer>,
@@ -147,7 +147,7 @@ fn rank(size: &SizeResult, rank: &weir_schema::RankTimes, compat: bool) -> Json 
     out
 }
 
-/// What the peer does not say.
+/// Members that weir adds to the peer's JSON.
 fn own(view: &View<'_>) -> Json {
     let (result, work) = (view.result, view.work);
     let done = view.done;

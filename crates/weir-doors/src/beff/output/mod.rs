@@ -1,4 +1,4 @@
-//! What the door prints, from a stored result alone: the peer's text and JSON, weir's own table.
+//! Output of the door from a stored result alone: the peer's text and JSON, and weir's own table.
 //!
 //! In: a [`RunResult`] of this door, [`BeffOptions`]. Out: text. Figures come from `weir-schema`, so
 //! that every rendering shows the same ones.
@@ -22,13 +22,13 @@ use self::transfers::TransferFigures;
 use super::baseline::Comparison;
 use super::{BeffFormat, BeffOptions, first_exchange};
 
-/// Of weir's key in the JSON.
+/// Schema of weir's key in the JSON.
 pub(super) const SCHEMA: &str = "weir.beff.v1";
-/// Of the benchmark in the JSON.
+/// Name of the benchmark in the JSON.
 pub(super) const NAME: &str = "effective bandwidth";
 
-/// What standard output gets; nothing for results of other work.
-/// Where nothing was measured, that stands on standard error alone, unless JSON was asked for.
+/// Text for standard output; `None` for results of other workloads. The message that nothing was measured
+/// goes to standard error alone, unless JSON was asked for.
 pub fn stdout(result: &RunResult, options: &BeffOptions) -> Option<String> {
     let view = View::of(result, options)?;
     let nothing = view.measured() == 0 && !view.is_test();
@@ -47,12 +47,12 @@ pub fn stdout(result: &RunResult, options: &BeffOptions) -> Option<String> {
     })
 }
 
-/// What the file of `--dump-json` gets; nothing for results of other work.
+/// Content of the file of `--dump-json`; `None` for results of other workloads.
 pub fn dump(result: &RunResult, options: &BeffOptions) -> Option<String> {
     View::of(result, options).map(|view| json::page(&view))
 }
 
-/// A result, and what follows from it.
+/// A result, with derived data.
 struct View<'a> {
     options: &'a BeffOptions,
     result: &'a RunResult,
@@ -62,7 +62,7 @@ struct View<'a> {
     ranks: u32,
     figures: Vec<SizeFigures>,
     effective: Option<f64>,
-    /// What was done in place of exchanges.
+    /// Transfers that were measured in place of exchanges.
     parts: Vec<TransferFigures>,
     prediction: Option<Prediction>,
     /// The prediction for other numbers of ranks.
@@ -116,32 +116,31 @@ impl<'a> View<'a> {
         self.done.map_or(0, |done| done.sizes.len())
     }
 
-    /// How many sizes were measured of how many, where a failure or a signal came before the
-    /// end.
+    /// Sizes measured, of all, where a failure or a signal ended the run early.
     fn cut(&self) -> Option<String> {
         let (done, all) = (self.measured(), self.work.measurements());
         let cut = !self.result.complete || self.result.failed_jobs() > 0;
         cut.then(|| format!("{done} of {all} sizes were measured"))
     }
 
-    /// Everything that was measured arrived as it was sent.
+    /// True if all data arrived unchanged.
     fn is_right(&self) -> bool {
         self.done
             .is_some_and(|d| !d.sizes.is_empty() && d.wrong_bytes() == 0 && d.lost() == 0)
     }
 
-    /// The value of a word that the plan came from.
+    /// Value of an argument that the plan was made from.
     fn word(&self, key: &str) -> Option<&'a str> {
         let word = self.job.words.iter().find(|w| w.key == key)?;
         Some(word.value.as_deref().unwrap_or_default())
     }
 
-    /// Nothing is exchanged.
+    /// True if transfers replace the exchanges.
     fn has_transfers(&self) -> bool {
         !self.work.transfers.is_empty()
     }
 
-    /// Something came that is looked at.
+    /// True if some of the data that arrives is checked.
     fn is_checked(&self) -> bool {
         let launches = |t: &Transfer| *t == Transfer::KernelLaunch;
         let idle = self.has_transfers() && self.work.transfers.iter().all(launches);
@@ -152,14 +151,14 @@ impl<'a> View<'a> {
         self.is_checked() && !self.is_test() && self.cut().is_none() && self.is_right()
     }
 
-    /// Messages that never came, where the transport can lose any.
+    /// Messages lost, where the transport can lose any.
     fn lost(&self) -> Option<u64> {
         let done = self.done?;
         let mut ranks = done.sizes.iter().flat_map(|s| &s.ranks);
         ranks.any(|r| r.lost.is_some()).then(|| done.lost())
     }
 
-    /// The name of what exchanged.
+    /// Name of the device or host that exchanged.
     fn device(&self) -> &str {
         let mut ranks = self.done.iter().flat_map(|d| &d.ranks);
         if let Some(name) = ranks.find_map(|r| r.device_name.as_deref()) {
@@ -169,7 +168,7 @@ impl<'a> View<'a> {
         cpu.unwrap_or("unknown")
     }
 
-    /// The platform of that, where it is a device.
+    /// Platform of the device, where it is one.
     fn platform(&self) -> Option<&str> {
         let mut ranks = self.done.iter().flat_map(|d| &d.ranks);
         ranks.find_map(|r| r.platform_name.as_deref())

@@ -41,7 +41,7 @@ fn shortest(value: f64) -> String {
 /// JSON whose numbers are written in the peer's way.
 pub(super) struct Numbers<F>(pub(super) F);
 
-/// One line.
+/// Formatter of one line.
 pub(super) const fn one_line() -> Numbers<CompactFormatter> {
     Numbers(CompactFormatter)
 }

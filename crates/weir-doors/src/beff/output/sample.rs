@@ -12,8 +12,7 @@ use crate::house::Input;
 use crate::machine::SampleMachine;
 use crate::request::Action;
 
-/// The result of a run with these words, in which every rank of the size at place i took
-/// `times_ns[i]`.
+/// Result of a run with these arguments, in which every rank took `times_ns[i]` for the size at place i.
 pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, BeffOptions) {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let given = read_given(&DOOR, &words).unwrap();

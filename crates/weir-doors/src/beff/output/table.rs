@@ -14,7 +14,7 @@ pub(super) fn extra_heads(view: &View<'_>) -> Vec<&'static str> {
     model.chain(baseline).collect()
 }
 
-/// Their values; a dash where there is no such size.
+/// Values of these columns; a dash where the size is missing.
 pub(super) fn extra_values(view: &View<'_>, row: &SizeFigures) -> Vec<String> {
     let mut out = Vec::new();
     let mut put = |beside: Option<(f64, f64)>| match beside {
@@ -145,7 +145,7 @@ fn rows(view: &View<'_>) -> Vec<Vec<String>> {
     view.figures.iter().map(|row| values(view, row)).collect()
 }
 
-/// Who took part, how, and what the columns are.
+/// Heading with the ranks, the method and the meaning of the columns.
 fn about(view: &View<'_>) -> String {
     let pairing = match view.done.map(|d| (d.loopback, d.pairing)) {
         Some((true, _)) => "with itself",
@@ -283,7 +283,7 @@ fn numbers(view: &View<'_>, row: &SizeFigures) -> Vec<Option<f64>> {
     out
 }
 
-/// What one rank's part of this is of a line rate.
+/// Share of the line rate that one rank's part of this rate reaches.
 fn percent(view: &View<'_>, rate_bits_per_s: f64, bytes_per_s: f64) -> f64 {
     100.0 * bytes_per_s * 8.0 / (f64::from(view.ranks) * rate_bits_per_s)
 }

@@ -1,4 +1,4 @@
-//! What the door prints, against the published numbers.
+//! Tests of the door's output against the published numbers.
 
 use serde_json::Value as Json;
 use weir_schema::Outcome;
@@ -188,12 +188,12 @@ fn wrong_bytes_losses_and_skipped_checks_change_the_verdict() {
     let exchange = exchange_of(&mut bad.groups[0].jobs[0]);
     exchange.sizes[2].ranks[0].wrong_bytes = 1;
     assert!(!stdout(&bad, &options).unwrap().contains("SUCCESS!\n"));
-    let told = crate::beff::complaints(&bad);
+    let message = crate::beff::complaints(&bad);
     let sentence = "Validation data invalid for message size 256 in 1 cases!";
-    assert!(told.contains(sentence), "{told}");
+    assert!(message.contains(sentence), "{message}");
     assert!(
-        told.ends_with("ERROR: VALIDATION OF OUTPUT DATA FAILED!\n"),
-        "{told}"
+        message.ends_with("ERROR: VALIDATION OF OUTPUT DATA FAILED!\n"),
+        "{message}"
     );
     assert_eq!(crate::beff::exit_code(&bad), 1);
     let json: Json = serde_json::from_str(&dump(&bad, &options).unwrap()).unwrap();
@@ -226,7 +226,7 @@ fn a_failed_run_says_why_in_json() {
     );
 }
 
-/// A result of so many of three sizes, which ended early.
+/// Result that ended early, after `sizes` of three sizes.
 fn cut(sizes: usize, end: impl Fn(&mut RunResult)) -> (RunResult, BeffOptions) {
     let (mut cut, options) = result(WORDS, &TABLE[..sizes]);
     cut.complete = false;
@@ -247,7 +247,7 @@ fn failed(cut: &mut RunResult) {
 
 #[test]
 fn a_run_that_ended_early_shows_the_sizes_that_were_done() {
-    for (end, code, told) in [
+    for (end, code, message) in [
         (
             interrupted as fn(&mut RunResult),
             130,
@@ -264,7 +264,7 @@ fn a_run_that_ended_early_shows_the_sizes_that_were_done() {
             "{text}"
         );
         assert_eq!(crate::beff::exit_code(&cut), code);
-        assert_eq!(crate::beff::complaints(&cut), told);
+        assert_eq!(crate::beff::complaints(&cut), message);
         let json: Json = serde_json::from_str(&dump(&cut, &options).unwrap()).unwrap();
         assert_eq!(json["weir"]["complete"], false);
         assert_eq!(json["validated"], false);

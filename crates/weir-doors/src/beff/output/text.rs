@@ -6,7 +6,7 @@ use super::transfers::tables;
 use super::{Value, View};
 
 const LINE: &str = "-------------------------------------------------------------";
-/// Of the door, not of weir: the interface that scripts know.
+/// Version of the door's interface, which scripts know; not weir's own.
 pub(super) const VERSION: &str = "1.3";
 
 /// The whole page.
@@ -64,7 +64,7 @@ fn head(view: &View<'_>) -> String {
     out
 }
 
-/// The device, where there is one.
+/// Line about the selection of the device, where there is one.
 fn selection(view: &View<'_>) -> String {
     let Some(platform) = view.platform() else {
         return String::new();

@@ -1,5 +1,4 @@
-//! What was measured between a device and its host: a table for each kind, with its direction in
-//! words.
+//! Transfers between a device and its host: a table for each kind, titled with its direction.
 
 use weir_schema::{SizeFigures, Transfer};
 
@@ -22,7 +21,7 @@ impl TransferFigures {
         }
     }
 
-    /// The direction in words, and the flag that asks for it.
+    /// The direction, and the flag that asks for it.
     fn title(&self) -> &'static str {
         match self.transfer {
             Transfer::HostToDevice => "host to device (--pcie-read: the device reads)",
@@ -40,7 +39,7 @@ impl TransferFigures {
     }
 }
 
-/// Of one step of one replication.
+/// Time of one step of one replication.
 fn seconds_per_step(row: &SizeFigures) -> f64 {
     row.usec_per_message / 1e6
 }

@@ -43,7 +43,7 @@ fn json_of_the_older_program_has_its_fields() {
     assert!(configuration.get("master_endpoints").is_none());
     let words = ["-u", "-m", "0:0-1", "-s", "0", "--output", "json-cart"];
     let run = run_of(&words);
-    let text = output::text(&RunResult::of(run.plan), &run.options).unwrap();
+    let text = output::text(&RunResult::of(run.plan), &run.options);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let masters = &document["response"]["configuration"]["master_endpoints"];
     assert_eq!(
@@ -105,8 +105,8 @@ fn where_nothing_succeeded_the_json_has_no_figures_and_says_why() {
     let mut master = RpcMaster::new(RpcEndpoint { rank: 3, tag: 1 }, "tcp");
     master.failure = Some(weir_schema::Failure::new("missing", "no such rank"));
     result.groups[0].jobs = vec![sample::rpc_result("a", vec![master], 0)];
-    let options = read_options(&list(&["--output", "json-cart"])).unwrap();
-    let text = output::text(&result, &options).unwrap();
+    let options = options(&["--output", "json-cart"]);
+    let text = output::text(&result, &options);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["error"], "no RPC was sent: no such rank");
     assert_eq!(document["status"], -1006);

@@ -7,10 +7,17 @@ mod text;
 
 use super::*;
 use weir_schema::{
-    Job, MOST_ENDPOINTS, Outcome, RpcAddresses, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcPoll,
-    RpcWarmup, RunResult, Schedule, Workload, sample,
+    Job, MOST_ENDPOINTS, Outcome, Plan, RankTags, RpcAddresses, RpcEndpoint, RpcEndpointResult,
+    RpcMaster, RpcPoll, RpcWarmup, RpcWorkload, RunResult, Schedule, Workload, sample,
 };
 use weir_units::{Bytes, Nanos};
+
+use crate::args::{self, Arguments, DoorCall, read_given};
+use crate::door::Voice;
+use crate::house::{self, Input, RunFormat, Strict};
+use crate::machine::{Machine, PathKind};
+use crate::observer::Snapshot;
+use crate::request::{Action, Request};
 
 /// Eight RPCs of 10.5 to 84 µs, to two endpoints in turn.
 const GOLDEN: &str = "\
@@ -31,45 +38,91 @@ fn list(words: &[&str]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()
 }
 
-/// A machine with these variables, on which `/g/daos_server.attach_info_tmp` is a table.
-fn read_with(words: &[&str], variables: &[(&str, &str)]) -> Result<Action, Refusal> {
-    let variable = |name: &str| {
-        let found = variables.iter().find(|(known, _)| *known == name);
+/// A machine with these variables, on which `/g/daos_server.attach_info_tmp` is a table and a file `s` has samples.
+struct TestMachine<'a>(&'a [(&'a str, &'a str)]);
+
+impl Machine for TestMachine<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
-    };
-    let members = |_: &RpcWorkload| {
+    }
+
+    fn file(&self, path: &str, _: u64) -> Result<String, String> {
+        let text = GOLDEN.to_owned() + "# exit=3\n";
+        (path == "s")
+            .then_some(text)
+            .ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn path_kind(&self, path: &str) -> PathKind {
+        match path {
+            "/g" => PathKind::Directory,
+            "/g/daos_server.attach_info_tmp" => PathKind::File,
+            _ if path.starts_with("/g/") => PathKind::Other,
+            _ => PathKind::Nothing,
+        }
+    }
+
+    fn group_members(&self, _: &RpcWorkload) -> Result<Vec<RankTags>, String> {
         Ok(vec![
             RankTags { rank: 0, tags: 3 },
             RankTags { rank: 2, tags: 1 },
         ])
-    };
-    read(
-        &list(words),
-        &SelfTestEnvironment {
-            variable: &variable,
-            is_directory: &|path| path == "/g",
-            has_file: &|path| path == "/g/daos_server.attach_info_tmp",
-            is_taken: &|path| path.starts_with("/g/"),
-            members: &members,
-            is_linked: false,
-            seed: 7,
-            most_files: Some(1024),
-        },
-    )
-}
+    }
 
-fn run_of(words: &[&str]) -> SelfTestRun {
-    run_with(words, &[("WEIR_GROUP_DIR", "/g")])
-}
-
-fn run_with(words: &[&str], variables: &[(&str, &str)]) -> SelfTestRun {
-    match read_with(words, variables) {
-        Ok(Action::Run(run)) => *run,
-        other => panic!("{words:?}: {other:?}"),
+    fn most_open_files(&self) -> Option<u64> {
+        Some(1024)
     }
 }
 
-fn works(run: &SelfTestRun) -> Vec<RpcWorkload> {
+/// A call by the peer's name.
+fn call(words: &[&str]) -> DoorCall {
+    DoorCall {
+        door: &DOOR,
+        link: Some(&DOOR.links[0]),
+        args: list(words),
+    }
+}
+
+fn by_name(words: &[&str], variables: &[(&str, &str)]) -> Result<Request, Refusal> {
+    match args::read(&call(words))? {
+        Arguments::Given(given) => request::read(&given, &TestMachine(variables)),
+        Arguments::Print(page) => panic!("{page}"),
+    }
+}
+
+fn read_with(words: &[&str], variables: &[(&str, &str)]) -> Result<Request, Refusal> {
+    request::read(&read_given(&DOOR, &list(words))?, &TestMachine(variables))
+}
+
+fn options(words: &[&str]) -> SelfTestOptions {
+    SelfTestOptions::read(&read_given(&DOOR, &list(words)).unwrap()).unwrap()
+}
+
+/// What is run, and how it is shown.
+struct TestRun {
+    plan: Plan,
+    options: SelfTestOptions,
+    notes: Vec<String>,
+}
+
+fn run_of(words: &[&str]) -> TestRun {
+    run_with(words, &[("WEIR_GROUP_DIR", "/g")])
+}
+
+fn run_with(words: &[&str], variables: &[(&str, &str)]) -> TestRun {
+    let request = read_with(words, variables).unwrap_or_else(|why| panic!("{words:?}: {why}"));
+    let Action::Measure(Input::Made(plan)) = request.action else {
+        panic!("{words:?}: {request:?}");
+    };
+    TestRun {
+        plan: *plan,
+        options: options(words),
+        notes: request.notes,
+    }
+}
+
+fn works(run: &TestRun) -> Vec<RpcWorkload> {
     let jobs = run.plan.jobs();
     let works = jobs.filter_map(|(_, job): (usize, &Job)| match &job.workload {
         Workload::Rpc(work) => Some(work.as_ref().clone()),
@@ -85,8 +138,117 @@ fn head_of(words: &[&str]) -> String {
 
 fn replayed(text: &str, words: &[&str]) -> (RunResult, String) {
     let result = samples::result(&samples::read(text).unwrap().masters);
-    let text = output::text(&result, &read_options(&list(words)).unwrap()).unwrap();
+    let text = output::text(&result, &options(words));
     (result, text)
+}
+
+/// The exit code by the peer's name.
+fn code(result: &RunResult) -> u8 {
+    exit_code(result, None, &Strict::No)
+}
+
+#[test]
+fn names_may_be_cut_short_and_letters_stand_together() {
+    for words in [
+        &["--endpoint", "0:2", "-u", "--repetitions", "5"] as &[&str],
+        &["-ue0:2", "--rep=5"],
+        &["-ue", "0:2", "-r5", "--"],
+        &["--end=0:2", "--use", "--repetitions-per-size=5"],
+    ] {
+        let given = read_given(&DOOR, &list(words)).unwrap();
+        assert_eq!(given.text("endpoint"), Some("0:2"), "{words:?}");
+        assert_eq!(given.text("repetitions-per-size"), Some("5"), "{words:?}");
+        assert!(given.has("use-daos-agent-env"), "{words:?}");
+    }
+    let of = |words: &[&str], name: &str| {
+        let given = read_given(&DOOR, &list(words)).unwrap();
+        given.text(name).map(str::to_owned)
+    };
+    for (words, name, value) in [
+        (&["-un"] as &[&str], "no-sync", ""),
+        (&["--p", "/d"], "path", "/d"),
+        (&["--a", "3"], "align", "3"),
+        (&["--loopback"], "loopback", ""),
+        // What follows a name is its value.
+        (&["-g", "-u"], "group-name", "-u"),
+    ] {
+        assert_eq!(of(words, name).as_deref(), Some(value), "{words:?}");
+    }
+}
+
+#[test]
+fn options_of_older_versions_are_noted_and_do_nothing() {
+    let run = run_with(&["--loopback", "-t", "-n", "--nopmix", "--singleton"], &[]);
+    assert_eq!(
+        run.notes,
+        [
+            "--singleton: ignored, has no meaning",
+            "--nopmix: ignored, has no meaning"
+        ]
+    );
+}
+
+#[test]
+fn forms_of_the_peer_are_printed_in_either_voice() {
+    let of = |words: &[&str]| house::voice(&read_given(&DOOR, &list(words)).unwrap());
+    assert_eq!(of(&["--loopback"]), Voice::Weir);
+    for words in [&["-b"] as &[&str], &["--output", "csv"], &["--verbose"]] {
+        assert_eq!(of(words), Voice::Peer, "{words:?}");
+    }
+    let words = ["--loopback", "--output", "csv", "--voice", "weir"];
+    let refusal = read_with(&words, &[]).unwrap_err();
+    assert!(
+        refusal
+            .message
+            .contains("--output: the report of --voice weir"),
+        "{refusal}"
+    );
+    // A form of weir's report in the peer's voice.
+    let given = read_given(&DOOR, &list(&["--voice", "peer", "--format", "csv"])).unwrap();
+    let (result, _) = replayed(GOLDEN, &[]);
+    let printed = print::print(&result, &given, &TestMachine(&[])).unwrap();
+    assert_eq!((printed.report, &*printed.out), (Some(RunFormat::Csv), ""));
+}
+
+#[test]
+fn stored_samples_end_with_their_exit_code_in_the_style_that_is_asked_for() {
+    let code = |variables| by_name(&["--replay", "s"], variables).unwrap().least_code;
+    assert_eq!(code(&[]), 3);
+    assert_eq!(code(&[("WEIR_COMPAT_EXIT", "cart")]), 18);
+    let by_verb = read_with(&["--replay", "s"], &[("WEIR_COMPAT_EXIT", "cart")]).unwrap();
+    assert_eq!(by_verb.least_code, 3);
+    assert!(matches!(by_verb.action, Action::Show(_)));
+}
+
+#[test]
+fn blocks_come_out_one_by_one_as_they_do_together() {
+    let two = GOLDEN.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let (result, whole) = replayed(&format!("{GOLDEN}{two}"), &[]);
+    assert_eq!(result.groups.len(), 2);
+    let given = read_given(&DOOR, &[]).unwrap();
+    let mut observer = print::observer(&given, &TestMachine(&[]));
+    let mut out = observer.begin(&result.plan);
+    assert_eq!(out, output::head(&result.plan, &options(&[])));
+    let mut look = |ended: &[usize]| {
+        observer.look(&Snapshot {
+            ended: ended.to_vec(),
+            result: &|| result.clone(),
+        })
+    };
+    assert_eq!(look(&[]), "");
+    // The second has nothing before it that is not over.
+    assert_eq!(look(&[1]), "");
+    let first = look(&[0]);
+    assert_eq!(first, output::block(&result, 0, &options(&[])));
+    assert_eq!(look(&[0]), "");
+    out += &first;
+    out += &observer.rest(&result, String::new());
+    assert_eq!(out, output::head(&result.plan, &options(&[])) + &whole);
+    // Other forms come at the end.
+    let given = read_given(&DOOR, &list(&["--output", "csv"])).unwrap();
+    let mut observer = print::observer(&given, &TestMachine(&[]));
+    assert_eq!(observer.begin(&result.plan), "");
+    assert_eq!(observer.rest(&result, "rows".to_owned()), "rows");
 }
 
 #[test]
@@ -142,9 +304,7 @@ fn no_thread_is_without_an_rpc_at_once_and_those_that_are_share_the_rate() {
             .collect();
         (
             jobs,
-            run.notes
-                .iter()
-                .any(|note| note.starts_with("warning: --threads")),
+            run.notes.iter().any(|note| note.starts_with("--threads")),
         )
     };
     assert_eq!(of(&["--threads", "4"]), (vec![(4, 250.0)], false));
@@ -270,17 +430,6 @@ fn a_storm_has_as_many_connections_as_files_can_be_open() {
         storm(&["2000"]),
         (Some(960), 960, vec![note.to_owned(), group])
     );
-}
-
-#[test]
-fn several_runs_are_those_of_the_house() {
-    match read_with(&["--loopback", "--repeat", "7", "--output", "json"], &[]) {
-        Ok(Action::Repeat { run, repeat, .. }) => {
-            assert_eq!((repeat.runs, run.repeat), (7, Some(repeat)));
-            assert_eq!(run.options.format, RunFormat::Json);
-        }
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Words that are refused, with what to do; the page of help.
+//! Words that are refused, with what to do.
 
 use super::*;
 
@@ -26,8 +26,22 @@ fn without_a_table_a_run_says_where_it_looked_and_a_dry_run_goes_on() {
     let other = read_with(&["-g", "b", "-u"], &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
     let odd = "/g/b.attach_info_tmp, which is no regular file, ";
     assert!(other.message.contains(odd), "{other}");
-    let run = run_with(&["-u", "--dry-run"], &[]);
-    assert_eq!(run.mode, SelfTestMode::DryRun);
+    let dry = by_name(&["-u", "-t", "--dry-run"], &[]).unwrap();
+    let Action::Print(printed) = dry.action else {
+        panic!("{dry:?}");
+    };
+    assert!(
+        printed.out.contains("Self Test Parameters:\n"),
+        "{printed:?}"
+    );
+    assert_eq!(printed.err, "note: --singleton: ignored, has no meaning\n");
+    // By the verb it says what a run would.
+    assert_eq!(read_with(&["-u", "--dry-run"], &[]).unwrap_err().code, 3);
+    let with_table = by_name(&["-u", "--dry-run"], &[("WEIR_GROUP_DIR", "/g")]).unwrap();
+    assert!(
+        matches!(with_table.action, Action::DryRun(..)),
+        "{with_table:?}"
+    );
     let own = run_with(&["--loopback"], &[]);
     assert_eq!(
         (works(&own)[0].loopback, works(&own)[0].table.clone()),
@@ -135,13 +149,8 @@ const REFUSED: &[(&[&str], &str)] = &[
          leave out --master-endpoint or this",
     ),
     (
-        &["--dry-run", "--show-plan"],
-        "--dry-run: the one prints what would be done as text, the other as a plan in JSON; leave out \
-         --show-plan or this",
-    ),
-    (
         &["--samples", "f", "--show-plan"],
-        "--show-plan: a plan has no place for the file, and `weir run` writes none; leave out --samples",
+        "--samples f: a plan has no place for the file; leave out --show-plan or this",
     ),
     (
         &["--transport", "tcp+uring"],
@@ -164,18 +173,6 @@ const REFUSED: &[(&[&str], &str)] = &[
         "--find-max p99<5: each step has a rate",
     ),
     (
-        &["--repeat", "3", "--verbose"],
-        "--repeat 3: the report is that of several runs; leave out --verbose or this",
-    ),
-    (
-        &["--repeat", "1"],
-        "--repeat 1: it takes a whole number from 2 to 1000",
-    ),
-    (
-        &["--repeat", "2", "--output", "prom"],
-        "--output prom: several runs are printed as text, json or csv",
-    ),
-    (
         &["--first", "--warmup", "5"],
         "--first: the first RPC is that of a new connection",
     ),
@@ -188,9 +185,37 @@ const REFUSED: &[(&[&str], &str)] = &[
         "--repetitions-per-size 5: with --replay nothing is measured",
     ),
     (
-        &["--dry-run", "--store-result", "f"],
-        "--store-result f: nothing is measured",
+        &["--samples", "f", "--repeat", "2"],
+        "--samples f: it is one file for several runs; leave out --repeat or this",
     ),
+    (
+        &["--strict-rate"],
+        "--strict-rate: --strict=rate-not-reached does it",
+    ),
+    (&["--endpoints", "1"], "did you mean `--endpoint`?"),
+    (&["--verif", "full"], "did you mean `--verify`?"),
+    (&["-z"], "no option `-z`"),
+    (&["-e"], "--endpoint: it needs RANKS:TAGS after it"),
+    (&["--Mbits=3"], "takes no value"),
+    (&["--spread", "lest"], "did you mean `least`?"),
+    (
+        &["--net-test"],
+        "--net-test: this build does not have that form",
+    ),
+    (&["--=3"], "no option `--`"),
+    (
+        &["-s", "0", "--", "(b1m"],
+        "`(b1m` is no option; message sizes are one word",
+    ),
+    (
+        &["p.json"],
+        "`p.json` is no option; `weir run p.json` runs a stored plan",
+    ),
+    (
+        &["x", "-u"],
+        "`x` is no option; `weir selftest --help` lists",
+    ),
+    (&["-"], "`-` is no option"),
 ];
 
 #[test]
@@ -205,58 +230,13 @@ fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
 }
 
 #[test]
-fn the_examples_of_the_page_are_good_words() {
-    let Ok(Action::Print(page)) = read_with(&["--help"], &[]) else {
-        panic!("no page");
-    };
-    assert!(!page.contains("--net-test"), "{page}");
-    // Words that options take.
-    let unwrapped = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    for flag in FLAGS.iter().filter(|flag| !flag.choices.is_empty()) {
-        for choice in flag.choices {
-            assert!(
-                unwrapped.contains(choice),
-                "--{} {choice}\n{page}",
-                flag.name
-            );
-        }
-    }
-    for list in [
-        "one of text, json, json-cart, csv, prom",
-        "one of rr, least, random, per-endpoint",
-    ] {
-        assert!(unwrapped.contains(list), "{page}");
-    }
-    let examples: Vec<&str> = page
-        .lines()
-        .filter_map(|l| l.strip_prefix("    weir selftest "))
-        .collect();
-    assert!((3..=5).contains(&examples.len()), "{page}");
-    for example in examples {
-        let mut words: Vec<String> = Vec::new();
-        for (at, part) in example.split('"').enumerate() {
-            if at % 2 == 1 {
-                words.push(part.to_owned());
-            } else {
-                words.extend(part.split_whitespace().map(str::to_owned));
-            }
-        }
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let read = read_with(&words, &[("WEIR_GROUP_DIR", "/g")]);
-        assert!(
-            matches!(read, Ok(Action::Run(_) | Action::Replay { .. })),
-            "{example}: {read:?}"
-        );
-    }
-}
-
-#[test]
 fn exit_codes_of_the_older_program_are_asked_for_by_its_name() {
-    let of = |value: Option<&str>| has_cart_codes(&|_| value.map(str::to_owned));
-    assert!(!of(None).unwrap());
-    assert!(!of(Some("")).unwrap());
-    assert!(of(Some("cart")).unwrap());
-    let refusal = of(Some("foo")).unwrap_err();
+    let code = |value: &str| {
+        let variables = [("WEIR_COMPAT_EXIT", value)];
+        exit::variables(&TestMachine(&variables)).map(|variables| (variables.refusal_code)(3))
+    };
+    assert_eq!((code(""), code("cart")), (Ok(3), Ok(18)));
+    let refusal = code("foo").unwrap_err();
     let says = "the variable WEIR_COMPAT_EXIT=foo: it takes cart";
     assert!(
         refusal.message.contains(says) && refusal.code == 2,

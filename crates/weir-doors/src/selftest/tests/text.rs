@@ -67,8 +67,7 @@ fn rpcs_that_failed_or_were_not_sent_are_neither_work_nor_latency() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let options = read_options(&[]).unwrap();
-    assert_eq!(exit_code(&result, &options), 1);
+    assert_eq!(code(&result), 1);
     assert_eq!(in_style_of(1, Some(&result), true), 13);
     assert_eq!(in_style_of(1, Some(&result), false), 1);
     // An endpoint of which nothing came back.
@@ -95,7 +94,7 @@ fn a_run_of_which_nothing_came_back_has_the_short_form() {
                  2 -DER_UNREACH (-1006)\n\t+ Not sent: 4\n";
     assert!(text.contains(block), "{text}");
     assert!(!text.contains("0:0"), "{text}");
-    assert_eq!(exit_code(&result, &read_options(&[]).unwrap()), 1);
+    assert_eq!(code(&result), 1);
 }
 
 #[test]
@@ -141,7 +140,7 @@ fn several_masters_are_added_up_where_it_is_known_when_they_were_at_work() {
         });
     }
     let mut one_failed = result.clone();
-    let text = output::text(&result, &read_options(&[]).unwrap()).unwrap();
+    let text = output::text(&result, &options(&[]));
     let sum = "Aggregate of 2 masters\n\t+ RPC Bandwidth (MB/sec): 4000.01\n\t+ RPC Throughput \
                (RPCs/sec): 4000\n";
     assert!(text.contains(sum), "{text}");
@@ -149,7 +148,7 @@ fn several_masters_are_added_up_where_it_is_known_when_they_were_at_work() {
         panic!("{one_failed:?}")
     };
     done.masters[1].failure = Some(weir_schema::Failure::new("lost", "gone"));
-    let text = output::text(&one_failed, &read_options(&[]).unwrap()).unwrap();
+    let text = output::text(&one_failed, &options(&[]));
     let head = "Aggregate of 1 of 2 masters: 1 failed\n";
     assert!(text.contains(head), "{text}");
 }
@@ -161,18 +160,18 @@ fn a_failed_master_is_named() {
     let job = sample::rpc_result("a", vec![master], 0);
     let mut result = RunResult::of(run_of(&["-u", "-s", "0"]).plan);
     result.groups[0].jobs = vec![job];
-    let options = read_options(&[]).unwrap();
+    let options = options(&[]);
     result.ended_by = Some(weir_schema::EndedBy { signal: 2 });
-    let text = output::text(&result, &options).unwrap();
+    let text = output::text(&result, &options);
     let ending = "+ Interrupted by signal 2: not all was measured\n";
     assert!(text.ends_with(ending), "{text}");
-    assert_eq!(exit_code(&result, &options), 130);
+    assert_eq!(code(&result), 130);
     result.ended_by = None;
     assert!(
         text.contains("Master Endpoint 3:1 FAILED: no such rank\n"),
         "{text}"
     );
-    assert_eq!(exit_code(&result, &options), 3);
+    assert_eq!(code(&result), 3);
     assert_eq!(in_style_of(3, Some(&result), true), 18);
 }
 
@@ -254,33 +253,16 @@ fn the_order_that_is_drawn_and_an_odd_alignment_are_told() {
 }
 
 #[test]
-fn blocks_come_out_one_by_one_as_they_do_together() {
-    let two = format!(
-        "{GOLDEN}{}",
-        GOLDEN.lines().skip(1).collect::<Vec<_>>().join("\n")
-    );
-    let (result, all) = replayed(&two, &[]);
-    assert_eq!(result.groups.len(), 2);
-    let options = read_options(&[]).unwrap();
-    let blocks: String = (0..2)
-        .map(|at| output::block(&result, at, &options))
-        .collect();
-    assert_eq!(blocks, all);
-    assert!(output::is_whole(&result.plan, 0, |index| index == 0));
-    assert!(!output::is_whole(&result.plan, 1, |index| index == 0));
-}
-
-#[test]
 fn what_limits_a_master_is_said_below_its_block() {
     let (mut result, plain) = replayed(GOLDEN, &[]);
-    let options = read_options(&[]).unwrap();
+    let options = options(&[]);
     let mut with = |change: &dyn Fn(&mut RpcMaster)| {
         let Outcome::Rpc(outcome) = &mut result.groups[0].jobs[0].outcome else {
             panic!("no RPCs");
         };
         let before = outcome.masters[0].clone();
         change(&mut outcome.masters[0]);
-        let text = output::text(&result, &options).unwrap();
+        let text = output::text(&result, &options);
         let Outcome::Rpc(outcome) = &mut result.groups[0].jobs[0].outcome else {
             panic!("no RPCs");
         };
@@ -320,12 +302,12 @@ fn where_nothing_was_sent_the_block_says_what_happened_instead() {
     let mut master = RpcMaster::new(RpcEndpoint { rank: 1, tag: 0 }, "tcp");
     master.requested = 10;
     master.conclude();
-    let options = read_options(&[]).unwrap();
+    let options = options(&[]);
     let mut with = |state, failure| {
         let mut job = sample::rpc_result("a", vec![master.clone()], 0);
         (job.state, job.failure) = (state, failure);
         result.groups[0].jobs = vec![job];
-        output::text(&result, &options).unwrap()
+        output::text(&result, &options)
     };
     let refused = weir_schema::Failure::new("authentication", "the token is another");
     let text = with(weir_schema::State::Failed, Some(refused));
@@ -351,8 +333,8 @@ fn an_open_loop_and_threads_are_said_in_further_lines() {
         client_cpus: "0-1,4".to_owned(),
         ..weir_schema::RpcInterface::default()
     });
-    let options = read_options(&list(&["--verbose"])).unwrap();
-    let text = output::text(&result, &options).unwrap();
+    let options = options(&["--verbose"]);
+    let text = output::text(&result, &options);
     assert!(text.contains("\t+ Closed loop: "), "{text}");
     let line = "\t+ Threads: 1, not pinned: they may move among 3 CPUs (taskset limits them)\n";
     assert!(text.contains(line), "{text}");
@@ -365,7 +347,7 @@ fn an_open_loop_and_threads_are_said_in_further_lines() {
         panic!("no RPCs");
     };
     work.load.pacing = paced.load.pacing;
-    let text = output::text(&result, &options).unwrap();
+    let text = output::text(&result, &options);
     assert!(text.contains("\t+ Open loop: "), "{text}");
     assert!(
         text.contains("\t+ Threads: 3, each pinned to a CPU\n"),

@@ -1,5 +1,5 @@
-//! The third screen: columns are times, the newest at the right; rows are latencies; the fuller a
-//! cell, the more of its time's operations took so long.
+//! The third screen: columns are times, the newest at the right; rows are latencies. The fuller a cell, the
+//! larger its share of the operations of its column.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -19,7 +19,7 @@ use super::{DIM, Shown};
 
 /// Columns of the latencies.
 const LABEL: u16 = 10;
-/// From few to many: by character as well as by colour.
+/// Shades from few to many, which differ by character as well as by colour.
 const SHADES: [(&str, Color); 5] = [
     ("·", Color::Blue),
     ("░", Color::Blue),
@@ -73,8 +73,8 @@ fn shade(count: u64, most: u64) -> Option<(&'static str, Color)> {
     (count > 0).then(|| SHADES[at.min(SHADES.len() - 1)])
 }
 
-/// Operations by row for each column of a window that fills so many: a second may take several columns,
-/// a column may have several seconds.
+/// Operations by row for each column of a window that is `width` columns wide. A second may take several
+/// columns, and a column may have several seconds.
 fn columns(seconds: &[JobSecond], window: usize, width: usize) -> Vec<BTreeMap<u32, u64>> {
     let missing = window.saturating_sub(seconds.len());
     let column = |at: usize| {

@@ -1,4 +1,5 @@
-//! The second screen: where latencies lie, how many are below each, percentiles now and since the start.
+//! The second screen: the distribution of latencies, the share below each, percentiles now and since the
+//! start.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -61,7 +62,7 @@ fn percentiles(frame: &mut Frame<'_>, area: Rect, latest: &Histogram, whole: &Hi
     frame.render_widget(Table::new(rows, widths).header(header).block(block), area);
 }
 
-/// A bar for each factor of two, or for a few of them where there is less room.
+/// Draws a bar for each factor of two, or for several of them where room is short.
 fn distribution(frame: &mut Frame<'_>, area: Rect, whole: &Histogram, is_logarithmic: bool) {
     let block = Block::bordered().title(" operations by latency ");
     let lines = usize::from(block.inner(area).height).max(1);
@@ -105,7 +106,8 @@ fn distribution(frame: &mut Frame<'_>, area: Rect, whole: &Histogram, is_logarit
     frame.render_widget(Paragraph::new(bars).block(block), area);
 }
 
-/// How many operations took no longer: a step up is ten times fewer that did.
+/// Draws the share of operations at or below each latency. Each step up leaves ten times fewer operations
+/// above.
 fn share_below(frame: &mut Frame<'_>, area: Rect, whole: &Histogram) {
     let points = tail(whole);
     let block = Block::bordered().title(" share at or below ");

@@ -12,9 +12,9 @@ use weir_units::{BytesPerSec, Iops};
 use super::super::machine::{CpuSecond, MachinePerSecond};
 use super::{DIM, WARNING};
 
-/// Time that the hypervisor took, in percent, from which on it is marked.
+/// Percent of time taken by the hypervisor from which on it is marked.
 const STEAL: f64 = 1.0;
-/// Columns from which on operations are told beside bytes.
+/// Columns from which on operations are shown beside bytes.
 const ROOM_FOR_OPERATIONS: u16 = 76;
 const OPERATIONS_WIDTH: u16 = 12;
 
@@ -82,7 +82,7 @@ fn cpu_row(cpu: &CpuSecond) -> Row<'static> {
     }
 }
 
-/// Operations have a column each where there is room.
+/// Table of disks. Operations have columns of their own where there is room.
 fn disk_table(machine: &MachinePerSecond, width: u16) -> Table<'static> {
     let is_wide = width >= ROOM_FOR_OPERATIONS;
     let operations = if is_wide { OPERATIONS_WIDTH } else { 0 };

@@ -55,15 +55,15 @@ pub(super) struct Shown<'a> {
     pub(super) per_second: &'a PerSecond,
     pub(super) machine: &'a MachinePerSecond,
     pub(super) result: Option<&'a RunResult>,
-    /// What was said while the screen is drawn on.
+    /// Messages held back while the screen is drawn on.
     pub(super) said: &'a str,
-    /// What the last key brought about.
+    /// Answer to the last key.
     pub(super) answer: Option<&'a str>,
-    /// Why there are fewer frames than were asked for.
+    /// Reason why there are fewer frames than requested.
     pub(super) note: Option<&'a str>,
 }
 
-/// What is shown while the picture stands still.
+/// State that a frozen view shows.
 pub(super) struct Frozen {
     pub(super) per_second: PerSecond,
     pub(super) machine: MachinePerSecond,
@@ -71,7 +71,7 @@ pub(super) struct Frozen {
 }
 
 impl Frozen {
-    /// This instead of what goes on.
+    /// The frozen state in place of the running one.
     pub(super) fn instead_of<'a>(&'a self, shown: Shown<'a>) -> Shown<'a> {
         Shown {
             per_second: &self.per_second,
@@ -163,7 +163,7 @@ fn foot_line(shown: &Shown<'_>) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The plan, and what was said while it runs.
+/// Draws the plan, and the messages of the run.
 fn plan(frame: &mut Frame<'_>, area: Rect, shown: &Shown<'_>) {
     let command = clean(&shown.plan.command.join(" "), false);
     let mut lines = vec![Line::styled(command, BOLD), Line::default()];

@@ -1,13 +1,13 @@
 //! Frames for terminals without colours, or without any character beyond ASCII.
 //!
-//! In: a drawn frame and a style. Out: the frame as the style has it; everything is told by characters
+//! In: a drawn frame and a style. Out: the frame as the style has it; everything is shown by characters
 //! too.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 use weir_report::Style;
 
-/// Leaves out what the style leaves out.
+/// Removes what the style excludes, such as colours.
 pub(super) fn apply(buffer: &mut Buffer, style: &Style) {
     if style.color && !style.ascii {
         return;

@@ -81,7 +81,7 @@ fn machine() -> MachinePerSecond {
     machine
 }
 
-/// What a terminal of this size shows after these keys.
+/// Text that a terminal of this size shows after these keys.
 fn screen(size: (u16, u16), keys: &str, style: &weir_report::Style) -> String {
     let (per_second, machine, result) = (per_second(), machine(), result());
     let mut choice = Choice::default();
@@ -164,7 +164,7 @@ fn ascii_is_only_ascii_on_every_screen() {
     for keys in ["1", "1l", "2", "2l", "3", "4", "5", "6", "h", "e"] {
         let picture = screen((80, 24), keys, &ascii);
         assert!(picture.is_ascii(), "{keys}\n{picture}");
-        // A question mark stands for what nobody thought of.
+        // A question mark stands for a character without a replacement.
         assert!(keys == "e" || !picture.contains('?'), "{keys}\n{picture}");
     }
 }

@@ -21,14 +21,14 @@ pub(super) struct SecondsLine {
     pub(super) color: Color,
 }
 
-/// What the height of a chart means.
+/// Vertical scale of a chart.
 pub(super) struct Scale {
     pub(super) bounds: [f64; 2],
     pub(super) labels: Vec<String>,
 }
 
 impl Scale {
-    /// From 0 to the next round number.
+    /// Scale from 0 to the next round number.
     pub(super) fn from_zero(greatest: f64, label: impl Fn(f64) -> String) -> Self {
         let top = round_up(greatest);
         Self {

@@ -18,7 +18,7 @@ struct WorkerRow {
     name: String,
     rate: f64,
     p99: Option<u64>,
-    /// In percent.
+    /// Use of a CPU in percent.
     cpu: f64,
     errors: u64,
 }
