@@ -1,5 +1,10 @@
 //! `weir show`: what was printed live and what a stored result prints are the same bytes.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 mod every_door;
 mod fixtures;

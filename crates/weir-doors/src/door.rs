@@ -58,7 +58,7 @@ pub struct Measures {
     pub names_jobs: bool,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
-    /// Whether every option of the job language is a flag too.
+    /// Every option of the job language is a flag too.
     pub takes_options: bool,
     /// Sentences after the list of flags in the help text.
     pub help: &'static str,
