@@ -9,7 +9,7 @@ use weir_schema::RunResult;
 pub use weir_schema::Voice;
 
 use crate::DOORS;
-use crate::args;
+use crate::args::{self, Arguments, DoorCall};
 use crate::flags::{Flag, command};
 use crate::given::Given;
 use crate::house::RunFormat;
@@ -53,6 +53,8 @@ pub struct Measures {
     pub asks_peer: fn(&Given) -> bool,
     /// Whether refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
+    /// Exit code of every refusal in the peer's voice, where the peer has one for all.
+    pub peer_refusal: Option<u8>,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// Sentences after the list of flags in the help text.
@@ -78,7 +80,12 @@ pub enum Manner {
     House(Option<Operands>),
     /// As a peer reads them.
     Getopt(&'static Getopt),
+    /// By the door itself: options of another language stand among its flags.
+    Own(ReadArguments),
 }
+
+/// From the arguments of a call to their values.
+pub type ReadArguments = fn(&DoorCall) -> Result<Arguments, Refusal>;
 
 /// Settings of a reader of a peer's arguments.
 #[derive(Clone, Copy, Debug)]
@@ -195,6 +202,7 @@ impl Measures {
             observe: None,
             asks_peer: |_| false,
             names_jobs: true,
+            peer_refusal: None,
             without: &[],
             help: "",
             examples: &[],

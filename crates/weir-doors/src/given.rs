@@ -8,6 +8,7 @@ use std::ops::Deref;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use weir_jobfile::CommandWord;
 
 use crate::door::Door;
 use crate::flags::{Flag, find};
@@ -136,6 +137,8 @@ pub struct Given {
     pub house: GivenFlags,
     /// Arguments that are no flags.
     pub operands: Vec<String>,
+    /// Options of jobs, of a door that takes them as arguments.
+    pub job_words: Vec<CommandWord>,
 }
 
 impl Given {

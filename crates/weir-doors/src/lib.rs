@@ -54,7 +54,7 @@ pub mod tune;
 pub use args::DoorCall;
 pub use door::{
     Door, DoorLink, Getopt, MakeObserver, Manner, Measures, Operands, PrintMeasured, Printed,
-    PrintedFile, ReadRequest, Voice,
+    PrintedFile, ReadArguments, ReadRequest, Voice,
 };
 pub use given::{FlagNeed, Given, GivenFlags};
 pub use machine::Machine;

@@ -3,9 +3,12 @@
 //! In: nothing. Out: the trait [`Machine`], which the program implements once over the real machine
 //! and tests over made-up ones. Every method has an answer for a machine that has nothing.
 
-use weir_schema::catalogue::TransportCatalogue;
+use std::io;
+
+use weir_schema::catalogue::{Catalogue, Environment, TransportCatalogue};
 use weir_schema::{Job, Kind, Plan, RunResult};
 
+use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
 use crate::rows::UnfitRows;
 
@@ -53,6 +56,47 @@ pub trait Machine {
     /// Why it cannot be read.
     fn file(&self, _path: &str, _most: u64) -> Result<String, String> {
         Err("no such file".to_owned())
+    }
+
+    /// Bytes of a file of the job language; `-` is standard input.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn job_file(&self, _path: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// Engines of this build.
+    fn engines(&self) -> Catalogue {
+        Catalogue::default()
+    }
+
+    /// Variables and facts that the job language looks at.
+    fn environment(&self) -> Environment {
+        Environment::default()
+    }
+
+    /// Whether a path is a directory.
+    fn is_directory(&self, _path: &str) -> bool {
+        true
+    }
+
+    /// Whether standard output is a terminal.
+    fn is_output_terminal(&self) -> bool {
+        false
+    }
+
+    /// Whether standard error is a terminal.
+    fn is_error_terminal(&self) -> bool {
+        false
+    }
+
+    /// Begins to watch how idle the CPUs are.
+    fn watch_idleness(&self) {}
+
+    /// Idleness of the CPUs while it was watched, which ends with the first call.
+    fn idleness(&self) -> Option<Idleness> {
+        None
     }
 
     /// Finds out whether rows under this head can be added to a file.
@@ -131,5 +175,22 @@ impl Machine for SampleMachine {
 
     fn target(&self, _path: &str) -> Result<TargetFacts, String> {
         Ok(TargetFacts::sample())
+    }
+
+    fn engines(&self) -> Catalogue {
+        let engine = |name| weir_schema::catalogue::EngineInfo {
+            name,
+            summary: "",
+            settings: &[],
+            synchronous: false,
+            acts_on: weir_schema::catalogue::ActsOn::Data,
+        };
+        Catalogue {
+            engines: ["null", "psync", "io_uring"].map(engine).to_vec(),
+        }
+    }
+
+    fn job_file(&self, _path: &str) -> io::Result<Vec<u8>> {
+        Ok(b"[job]\nioengine=null\nfilename=f\nsize=1m\n".to_vec())
     }
 }

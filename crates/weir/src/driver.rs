@@ -9,7 +9,7 @@ use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
 use weir_doors::house::{Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
-use weir_doors::request::{Action, NamedFile, Request, Tool};
+use weir_doors::request::{Action, NamedFile, Request, Tool, Trigger};
 use weir_doors::search::RunSearch;
 use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
@@ -24,6 +24,7 @@ use crate::machine::ThisMachine;
 use crate::measure::{self, MeasureRequest, RunObserver, Silent};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::trigger::TriggerObserver;
 use crate::turns::refuse_launcher;
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
@@ -37,8 +38,21 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
     let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
-    let outcome = carry_out(call, speaks);
+    let outcome = carry_out(call, speaks).map_err(|refusal| in_voice(call, refusal));
     if speaks { outcome } else { Ok(0) }
+}
+
+/// A refusal with the exit code that the peer has for it, where the peer is called.
+fn in_voice(call: &DoorCall, refusal: Refusal) -> Refusal {
+    let code = call
+        .door
+        .measures
+        .and_then(|measures| measures.peer_refusal);
+    let by_flag = || matches!(args::read(call), Ok(Arguments::Given(given)) if calls_peer(&given));
+    match code.filter(|_| call.link.is_some() || by_flag()) {
+        Some(code) => Refusal { code, ..refusal },
+        None => refusal,
+    }
 }
 
 fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
@@ -88,6 +102,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
     run.targets = request.targets;
     run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
     run.voice = request.voice.unwrap_or(run.voice);
+    run.options.text_file.clone_from(&request.text_file);
     if mode != Mode::Run {
         run.mode = mode;
     }
@@ -120,8 +135,9 @@ pub(crate) fn emit(text: &Printed) -> u8 {
     if is_out { text.code } else { text.code.max(1) }
 }
 
-/// Prints what is to be said of the arguments.
+/// Prints what is said of the arguments.
 pub(crate) fn print_notes(request: &Request) {
+    output::print(&request.before);
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));
     }
@@ -226,7 +242,9 @@ impl<'a> Caller<'a> {
 
     /// Files that are read and written besides the stored result, by their parts.
     fn named_files(&self, run: &Run) -> Vec<NamedFile> {
-        let own = self.request.files.iter().cloned();
+        let text = self.request.text_file.iter();
+        let text = text.map(|path| NamedFile::written(path, "where the report goes (--output)"));
+        let own = self.request.files.iter().cloned().chain(text);
         let read = self.machine.files_read();
         let read = read
             .iter()
@@ -286,6 +304,9 @@ impl<'a> Caller<'a> {
                     if let Some(record) = &record {
                         shown = record.observer(shown);
                     }
+                    if self.request.trigger != Trigger::default() {
+                        shown = Box::new(TriggerObserver::new(&self.request.trigger, shown));
+                    }
                     if let Some(live) = &live {
                         shown = live.observer(plan, shown);
                     }
@@ -310,16 +331,18 @@ impl<'a> Caller<'a> {
     }
 
     /// The peer's live text, where the peer's voice has one.
-    fn peer_text(&self, run: &Run) -> Option<PeerText> {
+    fn peer_text(&self, run: &Run) -> Option<PeerText<'_>> {
         let observe = self.measures.observe.filter(|_| run.voice == Voice::Peer)?;
-        Some(PeerText::new(observe(self.given, self.machine)))
+        let file = self.request.text_file.as_deref();
+        let observer = observe(self.given, self.machine);
+        Some(PeerText::new(observer, self.machine, file))
     }
 
     fn observer<'b>(
         &self,
         run: &Run,
         plan: &Plan,
-        text: Option<&'b PeerText>,
+        text: Option<&'b PeerText<'_>>,
     ) -> Box<dyn RunObserver + 'b> {
         let mode = if self.request.is_quiet {
             ProgressMode::None
@@ -332,18 +355,20 @@ impl<'a> Caller<'a> {
             ProgressObserver::of_one_job(mode)
         };
         match text {
-            Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
+            Some(text) => {
+                let asks = run.options.progress != ProgressStyle::Auto;
+                Box::new(PeerObserver::new(progress, asks, plan, text))
+            }
             None => Box::new(progress),
         }
     }
 
     /// Prints what a live text has not printed yet; the exit code.
-    fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
+    fn print_rest(&self, result: &RunResult, live: &PeerText<'_>) -> Outcome {
         signals::release();
-        let mut text = self.peer(result)?;
-        text.out = live.rest(result, text.out);
-        let code = self.write_files(result, &text)?.max(emit(&text));
-        Ok(if live.is_lost() { code.max(1) } else { code })
+        let text = self.peer(result)?;
+        let code = self.write_files(result, &text)?;
+        Ok(code.max(live.finish(result, text)))
     }
 
     /// Prints a result in the voice of a run; the exit code.

@@ -58,12 +58,8 @@ impl RunObserver for RecordingObserver<'_> {
         self.shown.observe(view);
     }
 
-    fn runs_the_rest(&self) -> bool {
-        self.shown.runs_the_rest()
-    }
-
-    fn forewarn(&self, job: &str, why: &str) {
-        self.shown.forewarn(job, why);
+    fn excuses(&self, job: &str, why: &str) -> bool {
+        self.shown.excuses(job, why)
     }
 
     fn done(&self, result: &mut RunResult) {

@@ -4,22 +4,27 @@
 //! questions there are (`weir-doors`).
 
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Machine;
 use weir_doors::axio::MachineFacts;
+use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
 use weir_doors::rows::UnfitRows;
-use weir_schema::catalogue::TransportCatalogue;
+use weir_jobfile::Files as _;
+use weir_schema::catalogue::{Catalogue, Environment, TransportCatalogue};
 use weir_schema::{Job, Kind, Plan, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
 use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
-use crate::{environment, fio, held_input, kio, output, rows, runners};
+use crate::idleness::IdlenessWatch;
+use crate::{environment, held_input, kio, output, rows, runners};
 
 /// The machine that the program runs on.
 #[derive(Debug, Default)]
@@ -27,6 +32,8 @@ pub(crate) struct ThisMachine {
     /// Paths with their texts.
     read: Mutex<Vec<(String, String)>>,
     is_input_held: AtomicBool,
+    idleness_watch: OnceLock<IdlenessWatch>,
+    idleness: OnceLock<Idleness>,
 }
 
 impl ThisMachine {
@@ -91,12 +98,48 @@ impl Machine for ThisMachine {
         Ok(text)
     }
 
+    fn job_file(&self, path: &str) -> io::Result<Vec<u8>> {
+        environment::RealFiles.read(path)
+    }
+
+    fn engines(&self) -> Catalogue {
+        runners::catalogue()
+    }
+
+    fn environment(&self) -> Environment {
+        environment::read()
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        Path::new(path).is_dir()
+    }
+
+    fn is_output_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    fn is_error_terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    fn watch_idleness(&self) {
+        self.idleness_watch.get_or_init(IdlenessWatch::start);
+    }
+
+    fn idleness(&self) -> Option<Idleness> {
+        let watch = self.idleness_watch.get()?;
+        Some(self.idleness.get_or_init(|| watch.idleness()).clone())
+    }
+
     fn check_rows(&self, path: &str, head: &str) -> Result<(), UnfitRows> {
         rows::check_rows(path, head)
     }
 
     fn utc_offset_s(&self) -> i64 {
-        fio::utc_offset_s().into()
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_secs();
+        // From files of the system where they say so; UTC otherwise.
+        weir_sys::local_time::utc_offset_s(now).into()
     }
 
     fn kernel_module(&self) -> ModuleFacts {

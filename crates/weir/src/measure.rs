@@ -72,12 +72,10 @@ pub(crate) trait RunObserver {
     fn announce(&self, announcement: &Announcement);
     /// Sees the running jobs.
     fn observe(&self, view: &LiveView<'_>);
-    /// Whether the other jobs run where one cannot.
-    fn runs_the_rest(&self) -> bool {
+    /// Whether the other jobs run where this one cannot; it has said why then.
+    fn excuses(&self, _job: &str, _why: &str) -> bool {
         false
     }
-    /// Hears which job cannot run, and why, where the others do.
-    fn forewarn(&self, _job: &str, _why: &str) {}
     /// Everything is measured. What showing it has cost becomes part of the result.
     fn done(&self, _result: &mut RunResult) {}
     /// How a job that cannot run is refused.

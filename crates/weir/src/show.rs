@@ -6,12 +6,12 @@
 use weir_doors::args::read_again;
 use weir_doors::house::{RunOptions, voice};
 use weir_doors::show::{Action, Show, check_words, read};
-use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, fio, top};
+use weir_doors::{DoorCall, Given, Printed, Refusal, Voice, top};
 use weir_schema::{RunResult, Runs};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
-use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners, selftest};
+use crate::{Outcome, compare, house_report, output, printed, selftest};
 
 /// The words after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -137,7 +137,6 @@ fn printed_by(
     is_own: bool,
 ) -> Result<Option<Printed>, Refusal> {
     Ok(Some(match door {
-        "fio" => of_fio(result, words)?,
         "selftest" => selftest::printed_again(result, words)?,
         other => return of_door(other, result, words, is_own),
     }))
@@ -147,22 +146,13 @@ fn printed_by(
 fn own_words(result: &RunResult) -> Vec<String> {
     let words = result.plan.command.iter();
     // `fio …`, else `weir DOOR …`.
-    let before = usize::from(result.plan.door != "fio") + 1;
+    let is_link = result
+        .plan
+        .command
+        .first()
+        .is_some_and(|word| word != "weir");
+    let before = if is_link { 1 } else { 2 };
     words.skip(before).cloned().collect()
-}
-
-fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
-    // A command line without jobs would be refused.
-    let words = [words, &["--name=shown".to_owned()]].concat();
-    let action = fio::read(&words, &runners::catalogue()).map_err(|refusal| Refusal {
-        code: USAGE,
-        ..refusal
-    })?;
-    let options = match action {
-        fio::Action::Run(run) => run.options,
-        _ => fio::FioOptions::default(),
-    };
-    Ok(options.printed_again(result, fio_door::utc_offset_s()))
 }
 
 fn of_run(result: &RunResult, options: &RunOptions) -> Printed {

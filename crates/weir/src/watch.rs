@@ -206,12 +206,8 @@ impl RunObserver for WatchedObserver<'_> {
         self.watch.show(view, &self.limits);
     }
 
-    fn runs_the_rest(&self) -> bool {
-        self.door.runs_the_rest()
-    }
-
-    fn forewarn(&self, job: &str, why: &str) {
-        self.door.forewarn(job, why);
+    fn excuses(&self, job: &str, why: &str) -> bool {
+        self.door.excuses(job, why)
     }
 
     fn done(&self, result: &mut RunResult) {

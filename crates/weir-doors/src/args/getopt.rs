@@ -44,6 +44,7 @@ pub(super) fn read(
             own: GivenFlags::new(call.door.flags),
             house: GivenFlags::new(HOUSE_FLAGS),
             operands: Vec::new(),
+            job_words: Vec::new(),
         },
     };
     let args = joined(&call.args);

@@ -82,6 +82,9 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
             call.door.verb
         )));
     };
+    if let Manner::Own(read) = measures.manner {
+        return read(call);
+    }
     if let Manner::Getopt(manner) = measures.manner {
         let given = getopt::read(call, measures, manner)?;
         return Ok(if given.has("help") {
@@ -194,6 +197,7 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
         own,
         house,
         operands: operands.into_iter().flatten().cloned().collect(),
+        job_words: Vec::new(),
     }
 }
 

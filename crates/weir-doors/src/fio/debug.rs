@@ -65,7 +65,7 @@ pub(super) fn list() -> String {
 }
 
 /// How the options of a plan were read.
-pub fn parsing(plan: &Plan) -> String {
+pub(super) fn parsing(plan: &Plan) -> String {
     let mut out = String::from("fio: set debug option parse\n");
     let mut word = |Word { key, value }: &Word| {
         let value = value.as_deref().unwrap_or("(null)");

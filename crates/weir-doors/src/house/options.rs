@@ -48,6 +48,7 @@ pub(crate) fn options_of_text(given: &GivenFlags) -> Result<RunOptions, Refusal>
     let width = given.text("width").map(width).transpose()?;
     Ok(RunOptions {
         format: RunFormat::Text,
+        text_file: None,
         outputs: Vec::new(),
         append: false,
         percentiles,
