@@ -98,11 +98,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
-    let mut run = Run::read(&given, input).map_err(refuse)?;
-    run.targets = request.targets;
-    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
-    run.voice = request.voice.unwrap_or(run.voice);
-    run.options.text_file.clone_from(&request.text_file);
+    let mut run = run_of(&given, input, &request).map_err(refuse)?;
     if mode != Mode::Run {
         run.mode = mode;
     }
@@ -118,6 +114,16 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         Some(search) => caller.search(&run, search),
         None => caller.carry_out(&run, dry_text, speaks),
     }
+}
+
+/// The run that the flags of the house and a door's request ask for.
+fn run_of(given: &Given, input: Input, request: &Request) -> Result<Run, Refusal> {
+    let mut run = Run::read(given, input)?;
+    run.targets = request.targets;
+    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
+    run.voice = request.voice.unwrap_or(run.voice);
+    run.options.text_file.clone_from(&request.text_file);
+    Ok(run)
 }
 
 /// Writes the files of a text that needs no measuring, then prints it; the exit code.
@@ -243,7 +249,7 @@ impl<'a> Caller<'a> {
     /// Files that are read and written besides the stored result, by their parts.
     fn named_files(&self, run: &Run) -> Vec<NamedFile> {
         let text = self.request.text_file.iter();
-        let text = text.map(|path| NamedFile::written(path, "where the report goes (--output)"));
+        let text = text.map(|path| NamedFile::written(path, "where the text goes (--output)"));
         let own = self.request.files.iter().cloned().chain(text);
         let read = self.machine.files_read();
         let read = read

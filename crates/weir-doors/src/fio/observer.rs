@@ -35,7 +35,7 @@ pub(super) fn observer(given: &Given, machine: &dyn Machine) -> Box<dyn Observer
         texts: text_options(&options, machine),
         plan: Plan::default(),
         line: shows.then(|| Line {
-            line: EtaLine::default(),
+            text: EtaLine::default(),
             due: Due::each(options.eta_interval.unwrap_or(LINE_EVERY)),
             breaks: options.eta_newline.map(Due::each),
         }),
@@ -66,7 +66,7 @@ struct FioObserver {
 }
 
 struct Line {
-    line: EtaLine,
+    text: EtaLine,
     due: Due,
     breaks: Option<Due>,
 }
@@ -140,15 +140,18 @@ impl Observer for FioObserver {
 
     fn progress(&mut self, snapshot: &Snapshot<'_>) -> String {
         let now = snapshot.elapsed_ns;
-        let Some(Line { line, due, breaks }) = &mut self.line else {
+        let Some(line) = self.line.as_mut() else {
             return String::new();
         };
-        if !due.is_now(now) {
+        if !line.due.is_now(now) {
             return String::new();
         }
-        let text = line.show(&self.plan, &(snapshot.jobs)(), now.as_secs_f64());
+        let text = line
+            .text
+            .show(&self.plan, &(snapshot.jobs)(), now.as_secs_f64());
         if text.is_some() {
-            line.breaks = breaks.as_mut().is_some_and(|due| due.is_now(now));
+            let breaks = line.breaks.as_mut();
+            line.text.breaks = breaks.is_some_and(|due| due.is_now(now));
         }
         text.unwrap_or_default()
     }

@@ -46,36 +46,44 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     if needs_job && !names_job && given.operands.is_empty() {
         return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
     }
-    let is_run = reads_only.is_none() && !given.house.has("show-plan");
-    if let Some(file) = given.house.text("store-result").filter(|_| !is_run) {
+    let runs_nothing = reads_only.is_some() || given.house.has("show-plan");
+    if let Some(file) = given.house.text("store-result").filter(|_| runs_nothing) {
         return Err(refuse(format!("fio: {}", nothing_to_store(file))));
     }
-    let mut compiled = compiled(given, &options, machine)?;
+    let compiled = compiled(given, &options, machine)?;
     let before = if options.shows_parsing {
         debug::parsing(&compiled.plan)
     } else {
         String::new()
     };
-    match reads_only {
-        Some(flag) => {
-            refuse_house_flags(given, flag)?;
-            let shown = match flag {
-                "showcmd" => compiled.show_command.clone() + "\n",
-                _ => String::new(),
-            };
-            // The kernel takes back at the end what thousands of jobs would give back one by one.
-            std::mem::forget(compiled);
-            return Ok(Request::print(before + &shown));
+    let Some(flag) = reads_only else {
+        return measured(given, options, compiled, before, machine);
+    };
+    refuse_house_flags(given, flag)?;
+    let shown = match flag {
+        "showcmd" => compiled.show_command.clone() + "\n",
+        _ => String::new(),
+    };
+    // The kernel takes back at the end what thousands of jobs would give back one by one.
+    std::mem::forget(compiled);
+    Ok(Request::print(before + &shown))
+}
+
+/// The request to measure jobs, or to print their plan.
+fn measured(
+    given: &Given,
+    options: FioOptions,
+    mut compiled: Compiled,
+    before: String,
+    machine: &dyn Machine,
+) -> Result<Request, Refusal> {
+    if !given.house.has("show-plan") {
+        FioPlan::keep_notes(&mut compiled.plan, compiled.notes.clone());
+        refuse_absent_directories(&compiled.plan, machine)?;
+        refuse_idle_at_run(given, &options)?;
+        if options.idleness.is_some() {
+            machine.watch_idleness();
         }
-        None if is_run => {
-            FioPlan::keep_notes(&mut compiled.plan, compiled.notes.clone());
-            refuse_absent_directories(&compiled.plan, machine)?;
-            refuse_idle_at_run(given, &options)?;
-        }
-        None => {}
-    }
-    if options.idleness.is_some() && is_run {
-        machine.watch_idleness();
     }
     let is_peer = voice(given) == Voice::Peer;
     let mut request = Request::new(Action::Measure(Input::Made(Box::new(compiled.plan))));
@@ -177,8 +185,10 @@ fn compiled(
     let is_fatal = options.warnings_fatal && !compiled.notes.is_empty();
     compiled.notes.splice(0..0, notes(given, options, is_peer));
     if is_fatal {
-        let notes = compiled.notes.iter();
-        let lines: String = notes.map(|note| format!("note: {note}\n")).collect();
+        let mut lines = String::new();
+        for note in &compiled.notes {
+            push!(lines, "note: {note}\n");
+        }
         return Err(refuse(lines));
     }
     compiled.plan.total_log = options.total_log();
