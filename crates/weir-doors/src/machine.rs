@@ -3,9 +3,8 @@
 //! In: nothing. Out: the trait [`Machine`], which the program implements once over the real machine
 //! and tests over made-up ones. Every method has an answer for a machine that has nothing.
 
-use std::io;
-
-use weir_schema::catalogue::{Catalogue, Environment, TransportCatalogue};
+use weir_jobfile::{CompileRequest, Compiled, Diagnostic};
+use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_schema::{Job, Kind, Plan, RunResult};
 
 use crate::fio::output::Idleness;
@@ -58,22 +57,17 @@ pub trait Machine {
         Err("no such file".to_owned())
     }
 
-    /// Bytes of a file of the job language; `-` is standard input.
+    /// Compiles jobs with the files, engines and variables of this machine.
     ///
     /// # Errors
-    /// Why it cannot be read.
-    fn job_file(&self, _path: &str) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
+    /// Every fault of the jobs.
+    fn compile(&self, _jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        Err(Vec::new())
     }
 
     /// Engines of this build.
     fn engines(&self) -> Catalogue {
         Catalogue::default()
-    }
-
-    /// Variables and facts that the job language looks at.
-    fn environment(&self) -> Environment {
-        Environment::default()
     }
 
     /// Whether a path is a directory.
@@ -159,38 +153,7 @@ pub trait Machine {
     }
 }
 
-/// Machine of tests: the transports of samples, and so many ranks of a launcher.
 #[cfg(test)]
-pub(crate) struct SampleMachine(pub(crate) Option<u32>);
-
+mod sample;
 #[cfg(test)]
-impl Machine for SampleMachine {
-    fn launcher(&self) -> Option<u32> {
-        self.0
-    }
-
-    fn transports(&self) -> TransportCatalogue {
-        weir_schema::sample::transports()
-    }
-
-    fn target(&self, _path: &str) -> Result<TargetFacts, String> {
-        Ok(TargetFacts::sample())
-    }
-
-    fn engines(&self) -> Catalogue {
-        let engine = |name| weir_schema::catalogue::EngineInfo {
-            name,
-            summary: "",
-            settings: &[],
-            synchronous: false,
-            acts_on: weir_schema::catalogue::ActsOn::Data,
-        };
-        Catalogue {
-            engines: ["null", "psync", "io_uring"].map(engine).to_vec(),
-        }
-    }
-
-    fn job_file(&self, _path: &str) -> io::Result<Vec<u8>> {
-        Ok(b"[job]\nioengine=null\nfilename=f\nsize=1m\n".to_vec())
-    }
-}
+pub(crate) use sample::SampleMachine;

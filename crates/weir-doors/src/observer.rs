@@ -60,6 +60,11 @@ pub enum Phase {
 /// Observer of a run in a peer's voice. It answers text for standard output, or for the file that
 /// takes its place.
 pub trait Observer: Send {
+    /// The plan, before it is looked at whether it can run.
+    fn plan(&mut self, _plan: &Plan) -> String {
+        String::new()
+    }
+
     /// The run begins: nothing refuses it any more.
     fn begin(&mut self, _plan: &Plan) -> String {
         String::new()

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
 use weir_doors::house::{Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
-use weir_doors::request::{Action, NamedFile, Request, Tool, Trigger};
+use weir_doors::request::{Action, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
 use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
@@ -310,16 +310,13 @@ impl<'a> Caller<'a> {
                     if let Some(record) = &record {
                         shown = record.observer(shown);
                     }
-                    if self.request.trigger != Trigger::default() {
-                        shown = Box::new(TriggerObserver::new(&self.request.trigger, shown));
-                    }
                     if let Some(live) = &live {
                         shown = live.observer(plan, shown);
                     }
                     if live.is_some() || window.is_some() {
                         shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
                     }
-                    shown
+                    Box::new(TriggerObserver::new(&self.request.trigger, shown))
                 },
                 &|result| {
                     let code = match &text {

@@ -15,8 +15,8 @@ use weir_doors::axio::MachineFacts;
 use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
 use weir_doors::rows::UnfitRows;
-use weir_jobfile::Files as _;
-use weir_schema::catalogue::{Catalogue, Environment, TransportCatalogue};
+use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, compile};
+use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_schema::{Job, Kind, Plan, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
@@ -98,16 +98,17 @@ impl Machine for ThisMachine {
         Ok(text)
     }
 
-    fn job_file(&self, path: &str) -> io::Result<Vec<u8>> {
-        environment::RealFiles.read(path)
+    fn compile(&self, jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        let context = Context {
+            environment: &environment::read(),
+            catalogue: &runners::catalogue(),
+            files: &environment::RealFiles,
+        };
+        compile(jobs, &context)
     }
 
     fn engines(&self) -> Catalogue {
         runners::catalogue()
-    }
-
-    fn environment(&self) -> Environment {
-        environment::read()
     }
 
     fn is_directory(&self, path: &str) -> bool {

@@ -68,19 +68,33 @@ impl<'a> MeasureRequest<'a> {
 
 /// What a door says while its plan runs.
 pub(crate) trait RunObserver {
+    /// Observer that this one adds to, and that says what this one does not.
+    fn shown(&self) -> Option<&dyn RunObserver> {
+        None
+    }
     /// What is done before and during the run.
-    fn announce(&self, announcement: &Announcement);
+    fn announce(&self, announcement: &Announcement) {
+        if let Some(shown) = self.shown() {
+            shown.announce(announcement);
+        }
+    }
     /// Sees the running jobs.
-    fn observe(&self, view: &LiveView<'_>);
+    fn observe(&self, _view: &LiveView<'_>) {}
     /// Whether the other jobs run where this one cannot; it has said why then.
-    fn excuses(&self, _job: &str, _why: &str) -> bool {
-        false
+    fn excuses(&self, job: &str, why: &str) -> bool {
+        self.shown().is_some_and(|shown| shown.excuses(job, why))
     }
     /// Everything is measured. What showing it has cost becomes part of the result.
-    fn done(&self, _result: &mut RunResult) {}
+    fn done(&self, result: &mut RunResult) {
+        if let Some(shown) = self.shown() {
+            shown.done(result);
+        }
+    }
     /// How a job that cannot run is refused.
     fn refusal(&self, job: &str, why: &str) -> String {
-        format!("error: {job}: {why}\n")
+        let own = || format!("error: {job}: {why}\n");
+        self.shown()
+            .map_or_else(own, |shown| shown.refusal(job, why))
     }
 }
 
@@ -358,7 +372,4 @@ fn run(
 /// What ranks that only do their part say.
 pub(crate) struct Silent;
 
-impl RunObserver for Silent {
-    fn announce(&self, _announcement: &Announcement) {}
-    fn observe(&self, _view: &LiveView<'_>) {}
-}
+impl RunObserver for Silent {}

@@ -29,6 +29,7 @@ pub(crate) struct PeerText<'a> {
     observer: Mutex<Box<dyn Observer>>,
     /// File that gets the text instead of standard output, and the text so far.
     file: Option<(&'a str, Mutex<String>)>,
+    has_plan: AtomicBool,
     has_begun: AtomicBool,
     is_lost: AtomicBool,
 }
@@ -48,6 +49,7 @@ impl<'a> PeerText<'a> {
             machine,
             observer: Mutex::new(observer),
             file: file.map(|path| (path, Mutex::default())),
+            has_plan: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
         }
@@ -116,6 +118,10 @@ impl<'a> PeerObserver<'a> {
         plan: &Plan,
         text: &'a PeerText<'_>,
     ) -> Self {
+        if !text.has_plan.swap(true, Ordering::Relaxed) {
+            let head = text.observer().plan(plan);
+            text.print(&head);
+        }
         let file = text.observer().request_file();
         Self {
             progress,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use weir_doors::request::Trigger;
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, RunResult};
+use weir_schema::RunResult;
 
 use crate::measure::RunObserver;
 use crate::output;
@@ -43,8 +43,8 @@ impl<'a> TriggerObserver<'a> {
 }
 
 impl RunObserver for TriggerObserver<'_> {
-    fn announce(&self, announcement: &Announcement) {
-        self.shown.announce(announcement);
+    fn shown(&self) -> Option<&dyn RunObserver> {
+        Some(&*self.shown)
     }
 
     fn observe(&self, view: &LiveView<'_>) {
@@ -53,10 +53,6 @@ impl RunObserver for TriggerObserver<'_> {
             self.is_pulled.set(true);
             view.stop();
         }
-    }
-
-    fn excuses(&self, job: &str, why: &str) -> bool {
-        self.shown.excuses(job, why)
     }
 
     fn done(&self, result: &mut RunResult) {
@@ -74,9 +70,5 @@ impl RunObserver for TriggerObserver<'_> {
             Ok(status) => output::error(&format!("fio: trigger `{command}`: {status}\n")),
             Err(error) => output::error(&format!("fio: trigger `{command}`: {error}\n")),
         }
-    }
-
-    fn refusal(&self, job: &str, why: &str) -> String {
-        self.shown.refusal(job, why)
     }
 }

@@ -112,7 +112,7 @@ impl FioObserver {
 }
 
 impl Observer for FioObserver {
-    fn begin(&mut self, plan: &Plan) -> String {
+    fn plan(&mut self, plan: &Plan) -> String {
         self.plan = plan.clone();
         self.banner(plan)
     }

@@ -1,28 +1,22 @@
-//! How a run is reported, and what ends it early: the flags that are no options of jobs.
+//! How a run is reported: flags that are no options of jobs.
 
-use weir_schema::{Kind, PerKind, RunResult, TotalLog, VerifyMethod};
+use weir_schema::{RunResult, VerifyMethod};
 use weir_units::Nanos;
 
-use super::debug::{self, DebugWords};
 use super::output::{self, TerseVersion};
 use super::refuse;
 use crate::flags::Flag;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::request::Trigger;
 
 /// How a run is reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct FioOptions {
-    /// What is answered instead of a run.
-    pub(super) instead: Option<Instead>,
     /// The formats, in the order in which they are written.
     pub formats: Vec<FioFormat>,
     /// The file that gets the report instead of standard output.
     pub output: Option<String>,
-    /// The directory of dumps and state files instead of the working directory.
-    pub aux_path: Option<String>,
     /// When progress is shown.
     pub eta: Eta,
     /// A new progress line after each such time.
@@ -33,20 +27,12 @@ pub struct FioOptions {
     pub compat_banner: bool,
     /// Exit codes.
     pub exit: ExitStyle,
-    /// Notes about jobs are errors.
-    pub warnings_fatal: bool,
     /// The layout of terse lines.
     pub terse: TerseVersion,
-    /// Prefix of logs of the whole run's bandwidth.
-    pub bandwidth_log: Option<String>,
     /// A full report after each such time of the run.
     pub status_interval: Option<Nanos>,
     /// Which idleness of the CPUs is reported.
     pub idleness: Option<IdleScope>,
-    /// What ends the run early, and what is run then.
-    pub trigger: Trigger,
-    /// What was understood of the jobs' options is printed.
-    pub shows_parsing: bool,
     /// Reports at intervals in JSON are documents one after the other, as fio prints them.
     pub compat: bool,
 }
@@ -70,25 +56,6 @@ impl FioOptions {
     /// Takes a flag.
     pub(super) fn take(&mut self, flag: &Flag, value: &str) -> Result<(), Refusal> {
         match flag.name {
-            "version" => self.instead = Some(Instead::Version),
-            "cmdhelp" => self.instead = Some(Instead::OptionHelp(value.to_owned())),
-            "enghelp" => self.instead = Some(Instead::EngineHelp(value.to_owned())),
-            "debug" => match debug::read(value) {
-                DebugWords::List => self.instead = Some(Instead::DebugWords),
-                DebugWords::Chosen { parse, .. } => self.shows_parsing |= parse,
-            },
-            "inflate-log" => self.instead = Some(Instead::InflateLog(value.to_owned())),
-            "crctest" => self.instead = Some(Instead::Checksums(checksums(value)?)),
-            "cpuclock-test" => self.instead = Some(Instead::ClockTest),
-            "trigger-timeout" => self.trigger.after = Some(time(flag.name, value)?),
-            "output-format" => self.formats = formats(value)?,
-            "terse-version" => {
-                self.terse = TerseVersion::of(value)
-                    .ok_or_else(|| refuse("fio: bad terse version format"))?;
-            }
-            "eta-newline" => self.eta_newline = Some(time(flag.name, value)?),
-            "eta-interval" => self.eta_interval = Some(eta_interval(value)?),
-            "status-interval" => self.status_interval = Some(status_interval(value)?),
             "section" if value == "global" => {
                 return Err(refuse("fio: can't use global as only section"));
             }
@@ -97,42 +64,30 @@ impl FioOptions {
                     "fio: --set {value}: expected [SECTION:]KEY=VALUE"
                 )));
             }
-            _ => self.keep(flag, value),
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, flag: &Flag, value: &str) {
-        let text = || Some(value.to_owned());
-        match flag.name {
-            "warnings-fatal" => self.warnings_fatal = true,
-            "output" => self.output = text(),
-            "bandwidth-log" => {
-                let prefix = if value.is_empty() { "agg" } else { value };
-                self.bandwidth_log = Some(prefix.to_owned());
-            }
-            "aux-path" => self.aux_path = text(),
-            "eta" => {
-                self.eta = match value {
-                    "always" => Eta::Always,
-                    "never" => Eta::Never,
-                    _ => Eta::Auto,
-                }
-            }
-            "idle-prof" => match value {
-                "system" => self.idleness = Some(IdleScope::System),
-                "percpu" => self.idleness = Some(IdleScope::PerCpu),
-                _ => self.instead = Some(Instead::IdleUnit),
-            },
-            "trigger-file" => self.trigger.file = text(),
-            "trigger" => self.trigger.command = text(),
-            "compat" => self.compat = true,
+            "crctest" => drop(checksums(value)?),
+            "trigger-timeout" => drop(time(flag.name, value)?),
+            "output" => self.output = Some(value.to_owned()),
+            "output-format" => self.formats = formats(value)?,
             "minimal" => self.formats = vec![FioFormat::Terse],
             "append-terse" => self.append_terse(),
+            "terse-version" => {
+                let version = TerseVersion::of(value);
+                self.terse = version.ok_or_else(|| refuse("fio: bad terse version format"))?;
+            }
+            "eta" if value == "always" => self.eta = Eta::Always,
+            "eta" if value == "never" => self.eta = Eta::Never,
+            "eta" => self.eta = Eta::Auto,
+            "eta-newline" => self.eta_newline = Some(time(flag.name, value)?),
+            "eta-interval" => self.eta_interval = Some(eta_interval(value)?),
+            "status-interval" => self.status_interval = Some(status_interval(value)?),
+            "idle-prof" if value == "system" => self.idleness = Some(IdleScope::System),
+            "idle-prof" if value == "percpu" => self.idleness = Some(IdleScope::PerCpu),
+            "compat" => self.compat = true,
             "compat-banner" => self.compat_banner = true,
             "exit" if value == "unix" => self.exit = ExitStyle::Unix,
             _ => {}
         }
+        Ok(())
     }
 
     /// Whether programs alone read the report: then there are no banners, and notes and errors
@@ -168,16 +123,7 @@ impl FioOptions {
         self.formats.dedup();
     }
 
-    /// The logs of the whole run.
-    pub fn total_log(&self) -> Option<TotalLog> {
-        let prefix = self.bandwidth_log.as_deref()?;
-        let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
-        Some(TotalLog {
-            paths: PerKind::from_fn(path).by_name(),
-        })
-    }
-
-    /// The same for the texts of [`super::output`].
+    /// The settings of the texts of [`super::output`].
     pub fn texts(&self, utc_offset_s: i32) -> output::FioTextOptions {
         output::FioTextOptions {
             compat_banner: self.compat_banner,
@@ -234,29 +180,8 @@ pub enum IdleScope {
     PerCpu,
 }
 
-/// Answer instead of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Instead {
-    /// The version.
-    Version,
-    /// An option of jobs, or the list of all.
-    OptionHelp(String),
-    /// The engines, or the options of one.
-    EngineHelp(String),
-    /// The words of `--debug`.
-    DebugWords,
-    /// The speed of these checksums.
-    Checksums(Vec<VerifyMethod>),
-    /// Whether the clock runs forward over all CPUs.
-    ClockTest,
-    /// The text of a compressed log.
-    InflateLog(String),
-    /// The unit of work that idleness is reported with.
-    IdleUnit,
-}
-
 /// A time; seconds where no unit is given.
-fn time(flag: &str, text: &str) -> Result<Nanos, Refusal> {
+pub(super) fn time(flag: &str, text: &str) -> Result<Nanos, Refusal> {
     weir_jobfile::duration(text).ok_or_else(|| {
         refuse(format!(
             "fio: bad time `{text}`: write for example 0.5, 500ms or 2m\nfio: failed parsing {flag}"
@@ -307,7 +232,7 @@ fn formats(list: &str) -> Result<Vec<FioFormat>, Refusal> {
 }
 
 /// The checksums of a list by their names; all of them where there is none.
-fn checksums(list: &str) -> Result<Vec<VerifyMethod>, Refusal> {
+pub(super) fn checksums(list: &str) -> Result<Vec<VerifyMethod>, Refusal> {
     let all = VerifyMethod::CHECKSUMS;
     if list.is_empty() {
         return Ok(all.to_vec());

@@ -9,7 +9,7 @@ use weir_jobfile::{CommandWord, ValueKind, find_option, option_records};
 
 use super::flags::{FLAGS, OWN};
 use super::options::FioOptions;
-use super::{DOOR, MEASURES, help, refuse};
+use super::{DOOR, MEASURES, help, refuse, request};
 use crate::args::{Arguments, DoorCall, house_flags};
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::given::{Given, GivenFlags};
@@ -46,11 +46,10 @@ pub(super) fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
             None => reader.file(text),
             Some((name, value)) => reader.option(index, name, value)?,
         };
-        if reader.given.has("help") {
-            return Ok(Arguments::Print(help::page()));
-        }
-        if reader.options.instead.is_some() {
-            break;
+        match reader.given.own.iter().last() {
+            Some((flag, _)) if flag.name == "help" => return Ok(Arguments::Print(help::page())),
+            Some(last) if request::is_answered(last) => break,
+            _ => {}
         }
     }
     Ok(Arguments::Given(Box::new(reader.given)))
@@ -121,20 +120,14 @@ impl Reader<'_> {
     fn option(&mut self, index: usize, name: &str, value: Option<&str>) -> Result<usize, Refusal> {
         let mut house = house_flags(&DOOR, &MEASURES);
         if let Some((flag, known)) = house.find(|(_, known)| known == name) {
-            let (value, used) = self.value_of(flag, index, &known, value)?;
-            refuse_odd_value(flag, &known, &value)?;
+            let (value, used) = self.flag_value(flag, index, &known, value)?;
             self.given.house.add(flag, &value);
             return Ok(used);
         }
         let name = whole_name(name).map_err(|meant| unknown(name, &meant, self.args, index))?;
         if let Some(flag) = find(FLAGS, name) {
-            let (value, used) = self.value_of(flag, index, name, value)?;
-            if let Standing::Refused(why) = flag.standing {
-                let text = format!("fio: option '--{name}' is not supported\n{why}");
-                return Err(refuse(text));
-            }
+            let (value, used) = self.flag_value(flag, index, name, value)?;
             if flag.standing == Standing::Works {
-                refuse_odd_value(flag, name, &value)?;
                 self.options.take(flag, &value)?;
             }
             self.given.own.add(flag, &value);
@@ -155,7 +148,7 @@ impl Reader<'_> {
     }
 
     /// The value of a flag, and the arguments that both are.
-    fn value_of(
+    fn flag_value(
         &self,
         flag: &Flag,
         index: usize,
@@ -168,7 +161,19 @@ impl Reader<'_> {
         }
         let needs = flag.value.is_some() && !flag.optional;
         let (value, used) = self.value(index, name, inline, needs)?;
-        Ok((value.unwrap_or_default(), used))
+        let value = value.unwrap_or_default();
+        if let Standing::Refused(why) = flag.standing {
+            let text = format!("fio: option '--{name}' is not supported\n{why}");
+            return Err(refuse(text));
+        }
+        let is_odd = !flag.choices.is_empty() && !flag.choices.contains(&&*value);
+        if is_odd && flag.standing == Standing::Works {
+            let known = flag.choices.join(", ");
+            return Err(refuse(format!(
+                "fio: --{name}={value} is not one of: {known}\nfio: failed parsing {name}"
+            )));
+        }
+        Ok((value, used))
     }
 
     /// The value in the argument itself or, where one is required, in the next one.
@@ -189,16 +194,6 @@ impl Reader<'_> {
             ))),
         }
     }
-}
-
-fn refuse_odd_value(flag: &Flag, name: &str, value: &str) -> Result<(), Refusal> {
-    if flag.choices.is_empty() || flag.choices.contains(&value) {
-        return Ok(());
-    }
-    let known = flag.choices.join(", ");
-    Err(refuse(format!(
-        "fio: --{name}={value} is not one of: {known}\nfio: failed parsing {name}"
-    )))
 }
 
 /// A name that is none, or short for several: told twice, as fio and the getopt in it tell it, with

@@ -3,24 +3,21 @@
 //! In: [`Given`], files and engines of the machine. Out: a [`Request`]. Not here: what job options mean
 //! (`weir-jobfile`).
 
-use std::io;
-
 use weir_jobfile::{
-    CommandWord, CompileRequest, Compiled, Context, Diagnostic, Dialect, Files, FioPlan, JobSource,
-    compile,
+    CommandWord, CompileRequest, Compiled, Diagnostic, Dialect, FioPlan, JobSource,
 };
-use weir_schema::{FileNames, Plan};
+use weir_schema::{FileNames, Kind, PerKind, Plan, TotalLog};
 
 use super::debug::{self, DebugWords};
-use super::options::{Eta, FioOptions, Instead};
+use super::options::{Eta, FioOptions, checksums, time};
 use super::{complaint, help, print, refuse};
 use crate::door::Voice;
-use crate::flags::{Standing, nothing_to_store};
+use crate::flags::{Flag, Standing, nothing_to_store};
 use crate::given::Given;
 use crate::house::{Input, voice};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
-use crate::request::{Action, NamedFile, Request, Tool};
+use crate::request::{Action, NamedFile, Request, Tool, Trigger};
 
 /// Flags that read jobs and run nothing.
 const READS_ONLY: &[&str] = &["showcmd", "parse-only"];
@@ -36,10 +33,10 @@ const OF_PEER_TEXT: &[&str] = &["eta-newline", "eta-interval", "exit"];
 
 /// The request of these arguments.
 pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
-    let options = FioOptions::of(given)?;
-    if let Some(instead) = options.instead {
-        return answer(instead, options.compat_banner, machine);
+    if let Some(answer) = answer(given, machine)? {
+        return Ok(answer);
     }
+    let options = FioOptions::of(given)?;
     let reads_only = READS_ONLY.iter().copied().find(|flag| given.has(flag));
     let names_job = given.job_words.iter().any(|word| word.key == "name");
     let needs_job = reads_only != Some("parse-only");
@@ -51,7 +48,8 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         return Err(refuse(format!("fio: {}", nothing_to_store(file))));
     }
     let compiled = compiled(given, &options, machine)?;
-    let before = if options.shows_parsing {
+    let shows_parsing = given.all("debug").any(debug::shows_parsing);
+    let before = if shows_parsing {
         debug::parsing(&compiled.plan)
     } else {
         String::new()
@@ -98,31 +96,50 @@ fn measured(
         .map(|path| NamedFile::read(path, "a job file"))
         .collect();
     request.text_file = options.output;
-    request.trigger = options.trigger;
+    let text = |flag| given.text(flag).map(str::to_owned);
+    let after = given.text("trigger-timeout");
+    request.trigger = Trigger {
+        file: text("trigger-file"),
+        after: after
+            .map(|text| time("trigger-timeout", text))
+            .transpose()?,
+        command: text("trigger"),
+    };
     request.is_quiet = !is_peer && options.eta == Eta::Never;
     Ok(request)
 }
 
-/// Answer to a flag instead of a run.
-fn answer(
-    instead: Instead,
-    compat_banner: bool,
-    machine: &dyn Machine,
-) -> Result<Request, Refusal> {
-    let tool = match instead {
-        Instead::Version => return Ok(Request::print(help::version(compat_banner))),
-        Instead::OptionHelp(name) => return Ok(Request::print(help::option(&name)?)),
-        Instead::EngineHelp(words) => {
-            let text = help::engine(&machine.engines(), &words)?;
-            return Ok(Request::print(text));
-        }
-        Instead::DebugWords => return Ok(Request::print(debug::list())),
-        Instead::Checksums(methods) => Tool::Checksums(methods),
-        Instead::ClockTest => Tool::ClockTest,
-        Instead::InflateLog(path) => Tool::InflateLog(path),
-        Instead::IdleUnit => Tool::IdleUnit,
+/// Answer to the last flag instead of a run, where it has one.
+fn answer(given: &Given, machine: &dyn Machine) -> Result<Option<Request>, Refusal> {
+    let Some(last) = given.own.iter().last().filter(|last| is_answered(*last)) else {
+        return Ok(None);
     };
-    Ok(Request::new(Action::Tool(tool)))
+    let tool = match (last.0.name, last.1) {
+        ("crctest", list) => Tool::Checksums(checksums(list)?),
+        ("cpuclock-test", _) => Tool::ClockTest,
+        ("inflate-log", path) => Tool::InflateLog(path.to_owned()),
+        ("idle-prof", _) => Tool::IdleUnit,
+        (name, value) => {
+            let text = match name {
+                "version" => help::version(given.has("compat-banner")),
+                "cmdhelp" => help::option(value)?,
+                "enghelp" => help::engine(&machine.engines(), value)?,
+                _ => debug::list(),
+            };
+            return Ok(Some(Request::print(text)));
+        }
+    };
+    Ok(Some(Request::new(Action::Tool(tool))))
+}
+
+/// Whether a flag is answered instead of a run; arguments behind it are not read.
+pub(super) fn is_answered((flag, value): (&Flag, &str)) -> bool {
+    match flag.name {
+        "version" | "cmdhelp" | "enghelp" | "crctest" | "cpuclock-test" | "inflate-log" => true,
+        "idle-prof" => value == "calibrate",
+        "debug" => matches!(debug::read(value), DebugWords::List),
+        _ => false,
+    }
 }
 
 /// The request to compile the jobs of these arguments.
@@ -158,31 +175,17 @@ fn nameless_job() -> CommandWord {
     }
 }
 
-/// Files of the machine, for the job language.
-struct JobFiles<'a>(&'a dyn Machine);
-
-impl Files for JobFiles<'_> {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.0.job_file(path)
-    }
-}
-
 fn compiled(
     given: &Given,
     options: &FioOptions,
     machine: &dyn Machine,
 ) -> Result<Compiled, Refusal> {
-    let context = Context {
-        environment: &machine.environment(),
-        catalogue: &machine.engines(),
-        files: &JobFiles(machine),
-    };
     let is_peer = voice(given) == Voice::Peer;
-    let mut compiled = compile(&jobs(given), &context).map_err(|all| {
+    let mut compiled = machine.compile(&jobs(given)).map_err(|all| {
         let own = || all.iter().map(Diagnostic::render).collect();
         refuse(if is_peer { complaint(&all) } else { own() })
     })?;
-    let is_fatal = options.warnings_fatal && !compiled.notes.is_empty();
+    let is_fatal = given.has("warnings-fatal") && !compiled.notes.is_empty();
     compiled.notes.splice(0..0, notes(given, options, is_peer));
     if is_fatal {
         let mut lines = String::new();
@@ -191,11 +194,20 @@ fn compiled(
         }
         return Err(refuse(lines));
     }
-    compiled.plan.total_log = options.total_log();
-    if let Some(directory) = &options.aux_path {
+    compiled.plan.total_log = given.all("bandwidth-log").last().map(total_log);
+    if let Some(directory) = given.text("aux-path") {
         compiled.plan.set_verify_directory(directory);
     }
     Ok(compiled)
+}
+
+/// The bandwidth logs of the whole run.
+fn total_log(prefix: &str) -> TotalLog {
+    let prefix = if prefix.is_empty() { "agg" } else { prefix };
+    let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
+    TotalLog {
+        paths: PerKind::from_fn(path).by_name(),
+    }
 }
 
 /// Notes about flags that are taken without effect.

@@ -5,7 +5,6 @@ use weir_schema::Plan;
 
 use proptest::prelude::*;
 
-use super::options::Instead;
 use super::*;
 use crate::args::{self, Arguments, DoorCall};
 use crate::given::Given;
@@ -192,11 +191,7 @@ fn self_tests_run_instead_of_jobs_and_know_their_checksums() {
     assert!(refused("--crctest=md6").starts_with("fio: unknown hash `md6`. Available:\nmd5\n"));
     assert_eq!(tool("--cpuclock-test"), Tool::ClockTest);
     assert_eq!(tool("--idle-prof=calibrate --zork"), Tool::IdleUnit);
-    let given = given("--version --zork").unwrap();
-    assert_eq!(
-        FioOptions::of(&given).unwrap().instead,
-        Some(Instead::Version)
-    );
+    assert!(printed("--version --zork").starts_with("weir "));
 }
 
 #[test]
