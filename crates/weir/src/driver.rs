@@ -26,6 +26,7 @@ use crate::machine::ThisMachine;
 use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::trigger::TriggerObserver;
 use crate::turns::refuse_launcher;
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
@@ -46,6 +47,7 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
     )?;
     let logged = variables.log.as_ref().map_or(Ok(()), output::log_to);
     let outcome = logged.and_then(|()| carry_out(call, speaks));
+    let outcome = outcome.map_err(|refusal| in_voice(call, refusal));
     if !speaks {
         return Ok(0);
     }
@@ -57,6 +59,19 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
         },
         None => refusal,
     })
+}
+
+/// A refusal with the exit code that the peer has for it, where the peer is called.
+fn in_voice(call: &DoorCall, refusal: Refusal) -> Refusal {
+    let code = call
+        .door
+        .measures
+        .and_then(|measures| measures.peer_refusal);
+    let by_flag = || matches!(args::read(call), Ok(Arguments::Given(given)) if calls_peer(&given));
+    match code.filter(|_| call.link.is_some() || by_flag()) {
+        Some(code) => Refusal { code, ..refusal },
+        None => refusal,
+    }
 }
 
 fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
@@ -100,10 +115,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
-    let mut run = Run::read(&given, input).map_err(refuse)?;
-    run.targets = request.targets;
-    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
-    run.voice = request.voice.unwrap_or(run.voice);
+    let mut run = run_of(&given, input, &request).map_err(refuse)?;
     if mode != Mode::Run {
         run.mode = mode;
     }
@@ -119,6 +131,16 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         Some(search) => caller.search(&run, search),
         None => caller.carry_out(&run, dry_text, speaks),
     }
+}
+
+/// The run that the flags of the house and a door's request ask for.
+fn run_of(given: &Given, input: Input, request: &Request) -> Result<Run, Refusal> {
+    let mut run = Run::read(given, input)?;
+    run.targets = request.targets;
+    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
+    run.voice = request.voice.unwrap_or(run.voice);
+    run.options.text_file.clone_from(&request.text_file);
+    Ok(run)
 }
 
 /// Writes the files of a text that needs no measuring, then prints it; the exit code.
@@ -138,6 +160,7 @@ pub(crate) fn emit(text: &Printed) -> u8 {
 
 /// Prints the notes on the arguments.
 pub(crate) fn print_notes(request: &Request) {
+    output::print(&request.before);
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));
     }
@@ -250,7 +273,9 @@ impl<'a> Caller<'a> {
 
     /// Files that are read and written besides the stored result, by their parts.
     fn named_files(&self, run: &Run) -> Vec<NamedFile> {
-        let own = self.request.files.iter().cloned();
+        let text = self.request.text_file.iter();
+        let text = text.map(|path| NamedFile::written(path, "where the text goes (--output)"));
+        let own = self.request.files.iter().cloned().chain(text);
         let read = self.machine.files_read();
         let read = read
             .iter()
@@ -316,7 +341,7 @@ impl<'a> Caller<'a> {
                     if live.is_some() || window.is_some() {
                         shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
                     }
-                    shown
+                    Box::new(TriggerObserver::new(&self.request.trigger, shown))
                 },
                 &|result| {
                     let code = match &text {
@@ -334,16 +359,18 @@ impl<'a> Caller<'a> {
     }
 
     /// The peer's live text, where the peer's voice has one.
-    fn peer_text(&self, run: &Run) -> Option<PeerText> {
+    fn peer_text(&self, run: &Run) -> Option<PeerText<'_>> {
         let observe = self.measures.observe.filter(|_| run.voice == Voice::Peer)?;
-        Some(PeerText::new(observe(self.given, self.machine)))
+        let file = self.request.text_file.as_deref();
+        let observer = observe(self.given, self.machine);
+        Some(PeerText::new(observer, self.machine, file))
     }
 
     fn observer<'b>(
         &self,
         run: &Run,
         plan: &Plan,
-        text: Option<&'b PeerText>,
+        text: Option<&'b PeerText<'_>>,
     ) -> Box<dyn RunObserver + 'b> {
         let mode = if self.request.is_quiet {
             ProgressMode::None
@@ -353,18 +380,20 @@ impl<'a> Caller<'a> {
         let progress = ProgressObserver::new(mode, plan, self.measures.names_jobs);
         let progress = progress.with_stall(self.request.stall, plan);
         match text {
-            Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
+            Some(text) => {
+                let asks = run.options.progress != ProgressStyle::Auto;
+                Box::new(PeerObserver::new(progress, asks, plan, text))
+            }
             None => Box::new(progress),
         }
     }
 
     /// Prints the part of the text that a live display has not printed, and returns the exit code.
-    fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
+    fn print_rest(&self, result: &RunResult, live: &PeerText<'_>) -> Outcome {
         signals::release();
-        let mut text = self.peer(result)?;
-        text.out = live.rest(result, text.out);
-        let code = self.write_files(result, &text)?.max(emit(&text));
-        Ok(if live.is_lost() { code.max(1) } else { code })
+        let text = self.peer(result)?;
+        let code = self.write_files(result, &text)?;
+        Ok(code.max(live.finish(result, text)))
     }
 
     /// Prints a result in the voice of a run; the exit code.

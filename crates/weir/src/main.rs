@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod calibrate;
+mod checksum_speed;
+mod clock_test;
 mod command_turn;
 mod compare;
 mod destination;
@@ -13,11 +15,11 @@ mod doctor;
 mod driver;
 mod engines;
 mod environment;
-mod fio;
 mod held_input;
 mod history;
 mod host_record;
 mod house_report;
+mod idleness;
 mod import;
 mod input;
 mod kio;
@@ -53,6 +55,7 @@ mod targets;
 mod tools;
 mod topo;
 mod transport_test;
+mod trigger;
 mod tune;
 mod turns;
 mod watch;
@@ -94,7 +97,6 @@ type Carry = fn(&[String]) -> Outcome;
 
 /// Doors that need more of this machine than a plan does.
 const OWN_WAYS: &[(&str, Carry)] = &[
-    ("fio", fio::run),
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),

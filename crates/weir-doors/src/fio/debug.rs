@@ -64,8 +64,13 @@ pub(super) fn list() -> String {
     format!("fio: dumping debug options:{},all\n", WORDS.join(","))
 }
 
+/// Whether the words ask how options were read.
+pub(super) fn shows_parsing(list: &str) -> bool {
+    matches!(read(list), DebugWords::Chosen { parse: true, .. })
+}
+
 /// How the options of a plan were read.
-pub fn parsing(plan: &Plan) -> String {
+pub(super) fn parsing(plan: &Plan) -> String {
     let mut out = String::from("fio: set debug option parse\n");
     let mut word = |Word { key, value }: &Word| {
         let value = value.as_deref().unwrap_or("(null)");

@@ -6,9 +6,6 @@ use weir_schema::RunResult;
 use super::ExitStyle;
 use super::output::failed_workers;
 
-/// Usage and parse errors, and a machine that lacks something without which nothing runs; nothing was
-/// touched. Other codes are numbers of failed jobs.
-pub const USAGE: u8 = 1;
 /// A signal ended the run.
 const SIGNALLED: u8 = 128;
 /// Larger numbers of failed jobs are not told apart.

@@ -45,6 +45,7 @@ fn what_is_not_given_keeps_its_default() {
         RunOptions {
             format: RunFormat::Text,
             append: false,
+            text_file: None,
             outputs: Vec::new(),
             percentiles: None,
             progress: ProgressStyle::Auto,

@@ -14,7 +14,7 @@ use crate::door::{Printed, Voice};
 use crate::flags::Standing;
 use crate::given::Given;
 use crate::house;
-use crate::machine::{Machine, PathKind};
+use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 use crate::request::{Action, NamedFile, Request};
 use crate::search::RunSearch;
@@ -104,8 +104,8 @@ fn replay(given: &Given, file: &str, machine: &dyn Machine) -> Result<Request, R
 fn absent_table(given: &Given, plan: &Plan, machine: &dyn Machine) -> Option<Refusal> {
     let work = output::first_work(plan)?;
     let table = work.table.as_ref()?;
-    let kind = |path: &str| machine.path_kind(path);
-    if kind(&table_file(table, &work.group)) == PathKind::File {
+    let kind = |path: &str| machine.named_path(path);
+    if kind(&table_file(table, &work.group)).is_file() {
         return None;
     }
     let has_agent = given.has("use-daos-agent-env");
@@ -117,7 +117,7 @@ fn absent_table(given: &Given, plan: &Plan, machine: &dyn Machine) -> Option<Ref
         files.collect()
     };
     let named = looked.iter().map(|path| match kind(path) {
-        PathKind::Nothing => path.clone(),
+        NamedPath::Missing => path.clone(),
         _ => format!("{path}, which is no regular file"),
     });
     let (group, named) = (&work.group, named.collect::<Vec<_>>().join(", "));

@@ -8,7 +8,7 @@ use weir_units::{Nanos, parse};
 
 use super::{refuse, values};
 use crate::given::GivenFlags;
-use crate::machine::{Machine, PathKind};
+use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 
 /// The longest path of a directory that the older program takes.
@@ -212,7 +212,7 @@ impl<'a> UsedVariables<'a> {
             if path.len() > LONGEST_PATH {
                 return refuse("it has more than 255 characters");
             }
-            if machine.path_kind(path) != PathKind::Directory {
+            if machine.named_path(path) != NamedPath::Directory {
                 return refuse("it is no directory");
             }
             return Ok(path.to_owned());
@@ -221,7 +221,7 @@ impl<'a> UsedVariables<'a> {
         let mut first = None;
         for directory in places(self.variable, has_agent) {
             let path = directory.path;
-            if machine.path_kind(&table_file(&path, group)) == PathKind::File {
+            if machine.named_path(&table_file(&path, group)).is_file() {
                 if let Some(variable) = directory.variable {
                     self.effects.push(format!("{variable}={path}"));
                 }

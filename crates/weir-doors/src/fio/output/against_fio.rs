@@ -12,7 +12,8 @@ use weir_stats::Histogram;
 
 use super::sample::{kind, latencies, worker};
 use super::{FioTextOptions, TerseVersion, banner, json, normal, terse};
-use crate::fio::{Action, read};
+use crate::args::read_given;
+use crate::fio::{DOOR, jobs};
 
 const COMPAT: FioTextOptions = FioTextOptions {
     compat_banner: true,
@@ -68,9 +69,7 @@ fn catalogue() -> Catalogue {
 /// kinds in two seconds, with samples; at depth 1 there is no slat, as in fio.
 fn imagined(words: &[&str]) -> RunResult {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-    let Ok(Action::Run(run)) = read(&words, &catalogue()) else {
-        panic!("the words are good")
-    };
+    let given = read_given(&DOOR, &words).unwrap();
     let environment = Environment {
         cpus: 2,
         page_bytes: 4096,
@@ -82,7 +81,7 @@ fn imagined(words: &[&str]) -> RunResult {
         catalogue: &catalogue(),
         files: &NoFiles,
     };
-    let plan = weir_jobfile::compile(&run.request, &context)
+    let plan = weir_jobfile::compile(&jobs(&given), &context)
         .map_err(|e| e[0].render())
         .unwrap()
         .plan;

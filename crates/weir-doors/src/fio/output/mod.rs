@@ -28,7 +28,7 @@ mod write;
 
 pub(crate) use banner::failed_workers;
 pub use banner::{banner, complaints, failures, reservations, signal_notice};
-pub use eta::{EtaLine, JobProgress, Phase};
+pub use eta::EtaLine;
 pub use idleness::Idleness;
 pub use json::json;
 pub use normal::normal;

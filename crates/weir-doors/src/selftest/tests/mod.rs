@@ -15,7 +15,7 @@ use weir_units::{Bytes, Nanos};
 use crate::args::{self, Arguments, DoorCall, read_given};
 use crate::door::Voice;
 use crate::house::{self, Input, RunFormat, Strict};
-use crate::machine::{Machine, PathKind};
+use crate::machine::{Machine, NamedPath};
 use crate::observer::Snapshot;
 use crate::request::{Action, Request};
 
@@ -54,12 +54,12 @@ impl Machine for TestMachine<'_> {
             .ok_or_else(|| "no such file".to_owned())
     }
 
-    fn path_kind(&self, path: &str) -> PathKind {
+    fn named_path(&self, path: &str) -> NamedPath {
         match path {
-            "/g" => PathKind::Directory,
-            "/g/daos_server.attach_info_tmp" => PathKind::File,
-            _ if path.starts_with("/g/") => PathKind::Other,
-            _ => PathKind::Nothing,
+            "/g" => NamedPath::Directory,
+            "/g/daos_server.attach_info_tmp" => NamedPath::of_file(b""),
+            _ if path.starts_with("/g/") => NamedPath::Other,
+            _ => NamedPath::Missing,
         }
     }
 
