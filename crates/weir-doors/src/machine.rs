@@ -70,17 +70,17 @@ pub trait Machine {
         Catalogue::default()
     }
 
-    /// Whether a path is a directory.
+    /// True if a path is a directory.
     fn is_directory(&self, _path: &str) -> bool {
         true
     }
 
-    /// Whether standard output is a terminal.
+    /// True if standard output is a terminal.
     fn is_output_terminal(&self) -> bool {
         false
     }
 
-    /// Whether standard error is a terminal.
+    /// True if standard error is a terminal.
     fn is_error_terminal(&self) -> bool {
         false
     }
