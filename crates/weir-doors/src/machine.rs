@@ -78,12 +78,12 @@ pub trait Machine {
         Catalogue::default()
     }
 
-    /// Whether standard output is a terminal.
+    /// True if standard output is a terminal.
     fn is_output_terminal(&self) -> bool {
         false
     }
 
-    /// Whether standard error is a terminal.
+    /// True if standard error is a terminal.
     fn is_error_terminal(&self) -> bool {
         false
     }

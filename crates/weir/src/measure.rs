@@ -78,7 +78,7 @@ pub(crate) trait RunObserver {
     }
     /// Sees the running jobs.
     fn observe(&self, _view: &LiveView<'_>) {}
-    /// Whether the other jobs run where this one cannot; it has said why then.
+    /// True if the other jobs run where this one cannot; it has said why then.
     fn excuses(&self, job: &str, why: &str) -> bool {
         self.shown().is_some_and(|shown| shown.excuses(job, why))
     }

@@ -226,7 +226,7 @@ impl FileWatch {
         }
     }
 
-    /// Whether it is there, looked at now and then.
+    /// True if it is there, looked at now and then.
     pub(crate) fn has_appeared(&mut self, now: Nanos) -> bool {
         if now < self.next {
             return false;

@@ -33,7 +33,7 @@ impl<'a> TriggerObserver<'a> {
         }
     }
 
-    /// Whether the run ends now.
+    /// True if the run ends now.
     fn is_due(&self, view: &LiveView<'_>) -> bool {
         let now = view.elapsed_ns;
         let is_late = self.trigger.after.is_some_and(|after| now >= after);

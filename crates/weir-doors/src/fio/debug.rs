@@ -64,7 +64,7 @@ pub(super) fn list() -> String {
     format!("fio: dumping debug options:{},all\n", WORDS.join(","))
 }
 
-/// Whether the words ask how options were read.
+/// True if the words ask how options were read.
 pub(super) fn shows_parsing(list: &str) -> bool {
     matches!(read(list), DebugWords::Chosen { parse: true, .. })
 }

@@ -82,7 +82,7 @@ impl Due {
         Self { every, next: every }
     }
 
-    /// Whether it is time; what was missed is not made up for.
+    /// True if it is time; what was missed is not made up for.
     fn is_now(&mut self, now: Nanos) -> bool {
         let due = now >= self.next;
         if due {

@@ -1,4 +1,4 @@
-//! How a run is reported: flags that are no options of jobs.
+//! The report of a run: flags that are no options of jobs.
 
 use weir_schema::{RunResult, VerifyMethod};
 use weir_units::Nanos;
@@ -9,9 +9,8 @@ use crate::flags::Flag;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// How a run is reported.
+/// The report of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct FioOptions {
     /// The formats, in the order in which they are written.
     pub formats: Vec<FioFormat>,

@@ -19,7 +19,7 @@ const OF_REPORT: &[&str] = &[
     "format", "color", "ascii", "width", "pretty", "raw", "warnings",
 ];
 
-/// Whether a form of fio's is asked for, or figures that weir's report does not have.
+/// True if a form of fio's is asked for, or figures that weir's report does not have.
 pub(super) fn asks_peer(given: &Given) -> bool {
     const FLAGS: &[&str] = &[
         "output-format",

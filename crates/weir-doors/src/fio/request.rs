@@ -11,7 +11,7 @@ use weir_schema::{FileNames, Kind, PerKind, Plan, TotalLog};
 use super::debug::{self, DebugWords};
 use super::options::{Eta, FioOptions, checksums, time};
 use super::{complaint, help, print, refuse};
-use crate::door::Voice;
+use crate::door::{Printed, Voice};
 use crate::flags::{Flag, Standing, nothing_to_store};
 use crate::given::Given;
 use crate::house::{Input, voice};
@@ -47,7 +47,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     if let Some(file) = given.house.text("store-result").filter(|_| runs_nothing) {
         return Err(refuse(format!("fio: {}", nothing_to_store(file))));
     }
-    let compiled = compiled(given, &options, machine)?;
+    let mut compiled = compiled(given, &options, machine)?;
     let shows_parsing = given.all("debug").any(debug::shows_parsing);
     let before = if shows_parsing {
         debug::parsing(&compiled.plan)
@@ -62,9 +62,14 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         "showcmd" => compiled.show_command.clone() + "\n",
         _ => String::new(),
     };
+    let notes = printed_notes(given, &mut compiled, machine);
     // The kernel takes back at the end what thousands of jobs would give back one by one.
     std::mem::forget(compiled);
-    Ok(Request::print(before + &shown))
+    Ok(Request::printed(Printed {
+        out: before + &shown,
+        err: note_lines(&notes),
+        ..Printed::default()
+    }))
 }
 
 /// The request to measure jobs, or to print their plan.
@@ -83,13 +88,9 @@ fn measured(
             machine.watch_idleness();
         }
     }
-    let is_peer = voice(given) == Voice::Peer;
+    let notes = printed_notes(given, &mut compiled, machine);
     let mut request = Request::new(Action::Measure(Input::Made(Box::new(compiled.plan))));
-    // Programs that start fio take a line on standard error for a failure: they find notes in the JSON
-    // document.
-    if !is_peer || machine.is_error_terminal() {
-        request.notes = compiled.notes;
-    }
+    request.notes = notes;
     request.before = before;
     let read = given.operands.iter();
     request.files = read
@@ -105,8 +106,25 @@ fn measured(
             .transpose()?,
         command: text("trigger"),
     };
-    request.is_quiet = !is_peer && options.eta == Eta::Never;
+    request.is_quiet = options.eta == Eta::Never && voice(given) == Voice::Weir;
     Ok(request)
+}
+
+/// Notes for standard error. Programs that start fio take a line there for a failure: they find notes in
+/// the JSON document.
+fn printed_notes(given: &Given, compiled: &mut Compiled, machine: &dyn Machine) -> Vec<String> {
+    if voice(given) == Voice::Peer && !machine.is_error_terminal() {
+        return Vec::new();
+    }
+    std::mem::take(&mut compiled.notes)
+}
+
+fn note_lines(notes: &[String]) -> String {
+    let mut lines = String::new();
+    for note in notes {
+        push!(lines, "note: {note}\n");
+    }
+    lines
 }
 
 /// Answer to the last flag instead of a run, where it has one.
@@ -132,7 +150,7 @@ fn answer(given: &Given, machine: &dyn Machine) -> Result<Option<Request>, Refus
     Ok(Some(Request::new(Action::Tool(tool))))
 }
 
-/// Whether a flag is answered instead of a run; arguments behind it are not read.
+/// True if a flag is answered instead of a run; arguments behind it are not read.
 pub(super) fn is_answered((flag, value): (&Flag, &str)) -> bool {
     match flag.name {
         "version" | "cmdhelp" | "enghelp" | "crctest" | "cpuclock-test" | "inflate-log" => true,
@@ -188,11 +206,7 @@ fn compiled(
     let is_fatal = given.has("warnings-fatal") && !compiled.notes.is_empty();
     compiled.notes.splice(0..0, notes(given, options, is_peer));
     if is_fatal {
-        let mut lines = String::new();
-        for note in &compiled.notes {
-            push!(lines, "note: {note}\n");
-        }
-        return Err(refuse(lines));
+        return Err(refuse(note_lines(&compiled.notes)));
     }
     compiled.plan.total_log = given.all("bandwidth-log").last().map(total_log);
     if let Some(directory) = given.text("aux-path") {
