@@ -16,7 +16,7 @@ use crate::frame::PacketHeader;
 use crate::handler::MessageWork;
 use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
-use crate::pace::Pace;
+use crate::pace::MessagePace;
 use crate::partial::{Added, Packets, Partials};
 use crate::pool::{BufferReceiver, BufferSender, Pool};
 use crate::request_supply::RequestSupply;
@@ -57,13 +57,13 @@ pub(crate) struct Application<W> {
     tx: BufferSender,
     rx: BufferReceiver,
     handler: W,
-    /// What it sends.
+    /// Lengths of the messages that it sends.
     form: MessageForm,
     /// Packets of what it takes.
     taken_packets: u32,
     pub(crate) outstanding: Outstanding,
     /// When messages are to begin, where a rate says so.
-    pace: Option<Pace>,
+    pace: Option<MessagePace>,
     /// Messages that it may begin, and their sizes.
     pub(crate) supply: RequestSupply,
     partials: Partials,
@@ -117,7 +117,7 @@ impl<W: MessageWork> Application<W> {
             taken_packets: work.packets(taken),
             outstanding: Outstanding::new(work.in_flight, parts.thread),
             pace: (work.messages_per_s > 0 && parts.side == PathSide::Client)
-                .then(|| Pace::new(work.messages_per_s, parts.turn, scale)),
+                .then(|| MessagePace::new(work.messages_per_s, parts.turn, scale)),
             supply: RequestSupply::of(work, parts.turn),
             partials: Partials::default(),
             whole: VecDeque::new(),
@@ -272,7 +272,7 @@ impl<W: MessageWork> Application<W> {
         ticks > 0
     }
 
-    /// How many whole messages there are.
+    /// Number of whole messages that there are.
     fn whole_messages(&mut self, now: u64, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let there = self.rx.look() as usize;
         if self.taken_packets == 1 {
@@ -377,7 +377,7 @@ impl<W: MessageWork> Application<W> {
         intended.min(self.supply.most())
     }
 
-    /// Whether messages are due that a rate asked for and that may be begun.
+    /// True if messages are due that a rate asked for and that may be begun.
     pub(crate) fn is_behind(&self, now: u64) -> bool {
         self.supply.room() > 0 && self.pace.as_ref().is_some_and(|pace| pace.due(now) > 0)
     }

@@ -1,4 +1,4 @@
-//! What a thread counts of its stages: plain numbers of its own, in ticks, reset after each iteration.
+//! Counts of a thread's stages: plain numbers of its own, in ticks, reset after each iteration.
 //!
 //! In: packets, and chained reads of the clock. Out: figures in nanoseconds ([`ThreadCounts::figures`]).
 
@@ -7,7 +7,7 @@ use weir_stats::Histogram;
 use weir_sys::clock::Scale;
 use weir_units::Nanos;
 
-/// What a stage counted.
+/// Counts of a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StageCount {
     packets: u64,
@@ -17,18 +17,18 @@ pub(crate) struct StageCount {
     busy: u64,
     stall: u64,
     stalls: u64,
-    stall_range: Range,
+    stall_range: TickRange,
     calls: u64,
     call: u64,
-    call_range: Range,
+    call_range: TickRange,
     batches: [u64; 9],
 }
 
 /// The shortest and longest of some spans.
 #[derive(Clone, Copy, Debug, Default)]
-struct Range(Option<(u64, u64)>);
+struct TickRange(Option<(u64, u64)>);
 
-impl Range {
+impl TickRange {
     fn add(&mut self, ticks: u64) {
         let (low, high) = self.0.unwrap_or((ticks, ticks));
         self.0 = Some((low.min(ticks), high.max(ticks)));
@@ -115,7 +115,7 @@ impl StageCount {
     }
 }
 
-/// What a thread counted in an iteration.
+/// Counts of a thread in an iteration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadCounts {
     pub(crate) application_tx: StageCount,

@@ -14,7 +14,7 @@ use crate::frame::{LowerHeaders, MESSAGE_AT, PacketHeader, turn_round};
 use crate::link::PacketLink;
 use crate::packet_handler::{AnyPacketWork, PacketBatch};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
-use crate::sink::Sink;
+use crate::sink::PacketSink;
 
 /// Packets that a dispatcher holds each way.
 const ARRAY: usize = 2048;
@@ -112,13 +112,13 @@ pub(crate) struct Dispatcher<L> {
     /// Of a million.
     drops: u64,
     rng: Rng,
-    /// What limits a server.
-    sink: Option<Sink>,
-    /// What waited in the link after the last look, and when that was.
+    /// The limit of a server.
+    sink: Option<PacketSink>,
+    /// Packets that waited in the link after the last look, and when that was.
     left: (u32, u64),
 }
 
-/// What a dispatcher is wired with.
+/// The ends that a dispatcher is wired with.
 #[derive(Debug)]
 pub(crate) struct DispatcherParts<L> {
     pub(crate) sources: Vec<ThreadSource>,
@@ -159,7 +159,7 @@ impl<L: PacketLink> Dispatcher<L> {
             },
             rng: Rng::new(parts.seed),
             sink: (side == PathSide::Server)
-                .then(|| Sink::new(work.sink_packets_per_s, work.dispatchers().len(), scale))
+                .then(|| PacketSink::new(work.sink_packets_per_s, work.dispatchers().len(), scale))
                 .flatten(),
             left: (0, 0),
         }
@@ -372,8 +372,8 @@ impl<L: PacketLink> Dispatcher<L> {
         sent
     }
 
-    /// How fast packets come: each time more of them wait than were left, over the time since the last
-    /// look. A full queue hides how many came.
+    /// Counts the rate at which packets come: each time more of them wait than were left, over the time since
+    /// the last look. A full queue hides how many came.
     fn watch(&mut self, now: u64, counts: &mut ThreadCounts) {
         let Some((waiting, most)) = self.link.waiting() else {
             return;
@@ -388,7 +388,7 @@ impl<L: PacketLink> Dispatcher<L> {
         self.left = (waiting, now);
     }
 
-    /// What other dispatchers handed over.
+    /// Takes what other dispatchers handed over; how many packets.
     fn take_handed(&mut self) -> usize {
         let before = self.rx.len();
         for ring in &mut self.handed {
@@ -413,7 +413,8 @@ impl<L: PacketLink> Dispatcher<L> {
         self.tx.len() - before
     }
 
-    /// What does not fit is dropped, packet by packet; what fits behind it is not. How many fitted.
+    /// Hands packets to threads; how many fitted. What does not fit is dropped, packet by packet; what fits
+    /// behind it is not.
     fn hand_out(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let mut handed = 0;
         let mut all = self.rx.drain(..);

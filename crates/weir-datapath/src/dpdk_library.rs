@@ -27,18 +27,18 @@ const INTERFACE: c_int = 2;
 /// Frames that the library takes at once.
 const BURST: usize = 32;
 
-type Handle = *mut c_void;
+type DpdkHandle = *mut c_void;
 
 /// Declares the table and how it is filled: a field, the function's name, arguments, answer.
 macro_rules! table {
     ($($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
         /// Functions of the library.
         #[derive(Debug)]
-        struct Calls {
+        struct DpdkCalls {
             $($field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
         }
 
-        impl Calls {
+        impl DpdkCalls {
             /// Finds all of them, or names the first that is not there.
             fn resolve(library: &Library) -> Result<Self, &'static CStr> {
                 Ok(Self {
@@ -58,21 +58,21 @@ table! {
     port = c"weir_dpdk_port"(*const c_char) -> c_int;
     cross = c"weir_dpdk_cross"(*const c_char, *const c_char, u16, u32) -> c_int;
     open = c"weir_dpdk_open"(u16, u16, u32, u32) -> c_int;
-    queue = c"weir_dpdk_queue"(u16, u16) -> Handle;
-    push = c"weir_dpdk_push"(Handle, *const c_void, u32) -> c_int;
-    flush = c"weir_dpdk_flush"(Handle) -> u32;
-    pop = c"weir_dpdk_pop"(Handle, *mut c_void, u32) -> c_int;
-    take = c"weir_dpdk_take"(Handle, *mut FrameInPlace, u32) -> u32;
-    give_back = c"weir_dpdk_return"(Handle) -> u32;
-    waiting = c"weir_dpdk_waiting"(Handle) -> c_int;
-    queue_free = c"weir_dpdk_queue_free"(Handle);
+    queue = c"weir_dpdk_queue"(u16, u16) -> DpdkHandle;
+    push = c"weir_dpdk_push"(DpdkHandle, *const c_void, u32) -> c_int;
+    flush = c"weir_dpdk_flush"(DpdkHandle) -> u32;
+    pop = c"weir_dpdk_pop"(DpdkHandle, *mut c_void, u32) -> c_int;
+    take = c"weir_dpdk_take"(DpdkHandle, *mut FrameInPlace, u32) -> u32;
+    give_back = c"weir_dpdk_return"(DpdkHandle) -> u32;
+    waiting = c"weir_dpdk_waiting"(DpdkHandle) -> c_int;
+    queue_free = c"weir_dpdk_queue_free"(DpdkHandle);
     close = c"weir_dpdk_close"(u16);
 }
 
 /// An opened library, whose DPDK has started.
 #[derive(Debug)]
 pub(crate) struct DpdkLibrary {
-    calls: Calls,
+    calls: DpdkCalls,
 }
 
 /// The library, once it has been opened: DPDK starts once in a process, with or without cards.
@@ -83,7 +83,7 @@ impl DpdkLibrary {
     /// addresses.
     ///
     /// # Errors
-    /// What is missing, and what helps.
+    /// The part that is missing, and what helps.
     pub(crate) fn open(cards: &[String]) -> Result<Arc<Self>, String> {
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((library, known)) = &*opened {
@@ -165,13 +165,13 @@ impl DpdkLibrary {
 }
 
 /// Opens the library; DPDK does not start by that.
-fn calls() -> Result<Calls, String> {
+fn calls() -> Result<DpdkCalls, String> {
     let name = std::env::var(LIBRARY_VARIABLE).ok();
     let name = name.filter(|name| !name.is_empty());
     let name = name.as_deref().unwrap_or(LIBRARY);
     let library = Library::open(name, SymbolScope::Everybody)
         .map_err(|why| format!("cannot open {name}: {why} ({REMEDY})"))?;
-    let calls = Calls::resolve(&library)
+    let calls = DpdkCalls::resolve(&library)
         .map_err(|symbol| format!("{name} has no {} ({REMEDY})", symbol.to_string_lossy()))?;
     // SAFETY: takes nothing and answers with a number.
     let interface = unsafe { (calls.interface)() };
@@ -188,7 +188,7 @@ pub(crate) fn lacks() -> Option<String> {
     calls().err()
 }
 
-/// What a function answered, where it was no error.
+/// The answer of a function, where it was no error.
 fn answered(answer: c_int) -> io::Result<u32> {
     u32::try_from(answer).map_err(|_| io::Error::from_raw_os_error(-answer))
 }
@@ -285,7 +285,7 @@ impl DpdkQueue {
         })
     }
 
-    fn calls(&self) -> &Calls {
+    fn calls(&self) -> &DpdkCalls {
         &self.port.library.calls
     }
 

@@ -23,7 +23,7 @@ const RING_PORTS: [&str; 2] = ["weir_client", "weir_server"];
 /// Of a frame, what no MTU counts.
 const ETHERNET_BYTES: u32 = 14;
 
-/// What the link of a job is asked to be.
+/// Settings of the link of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DpdkSettings {
     devices: DpdkDevices,
@@ -31,7 +31,7 @@ pub(crate) struct DpdkSettings {
     first_packets: u32,
 }
 
-/// What packets go through.
+/// Devices that packets go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum DpdkDevices {
     /// Rings of DPDK in memory.
@@ -103,7 +103,7 @@ impl DpdkSettings {
     }
 }
 
-/// What of a packet path the link cannot do.
+/// The part of a packet path that the link cannot do.
 pub(crate) fn check(work: &PacketPathWorkload, settings: &DpdkSettings) -> Option<String> {
     let has_both = match &settings.devices {
         DpdkDevices::Rings => true,
@@ -140,7 +140,7 @@ pub(crate) struct DpdkFrames {
 /// The links of the run's dispatchers: of the client, of the server.
 ///
 /// # Errors
-/// What the machine lacks.
+/// The part that the machine lacks.
 pub(crate) fn links(
     work: &PacketPathWorkload,
     settings: &DpdkSettings,

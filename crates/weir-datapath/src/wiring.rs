@@ -16,7 +16,7 @@ use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring};
 /// The links of a side's dispatchers, by their numbers.
 pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
 
-/// What a thread owns.
+/// Parts that a thread owns.
 #[derive(Debug)]
 pub(crate) struct ThreadWiring {
     pub(crate) side: PathSide,
@@ -34,7 +34,7 @@ struct LinkEnds {
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
-/// What each thread of the run's sides owns, clients first, each side by number; a pool for each.
+/// Parts of each thread of the run's sides, clients first, each side by number; a pool for each.
 pub(crate) fn wire(
     work: &PacketPathWorkload,
     mut opened: [SideLinks<AnyLink>; 2],
@@ -81,7 +81,7 @@ fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
     ends
 }
 
-/// What a thread does in a pass: streams by number, their stages in order, each once.
+/// Stages of a thread in a pass: streams by number, their stages in order, each once.
 fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
     let mut streams: Vec<&PacketStream> = work.streams.iter().collect();
     streams.sort_by_key(|stream| stream.id);

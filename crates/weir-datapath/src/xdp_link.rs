@@ -28,7 +28,7 @@ const MODES: [(&str, XdpMode); 4] = [
     ("zc", XdpMode::ZeroCopy),
 ];
 
-/// What the link of a job is asked to be.
+/// Settings of the link of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XdpSettings {
     /// Of this side; of both, the client's.
@@ -97,7 +97,7 @@ impl XdpSettings {
     }
 }
 
-/// What of a packet path the link cannot do.
+/// The part of a packet path that the link cannot do.
 pub(crate) fn check(work: &PacketPathWorkload, settings: &XdpSettings) -> Option<String> {
     if work.side.is_some() == settings.peer.is_some() {
         return Some(
@@ -127,7 +127,7 @@ pub(crate) type XdpLink = CopyLink<XdpQueue>;
 /// The links of the run's dispatchers: of the client, of the server.
 ///
 /// # Errors
-/// What the machine lacks, or does not let one have.
+/// The part that the machine lacks, or does not let one have.
 pub(crate) fn links(
     work: &PacketPathWorkload,
     settings: &XdpSettings,
@@ -199,7 +199,7 @@ fn side(
     Ok(links)
 }
 
-/// What the system refused, with the name of its errno in place of the number.
+/// The system's refusal, with the name of its errno in place of the number.
 fn by_name(why: &SysError) -> String {
     let text = why.to_string();
     let SysError::Refused { source, .. } = why else {

@@ -7,7 +7,7 @@ use super::Application;
 use crate::counts::ThreadCounts;
 use crate::frame::{PAYLOAD_AT, PacketHeader, stamp_of, write_ports};
 use crate::handler::MessageWork;
-use crate::pace::Pace;
+use crate::pace::MessagePace;
 use crate::pool::{PacketBuffer, Pool};
 
 /// Writes a packet of a request.
@@ -32,7 +32,7 @@ fn write_request<W: MessageWork>(
 }
 
 impl<W: MessageWork> Application<W> {
-    /// How many of so many messages the ring to the dispatcher has room for, of a batch at most.
+    /// Number of these messages that the ring to the dispatcher has room for, of a batch at most.
     pub(super) fn fitting(&mut self, messages: usize) -> usize {
         let packets = self.form.packets as usize;
         if packets > self.tx.capacity() as usize {
@@ -122,7 +122,7 @@ impl<W: MessageWork> Application<W> {
         }
         PacketHeader {
             stream: self.origin.stream,
-            stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
+            stamp: stamp_of(self.pace.as_mut().map_or(now, MessagePace::take)),
             packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
             segment: 0,
             message,

@@ -1,4 +1,4 @@
-//! What a dispatcher hands to threads, drops and sends back, over a link of the test's own.
+//! Packets that a dispatcher hands to threads, drops and sends back, over a link of the test's own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::AtomicU32;
@@ -12,7 +12,7 @@ use crate::handler::plain::Same;
 use crate::handler::{HandlerStart, MessageWork};
 use crate::pool::{buffer_ring, plain_pools};
 
-/// What comes is given, and room for what is sent back.
+/// A link that gives what a test put in, and has room for what is sent back.
 #[derive(Debug, Default)]
 struct TestLink {
     buffers: Vec<PacketBuffer>,

@@ -50,10 +50,10 @@ pub(crate) struct OpenedLinks {
 }
 
 impl LinkChoice {
-    /// What an engine's name and settings say.
+    /// The link that an engine's name and settings ask for.
     ///
     /// # Errors
-    /// What they say that there is not.
+    /// A name or a setting that there is not.
     pub(crate) fn of(engine: &EngineChoice) -> Result<Self, Failure> {
         if engine.name == "verbs" {
             return Err(failure("missing", None, NO_VERBS));
@@ -102,7 +102,7 @@ impl LinkChoice {
         }
     }
 
-    /// What of a job it cannot carry; touches nothing but what tells of the machine.
+    /// The part of a job that it cannot carry; touches nothing but facts about the machine.
     pub(crate) fn check(&self, work: &PacketPathWorkload) -> Option<Failure> {
         let refused = |why: &str| Some(failure("plan", None, why));
         match (self, work.side) {
@@ -151,7 +151,7 @@ impl LinkChoice {
     /// Opens what can be opened before the other side is known.
     ///
     /// # Errors
-    /// What the machine lacks, or does not let one have.
+    /// The part that the machine lacks, or does not let one have.
     pub(crate) fn open(&self, work: &PacketPathWorkload) -> Result<OpenedLinks, Failure> {
         fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
             links

@@ -10,14 +10,14 @@ use weir_schema::PathSide;
 use weir_units::Nanos;
 
 use super::Pipeline;
-use super::progress::Progress;
+use super::progress::AnswerProgress;
 use crate::handler::MessageWork;
 use crate::link::PacketLink;
 
-/// How long a thread that was asked to end waits for answers.
+/// Time that a thread that was asked to end waits for answers.
 pub(super) const LAST_ANSWERS: Nanos = Nanos(100_000_000);
-/// How long a client that was asked to end waits for what its server counted.
-pub(super) const LAST_WORDS: Nanos = Nanos(500_000_000);
+/// Time that a client that was asked to end waits for what its server counted.
+pub(super) const LAST_COUNTS: Nanos = Nanos(500_000_000);
 
 impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
     /// It was asked to end, and so many ticks have gone by since it saw that.
@@ -43,9 +43,9 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         };
         self.is_making = false;
         let start = self.clock.now();
-        let mut waiting = Progress {
+        let mut waiting = AnswerProgress {
             at: start.0,
-            ..Progress::default()
+            ..AnswerProgress::default()
         };
         let mut has_all = self.parts.side == PathSide::Server || self.parts.application.is_none();
         let mut now = start.0;
