@@ -249,7 +249,8 @@ pub(crate) fn connected(server: &Server) -> Result<ControlStream, RpcError> {
         address: server.address.parse().unwrap(),
         nonce: None,
     };
-    open_control(&dial, &endpoint, LinkGreeting::default()).map(|(control, _)| control)
+    let opened = open_control(&dial, &endpoint, LinkGreeting::default(), &|| false);
+    opened.map(|(control, _)| control)
 }
 
 /// One empty RPC, which is answered.

@@ -368,7 +368,7 @@ fn f9_an_address_guesses_tokens_ten_times_a_second() {
             address: server.address.parse().unwrap(),
             nonce: None,
         };
-        open_control(&setup, &endpoint, LinkGreeting::default())
+        open_control(&setup, &endpoint, LinkGreeting::default(), &|| false)
             .map_or_else(|e| e.code, |_| DerCode::Other)
     };
     let began = Instant::now();

@@ -46,7 +46,7 @@ fn connection(
     setup: &DialSetup,
     endpoint: &ServerEndpoint,
 ) -> Result<ControlStream, Box<dyn Error>> {
-    let (mut control, _) = open_control(setup, endpoint, LinkGreeting::default())?;
+    let (mut control, _) = open_control(setup, endpoint, LinkGreeting::default(), &|| false)?;
     let asked = OpenRequest {
         service: self_test::NAME.to_owned(),
         version: self_test::VERSION,

@@ -111,7 +111,7 @@ pub trait RpcTransport: Sized {
         done: impl FnMut(u32, i64),
     ) -> io::Result<u32>;
 
-    /// Whether an endpoint can be called. One that is lost may come back where reconnecting was
+    /// True if an endpoint can be called. One that is lost may come back where reconnecting was
     /// asked for.
     fn is_up(&self, endpoint: u32) -> bool;
 
@@ -125,7 +125,7 @@ pub trait RpcTransport: Sized {
         Vec::new()
     }
 
-    /// Whether a lost endpoint may still come back.
+    /// True if a lost endpoint may still come back.
     fn may_return(&self) -> bool {
         false
     }

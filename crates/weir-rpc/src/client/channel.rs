@@ -66,7 +66,7 @@ impl<L: Link> RpcChannel<L> {
         asked: &OpenRequest,
     ) -> Result<Self, RpcError> {
         let greeting = link.greeting()?;
-        let (new, reply) = dial(setup, endpoint, greeting)?;
+        let (new, reply) = dial(setup, endpoint, greeting, &|| false)?;
         check_inline(asked, reply.max_message)?;
         let peer = link.join(new)?;
         let mut channel = Self {
@@ -302,22 +302,14 @@ impl ChannelState {
                 let (head, data) = PushHead::decode(body)?;
                 let length = data.len() as u64;
                 let range = self.range(header.rpc, BulkUse::Put, head.offset, length);
-                let range = range.ok_or_else(outside)?;
-                let start = usize::try_from(range.offset).unwrap_or(usize::MAX);
-                link.bytes(range.region)[start..start + data.len()].copy_from_slice(data);
+                link.write(range.ok_or_else(outside)?, data);
             }
             FrameKind::OpenAck if header.word == 0 => {
                 self.opened = Some(Ok(OpenReply::decode(body)?));
             }
-            FrameKind::OpenAck => {
-                let words = String::from_utf8_lossy(body).into_owned();
-                self.opened = Some(Err(RpcError::new(DerCode::from_status(header.word), words)));
-            }
+            FrameKind::OpenAck => self.opened = Some(Err(RpcError::said(header.word, body))),
             FrameKind::GoAway | FrameKind::Pong | FrameKind::CloseAck => {}
-            FrameKind::Error => {
-                let words = String::from_utf8_lossy(body).into_owned();
-                return Err(RpcError::new(DerCode::from_status(header.word), words));
-            }
+            FrameKind::Error => return Err(RpcError::said(header.word, body)),
             _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
         }
         Ok(())

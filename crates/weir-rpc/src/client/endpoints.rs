@@ -194,7 +194,7 @@ impl EndpointTable {
             .find(|&place| self.endpoints[place as usize].session == session)
     }
 
-    /// Whether another call may go to an endpoint now.
+    /// True if another call may go to an endpoint now.
     #[inline]
     pub(super) fn may_call(&self, endpoint: u32) -> bool {
         let entry = &self.endpoints[endpoint as usize];

@@ -97,7 +97,7 @@ impl ClientState {
         Ok(())
     }
 
-    /// Whether a reply is what it has to be: bytes moved, or a code.
+    /// Judges a reply: it has to be bytes moved, or a code.
     fn judge<L: Link>(
         &mut self,
         link: &mut L,
@@ -190,7 +190,7 @@ impl ClientState {
         Ok(())
     }
 
-    /// Whether this connection and session have the call.
+    /// Checks that this connection and session have the call.
     fn check_owner(&mut self, peer: PeerId, header: &FrameHeader) -> Result<(), RpcError> {
         let connection = self.table.of_peer(peer);
         let slot = *self.slots.get(header.rpc.slot);
@@ -241,8 +241,7 @@ impl ClientState {
         let (_, data) = PushHead::decode(body)?;
         let head = &body[..PushHead::LENGTH];
         if let Some(at) = self.place_of_push(peer, header, head, data.len() as u64)? {
-            let start = usize::try_from(at.offset).unwrap_or(usize::MAX);
-            link.bytes(at.region)[start..start + data.len()].copy_from_slice(data);
+            link.write(at, data);
             self.slots.get(header.rpc.slot).pushed += data.len() as u64;
         }
         Ok(())
@@ -279,9 +278,7 @@ impl ClientState {
             }
             endpoint.stage = EndpointStage::Up;
         } else {
-            let words = String::from_utf8_lossy(body).into_owned();
-            let why = RpcError::new(DerCode::from_status(header.word), words);
-            self.refuse(place, why);
+            self.refuse(place, RpcError::said(header.word, body));
         }
         Ok(())
     }
@@ -321,9 +318,7 @@ impl ClientState {
             }
             FrameKind::Error => {
                 link.close(peer);
-                let code = DerCode::from_status(header.word);
-                let words = String::from_utf8_lossy(body).into_owned();
-                self.lose(peer, RpcError::new(code, words));
+                self.lose(peer, RpcError::said(header.word, body));
             }
             _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use weir_schema::{RpcEndpoint, RpcServerUse};
 
 use super::calls::ClientState;
-use super::dial::{Dialled, dial_unless};
+use super::dial::{Dialled, dial};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
@@ -85,7 +85,7 @@ impl<L: Link> RpcClient<L> {
         let time = move || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let to = setup.dial.clone();
         let connect = |link: &mut L, endpoint: &ServerEndpoint| {
-            dial_unless(&to, endpoint, link.greeting()?, is_over)
+            dial(&to, endpoint, link.greeting()?, is_over)
         };
         let mut client = Self::attach_with(link, setup, Box::new(time), connect, is_over)?;
         client.state.take_memory(&mut client.link, is_over)?;

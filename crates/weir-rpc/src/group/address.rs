@@ -51,7 +51,7 @@ impl RpcAddress {
 }
 
 impl RpcAddress {
-    /// Whether it has what a server needs to be reached by: a port, or a socket in the file system.
+    /// Checks that it has what a server needs to be reached by: a port, or a socket in the file system.
     ///
     /// # Errors
     /// The part that is missing.

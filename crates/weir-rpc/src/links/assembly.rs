@@ -19,7 +19,7 @@ struct PartialBody {
     body: Vec<u8>,
 }
 
-/// Whether a frame is a part of a longer body.
+/// True if a frame is a part of a longer body.
 #[inline]
 pub(crate) fn is_fragment(header: &FrameHeader) -> bool {
     header.flags & (flag::MORE | flag::CONTINUED) != 0

@@ -7,14 +7,15 @@
 
 pub(crate) mod assembly;
 pub mod ofi;
-mod peer_table;
+pub(crate) mod peer_table;
 pub mod shm;
-#[cfg(test)]
-mod simulated;
 pub(crate) mod socket;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,15 @@ pub struct MemoryRange {
     pub offset: u64,
     /// Length.
     pub length: u64,
+}
+
+impl MemoryRange {
+    /// Its bytes in the region; `None` beyond the address space.
+    #[inline]
+    pub(crate) fn bounds(self) -> Option<Range<usize>> {
+        let end = self.offset.checked_add(self.length)?;
+        Some(usize::try_from(self.offset).ok()?..usize::try_from(end).ok()?)
+    }
 }
 
 /// The answer to a frame or a move that was handed to a link.
@@ -136,6 +146,14 @@ pub trait Link: Sized {
     /// Bytes of a region; empty for one that was released.
     fn bytes(&mut self, region: RegionId) -> &mut [u8];
 
+    /// Writes data into a part of a region that is as long; nothing where it does not lie within.
+    fn write(&mut self, at: MemoryRange, data: &[u8]) {
+        let bounds = at.bounds();
+        if let Some(bytes) = bounds.and_then(|bounds| self.bytes(at.region).get_mut(bounds)) {
+            bytes.copy_from_slice(data);
+        }
+    }
+
     /// Descriptor by which a peer reaches a part of own memory. It goes to the peer of this call alone.
     fn describe(
         &self,
@@ -218,7 +236,7 @@ pub trait Link: Sized {
     /// Waker of this thread, for other threads.
     fn waker(&self) -> LinkWaker;
 
-    /// Whether a frame that is not out yet refers to a region, so that its contents must stay.
+    /// True if a frame that is not out yet refers to a region, so that its contents must stay.
     fn is_in_use(&self, _region: RegionId) -> bool {
         false
     }

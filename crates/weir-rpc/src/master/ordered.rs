@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use weir_run::Findings;
 use weir_schema::{Failure, RpcEndpoint, RpcMaster};
 
-use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control_unless};
+use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use crate::links::LinkGreeting;
 use crate::links::socket::IsOver;
 use crate::master::engine::EndSigns;
@@ -95,7 +95,7 @@ impl OrderedMasters {
         }
     }
 
-    /// Whether all of them have answered.
+    /// Checks that all of them have answered.
     ///
     /// # Errors
     /// Why the first one that did not.
@@ -209,7 +209,7 @@ impl MasterConnection {
         dial: &DialSetup,
         is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {
-        let (stream, _) = open_control_unless(dial, endpoint, LinkGreeting::default(), is_over)?;
+        let (stream, _) = open_control(dial, endpoint, LinkGreeting::default(), is_over)?;
         let mut this = Self {
             stream,
             offset_ns: 0,
@@ -326,10 +326,7 @@ enum MasterWord {
 /// The test failed, the server leaves, or what it says cannot be read.
 fn said(header: &FrameHeader, body: &[u8]) -> Result<MasterWord, RpcError> {
     match header.kind {
-        _ if header.word != 0 => {
-            let words = String::from_utf8_lossy(body).into_owned();
-            Err(RpcError::new(DerCode::from_status(header.word), words))
-        }
+        _ if header.word != 0 => Err(RpcError::said(header.word, body)),
         FrameKind::Ready => Ok(MasterWord::Ready),
         FrameKind::Progress => Ok(MasterWord::Progress(ProgressNote::decode(body)?.done)),
         FrameKind::Result => {

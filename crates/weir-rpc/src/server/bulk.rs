@@ -176,10 +176,7 @@ impl PollerState {
         let head = &body[..PushHead::LENGTH];
         let length = data.len() as u64;
         if let Some(at) = self.place_for(peer, header, head, length) {
-            let (start, end) = (at.offset, at.offset + length);
-            let bytes = link.bytes(at.region);
-            let bounds = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
-            bytes[bounds].copy_from_slice(data);
+            link.write(at, data);
             self.arrived(link, peer, header, length);
             return Ok(());
         }

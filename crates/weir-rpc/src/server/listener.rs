@@ -161,7 +161,7 @@ pub(super) fn spare() -> Option<OwnedFd> {
 
 impl ListenerState<'_> {
     fn wait(&self) {
-        let accepting = self.pending.len() < self.shared.limits.pending as usize
+        let accepting = self.pending.len() < self.shared.setup.limits.pending as usize
             && self
                 .paused_until
                 .is_none_or(|until| Instant::now() >= until);
@@ -189,7 +189,7 @@ impl ListenerState<'_> {
         self.paused_until = None;
         for at in 0..self.bound.len() {
             for _ in 0..BURST {
-                if self.pending.len() >= self.shared.limits.pending as usize {
+                if self.pending.len() >= self.shared.setup.limits.pending as usize {
                     return;
                 }
                 match self.bound[at].accept() {
@@ -203,7 +203,11 @@ impl ListenerState<'_> {
     }
 
     fn enter(&mut self, at: usize, stream: OwnedFd, source: SourceAddress) {
-        if let Err(why) = self.shared.connections.enter(source, &self.shared.limits) {
+        if let Err(why) = self
+            .shared
+            .connections
+            .enter(source, &self.shared.setup.limits)
+        {
             return self.turn_away(&stream, &why.to_string());
         }
         let link = self.bound[at].link;
@@ -249,7 +253,7 @@ impl ListenerState<'_> {
                 }
                 Progressed::Done(accepted) => {
                     let client = self.pending.swap_remove(at);
-                    let half_frame = self.shared.limits.half_frame;
+                    let half_frame = self.shared.setup.limits.half_frame;
                     let mut arrival = client.hand_over(*accepted, half_frame);
                     let poller = arrival.tag % count;
                     arrival.tag /= count;
@@ -270,7 +274,7 @@ impl ListenerState<'_> {
             .is_none_or(|last| last.elapsed() >= Duration::from_secs(1))
         {
             self.last_log = Some(Instant::now());
-            (self.shared.log)(line);
+            (self.shared.setup.log)(line);
         }
     }
 }

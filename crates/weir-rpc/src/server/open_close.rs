@@ -48,7 +48,9 @@ impl PollerState {
         let served = self
             .peer(peer)
             .ok_or_else(|| RpcError::protocol("no such connection"))?;
-        let (limits, too_many) = (&shared.limits, |why| RpcError::new(DerCode::NoMemory, why));
+        let (limits, too_many) = (&shared.setup.limits, |why| {
+            RpcError::new(DerCode::NoMemory, why)
+        });
         let each = limits.sessions_each;
         if served.sessions.len() >= each as usize {
             let why = format!("too many sessions: this connection has {each}, the most of one");
@@ -91,7 +93,7 @@ impl PollerState {
         let served_tag = &mut self.tags[tag];
         let opened = served_tag.find(asked).and_then(|service| {
             let shape = served_tag.services[service].open(number, asked)?;
-            let limits = (&shared.memory, shared.limits.credits);
+            let limits = (&shared.memory, shared.setup.limits.credits);
             ServerSession::open(link, peer, (tag, service), asked, &shape, limits)
                 .inspect_err(|_| served_tag.services[service].closed(number))
         });

@@ -73,7 +73,7 @@ impl PollerState {
         body: &[u8],
     ) -> Result<(), RpcError> {
         if is_fragment(header) {
-            let longest = self.shared.limits.max_message + 1024;
+            let longest = self.shared.setup.limits.max_message + 1024;
             let room = self.shared.memory.left();
             let whole = self.assemblies.add(peer, header, body, longest, room)?;
             return whole.map_or(Ok(()), |body| self.take(link, peer, header, &body));
@@ -154,7 +154,7 @@ impl PollerState {
         header: &FrameHeader,
         payload: usize,
     ) -> Result<Option<(usize, usize)>, RpcError> {
-        if payload as u64 > self.shared.limits.max_message {
+        if payload as u64 > self.shared.setup.limits.max_message {
             return Err(RpcError::protocol(
                 "a payload is longer than the server takes",
             ));
@@ -436,7 +436,7 @@ impl PollerState {
         step: NextStep,
         region: Option<RegionId>,
     ) {
-        let longest = self.shared.limits.max_message;
+        let longest = self.shared.setup.limits.max_message;
         let (status, length) = match step {
             NextStep::Reply(length) if length > longest => (DerCode::Overflow.to_status(), 0),
             NextStep::Reply(length) => (0, length),

@@ -127,7 +127,7 @@ impl SelfTestService {
     }
 }
 
-/// Whether a payload is what its sender meant it to be.
+/// True if a payload is what its sender meant it to be.
 fn is_right(payload: &[u8], call: &ServiceCall<'_>) -> bool {
     let right_sum = call.checksum.is_none_or(|sum| sum == payload_sum(payload));
     right_sum && (call.flags & flag::PATTERN == 0 || follows(payload, call.rpc))

@@ -96,7 +96,7 @@ kinds! {
     BulkAck = 0x1b;
     /// Orders a test.
     Start = 0x20;
-    /// Whether it runs.
+    /// Answer to it: it runs.
     StartAck = 0x21;
     /// Progress of it.
     Progress = 0x22;
@@ -119,7 +119,7 @@ kinds! {
 }
 
 impl FrameKind {
-    /// Whether it travels on the data plane: calls and what belongs to them.
+    /// True if it travels on the data plane: calls and what belongs to them.
     #[inline]
     pub fn is_data(self) -> bool {
         matches!(self as u8, 0x10..=0x1b)
@@ -165,7 +165,7 @@ impl FrameHeader {
         }
     }
 
-    /// Whether it may be refused for lack of room: there may be so many of its kind, or so long ones,
+    /// True if it may be refused for lack of room: there may be so many of its kind, or so long ones,
     /// that they have to wait for a slow reader. The others are bounded by what they answer, and are
     /// needed to come to an end.
     #[inline]

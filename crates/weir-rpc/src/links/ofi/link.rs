@@ -19,14 +19,16 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcPoll;
+
 use self::addresses::AddressBook;
 use self::peer::{FabricLinkPeer, MARKED};
-use self::transfers::{MoveDirection, MoveTable};
+use self::transfers::MoveTable;
 use super::completion::{COMPLETIONS_AT_ONCE, FabricCompletion};
 use super::endpoint::FabricEndpoint;
-use super::endpoint_parts::{EndpointSizes, FabricWaiting};
+use super::endpoint_parts::EndpointSizes;
 use super::offer::{FabricFacts, FabricOffer};
-use super::remote_memory::{FabricRegion, MessagePart};
+use super::remote_memory::{MessagePart, MoveDirection};
 use crate::links::peer_table::PeerTable;
 use crate::links::stream::{Collected, CollectedEvent, StreamLink};
 use crate::links::{
@@ -54,16 +56,17 @@ pub struct OfiSettings {
     /// Sizes of its endpoint.
     pub sizes: EndpointSizes,
     /// Waits of its thread.
-    pub waiting: FabricWaiting,
+    pub waiting: RpcPoll,
     /// A peer for which the provider takes nothing for so long is lost.
     pub patience: Duration,
 }
 
-impl Default for OfiSettings {
-    fn default() -> Self {
+impl OfiSettings {
+    /// For a thread that looks for work in this way.
+    pub fn of(waiting: RpcPoll) -> Self {
         Self {
             sizes: EndpointSizes::default(),
-            waiting: FabricWaiting::Busy,
+            waiting,
             patience: Duration::from_secs(60),
         }
     }
@@ -270,8 +273,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
         let region = self.endpoint.allocate(bytes, low_byte.unwrap_or(0));
-        let region = region.map_err(|error| RpcError::from(&error))?;
-        Ok(RegionId(region.0))
+        region.map_err(|error| RpcError::from(&error))
     }
 
     fn release(&mut self, region: RegionId) {
@@ -280,14 +282,12 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
 
     #[inline]
     fn bytes(&mut self, region: RegionId) -> &mut [u8] {
-        self.endpoint.bytes(FabricRegion(region.0))
+        self.endpoint.bytes(region)
     }
 
     fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
-        let region = FabricRegion(range.region.0);
-        let remote = RMA
-            .then(|| self.endpoint.remote(region, range.offset))
-            .flatten();
+        let remote = || self.endpoint.remote(range.region, range.offset);
+        let remote = RMA.then(remote).flatten();
         let (mode, address, key) = match remote {
             Some(remote) => (BulkMode::Fabric, remote.address, remote.key),
             None => (BulkMode::Frames, range.offset, 0),
@@ -382,8 +382,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
             return Sent::Gone;
         };
         // The frame is copied into messages: what a provider takes in one piece is shorter.
-        let region = FabricRegion(from.region.0);
-        let memory = MessagePart::Memory(region, offset, len);
+        let memory = MessagePart::Memory(from.region, offset, len);
         self.send_parts(peer, header, &[MessagePart::Bytes(head), memory])
     }
 
@@ -463,7 +462,6 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     }
 
     fn is_in_use(&self, region: RegionId) -> bool {
-        let region = FabricRegion(region.0);
         self.endpoint.is_moving(region) || self.moves.waits_for(region)
     }
 

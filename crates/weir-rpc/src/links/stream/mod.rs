@@ -11,7 +11,6 @@ mod peer_stream;
 mod read;
 mod send_queue;
 mod waiting;
-mod watch;
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_schema::{RpcPayload, RpcPayloadKind};
 
-use super::tests::{dummy, reply, setup_of};
+use super::faults::{dummy, reply, setup_of};
 use super::{Faults, SimulatedLink, SimulatedNet};
 use crate::DerCode;
 use crate::client::{CallPayload, ClientSetup, RpcClient};

@@ -3,7 +3,7 @@
 //! killed. Everything follows from a seed.
 
 mod answers;
-mod tests;
+mod faults;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -8,8 +8,7 @@ use std::io;
 
 use super::OfiLink;
 use super::peer::{MARKED, owned_by};
-use crate::links::ofi::completion::{FabricCompletion, FabricFailure, FabricWork};
-use crate::links::ofi::remote_memory::FabricRegion;
+use crate::links::ofi::completion::{FabricFailure, FabricWork};
 use crate::links::{LinkHandler, MemoryRange, PeerId};
 use crate::wire::{FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
@@ -45,16 +44,15 @@ impl<const RMA: bool> OfiLink<RMA> {
         let mut completions = std::mem::take(&mut self.completions);
         let mut events = 0;
         for completion in completions.drain(..) {
-            match completion {
-                FabricCompletion::Received { slot, bytes } => {
+            match (completion.work, completion.result) {
+                (FabricWork::Receive(slot), Ok(bytes)) => {
                     events += self.take_message(messages.message(slot, bytes), handler);
                     self.unposted.push(slot);
                 }
-                FabricCompletion::Sent { owner } => self.ended(owned_by(owner)),
-                FabricCompletion::Moved { owner } => events += self.moved(owner, None, handler),
-                FabricCompletion::Failed { work, failure } => {
-                    events += self.failed(work, failure, handler);
-                }
+                (FabricWork::Send(owner), Ok(_)) => self.ended(owned_by(owner)),
+                (FabricWork::Move(owner), Ok(_)) => events += self.moved(owner, None, handler),
+                (FabricWork::Unknown, Ok(_)) => {}
+                (work, Err(failure)) => events += self.failed(work, failure, handler),
             }
         }
         self.completions = completions;
@@ -235,14 +233,9 @@ impl<const RMA: bool> OfiLink<RMA> {
 
     /// Writes data from an offset of a range on; whether they lie within it.
     fn place(&mut self, place: MemoryRange, offset: usize, data: &[u8]) -> bool {
-        let (Ok(start), Ok(length)) =
-            (usize::try_from(place.offset), usize::try_from(place.length))
-        else {
-            return false;
-        };
-        let region = self.endpoint.bytes(FabricRegion(place.region.0));
-        let end = start.checked_add(length);
-        let range = end.and_then(|end| region.get_mut(start..end));
+        let region = self.endpoint.bytes(place.region);
+        let bounds = place.bounds();
+        let range = bounds.and_then(|bounds| region.get_mut(bounds));
         let part = range.and_then(|range| {
             let end = offset.checked_add(data.len())?;
             range.get_mut(offset..end)

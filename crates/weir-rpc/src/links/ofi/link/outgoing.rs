@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::OfiLink;
 use super::peer::Outlook;
-use super::transfers::{self, MoveDirection};
+use super::transfers;
 use crate::links::ofi::error::FabricError;
-use crate::links::ofi::remote_memory::MessagePart;
+use crate::links::ofi::remote_memory::{MessagePart, MoveDirection};
 use crate::links::{MemoryRange, PeerId, Sent};
 use crate::wire::{BulkDescriptor, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
