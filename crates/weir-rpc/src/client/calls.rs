@@ -205,11 +205,7 @@ impl ClientState {
             // Without memory the call waits, until its time is over.
             return Sent::Full;
         };
-        let send = MemoryRange {
-            region,
-            offset: 0,
-            length: u64::from(payload.request.bytes),
-        };
+        let send = MemoryRange::new(region, 0, payload.request.bytes.into());
         self.scratch.clear();
         let mut by_frames = false;
         if payload.has_bulk() {
@@ -314,20 +310,12 @@ impl ClientState {
         if slot.generation != data.rpc.generation {
             return;
         }
-        let header = FrameHeader {
-            rpc: data.rpc,
-            session: data.session,
-            ..FrameHeader::plain(FrameKind::BulkData)
-        };
+        let header = FrameHeader::of_call(FrameKind::BulkData, data.rpc, data.session);
         let end = data.offset + data.length;
         let mut offset = data.offset;
         while offset < end {
             let length = BULK_PIECE.min(end - offset);
-            let from = MemoryRange {
-                region,
-                offset,
-                length,
-            };
+            let from = MemoryRange::new(region, offset, length);
             let head = PushHead { offset }.encode();
             match link.send_memory(data.peer, &header, &head, from) {
                 Sent::Queued => offset += length,
@@ -399,11 +387,7 @@ impl ClientState {
         if entry.stage == SlotStage::Out {
             let endpoint = self.table.endpoints[entry.endpoint as usize];
             let peer = self.table.connections[endpoint.connection as usize].peer;
-            let header = FrameHeader {
-                rpc,
-                session: endpoint.session,
-                ..FrameHeader::plain(FrameKind::Cancel)
-            };
+            let header = FrameHeader::of_call(FrameKind::Cancel, rpc, endpoint.session);
             link.send(peer, &header, &[]);
             self.table.abandon(entry.endpoint);
             if let Some(region) = self.slots.get(slot).region.take() {

@@ -213,13 +213,11 @@ impl<L: Link> RpcClient<L> {
         self.state.table.endpoints[endpoint as usize].stage = EndpointStage::Opening;
         let mut body = Vec::new();
         asked.encode(&mut body);
-        let header = FrameHeader {
-            rpc: RpcId {
-                slot: endpoint,
-                generation: 0,
-            },
-            ..FrameHeader::plain(FrameKind::Open)
+        let rpc = RpcId {
+            slot: endpoint,
+            generation: 0,
         };
+        let header = FrameHeader::of_call(FrameKind::Open, rpc, 0);
         self.link.send(peer, &header, &[&body]);
     }
 
@@ -426,10 +424,8 @@ impl<L: Link> RpcTransport for RpcClient<L> {
             let known = &self.state.table.connections[endpoint.connection as usize];
             let there = matches!(known.stage, ConnectionStage::Up | ConnectionStage::Leaving);
             if endpoint.session != 0 && there {
-                let header = FrameHeader {
-                    session: endpoint.session,
-                    ..FrameHeader::plain(FrameKind::Close)
-                };
+                let rpc = RpcId::default();
+                let header = FrameHeader::of_call(FrameKind::Close, rpc, endpoint.session);
                 self.link.send(known.peer, &header, &[]);
                 self.state.closing += 1;
             }

@@ -48,6 +48,15 @@ pub struct MemoryRange {
 }
 
 impl MemoryRange {
+    /// So many bytes of a region, from a place on.
+    pub const fn new(region: RegionId, offset: u64, length: u64) -> Self {
+        Self {
+            region,
+            offset,
+            length,
+        }
+    }
+
     /// Its bytes in the region; `None` beyond the address space.
     #[inline]
     pub(crate) fn bounds(self) -> Option<Range<usize>> {
@@ -65,6 +74,26 @@ pub enum Sent {
     Full,
     /// The peer is gone; its loss is reported by the next poll, or has been.
     Gone,
+}
+
+/// Which way the bytes of a move go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveDirection {
+    /// From the peer.
+    Get,
+    /// To the peer.
+    Put,
+}
+
+/// A frame that a peer has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// The peer.
+    pub peer: PeerId,
+    /// Its header.
+    pub header: &'a FrameHeader,
+    /// Its body, or the head of it where the data are asked for or placed.
+    pub body: &'a [u8],
 }
 
 /// Which side of a connection this is.
@@ -191,26 +220,14 @@ pub trait Link: Sized {
         from: MemoryRange,
     ) -> Sent;
 
-    /// Moves a part of a peer's memory into own memory, then calls [`LinkHandler::moved`]. Asked for
-    /// only where [`Link::REMOTE_MEMORY`], as `put` is.
-    fn get(
+    /// Moves as many bytes as own memory has between it and a peer's memory, there from an offset on, then
+    /// calls [`LinkHandler::moved`]. Asked for only where [`Link::REMOTE_MEMORY`].
+    fn move_memory(
         &mut self,
+        _direction: MoveDirection,
         _peer: PeerId,
-        _from: &BulkDescriptor,
-        _offset: u64,
-        _into: MemoryRange,
-        _token: u64,
-    ) -> Sent {
-        Sent::Gone
-    }
-
-    /// Moves own memory into a part of a peer's memory, then calls [`LinkHandler::moved`].
-    fn put(
-        &mut self,
-        _peer: PeerId,
-        _from: MemoryRange,
-        _into: &BulkDescriptor,
-        _offset: u64,
+        _remote: (&BulkDescriptor, u64),
+        _own: MemoryRange,
         _token: u64,
     ) -> Sent {
         Sent::Gone
@@ -261,26 +278,12 @@ pub trait LinkHandler<L: Link> {
     /// Where the data of a long frame goes that carries bulk data, asked once its header and head
     /// (see `FrameHeader::head_length`) are there: that many bytes from the start of the range. With
     /// `None` the whole body comes to `message` like any other.
-    fn destination(
-        &mut self,
-        _peer: PeerId,
-        _header: &FrameHeader,
-        _head: &[u8],
-        _length: u64,
-    ) -> Option<MemoryRange> {
+    fn destination(&mut self, _frame: Frame<'_>, _length: u64) -> Option<MemoryRange> {
         None
     }
 
     /// The data of a frame has arrived where `destination` said.
-    fn placed(
-        &mut self,
-        _link: &mut L,
-        _peer: PeerId,
-        _header: &FrameHeader,
-        _head: &[u8],
-        _at: MemoryRange,
-    ) {
-    }
+    fn placed(&mut self, _link: &mut L, _frame: Frame<'_>, _at: MemoryRange) {}
 
     /// A frame has come.
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]);

@@ -88,11 +88,7 @@ impl MasterAnswers {
     /// Sends PROGRESS, RESULT or another frame of that family. A status other than 0 says that the
     /// test failed, in the words of the body. It is lost where the connection is.
     pub fn send(&self, kind: FrameKind, status: u16, body: Vec<u8>) {
-        let header = FrameHeader {
-            word: status,
-            rpc: self.rpc,
-            ..FrameHeader::plain(kind)
-        };
+        let header = FrameHeader::of_call(kind, self.rpc, 0).with_word(status);
         self.inbox.post(PollerOrder::Send {
             link: self.link,
             peer: self.peer,

@@ -8,24 +8,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::poller::PollerState;
 use super::sessions::ServerSession;
-use crate::links::{Link, PeerId};
+use crate::links::{Frame, Link, PeerId};
 use crate::service::payload::check_inline;
-use crate::wire::{Closed, FrameHeader, FrameKind, OpenReply, OpenRequest};
+use crate::wire::{Closed, FrameHeader, FrameKind, OpenReply, OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
 
 impl PollerState {
-    pub(super) fn open<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let asked = OpenRequest::decode(body)?;
-        let mut answer = FrameHeader {
-            rpc: header.rpc,
-            ..FrameHeader::plain(FrameKind::OpenAck)
-        };
+    pub(super) fn open<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let (peer, asked) = (frame.peer, OpenRequest::decode(frame.body)?);
+        let mut answer = FrameHeader::of_call(FrameKind::OpenAck, frame.header.rpc, 0);
         let mut body = Vec::new();
         match self.open_session(link, peer, &asked) {
             Ok(reply) => reply.encode(&mut body),
@@ -159,9 +150,6 @@ impl PollerState {
 }
 
 fn answer_close<L: Link>(link: &mut L, peer: PeerId, session: u32, closed: &Closed) {
-    let header = FrameHeader {
-        session,
-        ..FrameHeader::plain(FrameKind::CloseAck)
-    };
+    let header = FrameHeader::of_call(FrameKind::CloseAck, RpcId::default(), session);
     link.send(peer, &header, &[&closed.encode()]);
 }

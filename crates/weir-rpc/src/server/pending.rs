@@ -310,10 +310,7 @@ pub(super) fn write_error(stream: &OwnedFd, error: &RpcError) {
 }
 
 fn write_frame(stream: &OwnedFd, kind: FrameKind, word: u16, body: &[u8]) {
-    let header = FrameHeader {
-        word,
-        ..FrameHeader::plain(kind)
-    };
+    let header = FrameHeader::plain(kind).with_word(word);
     let length = u32::try_from(body.len()).unwrap_or(0);
     let mut frame = header.encode(length, true).to_vec();
     frame.extend_from_slice(body);

@@ -20,7 +20,7 @@ use super::tags::ServedTag;
 use super::{MasterAnswers, TestControl, inbox::PollerOrder};
 use crate::links::assembly::{Assemblies, is_fragment, send_whole};
 use crate::links::peer_table::PeerTable;
-use crate::links::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
+use crate::links::{Frame, Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
 use crate::master::host::monotonic_ns;
 use crate::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
 use crate::{DerCode, RpcError};
@@ -228,35 +228,23 @@ impl PollerState {
     #[cold]
     fn refuse<L: Link>(&mut self, link: &mut L, peer: PeerId, error: &RpcError) {
         self.shared.counters.protocol_errors.fetch_add(1, Relaxed);
-        let header = FrameHeader {
-            word: error.code.to_status(),
-            ..FrameHeader::plain(FrameKind::Error)
-        };
+        let header = FrameHeader::plain(FrameKind::Error).with_word(error.code.to_status());
         link.send(peer, &header, &[error.message.as_bytes()]);
         link.close(peer);
         self.forget(link, peer);
     }
 
-    fn start_test<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let whole;
+    fn start_test<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         let room = self.shared.memory.left();
-        let body = if is_fragment(header) {
-            match self
-                .assemblies
-                .add(peer, header, body, LONGEST_ORDER, room)?
-            {
-                Some(body) => whole = body,
-                None => return Ok(()),
-            }
-            whole
+        let whole = if is_fragment(header) {
+            let assemblies = &mut self.assemblies;
+            assemblies.add(peer, header, body, LONGEST_ORDER, room)?
         } else {
-            body.to_vec()
+            Some(body.to_vec())
+        };
+        let Some(body) = whole else {
+            return Ok(());
         };
         let answers = MasterAnswers {
             inbox: Arc::clone(&self.inbox),
@@ -282,11 +270,8 @@ impl PollerState {
                 }
             }
             Err(error) => {
-                let answer = FrameHeader {
-                    word: error.code.to_status(),
-                    rpc: header.rpc,
-                    ..FrameHeader::plain(FrameKind::StartAck)
-                };
+                let answer = FrameHeader::of_call(FrameKind::StartAck, header.rpc, 0);
+                let answer = answer.with_word(error.code.to_status());
                 link.send(peer, &answer, &[error.message.as_bytes()]);
             }
         }
@@ -294,15 +279,10 @@ impl PollerState {
     }
 
     #[cold]
-    fn control<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn control<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         match header.kind {
-            FrameKind::Open => self.open(link, peer, header, body)?,
+            FrameKind::Open => self.open(link, frame)?,
             FrameKind::Close => self.close(link, peer, header),
             FrameKind::Ping => {
                 let used = ThreadUsage::current();
@@ -317,7 +297,7 @@ impl PollerState {
                 let header = FrameHeader::plain(FrameKind::Pong);
                 link.send(peer, &header, &[&times.encode()]);
             }
-            FrameKind::Start => self.start_test(link, peer, header, body)?,
+            FrameKind::Start => self.start_test(link, frame)?,
             FrameKind::Stop => {
                 let test = self.peer(peer).and_then(|served| served.test.as_ref());
                 test.inspect(|test| test.end());
@@ -338,37 +318,25 @@ impl PollerState {
 }
 
 impl<L: Link> LinkHandler<L> for PollerState {
-    fn destination(
-        &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
-        self.place_for(peer, header, head, length)
+    fn destination(&mut self, frame: Frame<'_>, length: u64) -> Option<MemoryRange> {
+        self.place_for(frame, length)
     }
 
-    fn placed(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        _: &[u8],
-        at: MemoryRange,
-    ) {
-        self.arrived(link, peer, header, at.length);
+    fn placed(&mut self, link: &mut L, frame: Frame<'_>, at: MemoryRange) {
+        self.arrived(link, frame, at.length);
     }
 
     #[inline]
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+        let frame = Frame { peer, header, body };
         let done = match header.kind {
-            FrameKind::Request => self.request(link, peer, header, body),
-            FrameKind::BulkData => self.data(link, peer, header, body),
+            FrameKind::Request => self.request(link, frame),
+            FrameKind::BulkData => self.data(link, frame),
             FrameKind::Cancel => {
                 self.cancel(link, peer, header);
                 Ok(())
             }
-            _ => self.control(link, peer, header, body),
+            _ => self.control(link, frame),
         };
         if let Err(error) = done {
             self.refuse(link, peer, &error);

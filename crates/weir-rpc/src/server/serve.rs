@@ -6,7 +6,7 @@
 use super::calls::{CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
 use crate::links::assembly::{is_fragment, send_payload};
-use crate::links::{Link, MemoryRange, PeerId, RegionId};
+use crate::links::{Frame, Link, MemoryRange, PeerId, RegionId};
 use crate::service::{NextStep, ServiceCall};
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, RpcId, flag};
 use crate::{DerCode, RpcError};
@@ -68,27 +68,22 @@ impl PollerState {
     pub(super) fn request<L: Link>(
         &mut self,
         link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
+        frame: Frame<'_>,
     ) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         if is_fragment(header) {
             let longest = self.shared.setup.limits.max_message + 1024;
             let room = self.shared.memory.left();
             let whole = self.assemblies.add(peer, header, body, longest, room)?;
-            return whole.map_or(Ok(()), |body| self.take(link, peer, header, &body));
+            let whole = whole.as_deref();
+            return whole.map_or(Ok(()), |body| self.take(link, Frame { body, ..frame }));
         }
-        self.take(link, peer, header, body)
+        self.take(link, frame)
     }
 
     #[inline]
-    fn take<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn take<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         self.requests += 1;
         let mut parts = take_apart(header, body)?;
         let Some((tag, service)) = self.answerer(peer, header, parts.payload.len())? else {
@@ -459,11 +454,7 @@ impl PollerState {
         match region {
             Some(region) if length > 0 => {
                 let max_frame = self.peer(asked.peer).map_or(0, |served| served.max_frame);
-                let from = MemoryRange {
-                    region,
-                    offset: 0,
-                    length,
-                };
+                let from = MemoryRange::new(region, 0, length);
                 send_payload(link, asked.peer, &header, head, from, max_frame);
             }
             _ => {

@@ -153,6 +153,21 @@ impl FrameHeader {
         }
     }
 
+    /// A header without flags and word, of a call in a session.
+    pub fn of_call(kind: FrameKind, rpc: RpcId, session: u32) -> Self {
+        Self {
+            rpc,
+            session,
+            ..Self::plain(kind)
+        }
+    }
+
+    /// The same with an operation, or a status.
+    #[must_use]
+    pub fn with_word(self, word: u16) -> Self {
+        Self { word, ..self }
+    }
+
     /// For frames whose data may go straight to memory: bytes before the data.
     #[inline]
     pub fn head_length(&self) -> Option<usize> {

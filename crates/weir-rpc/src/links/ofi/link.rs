@@ -28,12 +28,12 @@ use super::completion::{COMPLETIONS_AT_ONCE, FabricCompletion};
 use super::endpoint::FabricEndpoint;
 use super::endpoint_parts::EndpointSizes;
 use super::offer::{FabricFacts, FabricOffer};
-use super::remote_memory::{MessagePart, MoveDirection};
+use super::remote_memory::MessagePart;
 use crate::links::peer_table::PeerTable;
 use crate::links::stream::{Collected, CollectedEvent, StreamLink};
 use crate::links::{
-    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent,
+    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, MoveDirection, NewPeer,
+    PeerId, RegionId, Sent,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
@@ -386,26 +386,15 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
         self.send_parts(peer, header, &[MessagePart::Bytes(head), memory])
     }
 
-    fn get(
+    fn move_memory(
         &mut self,
+        direction: MoveDirection,
         peer: PeerId,
-        from: &BulkDescriptor,
-        offset: u64,
-        into: MemoryRange,
+        remote: (&BulkDescriptor, u64),
+        own: MemoryRange,
         token: u64,
     ) -> Sent {
-        self.begin_move(MoveDirection::Get, peer, (from, offset), into, token)
-    }
-
-    fn put(
-        &mut self,
-        peer: PeerId,
-        from: MemoryRange,
-        into: &BulkDescriptor,
-        offset: u64,
-        token: u64,
-    ) -> Sent {
-        self.begin_move(MoveDirection::Put, peer, (into, offset), from, token)
+        self.begin_move(direction, peer, remote, own, token)
     }
 
     #[inline]

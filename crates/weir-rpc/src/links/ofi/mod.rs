@@ -23,7 +23,7 @@ pub use error::FabricError;
 pub use library::{FabricLibrary, LIBRARY_VARIABLE};
 pub use link::{OfiLink, OfiSettings};
 pub use offer::{FabricChoice, FabricFacts, FabricOffer, providers};
-pub use remote_memory::{FabricMove, MoveDirection, RemoteMemory};
+pub use remote_memory::{FabricMove, RemoteMemory};
 pub use scheme::SCHEME;
 pub(crate) use scheme::listening;
 

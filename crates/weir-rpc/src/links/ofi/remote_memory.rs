@@ -8,16 +8,7 @@
 use super::endpoint::{FabricEndpoint, FabricPeer, FabricPosted, SendSlot};
 use super::error::FabricError;
 use super::objects::{RegisteredMemory, Uses};
-use crate::links::RegionId;
-
-/// Which way the bytes of a move go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveDirection {
-    /// From the peer.
-    Get,
-    /// To the peer.
-    Put,
-}
+use crate::links::{MoveDirection, RegionId};
 
 /// Where a peer's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use weir_schema::RpcPoll;
 
 use super::*;
+use crate::links::MoveDirection;
 
 /// Providers that need no device.
 const PROVIDERS: [&str; 3] = ["tcp;ofi_rxm", "shm", "net"];

@@ -9,7 +9,7 @@ use std::io;
 use super::OfiLink;
 use super::peer::{MARKED, owned_by};
 use crate::links::ofi::completion::{FabricFailure, FabricWork};
-use crate::links::{LinkHandler, MemoryRange, PeerId};
+use crate::links::{Frame, LinkHandler, MemoryRange, PeerId};
 use crate::wire::{FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
 
@@ -253,7 +253,12 @@ impl<const RMA: bool> OfiLink<RMA> {
         let placed = header.head_length().and_then(|head| {
             let (head, data) = first.split_at_checked(head)?;
             let whole = (length - head.len()) as u64;
-            let place = handler.destination(peer, &header, head, whole)?;
+            let frame = Frame {
+                peer,
+                header: &header,
+                body: head,
+            };
+            let place = handler.destination(frame, whole)?;
             let is_placed = place.length == whole && self.place(place, 0, data);
             is_placed.then_some((head, place))
         });
@@ -302,9 +307,10 @@ impl<const RMA: bool> OfiLink<RMA> {
             return (0, rest);
         }
         let (header, head) = (partial.header, partial.head);
+        let (header, body) = (&header, &head[..]);
         match partial.place {
-            Some(place) => handler.placed(self, peer, &header, &head, place),
-            None => handler.message(self, peer, &header, &head),
+            Some(place) => handler.placed(self, Frame { peer, header, body }, place),
+            None => handler.message(self, peer, header, body),
         }
         self.spare = head;
         (1, rest)

@@ -9,8 +9,8 @@ use super::OfiLink;
 use super::peer::Outlook;
 use super::transfers;
 use crate::links::ofi::error::FabricError;
-use crate::links::ofi::remote_memory::{MessagePart, MoveDirection};
-use crate::links::{MemoryRange, PeerId, Sent};
+use crate::links::ofi::remote_memory::MessagePart;
+use crate::links::{MemoryRange, MoveDirection, PeerId, Sent};
 use crate::wire::{BulkDescriptor, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
 

@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
 use super::*;
-use crate::links::LinkGreeting;
 use crate::links::ofi::tests::offers;
 use crate::links::ofi::{FabricChoice, FabricLibrary};
+use crate::links::{Frame, LinkGreeting};
 use crate::wire::{FrameKind, MAX_FRAME, PushHead, RpcId};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,26 +31,13 @@ struct Recorder {
 }
 
 impl LinkHandler<OfiLink<true>> for Recorder {
-    fn destination(
-        &mut self,
-        _: PeerId,
-        _: &FrameHeader,
-        _: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
+    fn destination(&mut self, _: Frame<'_>, length: u64) -> Option<MemoryRange> {
         let place = self.place?;
         Some(MemoryRange { length, ..place })
     }
 
-    fn placed(
-        &mut self,
-        _: &mut OfiLink<true>,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        at: MemoryRange,
-    ) {
-        let seen = Seen::Placed(peer, *header, head.to_vec(), at);
+    fn placed(&mut self, _: &mut OfiLink<true>, frame: Frame<'_>, at: MemoryRange) {
+        let seen = Seen::Placed(frame.peer, *frame.header, frame.body.to_vec(), at);
         self.seen.push(seen);
     }
 
@@ -269,15 +256,25 @@ fn memory_is_read_and_written_by_the_server_and_a_response_comes_after_it() {
             let access = BulkAccess::BOTH;
             let descriptor = client.link.describe(client.peer, whole(theirs), access);
             let peer = server.peer;
-            let sent = server.link.get(peer, &descriptor, 0, whole(own), token);
+            let sent = server.link.move_memory(
+                MoveDirection::Get,
+                peer,
+                (&descriptor, 0),
+                whole(own),
+                token,
+            );
             assert_eq!(sent, Sent::Queued);
             let seen = server.next(Some(&mut client));
             assert_eq!(seen, Seen::Moved(peer, token, Ok(())));
             assert!(server.link.bytes(own) == data, "{choice:?} get {len}");
             server.link.bytes(own).fill(0x5B);
-            let sent = server
-                .link
-                .put(peer, whole(own), &descriptor, 0, token + 100);
+            let sent = server.link.move_memory(
+                MoveDirection::Put,
+                peer,
+                (&descriptor, 0),
+                whole(own),
+                token + 100,
+            );
             assert_eq!(sent, Sent::Queued);
             let seen = server.next(Some(&mut client));
             assert_eq!(seen, Seen::Moved(peer, token + 100, Ok(())));
@@ -311,9 +308,13 @@ fn many_moves_at_once_are_all_done() {
             .link
             .describe(client.peer, range(region), BulkAccess::READ);
         for token in 0..400 {
-            let sent = server
-                .link
-                .get(server.peer, &descriptor, 0, range(own), token);
+            let sent = server.link.move_memory(
+                MoveDirection::Get,
+                server.peer,
+                (&descriptor, 0),
+                range(own),
+                token,
+            );
             assert_eq!(sent, Sent::Queued);
         }
         let mut tokens: Vec<u64> = (0..400)
@@ -343,16 +344,40 @@ fn a_move_outside_of_what_was_described_fails_and_the_connection_lives() {
         let descriptor = client.link.describe(client.peer, range(theirs, 50), access);
         let peer = server.peer;
         let wrong = Seen::Moved(peer, 1, Err(DerCode::Protocol));
-        server.link.get(peer, &descriptor, 0, range(own, 51), 1);
+        server.link.move_memory(
+            MoveDirection::Get,
+            peer,
+            (&descriptor, 0),
+            range(own, 51),
+            1,
+        );
         assert_eq!(server.next(Some(&mut client)), wrong);
-        server.link.put(peer, range(own, 10), &descriptor, 0, 1);
+        server.link.move_memory(
+            MoveDirection::Put,
+            peer,
+            (&descriptor, 0),
+            range(own, 10),
+            1,
+        );
         assert_eq!(server.next(Some(&mut client)), wrong);
         // Beyond the own memory.
         server.link.release(own);
-        server.link.get(peer, &descriptor, 0, range(own, 50), 1);
+        server.link.move_memory(
+            MoveDirection::Get,
+            peer,
+            (&descriptor, 0),
+            range(own, 50),
+            1,
+        );
         assert_eq!(server.next(Some(&mut client)), wrong);
         let own = server.link.allocate(100, None).unwrap();
-        server.link.get(peer, &descriptor, 0, range(own, 50), 2);
+        server.link.move_memory(
+            MoveDirection::Get,
+            peer,
+            (&descriptor, 0),
+            range(own, 50),
+            2,
+        );
         let right = Seen::Moved(peer, 2, Ok(()));
         assert_eq!(server.next(Some(&mut client)), right);
     }
@@ -538,7 +563,8 @@ fn get(end: &mut End, from: Option<&BulkDescriptor>, own: RegionId) {
         offset: 0,
         length: LONG as u64,
     };
-    end.link.get(end.peer, from.unwrap(), 0, into, 0);
+    end.link
+        .move_memory(MoveDirection::Get, end.peer, (from.unwrap(), 0), into, 0);
 }
 
 /// Exchanges greetings through a stream, which becomes the control plane.

@@ -6,8 +6,8 @@
 use super::peer::{Outlook, Retried};
 use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, FabricPosted};
 use crate::links::ofi::error::FabricError;
-use crate::links::ofi::remote_memory::{FabricMove, MoveDirection, RemoteMemory};
-use crate::links::{MemoryRange, PeerId, RegionId};
+use crate::links::ofi::remote_memory::{FabricMove, RemoteMemory};
+use crate::links::{MemoryRange, MoveDirection, PeerId, RegionId};
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode};
 
 /// Moves that may wait for the provider to take them.
