@@ -15,7 +15,7 @@ use weir_rpc::links::LinkGreeting;
 use weir_rpc::master::host::MasterTask;
 use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest};
 use weir_rpc::{DerCode, service::self_test as service};
-use weir_schema::{EndpointSet, Members, RpcPayloadKind, RpcWorkload};
+use weir_schema::{EndpointSet, Members, RpcEndpoint, RpcPayloadKind, RpcWorkload};
 
 use crate::faults::{adds_up, connected, count, endless};
 use crate::servers::{S1, Server, masters, self_test, split};
@@ -363,8 +363,7 @@ fn f9_an_address_guesses_tokens_ten_times_a_second() {
             from: Vec::new(),
         };
         let endpoint = ServerEndpoint {
-            rank: 0,
-            tag: 0,
+            endpoint: RpcEndpoint { rank: 0, tag: 0 },
             address: server.address.parse().unwrap(),
             nonce: None,
         };

@@ -169,7 +169,7 @@ impl<W: MessageWork> Application<W> {
             None => (credit, self.batch_tx),
         };
         if !self.tx_timer.is_due(room, batch, now, self.flush) {
-            counts.rounds_without_credit += u64::from(credit < batch);
+            counts.sums.rounds_without_credit += u64::from(credit < batch);
             counts.application_tx.empty();
             counts.idle += steps.step();
             return 0;
@@ -180,7 +180,7 @@ impl<W: MessageWork> Application<W> {
         while !pool.has(needed) {
             looks += 1;
             if looks == LOOKS_FOR_BUFFERS {
-                counts.rounds_without_buffers += 1;
+                counts.sums.rounds_without_buffers += 1;
                 counts.application_tx.empty();
                 let stall = steps.step();
                 if TIMED {
@@ -287,7 +287,7 @@ impl<W: MessageWork> Application<W> {
                 continue;
             };
             if self.side == PathSide::Client && !self.origin.has_made(&header, now) {
-                counts.strays += 1;
+                counts.sums.strays += 1;
                 pool.free(buffer);
                 continue;
             }
@@ -297,7 +297,7 @@ impl<W: MessageWork> Application<W> {
             }
         }
         self.rx.release();
-        counts.incomplete += std::mem::take(&mut self.partials.incomplete);
+        counts.sums.incomplete += std::mem::take(&mut self.partials.incomplete);
         self.partials
             .broken
             .drain(..)
@@ -359,7 +359,7 @@ impl<W: MessageWork> Application<W> {
     fn look_for_lost(&mut self, now: u64, counts: &mut ThreadCounts) {
         self.next_look = now + self.timeout / 8 + 1;
         if self.is_answered {
-            counts.lost += self.outstanding.expire(self.looked, self.timeout);
+            counts.sums.lost += self.outstanding.expire(self.looked, self.timeout);
         }
     }
 
@@ -386,10 +386,10 @@ impl<W: MessageWork> Application<W> {
     pub(crate) fn close(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) {
         let lost = self.outstanding.give_up();
         if self.is_answered {
-            counts.lost += lost;
+            counts.sums.lost += lost;
         }
         self.partials.close();
-        counts.incomplete += std::mem::take(&mut self.partials.incomplete);
+        counts.sums.incomplete += std::mem::take(&mut self.partials.incomplete);
         let whole = self.whole.drain(..).flatten();
         let held = self.partials.broken.drain(..).chain(whole);
         held.for_each(|buffer| pool.free(buffer));

@@ -199,7 +199,7 @@ impl<L: PacketLink> Dispatcher<L> {
         counts.dispatch_tx.batch(collected);
         if is_due {
             counts.link_tx.batch(sent);
-            counts.link_full += u64::from(!self.tx.is_empty());
+            counts.sums.link_full += u64::from(!self.tx.is_empty());
         }
         if TIMED {
             counts.dispatch_tx.time(collected, collect + flush, flush);
@@ -237,7 +237,7 @@ impl<L: PacketLink> Dispatcher<L> {
         let mut at = before;
         while at < self.tx.len() {
             if self.rng.below(1_000_000) < self.drops {
-                counts.dropped_on_purpose += 1;
+                counts.sums.dropped_on_purpose += 1;
                 pool.free(self.tx.remove(at));
             } else {
                 at += 1;
@@ -269,7 +269,7 @@ impl<L: PacketLink> Dispatcher<L> {
             .link
             .receive(pool, &mut self.rx, self.batch_rx.min(room));
         counts.link_rx.take(received);
-        counts.strays += self.link.strangers();
+        counts.sums.strays += self.link.strangers();
         if TIMED {
             self.left.0 = self
                 .left
@@ -310,7 +310,7 @@ impl<L: PacketLink> Dispatcher<L> {
             if header.is_none_or(|header| sink.takes(header.stamp)) {
                 self.rx.push(buffer);
             } else {
-                counts.sink_drops += 1;
+                counts.sums.sink_drops += 1;
                 pool.free(buffer);
             }
         }
@@ -437,17 +437,17 @@ impl<L: PacketLink> Dispatcher<L> {
             let fitted = match to {
                 Route::Own(at) => self.targets[at].push_many(&mut all, run),
                 Route::Other(at) => {
-                    counts.misrouted += run as u64;
+                    counts.sums.misrouted += run as u64;
                     self.others[at].push_many(&mut all, run)
                 }
                 Route::Nowhere => {
-                    counts.strays += run as u64;
+                    counts.sums.strays += run as u64;
                     all.by_ref().take(run).for_each(|buffer| pool.free(buffer));
                     continue;
                 }
             };
             handed += fitted;
-            counts.dispatch_drops += (run - fitted) as u64;
+            counts.sums.dispatch_drops += (run - fitted) as u64;
             let left = all.by_ref().take(run - fitted);
             left.for_each(|buffer| pool.free(buffer));
         }

@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_sys::library::{Library, SymbolScope};
 use weir_sys::pin;
 
+use crate::copy_link::FrameQueue;
+
 /// The variable that names the library to open.
 const LIBRARY_VARIABLE: &str = "WEIR_DPDK";
 const LIBRARY: &str = "libweir_dpdk.so";
@@ -263,17 +265,20 @@ pub(crate) struct DpdkQueue {
     /// Frames that were taken last where they lie, and how many of them are still the queue's.
     frames: Box<[FrameInPlace; BURST]>,
     taken: usize,
+    slots: u32,
+    /// Frames that the device did not take at the last flush.
+    unsent: u32,
 }
 
 // SAFETY: the library binds a queue to no thread; it is used by one at a time, through `&mut`.
 unsafe impl Send for DpdkQueue {}
 
 impl DpdkQueue {
-    /// A queue of a port that has so many.
+    /// A queue of a port that has so many, with so many slots each way.
     ///
     /// # Errors
     /// There is no memory.
-    pub(crate) fn new(port: &Arc<DpdkPort>, number: u16) -> Result<Self, String> {
+    pub(crate) fn new(port: &Arc<DpdkPort>, number: u16, slots: u32) -> Result<Self, String> {
         // SAFETY: takes numbers alone; the port is open.
         let handle = unsafe { (port.library.calls.queue)(port.number, number) };
         let handle = NonNull::new(handle).ok_or("no memory for a queue of DPDK")?;
@@ -282,31 +287,37 @@ impl DpdkQueue {
             handle,
             frames: Box::new([NOTHING; BURST]),
             taken: 0,
+            slots,
+            unsent: 0,
         })
     }
 
     fn calls(&self) -> &DpdkCalls {
         &self.port.library.calls
     }
+}
 
-    /// Takes a frame; false where there is no room now.
+impl FrameQueue for DpdkQueue {
     #[inline]
-    pub(crate) fn push(&mut self, frame: &[u8]) -> bool {
+    fn push(&mut self, frame: &[u8]) -> bool {
         let bytes = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         // SAFETY: the queue is this value's own; the frame has so many bytes, which are copied.
         unsafe { (self.calls().push)(self.handle.as_ptr(), frame.as_ptr().cast(), bytes) == 1 }
     }
 
-    /// Sends what was taken; how many frames are left.
     #[inline]
-    pub(crate) fn flush(&mut self) -> u32 {
+    fn flush(&mut self) {
         // SAFETY: the queue is this value's own.
-        unsafe { (self.calls().flush)(self.handle.as_ptr()) }
+        self.unsent = unsafe { (self.calls().flush)(self.handle.as_ptr()) };
     }
 
-    /// Takes frames where they lie, at most so many; how many. None before the last were sent back.
     #[inline]
-    pub(crate) fn take(&mut self, most: usize) -> usize {
+    fn has_unsent(&mut self) -> bool {
+        self.unsent > 0
+    }
+
+    #[inline]
+    fn take(&mut self, most: usize) -> usize {
         let most = u32::try_from(most.min(BURST)).unwrap_or(0);
         let frames = self.frames.as_mut_ptr();
         // SAFETY: the queue is this value's own; as many frames are described as there is room for.
@@ -317,9 +328,8 @@ impl DpdkQueue {
         taken as usize
     }
 
-    /// Has each frame changed that was taken.
     #[inline]
-    pub(crate) fn change(&mut self, mut change: impl FnMut(&mut [u8])) {
+    fn change(&mut self, mut change: impl FnMut(&mut [u8])) {
         for frame in self.frames.iter().take(self.taken) {
             let length = usize::try_from(frame.length).unwrap_or(0);
             // SAFETY: the frames were taken and neither sent back nor popped (both forget them), so that the
@@ -328,17 +338,15 @@ impl DpdkQueue {
         }
     }
 
-    /// Sends frames back that were taken, as far as there is room; how many.
     #[inline]
-    pub(crate) fn give_back(&mut self) -> usize {
+    fn give_back(&mut self) -> usize {
         self.taken = 0;
         // SAFETY: the queue is this value's own.
         unsafe { (self.calls().give_back)(self.handle.as_ptr()) as usize }
     }
 
-    /// Copies the oldest frame that came: its length.
     #[inline]
-    pub(crate) fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
+    fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
         self.taken = 0;
         let room = u32::try_from(into.len()).unwrap_or(u32::MAX);
         // SAFETY: the queue is this value's own; no more than there is room for is written.
@@ -347,11 +355,14 @@ impl DpdkQueue {
         usize::try_from(length).ok()
     }
 
-    /// Frames that came and were not taken, where the device can say.
-    pub(crate) fn waiting(&mut self) -> Option<u32> {
+    /// The device takes buffers of its own.
+    #[inline]
+    fn release(&mut self) {}
+
+    fn waiting(&mut self) -> Option<(u32, u32)> {
         // SAFETY: the queue is this value's own.
         let answer = unsafe { (self.calls().waiting)(self.handle.as_ptr()) };
-        u32::try_from(answer).ok()
+        Some((u32::try_from(answer).ok()?, self.slots))
     }
 }
 

@@ -230,6 +230,14 @@ pub(crate) fn part_of(
     usize::try_from(length).unwrap_or(usize::MAX)
 }
 
+/// Bytes of the longest packet of both sides, as an MTU counts them.
+pub(crate) fn longest_packet(work: &PacketPathWorkload) -> u32 {
+    let frames =
+        [work.request_bytes, work.whole_response()].map(|message| work.frame_bytes(message));
+    let ethernet = u32::try_from(ETHERNET).unwrap_or(0);
+    frames[0].max(frames[1]).saturating_sub(ethernet)
+}
+
 /// The payload of a frame.
 #[inline]
 pub(crate) fn payload(frame: &[u8]) -> &[u8] {

@@ -6,7 +6,7 @@
 //! UDP port names.
 
 use crate::copy_link::CopyLink;
-use crate::dpdk_link::DpdkFrames;
+use crate::dpdk_library::DpdkQueue;
 use crate::frame::target_port;
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 use crate::shm_link::ShmLink;
@@ -79,7 +79,7 @@ pub(crate) enum AnyLink {
     Socket(SocketLink),
     Xdp(Box<XdpLink>),
     Shm(Box<ShmLink>),
-    Dpdk(CopyLink<DpdkFrames>),
+    Dpdk(CopyLink<DpdkQueue>),
 }
 
 /// The same call of any of the links.

@@ -207,7 +207,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         loop {
             let pass_began = now;
             let moved = self.pass(&mut now);
-            if self.counts.passes.is_multiple_of(PASSES_PER_LOOK) {
+            if self.counts.sums.passes.is_multiple_of(PASSES_PER_LOOK) {
                 self.show(worker);
                 self.watch_progress(now);
                 self.hear_other_side(now);
@@ -274,8 +274,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     /// One pass over the stages, timed or not as the plan has it; packets that moved.
     #[inline]
     fn pass(&mut self, now: &mut u64) -> usize {
-        let number = self.counts.passes;
-        self.counts.passes += 1;
+        let number = self.counts.sums.passes;
+        self.counts.sums.passes += 1;
         let every = u64::from(self.work.timed_pass);
         let moved = if every > 0 && number.is_multiple_of(every) {
             if every > 1 {
@@ -289,7 +289,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 steps.step();
             }
             *now = steps.last();
-            self.counts.timed_passes += 1;
+            self.counts.sums.timed_passes += 1;
             self.counts.timed += now.saturating_sub(start);
             moved
         } else {
@@ -299,7 +299,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             let mut steps = StepClock::<false>::new(self.clock, *now);
             self.stages(*now, &mut steps)
         };
-        self.counts.empty_passes += u64::from(moved == 0);
+        self.counts.sums.empty_passes += u64::from(moved == 0);
         moved
     }
 
@@ -371,7 +371,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     /// A client without any answer for too long ends the run.
     fn watch_progress(&mut self, now: u64) {
         let done = self.answered + self.counts.answered;
-        let lost = self.lost + self.counts.lost;
+        let lost = self.lost + self.counts.sums.lost;
         let AnswerProgress {
             answered,
             lost: lost_before,
@@ -411,7 +411,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let counts = std::mem::take(&mut self.counts);
         worker.live.kinds[0].lat.add(&counts.latency);
         self.answered += counts.answered;
-        self.lost += counts.lost;
+        self.lost += counts.sums.lost;
         let figures = PathThread {
             side: self.parts.side,
             thread: self.parts.thread,
@@ -431,9 +431,9 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     /// Turns what is counted from the beginning into that of an iteration.
     fn count_up(&mut self, now: u64) {
         if let Some(part) = &mut self.parts.application {
-            self.counts.request_sizes = part.supply.take_counts();
+            self.counts.sums.request_sizes = part.supply.take_counts();
             let intended = part.intended(now);
-            self.counts.intended = intended - std::mem::replace(&mut self.intended, intended);
+            self.counts.sums.intended = intended - std::mem::replace(&mut self.intended, intended);
         }
         if let Some(drops) = self
             .parts
@@ -442,7 +442,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             .and_then(Dispatcher::link_drops)
         {
             let before = std::mem::replace(&mut self.link_drops, drops);
-            self.counts.link_drops = Some(drops.saturating_sub(before));
+            self.counts.sums.link_drops = Some(drops.saturating_sub(before));
         }
     }
 }

@@ -11,7 +11,7 @@ use weir_run::{
 };
 use weir_schema::{
     Failure, IdlePolicy, Job, LoopOutcome, Outcome, PacketPathOutcome, PacketPathWorkload,
-    PathSide, PathStage, PoolPages, Warning, Workload,
+    PathSide, PathStage, PoolPages, Workload,
 };
 use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
@@ -288,20 +288,15 @@ impl Prepared for PathJob {
     }
 
     fn outcome(&self, done: LoopOutcome, _: &[&WorkerLive]) -> Outcome {
-        let clock_read_ns = *locked(&self.clock_read_ns);
         Outcome::PacketPath(Box::new(PacketPathOutcome {
             workers: done,
             iterations: self.shared.iterations(),
             buffers_in_use: self.shared.in_use(),
-            clock_read_ns,
+            clock_read_ns: *locked(&self.clock_read_ns),
             idle: self.idle,
             pool_pages: Some(self.pool_pages),
             only_stage: self.work.only_stage,
         }))
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
     }
 }
 

@@ -15,10 +15,8 @@ use weir_sys::xdp::{XdpMode, XdpProgram, XdpSocket, XdpSocketSpec};
 use weir_sys::{SysError, interface};
 
 use crate::copy_link::{CopyLink, FrameQueue};
+use crate::frame::longest_packet;
 use crate::wiring::SideLinks;
-
-/// Of a frame, what no MTU counts.
-const ETHERNET_BYTES: u32 = 14;
 
 /// The words of the modes.
 const MODES: [(&str, XdpMode); 4] = [
@@ -153,12 +151,7 @@ fn side(
     name: &str,
 ) -> Result<SideLinks<XdpLink>, Failure> {
     let missing = |why: SysError| failure("missing", None, by_name(&why));
-    let longest = [work.request_bytes, work.whole_response()]
-        .map(|message| work.frame_bytes(message))
-        .into_iter()
-        .max()
-        .unwrap_or(0)
-        .saturating_sub(ETHERNET_BYTES);
+    let longest = longest_packet(work);
     let mtu = interface::mtu(name).map_err(missing)?;
     if longest > mtu {
         let why = format!(

@@ -317,7 +317,8 @@ impl RpcJob {
         let span = spans.reduce(Span::hull);
         let parts = MasterParts {
             endpoint: self.own,
-            transport: self.route.name(),
+            route: &self.route,
+            span,
             work: &self.work,
             list: &self.list,
             lives,
@@ -329,11 +330,7 @@ impl RpcJob {
                 .iter()
                 .fold(CpuUse::default(), |sum, worker| added(sum, worker.cpu)),
         };
-        let mut master = parts.master();
-        master.span = span;
-        master.bulk_path = self.route.bulk_path(&self.work).map(str::to_owned);
-        master.interface = self.route.interface().cloned();
-        master
+        parts.master()
     }
 }
 

@@ -57,11 +57,11 @@ impl AnswerTimes {
             self.is_own = self.origin.has_made(&header, self.seen);
         }
         if !self.is_own {
-            counts.strays += 1;
+            counts.sums.strays += 1;
         } else if outstanding.end(header.message) {
             self.messages += 1;
         } else {
-            counts.late += 1;
+            counts.sums.late += 1;
         }
     }
 

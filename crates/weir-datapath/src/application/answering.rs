@@ -23,7 +23,7 @@ impl<W: MessageWork> Application<W> {
         for _ in 0..messages {
             let needs_new = self.needs_new_buffers();
             if needs_new && !pool.has(self.form.packets as usize) {
-                counts.rounds_without_buffers += 1;
+                counts.sums.rounds_without_buffers += 1;
                 break;
             }
             if !self.next_message(&mut packets) {
@@ -32,7 +32,7 @@ impl<W: MessageWork> Application<W> {
             count += packets.len();
             taken += 1;
             let verdict = self.handler.take(&pool.memory, &packets);
-            counts.wrong += u64::from(verdict == HandlerVerdict::Wrong);
+            counts.sums.wrong += u64::from(verdict == HandlerVerdict::Wrong);
             if verdict != HandlerVerdict::Silence {
                 self.answer(&mut packets, needs_new, ports, pool, counts);
             }
@@ -114,7 +114,7 @@ impl<W: MessageWork> Application<W> {
                 .answer(segment, AnswerSource::Payload(&[]), room),
         }
         if let Err(buffer) = self.tx.push(buffer) {
-            counts.application_drops += 1;
+            counts.sums.application_drops += 1;
             pool.free(buffer);
         }
     }

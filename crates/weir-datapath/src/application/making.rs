@@ -73,7 +73,7 @@ impl<W: MessageWork> Application<W> {
         let sent = self.tx.push_many(&mut made, usize::MAX);
         self.tx.publish();
         for buffer in made {
-            counts.application_drops += 1;
+            counts.sums.application_drops += 1;
             // A message of one packet was never sent, and is none that is lost on its way.
             let header = PacketHeader::read(pool.memory.frame(&buffer));
             match header.filter(|header| header.packets == 1) {

@@ -7,14 +7,13 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
 
 use weir_run::failure;
-use weir_schema::{
-    EngineChoice, Failure, PACKET_HEADER_BYTES, PacketPathWorkload, PathSide, Setting,
-};
+use weir_schema::{EngineChoice, Failure, PacketPathWorkload, PathSide, Setting};
 
 use super::datagrams::{InterfaceFacts, frame_socket, interface_facts, make_room};
 use super::{AnyLink, NO_VERBS, SocketKind, SocketLink};
 use crate::dpdk_library;
 use crate::dpdk_link::{self, DpdkSettings};
+use crate::frame::longest_packet;
 use crate::pool::BUFFER_BYTES;
 use crate::shm_link::{self, ShmOffer};
 use crate::wiring::SideLinks;
@@ -22,7 +21,6 @@ use crate::xdp_link::{self, XdpSettings};
 
 /// The links there are.
 const LINKS: [&str; 6] = ["ring", "shm", "udp", "packet", "xdp", "dpdk"];
-const ETHERNET: u32 = 14;
 
 /// A link that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -296,9 +294,7 @@ fn check_interface(name: &str, work: &PacketPathWorkload) -> Option<Failure> {
         let why = format!("the interface {name} is down (`ip link set {name} up`)");
         return Some(failure("missing", None, why));
     }
-    let sizes = [work.request_bytes, work.whole_response()];
-    let frames = sizes.map(|bytes| work.frame_bytes(bytes));
-    let longest = frames.into_iter().max().unwrap_or(PACKET_HEADER_BYTES) - ETHERNET;
+    let longest = longest_packet(work);
     if longest > facts.mtu {
         return Some(failure(
             "plan",

@@ -51,8 +51,8 @@ fn measure<W: MessageWork>(
         let mut is_stopped = false;
         while now < end && !is_stopped {
             stage.round(&mut counts, worker.stop);
-            counts.passes += 1;
-            counts.timed_passes += 1;
+            counts.sums.passes += 1;
+            counts.sums.timed_passes += 1;
             is_stopped = worker.stop.load(Ordering::Relaxed) != 0;
             now = clock.now().0;
         }

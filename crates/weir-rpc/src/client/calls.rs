@@ -117,10 +117,10 @@ impl ClientState {
             known.count += 1;
             return;
         }
-        let endpoint = &self.table.connections[connection as usize].endpoint;
         self.troubles.push(ConnectionTrouble {
-            rank: endpoint.rank,
-            tag: endpoint.tag,
+            endpoint: self.table.connections[connection as usize]
+                .endpoint
+                .endpoint,
             is_loss,
             when: Instant::now(),
             why: why.clone(),

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcEndpoint;
+
 use super::control::ControlStream;
 use crate::auth::{Token, nonce, proof, same};
 use crate::group::address::RpcAddress;
@@ -22,10 +24,8 @@ use crate::{DerCode, RpcError};
 /// Whom to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEndpoint {
-    /// Its rank in the group.
-    pub rank: u32,
-    /// Its tag.
-    pub tag: u32,
+    /// Its rank in the group, and its tag.
+    pub endpoint: RpcEndpoint,
     /// Where the rank listens.
     pub address: RpcAddress,
     /// The run of the server that is meant, where that is known.
@@ -101,15 +101,16 @@ pub fn open_control(
     greeting: LinkGreeting,
     is_over: IsOver<'_>,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
-    let to = |error: RpcError| RpcError {
+    let to = endpoint.endpoint;
+    let named = |error: RpcError| RpcError {
         message: format!(
             "rank {} tag {} at {}: {}",
-            endpoint.rank, endpoint.tag, endpoint.address, error.message
+            to.rank, to.tag, endpoint.address, error.message
         )
         .into(),
         ..error
     };
-    shake_hands(setup, endpoint, greeting, is_over).map_err(to)
+    shake_hands(setup, endpoint, greeting, is_over).map_err(named)
 }
 
 fn shake_hands(
@@ -124,8 +125,8 @@ fn shake_hands(
     let hello = ClientHello {
         nonce: nonce(),
         group: setup.group.clone(),
-        rank: endpoint.rank,
-        tag: endpoint.tag,
+        rank: endpoint.endpoint.rank,
+        tag: endpoint.endpoint.tag,
         transports: endpoint.address.scheme.clone(),
         features: features::ALL,
         max_frame: MAX_FRAME,

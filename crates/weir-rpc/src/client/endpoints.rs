@@ -117,15 +117,13 @@ impl EndpointTable {
         let mut connections = std::collections::HashMap::new();
         for (place, endpoint) in (0_u32..).zip(list) {
             let next = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
-            let rank = *ranks.entry(endpoint.rank).or_insert(next);
+            let rank = *ranks.entry(endpoint.endpoint.rank).or_insert(next);
             if rank == next {
                 table.rank_credits.push(or_any(credits_per_rank));
             }
             let next = u32::try_from(connections.len()).unwrap_or(u32::MAX);
             let own = own_connections.then_some(place);
-            let connection = *connections
-                .entry((endpoint.rank, endpoint.tag, own))
-                .or_insert(next);
+            let connection = *connections.entry((endpoint.endpoint, own)).or_insert(next);
             if connection == next {
                 table.connections.push(ClientConnection {
                     endpoint: endpoint.clone(),
@@ -256,12 +254,13 @@ impl EndpointTable {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::RpcEndpoint;
+
     use super::*;
 
     fn endpoint(rank: u32, tag: u32) -> ServerEndpoint {
         ServerEndpoint {
-            rank,
-            tag,
+            endpoint: RpcEndpoint { rank, tag },
             address: "tcp://127.0.0.1:1".parse().unwrap(),
             nonce: None,
         }

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use weir_schema::{RpcEndpoint, RpcServerUse};
+use weir_schema::RpcServerUse;
 
 use super::calls::ClientState;
 use super::dial::{Dialled, dial};
@@ -407,10 +407,7 @@ impl<L: Link> RpcTransport for RpcClient<L> {
         }
         let answered = |known: &ClientConnection| {
             Some(RpcServerUse {
-                endpoint: RpcEndpoint {
-                    rank: known.endpoint.rank,
-                    tag: known.endpoint.tag,
-                },
+                endpoint: known.endpoint.endpoint,
                 cpu: known.used?,
             })
         };

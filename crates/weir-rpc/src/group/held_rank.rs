@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use weir_schema::RpcEndpoint;
+
 use crate::client::{DialSetup, ServerEndpoint, open_control};
 use crate::group::address::RpcAddress;
 use crate::group::nonce_of;
@@ -46,8 +48,7 @@ fn is_held(group: &str, rank: u32, member: &GroupMember, address: &RpcAddress) -
         within: PATIENCE,
     };
     let endpoint = ServerEndpoint {
-        rank,
-        tag: 0,
+        endpoint: RpcEndpoint { rank, tag: 0 },
         address: address.clone(),
         nonce: member.nonce.as_deref().and_then(nonce_of),
     };

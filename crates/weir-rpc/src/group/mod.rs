@@ -141,8 +141,7 @@ impl RpcGroup {
             ));
         };
         Ok(client::ServerEndpoint {
-            rank: of.rank,
-            tag: of.tag,
+            endpoint: of,
             address: address.clone(),
             nonce: member.nonce.as_deref().and_then(nonce_of),
         })
@@ -161,11 +160,7 @@ impl RpcGroup {
             members: table.members,
             ..Self::default()
         };
-        let endpoint = RpcEndpoint {
-            rank: of.rank,
-            tag: of.tag,
-        };
-        let found = group.endpoint(endpoint, &of.address.scheme).ok()?;
+        let found = group.endpoint(of.endpoint, &of.address.scheme).ok()?;
         Some(client::ServerEndpoint {
             address: found.address.of_kind(kind).ok()?,
             ..found

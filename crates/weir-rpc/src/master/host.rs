@@ -104,10 +104,7 @@ impl MasterHost {
 
 impl TestMasters for MasterHost {
     fn start(&self, order: MasterOrder) -> Result<TestControl, RpcError> {
-        let master = RpcEndpoint {
-            rank: order.rank,
-            tag: order.tag,
-        };
+        let master = order.master;
         let turn = MasterTurn::take(&self.running, master)?;
         let (control, hosted, clock) = (TestControl::default(), self.hosted.clone(), self.clock);
         let asked = control.clone();
@@ -254,10 +251,7 @@ impl OrderedTest {
             .endpoints(&list.distinct)
             .map_err(|why| refuse(&why.message))?;
         Ok(Self {
-            master: RpcEndpoint {
-                rank: order.rank,
-                tag: order.tag,
-            },
+            master: order.master,
             list,
             job: Job::of_rpcs("master", work.clone()),
             work,
@@ -411,7 +405,8 @@ impl TransportUser for OrderedCalls<'_> {
         let made = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
-            transport: test.route.name(),
+            route: &test.route,
+            span: Some(test.span(calls.began_ns, self.live, alone.duration())),
             work: &test.work,
             list: &test.list,
             lives: &[self.live],
@@ -420,11 +415,7 @@ impl TransportUser for OrderedCalls<'_> {
             made: &[made],
             cpu: alone.cpu(),
         };
-        let mut master = parts.master();
-        master.span = Some(test.span(calls.began_ns, self.live, alone.duration()));
-        master.bulk_path = test.route.bulk_path(&test.work).map(str::to_owned);
-        master.interface = test.route.interface().cloned();
-        Ok(master)
+        Ok(parts.master())
     }
 }
 
@@ -492,8 +483,7 @@ mod tests {
 
     fn order(work: RpcWorkload, answers: &MasterAnswers) -> MasterOrder {
         MasterOrder {
-            rank: 0,
-            tag: 1,
+            master: RpcEndpoint { rank: 0, tag: 1 },
             body: serde_json::to_vec(&MasterTask { work }).unwrap(),
             answers: answers.clone(),
         }

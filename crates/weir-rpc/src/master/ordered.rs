@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_run::Findings;
-use weir_schema::{Failure, RpcEndpoint, RpcMaster};
+use weir_schema::{Failure, RpcMaster};
 
 use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use crate::links::LinkGreeting;
@@ -177,10 +177,7 @@ impl OrderedMaster {
         done: &AtomicU64,
         transport: &str,
     ) -> RpcMaster {
-        let endpoint = RpcEndpoint {
-            rank: self.endpoint.rank,
-            tag: self.endpoint.tag,
-        };
+        let endpoint = self.endpoint.endpoint;
         let (result, was_there) = match self.stage {
             MasterStage::Connected(connection) => (connection.run(begin_ns, signs, done), true),
             MasterStage::Done(master) => (Ok(*master), true),
@@ -362,7 +359,7 @@ mod tests {
     use std::sync::atomic::AtomicU32;
     use std::sync::{Arc, Mutex};
 
-    use weir_schema::RpcPoll;
+    use weir_schema::{RpcEndpoint, RpcPoll};
 
     use super::*;
     use crate::group::address::RpcAddress;
@@ -386,11 +383,11 @@ mod tests {
             let control = TestControl::default();
             let (signs, times) = (control.clone(), Arc::clone(&self.times));
             thread::spawn(move || {
-                if order.tag == 1 {
+                if order.master.tag == 1 {
                     thread::sleep(SLOW);
                 }
                 let mut result = RpcMaster::new(RpcEndpoint { rank: 0, tag: 0 }, "tcp");
-                if order.tag == 2 {
+                if order.master.tag == 2 {
                     result.failure = Some(Failure::new("missing", "nobody to call"));
                 } else {
                     let ready_ns = monotonic_ns();
@@ -404,7 +401,10 @@ mod tests {
                         }
                         thread::yield_now();
                     };
-                    times.lock().unwrap().push((order.tag, ready_ns, begin_ns));
+                    times
+                        .lock()
+                        .unwrap()
+                        .push((order.master.tag, ready_ns, begin_ns));
                     result.succeeded = 7;
                 }
                 let body = serde_json::to_vec(&MasterReport::new(result)).unwrap();
@@ -446,8 +446,7 @@ mod tests {
             within: Duration::from_secs(10),
         };
         let endpoint = |tag| ServerEndpoint {
-            rank: 0,
-            tag,
+            endpoint: RpcEndpoint { rank: 0, tag },
             address: server.addresses()[0].1.clone(),
             nonce: None,
         };

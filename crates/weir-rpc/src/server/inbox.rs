@@ -99,23 +99,27 @@ impl MasterAnswers {
 }
 
 #[cfg(test)]
-impl MasterAnswers {
-    /// Answers that go to nobody, to be looked at.
-    pub(crate) fn collected() -> Self {
-        Self {
-            inbox: Arc::default(),
-            link: 0,
-            peer: PeerId::default(),
-            rpc: RpcId::default(),
-        }
-    }
+mod tests {
+    use super::*;
 
-    /// Kinds and statuses of those that came since the last look.
-    pub(crate) fn taken(&self) -> Vec<(FrameKind, u16)> {
-        let sent = |order| match order {
-            PollerOrder::Send { header, .. } => Some((header.kind, header.word)),
-            _ => None,
-        };
-        self.inbox.take().into_iter().filter_map(sent).collect()
+    impl MasterAnswers {
+        /// Answers that go to nobody, to be looked at.
+        pub(crate) fn collected() -> Self {
+            Self {
+                inbox: Arc::default(),
+                link: 0,
+                peer: PeerId::default(),
+                rpc: RpcId::default(),
+            }
+        }
+
+        /// Kinds and statuses of those that came since the last look.
+        pub(crate) fn taken(&self) -> Vec<(FrameKind, u16)> {
+            let sent = |order| match order {
+                PollerOrder::Send { header, .. } => Some((header.kind, header.word)),
+                _ => None,
+            };
+            self.inbox.take().into_iter().filter_map(sent).collect()
+        }
     }
 }

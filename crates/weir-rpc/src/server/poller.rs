@@ -252,14 +252,11 @@ impl PollerState {
             peer,
             rpc: header.rpc,
         };
-        let Some(served) = self.peer(peer) else {
+        let Some(tag) = self.peer(peer).map(|served| served.tag) else {
             return Ok(());
         };
-        let tag = served.tag;
-        let (rank, tag) = (self.tags[tag].rank, self.tags[tag].tag);
         let order = MasterOrder {
-            rank,
-            tag,
+            master: self.tags[tag].endpoint,
             body,
             answers,
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use weir_schema::RpcPoll;
+use weir_schema::{RpcEndpoint, RpcPoll};
 
 use super::inbox::{Arrival, PollerInbox};
 use super::poller::{Poller, PollerRound};
@@ -45,8 +45,7 @@ impl<L: Link> SimulatedServer<L> {
             log: Box::new(|_| {}),
         }));
         let served = (0..tags).map(|tag| ServedTag {
-            rank: 0,
-            tag,
+            endpoint: RpcEndpoint { rank: 0, tag },
             services: services(0, tag),
         });
         let inbox = Arc::new(PollerInbox::default());

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_schema::RpcPoll;
+use weir_schema::{RpcEndpoint, RpcPoll};
 use weir_sys::{CpuList, pin};
 
 use super::connections::Connections;
@@ -99,10 +99,10 @@ impl ServerShared {
     }
 
     /// Rank and tag of all tags, in order of their numbers.
-    fn all_tags(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn all_tags(&self) -> impl Iterator<Item = RpcEndpoint> + '_ {
         let tags = |one: &RankSetup| {
             let rank = one.rank;
-            (0..one.tags).map(move |tag| (rank, tag))
+            (0..one.tags).map(move |tag| RpcEndpoint { rank, tag })
         };
         self.setup.ranks.iter().flat_map(tags)
     }

@@ -3,14 +3,15 @@
 //! In: ranks, how many tags each has, and who makes their services. Out: a tag by number. Not here:
 //! sessions and calls.
 
+use weir_schema::RpcEndpoint;
+
 use crate::service::RpcService;
 use crate::wire::OpenRequest;
 use crate::{DerCode, RpcError};
 
 /// A tag that a poller serves.
 pub(super) struct ServedTag {
-    pub(super) rank: u32,
-    pub(super) tag: u32,
+    pub(super) endpoint: RpcEndpoint,
     /// The first answers requests without a session.
     pub(super) services: Vec<Box<dyn RpcService>>,
 }

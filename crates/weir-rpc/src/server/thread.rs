@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcEndpoint;
+
 use super::inbox::{PollerInbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
 use super::start::{ServerShared, pin_to};
@@ -35,7 +37,7 @@ pub(super) struct PollerThread {
     /// One address of each scheme.
     pub(super) links: Vec<RpcAddress>,
     /// Rank and tag of each tag that it serves.
-    pub(super) tags: Vec<(u32, u32)>,
+    pub(super) tags: Vec<RpcEndpoint>,
     pub(super) cpu: Option<u32>,
     /// No call is on its way.
     pub(super) at_rest: Arc<AtomicBool>,
@@ -75,10 +77,9 @@ fn with_link<L: Link + 'static>(
     mut link: L,
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
     let address = link.greeting()?.address;
-    let tags = thread.tags.iter().map(|&(rank, tag)| ServedTag {
-        rank,
-        tag,
-        services: (thread.shared.setup.services)(rank, tag),
+    let tags = thread.tags.iter().map(|endpoint| ServedTag {
+        endpoint: *endpoint,
+        services: (thread.shared.setup.services)(endpoint.rank, endpoint.tag),
     });
     let (shared, inbox) = (Arc::clone(&thread.shared), Arc::clone(&thread.inbox));
     let poller = Poller::new(link, number, tags.collect(), shared, inbox);

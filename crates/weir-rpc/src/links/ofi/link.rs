@@ -115,8 +115,7 @@ impl<const RMA: bool> OfiLink<RMA> {
     /// # Errors
     /// The provider refuses, memory cannot be had, or no descriptors are left.
     pub fn open(offer: FabricOffer, settings: OfiSettings) -> Result<Self, RpcError> {
-        let endpoint = FabricEndpoint::open(offer, settings.sizes, settings.waiting);
-        let endpoint = endpoint.map_err(|error| RpcError::from(&error))?;
+        let endpoint = FabricEndpoint::open(offer, settings.sizes, settings.waiting)?;
         if endpoint.sizes().message_bytes <= MARKED + HEADER {
             let text = "messages of this fabric are too short for calls";
             return Err(RpcError::new(DerCode::Invalid, text));
@@ -272,8 +271,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     const REMOTE_MEMORY: bool = RMA;
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
-        let region = self.endpoint.allocate(bytes, low_byte.unwrap_or(0));
-        region.map_err(|error| RpcError::from(&error))
+        Ok(self.endpoint.allocate(bytes, low_byte.unwrap_or(0))?)
     }
 
     fn release(&mut self, region: RegionId) {
@@ -301,10 +299,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     }
 
     fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
-        let address = self
-            .endpoint
-            .address()
-            .map_err(|error| RpcError::from(&error))?;
+        let address = self.endpoint.address()?;
         let (random, count) = &mut self.draws;
         *count += 1;
         self.pending_mark = random.hash_one(*count);

@@ -45,8 +45,7 @@ impl FabricChoice {
     /// # Errors
     /// There is no libfabric, or it has no such provider.
     pub fn find(&self) -> Result<FabricOffer, RpcError> {
-        let library = FabricLibrary::open().map_err(|error| RpcError::from(&error))?;
-        FabricOffer::find(&library, self).map_err(|error| RpcError::from(&error))
+        Ok(FabricOffer::find(&FabricLibrary::open()?, self)?)
     }
 }
 

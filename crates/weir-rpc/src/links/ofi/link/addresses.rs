@@ -72,9 +72,7 @@ impl AddressBook {
             entry.uses += 1;
             return Ok(entry.number);
         }
-        let number = endpoint
-            .insert(address)
-            .map_err(|error| RpcError::from(&error))?;
+        let number = endpoint.insert(address)?;
         self.entries.push(AddressEntry {
             address: address.to_vec(),
             number,

@@ -35,7 +35,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             }
             Err(error) => {
                 if let Some((peer, _)) = self.peers.at(index) {
-                    self.break_off(peer, RpcError::from(&error));
+                    self.break_off(peer, error.into());
                 }
             }
         }
@@ -62,7 +62,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             let since = peer.stalled_since.unwrap_or(now);
             let error = messages.error.or(moves.error);
             if let Some(error) = error {
-                self.break_off(id, RpcError::from(&error));
+                self.break_off(id, error.into());
             } else if messages.is_clear && moves.is_clear {
                 peer.stalled_since = None;
                 self.stalled.swap_remove(at);
