@@ -12,7 +12,6 @@ use rustix::thread::sched_getaffinity;
 use weir_rpc::auth::Token;
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_rpc::links::LinkGreeting;
-use weir_rpc::master::host::MasterTask;
 use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest};
 use weir_rpc::{DerCode, service::self_test as service};
 use weir_schema::{EndpointSet, Members, RpcEndpoint, RpcPayloadKind, RpcWorkload};
@@ -317,14 +316,12 @@ fn f11_an_order_to_call_ranks_that_are_not_in_the_table_is_refused() {
         except: Vec::new(),
     };
     for (rank, tag) in [(9, 0), (0, 9)] {
-        let task = MasterTask {
-            work: RpcWorkload {
-                endpoints: vec![EndpointSet {
-                    ranks: only(rank),
-                    tags: only(tag),
-                }],
-                ..RpcWorkload::default()
-            },
+        let task = RpcWorkload {
+            endpoints: vec![EndpointSet {
+                ranks: only(rank),
+                tags: only(tag),
+            }],
+            ..RpcWorkload::default()
         };
         let order = serde_json::to_vec(&task).unwrap();
         let (code, words) = asked(&mut control, FrameKind::Start, &order);

@@ -22,8 +22,8 @@ use crate::pool::{BufferReceiver, BufferSender, Pool};
 use crate::request_supply::RequestSupply;
 
 mod answer_times;
-mod answering;
-mod making;
+mod answers;
+mod requests;
 mod request_origin;
 
 use answer_times::AnswerTimes;

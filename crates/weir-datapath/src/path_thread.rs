@@ -2,7 +2,7 @@
 //!
 //! In: its parts, wired. Out: what it counted, per iteration ([`PathShared`]). At the end clients make no
 //! more messages and all go on until the answers have come or are lost, or until they are asked to end; then
-//! each frees what it holds, and says how many of its buffers never came home (`ending`).
+//! each frees what it holds, and says how many of its buffers never came home (`drain`).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::peer::PathPeer;
 use crate::pool::Pool;
 use crate::shared::PathShared;
 
-mod ending;
-mod other_side;
+mod drain;
+mod peer_step;
 mod progress;
 
 use progress::AnswerProgress;
@@ -91,12 +91,12 @@ impl PathTimes {
                 PathSide::Server => ticks(work.pause_ns),
                 PathSide::Client => 0,
             },
-            last_answers: ticks(ending::LAST_ANSWERS),
-            last_counts: ticks(ending::LAST_COUNTS),
+            last_answers: ticks(drain::LAST_ANSWERS),
+            last_counts: ticks(drain::LAST_COUNTS),
             catch_up: (whole / 100).max(ticks(SHORT_DELAY)),
             hearing: ticks(Nanos(5_000_000)),
-            alive: ticks(other_side::ALIVE),
-            silence: ticks(work.stall_timeout_ns.max(other_side::LEAST_SILENCE)),
+            alive: ticks(peer_step::ALIVE),
+            silence: ticks(work.stall_timeout_ns.max(peer_step::LEAST_SILENCE)),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::group::{RpcGroup, known_groups::KnownGroups};
 use crate::master::call_list::CallList;
 use crate::master::calling::{Calling, CallsMade, calls_of, check_slots, part};
 use crate::master::engine::EndSigns;
-use crate::master::host::{MasterTask, monotonic_ns};
+use crate::master::host::monotonic_ns;
 use crate::master::measured::{MasterParts, added, error_code, requested};
 use crate::master::ordered::OrderedMasters;
 use crate::master::route::{CallRoute, TransportUser};
@@ -213,7 +213,7 @@ impl RpcJob {
             let is_over = || stop.load(Ordering::Relaxed) != 0;
             let mut masters =
                 OrderedMasters::connect(&endpoints, self.route.dial(), self.route.name(), &is_over);
-            masters.prepare(&MasterTask { work: self.task() }, &is_over);
+            masters.prepare(&self.task(), &is_over);
             if is_over() {
                 return Ok(LoopStop::Asked);
             }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 
+use crate::client::calls::HeldData;
 use crate::client::{DialSetup, ServerEndpoint, dial};
 use crate::links::{Frame, Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
 use crate::service::payload::check_inline;
 use crate::wire::{
-    BULK_PIECE, BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead,
-    RpcId, flag,
+    BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead, RpcId, flag,
 };
 use crate::{DerCode, RpcError};
 
@@ -39,7 +39,7 @@ struct ChannelState {
     opened: Option<Result<OpenReply, RpcError>>,
     lost: Option<RpcError>,
     /// Ranges that found no room.
-    held: Vec<(RpcId, PullRange)>,
+    held: Vec<HeldData>,
     session: u32,
 }
 
@@ -95,8 +95,8 @@ impl<L: Link> RpcChannel<L> {
     }
 
     fn round(&mut self, wait: Duration) -> io::Result<u32> {
-        for (rpc, range) in std::mem::take(&mut self.state.held) {
-            self.state.send_range(&mut self.link, self.peer, rpc, range);
+        for data in std::mem::take(&mut self.state.held) {
+            self.state.send_data(&mut self.link, data);
         }
         self.link.flush()?;
         let events = self.link.poll(Some(wait), &mut self.state)?;
@@ -223,27 +223,10 @@ impl ChannelState {
         (part.access == access && is_within).then_some(at)
     }
 
-    fn send_range<L: Link>(&mut self, link: &mut L, peer: PeerId, rpc: RpcId, range: PullRange) {
-        let Some(mut from) = self.range(rpc, BulkUse::Get, range) else {
-            return;
-        };
-        let header = FrameHeader::of_call(FrameKind::BulkData, rpc, self.session);
-        let end = from.offset + from.length;
-        while from.offset < end {
-            from.length = BULK_PIECE.min(end - from.offset);
-            let head = PushHead {
-                offset: from.offset,
-            }
-            .encode();
-            if link.send_memory(peer, &header, &head, from) == Sent::Full {
-                let rest = PullRange {
-                    offset: from.offset,
-                    length: end - from.offset,
-                };
-                self.held.push((rpc, rest));
-                return;
-            }
-            from.offset += from.length;
+    fn send_data<L: Link>(&mut self, link: &mut L, mut data: HeldData) {
+        let from = self.range(data.rpc, BulkUse::Get, data.range);
+        if from.is_some_and(|from| data.send(link, from.region)) {
+            self.held.push(data);
         }
     }
 
@@ -279,7 +262,13 @@ impl ChannelState {
                 let range = PullRange::decode(body)?;
                 let allowed = self.range(header.rpc, BulkUse::Get, range);
                 allowed.ok_or_else(outside)?;
-                self.send_range(link, peer, header.rpc, range);
+                let data = HeldData {
+                    peer,
+                    rpc: header.rpc,
+                    session: self.session,
+                    range,
+                };
+                self.send_data(link, data);
             }
             FrameKind::BulkPush => {
                 let (_, data) = PushHead::decode(body)?;

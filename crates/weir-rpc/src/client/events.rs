@@ -171,8 +171,7 @@ impl ClientState {
             peer,
             rpc: header.rpc,
             session: header.session,
-            offset: range.offset,
-            length: range.length,
+            range,
         };
         self.send_data(link, data);
         Ok(())

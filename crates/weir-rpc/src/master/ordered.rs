@@ -9,13 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_run::Findings;
-use weir_schema::{Failure, RpcMaster};
+use weir_schema::{Failure, RpcMaster, RpcWorkload};
 
 use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use crate::links::LinkGreeting;
 use crate::links::socket::IsOver;
 use crate::master::engine::EndSigns;
-use crate::master::host::{MasterReport, MasterTask, monotonic_ns};
+use crate::master::host::{MasterReport, monotonic_ns};
 use crate::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
 use crate::{DerCode, RpcError};
 
@@ -109,7 +109,7 @@ impl OrderedMasters {
 
     /// Orders all of them, and waits until each has its sessions open and has made its first calls, or can
     /// not. Given up once `is_over`.
-    pub fn prepare(&mut self, task: &MasterTask, is_over: IsOver<'_>) {
+    pub fn prepare(&mut self, task: &RpcWorkload, is_over: IsOver<'_>) {
         thread::scope(|scope| {
             for master in &mut self.masters {
                 scope.spawn(|| master.prepare(task, is_over));
@@ -154,7 +154,7 @@ impl OrderedMasters {
 }
 
 impl OrderedMaster {
-    fn prepare(&mut self, task: &MasterTask, is_over: IsOver<'_>) {
+    fn prepare(&mut self, task: &RpcWorkload, is_over: IsOver<'_>) {
         let MasterStage::Connected(connection) = &mut self.stage else {
             return;
         };
@@ -239,7 +239,7 @@ impl MasterConnection {
     /// Orders the test and waits until it is ready; what came of it where it ended before.
     fn prepare(
         &mut self,
-        task: &MasterTask,
+        task: &RpcWorkload,
         is_over: IsOver<'_>,
     ) -> Result<Option<RpcMaster>, RpcError> {
         let body = serde_json::to_vec(task).map_err(|error| {
@@ -452,10 +452,7 @@ mod tests {
         };
         let endpoints: Vec<_> = (0..3).map(endpoint).collect();
         let mut ordered = OrderedMasters::connect(&endpoints, &dial, "tcp", &|| false);
-        let task = MasterTask {
-            work: weir_schema::RpcWorkload::default(),
-        };
-        ordered.prepare(&task, &|| false);
+        ordered.prepare(&RpcWorkload::default(), &|| false);
         let begin_ns = monotonic_ns() + 50_000_000;
         let stop = AtomicU32::new(0);
         let signs = EndSigns {

@@ -25,7 +25,7 @@ impl PollerState {
             _ => return,
         };
         let own = MemoryRange::new(region, 0, total);
-        match link.move_memory(direction, call.peer, (bulk, 0), own, token) {
+        match link.move_memory(direction, call.facts.peer, (bulk, 0), own, token) {
             Sent::Queued => call.moving = true,
             Sent::Full => self.stalled.push_back(token),
             Sent::Gone => {}
@@ -56,8 +56,12 @@ impl PollerState {
     /// Asks for data, a few pieces ahead.
     pub(super) fn pull_more<L: Link>(&mut self, link: &mut L, place: u32) {
         let call = self.calls.get(place);
-        let header = FrameHeader::of_call(FrameKind::BulkPull, call.rpc, call.session);
-        let peer = call.peer;
+        let header = FrameHeader::of_call(
+            FrameKind::BulkPull,
+            call.facts.header.rpc,
+            call.facts.header.session,
+        );
+        let peer = call.facts.peer;
         if let CallStage::Pulling {
             asked, to_ask, got, ..
         } = &mut call.stage
@@ -86,11 +90,15 @@ impl PollerState {
         let (CallStage::Pushing { sent, total }, Some(region)) = (call.stage, call.region) else {
             return false;
         };
-        let header = FrameHeader::of_call(FrameKind::BulkPush, call.rpc, call.session);
+        let header = FrameHeader::of_call(
+            FrameKind::BulkPush,
+            call.facts.header.rpc,
+            call.facts.header.session,
+        );
         let length = BULK_PIECE.min(total - sent);
         let from = MemoryRange::new(region, sent, length);
         let head = PushHead { offset: sent }.encode();
-        match link.send_memory(call.peer, &header, &head, from) {
+        match link.send_memory(call.facts.peer, &header, &head, from) {
             Sent::Queued if sent + length == total => {
                 self.step_done(link, place);
                 true
@@ -120,7 +128,7 @@ impl PollerState {
             .active
             .iter()
             .copied()
-            .find(|&place| calls.get(place).rpc == header.rpc)
+            .find(|&place| calls.get(place).facts.header.rpc == header.rpc)
     }
 
     /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.
@@ -152,7 +160,7 @@ impl PollerState {
             return Ok(());
         };
         let call = self.calls.get(place);
-        let eager = call.flags & flag::EAGER != 0;
+        let eager = call.facts.header.flags & flag::EAGER != 0;
         let all = call.bulk.as_ref().map_or(0, |bulk| bulk.length);
         match &mut call.stage {
             CallStage::Waiting { dropped } if eager && *dropped + length <= all => {
