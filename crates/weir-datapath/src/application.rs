@@ -23,8 +23,8 @@ use crate::request_supply::RequestSupply;
 
 mod answer_times;
 mod answers;
-mod requests;
 mod request_origin;
+mod requests;
 
 use answer_times::AnswerTimes;
 use request_origin::RequestOrigin;
@@ -220,10 +220,8 @@ impl<W: MessageWork> Application<W> {
         }
         self.looked = now;
         let messages = self.whole_messages(now, pool, counts);
-        if !self
-            .rx_timer
-            .is_due(messages, self.batch_rx, now, self.flush)
-        {
+        let timer = &mut self.rx_timer;
+        if !timer.is_due(messages, self.batch_rx, now, self.flush) {
             counts.application_rx.empty();
             counts.idle += steps.step();
             return 0;
@@ -247,10 +245,9 @@ impl<W: MessageWork> Application<W> {
         };
         counts.application_rx.batch(packets);
         if TIMED {
-            counts
-                .application_rx
-                .time(packets, dequeue + call + busy, 0);
-            counts.application_rx.call(call);
+            let stage = &mut counts.application_rx;
+            stage.time(packets, dequeue + call + busy, 0);
+            stage.call(call);
         }
         packets
     }
@@ -298,10 +295,8 @@ impl<W: MessageWork> Application<W> {
         }
         self.rx.release();
         counts.sums.incomplete += std::mem::take(&mut self.partials.incomplete);
-        self.partials
-            .broken
-            .drain(..)
-            .for_each(|buffer| pool.free(buffer));
+        let broken = self.partials.broken.drain(..);
+        broken.for_each(|buffer| pool.free(buffer));
         self.whole.len()
     }
 

@@ -271,10 +271,8 @@ impl<L: PacketLink> Dispatcher<L> {
         counts.link_rx.take(received);
         counts.sums.strays += self.link.strangers();
         if TIMED {
-            self.left.0 = self
-                .left
-                .0
-                .saturating_sub(u32::try_from(received).unwrap_or(0));
+            let received = u32::try_from(received).unwrap_or(0);
+            self.left.0 = self.left.0.saturating_sub(received);
         }
         if self.sink.is_some() {
             self.drop_at_sink(pool, counts);
@@ -338,10 +336,8 @@ impl<L: PacketLink> Dispatcher<L> {
         if TIMED {
             counts.dispatch_rx.time(taken, burst + turn, burst);
             counts.dispatch_rx.stall(burst);
-            self.left.0 = self
-                .left
-                .0
-                .saturating_sub(u32::try_from(taken).unwrap_or(0));
+            let taken = u32::try_from(taken).unwrap_or(0);
+            self.left.0 = self.left.0.saturating_sub(taken);
         }
         taken
     }
@@ -419,10 +415,8 @@ impl<L: PacketLink> Dispatcher<L> {
         let mut handed = 0;
         let mut all = self.rx.drain(..);
         // Packets in a row that go to the same place go together.
-        let mut next = all
-            .as_slice()
-            .first()
-            .map(|one| self.routes.of(one, self.longest, pool));
+        let first = all.as_slice().first();
+        let mut next = first.map(|one| self.routes.of(one, self.longest, pool));
         while let Some(to) = next {
             next = None;
             let mut run = 1;

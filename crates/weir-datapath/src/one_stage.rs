@@ -204,10 +204,8 @@ impl<W: MessageWork> OneStage<W> {
         while self.packets.len() < self.buffers {
             let now = self.clock.now().0;
             let mut steps = StepClock::<false>::new(self.clock, now);
-            let made = self
-                .maker
-                .part
-                .transmit(&mut self.pool, now, &mut steps, &mut unseen);
+            let (maker, pool) = (&mut self.maker.part, &mut self.pool);
+            let made = maker.transmit(pool, now, &mut steps, &mut unseen);
             let before = self.packets.len();
             self.maker.take_back(&mut self.packets, &self.pool);
             for buffer in &mut self.packets[before..] {
@@ -288,9 +286,8 @@ impl<W: MessageWork> LoneApplication<W> {
         while stop.load(Ordering::Relaxed) == 0 {
             let now = clock.now().0;
             let mut steps = StepClock::<true>::new(clock, now);
-            let taken = self
-                .part
-                .receive(pool, now, &clock, &mut steps, counts, stop);
+            let part = &mut self.part;
+            let taken = part.receive(pool, now, &clock, &mut steps, counts, stop);
             self.sent.pop_many(usize::MAX, |buffer| pool.free(buffer));
             self.sent.release();
             moved += taken;

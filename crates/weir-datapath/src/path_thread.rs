@@ -363,9 +363,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let done = self.answered + self.counts.answered;
         messages.completed.set(done);
         messages.issued.set(done);
-        messages
-            .bytes
-            .set(done.saturating_mul(self.work.request_bytes.0));
+        let bytes = done.saturating_mul(self.work.request_bytes.0);
+        messages.bytes.set(bytes);
     }
 
     /// A client without any answer for too long ends the run.
@@ -435,12 +434,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             let intended = part.intended(now);
             self.counts.sums.intended = intended - std::mem::replace(&mut self.intended, intended);
         }
-        if let Some(drops) = self
-            .parts
-            .dispatcher
-            .as_ref()
-            .and_then(Dispatcher::link_drops)
-        {
+        let dispatcher = self.parts.dispatcher.as_ref();
+        if let Some(drops) = dispatcher.and_then(Dispatcher::link_drops) {
             let before = std::mem::replace(&mut self.link_drops, drops);
             self.counts.sums.link_drops = Some(drops.saturating_sub(before));
         }

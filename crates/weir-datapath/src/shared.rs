@@ -78,12 +78,8 @@ impl PathShared {
         let counted = self.lock();
         let is_over = self.have_all_come(1);
         let is_whole = |one: &&PathIteration| is_over || one.threads.len() >= self.threads as usize;
-        counted
-            .iterations
-            .iter()
-            .take_while(is_whole)
-            .cloned()
-            .collect()
+        let whole = counted.iterations.iter().take_while(is_whole);
+        whole.cloned().collect()
     }
 
     /// Adds to the buffers that never came home.

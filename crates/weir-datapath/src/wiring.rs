@@ -93,10 +93,8 @@ fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
     streams.sort_by_key(|stream| stream.id);
     let mut all = Vec::new();
     for stream in streams {
-        let makes = stream
-            .groups
-            .iter()
-            .any(|group| group.threads.contains(&thread));
+        let mut groups = stream.groups.iter();
+        let makes = groups.any(|group| group.threads.contains(&thread));
         let dispatches = stream.groups.iter().any(|group| group.dispatcher == thread);
         for &stage in &stream.stages {
             let is_own = match stage {
@@ -209,11 +207,8 @@ fn applications(
 /// Where packets go that come to a dispatcher which serves these streams and threads.
 fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, u8)]) -> Routes {
     // The place of another dispatcher in the list of hand-overs.
-    let others: Vec<u8> = work
-        .dispatchers()
-        .into_iter()
-        .filter(|d| *d != number)
-        .collect();
+    let mut others = work.dispatchers();
+    others.retain(|dispatcher| *dispatcher != number);
     let place = |dispatcher: u8| others.iter().position(|d| *d == dispatcher);
     if side == PathSide::Client {
         let mut threads = [Route::Nowhere; 16];
@@ -230,10 +225,8 @@ fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, 
         return Routes::Origin(Box::new(threads));
     }
     let of_stream = |stream: &PacketStream| {
-        let own = served
-            .iter()
-            .enumerate()
-            .filter(|(_, (id, _))| *id == stream.id);
+        let own = served.iter().enumerate();
+        let own = own.filter(|(_, (id, _))| *id == stream.id);
         let mut dispatchers = stream.groups.iter().map(|group| group.dispatcher);
         StreamRoute {
             stream: stream.id,

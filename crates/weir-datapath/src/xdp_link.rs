@@ -55,10 +55,10 @@ impl XdpSettings {
         let peer = text("peer_interface");
         let mode = match settings.get("mode") {
             None => Some(XdpMode::Default),
-            Some(Setting::Text(text)) => MODES
-                .iter()
-                .find(|(word, _)| word == text)
-                .map(|(_, mode)| *mode),
+            Some(Setting::Text(text)) => {
+                let mut modes = MODES.iter();
+                modes.find_map(|(word, mode)| (word == text).then_some(*mode))
+            }
             Some(_) => None,
         };
         if mode.is_none() {
@@ -172,10 +172,8 @@ fn side(
         };
         Ok((number, XdpSocket::open(&spec)?))
     };
-    let sockets: Result<Vec<_>, SysError> = (settings.first_queue..)
-        .zip(work.dispatchers())
-        .map(open)
-        .collect();
+    let queues = (settings.first_queue..).zip(work.dispatchers());
+    let sockets: Result<Vec<_>, SysError> = queues.map(open).collect();
     let sockets = sockets.map_err(missing)?;
     let program = XdpProgram::attach(name, settings.mode, &(work.first_port..=last));
     let program = Arc::new(program.map_err(missing)?);

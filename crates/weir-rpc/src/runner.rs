@@ -366,16 +366,12 @@ impl Prepared for RpcJob {
 
     fn amount(&self, clone: u32) -> Amount {
         let masters = part(self.masters.len() as u64, clone, self.threads);
+        let each = self.work.load.bounds.operations;
         Amount {
             bytes: None,
             operations: match self.masters.as_slice() {
                 [] => calls_of(&self.work, clone, self.threads),
-                _ => self
-                    .work
-                    .load
-                    .bounds
-                    .operations
-                    .map(|calls| calls * masters),
+                _ => each.map(|calls| calls * masters),
             },
         }
     }
@@ -402,10 +398,8 @@ impl Prepared for RpcJob {
         }
         let (stop, parts) = (worker.stop, (thread, self.threads));
         let calls = ThreadCalls { calling, worker };
-        let ended = match self
-            .route
-            .connect(&self.work, &self.list, parts, stop, calls)
-        {
+        let route = &self.route;
+        let ended = match route.connect(&self.work, &self.list, parts, stop, calls) {
             // What is given up has not failed.
             Err(_) if stop.load(Ordering::Relaxed) != 0 => return Ok(LoopStop::Asked),
             ended => ended?,
@@ -434,12 +428,10 @@ impl Prepared for RpcJob {
                 its.and_then(|worker| worker.span).map(|span| span.start_ns)
             };
             let ordered = lock(&self.ordered).clone().into_iter();
-            let placed = ordered.map(|(thread, master)| RpcMaster {
-                span: master
-                    .span
-                    .zip(began(thread))
-                    .map(|(span, by)| later(span, by)),
-                ..master
+            let placed = ordered.map(|(thread, master)| {
+                let span = master.span.zip(began(thread));
+                let span = span.map(|(span, by)| later(span, by));
+                RpcMaster { span, ..master }
             });
             let mut masters: Vec<RpcMaster> = placed.collect();
             masters.sort_by_key(|master| master.endpoint);

@@ -102,17 +102,12 @@ impl<W: MessageWork> Application<W> {
         };
         header.write(frame);
         let room = &mut frame[PAYLOAD_AT..];
-        match request {
-            _ if is_in_place => self.handler.answer(segment, AnswerSource::InPlace, room),
-            Some(from) => {
-                let from = payload(pool.memory.frame(from));
-                self.handler
-                    .answer(segment, AnswerSource::Payload(from), room);
-            }
-            None => self
-                .handler
-                .answer(segment, AnswerSource::Payload(&[]), room),
-        }
+        let source = match request {
+            _ if is_in_place => AnswerSource::InPlace,
+            Some(from) => AnswerSource::Payload(payload(pool.memory.frame(from))),
+            None => AnswerSource::Payload(&[]),
+        };
+        self.handler.answer(segment, source, room);
         if let Err(buffer) = self.tx.push(buffer) {
             counts.sums.application_drops += 1;
             pool.free(buffer);

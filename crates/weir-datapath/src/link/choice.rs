@@ -152,10 +152,8 @@ impl LinkChoice {
     /// The part that the machine lacks, or does not let one have.
     pub(crate) fn open(&self, work: &PacketPathWorkload) -> Result<OpenedLinks, Failure> {
         fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
-            links
-                .into_iter()
-                .map(|(number, link)| (number, of(link)))
-                .collect()
+            let links = links.into_iter();
+            links.map(|(number, link)| (number, of(link))).collect()
         }
         let mut offer = None;
         let links = match self {

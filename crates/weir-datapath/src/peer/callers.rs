@@ -91,10 +91,8 @@ pub(super) fn await_client(
                 }
                 Ok(None) => format!("no greeting within {GREETING:?}"),
                 Err(why) => {
-                    let why = why
-                        .message
-                        .strip_prefix(&caller.name)
-                        .unwrap_or(&why.message);
+                    let own = why.message.strip_prefix(&caller.name);
+                    let why = own.unwrap_or(&why.message);
                     let why = why.strip_prefix(" is lost").unwrap_or(why);
                     why.trim_start_matches([':', ' ']).to_owned()
                 }

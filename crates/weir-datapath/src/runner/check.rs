@@ -45,10 +45,8 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     // What the machine lacks matters once the plan is right.
     let unfit = unfit.filter(|found| wrong.is_empty() || found.cause == "plan");
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
-    wrong
-        .chain(unfit)
-        .chain(placement(&job.placement))
-        .collect()
+    let misplaced = placement(&job.placement);
+    wrong.chain(unfit).chain(misplaced).collect()
 }
 
 /// Numbers out of their range.

@@ -183,13 +183,9 @@ impl EndpointTable {
 
     /// The endpoint whose session this is.
     pub(super) fn of_session(&self, connection: u32, session: u32) -> Option<u32> {
-        let mut endpoints = self.connections[connection as usize]
-            .endpoints
-            .iter()
-            .copied();
-        endpoints
-            .by_ref()
-            .find(|&place| self.endpoints[place as usize].session == session)
+        let known = &self.connections[connection as usize];
+        let mut endpoints = known.endpoints.iter().copied();
+        endpoints.find(|&place| self.endpoints[place as usize].session == session)
     }
 
     /// True if another call may go to an endpoint now.

@@ -139,10 +139,8 @@ impl ClientState {
         if let Some(endpoint) = self.table.of_session(connection, header.session) {
             self.table.recover(endpoint);
         }
-        let place = self
-            .quarantine
-            .iter()
-            .position(|kept| kept.rpc == header.rpc);
+        let mut kept = self.quarantine.iter();
+        let place = kept.position(|kept| kept.rpc == header.rpc);
         if let Some(place) = place {
             self.spares.push(self.quarantine.swap_remove(place).region);
         }
@@ -378,9 +376,7 @@ impl<L: Link> LinkHandler<L> for ClientState {
 impl ClientState {
     /// Calls that have not ended.
     pub(super) fn unfinished(&self) -> bool {
-        self.slots
-            .slots
-            .iter()
-            .any(|slot| slot.stage != SlotStage::Free)
+        let mut slots = self.slots.slots.iter();
+        slots.any(|slot| slot.stage != SlotStage::Free)
     }
 }

@@ -228,9 +228,8 @@ impl OrderedTest {
         };
         let route =
             CallRoute::of(&work, group, threads, here).map_err(|why| refuse(&why.message))?;
-        route
-            .endpoints(&list.distinct)
-            .map_err(|why| refuse(&why.message))?;
+        let found = route.endpoints(&list.distinct);
+        found.map_err(|why| refuse(&why.message))?;
         Ok(Self {
             master: order.master,
             list,
@@ -332,10 +331,8 @@ impl OrderedTest {
             orderer,
             live,
         };
-        match self
-            .route
-            .connect(&self.work, &self.list, (0, 1), stop, calls)
-        {
+        let route = &self.route;
+        match route.connect(&self.work, &self.list, (0, 1), stop, calls) {
             Ok(Ok(master)) => master,
             Ok(Err(error)) => self.failed(Failure::new("engine", error.to_string())),
             Err(why) => self.failed(why),

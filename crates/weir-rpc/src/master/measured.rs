@@ -109,12 +109,8 @@ impl MasterParts<'_> {
     /// Every call of all threads that counts, in the order in which they were begun: first those of the
     /// warm-up that failed.
     fn samples(&self) -> Vec<RpcSample> {
-        let mut calls: Vec<SampledCall> = self
-            .made
-            .iter()
-            .flat_map(|thread| &thread.samples)
-            .copied()
-            .collect();
+        let calls = self.made.iter().flat_map(|thread| &thread.samples);
+        let mut calls: Vec<SampledCall> = calls.copied().collect();
         // Those of a batch were begun together, in the order of the list.
         calls.sort_by_key(|call| (call.began, call.entry));
         let sample = |entry: u32, took_ns: u64, code: i32| {

@@ -47,10 +47,18 @@ struct OrderedMaster {
 enum MasterStage {
     /// Its connection is there: it can be ordered, or was and is ready.
     Connected(MasterConnection),
-    /// It measured what it could.
-    Done(Box<RpcMaster>),
-    /// It cannot be had, or `was_there` and is gone.
-    Failed { why: RpcError, was_there: bool },
+    /// It measured what it could, cannot be had, or `was_there` and is gone.
+    Ended {
+        result: Box<Result<RpcMaster, RpcError>>,
+        was_there: bool,
+    },
+}
+
+impl MasterStage {
+    fn ended(result: Result<RpcMaster, RpcError>, was_there: bool) -> Self {
+        let result = Box::new(result);
+        Self::Ended { result, was_there }
+    }
 }
 
 #[derive(Debug)]
@@ -82,10 +90,7 @@ impl OrderedMasters {
         let master = |(endpoint, connection): (&ServerEndpoint, Result<_, _>)| OrderedMaster {
             endpoint: endpoint.clone(),
             stage: connection.map_or_else(
-                |why| MasterStage::Failed {
-                    why,
-                    was_there: false,
-                },
+                |why| MasterStage::ended(Err(why), false),
                 MasterStage::Connected,
             ),
         };
@@ -102,8 +107,8 @@ impl OrderedMasters {
     pub fn are_there(self) -> Result<(), RpcError> {
         let mut stages = self.masters.into_iter().map(|master| master.stage);
         stages.try_for_each(|stage| match stage {
-            MasterStage::Failed { why, .. } => Err(why),
-            MasterStage::Connected(_) | MasterStage::Done(_) => Ok(()),
+            MasterStage::Ended { result, .. } => result.map(drop),
+            MasterStage::Connected(_) => Ok(()),
         })
     }
 
@@ -142,12 +147,8 @@ impl OrderedMasters {
             let results = threads.into_iter().filter_map(|thread| thread.join().ok());
             results.collect::<Vec<_>>()
         });
-        look(
-            results
-                .iter()
-                .map(|master| master.succeeded + master.failed)
-                .sum(),
-        );
+        let done = |master: &RpcMaster| master.succeeded + master.failed;
+        look(results.iter().map(done).sum());
         results.sort_by_key(|master| master.endpoint);
         results
     }
@@ -155,18 +156,10 @@ impl OrderedMasters {
 
 impl OrderedMaster {
     fn prepare(&mut self, task: &RpcWorkload, is_over: IsOver<'_>) {
-        let MasterStage::Connected(connection) = &mut self.stage else {
-            return;
-        };
-        match connection.prepare(task, is_over) {
-            Ok(None) => {}
-            Ok(Some(done)) => self.stage = MasterStage::Done(Box::new(done)),
-            Err(why) => {
-                self.stage = MasterStage::Failed {
-                    why,
-                    was_there: true,
-                }
-            }
+        if let MasterStage::Connected(connection) = &mut self.stage
+            && let Some(result) = connection.prepare(task, is_over).transpose()
+        {
+            self.stage = MasterStage::ended(result, true);
         }
     }
 
@@ -180,8 +173,7 @@ impl OrderedMaster {
         let endpoint = self.endpoint.endpoint;
         let (result, was_there) = match self.stage {
             MasterStage::Connected(connection) => (connection.run(begin_ns, signs, done), true),
-            MasterStage::Done(master) => (Ok(*master), true),
-            MasterStage::Failed { why, was_there } => (Err(why), was_there),
+            MasterStage::Ended { result, was_there } => (*result, was_there),
         };
         match result {
             Ok(master) => RpcMaster { endpoint, ..master },
@@ -243,10 +235,8 @@ impl MasterConnection {
         is_over: IsOver<'_>,
     ) -> Result<Option<RpcMaster>, RpcError> {
         let body = serde_json::to_vec(task).map_err(|error| {
-            RpcError::new(
-                DerCode::Invalid,
-                format!("the order cannot be written: {error}"),
-            )
+            let why = format!("the order cannot be written: {error}");
+            RpcError::new(DerCode::Invalid, why)
         })?;
         self.stream
             .send(&FrameHeader::plain(FrameKind::Start), &body)?;

@@ -124,11 +124,8 @@ impl PollerState {
             return None;
         }
         let calls = &mut self.calls;
-        session
-            .active
-            .iter()
-            .copied()
-            .find(|&place| calls.get(place).facts.header.rpc == header.rpc)
+        let mut active = session.active.iter().copied();
+        active.find(|&place| calls.get(place).facts.header.rpc == header.rpc)
     }
 
     /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.

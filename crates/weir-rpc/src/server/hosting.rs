@@ -59,10 +59,8 @@ pub fn host(asked: RpcServe, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Hos
 
 /// An address of the network without a port gets any.
 fn with_port(mut address: RpcAddress) -> RpcAddress {
-    let has_port = address
-        .place
-        .rsplit_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = address.place.rsplit_once(':');
+    let has_port = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if address.scheme != "shm" && !has_port {
         address.place.push_str(":0");
     }
@@ -206,10 +204,8 @@ impl Hosting {
             0 => cpus.saturating_sub(1).max(1),
             named => named,
         };
-        let pollers = self
-            .asked
-            .pollers
-            .map_or(tags.min(cpus), |count| count as usize);
+        let pollers = self.asked.pollers;
+        let pollers = pollers.map_or(tags.min(cpus), |count| count as usize);
         if self.asked.cpus.is_empty() {
             return (pollers, cpu_for_each(pollers).to_vec());
         }

@@ -166,24 +166,15 @@ impl<L: Link> PollerRound for Poller<L> {
     }
 
     fn is_at_rest(&self) -> bool {
-        self.state
-            .sessions
-            .iter()
-            .flatten()
-            .all(|session| session.active.is_empty())
+        let mut sessions = self.state.sessions.iter().flatten();
+        sessions.all(|session| session.active.is_empty())
     }
 
     fn tick(&mut self) {
         let requests = std::mem::take(&mut self.state.requests);
-        self.state
-            .shared
-            .counters
-            .requests
-            .fetch_add(requests, Relaxed);
-        for peer in self
-            .link
-            .close_stale(self.state.shared.setup.limits.half_frame)
-        {
+        let shared = &self.state.shared;
+        shared.counters.requests.fetch_add(requests, Relaxed);
+        for peer in self.link.close_stale(shared.setup.limits.half_frame) {
             self.state.forget(&mut self.link, peer);
         }
     }

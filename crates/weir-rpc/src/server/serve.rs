@@ -34,11 +34,8 @@ impl PollerState {
             self.serve_waiting(link, session);
         }
         for _ in 0..self.stalled.len() {
-            if let Some(place) = self
-                .stalled
-                .pop_front()
-                .and_then(|t| self.calls.by_token(t))
-            {
+            let token = self.stalled.pop_front();
+            if let Some(place) = token.and_then(|token| self.calls.by_token(token)) {
                 self.move_memory(link, place);
             }
         }
@@ -186,9 +183,8 @@ impl PollerState {
 
     /// Frees a call's place, and the memory of its payload.
     pub(super) fn remove_call(&mut self, place: u32) {
-        self.shared
-            .memory
-            .give(self.calls.get(place).payload.len() as u64);
+        let length = self.calls.get(place).payload.len() as u64;
+        self.shared.memory.give(length);
         self.calls.remove(place);
     }
 
@@ -267,17 +263,14 @@ impl PollerState {
             NextStep::Pull(length) => (length, BulkAccess::READ),
             NextStep::PushAndReply(length) => (length, BulkAccess::WRITE),
         };
-        let room = call
-            .region
-            .map_or(0, |region| link.bytes(region).len() as u64);
+        let region = call.region;
+        let room = region.map_or(0, |region| link.bytes(region).len() as u64);
         let fits = |bulk: &BulkDescriptor| bulk.contains(0, length) && bulk.access.allows(access);
         if length > room || !call.bulk.as_deref().is_some_and(fits) {
             return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
         }
-        let by_frames = call
-            .bulk
-            .as_deref()
-            .is_none_or(|bulk| bulk.mode == BulkMode::Frames);
+        let bulk = call.bulk.as_deref();
+        let by_frames = bulk.is_none_or(|bulk| bulk.mode == BulkMode::Frames);
         call.stage = if access == BulkAccess::READ {
             let missed = match call.stage {
                 CallStage::Waiting { dropped } if eager => dropped,

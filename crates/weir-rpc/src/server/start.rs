@@ -140,10 +140,8 @@ impl RpcServer {
             greetings,
             rests,
         } = start_pollers(&shared, &links)?;
-        let addresses = bound
-            .iter()
-            .map(|one| (one.rank, one.address.clone()))
-            .collect();
+        let address_of = |one: &BoundListener| (one.rank, one.address.clone());
+        let addresses = bound.iter().map(address_of).collect();
         let (for_listener, inboxes_there) = (Arc::clone(&shared), inboxes.clone());
         let spare = spare();
         let listener = spawn("weir-listener".to_owned(), move || {

@@ -19,10 +19,8 @@ pub(super) struct ServedTag {
 impl ServedTag {
     /// The place of the service that a client asks for.
     pub(super) fn find(&self, asked: &OpenRequest) -> Result<usize, RpcError> {
-        let found = self
-            .services
-            .iter()
-            .position(|service| service.name() == asked.service);
+        let mut services = self.services.iter();
+        let found = services.position(|service| service.name() == asked.service);
         let Some(place) = found else {
             let there: Vec<_> = self.services.iter().map(|service| service.name()).collect();
             return Err(RpcError::new(

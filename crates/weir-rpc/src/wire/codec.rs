@@ -178,10 +178,8 @@ impl<'a> WireReader<'a> {
     /// # Errors
     /// There are not so many.
     pub fn bytes(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], WireError> {
-        let (bytes, rest) = self
-            .rest
-            .split_at_checked(length)
-            .ok_or(WireError::Short(what))?;
+        let split = self.rest.split_at_checked(length);
+        let (bytes, rest) = split.ok_or(WireError::Short(what))?;
         self.rest = rest;
         Ok(bytes)
     }
@@ -191,10 +189,8 @@ impl<'a> WireReader<'a> {
     /// # Errors
     /// There are not so many.
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], WireError> {
-        let (bytes, rest) = self
-            .rest
-            .split_first_chunk()
-            .ok_or(WireError::Short(what))?;
+        let split = self.rest.split_first_chunk();
+        let (bytes, rest) = split.ok_or(WireError::Short(what))?;
         self.rest = rest;
         Ok(*bytes)
     }

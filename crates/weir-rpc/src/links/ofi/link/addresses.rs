@@ -64,11 +64,8 @@ impl AddressBook {
         endpoint: &mut FabricEndpoint,
         address: &[u8],
     ) -> Result<FabricPeer, RpcError> {
-        let known = self
-            .entries
-            .iter_mut()
-            .find(|entry| entry.address == address);
-        if let Some(entry) = known {
+        let mut entries = self.entries.iter_mut();
+        if let Some(entry) = entries.find(|entry| entry.address == address) {
             entry.uses += 1;
             return Ok(entry.number);
         }

@@ -196,11 +196,8 @@ impl<const RMA: bool> OfiLink<RMA> {
         handler: &mut H,
     ) -> Result<u32, RpcError> {
         let mut events = 0;
-        if self
-            .peers
-            .get(peer)
-            .is_some_and(|found| found.partial.is_some())
-        {
+        let known = self.peers.get(peer);
+        if known.is_some_and(|known| known.partial.is_some()) {
             (events, bytes) = self.go_on(peer, bytes, handler);
         }
         while !bytes.is_empty() {
