@@ -52,7 +52,7 @@ pub struct Measures {
     pub observe: Option<MakeObserver>,
     /// Whether the door's own flags ask for a form of the peer's, which is printed by the verb too.
     pub asks_peer: fn(&Given) -> bool,
-    /// What variables of the surroundings ask of every call.
+    /// From environment variables to their demands on every call.
     pub variables: fn(&dyn Machine) -> Result<CallVariables, Refusal>,
     /// Whether refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
@@ -64,7 +64,7 @@ pub struct Measures {
     pub examples: &'static [&'static str],
 }
 
-/// What variables of the surroundings ask of a call.
+/// Demands of environment variables on a call.
 #[derive(Clone, Debug)]
 pub struct CallVariables {
     /// The file that gets what is said on standard error as well.

@@ -128,7 +128,7 @@ pub struct Given {
     pub door: &'static Door,
     /// The name of the link that the program was called by, where it was one of the door's.
     pub link: Option<&'static str>,
-    /// Whether they print a stored result again.
+    /// True where they print a stored result again.
     pub is_again: bool,
     /// Arguments verbatim, those of the link first.
     pub args: Vec<String>,

@@ -11,7 +11,7 @@ use crate::rows::UnfitRows;
 
 use crate::axio::MachineFacts;
 
-/// What is at a path.
+/// Kind of what is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// Nothing.
@@ -68,7 +68,7 @@ pub trait Machine {
         Err("no such file".to_owned())
     }
 
-    /// The same of a file whose first line is `head`; of another no more is read.
+    /// The same of a file whose first line is `head`; of another no more than that is read.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -76,7 +76,7 @@ pub trait Machine {
         self.file(path, most)
     }
 
-    /// What is at a path.
+    /// Kind of what is at a path.
     fn path_kind(&self, _path: &str) -> PathKind {
         PathKind::Nothing
     }
