@@ -57,7 +57,7 @@ pub trait Machine {
         Err("no such file".to_owned())
     }
 
-    /// The same of a file whose first line is `head`; of another no more is read.
+    /// The same of a file whose first line is `head`; of another no more than that is read.
     ///
     /// # Errors
     /// Why it cannot be read.

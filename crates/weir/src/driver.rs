@@ -3,7 +3,7 @@
 //!
 //! In: a call of a door. Out: the exit code. Notes, checks of files, ranks, progress, live views,
 //! store, history, repeats, dry runs and plans that are shown are the same for every door, whichever
-//! voice speaks at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
+//! voice prints_for_all at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ use crate::{
 
 /// Carries out a call of a door that measures. Under a launcher one process prints for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
-    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
+    let prints_for_all = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
     let variables = call.door.measures.map(|way| way.variables);
@@ -46,9 +46,9 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
         |read| read(&ThisMachine::new()),
     )?;
     let logged = variables.log.as_ref().map_or(Ok(()), output::log_to);
-    let outcome = logged.and_then(|()| carry_out(call, speaks));
+    let outcome = logged.and_then(|()| carry_out(call, prints_for_all));
     let outcome = outcome.map_err(|refusal| in_voice(call, refusal));
-    if !speaks {
+    if !prints_for_all {
         return Ok(0);
     }
     // By the verb exit codes are weir's.
@@ -74,13 +74,13 @@ fn in_voice(call: &DoorCall, refusal: Refusal) -> Refusal {
     }
 }
 
-fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
+fn carry_out(call: &DoorCall, prints_for_all: bool) -> Outcome {
     let Some(measures) = call.door.measures else {
         let why = format!("`weir {}` measures nothing", call.door.verb);
         return Err(Refusal::usage(why));
     };
     let given = match args::read(call)? {
-        Arguments::Print(_) if !speaks => return Ok(0),
+        Arguments::Print(_) if !prints_for_all => return Ok(0),
         Arguments::Print(page) => return Ok(printed(&page)),
         Arguments::Given(given) => *given,
     };
@@ -104,7 +104,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             dry_text = Some(text);
             (input, Mode::DryRun)
         }
-        _ if !speaks => return Ok(0),
+        _ if !prints_for_all => return Ok(0),
         Action::Print(text) => return print_text(&text),
         Action::Compare(asked) => {
             print_notes(&request);
@@ -129,7 +129,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
     let caller = Caller::new(&given, &machine, &measures, &request);
     match searched.filter(|_| run.mode == Mode::Run) {
         Some(search) => caller.search(&run, search),
-        None => caller.carry_out(&run, dry_text, speaks),
+        None => caller.carry_out(&run, dry_text, prints_for_all),
     }
 }
 
@@ -197,9 +197,9 @@ impl<'a> Caller<'a> {
         Ok(self.print(result, voice)?.max(self.request.least_code))
     }
 
-    fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {
+    fn carry_out(&self, run: &Run, dry_text: Option<String>, prints_for_all: bool) -> Outcome {
         match run.mode {
-            Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
+            Mode::ShowPlan | Mode::DryRun if !prints_for_all => Ok(0),
             Mode::ShowPlan => {
                 let text = self.plan(run)?.to_json().map_err(Refusal::usage)?;
                 Ok(printed(&(text + "\n")))
@@ -220,7 +220,7 @@ impl<'a> Caller<'a> {
                         self.print_one_of_several(run, result);
                     })
                 }
-                None => self.measure(run, speaks),
+                None => self.measure(run, prints_for_all),
             },
         }
     }
@@ -305,9 +305,9 @@ impl<'a> Caller<'a> {
         written_files::refuse_targets(plan, &paths)
     }
 
-    fn measure(&self, run: &Run, speaks: bool) -> Outcome {
+    fn measure(&self, run: &Run, prints_for_all: bool) -> Outcome {
         // One process prints for all, whatever started them.
-        let is_first = started_rank().is_none() && speaks;
+        let is_first = started_rank().is_none() && prints_for_all;
         let watch = Watch::default();
         let (live, window) = if is_first {
             refuse_lost_port(run)?;

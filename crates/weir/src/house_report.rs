@@ -63,7 +63,7 @@ pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
         options,
     );
     if options.format != RunFormat::Text {
-        session::tell_failures(result);
+        session::print_failures(result);
     }
     print_strict(options, result.warnings.iter());
     let code = exit_code(result, &options.strict);

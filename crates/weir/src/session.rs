@@ -202,7 +202,7 @@ fn ends_every_run(failure: &Failure) -> bool {
 }
 
 /// Prints the failures on standard error.
-pub(crate) fn tell_failures(result: &RunResult) {
+pub(crate) fn print_failures(result: &RunResult) {
     for job in result.jobs() {
         if let Some(failure) = &job.failure {
             let job = weir_report::clean(&job.name, false);

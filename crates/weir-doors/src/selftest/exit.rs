@@ -50,7 +50,7 @@ fn masters(result: &RunResult) -> impl Iterator<Item = &RpcMaster> {
         .flat_map(|done| &done.masters)
 }
 
-/// What variables ask of a call: a log, the exit codes of the older program.
+/// Demands of environment variables on a call: a log, the exit codes of the older program.
 ///
 /// # Errors
 /// A variable has a value that it does not take.
@@ -74,7 +74,7 @@ pub(super) fn variables(machine: &dyn Machine) -> Result<CallVariables, Refusal>
     })
 }
 
-/// Whether exit codes are those of the older program, which is called by its name.
+/// True where exit codes are those of the older program, which is called by its name.
 pub(super) fn is_cart(given: &Given, machine: &dyn Machine) -> bool {
     given.link.is_some() && machine.variable(CODES).as_deref() == Some("cart")
 }

@@ -14,7 +14,7 @@ use super::{plan, table_file};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// What arguments did and did not say, for the lines before the results.
+/// Facts about the arguments, for the lines before the results.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct HeadFacts {

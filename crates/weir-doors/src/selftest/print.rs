@@ -73,7 +73,7 @@ pub(super) fn observer(given: &Given, _: &dyn Machine) -> Box<dyn Observer> {
 /// Prints the block of each group when it has ended.
 #[derive(Debug)]
 struct Blocks {
-    /// How they are shown, where the text has blocks.
+    /// Options of the text, where it has blocks.
     options: Option<SelfTestOptions>,
     /// The group of each job.
     groups: Vec<usize>,

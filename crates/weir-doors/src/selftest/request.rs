@@ -8,7 +8,7 @@ use weir_units::parse;
 use super::contradictions::refuse_contradictions;
 use super::exit::{in_style_of, is_cart};
 use super::{
-    FLAGS, RateSearch, SelfTestOptions, output, plan, refuse, samples, surroundings, table_file,
+    FLAGS, RateSearch, SelfTestOptions, output, plan, refuse, samples, variables, table_file,
 };
 use crate::door::{Printed, Voice};
 use crate::flags::Standing;
@@ -112,7 +112,7 @@ fn absent_table(given: &Given, plan: &Plan, machine: &dyn Machine) -> Option<Ref
     let looked: Vec<String> = if given.has("path") {
         vec![table_file(table, &work.group)]
     } else {
-        let places = surroundings::places(&|name| machine.variable(name), has_agent);
+        let places = variables::places(&|name| machine.variable(name), has_agent);
         let files = places.iter().map(|one| table_file(&one.path, &work.group));
         files.collect()
     };

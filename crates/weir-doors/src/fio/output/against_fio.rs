@@ -286,7 +286,7 @@ fn the_text_has_the_lines_of_fio() {
 }
 
 /// What fio measured of one kind, from its document: counts, histogram, samples.
-fn told(direction: &Value, what: Kind) -> KindResult {
+fn counted(direction: &Value, what: Kind) -> KindResult {
     let number = |key: &str| direction[key].as_f64().unwrap();
     let whole = |key: &str| direction[key].as_u64().unwrap();
     let mut histogram = Histogram::new();
@@ -324,8 +324,8 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     let document: Value = serde_json::from_str(&format!("{{{document}}}")).unwrap();
     let job = &document["jobs"][0];
     let kinds = vec![
-        told(&job["read"], Kind::Read),
-        told(&job["write"], Kind::Write),
+        counted(&job["read"], Kind::Read),
+        counted(&job["write"], Kind::Write),
     ];
     result.groups[0].jobs[0].workers_mut()[0].kinds = kinds;
     let ours = normal(&result, COMPAT);
