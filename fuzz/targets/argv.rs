@@ -12,7 +12,7 @@ use weir_doors::request::Action;
 use weir_doors::top::{Call, call};
 use weir_doors::{DoorCall, LACKS, Machine, Refusal, USAGE, compare, fio};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::CompileRequest;
+use weir_jobfile::{CompileRequest, Compiled, Diagnostic};
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_schema::sample;
 
@@ -46,6 +46,10 @@ impl Machine for NoMachine {
 
     fn engines(&self) -> Catalogue {
         catalogue()
+    }
+
+    fn compile(&self, jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        compile_in(jobs, &Memory::default())
     }
 }
 

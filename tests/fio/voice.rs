@@ -96,6 +96,7 @@ fn a_trigger_ends_a_run_in_weirs_voice_too() {
     stage.file("now", "");
     let endless = ["--rate_iops=500", "--time_based", "--runtime=600"];
     let trigger = ["--trigger-file=now", "--trigger=echo pulled > mark"];
-    by_verb(&stage, &[&endless[..], &trigger].concat()).code(0);
+    let said = by_verb(&stage, &[&endless[..], &trigger].concat()).code(0);
+    said.out("instrument  ");
     assert_eq!(stage.read("mark"), "pulled\n");
 }
