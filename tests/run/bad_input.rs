@@ -280,7 +280,7 @@ fn a_target_without_permission_is_refused_to_everybody_but_root() {
         said(command)
     };
     as_nobody(&["run", "w.fio"])
-        .code(2)
+        .code(3)
         .silent()
         .err("data: ")
         .err("ermission");

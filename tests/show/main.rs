@@ -1,6 +1,7 @@
 //! `weir show`: what was printed live and what a stored result prints are the same bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod every_door;
 mod fixtures;
 mod newer;
 #[path = "../stage/mod.rs"]

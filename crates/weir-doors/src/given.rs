@@ -62,7 +62,7 @@ impl GivenFlags {
                 }
             }
         }
-        all.check()?;
+        all.check(Flag::spelling)?;
         Ok(all)
     }
 
@@ -70,9 +70,9 @@ impl GivenFlags {
     ///
     /// # Errors
     /// The first that does not, what it takes, and the nearest word.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, spelling: impl Fn(&Flag) -> String) -> Result<(), Refusal> {
         for (flag, value) in self.iter().filter(|(flag, _)| flag.value.is_some()) {
-            let name = flag.spelling();
+            let name = spelling(flag);
             if value.is_empty() && !flag.optional && !flag.takes_empty {
                 let what = flag.value.unwrap_or_default();
                 return Err(Refusal::usage(format!(

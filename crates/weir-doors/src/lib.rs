@@ -48,7 +48,7 @@ pub mod run;
 pub mod search;
 pub mod selftest;
 pub mod show;
-mod takes;
+pub mod takes;
 pub mod top;
 pub mod topo;
 pub mod tune;

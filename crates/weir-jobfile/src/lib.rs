@@ -87,7 +87,7 @@ pub enum JobSource {
     Text {
         /// Its name.
         name: &'static str,
-        /// What it holds.
+        /// Its lines.
         text: &'static str,
     },
 }

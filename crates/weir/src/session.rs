@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use weir_doors::fio::log_line;
 use weir_doors::{LACKS, Refusal, USAGE};
 use weir_run::RankPart;
@@ -154,7 +155,11 @@ fn refuse_what_cannot_run(
     observer: &dyn RunObserver,
 ) -> Result<(), Refusal> {
     let mut failures = execute::check(plan, control);
-    let lacks = |f: &Failure| ["authentication", "missing"].contains(&f.cause.as_str());
+    let no_rights = Some(Errno::ACCESS.raw_os_error());
+    let lacks = |f: &Failure| {
+        let lacks_rights = f.errno == no_rights && f.target.is_some() && f.cause != "log";
+        lacks_rights || ["authentication", "missing"].contains(&f.cause.as_str())
+    };
     let lacking = failures.iter().any(|(_, f)| lacks(f));
     let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
     let mut others = brief(others).into_iter();

@@ -6,7 +6,7 @@
 
 use std::slice::Iter;
 
-use super::{DoorCall, house_flags};
+use super::{DoorCall, house_flags, house_spelling};
 use crate::door::{Getopt, Measures};
 use crate::flags::{Flag, Standing, nearest};
 use crate::given::{Given, GivenFlags};
@@ -162,7 +162,12 @@ impl Reader<'_> {
         if let Standing::Refused(why) = flag.standing {
             return Err(self.refuse(&self.manner.not_here(flag, value, why), None));
         }
-        if let Some((why, near)) = self.manner.wrong_value(flag, value) {
+        let name = if is_of_house {
+            house_spelling(self.call.door, flag)
+        } else {
+            flag.spelling()
+        };
+        if let Some((why, near)) = self.manner.wrong_value(flag, &name, value) {
             return Err(self.refuse(&why, near));
         }
         let values = if is_of_house {
@@ -259,8 +264,12 @@ impl Getopt {
     }
 
     /// A value that a flag does not take: why, and a hint.
-    fn wrong_value(&self, flag: &Flag, value: &str) -> Option<(String, Option<String>)> {
-        let name = flag.spelling();
+    fn wrong_value(
+        &self,
+        flag: &Flag,
+        name: &str,
+        value: &str,
+    ) -> Option<(String, Option<String>)> {
         if value.is_empty() && !flag.optional && !self.is_one_line && !flag.takes_empty {
             let what = flag.value?;
             return Some((format!("{name} needs {what}, which is empty"), None));

@@ -101,8 +101,8 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
     match house_words::parse(command, &joined(&call.args))? {
         Parsed::Given(matches) => {
             let given = given(call, &matches);
-            given.own.check()?;
-            given.house.check()?;
+            given.own.check(Flag::spelling)?;
+            given.house.check(|flag| house_spelling(call.door, flag))?;
             Ok(Arguments::Given(Box::new(given)))
         }
         Parsed::Print(page) => Ok(Arguments::Print(page)),
@@ -116,15 +116,23 @@ pub(crate) fn house_flags(
     measures: &Measures,
 ) -> impl Iterator<Item = (&'static Flag, String)> {
     let has_peer = measures.print.is_some();
-    let (without, own) = (measures.without, door.flags);
+    let without = measures.without;
     HOUSE_FLAGS
         .iter()
         .filter(move |flag| !without.contains(&flag.name) && (has_peer || flag.name != "voice"))
-        .map(move |flag| {
-            let is_taken = own.iter().any(|known| known.name == flag.name);
-            let name = if is_taken { "weir-" } else { "" };
-            (flag, format!("{name}{}", flag.name))
-        })
+        .map(|flag| (flag, house_name(door, flag)))
+}
+
+/// The name of a flag of the house at a door.
+fn house_name(door: &Door, flag: &Flag) -> String {
+    let is_taken = door.flags.iter().any(|known| known.name == flag.name);
+    let prefix = if is_taken { "weir-" } else { "" };
+    format!("{prefix}{}", flag.name)
+}
+
+/// The same with its dashes.
+fn house_spelling(door: &Door, flag: &Flag) -> String {
+    Flag::spelling_of(&house_name(door, flag))
 }
 
 /// The command that reads the arguments of a door in the manner of the house, and from which help,
