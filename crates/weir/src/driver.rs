@@ -37,7 +37,8 @@ use crate::{
 
 /// Carries out a call of a door that measures. Under a launcher one process prints for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
-    let prints_for_all = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
+    let prints_for_all =
+        Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
     let variables = call.door.measures.map(|way| way.variables);

@@ -24,11 +24,11 @@ mod rows;
 mod sampled_result;
 pub mod samples;
 mod sizes;
-mod variables;
 mod sweep;
 #[cfg(test)]
 mod tests;
 pub(crate) mod values;
+mod variables;
 
 use std::path::Path;
 

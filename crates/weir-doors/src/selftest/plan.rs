@@ -14,7 +14,7 @@ use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
 use super::values::{self, MOST};
-use super::{rate_search, refuse, variables, sweep};
+use super::{rate_search, refuse, sweep, variables};
 use crate::given::{Given, GivenFlags};
 use crate::machine::Machine;
 use crate::refusal::Refusal;

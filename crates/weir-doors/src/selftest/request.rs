@@ -8,7 +8,7 @@ use weir_units::parse;
 use super::contradictions::refuse_contradictions;
 use super::exit::{in_style_of, is_cart};
 use super::{
-    FLAGS, RateSearch, SelfTestOptions, output, plan, refuse, samples, variables, table_file,
+    FLAGS, RateSearch, SelfTestOptions, output, plan, refuse, samples, table_file, variables,
 };
 use crate::door::{Printed, Voice};
 use crate::flags::Standing;
