@@ -60,7 +60,7 @@ pub struct Measures {
     pub peer_refusal: Option<u8>,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
-    /// Whether every option of the job language is a flag too.
+    /// True if every option of the job language is a flag too.
     pub takes_options: bool,
     /// Sentences after the list of flags in the help text.
     pub help: &'static str,

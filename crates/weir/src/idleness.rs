@@ -1,4 +1,4 @@
-//! How idle the CPUs are during a run: the kernel's counters before and after it.
+//! Idleness of the CPUs during a run: the kernel's counters before and after it.
 //!
 //! In: `/proc/stat`. Out: shares for the report, with a unit of work as fio measures it. fio
 //! runs threads of the lowest priority and counts what they get; the kernel counts without
@@ -67,7 +67,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// How long a unit of work takes.
+/// Length of a unit of work.
 pub(crate) fn unit() -> Idleness {
     let mut page = [0_u8; PAGE];
     let mut moments = Moments::default();

@@ -70,7 +70,7 @@ pub(crate) trait RunObserver {
     fn shown(&self) -> Option<&dyn RunObserver> {
         None
     }
-    /// What is done before and during the run.
+    /// Work before and during the run.
     fn announce(&self, announcement: &Announcement) {
         if let Some(shown) = self.shown() {
             shown.announce(announcement);
@@ -88,7 +88,7 @@ pub(crate) trait RunObserver {
             shown.done(result);
         }
     }
-    /// How a job that cannot run is refused.
+    /// Refusal of a job that cannot run.
     fn refusal(&self, job: &str, why: &str) -> String {
         let own = || format!("error: {job}: {why}\n");
         self.shown()

@@ -30,7 +30,7 @@ const WORDS: [&str; 19] = [
     "zbd",
 ];
 
-/// What the words ask for.
+/// Output that the arguments ask for.
 pub(super) enum DebugWords {
     /// The list of them.
     List,
@@ -69,7 +69,7 @@ pub(super) fn shows_parsing(list: &str) -> bool {
     matches!(read(list), DebugWords::Chosen { parse: true, .. })
 }
 
-/// How the options of a plan were read.
+/// Trace of how the options of a plan were read.
 pub(super) fn parsing(plan: &Plan) -> String {
     let mut out = String::from("fio: set debug option parse\n");
     let mut word = |Word { key, value }: &Word| {

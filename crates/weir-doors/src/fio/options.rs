@@ -89,7 +89,7 @@ impl FioOptions {
         Ok(())
     }
 
-    /// Whether programs alone read the report: then there are no banners, and notes and errors
+    /// True if programs alone read the report: then there are no banners, and notes and errors
     /// go to standard error.
     pub fn is_for_programs(&self) -> bool {
         !self.formats.contains(&FioFormat::Normal)

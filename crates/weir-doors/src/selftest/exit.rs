@@ -13,7 +13,7 @@ use crate::refusal::{LACKS, Refusal, USAGE};
 const CODES: &str = "WEIR_COMPAT_EXIT";
 /// An error of weir itself.
 const INTERNAL: u8 = 4;
-/// What stands for words that cannot be used, servers that cannot be reached, everything else.
+/// Exit codes of arguments that cannot be used, servers that cannot be reached, everything else.
 const INVALID: i32 = -1003;
 pub(super) const UNREACHABLE: i32 = -1006;
 pub(super) const MISCELLANEOUS: i32 = -1025;

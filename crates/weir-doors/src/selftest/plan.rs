@@ -30,7 +30,7 @@ pub(super) struct Made {
     pub(super) notes: Vec<String>,
 }
 
-/// What a value came to, or the refusal of its option.
+/// Value of an option, or its refusal.
 pub(super) fn value<T>(
     given: &GivenFlags,
     name: &str,
@@ -64,7 +64,7 @@ pub(super) fn pairs(given: &GivenFlags) -> Result<Vec<MessagePair>, Refusal> {
     located("message-sizes", text, message_pairs(text))
 }
 
-/// What an alignment comes to; out of range it is left alone, with a warning.
+/// Alignment of a value; out of range it is left alone, with a warning.
 pub(super) fn low_byte(given: &GivenFlags) -> Result<Option<Result<u8, String>>, Refusal> {
     value(given, "align", |text| {
         let number = text.parse::<i64>();
@@ -321,7 +321,7 @@ fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, 
     Ok(work)
 }
 
-/// How many RPCs at once, one after another.
+/// Numbers of RPCs at once, one after another.
 fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
     match value(given, "sweep-inflight", sweep::depths)? {
         Some(_) if given.has("max-inflight-rpcs") => Err(refuse(
@@ -363,7 +363,7 @@ fn set_depth(
     Ok(())
 }
 
-/// How many, for how long, how fast.
+/// Bounds of the load: how many RPCs, for how long, how fast.
 fn bounded(
     given: &GivenFlags,
     mut work: RpcWorkload,

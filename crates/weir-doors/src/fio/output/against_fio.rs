@@ -65,7 +65,7 @@ fn catalogue() -> Catalogue {
     }
 }
 
-/// What a run of these words would have given: every job does 3000 operations of each of its
+/// Result that a run of these words would have given: every job does 3000 operations of each of its
 /// kinds in two seconds, with samples; at depth 1 there is no slat, as in fio.
 fn imagined(words: &[&str]) -> RunResult {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
@@ -285,7 +285,7 @@ fn the_text_has_the_lines_of_fio() {
     }
 }
 
-/// What fio measured of one kind, from its document: counts, histogram, samples.
+/// Figures of one kind from fio's document: counts, histogram, samples.
 fn counted(direction: &Value, what: Kind) -> KindResult {
     let number = |key: &str| direction[key].as_f64().unwrap();
     let whole = |key: &str| direction[key].as_u64().unwrap();

@@ -99,7 +99,7 @@ fn options(words: &[&str]) -> SelfTestOptions {
     SelfTestOptions::read(&read_given(&DOOR, &list(words)).unwrap()).unwrap()
 }
 
-/// What is run, and how it is shown.
+/// Run that was asked for, and how it is shown.
 struct TestRun {
     plan: Plan,
     options: SelfTestOptions,
