@@ -12,8 +12,8 @@ use weir_doors::request::Action;
 use weir_doors::top::{Call, call};
 use weir_doors::{DoorCall, LACKS, Machine, Refusal, USAGE, compare, fio};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::CompileRequest;
-use weir_schema::catalogue::TransportCatalogue;
+use weir_jobfile::{CompileRequest, Compiled, Diagnostic};
+use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_schema::sample;
 
 fuzz_target!(|data: &[u8]| {
@@ -22,7 +22,6 @@ fuzz_target!(|data: &[u8]| {
     match call(&arguments) {
         Ok(Call::Print(page)) => assert!(page.ends_with('\n')),
         Ok(Call::Door(call)) => match call.door.verb {
-            "fio" => fio_door(&call.args),
             "compare" => compare_door(&call.args),
             // `beff` is a target of its own; the others read an argument or two.
             _ => measuring_door(&call),
@@ -44,6 +43,14 @@ impl Machine for NoMachine {
     fn transports(&self) -> TransportCatalogue {
         sample::transports()
     }
+
+    fn engines(&self) -> Catalogue {
+        catalogue()
+    }
+
+    fn compile(&self, jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        compile_in(jobs, &Memory::default())
+    }
 }
 
 fn measuring_door(call: &DoorCall) {
@@ -55,6 +62,9 @@ fn measuring_door(call: &DoorCall) {
         Ok(Arguments::Print(page)) => return assert!(page.ends_with('\n')),
         Ok(Arguments::Given(given)) => given,
     };
+    if call.door.verb == "fio" && !(given.operands.is_empty() && given.job_words.is_empty()) {
+        compiled(&fio::jobs(&given));
+    }
     match (measures.read)(&given, &NoMachine).map(|request| request.action) {
         Err(refusal) => assert!([LACKS, USAGE].contains(&refusal.code), "{refusal:?}"),
         Ok(Action::Measure(Input::Jobs(request))) => compiled(&request),
@@ -73,28 +83,6 @@ fn compare_door(words: &[String]) {
                 // What a condition is about is known or refused; nothing is left out.
                 let _ = condition.metrics(known, &["a".to_owned()]);
             }
-        }
-    }
-}
-
-fn fio_door(words: &[String]) {
-    match fio::read(words, &catalogue()) {
-        Err(refusal) => refused(&refusal, fio::USAGE),
-        Ok(fio::Action::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(
-            fio::Action::Checksums(_)
-            | fio::Action::ClockTest
-            | fio::Action::IdleUnit
-            | fio::Action::InflateLog(_),
-        ) => {}
-        Ok(
-            fio::Action::Run(run)
-            | fio::Action::ParseOnly(run)
-            | fio::Action::ShowCommand(run)
-            | fio::Action::ShowPlan(run),
-        ) => {
-            assert!(!run.options.formats.is_empty());
-            compiled(&run.request);
         }
     }
 }

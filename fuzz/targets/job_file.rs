@@ -11,8 +11,8 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use weir_doors::fio::{Action, read};
-use weir_fuzz::{Memory, catalogue, check, compile_in};
+use weir_doors::{args, fio};
+use weir_fuzz::{Memory, check, compile_in};
 use weir_jobfile::{CommandWord, CompileRequest, Compiled, Dialect, JobSource, find_option};
 use weir_schema::{Group, Plan};
 
@@ -140,10 +140,10 @@ fn show_and_compile_again(request: &CompileRequest, compiled: &Compiled, memory:
     if request.read_only {
         words.push("--readonly".to_owned());
     }
-    let Ok(Action::Run(run)) = read(&words, &catalogue()) else {
+    let Ok(given) = args::read_given(&fio::DOOR, &words) else {
         panic!("not a command line: {shown}");
     };
-    let again = compile_in(&run.request, memory).unwrap_or_else(|errors| {
+    let again = compile_in(&fio::jobs(&given), memory).unwrap_or_else(|errors| {
         panic!("{shown}\n{}", errors[0].render());
     });
     assert!(without_words(&again.plan) == without_words(plan), "{shown}");

@@ -20,6 +20,7 @@ mod stage;
 mod steer;
 mod verify;
 mod verify_plans;
+mod voice;
 
 use std::os::unix::fs::symlink;
 

@@ -317,7 +317,7 @@ fn until_the_time_is_up_each_pass_is_read_back_before_the_next() {
         &["--rw=randwrite", "--verify_backlog=5"],
     ] {
         let job = ["--verify=crc32c", "--runtime=300ms"];
-        let said = stage.say(&[&FOR_A_TIME[..], &job[..], words].concat());
+        let said = stage.peer_says(&[&FOR_A_TIME[..], &job[..], words].concat());
         let said = said.code(0);
         let counts: Vec<u64> = issued(&said)[0]
             .split(',')
@@ -337,7 +337,7 @@ fn until_the_time_is_up_each_pass_is_read_back_before_the_next() {
     }
     // Where nothing is to be checked, nothing is.
     let job = ["--rw=write", "--verify=crc32c", "--do_verify=0"];
-    let said = stage.say(&[&FOR_A_TIME[..], &job[..], &["--runtime=50ms"]].concat());
+    let said = stage.peer_says(&[&FOR_A_TIME[..], &job[..], &["--runtime=50ms"]].concat());
     assert!(issued(&said.code(0))[0].starts_with("0,"));
 }
 
@@ -346,7 +346,7 @@ fn data_that_goes_bad_ends_a_job_that_has_time_left() {
     let stage = Stage::new();
     let file = stage.sparse("f", 64 << 10);
     let job = ["--rw=write", "--verify=crc32c", "--runtime=100s"];
-    let running = Running::start(stage.weir(&[&FOR_A_TIME[..], &job[..]].concat()));
+    let running = Running::start(stage.peer(&[&FOR_A_TIME[..], &job[..]].concat()));
     let status = format!("/proc/{}/stat", running.process().as_raw_pid());
     until("it ends", || {
         overwrite(&file, 9000, b"bad");

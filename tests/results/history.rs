@@ -14,7 +14,10 @@ const JOB: &str = "[a]\nioengine=null\nrw=read\nsize=1m\n";
 
 /// weir with a history of its own.
 fn weir(stage: &Stage, words: &[&str]) -> Command {
-    let mut command = stage.weir(words);
+    with_history(stage, stage.weir(words))
+}
+
+fn with_history(stage: &Stage, mut command: Command) -> Command {
     command
         .env_remove("WEIR_HISTORY")
         .env("XDG_STATE_HOME", stage.path("state"));
@@ -70,11 +73,11 @@ fn a_run_is_kept_and_shown_again_byte_for_byte() {
 fn house_verbs_keep_their_runs_and_doors_of_peers_where_they_are_told_to() {
     let stage = stage_with_runs(1);
     say(&stage, &["run", "--history=off", "a.fio"]).code(0);
-    say(&stage, &["fio", "a.fio"]).code(0);
+    said(with_history(&stage, stage.peer(&["fio", "a.fio"]))).code(0);
     say(&stage, &["net", "lat-bw", "--min-time", "0.0001"]).code(0);
     assert_eq!(kept(&stage).len(), 2);
     let fio = || {
-        let mut fio = weir(&stage, &["fio", "a.fio"]);
+        let mut fio = with_history(&stage, stage.peer(&["fio", "a.fio"]));
         fio.env("WEIR_HISTORY", stage.path("state/weir/history.db"));
         fio
     };
@@ -346,7 +349,7 @@ fn a_run_of_a_new_level_says_so() {
     let is_early = (3..=10).any(|runs| message.err.contains(&format!(" ({runs} runs)")));
     assert!(is_early, "{message}");
     message.err("note: a: read rate -").err(" % since run 01");
-    let mut fio = weir(&stage, &["fio", "a.fio"]);
+    let mut fio = with_history(&stage, stage.peer(&["fio", "a.fio"]));
     fio.env("WEIR_HISTORY", stage.path("state/weir/history.db"));
     said(fio).code(0).calm();
 }

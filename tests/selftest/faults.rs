@@ -14,6 +14,7 @@ use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_rpc::links::LinkGreeting;
 use weir_rpc::wire::{FrameHeader, FrameKind, MAJOR, MINOR, Preamble, RpcId};
 use weir_rpc::{DerCode, RpcError};
+use weir_schema::RpcEndpoint;
 
 use crate::servers::{Server, is_long, masters, self_test, split};
 use crate::stage::{Running, Stage, WEIR, until};
@@ -244,12 +245,12 @@ pub(crate) fn connected(server: &Server) -> Result<ControlStream, RpcError> {
         from: Vec::new(),
     };
     let endpoint = ServerEndpoint {
-        rank: 0,
-        tag: 0,
+        endpoint: RpcEndpoint { rank: 0, tag: 0 },
         address: server.address.parse().unwrap(),
         nonce: None,
     };
-    open_control(&dial, &endpoint, LinkGreeting::default()).map(|(control, _)| control)
+    let opened = open_control(&dial, &endpoint, LinkGreeting::default(), &|| false);
+    opened.map(|(control, _)| control)
 }
 
 /// One empty RPC, which is answered.

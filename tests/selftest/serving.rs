@@ -12,10 +12,9 @@ use rustix::thread::sched_getaffinity;
 use weir_rpc::auth::Token;
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_rpc::links::LinkGreeting;
-use weir_rpc::master::host::MasterTask;
 use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest};
 use weir_rpc::{DerCode, service::self_test as service};
-use weir_schema::{EndpointSet, Members, RpcPayloadKind, RpcWorkload};
+use weir_schema::{EndpointSet, Members, RpcEndpoint, RpcPayloadKind, RpcWorkload};
 
 use crate::faults::{adds_up, connected, count, endless};
 use crate::servers::{S1, Server, masters, self_test, split};
@@ -317,14 +316,12 @@ fn f11_an_order_to_call_ranks_that_are_not_in_the_table_is_refused() {
         except: Vec::new(),
     };
     for (rank, tag) in [(9, 0), (0, 9)] {
-        let task = MasterTask {
-            work: RpcWorkload {
-                endpoints: vec![EndpointSet {
-                    ranks: only(rank),
-                    tags: only(tag),
-                }],
-                ..RpcWorkload::default()
-            },
+        let task = RpcWorkload {
+            endpoints: vec![EndpointSet {
+                ranks: only(rank),
+                tags: only(tag),
+            }],
+            ..RpcWorkload::default()
         };
         let order = serde_json::to_vec(&task).unwrap();
         let (code, words) = asked(&mut control, FrameKind::Start, &order);
@@ -363,12 +360,11 @@ fn f9_an_address_guesses_tokens_ten_times_a_second() {
             from: Vec::new(),
         };
         let endpoint = ServerEndpoint {
-            rank: 0,
-            tag: 0,
+            endpoint: RpcEndpoint { rank: 0, tag: 0 },
             address: server.address.parse().unwrap(),
             nonce: None,
         };
-        open_control(&setup, &endpoint, LinkGreeting::default())
+        open_control(&setup, &endpoint, LinkGreeting::default(), &|| false)
             .map_or_else(|e| e.code, |_| DerCode::Other)
     };
     let began = Instant::now();

@@ -31,7 +31,7 @@ fn words_without_a_meaning_for_a_stored_result_are_refused_by_name() {
         ("run.json --show-plan", "--show-plan"),
         ("run.json --strict", "--strict"),
         ("run.json --as run --as fio", "--as"),
-        ("run.json --as fio --format json", "--format"),
+        ("run.json --as fio --eta never", "--eta"),
         ("fio.json zork", "zork"),
         ("fio.json --rw=write", "--rw"),
         ("fio.json --showcmd", "--showcmd"),

@@ -6,27 +6,7 @@
 use crate::source;
 
 /// Paths whose words are not mended yet.
-const UNMENDED: &[&str] = &[
-    "crates/weir-datapath/",
-    "crates/weir-doors/src/fio/",
-    "crates/weir-doors/src/run/",
-    "crates/weir-doors/src/selftest/",
-    "crates/weir-net/src/rpc/",
-    "crates/weir-rpc/",
-    "crates/weir/src/compare/mod.rs",
-    "crates/weir/src/driver.rs",
-    "crates/weir/src/fio.rs",
-    "crates/weir/src/fio/",
-    "crates/weir/src/host_record.rs",
-    "crates/weir/src/house_report.rs",
-    "crates/weir/src/main.rs",
-    "crates/weir/src/measure.rs",
-    "crates/weir/src/rpc.rs",
-    "crates/weir/src/selftest.rs",
-    "crates/weir/src/session.rs",
-    "crates/weir/src/watch.rs",
-    "fuzz/targets/axio.rs",
-];
+const UNMENDED: &[&str] = &[];
 
 /// Words that begin no paragraph of a doc comment, as they name nothing.
 const NAMELESS: &[&str] = &["What", "How", "Whether"];

@@ -16,15 +16,15 @@ use crate::frame::PacketHeader;
 use crate::handler::MessageWork;
 use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
-use crate::pace::Pace;
+use crate::pace::MessagePace;
 use crate::partial::{Added, Packets, Partials};
 use crate::pool::{BufferReceiver, BufferSender, Pool};
 use crate::request_supply::RequestSupply;
 
 mod answer_times;
-mod answering;
-mod making;
+mod answers;
 mod request_origin;
+mod requests;
 
 use answer_times::AnswerTimes;
 use request_origin::RequestOrigin;
@@ -57,13 +57,13 @@ pub(crate) struct Application<W> {
     tx: BufferSender,
     rx: BufferReceiver,
     handler: W,
-    /// What it sends.
+    /// Lengths of the messages that it sends.
     form: MessageForm,
     /// Packets of what it takes.
     taken_packets: u32,
     pub(crate) outstanding: Outstanding,
     /// When messages are to begin, where a rate says so.
-    pace: Option<Pace>,
+    pace: Option<MessagePace>,
     /// Messages that it may begin, and their sizes.
     pub(crate) supply: RequestSupply,
     partials: Partials,
@@ -117,7 +117,7 @@ impl<W: MessageWork> Application<W> {
             taken_packets: work.packets(taken),
             outstanding: Outstanding::new(work.in_flight, parts.thread),
             pace: (work.messages_per_s > 0 && parts.side == PathSide::Client)
-                .then(|| Pace::new(work.messages_per_s, parts.turn, scale)),
+                .then(|| MessagePace::new(work.messages_per_s, parts.turn, scale)),
             supply: RequestSupply::of(work, parts.turn),
             partials: Partials::default(),
             whole: VecDeque::new(),
@@ -169,7 +169,7 @@ impl<W: MessageWork> Application<W> {
             None => (credit, self.batch_tx),
         };
         if !self.tx_timer.is_due(room, batch, now, self.flush) {
-            counts.rounds_without_credit += u64::from(credit < batch);
+            counts.sums.rounds_without_credit += u64::from(credit < batch);
             counts.application_tx.empty();
             counts.idle += steps.step();
             return 0;
@@ -180,7 +180,7 @@ impl<W: MessageWork> Application<W> {
         while !pool.has(needed) {
             looks += 1;
             if looks == LOOKS_FOR_BUFFERS {
-                counts.rounds_without_buffers += 1;
+                counts.sums.rounds_without_buffers += 1;
                 counts.application_tx.empty();
                 let stall = steps.step();
                 if TIMED {
@@ -220,10 +220,8 @@ impl<W: MessageWork> Application<W> {
         }
         self.looked = now;
         let messages = self.whole_messages(now, pool, counts);
-        if !self
-            .rx_timer
-            .is_due(messages, self.batch_rx, now, self.flush)
-        {
+        let timer = &mut self.rx_timer;
+        if !timer.is_due(messages, self.batch_rx, now, self.flush) {
             counts.application_rx.empty();
             counts.idle += steps.step();
             return 0;
@@ -247,10 +245,9 @@ impl<W: MessageWork> Application<W> {
         };
         counts.application_rx.batch(packets);
         if TIMED {
-            counts
-                .application_rx
-                .time(packets, dequeue + call + busy, 0);
-            counts.application_rx.call(call);
+            let stage = &mut counts.application_rx;
+            stage.time(packets, dequeue + call + busy, 0);
+            stage.call(call);
         }
         packets
     }
@@ -272,7 +269,7 @@ impl<W: MessageWork> Application<W> {
         ticks > 0
     }
 
-    /// How many whole messages there are.
+    /// Number of whole messages that there are.
     fn whole_messages(&mut self, now: u64, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let there = self.rx.look() as usize;
         if self.taken_packets == 1 {
@@ -287,7 +284,7 @@ impl<W: MessageWork> Application<W> {
                 continue;
             };
             if self.side == PathSide::Client && !self.origin.has_made(&header, now) {
-                counts.strays += 1;
+                counts.sums.strays += 1;
                 pool.free(buffer);
                 continue;
             }
@@ -297,11 +294,9 @@ impl<W: MessageWork> Application<W> {
             }
         }
         self.rx.release();
-        counts.incomplete += std::mem::take(&mut self.partials.incomplete);
-        self.partials
-            .broken
-            .drain(..)
-            .for_each(|buffer| pool.free(buffer));
+        counts.sums.incomplete += std::mem::take(&mut self.partials.incomplete);
+        let broken = self.partials.broken.drain(..);
+        broken.for_each(|buffer| pool.free(buffer));
         self.whole.len()
     }
 
@@ -359,7 +354,7 @@ impl<W: MessageWork> Application<W> {
     fn look_for_lost(&mut self, now: u64, counts: &mut ThreadCounts) {
         self.next_look = now + self.timeout / 8 + 1;
         if self.is_answered {
-            counts.lost += self.outstanding.expire(self.looked, self.timeout);
+            counts.sums.lost += self.outstanding.expire(self.looked, self.timeout);
         }
     }
 
@@ -377,7 +372,7 @@ impl<W: MessageWork> Application<W> {
         intended.min(self.supply.most())
     }
 
-    /// Whether messages are due that a rate asked for and that may be begun.
+    /// True if messages are due that a rate asked for and that may be begun.
     pub(crate) fn is_behind(&self, now: u64) -> bool {
         self.supply.room() > 0 && self.pace.as_ref().is_some_and(|pace| pace.due(now) > 0)
     }
@@ -386,10 +381,10 @@ impl<W: MessageWork> Application<W> {
     pub(crate) fn close(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) {
         let lost = self.outstanding.give_up();
         if self.is_answered {
-            counts.lost += lost;
+            counts.sums.lost += lost;
         }
         self.partials.close();
-        counts.incomplete += std::mem::take(&mut self.partials.incomplete);
+        counts.sums.incomplete += std::mem::take(&mut self.partials.incomplete);
         let whole = self.whole.drain(..).flatten();
         let held = self.partials.broken.drain(..).chain(whole);
         held.for_each(|buffer| pool.free(buffer));

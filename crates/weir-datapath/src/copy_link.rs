@@ -21,7 +21,7 @@ pub(crate) trait FrameQueue: fmt::Debug + Send {
     /// Has the device send what was taken, as far as it can now.
     fn flush(&mut self);
 
-    /// Whether frames were taken that the device has not looked at yet.
+    /// True if frames were taken that the device has not looked at yet.
     fn has_unsent(&mut self) -> bool;
 
     /// Copies the oldest frame that came: its length.
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::pool::plain_pools;
 
-    /// What is sent comes back; there is room for three frames until they are flushed, and for none
+    /// A queue whose frames come back; there is room for three frames until they are flushed, and for none
     /// before the room of what came is given back.
     #[derive(Debug, Default)]
     struct Echo {

@@ -1,13 +1,13 @@
-//! What a thread counts of its stages: plain numbers of its own, in ticks, reset after each iteration.
+//! Counts of a thread's stages: plain numbers of its own, in ticks, reset after each iteration.
 //!
 //! In: packets, and chained reads of the clock. Out: figures in nanoseconds ([`ThreadCounts::figures`]).
 
-use weir_schema::{PathThread, RequestSizeCount, StageFigures};
+use weir_schema::{PathThread, StageFigures};
 use weir_stats::Histogram;
 use weir_sys::clock::Scale;
 use weir_units::Nanos;
 
-/// What a stage counted.
+/// Counts of a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StageCount {
     packets: u64,
@@ -17,18 +17,18 @@ pub(crate) struct StageCount {
     busy: u64,
     stall: u64,
     stalls: u64,
-    stall_range: Range,
+    stall_range: TickRange,
     calls: u64,
     call: u64,
-    call_range: Range,
+    call_range: TickRange,
     batches: [u64; 9],
 }
 
 /// The shortest and longest of some spans.
 #[derive(Clone, Copy, Debug, Default)]
-struct Range(Option<(u64, u64)>);
+struct TickRange(Option<(u64, u64)>);
 
-impl Range {
+impl TickRange {
     fn add(&mut self, ticks: u64) {
         let (low, high) = self.0.unwrap_or((ticks, ticks));
         self.0 = Some((low.min(ticks), high.max(ticks)));
@@ -115,7 +115,7 @@ impl StageCount {
     }
 }
 
-/// What a thread counted in an iteration.
+/// Counts of a thread in an iteration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadCounts {
     pub(crate) application_tx: StageCount,
@@ -124,31 +124,14 @@ pub(crate) struct ThreadCounts {
     pub(crate) dispatch_rx: StageCount,
     pub(crate) link_tx: StageCount,
     pub(crate) link_rx: StageCount,
-    pub(crate) passes: u64,
-    pub(crate) empty_passes: u64,
-    pub(crate) timed_passes: u64,
+    /// Sums that results have as they are here.
+    pub(crate) sums: PathThread,
     /// In ticks.
     pub(crate) idle: u64,
     /// In ticks.
     pub(crate) timed: u64,
-    pub(crate) application_drops: u64,
-    pub(crate) dispatch_drops: u64,
-    pub(crate) lost: u64,
-    pub(crate) late: u64,
-    pub(crate) incomplete: u64,
-    pub(crate) wrong: u64,
-    pub(crate) misrouted: u64,
-    pub(crate) strays: u64,
-    pub(crate) intended: u64,
-    pub(crate) link_drops: Option<u64>,
-    pub(crate) link_full: u64,
     /// Packets that waited in the link at all looks, and what it could have held at these.
     pub(crate) receive_queue: (u64, u64),
-    pub(crate) dropped_on_purpose: u64,
-    pub(crate) sink_drops: u64,
-    pub(crate) request_sizes: Vec<RequestSizeCount>,
-    pub(crate) rounds_without_credit: u64,
-    pub(crate) rounds_without_buffers: u64,
     /// Sum and number of looks at the pool.
     pub(crate) pool_use: (u64, u64),
     /// Messages that came back, and their bytes.
@@ -159,7 +142,7 @@ pub(crate) struct ThreadCounts {
 
 impl ThreadCounts {
     /// The same in the form of results, over so many ticks; who the thread is stays to be said.
-    pub(crate) fn figures(&self, span: u64, scale: Scale) -> PathThread {
+    pub(crate) fn figures(self, span: u64, scale: Scale) -> PathThread {
         let nanos = |ticks| Nanos(scale.to_nanos(ticks));
         let (sum, looks) = self.pool_use;
         let (waited, room) = self.receive_queue;
@@ -171,31 +154,12 @@ impl ThreadCounts {
             dispatch_rx: self.dispatch_rx.figures(scale),
             link_tx: self.link_tx.figures(scale),
             link_rx: self.link_rx.figures(scale),
-            passes: self.passes,
-            empty_passes: self.empty_passes,
-            timed_passes: self.timed_passes,
             idle_ns: nanos(self.idle),
             timed_ns: nanos(self.timed),
-            application_drops: self.application_drops,
-            dispatch_drops: self.dispatch_drops,
-            lost: self.lost,
-            late: self.late,
-            incomplete: self.incomplete,
-            wrong: self.wrong,
-            misrouted: self.misrouted,
-            strays: self.strays,
-            intended: self.intended,
-            link_drops: self.link_drops,
-            link_full: self.link_full,
             receive_queue_use: (room > 0).then(|| mean(waited, room)),
-            dropped_on_purpose: self.dropped_on_purpose,
-            sink_drops: self.sink_drops,
-            request_sizes: self.request_sizes.clone(),
-            rounds_without_credit: self.rounds_without_credit,
-            rounds_without_buffers: self.rounds_without_buffers,
             pool_use: (looks > 0).then(|| mean(sum, looks)),
-            latency: (!self.latency.is_empty()).then(|| self.latency.clone()),
-            ..PathThread::default()
+            latency: (!self.latency.is_empty()).then_some(self.latency),
+            ..self.sums
         }
     }
 }

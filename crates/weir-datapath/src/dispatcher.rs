@@ -14,7 +14,7 @@ use crate::frame::{LowerHeaders, MESSAGE_AT, PacketHeader, turn_round};
 use crate::link::PacketLink;
 use crate::packet_handler::{AnyPacketWork, PacketBatch};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
-use crate::sink::Sink;
+use crate::sink::PacketSink;
 
 /// Packets that a dispatcher holds each way.
 const ARRAY: usize = 2048;
@@ -112,13 +112,13 @@ pub(crate) struct Dispatcher<L> {
     /// Of a million.
     drops: u64,
     rng: Rng,
-    /// What limits a server.
-    sink: Option<Sink>,
-    /// What waited in the link after the last look, and when that was.
+    /// The limit of a server.
+    sink: Option<PacketSink>,
+    /// Packets that waited in the link after the last look, and when that was.
     left: (u32, u64),
 }
 
-/// What a dispatcher is wired with.
+/// The ends that a dispatcher is wired with.
 #[derive(Debug)]
 pub(crate) struct DispatcherParts<L> {
     pub(crate) sources: Vec<ThreadSource>,
@@ -159,7 +159,7 @@ impl<L: PacketLink> Dispatcher<L> {
             },
             rng: Rng::new(parts.seed),
             sink: (side == PathSide::Server)
-                .then(|| Sink::new(work.sink_packets_per_s, work.dispatchers().len(), scale))
+                .then(|| PacketSink::new(work.sink_packets_per_s, work.dispatchers().len(), scale))
                 .flatten(),
             left: (0, 0),
         }
@@ -199,7 +199,7 @@ impl<L: PacketLink> Dispatcher<L> {
         counts.dispatch_tx.batch(collected);
         if is_due {
             counts.link_tx.batch(sent);
-            counts.link_full += u64::from(!self.tx.is_empty());
+            counts.sums.link_full += u64::from(!self.tx.is_empty());
         }
         if TIMED {
             counts.dispatch_tx.time(collected, collect + flush, flush);
@@ -237,7 +237,7 @@ impl<L: PacketLink> Dispatcher<L> {
         let mut at = before;
         while at < self.tx.len() {
             if self.rng.below(1_000_000) < self.drops {
-                counts.dropped_on_purpose += 1;
+                counts.sums.dropped_on_purpose += 1;
                 pool.free(self.tx.remove(at));
             } else {
                 at += 1;
@@ -269,12 +269,10 @@ impl<L: PacketLink> Dispatcher<L> {
             .link
             .receive(pool, &mut self.rx, self.batch_rx.min(room));
         counts.link_rx.take(received);
-        counts.strays += self.link.strangers();
+        counts.sums.strays += self.link.strangers();
         if TIMED {
-            self.left.0 = self
-                .left
-                .0
-                .saturating_sub(u32::try_from(received).unwrap_or(0));
+            let received = u32::try_from(received).unwrap_or(0);
+            self.left.0 = self.left.0.saturating_sub(received);
         }
         if self.sink.is_some() {
             self.drop_at_sink(pool, counts);
@@ -310,7 +308,7 @@ impl<L: PacketLink> Dispatcher<L> {
             if header.is_none_or(|header| sink.takes(header.stamp)) {
                 self.rx.push(buffer);
             } else {
-                counts.sink_drops += 1;
+                counts.sums.sink_drops += 1;
                 pool.free(buffer);
             }
         }
@@ -338,10 +336,8 @@ impl<L: PacketLink> Dispatcher<L> {
         if TIMED {
             counts.dispatch_rx.time(taken, burst + turn, burst);
             counts.dispatch_rx.stall(burst);
-            self.left.0 = self
-                .left
-                .0
-                .saturating_sub(u32::try_from(taken).unwrap_or(0));
+            let taken = u32::try_from(taken).unwrap_or(0);
+            self.left.0 = self.left.0.saturating_sub(taken);
         }
         taken
     }
@@ -372,8 +368,8 @@ impl<L: PacketLink> Dispatcher<L> {
         sent
     }
 
-    /// How fast packets come: each time more of them wait than were left, over the time since the last
-    /// look. A full queue hides how many came.
+    /// Counts the rate at which packets come: each time more of them wait than were left, over the time since
+    /// the last look. A full queue hides how many came.
     fn watch(&mut self, now: u64, counts: &mut ThreadCounts) {
         let Some((waiting, most)) = self.link.waiting() else {
             return;
@@ -388,7 +384,7 @@ impl<L: PacketLink> Dispatcher<L> {
         self.left = (waiting, now);
     }
 
-    /// What other dispatchers handed over.
+    /// Takes what other dispatchers handed over; how many packets.
     fn take_handed(&mut self) -> usize {
         let before = self.rx.len();
         for ring in &mut self.handed {
@@ -413,15 +409,14 @@ impl<L: PacketLink> Dispatcher<L> {
         self.tx.len() - before
     }
 
-    /// What does not fit is dropped, packet by packet; what fits behind it is not. How many fitted.
+    /// Hands packets to threads; how many fitted. What does not fit is dropped, packet by packet; what fits
+    /// behind it is not.
     fn hand_out(&mut self, pool: &mut Pool, counts: &mut ThreadCounts) -> usize {
         let mut handed = 0;
         let mut all = self.rx.drain(..);
         // Packets in a row that go to the same place go together.
-        let mut next = all
-            .as_slice()
-            .first()
-            .map(|one| self.routes.of(one, self.longest, pool));
+        let first = all.as_slice().first();
+        let mut next = first.map(|one| self.routes.of(one, self.longest, pool));
         while let Some(to) = next {
             next = None;
             let mut run = 1;
@@ -436,17 +431,17 @@ impl<L: PacketLink> Dispatcher<L> {
             let fitted = match to {
                 Route::Own(at) => self.targets[at].push_many(&mut all, run),
                 Route::Other(at) => {
-                    counts.misrouted += run as u64;
+                    counts.sums.misrouted += run as u64;
                     self.others[at].push_many(&mut all, run)
                 }
                 Route::Nowhere => {
-                    counts.strays += run as u64;
+                    counts.sums.strays += run as u64;
                     all.by_ref().take(run).for_each(|buffer| pool.free(buffer));
                     continue;
                 }
             };
             handed += fitted;
-            counts.dispatch_drops += (run - fitted) as u64;
+            counts.sums.dispatch_drops += (run - fitted) as u64;
             let left = all.by_ref().take(run - fitted);
             left.for_each(|buffer| pool.free(buffer));
         }

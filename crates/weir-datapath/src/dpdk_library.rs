@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_sys::library::{Library, SymbolScope};
 use weir_sys::pin;
 
+use crate::copy_link::FrameQueue;
+
 /// The variable that names the library to open.
 const LIBRARY_VARIABLE: &str = "WEIR_DPDK";
 const LIBRARY: &str = "libweir_dpdk.so";
@@ -27,18 +29,18 @@ const INTERFACE: c_int = 2;
 /// Frames that the library takes at once.
 const BURST: usize = 32;
 
-type Handle = *mut c_void;
+type DpdkHandle = *mut c_void;
 
 /// Declares the table and how it is filled: a field, the function's name, arguments, answer.
 macro_rules! table {
     ($($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
         /// Functions of the library.
         #[derive(Debug)]
-        struct Calls {
+        struct DpdkCalls {
             $($field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
         }
 
-        impl Calls {
+        impl DpdkCalls {
             /// Finds all of them, or names the first that is not there.
             fn resolve(library: &Library) -> Result<Self, &'static CStr> {
                 Ok(Self {
@@ -58,21 +60,21 @@ table! {
     port = c"weir_dpdk_port"(*const c_char) -> c_int;
     cross = c"weir_dpdk_cross"(*const c_char, *const c_char, u16, u32) -> c_int;
     open = c"weir_dpdk_open"(u16, u16, u32, u32) -> c_int;
-    queue = c"weir_dpdk_queue"(u16, u16) -> Handle;
-    push = c"weir_dpdk_push"(Handle, *const c_void, u32) -> c_int;
-    flush = c"weir_dpdk_flush"(Handle) -> u32;
-    pop = c"weir_dpdk_pop"(Handle, *mut c_void, u32) -> c_int;
-    take = c"weir_dpdk_take"(Handle, *mut FrameInPlace, u32) -> u32;
-    give_back = c"weir_dpdk_return"(Handle) -> u32;
-    waiting = c"weir_dpdk_waiting"(Handle) -> c_int;
-    queue_free = c"weir_dpdk_queue_free"(Handle);
+    queue = c"weir_dpdk_queue"(u16, u16) -> DpdkHandle;
+    push = c"weir_dpdk_push"(DpdkHandle, *const c_void, u32) -> c_int;
+    flush = c"weir_dpdk_flush"(DpdkHandle) -> u32;
+    pop = c"weir_dpdk_pop"(DpdkHandle, *mut c_void, u32) -> c_int;
+    take = c"weir_dpdk_take"(DpdkHandle, *mut FrameInPlace, u32) -> u32;
+    give_back = c"weir_dpdk_return"(DpdkHandle) -> u32;
+    waiting = c"weir_dpdk_waiting"(DpdkHandle) -> c_int;
+    queue_free = c"weir_dpdk_queue_free"(DpdkHandle);
     close = c"weir_dpdk_close"(u16);
 }
 
 /// An opened library, whose DPDK has started.
 #[derive(Debug)]
 pub(crate) struct DpdkLibrary {
-    calls: Calls,
+    calls: DpdkCalls,
 }
 
 /// The library, once it has been opened: DPDK starts once in a process, with or without cards.
@@ -83,7 +85,7 @@ impl DpdkLibrary {
     /// addresses.
     ///
     /// # Errors
-    /// What is missing, and what helps.
+    /// The part that is missing, and what helps.
     pub(crate) fn open(cards: &[String]) -> Result<Arc<Self>, String> {
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((library, known)) = &*opened {
@@ -165,13 +167,13 @@ impl DpdkLibrary {
 }
 
 /// Opens the library; DPDK does not start by that.
-fn calls() -> Result<Calls, String> {
+fn calls() -> Result<DpdkCalls, String> {
     let name = std::env::var(LIBRARY_VARIABLE).ok();
     let name = name.filter(|name| !name.is_empty());
     let name = name.as_deref().unwrap_or(LIBRARY);
     let library = Library::open(name, SymbolScope::Everybody)
         .map_err(|why| format!("cannot open {name}: {why} ({REMEDY})"))?;
-    let calls = Calls::resolve(&library)
+    let calls = DpdkCalls::resolve(&library)
         .map_err(|symbol| format!("{name} has no {} ({REMEDY})", symbol.to_string_lossy()))?;
     // SAFETY: takes nothing and answers with a number.
     let interface = unsafe { (calls.interface)() };
@@ -188,7 +190,7 @@ pub(crate) fn lacks() -> Option<String> {
     calls().err()
 }
 
-/// What a function answered, where it was no error.
+/// The answer of a function, where it was no error.
 fn answered(answer: c_int) -> io::Result<u32> {
     u32::try_from(answer).map_err(|_| io::Error::from_raw_os_error(-answer))
 }
@@ -263,17 +265,20 @@ pub(crate) struct DpdkQueue {
     /// Frames that were taken last where they lie, and how many of them are still the queue's.
     frames: Box<[FrameInPlace; BURST]>,
     taken: usize,
+    slots: u32,
+    /// Frames that the device did not take at the last flush.
+    unsent: u32,
 }
 
 // SAFETY: the library binds a queue to no thread; it is used by one at a time, through `&mut`.
 unsafe impl Send for DpdkQueue {}
 
 impl DpdkQueue {
-    /// A queue of a port that has so many.
+    /// A queue of a port that has so many, with so many slots each way.
     ///
     /// # Errors
     /// There is no memory.
-    pub(crate) fn new(port: &Arc<DpdkPort>, number: u16) -> Result<Self, String> {
+    pub(crate) fn new(port: &Arc<DpdkPort>, number: u16, slots: u32) -> Result<Self, String> {
         // SAFETY: takes numbers alone; the port is open.
         let handle = unsafe { (port.library.calls.queue)(port.number, number) };
         let handle = NonNull::new(handle).ok_or("no memory for a queue of DPDK")?;
@@ -282,31 +287,37 @@ impl DpdkQueue {
             handle,
             frames: Box::new([NOTHING; BURST]),
             taken: 0,
+            slots,
+            unsent: 0,
         })
     }
 
-    fn calls(&self) -> &Calls {
+    fn calls(&self) -> &DpdkCalls {
         &self.port.library.calls
     }
+}
 
-    /// Takes a frame; false where there is no room now.
+impl FrameQueue for DpdkQueue {
     #[inline]
-    pub(crate) fn push(&mut self, frame: &[u8]) -> bool {
+    fn push(&mut self, frame: &[u8]) -> bool {
         let bytes = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         // SAFETY: the queue is this value's own; the frame has so many bytes, which are copied.
         unsafe { (self.calls().push)(self.handle.as_ptr(), frame.as_ptr().cast(), bytes) == 1 }
     }
 
-    /// Sends what was taken; how many frames are left.
     #[inline]
-    pub(crate) fn flush(&mut self) -> u32 {
+    fn flush(&mut self) {
         // SAFETY: the queue is this value's own.
-        unsafe { (self.calls().flush)(self.handle.as_ptr()) }
+        self.unsent = unsafe { (self.calls().flush)(self.handle.as_ptr()) };
     }
 
-    /// Takes frames where they lie, at most so many; how many. None before the last were sent back.
     #[inline]
-    pub(crate) fn take(&mut self, most: usize) -> usize {
+    fn has_unsent(&mut self) -> bool {
+        self.unsent > 0
+    }
+
+    #[inline]
+    fn take(&mut self, most: usize) -> usize {
         let most = u32::try_from(most.min(BURST)).unwrap_or(0);
         let frames = self.frames.as_mut_ptr();
         // SAFETY: the queue is this value's own; as many frames are described as there is room for.
@@ -317,9 +328,8 @@ impl DpdkQueue {
         taken as usize
     }
 
-    /// Has each frame changed that was taken.
     #[inline]
-    pub(crate) fn change(&mut self, mut change: impl FnMut(&mut [u8])) {
+    fn change(&mut self, mut change: impl FnMut(&mut [u8])) {
         for frame in self.frames.iter().take(self.taken) {
             let length = usize::try_from(frame.length).unwrap_or(0);
             // SAFETY: the frames were taken and neither sent back nor popped (both forget them), so that the
@@ -328,17 +338,15 @@ impl DpdkQueue {
         }
     }
 
-    /// Sends frames back that were taken, as far as there is room; how many.
     #[inline]
-    pub(crate) fn give_back(&mut self) -> usize {
+    fn give_back(&mut self) -> usize {
         self.taken = 0;
         // SAFETY: the queue is this value's own.
         unsafe { (self.calls().give_back)(self.handle.as_ptr()) as usize }
     }
 
-    /// Copies the oldest frame that came: its length.
     #[inline]
-    pub(crate) fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
+    fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
         self.taken = 0;
         let room = u32::try_from(into.len()).unwrap_or(u32::MAX);
         // SAFETY: the queue is this value's own; no more than there is room for is written.
@@ -347,11 +355,14 @@ impl DpdkQueue {
         usize::try_from(length).ok()
     }
 
-    /// Frames that came and were not taken, where the device can say.
-    pub(crate) fn waiting(&mut self) -> Option<u32> {
+    /// The device takes buffers of its own.
+    #[inline]
+    fn release(&mut self) {}
+
+    fn waiting(&mut self) -> Option<(u32, u32)> {
         // SAFETY: the queue is this value's own.
         let answer = unsafe { (self.calls().waiting)(self.handle.as_ptr()) };
-        u32::try_from(answer).ok()
+        Some((u32::try_from(answer).ok()?, self.slots))
     }
 }
 

@@ -14,16 +14,14 @@ use weir_schema::{Failure, PacketPathWorkload, PathSide, Setting};
 use crate::arp::OwnAddress;
 use crate::copy_link::{CopyLink, FrameQueue};
 use crate::dpdk_library::{DpdkLibrary, DpdkPort, DpdkQueue};
-use crate::frame::LowerHeaders;
+use crate::frame::{LowerHeaders, longest_packet};
 use crate::wiring::SideLinks;
 
 /// The word for rings in memory, and the ports at their ends.
 const RINGS: &str = "rings";
 const RING_PORTS: [&str; 2] = ["weir_client", "weir_server"];
-/// Of a frame, what no MTU counts.
-const ETHERNET_BYTES: u32 = 14;
 
-/// What the link of a job is asked to be.
+/// Settings of the link of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DpdkSettings {
     devices: DpdkDevices,
@@ -31,7 +29,7 @@ pub(crate) struct DpdkSettings {
     first_packets: u32,
 }
 
-/// What packets go through.
+/// Devices that packets go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum DpdkDevices {
     /// Rings of DPDK in memory.
@@ -103,7 +101,7 @@ impl DpdkSettings {
     }
 }
 
-/// What of a packet path the link cannot do.
+/// The part of a packet path that the link cannot do.
 pub(crate) fn check(work: &PacketPathWorkload, settings: &DpdkSettings) -> Option<String> {
     let has_both = match &settings.devices {
         DpdkDevices::Rings => true,
@@ -128,23 +126,14 @@ pub(crate) fn check(work: &PacketPathWorkload, settings: &DpdkSettings) -> Optio
     })
 }
 
-/// A dispatcher's queue.
-#[derive(Debug)]
-pub(crate) struct DpdkFrames {
-    queue: DpdkQueue,
-    slots: u32,
-    /// Frames that the device did not take at the last flush.
-    unsent: u32,
-}
-
 /// The links of the run's dispatchers: of the client, of the server.
 ///
 /// # Errors
-/// What the machine lacks.
+/// The part that the machine lacks.
 pub(crate) fn links(
     work: &PacketPathWorkload,
     settings: &DpdkSettings,
-) -> Result<[SideLinks<CopyLink<DpdkFrames>>; 2], Failure> {
+) -> Result<[SideLinks<CopyLink<DpdkQueue>>; 2], Failure> {
     let missing = |why: String| failure("missing", None, why);
     let library = DpdkLibrary::open(&settings.cards()).map_err(missing)?;
     let queues = u16::try_from(work.dispatchers().len()).unwrap_or(u16::MAX);
@@ -173,7 +162,7 @@ fn side(
     library: &Arc<DpdkLibrary>,
     device: &str,
     (side, first_packets): (PathSide, u32),
-) -> Result<SideLinks<CopyLink<DpdkFrames>>, String> {
+) -> Result<SideLinks<CopyLink<DpdkQueue>>, String> {
     // The kernel does not see what comes, and answers no questions.
     let address = OwnAddress {
         ip: work.addresses[usize::from(side == PathSide::Server)],
@@ -181,79 +170,25 @@ fn side(
     };
     let dispatchers = work.dispatchers();
     let queues = u16::try_from(dispatchers.len()).unwrap_or(u16::MAX);
-    let longest = [work.request_bytes, work.whole_response()]
-        .map(|message| work.frame_bytes(message).saturating_sub(ETHERNET_BYTES));
-    let longest = longest[0].max(longest[1]);
-    let port = DpdkPort::open(library, device, (queues, work.queue_slots), longest)?;
+    let sizes = (queues, work.queue_slots);
+    let port = DpdkPort::open(library, device, sizes, longest_packet(work))?;
     let port = Arc::new(port);
     let link = |(queue, number): (u16, u8)| {
-        let mut queue = DpdkFrames {
-            queue: DpdkQueue::new(&port, queue)?,
-            slots: work.queue_slots,
-            unsent: 0,
-        };
-        queue.begin(work, first_packets);
+        let mut queue = DpdkQueue::new(&port, queue, work.queue_slots)?;
+        begin(&mut queue, work, first_packets);
         Ok((number, CopyLink::new(queue, &work.batches, Some(address))))
     };
     (0..).zip(dispatchers).map(link).collect()
 }
 
-impl DpdkFrames {
-    /// Sends so many packets, as far as there is room: what a client would.
-    fn begin(&mut self, work: &PacketPathWorkload, packets: u32) {
-        let mut frame = vec![0; work.frame_bytes(work.request_bytes) as usize];
-        LowerHeaders::of(work, PathSide::Client).write(&mut frame);
-        for _ in 0..packets {
-            self.queue.push(&frame);
-        }
-        self.flush();
+/// Sends so many packets, as far as there is room: what a client would.
+fn begin(queue: &mut DpdkQueue, work: &PacketPathWorkload, packets: u32) {
+    let mut frame = vec![0; work.frame_bytes(work.request_bytes) as usize];
+    LowerHeaders::of(work, PathSide::Client).write(&mut frame);
+    for _ in 0..packets {
+        queue.push(&frame);
     }
-}
-
-impl FrameQueue for DpdkFrames {
-    #[inline]
-    fn push(&mut self, frame: &[u8]) -> bool {
-        self.queue.push(frame)
-    }
-
-    #[inline]
-    fn flush(&mut self) {
-        self.unsent = self.queue.flush();
-    }
-
-    #[inline]
-    fn has_unsent(&mut self) -> bool {
-        self.unsent > 0
-    }
-
-    #[inline]
-    fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
-        self.queue.pop(into)
-    }
-
-    #[inline]
-    fn take(&mut self, most: usize) -> usize {
-        self.queue.take(most)
-    }
-
-    #[inline]
-    fn change(&mut self, change: impl FnMut(&mut [u8])) {
-        self.queue.change(change);
-    }
-
-    #[inline]
-    fn give_back(&mut self) -> usize {
-        self.queue.give_back()
-    }
-
-    /// The device takes buffers of its own.
-    #[inline]
-    fn release(&mut self) {}
-
-    #[inline]
-    fn waiting(&mut self) -> Option<(u32, u32)> {
-        Some((self.queue.waiting()?, self.slots))
-    }
+    queue.flush();
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ pub(crate) struct FlushTimer {
 }
 
 impl FlushTimer {
-    /// Whether what is there is to be taken at this tick: a whole batch, or what has waited so long.
+    /// True if what is there is to be taken at this tick: a whole batch, or what has waited so long.
     #[inline]
     pub(crate) fn is_due(&mut self, have: usize, batch: usize, now: u64, patience: u64) -> bool {
         if have >= batch || have == 0 {

@@ -18,7 +18,7 @@ pub(crate) const PAYLOAD_AT: usize = MESSAGE_AT + 16;
 /// Bits of an instant that a packet bears.
 const STAMP_BITS: u32 = 56;
 
-/// What the header of a message says in one of its packets.
+/// Header of a message, as it stands in one of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHeader {
     /// Of which stream it is.
@@ -78,7 +78,7 @@ impl PacketHeader {
     }
 }
 
-/// Whether a frame is a packet of UDP over IPv4.
+/// True if a frame is a packet of UDP over IPv4.
 #[inline]
 pub(crate) fn is_udp(frame: &[u8]) -> bool {
     matches!(frame.get(12..24), Some([8, 0, .., 17]))
@@ -228,6 +228,14 @@ pub(crate) fn part_of(
             .max(16)
     };
     usize::try_from(length).unwrap_or(usize::MAX)
+}
+
+/// Bytes of the longest packet of both sides, as an MTU counts them.
+pub(crate) fn longest_packet(work: &PacketPathWorkload) -> u32 {
+    let frames =
+        [work.request_bytes, work.whole_response()].map(|message| work.frame_bytes(message));
+    let ethernet = u32::try_from(ETHERNET).unwrap_or(0);
+    frames[0].max(frames[1]).saturating_sub(ethernet)
 }
 
 /// The payload of a frame.

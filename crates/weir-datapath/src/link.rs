@@ -6,7 +6,7 @@
 //! UDP port names.
 
 use crate::copy_link::CopyLink;
-use crate::dpdk_link::DpdkFrames;
+use crate::dpdk_library::DpdkQueue;
 use crate::frame::target_port;
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 use crate::shm_link::ShmLink;
@@ -22,7 +22,7 @@ pub(crate) use socket_link::{SocketKind, SocketLink};
 pub(crate) use states::NO_VERBS;
 pub use states::{LinkState, link_states};
 
-/// What dispatchers send and receive by.
+/// Link that dispatchers send and receive by.
 pub(crate) trait PacketLink: Send {
     /// Takes packets from the front, as many as there is room for; how many.
     fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize;
@@ -30,7 +30,7 @@ pub(crate) trait PacketLink: Send {
     /// Appends packets that have come, at most so many; how many.
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize;
 
-    /// Whether it can send packets back from where they lie.
+    /// True if it can send packets back from where they lie.
     fn turns_in_place(&self) -> bool {
         false
     }
@@ -49,7 +49,9 @@ pub(crate) trait PacketLink: Send {
     }
 
     /// Packets that have come and were not taken yet, where the link knows; and how many there can be.
-    fn waiting(&mut self) -> Option<(u32, u32)>;
+    fn waiting(&mut self) -> Option<(u32, u32)> {
+        None
+    }
 
     /// Packets that came from somebody else than the other side since this was last asked, which were passed over.
     fn strangers(&mut self) -> u64 {
@@ -77,30 +79,31 @@ pub(crate) enum AnyLink {
     Socket(SocketLink),
     Xdp(Box<XdpLink>),
     Shm(Box<ShmLink>),
-    Dpdk(CopyLink<DpdkFrames>),
+    Dpdk(CopyLink<DpdkQueue>),
+}
+
+/// The same call of any of the links.
+macro_rules! of_each {
+    ($any:expr, $link:ident => $call:expr) => {
+        match $any {
+            AnyLink::Ring($link) => $call,
+            AnyLink::Socket($link) => $call,
+            AnyLink::Xdp($link) => $call,
+            AnyLink::Shm($link) => $call,
+            AnyLink::Dpdk($link) => $call,
+        }
+    };
 }
 
 impl PacketLink for AnyLink {
     #[inline]
     fn send(&mut self, pool: &mut Pool, packets: &mut Vec<PacketBuffer>) -> usize {
-        match self {
-            Self::Ring(link) => link.send(pool, packets),
-            Self::Socket(link) => link.send(pool, packets),
-            Self::Xdp(link) => link.send(pool, packets),
-            Self::Shm(link) => link.send(pool, packets),
-            Self::Dpdk(link) => link.send(pool, packets),
-        }
+        of_each!(self, link => link.send(pool, packets))
     }
 
     #[inline]
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<PacketBuffer>, most: usize) -> usize {
-        match self {
-            Self::Ring(link) => link.receive(pool, into, most),
-            Self::Socket(link) => link.receive(pool, into, most),
-            Self::Xdp(link) => link.receive(pool, into, most),
-            Self::Shm(link) => link.receive(pool, into, most),
-            Self::Dpdk(link) => link.receive(pool, into, most),
-        }
+        of_each!(self, link => link.receive(pool, into, most))
     }
 
     fn turns_in_place(&self) -> bool {
@@ -109,74 +112,39 @@ impl PacketLink for AnyLink {
 
     #[inline]
     fn take_in_place(&mut self, most: usize) -> usize {
-        match self {
-            Self::Dpdk(link) => link.take_in_place(most),
-            _ => 0,
-        }
+        of_each!(self, link => link.take_in_place(most))
     }
 
     #[inline]
     fn change_in_place(&mut self, change: impl FnMut(&mut [u8])) {
-        if let Self::Dpdk(link) = self {
-            link.change_in_place(change);
-        }
+        of_each!(self, link => link.change_in_place(change));
     }
 
     #[inline]
     fn give_back(&mut self) -> usize {
-        match self {
-            Self::Dpdk(link) => link.give_back(),
-            _ => 0,
-        }
+        of_each!(self, link => link.give_back())
     }
 
     #[inline]
     fn waiting(&mut self) -> Option<(u32, u32)> {
-        match self {
-            Self::Ring(link) => link.waiting(),
-            Self::Socket(link) => link.waiting(),
-            Self::Xdp(link) => link.waiting(),
-            Self::Shm(link) => link.waiting(),
-            Self::Dpdk(link) => link.waiting(),
-        }
+        of_each!(self, link => link.waiting())
     }
 
     #[inline]
     fn strangers(&mut self) -> u64 {
-        match self {
-            Self::Socket(link) => link.strangers(),
-            _ => 0,
-        }
+        of_each!(self, link => link.strangers())
     }
 
     fn dropped(&self) -> Option<u64> {
-        match self {
-            Self::Ring(link) => link.dropped(),
-            Self::Socket(link) => link.dropped(),
-            Self::Xdp(link) => link.dropped(),
-            Self::Shm(link) => link.dropped(),
-            Self::Dpdk(link) => link.dropped(),
-        }
+        of_each!(self, link => link.dropped())
     }
 
     fn trouble(&mut self) -> Option<String> {
-        match self {
-            Self::Ring(link) => link.trouble(),
-            Self::Socket(link) => link.trouble(),
-            Self::Xdp(link) => link.trouble(),
-            Self::Shm(link) => link.trouble(),
-            Self::Dpdk(link) => link.trouble(),
-        }
+        of_each!(self, link => link.trouble())
     }
 
     fn close(&mut self, pool: &mut Pool) {
-        match self {
-            Self::Ring(link) => link.close(pool),
-            Self::Socket(link) => link.close(pool),
-            Self::Xdp(link) => link.close(pool),
-            Self::Shm(link) => link.close(pool),
-            Self::Dpdk(link) => link.close(pool),
-        }
+        of_each!(self, link => link.close(pool));
     }
 }
 
@@ -199,7 +167,7 @@ pub(crate) struct RingLink {
     slots: u32,
 }
 
-/// What a ring link is made of.
+/// Parts that a ring link is made of.
 #[derive(Debug)]
 pub(crate) struct RingLinkParts {
     /// To each dispatcher of the other side, with its number.

@@ -1,4 +1,4 @@
-//! How long a message's packets are: worked out once for all messages of a side.
+//! Lengths of a message's packets: worked out once for all messages of a side.
 
 use weir_schema::PacketPathWorkload;
 use weir_units::Bytes;

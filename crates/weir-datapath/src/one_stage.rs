@@ -42,10 +42,6 @@ impl PacketLink for Nowhere {
         received
     }
 
-    fn waiting(&mut self) -> Option<(u32, u32)> {
-        None
-    }
-
     fn close(&mut self, pool: &mut Pool) {
         self.packets.drain(..).for_each(|buffer| pool.free(buffer));
     }
@@ -73,14 +69,14 @@ enum Arrangement<W> {
 /// A stage alone.
 #[derive(Debug)]
 pub(crate) struct OneStage<W> {
-    stage: PathStage,
+    pub(crate) stage: PathStage,
     arrangement: Arrangement<W>,
-    /// What requests are made by.
+    /// Maker of requests.
     maker: LoneApplication<W>,
     headers: LowerHeaders,
     /// Packets on their way round.
     packets: Vec<PacketBuffer>,
-    pub(crate) pool: Pool,
+    pool: Pool,
     clock: Clock,
     batch_tx: usize,
     batch_rx: usize,
@@ -100,11 +96,11 @@ pub(crate) fn side_of(stage: PathStage) -> PathSide {
 
 impl<W: MessageWork> OneStage<W> {
     pub(crate) fn new(
-        work: &PacketPathWorkload,
         stage: PathStage,
         (start, pool): (HandlerStart<'_>, Pool),
         (clock, scale): (Clock, Scale),
     ) -> Self {
+        let work = start.work;
         let application = |side| LoneApplication::new(work, side, W::new(&start), scale);
         let dispatcher = |sources, targets| dispatcher(work, stage, sources, targets, scale);
         let arrangement = match stage {
@@ -208,10 +204,8 @@ impl<W: MessageWork> OneStage<W> {
         while self.packets.len() < self.buffers {
             let now = self.clock.now().0;
             let mut steps = StepClock::<false>::new(self.clock, now);
-            let made = self
-                .maker
-                .part
-                .transmit(&mut self.pool, now, &mut steps, &mut unseen);
+            let (maker, pool) = (&mut self.maker.part, &mut self.pool);
+            let made = maker.transmit(pool, now, &mut steps, &mut unseen);
             let before = self.packets.len();
             self.maker.take_back(&mut self.packets, &self.pool);
             for buffer in &mut self.packets[before..] {
@@ -292,9 +286,8 @@ impl<W: MessageWork> LoneApplication<W> {
         while stop.load(Ordering::Relaxed) == 0 {
             let now = clock.now().0;
             let mut steps = StepClock::<true>::new(clock, now);
-            let taken = self
-                .part
-                .receive(pool, now, &clock, &mut steps, counts, stop);
+            let part = &mut self.part;
+            let taken = part.receive(pool, now, &clock, &mut steps, counts, stop);
             self.sent.pop_many(usize::MAX, |buffer| pool.free(buffer));
             self.sent.release();
             moved += taken;

@@ -15,18 +15,18 @@ const FREE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Outstanding {
     /// None where any number may be in flight.
-    slots: Option<Slots>,
+    slots: Option<MessageSlots>,
     /// Number of the next message where there are no slots.
     next: u32,
-    /// How many these have in flight.
+    /// Messages in flight where there are no slots.
     open: usize,
     origin: u32,
 }
 
 #[derive(Debug)]
-struct Slots {
+struct MessageSlots {
     free: FreeSlots,
-    all: Vec<Slot>,
+    all: Vec<MessageSlot>,
 }
 
 /// Free slots, in the order in which they became free.
@@ -78,7 +78,7 @@ impl FreeSlots {
 
 /// A place of a message: beside each other what is looked at together.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct MessageSlot {
     /// When its message was sent; [`FREE`] where it has none.
     sent: u64,
     /// Which use of it that is.
@@ -89,10 +89,10 @@ impl Outstanding {
     /// At most so many of a thread's; any number where it is 0.
     pub(crate) fn new(most: u32, thread: u8) -> Self {
         let most = u16::try_from(most).unwrap_or(u16::MAX);
-        let slots = (most > 0).then(|| Slots {
+        let slots = (most > 0).then(|| MessageSlots {
             free: FreeSlots::new(most),
             all: vec![
-                Slot {
+                MessageSlot {
                     sent: FREE,
                     uses: 0
                 };
@@ -107,7 +107,7 @@ impl Outstanding {
         }
     }
 
-    /// How many may be sent now.
+    /// Number of messages that may be sent now.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         self.slots
@@ -117,7 +117,7 @@ impl Outstanding {
 
     /// Messages without an answer, as far as they are known.
     pub(crate) fn count(&self) -> usize {
-        let known = |slots: &Slots| slots.all.len() - slots.free.len();
+        let known = |slots: &MessageSlots| slots.all.len() - slots.free.len();
         self.slots.as_ref().map_or(self.open, known)
     }
 
@@ -168,7 +168,8 @@ impl Outstanding {
         let Some(slots) = &mut self.slots else {
             return 0;
         };
-        let is_old = |slot: &Slot| slot.sent != FREE && now.saturating_sub(slot.sent) >= patience;
+        let is_old =
+            |slot: &MessageSlot| slot.sent != FREE && now.saturating_sub(slot.sent) >= patience;
         let mut given_up = 0;
         for (place, slot) in slots.all.iter_mut().zip(0..) {
             if is_old(place) {
@@ -181,7 +182,7 @@ impl Outstanding {
     }
 }
 
-impl Slot {
+impl MessageSlot {
     /// It is free for another use.
     #[inline]
     fn end(&mut self) {

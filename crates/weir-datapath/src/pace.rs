@@ -12,7 +12,7 @@ const FRACTION: u32 = 32;
 
 /// The messages of one thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct MessagePace {
     /// Of the common beginning, and of the end: a thread that comes late to it begins nothing that was due
     /// behind it.
     began: u64,
@@ -20,11 +20,11 @@ pub(crate) struct Pace {
     /// Between messages of this thread, and when its next is due after the beginning; in parts of ticks.
     period: u128,
     next: u128,
-    /// How many were taken.
+    /// Messages that were taken.
     taken: u64,
 }
 
-impl Pace {
+impl MessagePace {
     /// Of a rate of all clients together, the share of the `turn`-th of `clients`.
     pub(crate) fn new(per_s: u64, (turn, clients): (usize, usize), scale: Scale) -> Self {
         let hour = u128::from(scale.to_ticks(Nanos::from_secs(3600)));
@@ -43,7 +43,7 @@ impl Pace {
         self.until = until;
     }
 
-    /// How many are due at a tick and were not taken.
+    /// Number of messages that are due at a tick and were not taken.
     #[inline]
     pub(crate) fn due(&self, now: u64) -> usize {
         let since = u128::from(now.min(self.until).saturating_sub(self.began)) << FRACTION;
@@ -62,7 +62,7 @@ impl Pace {
         self.began.saturating_add(after)
     }
 
-    /// How many were intended up to a tick.
+    /// Number of messages that were intended up to a tick.
     pub(crate) fn intended(&self, now: u64) -> u64 {
         self.taken + self.due(now) as u64
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn threads_take_turns_and_what_is_late_keeps_its_intended_tick() {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
-        let mut paces = [0, 1].map(|turn| Pace::new(3, (turn, 2), scale));
+        let mut paces = [0, 1].map(|turn| MessagePace::new(3, (turn, 2), scale));
         for pace in &mut paces {
             pace.begin(1000, u64::MAX);
         }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn nothing_is_due_behind_the_end_however_late_it_is_looked_at() {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
-        let mut pace = Pace::new(3, (0, 1), scale);
+        let mut pace = MessagePace::new(3, (0, 1), scale);
         pace.begin(1000, 1_000_001_000 - 1);
         assert_eq!(
             (pace.due(9_000_000_000), pace.intended(9_000_000_000)),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// Latencies of clients that look each microsecond, of a server that answers at once but for a pause.
-    fn latencies(mut pace: Pace, [begins, ends]: [u64; 2], until: u64) -> Histogram {
+    fn latencies(mut pace: MessagePace, [begins, ends]: [u64; 2], until: u64) -> Histogram {
         let mut all = Histogram::default();
         pace.begin(0, until - 1);
         for now in (0..until).step_by(1000) {
@@ -123,7 +123,7 @@ mod tests {
     fn ten_milliseconds_without_answers_are_seen_by_a_thousand_messages() {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
         let (second, pause) = (1_000_000_000, 10_000_000);
-        let pace = Pace::new(100_000, (0, 1), scale);
+        let pace = MessagePace::new(100_000, (0, 1), scale);
         let all = latencies(pace, [second, second + pause], 2 * second);
         let hit = all.buckets().filter(|one| one.low > 1000);
         let hit: u64 = hit.map(|one| one.count).sum();

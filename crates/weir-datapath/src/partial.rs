@@ -19,7 +19,7 @@ struct Partial {
     whole: u16,
 }
 
-/// What a packet comes to.
+/// Outcome of adding a packet.
 #[derive(Debug)]
 pub(crate) enum Added {
     /// Others of the message are missing.
@@ -34,7 +34,7 @@ pub(crate) struct Partials {
     open: Vec<Partial>,
     /// Of messages that will never be whole.
     pub(crate) broken: Packets,
-    /// How many these were.
+    /// Number of these messages.
     pub(crate) incomplete: u64,
 }
 

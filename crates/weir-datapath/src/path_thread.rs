@@ -2,7 +2,7 @@
 //!
 //! In: its parts, wired. Out: what it counted, per iteration ([`PathShared`]). At the end clients make no
 //! more messages and all go on until the answers have come or are lost, or until they are asked to end; then
-//! each frees what it holds, and says how many of its buffers never came home (`ending`).
+//! each frees what it holds, and says how many of its buffers never came home (`drain`).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::counts::{StepClock, ThreadCounts};
 use crate::dispatcher::Dispatcher;
 use crate::handler::MessageWork;
 use crate::link::PacketLink;
-use crate::peer::Peer;
+use crate::peer::PathPeer;
 use crate::pool::Pool;
 use crate::shared::PathShared;
 
-mod ending;
-mod other_side;
+mod drain;
+mod peer_step;
 mod progress;
 
-use progress::Progress;
+use progress::AnswerProgress;
 
 /// Passes for nothing before a thread lets others have the CPU.
 const PATIENCE: u32 = 64;
-/// How long a thread then sleeps, where it does.
+/// Time that a thread then sleeps, where it does.
 const NAP: std::time::Duration = std::time::Duration::from_micros(50);
-/// What a client that kept a rate may be late at the end, where a hundredth of the run is less.
+/// Delay that a client that kept a rate may have at the end, where a hundredth of the run is less.
 const SHORT_DELAY: Nanos = Nanos(50_000_000);
 /// Passes between reads of the clock where none is timed.
 const PASSES_PER_READ: u64 = 8;
@@ -47,10 +47,10 @@ pub(crate) struct PathThreadParts<W, L> {
     pub(crate) pool: Pool,
     pub(crate) application: Option<Application<W>>,
     pub(crate) dispatcher: Option<Dispatcher<L>>,
-    /// What it does in a pass, in this order.
+    /// Stages of a pass, in this order.
     pub(crate) stages: Vec<PathStage>,
     /// The other side, where it is a run of its own and this thread speaks for its side.
-    pub(crate) peer: Option<Peer>,
+    pub(crate) peer: Option<PathPeer>,
 }
 
 /// Ticks of the plan.
@@ -62,12 +62,12 @@ struct PathTimes {
     stall: u64,
     drain: u64,
     interval: u64,
-    /// What a server pauses yet.
+    /// Pause that a server has yet to make.
     pause: u64,
-    /// How long a thread that was asked to end waits yet: for answers, and a client for what its server counted.
+    /// Time that a thread that was asked to end waits yet: for answers, and a client for what its server counted.
     last_answers: u64,
-    last_words: u64,
-    /// How long after the end a client may begin what was due before it.
+    last_counts: u64,
+    /// Time after the end in which a client may begin what was due before it.
     catch_up: u64,
     /// Between looks at the other side.
     hearing: u64,
@@ -91,12 +91,12 @@ impl PathTimes {
                 PathSide::Server => ticks(work.pause_ns),
                 PathSide::Client => 0,
             },
-            last_answers: ticks(ending::LAST_ANSWERS),
-            last_words: ticks(ending::LAST_WORDS),
+            last_answers: ticks(drain::LAST_ANSWERS),
+            last_counts: ticks(drain::LAST_COUNTS),
             catch_up: (whole / 100).max(ticks(SHORT_DELAY)),
             hearing: ticks(Nanos(5_000_000)),
-            alive: ticks(other_side::ALIVE),
-            silence: ticks(work.stall_timeout_ns.max(other_side::LEAST_SILENCE)),
+            alive: ticks(peer_step::ALIVE),
+            silence: ticks(work.stall_timeout_ns.max(peer_step::LEAST_SILENCE)),
         }
     }
 }
@@ -133,8 +133,8 @@ pub(crate) struct Pipeline<'a, W, L> {
     /// Clients make messages.
     is_making: bool,
     /// When a message last came back, or none was waited for.
-    progress: Progress,
-    /// What the last iteration came to.
+    progress: AnswerProgress,
+    /// Figures of the last iteration.
     last: Option<PathThread>,
 }
 
@@ -169,7 +169,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             since: 0,
             is_making: true,
             lost: 0,
-            progress: Progress::default(),
+            progress: AnswerProgress::default(),
             last: None,
         }
     }
@@ -207,7 +207,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         loop {
             let pass_began = now;
             let moved = self.pass(&mut now);
-            if self.counts.passes.is_multiple_of(PASSES_PER_LOOK) {
+            if self.counts.sums.passes.is_multiple_of(PASSES_PER_LOOK) {
                 self.show(worker);
                 self.watch_progress(now);
                 self.hear_other_side(now);
@@ -274,8 +274,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
     /// One pass over the stages, timed or not as the plan has it; packets that moved.
     #[inline]
     fn pass(&mut self, now: &mut u64) -> usize {
-        let number = self.counts.passes;
-        self.counts.passes += 1;
+        let number = self.counts.sums.passes;
+        self.counts.sums.passes += 1;
         let every = u64::from(self.work.timed_pass);
         let moved = if every > 0 && number.is_multiple_of(every) {
             if every > 1 {
@@ -289,7 +289,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 steps.step();
             }
             *now = steps.last();
-            self.counts.timed_passes += 1;
+            self.counts.sums.timed_passes += 1;
             self.counts.timed += now.saturating_sub(start);
             moved
         } else {
@@ -299,7 +299,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             let mut steps = StepClock::<false>::new(self.clock, *now);
             self.stages(*now, &mut steps)
         };
-        self.counts.empty_passes += u64::from(moved == 0);
+        self.counts.sums.empty_passes += u64::from(moved == 0);
         moved
     }
 
@@ -333,7 +333,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         moved
     }
 
-    /// Whether it let others have the CPU.
+    /// Lets others have the CPU, where the plan says so; true if it did.
     fn rest(&self, passes_for_nothing: u32) -> bool {
         match self.idle {
             IdlePolicy::Pause => std::hint::spin_loop(),
@@ -350,7 +350,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         false
     }
 
-    /// What others may see while it goes on.
+    /// Sets what others may see while it goes on.
     fn show(&mut self, worker: &WorkerContext<'_>) {
         let (sum, looks) = &mut self.counts.pool_use;
         *sum += self.parts.pool.in_use();
@@ -363,16 +363,15 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let done = self.answered + self.counts.answered;
         messages.completed.set(done);
         messages.issued.set(done);
-        messages
-            .bytes
-            .set(done.saturating_mul(self.work.request_bytes.0));
+        let bytes = done.saturating_mul(self.work.request_bytes.0);
+        messages.bytes.set(bytes);
     }
 
     /// A client without any answer for too long ends the run.
     fn watch_progress(&mut self, now: u64) {
         let done = self.answered + self.counts.answered;
-        let lost = self.lost + self.counts.lost;
-        let Progress {
+        let lost = self.lost + self.counts.sums.lost;
+        let AnswerProgress {
             answered,
             lost: lost_before,
             ..
@@ -384,7 +383,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let part = self.parts.application.as_ref();
         let waits = self.parts.side == PathSide::Client && part.is_some_and(has_unanswered);
         if done != answered || !waits || !self.work.is_answered() {
-            self.progress = Progress {
+            self.progress = AnswerProgress {
                 answered: done,
                 lost,
                 at: now,
@@ -411,7 +410,7 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         let counts = std::mem::take(&mut self.counts);
         worker.live.kinds[0].lat.add(&counts.latency);
         self.answered += counts.answered;
-        self.lost += counts.lost;
+        self.lost += counts.sums.lost;
         let figures = PathThread {
             side: self.parts.side,
             thread: self.parts.thread,
@@ -428,21 +427,17 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         self.iteration += 1;
     }
 
-    /// What is counted from the beginning becomes that of an iteration.
+    /// Turns what is counted from the beginning into that of an iteration.
     fn count_up(&mut self, now: u64) {
         if let Some(part) = &mut self.parts.application {
-            self.counts.request_sizes = part.supply.take_counts();
+            self.counts.sums.request_sizes = part.supply.take_counts();
             let intended = part.intended(now);
-            self.counts.intended = intended - std::mem::replace(&mut self.intended, intended);
+            self.counts.sums.intended = intended - std::mem::replace(&mut self.intended, intended);
         }
-        if let Some(drops) = self
-            .parts
-            .dispatcher
-            .as_ref()
-            .and_then(Dispatcher::link_drops)
-        {
+        let dispatcher = self.parts.dispatcher.as_ref();
+        if let Some(drops) = dispatcher.and_then(Dispatcher::link_drops) {
             let before = std::mem::replace(&mut self.link_drops, drops);
-            self.counts.link_drops = Some(drops.saturating_sub(before));
+            self.counts.sums.link_drops = Some(drops.saturating_sub(before));
         }
     }
 }

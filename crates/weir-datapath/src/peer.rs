@@ -17,11 +17,11 @@ use weir_sys::Signals;
 
 /// The form of frames and lines.
 pub(crate) const VERSION: u32 = 3;
-/// How long a client calls.
+/// Time for which a client calls.
 const CALLING: Duration = Duration::from_secs(30);
 /// Between calls, and between looks whether one has come.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the other side may take for an answer.
+/// Time that the other side may take for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
 /// The longest line.
 const LONGEST: usize = 64 << 20;
@@ -31,7 +31,7 @@ mod lines;
 pub(crate) use callers::listen;
 use lines::{LineStream, is_passing, lost};
 
-/// What sides say to each other.
+/// Line that one side sends to the other.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PeerLine {
@@ -49,7 +49,7 @@ pub(crate) enum PeerLine {
     Alive,
     /// Its threads make no packets any more.
     End,
-    /// What the server counted.
+    /// Counts of the server.
     Counted(Vec<PathIteration>),
 }
 
@@ -65,12 +65,12 @@ pub(crate) struct Hello {
 
 /// The connection to the other side.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct PathPeer {
     lines: LineStream,
     name: String,
 }
 
-/// What this side says of itself.
+/// Facts that this side sends of itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnSide<'a> {
     pub(crate) work: &'a PacketPathWorkload,
@@ -79,7 +79,7 @@ pub(crate) struct OwnSide<'a> {
     pub(crate) hardware_address: Option<[u8; 6]>,
 }
 
-impl Peer {
+impl PathPeer {
     /// Meets the other side, which has to want the same; also what it said of itself.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Peer {
     /// Says whether this side has what it needs, and waits until the other has.
     ///
     /// # Errors
-    /// What this side lacks, or the other.
+    /// The part that this side lacks, or the other.
     pub(crate) fn prepare_both<T>(
         &mut self,
         own: Result<T, Failure>,
@@ -157,7 +157,7 @@ impl Peer {
     /// Waits for a line; none when the time is over, or what is asked says to end.
     ///
     /// # Errors
-    /// As [`Peer::hear`]; and that the other side refuses.
+    /// As [`PathPeer::hear`]; and that the other side refuses.
     pub(crate) fn wait(
         &mut self,
         patience: Duration,
@@ -208,7 +208,7 @@ impl Peer {
     }
 }
 
-/// What ends waiting for the other side.
+/// Failure of a signal while the other side is waited for.
 fn interrupted() -> Failure {
     failure(
         "interrupted",
@@ -237,7 +237,7 @@ fn server_address(work: &PacketPathWorkload) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::from(work.addresses[1]), work.management_port))
 }
 
-/// What does not go together: the first difference, as this side says it, and as the other would.
+/// The first difference that keeps two sides from going together, as this side says it, and as the other would.
 fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
     let differs = |name: &str, there: &dyn Display, here: &dyn Display| {
         Some([
@@ -273,7 +273,7 @@ fn disagreement(own: &OwnSide<'_>, hello: &Hello) -> Option<[String; 2]> {
         .or_else(|| other_address(own, hello))
 }
 
-/// What both have to have alike, and have not, by its key in configurations.
+/// The first number that both have to have alike, and have not, by its key in configurations.
 fn other_number(mine: &PacketPathWorkload, theirs: &PacketPathWorkload) -> Option<[String; 2]> {
     type Number = (&'static str, fn(&PacketPathWorkload) -> String);
     const NUMBERS: [Number; 9] = [
@@ -392,7 +392,7 @@ mod tests {
     fn lines_arrive_whole_whatever_they_are_cut_into_and_nonsense_is_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut raw = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut peer = Peer::of(listener.accept().unwrap().0).unwrap();
+        let mut peer = PathPeer::of(listener.accept().unwrap().0).unwrap();
         let never = || false;
         for byte in b"\"ready\"\n\"e" {
             raw.write_all(&[*byte]).unwrap();

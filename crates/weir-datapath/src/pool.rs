@@ -62,7 +62,7 @@ impl PacketBuffer {
 
 /// The bytes of a buffer.
 #[repr(align(128))]
-struct Slot([u8; BUFFER_BYTES]);
+struct BufferSlot([u8; BUFFER_BYTES]);
 
 /// The memory of all pools of a run.
 pub(crate) struct PacketMemory {
@@ -93,14 +93,14 @@ impl PacketMemory {
         clippy::cast_ptr_alignment,
         reason = "the mapping was asked for with the alignment of slots"
     )]
-    fn address(&self, buffer: &PacketBuffer) -> *mut Slot {
+    fn address(&self, buffer: &PacketBuffer) -> *mut BufferSlot {
         let place = buffer.place();
         assert!(place < self.count, "tokens name buffers of their memory");
-        self.bytes.as_ptr().cast::<Slot>().wrapping_add(place)
+        self.bytes.as_ptr().cast::<BufferSlot>().wrapping_add(place)
     }
 
     #[inline]
-    fn slot(&self, buffer: &PacketBuffer) -> &Slot {
+    fn slot(&self, buffer: &PacketBuffer) -> &BufferSlot {
         let cell = self.address(buffer);
         // SAFETY: a slot of the mapping, aligned and always initialised; the borrowed token is its only one, so
         // nobody else writes meanwhile.
@@ -108,7 +108,7 @@ impl PacketMemory {
     }
 
     #[inline]
-    fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut Slot {
+    fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut BufferSlot {
         let cell = self.address(buffer);
         // SAFETY: a slot of the mapping, aligned and always initialised; the token is its only one and is borrowed
         // exclusively, so nobody else reads or writes meanwhile.
@@ -201,7 +201,7 @@ impl BufferSender {
         pushed
     }
 
-    /// How many of so many have room now.
+    /// Number of so many that have room now.
     #[inline]
     pub(crate) fn room(&mut self, wanted: usize) -> usize {
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
@@ -214,7 +214,7 @@ impl BufferSender {
         self.0.publish();
     }
 
-    /// How many it holds.
+    /// Number of buffers that it holds at most.
     pub(crate) fn capacity(&self) -> u32 {
         self.0.capacity()
     }
@@ -243,7 +243,7 @@ impl BufferReceiver {
         popped.unwrap_or(0) as usize
     }
 
-    /// How many there are, with a look at the other end.
+    /// Number of buffers in it, with a look at the other end.
     #[inline]
     pub(crate) fn look(&mut self) -> u32 {
         self.0.look().unwrap_or(0)
@@ -280,7 +280,7 @@ fn mapped(bytes: usize, pages: PoolPages) -> Result<(AlignedBuf, PoolPages), Sys
             PoolPages::Off => Backing::Private,
         };
         let spec = BufferSpec {
-            align: Bytes(align_of::<Slot>() as u64),
+            align: Bytes(align_of::<BufferSlot>() as u64),
             backing,
             ..BufferSpec::private(Bytes(bytes as u64))
         };
@@ -303,7 +303,7 @@ pub(crate) fn pools(
 ) -> Result<(Vec<Pool>, PoolPages), SysError> {
     let all = threads.saturating_mul(per_pool);
     let count = all as usize;
-    let (bytes, made) = mapped(count.max(1).saturating_mul(size_of::<Slot>()), pages)?;
+    let (bytes, made) = mapped(count.max(1).saturating_mul(size_of::<BufferSlot>()), pages)?;
     let memory = Arc::new(PacketMemory {
         bytes,
         count,
@@ -349,7 +349,7 @@ pub(crate) fn plain_pools(threads: u32, per_pool: u32) -> Vec<Pool> {
 }
 
 impl Pool {
-    /// Whether so many own buffers are free; takes back what others freed where it has to.
+    /// True if so many own buffers are free; takes back what others freed where it has to.
     #[inline]
     pub(crate) fn has(&mut self, buffers: usize) -> bool {
         if self.free.len() < buffers {

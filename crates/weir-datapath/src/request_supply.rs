@@ -7,7 +7,7 @@ use weir_schema::{PacketPathWorkload, RequestSizeCount};
 
 use crate::frame::{MESSAGE_AT, part_of};
 
-/// What a client may begin.
+/// Requests that a client may begin.
 #[derive(Debug)]
 pub(crate) struct RequestSupply {
     most: u64,
@@ -30,18 +30,18 @@ impl RequestSupply {
         }
     }
 
-    /// How many it may begin now.
+    /// Number of requests that it may begin now.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         usize::try_from(self.left).unwrap_or(usize::MAX)
     }
 
-    /// Whether it begins no more: what has no answer then is lost, and nobody stalls.
+    /// True if it begins no more: what has no answer then is lost, and nobody stalls.
     pub(crate) fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// How many it may begin in all.
+    /// Number of requests that it may begin in all.
     pub(crate) fn most(&self) -> u64 {
         self.most
     }
@@ -53,7 +53,7 @@ impl RequestSupply {
         self.sizes.as_mut().map(SizeCycle::take)
     }
 
-    /// How many there were of each size since the last call.
+    /// Requests of each size since the last call.
     pub(crate) fn take_counts(&mut self) -> Vec<RequestSizeCount> {
         let sizes = self.sizes.as_mut();
         sizes.map_or_else(Vec::new, SizeCycle::take_counts)

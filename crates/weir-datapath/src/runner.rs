@@ -11,19 +11,19 @@ use weir_run::{
 };
 use weir_schema::{
     Failure, IdlePolicy, Job, LoopOutcome, Outcome, PacketPathOutcome, PacketPathWorkload,
-    PathSide, PoolPages, Warning, Workload,
+    PathSide, PathStage, PoolPages, Workload,
 };
 use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
 
-use self::alone::LoneStageJob;
 use self::cpu_choice::CpuChoice;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HandlerCall, HandlerStart, MessageWork, with_handler};
 use crate::link::{LinkChoice, OpenedLinks};
+use crate::one_stage::{OneStage, side_of};
 use crate::path_thread::{PathThreadParts, Pipeline};
-use crate::peer::{Hello, OwnSide, Peer, listen};
+use crate::peer::{Hello, OwnSide, PathPeer, listen};
 use crate::pool::{Pool, pools};
 use crate::shared::PathShared;
 use crate::wiring::{ThreadWiring, wire};
@@ -63,10 +63,7 @@ impl Runner for PacketPathRunner {
         if let Some(failure) = check::job(context.job, work).into_iter().next() {
             return Err(failure);
         }
-        Ok(PreparedJob::Workers(match work.only_stage {
-            Some(stage) => Arc::new(LoneStageJob::new(work, stage, context)?),
-            None => Arc::new(PathJob::new(work, context)?),
-        }))
+        Ok(PreparedJob::Workers(Arc::new(PathJob::new(work, context)?)))
     }
 }
 
@@ -75,9 +72,9 @@ struct PathJob {
     work: PacketPathWorkload,
     threads: Vec<Mutex<Option<ThreadWiring>>>,
     /// The other side, where that is a run of its own: for the first thread.
-    peer: Mutex<Option<Peer>>,
+    peer: Mutex<Option<PathPeer>>,
     shared: Arc<PathShared>,
-    /// What requests hold, where a handler wants more than a filling.
+    /// Content of requests, where a handler wants more than a filling.
     content: Vec<u8>,
     /// A CPU for each thread, where there are enough.
     cpus: Option<Vec<u32>>,
@@ -112,7 +109,10 @@ impl PathJob {
         (context, has_peer): (&JobContext<'_>, bool),
     ) -> Result<Self, Failure> {
         let links = links.complete(&work, choice)?;
-        let wired = wire(&work, links, pools, context.seed);
+        let wired = match work.only_stage {
+            Some(stage) => pools.into_iter().map(|pool| lone(stage, pool)).collect(),
+            None => wire(&work, links, pools, context.seed),
+        };
         let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
@@ -132,6 +132,7 @@ impl PathJob {
             peer: Mutex::default(),
             content,
             idle: match work.idle {
+                _ if work.only_stage.is_some() => IdlePolicy::Spin,
                 IdlePolicy::Auto if cpus.has_more => IdlePolicy::Spin,
                 IdlePolicy::Auto => IdlePolicy::Yield,
                 asked => asked,
@@ -151,11 +152,19 @@ impl PathJob {
         worker: &mut WorkerContext<'_>,
     ) -> Result<LoopStop, Failure> {
         let scale = worker.scale.load();
-        let handler = W::new(&HandlerStart {
+        if worker.clone == 0 {
+            *locked(&self.clock_read_ns) = worker.clock.read_cost_ns();
+        }
+        let start = HandlerStart {
             work: &self.work,
             seed: self.seed ^ u64::from(worker.clone) << 32,
             content: &self.content,
-        });
+        };
+        if let Some(stage) = self.work.only_stage {
+            let stage = OneStage::new(stage, (start, wiring.pool), (worker.clock, scale));
+            return Ok(alone::run::<W>(self, stage, worker));
+        }
+        let handler = W::new(&start);
         let application = wiring.application;
         let parts = PathThreadParts {
             side: wiring.side,
@@ -173,10 +182,6 @@ impl PathJob {
                 None
             },
         };
-        if worker.clone == 0 {
-            let cost = worker.clock.read_cost_ns();
-            *locked(&self.clock_read_ns) = cost;
-        }
         if !worker.wait_for_release() {
             return Ok(LoopStop::Asked);
         }
@@ -199,12 +204,24 @@ fn path_pools(work: &PacketPathWorkload, threads: u32) -> Result<(Vec<Pool>, Poo
     made.map_err(|why| failure("missing", None, why.to_string()))
 }
 
+/// A thread that has a stage alone, and its pool.
+fn lone(stage: PathStage, pool: Pool) -> ThreadWiring {
+    ThreadWiring {
+        side: side_of(stage),
+        thread: 0,
+        pool,
+        application: None,
+        dispatcher: None,
+        stages: vec![stage],
+    }
+}
+
 /// Meets the other side, where it is a run of its own; the work, with what that says of itself.
 fn meet(
     work: &PacketPathWorkload,
     choice: &LinkChoice,
     context: &JobContext<'_>,
-) -> Result<Option<(PacketPathWorkload, Hello, Peer)>, Failure> {
+) -> Result<Option<(PacketPathWorkload, Hello, PathPeer)>, Failure> {
     let Some(side) = work.side.filter(|_| work.management_port > 0) else {
         return Ok(None);
     };
@@ -218,7 +235,7 @@ fn meet(
         PathSide::Client => ([0, 1], None),
         PathSide::Server => ([1, 0], Some(listen(work)?)),
     };
-    let (peer, hello) = Peer::meet(own, listener.as_ref(), context)?;
+    let (peer, hello) = PathPeer::meet(own, listener.as_ref(), context)?;
     let mut work = work.clone();
     for (at, is) in [
         (mine, choice.hardware_address()),
@@ -235,7 +252,7 @@ fn meet(
 impl Prepared for PathJob {
     fn measured(&self, _job: &Job) -> [Option<Measured>; KINDS] {
         let mut kinds = [None; KINDS];
-        kinds[0] = Some(Measured {
+        kinds[0] = self.work.only_stage.is_none().then(|| Measured {
             latency: true,
             ..Measured::default()
         });
@@ -271,20 +288,15 @@ impl Prepared for PathJob {
     }
 
     fn outcome(&self, done: LoopOutcome, _: &[&WorkerLive]) -> Outcome {
-        let clock_read_ns = *locked(&self.clock_read_ns);
         Outcome::PacketPath(Box::new(PacketPathOutcome {
             workers: done,
             iterations: self.shared.iterations(),
             buffers_in_use: self.shared.in_use(),
-            clock_read_ns,
+            clock_read_ns: *locked(&self.clock_read_ns),
             idle: self.idle,
             pool_pages: Some(self.pool_pages),
-            only_stage: None,
+            only_stage: self.work.only_stage,
         }))
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
     }
 }
 
@@ -303,7 +315,7 @@ impl HandlerCall for PathCall<'_, '_> {
     }
 }
 
-/// What requests hold, where that is made once.
+/// Content of requests, where that is made once.
 fn request_content(work: &PacketPathWorkload) -> Vec<u8> {
     if work.echoes() {
         return Vec::new();

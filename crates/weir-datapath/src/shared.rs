@@ -1,4 +1,4 @@
-//! What the threads of a packet path share: when it began, that it ends, what each has counted.
+//! State that the threads of a packet path share: when it began, that it ends, what each has counted.
 //!
 //! Nothing of it is touched per packet.
 
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_schema::{Failure, PathIteration, PathThread};
 use weir_sys::clock::Clock;
 
-/// What all threads see.
+/// State that all threads see.
 #[derive(Debug)]
 pub(crate) struct PathShared {
     /// The tick at which the first iteration began; 0 before.
@@ -24,12 +24,12 @@ pub(crate) struct PathShared {
     /// Threads that have come to each of the steps at the end.
     steps: [AtomicU32; 2],
     threads: u32,
-    counted: Mutex<Counted>,
+    counted: Mutex<PathCounts>,
 }
 
-/// What threads have counted.
+/// Counts of all threads.
 #[derive(Debug, Default)]
-struct Counted {
+struct PathCounts {
     iterations: Vec<PathIteration>,
     in_use: Option<u64>,
     failure: Option<Failure>,
@@ -78,12 +78,8 @@ impl PathShared {
         let counted = self.lock();
         let is_over = self.have_all_come(1);
         let is_whole = |one: &&PathIteration| is_over || one.threads.len() >= self.threads as usize;
-        counted
-            .iterations
-            .iter()
-            .take_while(is_whole)
-            .cloned()
-            .collect()
+        let whole = counted.iterations.iter().take_while(is_whole);
+        whole.cloned().collect()
     }
 
     /// Adds to the buffers that never came home.
@@ -134,7 +130,7 @@ impl PathShared {
         self.steps[step].load(Ordering::Acquire) >= self.threads
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
+    fn lock(&self) -> MutexGuard<'_, PathCounts> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

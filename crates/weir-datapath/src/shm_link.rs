@@ -31,7 +31,7 @@ use crate::frame::target_port;
 use crate::pool::BUFFER_BYTES;
 use crate::wiring::SideLinks;
 
-/// How long the other side may take to come to the path.
+/// Time that the other side may take to come to the path.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between looks for it.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ const PAGE: usize = 4096;
 /// Numbers of dispatchers of a side.
 const NUMBERS: usize = MOST_PATH_THREADS as usize;
 
-/// What of a packet path the link cannot do.
+/// The part of a packet path that the link cannot do.
 pub(crate) fn check(work: &PacketPathWorkload) -> Option<String> {
     if work.side.is_none() {
         return Some(
@@ -204,7 +204,7 @@ impl ShmOffer {
     /// Makes memory for a run.
     ///
     /// # Errors
-    /// What the machine lacks.
+    /// The part that the machine lacks.
     pub(crate) fn at(path: &str, work: &PacketPathWorkload) -> Result<Self, Failure> {
         let whole = ring_bytes(work.queue_slots) * 2 * NUMBERS * NUMBERS;
         let file = SharedMemory::file("weir-packets", whole as u64);
@@ -238,7 +238,7 @@ impl Drop for ShmOffer {
 /// The links of this side's dispatchers to those of the other side; a server has made an offer before.
 ///
 /// # Errors
-/// What the machine lacks, and that the other side does not come to the path.
+/// The part that the machine lacks, and that the other side does not come to the path.
 pub(crate) fn links(
     work: &PacketPathWorkload,
     (path, offer): (&str, Option<ShmOffer>),
@@ -399,13 +399,13 @@ fn take(stream: &UnixStream) -> io::Result<OwnedFd> {
     Err(ErrorKind::InvalidData.into())
 }
 
-/// Whether memory can be shared here, and why not.
+/// Why memory cannot be shared here; nothing where it can.
 pub(crate) fn lacks() -> Option<String> {
     let made = SharedMemory::file("weir-packets", PAGE as u64);
     made.err().map(|why| why.to_string())
 }
 
-/// Whether a path can be that of a socket.
+/// Why a path cannot be that of a socket; nothing where it can.
 pub(crate) fn path_lacks(path: &str) -> Option<String> {
     let folder = Path::new(path)
         .parent()

@@ -17,7 +17,7 @@ const STAMP_BITS: u32 = 56;
 
 /// The sink of one dispatcher.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sink {
+pub(crate) struct PacketSink {
     /// Between tokens, in parts of ticks.
     period: u64,
     /// Time that has not become tokens: up to a bucket full of them.
@@ -25,7 +25,7 @@ pub(crate) struct Sink {
     last: Option<u64>,
 }
 
-impl Sink {
+impl PacketSink {
     /// Of a rate of the whole server, the part of one of its dispatchers; nothing where it takes all.
     pub(crate) fn new(per_s: u64, dispatchers: usize, scale: Scale) -> Option<Self> {
         let hour = u128::from(scale.to_ticks(Nanos::from_secs(3600)));
@@ -41,7 +41,7 @@ impl Sink {
         })
     }
 
-    /// Whether it takes the packet that bears this instant.
+    /// True if it takes the packet that bears this instant.
     #[inline]
     pub(crate) fn takes(&mut self, stamp: u64) -> bool {
         let last = self.last.unwrap_or(stamp);
@@ -67,7 +67,7 @@ mod tests {
     /// Packets that are taken of a second's at a rate.
     fn taken(rate: u64, sink: u64) -> u64 {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
-        let mut sink = Sink::new(sink, 1, scale).unwrap();
+        let mut sink = PacketSink::new(sink, 1, scale).unwrap();
         let stamps = (0..rate).map(|k| 1_000_000_000 * k / rate);
         stamps.filter(|stamp| sink.takes(*stamp)).count() as u64
     }
@@ -85,11 +85,11 @@ mod tests {
     #[test]
     fn a_burst_is_taken_up_to_a_bucket_and_old_instants_add_nothing() {
         let scale = Scale::from_slope(1, Nanos(1)).unwrap();
-        let mut sink = Sink::new(1_000_000, 1, scale).unwrap();
-        let burst = |sink: &mut Sink, at| (0..100).filter(|_| sink.takes(at)).count();
+        let mut sink = PacketSink::new(1_000_000, 1, scale).unwrap();
+        let burst = |sink: &mut PacketSink, at| (0..100).filter(|_| sink.takes(at)).count();
         assert_eq!(burst(&mut sink, 5000), 64);
         assert_eq!(burst(&mut sink, 3000), 0);
         assert_eq!(burst(&mut sink, 15_000), 10);
-        assert!(Sink::new(0, 1, scale).is_none());
+        assert!(PacketSink::new(0, 1, scale).is_none());
     }
 }

@@ -114,7 +114,7 @@ struct SendCase {
     frames: &'static [u8],
     /// Which of these each dispatcher gets at first.
     got: &'static [&'static [u8]],
-    /// What has no room.
+    /// Frames that have no room.
     left: &'static [u8],
 }
 

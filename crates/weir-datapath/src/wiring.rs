@@ -16,7 +16,7 @@ use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring};
 /// The links of a side's dispatchers, by their numbers.
 pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
 
-/// What a thread owns.
+/// Parts that a thread owns.
 #[derive(Debug)]
 pub(crate) struct ThreadWiring {
     pub(crate) side: PathSide,
@@ -27,14 +27,14 @@ pub(crate) struct ThreadWiring {
     pub(crate) stages: Vec<PathStage>,
 }
 
-/// Queues of the link, from a dispatcher of one side to one of the other.
+/// Rings between dispatchers, by the one that has an end: where it sends, to which, and where it receives.
 #[derive(Debug, Default)]
-struct LinkEnds {
+struct RingEnds {
     to: BTreeMap<u8, Vec<(u8, BufferSender)>>,
     from: BTreeMap<u8, Vec<BufferReceiver>>,
 }
 
-/// What each thread of the run's sides owns, clients first, each side by number; a pool for each.
+/// Parts of each thread of the run's sides, clients first, each side by number; a pool for each.
 pub(crate) fn wire(
     work: &PacketPathWorkload,
     mut opened: [SideLinks<AnyLink>; 2],
@@ -66,31 +66,35 @@ pub(crate) fn wire(
     all
 }
 
-fn links(work: &PacketPathWorkload) -> [LinkEnds; 2] {
-    let dispatchers = work.dispatchers();
-    let mut ends = [LinkEnds::default(), LinkEnds::default()];
-    for (own, other) in [(0, 1), (1, 0)] {
-        for &from in &dispatchers {
-            for &to in &dispatchers {
-                let (sender, receiver) = buffer_ring(work.queue_slots);
-                ends[own].to.entry(from).or_default().push((to, sender));
-                ends[other].from.entry(to).or_default().push(receiver);
-            }
+/// Rings from each of these dispatchers to each that it is linked to, in the order of their numbers.
+fn rings(slots: u32, numbers: &[u8], are_linked: impl Fn(u8, u8) -> bool) -> RingEnds {
+    let mut ends = RingEnds::default();
+    for &from in numbers {
+        for &to in numbers.iter().filter(|to| are_linked(from, **to)) {
+            let (sender, receiver) = buffer_ring(slots);
+            ends.to.entry(from).or_default().push((to, sender));
+            ends.from.entry(to).or_default().push(receiver);
         }
     }
     ends
 }
 
-/// What a thread does in a pass: streams by number, their stages in order, each once.
+/// Queues of the link, from each dispatcher of one side to each of the other: of the client, of the server.
+fn links(work: &PacketPathWorkload) -> [RingEnds; 2] {
+    let one_way = |_| rings(work.queue_slots, &work.dispatchers(), |_, _| true);
+    let [forth, back] = [0, 1].map(one_way);
+    let ends = |to, from| RingEnds { to, from };
+    [ends(forth.to, back.from), ends(back.to, forth.from)]
+}
+
+/// Stages of a thread in a pass: streams by number, their stages in order, each once.
 fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
     let mut streams: Vec<&PacketStream> = work.streams.iter().collect();
     streams.sort_by_key(|stream| stream.id);
     let mut all = Vec::new();
     for stream in streams {
-        let makes = stream
-            .groups
-            .iter()
-            .any(|group| group.threads.contains(&thread));
+        let mut groups = stream.groups.iter();
+        let makes = groups.any(|group| group.threads.contains(&thread));
         let dispatches = stream.groups.iter().any(|group| group.dispatcher == thread);
         for &stage in &stream.stages {
             let is_own = match stage {
@@ -125,12 +129,12 @@ impl SideWiring {
     fn of(
         work: &PacketPathWorkload,
         side: PathSide,
-        (ends, opened): (&mut LinkEnds, &mut SideLinks<AnyLink>),
+        (ends, opened): (&mut RingEnds, &mut SideLinks<AnyLink>),
         seed: u64,
     ) -> Self {
         let (applications, served) = applications(work, side);
         let numbers = work.dispatchers();
-        let (mut others, mut handed) = hand_overs(work, &numbers);
+        let mut hand_overs = rings(work.ring_slots, &numbers, |from, to| from != to);
         let mut dispatchers = BTreeMap::new();
         for (number, rings) in served {
             let routes = routes(work, side, number, &rings.served);
@@ -141,14 +145,15 @@ impl SideWiring {
                 post_tx: work.batches.link_tx,
                 post_rx: work.batches.link_rx,
             };
+            let others = hand_overs.to.remove(&number).unwrap_or_default();
             let link = opened.remove(&number);
             let link = link.unwrap_or_else(|| AnyLink::Ring(Box::new(RingLink::new(ring))));
             let parts = DispatcherParts {
                 sources: rings.sources,
                 targets: rings.targets,
                 routes,
-                others: others.remove(&number).unwrap_or_default(),
-                handed: handed.remove(&number).unwrap_or_default(),
+                others: others.into_iter().map(|(_, ring)| ring).collect(),
+                handed: hand_overs.from.remove(&number).unwrap_or_default(),
                 link,
                 side,
                 seed: seed ^ u64::from(number),
@@ -199,30 +204,11 @@ fn applications(
     (applications, served)
 }
 
-type Senders = BTreeMap<u8, Vec<BufferSender>>;
-type Receivers = BTreeMap<u8, Vec<BufferReceiver>>;
-
-/// Rings from each dispatcher of a side to each other one, in the order of their numbers.
-fn hand_overs(work: &PacketPathWorkload, numbers: &[u8]) -> (Senders, Receivers) {
-    let (mut senders, mut receivers) = (Senders::new(), Receivers::new());
-    for &from in numbers {
-        for &to in numbers.iter().filter(|to| **to != from) {
-            let (sender, receiver) = buffer_ring(work.ring_slots);
-            senders.entry(from).or_default().push(sender);
-            receivers.entry(to).or_default().push(receiver);
-        }
-    }
-    (senders, receivers)
-}
-
 /// Where packets go that come to a dispatcher which serves these streams and threads.
 fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, u8)]) -> Routes {
     // The place of another dispatcher in the list of hand-overs.
-    let others: Vec<u8> = work
-        .dispatchers()
-        .into_iter()
-        .filter(|d| *d != number)
-        .collect();
+    let mut others = work.dispatchers();
+    others.retain(|dispatcher| *dispatcher != number);
     let place = |dispatcher: u8| others.iter().position(|d| *d == dispatcher);
     if side == PathSide::Client {
         let mut threads = [Route::Nowhere; 16];
@@ -239,10 +225,8 @@ fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, 
         return Routes::Origin(Box::new(threads));
     }
     let of_stream = |stream: &PacketStream| {
-        let own = served
-            .iter()
-            .enumerate()
-            .filter(|(_, (id, _))| *id == stream.id);
+        let own = served.iter().enumerate();
+        let own = own.filter(|(_, (id, _))| *id == stream.id);
         let mut dispatchers = stream.groups.iter().map(|group| group.dispatcher);
         StreamRoute {
             stream: stream.id,

@@ -15,10 +15,8 @@ use weir_sys::xdp::{XdpMode, XdpProgram, XdpSocket, XdpSocketSpec};
 use weir_sys::{SysError, interface};
 
 use crate::copy_link::{CopyLink, FrameQueue};
+use crate::frame::longest_packet;
 use crate::wiring::SideLinks;
-
-/// Of a frame, what no MTU counts.
-const ETHERNET_BYTES: u32 = 14;
 
 /// The words of the modes.
 const MODES: [(&str, XdpMode); 4] = [
@@ -28,7 +26,7 @@ const MODES: [(&str, XdpMode); 4] = [
     ("zc", XdpMode::ZeroCopy),
 ];
 
-/// What the link of a job is asked to be.
+/// Settings of the link of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XdpSettings {
     /// Of this side; of both, the client's.
@@ -57,10 +55,10 @@ impl XdpSettings {
         let peer = text("peer_interface");
         let mode = match settings.get("mode") {
             None => Some(XdpMode::Default),
-            Some(Setting::Text(text)) => MODES
-                .iter()
-                .find(|(word, _)| word == text)
-                .map(|(_, mode)| *mode),
+            Some(Setting::Text(text)) => {
+                let mut modes = MODES.iter();
+                modes.find_map(|(word, mode)| (word == text).then_some(*mode))
+            }
             Some(_) => None,
         };
         if mode.is_none() {
@@ -97,7 +95,7 @@ impl XdpSettings {
     }
 }
 
-/// What of a packet path the link cannot do.
+/// The part of a packet path that the link cannot do.
 pub(crate) fn check(work: &PacketPathWorkload, settings: &XdpSettings) -> Option<String> {
     if work.side.is_some() == settings.peer.is_some() {
         return Some(
@@ -127,7 +125,7 @@ pub(crate) type XdpLink = CopyLink<XdpQueue>;
 /// The links of the run's dispatchers: of the client, of the server.
 ///
 /// # Errors
-/// What the machine lacks, or does not let one have.
+/// The part that the machine lacks, or does not let one have.
 pub(crate) fn links(
     work: &PacketPathWorkload,
     settings: &XdpSettings,
@@ -153,12 +151,7 @@ fn side(
     name: &str,
 ) -> Result<SideLinks<XdpLink>, Failure> {
     let missing = |why: SysError| failure("missing", None, by_name(&why));
-    let longest = [work.request_bytes, work.whole_response()]
-        .map(|message| work.frame_bytes(message))
-        .into_iter()
-        .max()
-        .unwrap_or(0)
-        .saturating_sub(ETHERNET_BYTES);
+    let longest = longest_packet(work);
     let mtu = interface::mtu(name).map_err(missing)?;
     if longest > mtu {
         let why = format!(
@@ -179,10 +172,8 @@ fn side(
         };
         Ok((number, XdpSocket::open(&spec)?))
     };
-    let sockets: Result<Vec<_>, SysError> = (settings.first_queue..)
-        .zip(work.dispatchers())
-        .map(open)
-        .collect();
+    let queues = (settings.first_queue..).zip(work.dispatchers());
+    let sockets: Result<Vec<_>, SysError> = queues.map(open).collect();
     let sockets = sockets.map_err(missing)?;
     let program = XdpProgram::attach(name, settings.mode, &(work.first_port..=last));
     let program = Arc::new(program.map_err(missing)?);
@@ -199,7 +190,7 @@ fn side(
     Ok(links)
 }
 
-/// What the system refused, with the name of its errno in place of the number.
+/// The system's refusal, with the name of its errno in place of the number.
 fn by_name(why: &SysError) -> String {
     let text = why.to_string();
     let SysError::Refused { source, .. } = why else {

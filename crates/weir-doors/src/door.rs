@@ -9,7 +9,7 @@ use weir_schema::RunResult;
 pub use weir_schema::Voice;
 
 use crate::DOORS;
-use crate::args;
+use crate::args::{self, Arguments, DoorCall};
 use crate::flags::{Flag, command};
 use crate::given::Given;
 use crate::house::RunFormat;
@@ -56,9 +56,11 @@ pub struct Measures {
     pub variables: fn(&dyn Machine) -> Result<CallVariables, Refusal>,
     /// Refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
+    /// Exit code of every refusal in the peer's voice, where the peer has one for all.
+    pub peer_refusal: Option<u8>,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
-    /// Every option of the job language is a flag too.
+    /// True if every option of the job language is a flag too.
     pub takes_options: bool,
     /// Sentences after the list of flags in the help text.
     pub help: &'static str,
@@ -101,7 +103,12 @@ pub enum Manner {
     House(Option<Operands>),
     /// Syntax of a peer.
     Getopt(&'static Getopt),
+    /// By the door itself: options of another language stand among its flags.
+    Own(ReadArguments),
 }
+
+/// From the arguments of a call to their values.
+pub type ReadArguments = fn(&DoorCall) -> Result<Arguments, Refusal>;
 
 /// Settings of a reader of a peer's arguments.
 #[derive(Clone, Copy, Debug)]
@@ -219,6 +226,7 @@ impl Measures {
             asks_peer: |_| false,
             variables: |_| Ok(CallVariables::default()),
             names_jobs: true,
+            peer_refusal: None,
             without: &[],
             takes_options: false,
             help: "",

@@ -2,7 +2,7 @@
 //! texts are made.
 //!
 //! In: tables of [`Flag`] written by the doors. Out: the flag of a name, the nearest name, a
-//! help listing, a clap command for house verbs. Not here: what a flag does.
+//! clap command. Not here: what a flag does.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint};
@@ -322,53 +322,4 @@ pub(crate) fn command(name: &str, flags: &[Flag]) -> Command {
 /// The flag of a name.
 pub(crate) fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> {
     flags.iter().find(|f| f.name == name)
-}
-
-/// Lines of whole words, of at most this width except for single long words.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= width => push!(line, " {word}"),
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-/// The listing of a help text: headings in order of first appearance, flags that are refused
-/// left out.
-pub(crate) fn listing(flags: &[Flag]) -> String {
-    const COLUMN: usize = 27;
-    const WIDTH: usize = 80;
-    let mut headings: Vec<&str> = Vec::new();
-    for flag in flags {
-        if !headings.contains(&flag.category) {
-            headings.push(flag.category);
-        }
-    }
-    let mut out = String::new();
-    for heading in headings {
-        push!(out, "\n{heading}:\n");
-        let mine = flags.iter().filter(|f| f.category == heading);
-        for flag in mine.filter(|f| !matches!(f.standing, Standing::Refused(_))) {
-            let usage = flag.usage();
-            let default = flag
-                .default
-                .map_or(String::new(), |d| format!(" (default {d})"));
-            if usage.len() >= COLUMN {
-                push!(out, "  {usage}\n  {:COLUMN$}", "");
-            } else {
-                push!(out, "  {usage:COLUMN$}");
-            }
-            push!(out, "{}{default}\n", flag.short);
-            let need = flag.needs.map(|need| format!("acts only {}", need.when));
-            for remark in flag.remark().into_iter().chain(need) {
-                for line in wrapped(&remark, WIDTH - COLUMN - 2) {
-                    push!(out, "  {:COLUMN$}{line}\n", "");
-                }
-            }
-        }
-    }
-    out
 }

@@ -160,7 +160,7 @@ pub struct Given {
     pub door: &'static Door,
     /// The name of the link that the program was called by, where it was one of the door's.
     pub link: Option<&'static str>,
-    /// Whether they print a stored result again.
+    /// True if they print a stored result again.
     pub is_again: bool,
     /// Arguments verbatim, those of the link first.
     pub args: Vec<String>,
@@ -168,7 +168,7 @@ pub struct Given {
     pub own: GivenFlags,
     /// Values of the flags of the house.
     pub house: GivenFlags,
-    /// Options of jobs, of a door that takes them as flags.
+    /// Options of jobs, of a door that takes them among its flags.
     pub options: Vec<CommandWord>,
     /// Arguments that are no flags.
     pub operands: Vec<String>,

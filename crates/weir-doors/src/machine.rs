@@ -3,26 +3,15 @@
 //! In: nothing. Out: the trait [`Machine`], which the program implements once over the real machine
 //! and tests over made-up ones. Every method has an answer for a machine that has nothing.
 
-use weir_schema::catalogue::TransportCatalogue;
+use weir_jobfile::{CompileRequest, Compiled, Diagnostic};
+use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 
+use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
 use crate::rows::UnfitRows;
 
 use crate::axio::MachineFacts;
-
-/// What is at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathKind {
-    /// Nothing.
-    Nothing,
-    /// A file.
-    File,
-    /// A directory.
-    Directory,
-    /// Something else.
-    Other,
-}
 
 /// Machine that a command line is read on.
 pub trait Machine {
@@ -68,7 +57,7 @@ pub trait Machine {
         Err("no such file".to_owned())
     }
 
-    /// The same of a file whose first line is `head`; of another no more is read.
+    /// The same of a file whose first line is `head`; of another no more than that is read.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -76,9 +65,35 @@ pub trait Machine {
         self.file(path, most)
     }
 
-    /// What is at a path.
-    fn path_kind(&self, _path: &str) -> PathKind {
-        PathKind::Nothing
+    /// Compiles jobs with the files, engines and variables of this machine.
+    ///
+    /// # Errors
+    /// Every fault of the jobs.
+    fn compile(&self, _jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        Err(Vec::new())
+    }
+
+    /// Engines of this build.
+    fn engines(&self) -> Catalogue {
+        Catalogue::default()
+    }
+
+    /// True if standard output is a terminal.
+    fn is_output_terminal(&self) -> bool {
+        false
+    }
+
+    /// True if standard error is a terminal.
+    fn is_error_terminal(&self) -> bool {
+        false
+    }
+
+    /// Begins to watch how idle the CPUs are.
+    fn watch_idleness(&self) {}
+
+    /// Idleness of the CPUs while it was watched, which ends with the first call.
+    fn idleness(&self) -> Option<Idleness> {
+        None
     }
 
     /// Finds out whether rows under this head can be added to a file.
@@ -176,11 +191,18 @@ pub enum NamedPath {
         /// Its first line that is neither empty nor a comment begins a section of a job file.
         is_job_file: bool,
     },
-    /// A folder, a pipe, a socket.
+    /// A directory.
+    Directory,
+    /// A pipe, a socket.
     Other,
 }
 
 impl NamedPath {
+    /// True of any file.
+    pub(crate) fn is_file(self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
     /// A file that begins with these bytes.
     pub fn of_file(head: &[u8]) -> Self {
         let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -191,21 +213,7 @@ impl NamedPath {
     }
 }
 
-/// Machine for tests: sample transports, and this many ranks of a launcher.
 #[cfg(test)]
-pub(crate) struct SampleMachine(pub(crate) Option<u32>);
-
+mod sample;
 #[cfg(test)]
-impl Machine for SampleMachine {
-    fn launcher(&self) -> Option<u32> {
-        self.0
-    }
-
-    fn transports(&self) -> TransportCatalogue {
-        weir_schema::sample::transports()
-    }
-
-    fn target(&self, _path: &str) -> Result<TargetFacts, String> {
-        Ok(TargetFacts::sample())
-    }
-}
+pub(crate) use sample::SampleMachine;

@@ -19,7 +19,7 @@ weir mpi info
 
 Tells which MPI library weir opens at run time: family, the library's own words,
 version of the standard, file; and the launcher, if one started it. Under a
-launcher MPI is started too, and one rank speaks for all: a first test of an
+launcher MPI is started too, and one rank prints for all: a first test of an
 installation.
 
 The launcher's family is looked for first. WEIR_MPI_LIB=FILE names another

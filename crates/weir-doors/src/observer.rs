@@ -5,18 +5,74 @@
 //! result.
 
 use weir_schema::{Announcement, Plan, RunResult};
+use weir_units::Nanos;
+
+use crate::door::Printed;
+use crate::machine::Machine;
 
 /// Running measurement at an instant.
-#[expect(missing_debug_implementations, reason = "holds a function")]
+#[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct Snapshot<'a> {
-    /// Indices of the jobs that have ended, in plan order.
-    pub ended: Vec<usize>,
+    /// Time since the start of the program.
+    pub elapsed_ns: Nanos,
+    /// Time since the first job's release; 0 before it.
+    pub measured_ns: Nanos,
+    /// Somebody asks for a report, by a signal or by the file of [`Observer::request_file`].
+    pub is_asked: bool,
+    /// Every job of the plan, in its order; costly.
+    pub jobs: &'a dyn Fn() -> Vec<JobProgress>,
     /// The result so far, which is costly to make.
     pub result: &'a dyn Fn() -> RunResult,
 }
 
-/// Observer of a run in a peer's voice. It answers text for standard output.
+/// Progress of a job at an instant.
+#[derive(Clone, Debug)]
+pub struct JobProgress {
+    /// Phase of each worker.
+    pub workers: Vec<Phase>,
+    /// Seconds since its release.
+    pub elapsed_s: f64,
+    /// Share of its work or time that is done, where a bound is known.
+    pub fraction: Option<f64>,
+    /// Reads, writes and trims that were completed.
+    pub operations: [u64; 3],
+    /// Bytes they moved.
+    pub bytes: [u64; 3],
+}
+
+impl JobProgress {
+    /// True once all its workers are gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        let is_gone = |phase: &Phase| matches!(phase, Phase::Ended | Phase::Failed);
+        !self.workers.is_empty() && self.workers.iter().all(is_gone)
+    }
+}
+
+/// Phase of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its job waits for others.
+    Waiting,
+    /// Its job gets ready.
+    Preparing,
+    /// Not measured yet.
+    Ramp,
+    /// At work.
+    Running,
+    /// Gone, in order.
+    Ended,
+    /// Gone, with an error.
+    Failed,
+}
+
+/// Observer of a run in a peer's voice. It answers text for standard output, or for the file that
+/// takes its place.
 pub trait Observer: Send {
+    /// The plan, before it is looked at whether it can run.
+    fn plan(&mut self, _plan: &Plan) -> String {
+        String::new()
+    }
+
     /// The run begins: nothing refuses it any more.
     fn begin(&mut self, _plan: &Plan) -> String {
         String::new()
@@ -27,9 +83,20 @@ pub trait Observer: Send {
         None
     }
 
-    /// Looks at the run, four times a second.
+    /// Looks at the run, at least four times a second.
     fn look(&mut self, _snapshot: &Snapshot<'_>) -> String {
         String::new()
+    }
+
+    /// Line of progress at the same instant, for standard output whatever the text goes to.
+    fn progress(&mut self, _snapshot: &Snapshot<'_>) -> String {
+        String::new()
+    }
+
+    /// File whose appearance asks for a report, as a signal does. Where there is one, the house
+    /// draws a line of progress only where it is asked to.
+    fn request_file(&self) -> Option<String> {
+        None
     }
 
     /// Refusal of a job that cannot run, for standard error; `None` is the house's.
@@ -37,8 +104,14 @@ pub trait Observer: Send {
         None
     }
 
-    /// Text of the whole result, without the part that was printed already.
-    fn rest(&mut self, _result: &RunResult, whole: String) -> String {
+    /// Text for standard error about a job that cannot run while the others do; `None` refuses the
+    /// run.
+    fn excuse(&mut self, _job: &str, _why: &str) -> Option<String> {
+        None
+    }
+
+    /// Text of the whole result without what was printed already.
+    fn rest(&mut self, _result: &RunResult, _machine: &dyn Machine, whole: Printed) -> Printed {
         whole
     }
 }

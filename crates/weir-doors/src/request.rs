@@ -3,7 +3,7 @@
 //! In: a door's reading of its arguments. Out: plain data that the driver of the program carries
 //! out. Not here: carrying it out.
 
-use weir_schema::{Job, Plan, RunResult, TargetsPerRank, Warning};
+use weir_schema::{Job, Plan, RunResult, TargetsPerRank, VerifyMethod, Warning};
 use weir_units::Nanos;
 
 use crate::compare::Compare;
@@ -38,6 +38,23 @@ pub struct Request {
     pub monitor: Option<String>,
     /// The house shows no progress.
     pub is_quiet: bool,
+    /// Text for standard output before the plan is carried out.
+    pub before: String,
+    /// File that gets the voice's text instead of standard output.
+    pub text_file: Option<String>,
+    /// End of the run before its time.
+    pub trigger: Trigger,
+}
+
+/// End of a run before its time, and what follows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trigger {
+    /// The run ends when this file appears; it is removed.
+    pub file: Option<String>,
+    /// The run ends after this time.
+    pub after: Option<Nanos>,
+    /// Command for the shell once a trigger has ended the run.
+    pub command: Option<String>,
 }
 
 /// The one thing that a request asks for.
@@ -72,7 +89,15 @@ pub enum Tool {
     KernelModule(ModuleCall),
     /// Measure the cost of timing the stages of a packet path and print it.
     StageTiming,
-    /// Print this, then carry out another door with these arguments.
+    /// Measure how fast these checksums are, and print it.
+    Checksums(Vec<VerifyMethod>),
+    /// See whether the clock runs forward over all CPUs.
+    ClockTest,
+    /// Print the text of a compressed log.
+    InflateLog(String),
+    /// Measure the unit of work that idleness is reported with.
+    IdleUnit,
+    /// Print this, then do what another door does with arguments.
     OtherDoor {
         /// Text before it.
         before: Printed,
@@ -128,6 +153,9 @@ impl Request {
             least_code: 0,
             monitor: None,
             is_quiet: false,
+            before: String::new(),
+            text_file: None,
+            trigger: Trigger::default(),
         }
     }
 

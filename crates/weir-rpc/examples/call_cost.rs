@@ -22,7 +22,7 @@ use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::{NoMasters, RankSetup, RpcServer, ServerLimits, ServerSetup};
 use weir_rpc::service::self_test::SelfTestService;
 use weir_rpc::transport::{Requested, RpcTransport};
-use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
+use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
 use weir_sys::CpuList;
 use weir_sys::pin::set_affinity;
 
@@ -110,8 +110,7 @@ fn setup(server: &RpcServer, in_flight: u32, request: u32, reply: u32) -> Client
         },
         own_connections: false,
         endpoints: vec![ServerEndpoint {
-            rank,
-            tag: 0,
+            endpoint: RpcEndpoint { rank, tag: 0 },
             address,
             nonce: Some(server.nonce()),
         }],

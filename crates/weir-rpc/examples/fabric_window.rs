@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 
 use weir_rpc::links::ofi::{
     COMPLETIONS_AT_ONCE, EndpointSizes, FabricChoice, FabricCompletion, FabricEndpoint,
-    FabricLibrary, FabricOffer, FabricPeer, FabricPosted, FabricWaiting,
+    FabricLibrary, FabricOffer, FabricPeer, FabricPosted, FabricWork,
 };
+use weir_schema::RpcPoll;
 use weir_sys::CpuList;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -106,7 +107,7 @@ impl Window {
         let library = FabricLibrary::open()?;
         let offer = FabricOffer::find(&library, &FabricChoice::on_loopback(provider))?;
         let sizes = EndpointSizes::default();
-        let mut endpoint = FabricEndpoint::open(offer, sizes, FabricWaiting::Busy)?;
+        let mut endpoint = FabricEndpoint::open(offer, sizes, RpcPoll::Busy)?;
         let own = endpoint.address()?;
         stream.write_all(&u32::try_from(own.len())?.to_le_bytes())?;
         stream.write_all(&own)?;
@@ -127,12 +128,12 @@ impl Window {
     fn look(&mut self) -> Outcome<()> {
         self.endpoint.poll(&mut self.completions)?;
         for completion in self.completions.drain(..) {
-            match completion {
-                FabricCompletion::Received { slot, .. } => self.received.push(slot),
-                FabricCompletion::Failed { failure, .. } => {
+            match (completion.work, completion.result) {
+                (FabricWork::Receive(slot), Ok(_)) => self.received.push(slot),
+                (_, Err(failure)) => {
                     return Err(format!("the fabric failed: {failure:?}").into());
                 }
-                FabricCompletion::Sent { .. } | FabricCompletion::Moved { .. } => {}
+                _ => {}
             }
         }
         Ok(())

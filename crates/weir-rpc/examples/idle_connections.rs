@@ -10,7 +10,7 @@ use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_rpc::links::LinkGreeting;
 use weir_rpc::service::self_test;
 use weir_rpc::wire::{FrameHeader, FrameKind, OpenRequest};
-use weir_schema::RpcPayloadKind;
+use weir_schema::{RpcEndpoint, RpcPayloadKind};
 
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -26,8 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         within: WITHIN,
     };
     let endpoint = ServerEndpoint {
-        rank: 0,
-        tag: 0,
+        endpoint: RpcEndpoint { rank: 0, tag: 0 },
         address: address.parse()?,
         nonce: None,
     };
@@ -46,7 +45,7 @@ fn connection(
     setup: &DialSetup,
     endpoint: &ServerEndpoint,
 ) -> Result<ControlStream, Box<dyn Error>> {
-    let (mut control, _) = open_control(setup, endpoint, LinkGreeting::default())?;
+    let (mut control, _) = open_control(setup, endpoint, LinkGreeting::default(), &|| false)?;
     let asked = OpenRequest {
         service: self_test::NAME.to_owned(),
         version: self_test::VERSION,

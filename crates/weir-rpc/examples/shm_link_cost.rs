@@ -21,7 +21,7 @@ use std::time::Instant;
 use weir_rpc::RpcError;
 use weir_rpc::links::shm::RpcShmLink;
 use weir_rpc::links::{
-    Link, LinkGreeting, LinkHandler, LinkSide, MemoryRange, NewPeer, PeerId, Sent,
+    Link, LinkGreeting, LinkHandler, LinkSide, MemoryRange, MoveDirection, NewPeer, PeerId, Sent,
 };
 use weir_rpc::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, MAX_FRAME};
 use weir_sys::CpuList;
@@ -220,9 +220,9 @@ fn bulk_ns(gets: bool) -> f64 {
     timed(|buffer| {
         let (there, here) = (&descriptors[buffer], range(own, buffer));
         let sent = if gets {
-            server.get(to_client, there, 0, here, 0)
+            server.move_memory(MoveDirection::Get, to_client, (there, 0), here, 0)
         } else {
-            server.put(to_client, here, there, 0, 0)
+            server.move_memory(MoveDirection::Put, to_client, (there, 0), here, 0)
         };
         assert_eq!(sent, Sent::Queued);
         server.poll(None, &mut ends).expect("sound");

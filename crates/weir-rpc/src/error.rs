@@ -120,6 +120,12 @@ impl RpcError {
         Self::new(DerCode::Protocol, message)
     }
 
+    /// The error that a frame's status and words say.
+    pub(crate) fn said(status: u16, words: &[u8]) -> Self {
+        let words = String::from_utf8_lossy(words).into_owned();
+        Self::new(DerCode::from_status(status), words)
+    }
+
     /// The system refused what was tried, a verb phrase.
     pub fn io(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::new(DerCode::Unreachable, format!("cannot {what}: {error}"))

@@ -20,7 +20,7 @@ pub(crate) fn default_limit() -> u64 {
     all.map_or(MOST_MEMORY, |all| (all.0 / 4).min(MOST_MEMORY))
 }
 
-/// Whether the machine has so many bytes left, as far as it says. `for_what` begins a sentence.
+/// Checks that the machine has so many bytes left, as far as it says. `for_what` begins a sentence.
 ///
 /// # Errors
 /// It has not: [`DerCode::NoMemory`], with both numbers.

@@ -28,7 +28,7 @@ use crate::group::{RpcGroup, known_groups::KnownGroups};
 use crate::master::call_list::CallList;
 use crate::master::calling::{Calling, CallsMade, calls_of, check_slots, part};
 use crate::master::engine::EndSigns;
-use crate::master::host::{MasterTask, monotonic_ns};
+use crate::master::host::monotonic_ns;
 use crate::master::measured::{MasterParts, added, error_code, requested};
 use crate::master::ordered::OrderedMasters;
 use crate::master::route::{CallRoute, TransportUser};
@@ -213,7 +213,7 @@ impl RpcJob {
             let is_over = || stop.load(Ordering::Relaxed) != 0;
             let mut masters =
                 OrderedMasters::connect(&endpoints, self.route.dial(), self.route.name(), &is_over);
-            masters.prepare(&MasterTask { work: self.task() }, &is_over);
+            masters.prepare(&self.task(), &is_over);
             if is_over() {
                 return Ok(LoopStop::Asked);
             }
@@ -317,7 +317,8 @@ impl RpcJob {
         let span = spans.reduce(Span::hull);
         let parts = MasterParts {
             endpoint: self.own,
-            transport: self.route.name(),
+            route: &self.route,
+            span,
             work: &self.work,
             list: &self.list,
             lives,
@@ -329,11 +330,7 @@ impl RpcJob {
                 .iter()
                 .fold(CpuUse::default(), |sum, worker| added(sum, worker.cpu)),
         };
-        let mut master = parts.master();
-        master.span = span;
-        master.bulk_path = self.route.bulk_path(&self.work).map(str::to_owned);
-        master.interface = self.route.interface().cloned();
-        master
+        parts.master()
     }
 }
 
@@ -369,16 +366,12 @@ impl Prepared for RpcJob {
 
     fn amount(&self, clone: u32) -> Amount {
         let masters = part(self.masters.len() as u64, clone, self.threads);
+        let each = self.work.load.bounds.operations;
         Amount {
             bytes: None,
             operations: match self.masters.as_slice() {
                 [] => calls_of(&self.work, clone, self.threads),
-                _ => self
-                    .work
-                    .load
-                    .bounds
-                    .operations
-                    .map(|calls| calls * masters),
+                _ => each.map(|calls| calls * masters),
             },
         }
     }
@@ -405,10 +398,8 @@ impl Prepared for RpcJob {
         }
         let (stop, parts) = (worker.stop, (thread, self.threads));
         let calls = ThreadCalls { calling, worker };
-        let ended = match self
-            .route
-            .connect(&self.work, &self.list, parts, stop, calls)
-        {
+        let route = &self.route;
+        let ended = match route.connect(&self.work, &self.list, parts, stop, calls) {
             // What is given up has not failed.
             Err(_) if stop.load(Ordering::Relaxed) != 0 => return Ok(LoopStop::Asked),
             ended => ended?,
@@ -437,12 +428,10 @@ impl Prepared for RpcJob {
                 its.and_then(|worker| worker.span).map(|span| span.start_ns)
             };
             let ordered = lock(&self.ordered).clone().into_iter();
-            let placed = ordered.map(|(thread, master)| RpcMaster {
-                span: master
-                    .span
-                    .zip(began(thread))
-                    .map(|(span, by)| later(span, by)),
-                ..master
+            let placed = ordered.map(|(thread, master)| {
+                let span = master.span.zip(began(thread));
+                let span = span.map(|(span, by)| later(span, by));
+                RpcMaster { span, ..master }
             });
             let mut masters: Vec<RpcMaster> = placed.collect();
             masters.sort_by_key(|master| master.endpoint);

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Instant;
 
-use weir_schema::RpcServerUse;
+use weir_schema::{RpcEndpoint, RpcServerUse};
 
 use crate::{DerCode, RpcError};
 
@@ -72,10 +72,8 @@ impl RpcCounters {
 /// Trouble of connections and sessions of a client, those of one kind and code together.
 #[derive(Clone, Debug)]
 pub struct ConnectionTrouble {
-    /// The rank of the first.
-    pub rank: u32,
-    /// The tag of the first.
-    pub tag: u32,
+    /// Whom the first befell.
+    pub endpoint: RpcEndpoint,
     /// They were there before; others were never to be had.
     pub is_loss: bool,
     /// When that befell the first.
@@ -111,7 +109,7 @@ pub trait RpcTransport: Sized {
         done: impl FnMut(u32, i64),
     ) -> io::Result<u32>;
 
-    /// Whether an endpoint can be called. One that is lost may come back where reconnecting was
+    /// True if an endpoint can be called. One that is lost may come back where reconnecting was
     /// asked for.
     fn is_up(&self, endpoint: u32) -> bool;
 
@@ -125,7 +123,7 @@ pub trait RpcTransport: Sized {
         Vec::new()
     }
 
-    /// Whether a lost endpoint may still come back.
+    /// True if a lost endpoint may still come back.
     fn may_return(&self) -> bool {
         false
     }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use weir_schema::RpcServiceTime;
+use weir_schema::{RpcEndpoint, RpcServiceTime};
 
 use crate::testbed::raw::{bulk_session, greeted, header, open};
 use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
@@ -161,8 +161,7 @@ impl HandServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
         let endpoint = ServerEndpoint {
-            rank: 0,
-            tag: 0,
+            endpoint: RpcEndpoint { rank: 0, tag: 0 },
             address: address.parse().unwrap(),
             nonce: None,
         };

@@ -436,7 +436,7 @@ fn what_is_not_there_is_named() {
     let group = attempt(&|setup| setup.dial.group = "other".to_owned());
     assert_eq!(group.code, DerCode::NotThere);
     assert!(group.message.contains("`other`"), "{group}");
-    let tag = attempt(&|setup| setup.endpoints[0].tag = 7);
+    let tag = attempt(&|setup| setup.endpoints[0].endpoint.tag = 7);
     assert!(
         tag.code == DerCode::NotThere && tag.message.contains("tag"),
         "{tag}"

@@ -69,7 +69,7 @@ fn the_only_server_vanishes_and_the_rest_is_not_sent() {
 fn two(first: &RpcServer, second: &RpcServer) -> Vec<ServerEndpoint> {
     let mut both = endpoints(first, 1);
     both.extend(endpoints(second, 1));
-    both[1].rank = 1;
+    both[1].endpoint.rank = 1;
     both
 }
 

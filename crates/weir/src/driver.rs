@@ -3,7 +3,7 @@
 //!
 //! In: a call of a door. Out: the exit code. Notes, checks of files, ranks, progress, live views,
 //! store, history, repeats, dry runs and plans that are shown are the same for every door, whichever
-//! voice speaks at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
+//! voice prints_for_all at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
 
 use std::path::Path;
 
@@ -26,6 +26,7 @@ use crate::machine::ThisMachine;
 use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::peer_observer::{PeerObserver, PeerText};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::trigger::TriggerObserver;
 use crate::turns::refuse_launcher;
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
@@ -36,7 +37,8 @@ use crate::{
 
 /// Carries out a call of a door that measures. Under a launcher one process prints for all.
 pub(crate) fn run(call: &DoorCall) -> Outcome {
-    let speaks = Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
+    let prints_for_all =
+        Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
     let variables = call.door.measures.map(|way| way.variables);
@@ -45,8 +47,9 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
         |read| read(&ThisMachine::new()),
     )?;
     let logged = variables.log.as_ref().map_or(Ok(()), output::log_to);
-    let outcome = logged.and_then(|()| carry_out(call, speaks));
-    if !speaks {
+    let outcome = logged.and_then(|()| carry_out(call, prints_for_all));
+    let outcome = outcome.map_err(|refusal| in_voice(call, refusal));
+    if !prints_for_all {
         return Ok(0);
     }
     // By the verb exit codes are weir's.
@@ -59,13 +62,26 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
     })
 }
 
-fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
+/// A refusal with the exit code that the peer has for it, where the peer is called.
+fn in_voice(call: &DoorCall, refusal: Refusal) -> Refusal {
+    let code = call
+        .door
+        .measures
+        .and_then(|measures| measures.peer_refusal);
+    let by_flag = || matches!(args::read(call), Ok(Arguments::Given(given)) if calls_peer(&given));
+    match code.filter(|_| call.link.is_some() || by_flag()) {
+        Some(code) => Refusal { code, ..refusal },
+        None => refusal,
+    }
+}
+
+fn carry_out(call: &DoorCall, prints_for_all: bool) -> Outcome {
     let Some(measures) = call.door.measures else {
         let why = format!("`weir {}` measures nothing", call.door.verb);
         return Err(Refusal::usage(why));
     };
     let given = match args::read(call)? {
-        Arguments::Print(_) if !speaks => return Ok(0),
+        Arguments::Print(_) if !prints_for_all => return Ok(0),
         Arguments::Print(page) => return Ok(printed(&page)),
         Arguments::Given(given) => *given,
     };
@@ -89,7 +105,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
             dry_text = Some(text);
             (input, Mode::DryRun)
         }
-        _ if !speaks => return Ok(0),
+        _ if !prints_for_all => return Ok(0),
         Action::Print(text) => return print_text(&text),
         Action::Compare(asked) => {
             print_notes(&request);
@@ -100,10 +116,7 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
-    let mut run = Run::read(&given, input).map_err(refuse)?;
-    run.targets = request.targets;
-    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
-    run.voice = request.voice.unwrap_or(run.voice);
+    let mut run = run_of(&given, input, &request).map_err(refuse)?;
     if mode != Mode::Run {
         run.mode = mode;
     }
@@ -117,8 +130,18 @@ fn carry_out(call: &DoorCall, speaks: bool) -> Outcome {
     let caller = Caller::new(&given, &machine, &measures, &request);
     match searched.filter(|_| run.mode == Mode::Run) {
         Some(search) => caller.search(&run, search),
-        None => caller.carry_out(&run, dry_text, speaks),
+        None => caller.carry_out(&run, dry_text, prints_for_all),
     }
+}
+
+/// The run that the flags of the house and a door's request ask for.
+fn run_of(given: &Given, input: Input, request: &Request) -> Result<Run, Refusal> {
+    let mut run = Run::read(given, input)?;
+    run.targets = request.targets;
+    run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
+    run.voice = request.voice.unwrap_or(run.voice);
+    run.options.text_file.clone_from(&request.text_file);
+    Ok(run)
 }
 
 /// Writes the files of a text that needs no measuring, then prints it; the exit code.
@@ -138,6 +161,7 @@ pub(crate) fn emit(text: &Printed) -> u8 {
 
 /// Prints the notes on the arguments.
 pub(crate) fn print_notes(request: &Request) {
+    output::print(&request.before);
     for note in &request.notes {
         output::error(&format!("note: {note}\n"));
     }
@@ -174,9 +198,9 @@ impl<'a> Caller<'a> {
         Ok(self.print(result, voice)?.max(self.request.least_code))
     }
 
-    fn carry_out(&self, run: &Run, dry_text: Option<String>, speaks: bool) -> Outcome {
+    fn carry_out(&self, run: &Run, dry_text: Option<String>, prints_for_all: bool) -> Outcome {
         match run.mode {
-            Mode::ShowPlan | Mode::DryRun if !speaks => Ok(0),
+            Mode::ShowPlan | Mode::DryRun if !prints_for_all => Ok(0),
             Mode::ShowPlan => {
                 let text = self.plan(run)?.to_json().map_err(Refusal::usage)?;
                 Ok(printed(&(text + "\n")))
@@ -197,7 +221,7 @@ impl<'a> Caller<'a> {
                         self.print_one_of_several(run, result);
                     })
                 }
-                None => self.measure(run, speaks),
+                None => self.measure(run, prints_for_all),
             },
         }
     }
@@ -250,7 +274,9 @@ impl<'a> Caller<'a> {
 
     /// Files that are read and written besides the stored result, by their parts.
     fn named_files(&self, run: &Run) -> Vec<NamedFile> {
-        let own = self.request.files.iter().cloned();
+        let text = self.request.text_file.iter();
+        let text = text.map(|path| NamedFile::written(path, "where the text goes (--output)"));
+        let own = self.request.files.iter().cloned().chain(text);
         let read = self.machine.files_read();
         let read = read
             .iter()
@@ -280,9 +306,9 @@ impl<'a> Caller<'a> {
         written_files::refuse_targets(plan, &paths)
     }
 
-    fn measure(&self, run: &Run, speaks: bool) -> Outcome {
+    fn measure(&self, run: &Run, prints_for_all: bool) -> Outcome {
         // One process prints for all, whatever started them.
-        let is_first = started_rank().is_none() && speaks;
+        let is_first = started_rank().is_none() && prints_for_all;
         let watch = Watch::default();
         let (live, window) = if is_first {
             refuse_lost_port(run)?;
@@ -316,7 +342,7 @@ impl<'a> Caller<'a> {
                     if live.is_some() || window.is_some() {
                         shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
                     }
-                    shown
+                    Box::new(TriggerObserver::new(&self.request.trigger, shown))
                 },
                 &|result| {
                     let code = match &text {
@@ -334,16 +360,18 @@ impl<'a> Caller<'a> {
     }
 
     /// The peer's live text, where the peer's voice has one.
-    fn peer_text(&self, run: &Run) -> Option<PeerText> {
+    fn peer_text(&self, run: &Run) -> Option<PeerText<'_>> {
         let observe = self.measures.observe.filter(|_| run.voice == Voice::Peer)?;
-        Some(PeerText::new(observe(self.given, self.machine)))
+        let file = self.request.text_file.as_deref();
+        let observer = observe(self.given, self.machine);
+        Some(PeerText::new(observer, self.machine, file))
     }
 
     fn observer<'b>(
         &self,
         run: &Run,
         plan: &Plan,
-        text: Option<&'b PeerText>,
+        text: Option<&'b PeerText<'_>>,
     ) -> Box<dyn RunObserver + 'b> {
         let mode = if self.request.is_quiet {
             ProgressMode::None
@@ -353,18 +381,20 @@ impl<'a> Caller<'a> {
         let progress = ProgressObserver::new(mode, plan, self.measures.names_jobs);
         let progress = progress.with_stall(self.request.stall, plan);
         match text {
-            Some(text) => Box::new(PeerObserver::new(progress, plan, text)),
+            Some(text) => {
+                let asks = run.options.progress != ProgressStyle::Auto;
+                Box::new(PeerObserver::new(progress, asks, plan, text))
+            }
             None => Box::new(progress),
         }
     }
 
     /// Prints the part of the text that a live display has not printed, and returns the exit code.
-    fn print_rest(&self, result: &RunResult, live: &PeerText) -> Outcome {
+    fn print_rest(&self, result: &RunResult, live: &PeerText<'_>) -> Outcome {
         signals::release();
-        let mut text = self.peer(result)?;
-        text.out = live.rest(result, text.out);
-        let code = self.write_files(result, &text)?.max(emit(&text));
-        Ok(if live.is_lost() { code.max(1) } else { code })
+        let text = self.peer(result)?;
+        let code = self.write_files(result, &text)?;
+        Ok(code.max(live.finish(result, text)))
     }
 
     /// Prints a result in the voice of a run; the exit code.

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 
 use weir_doors::Refusal;
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, RunResult};
 
 use crate::measure::RunObserver;
 use crate::monitor::HostWatch;
@@ -48,29 +47,13 @@ struct RecordingObserver<'a> {
 }
 
 impl RunObserver for RecordingObserver<'_> {
-    fn announce(&self, announcement: &Announcement) {
-        self.shown.announce(announcement);
+    fn shown(&self) -> Option<&dyn RunObserver> {
+        Some(&*self.shown)
     }
 
     fn observe(&self, view: &LiveView<'_>) {
         let watch = self.watch.lock();
         watch.unwrap_or_else(PoisonError::into_inner).look();
         self.shown.observe(view);
-    }
-
-    fn runs_the_rest(&self) -> bool {
-        self.shown.runs_the_rest()
-    }
-
-    fn forewarn(&self, job: &str, why: &str) {
-        self.shown.forewarn(job, why);
-    }
-
-    fn done(&self, result: &mut RunResult) {
-        self.shown.done(result);
-    }
-
-    fn refusal(&self, job: &str, why: &str) -> String {
-        self.shown.refusal(job, why)
     }
 }

@@ -57,13 +57,27 @@ pub(crate) fn print_report(result: &RunResult, options: &RunOptions) -> u8 {
     signals::release();
     // First, as a launcher that ends the ranks may not read any more what they print.
     let mut good = write_outputs(result, options);
-    good &= output::print(&text_of(result, options.format, options, true));
+    let on_stdout = options.text_file.is_none();
+    good &= print_text(
+        &text_of(result, options.format, options, on_stdout),
+        options,
+    );
     if options.format != RunFormat::Text {
-        session::tell_failures(result);
+        session::print_failures(result);
     }
     print_strict(options, result.warnings.iter());
     let code = exit_code(result, &options.strict);
     if good { code } else { code.max(1) }
+}
+
+/// Prints the text of a report, or writes it to the file that takes the place of standard output;
+/// true if that worked.
+fn print_text(text: &str, options: &RunOptions) -> bool {
+    let Some(path) = &options.text_file else {
+        return output::print(text);
+    };
+    let written = output::write_file(path, text);
+    written.map_err(|why| output::error(&why)).is_ok()
 }
 
 /// Writes the files of `--output` about a result; true if that worked.
@@ -137,9 +151,9 @@ pub(crate) fn print_runs(run: &Run, runs: &Runs) -> u8 {
     for Output { path, format } in &options.outputs {
         good &= write_output(path, *format, options, &text(*format, false));
     }
-    let all = text(options.format, true);
+    let all = text(options.format, options.text_file.is_none());
     match run.voice {
-        Voice::Weir => good &= output::print(&all),
+        Voice::Weir => good &= print_text(&all, options),
         // Standard output has the peer's text of each run.
         Voice::Peer => output::error(&all),
     }

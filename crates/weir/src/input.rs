@@ -6,12 +6,13 @@
 use weir_doors::house::{Input, Run};
 use weir_doors::request::NamedFile;
 use weir_doors::run::check_stored;
-use weir_doors::{Refusal, USAGE};
-use weir_jobfile::{CompileRequest, Context, Diagnostic, compile};
+use weir_doors::{Machine as _, Refusal, USAGE};
+use weir_jobfile::{CompileRequest, Diagnostic};
 use weir_schema::{Plan, SchemaError};
 
 use crate::house_report::check_output;
-use crate::{environment, output, runners, targets, written_files};
+use crate::machine::ThisMachine;
+use crate::{output, targets, written_files};
 
 /// Files that the house reads and writes besides the stored result.
 pub(crate) fn other_files(run: &Run) -> Vec<NamedFile> {
@@ -77,13 +78,8 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
 }
 
 fn compiled(request: &CompileRequest) -> Result<Plan, Refusal> {
-    let environment = environment::read();
-    let context = Context {
-        environment: &environment,
-        catalogue: &runners::catalogue(),
-        files: &environment::RealFiles,
-    };
-    let compiled = compile(request, &context).map_err(|all| refuse(&all))?;
+    let compiled = ThisMachine::new().compile(request);
+    let compiled = compiled.map_err(|all| refuse(&all))?;
     for note in &compiled.notes {
         output::error(&format!("note: {note}\n"));
     }

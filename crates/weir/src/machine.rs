@@ -5,20 +5,21 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::axio::MachineFacts;
+use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
-use weir_doors::machine::PathKind;
 use weir_doors::rows::UnfitRows;
 use weir_doors::{Machine, NamedPath};
+use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, compile};
 use weir_rpc::group::RpcGroup;
-use weir_schema::catalogue::TransportCatalogue;
+use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
@@ -26,7 +27,8 @@ use weir_sys::limits::most_open_files;
 use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
-use crate::{environment, fio, held_input, kio, output, rows, runners};
+use crate::idleness::IdlenessWatch;
+use crate::{environment, held_input, kio, output, rows, runners};
 
 /// Bytes of a file in which its first section would begin.
 const LONGEST_HEAD: u64 = 64 << 10;
@@ -37,6 +39,8 @@ pub(crate) struct ThisMachine {
     /// Paths with their texts.
     read: Mutex<Vec<(String, String)>>,
     is_input_held: AtomicBool,
+    idleness_watch: OnceLock<IdlenessWatch>,
+    idleness: OnceLock<Idleness>,
 }
 
 impl ThisMachine {
@@ -114,14 +118,34 @@ impl Machine for ThisMachine {
         Ok(first.into_owned() + &output::read_text_of(file, most)?)
     }
 
-    fn path_kind(&self, path: &str) -> PathKind {
-        let path = Path::new(path);
-        match path.metadata() {
-            Ok(facts) if facts.is_file() => PathKind::File,
-            Ok(facts) if facts.is_dir() => PathKind::Directory,
-            Err(_) if path.symlink_metadata().is_err() => PathKind::Nothing,
-            _ => PathKind::Other,
-        }
+    fn compile(&self, jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        let context = Context {
+            environment: &environment::read(),
+            catalogue: &runners::catalogue(),
+            files: &environment::RealFiles,
+        };
+        compile(jobs, &context)
+    }
+
+    fn engines(&self) -> Catalogue {
+        runners::catalogue()
+    }
+
+    fn is_output_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    fn is_error_terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    fn watch_idleness(&self) {
+        self.idleness_watch.get_or_init(IdlenessWatch::start);
+    }
+
+    fn idleness(&self) -> Option<Idleness> {
+        let watch = self.idleness_watch.get()?;
+        Some(self.idleness.get_or_init(|| watch.idleness()).clone())
     }
 
     fn check_rows(&self, path: &str, head: &str) -> Result<(), UnfitRows> {
@@ -129,7 +153,10 @@ impl Machine for ThisMachine {
     }
 
     fn utc_offset_s(&self) -> i64 {
-        fio::utc_offset_s().into()
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_secs();
+        // From files of the system where they say so; UTC otherwise.
+        weir_sys::local_time::utc_offset_s(now).into()
     }
 
     fn kernel_module(&self) -> ModuleFacts {
@@ -143,6 +170,9 @@ impl Machine for ThisMachine {
         let kind = found.file_type();
         if kind.is_block_device() || kind.is_char_device() {
             return NamedPath::Device;
+        }
+        if kind.is_dir() {
+            return NamedPath::Directory;
         }
         if !kind.is_file() {
             return NamedPath::Other;

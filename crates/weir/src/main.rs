@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod calibrate;
+mod checksum_speed;
+mod clock_test;
 mod command_turn;
 mod compare;
 mod destination;
@@ -13,11 +15,11 @@ mod doctor;
 mod driver;
 mod engines;
 mod environment;
-mod fio;
 mod held_input;
 mod history;
 mod host_record;
 mod house_report;
+mod idleness;
 mod import;
 mod input;
 mod kio;
@@ -53,6 +55,7 @@ mod targets;
 mod tools;
 mod topo;
 mod transport_test;
+mod trigger;
 mod tune;
 mod turns;
 mod watch;
@@ -90,11 +93,10 @@ fn main() -> ExitCode {
 }
 
 /// Function that carries out a door's arguments.
-type Carry = fn(&[String]) -> Outcome;
+type CarryOut = fn(&[String]) -> Outcome;
 
 /// Doors that need more of this machine than a plan does.
-const OWN_WAYS: &[(&str, Carry)] = &[
-    ("fio", fio::run),
+const TOOLS: &[(&str, CarryOut)] = &[
     ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),
@@ -135,7 +137,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
         Err(_) | Ok(Call::Print(_)) => true,
         Ok(Call::Door(call)) => MEASURES_NOTHING.contains(&call.door.verb),
     };
-    if alike && !speaks() {
+    if alike && !prints_for_all() {
         return Ok(0);
     }
     match call? {
@@ -146,14 +148,14 @@ fn dispatch(arguments: &[String]) -> Outcome {
 
 /// Carries out a call of a door.
 pub(crate) fn carry_out(call: &DoorCall) -> Outcome {
-    match OWN_WAYS.iter().find(|(verb, _)| *verb == call.door.verb) {
+    match TOOLS.iter().find(|(verb, _)| *verb == call.door.verb) {
         Some((_, carry)) => carry(&call.args),
         None => driver::run(call),
     }
 }
 
 /// True if this process prints for all that a launcher started. A process without a launcher does.
-pub(crate) fn speaks() -> bool {
+pub(crate) fn prints_for_all() -> bool {
     Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all())
 }
 

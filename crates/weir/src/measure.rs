@@ -66,21 +66,33 @@ impl<'a> MeasureRequest<'a> {
 
 /// Observer that a door provides while its plan runs.
 pub(crate) trait RunObserver {
-    /// Reports a step before or during the run.
-    fn announce(&self, announcement: &Announcement);
-    /// Sees the running jobs.
-    fn observe(&self, view: &LiveView<'_>);
-    /// True if the other jobs run where one cannot.
-    fn runs_the_rest(&self) -> bool {
-        false
+    /// Observer that this one adds to, and that says what this one does not.
+    fn shown(&self) -> Option<&dyn RunObserver> {
+        None
     }
-    /// Hears which job cannot run, and why, where the others do.
-    fn forewarn(&self, _job: &str, _why: &str) {}
-    /// Ends the observation. The cost of the display becomes part of the result.
-    fn done(&self, _result: &mut RunResult) {}
-    /// Message that refuses a job which cannot run.
+    /// Work before and during the run.
+    fn announce(&self, announcement: &Announcement) {
+        if let Some(shown) = self.shown() {
+            shown.announce(announcement);
+        }
+    }
+    /// Sees the running jobs.
+    fn observe(&self, _view: &LiveView<'_>) {}
+    /// True if the other jobs run where this one cannot; it has said why then.
+    fn excuses(&self, job: &str, why: &str) -> bool {
+        self.shown().is_some_and(|shown| shown.excuses(job, why))
+    }
+    /// Everything is measured. What showing it has cost becomes part of the result.
+    fn done(&self, result: &mut RunResult) {
+        if let Some(shown) = self.shown() {
+            shown.done(result);
+        }
+    }
+    /// Refusal of a job that cannot run.
     fn refusal(&self, job: &str, why: &str) -> String {
-        format!("error: {job}: {why}\n")
+        let own = || format!("error: {job}: {why}\n");
+        self.shown()
+            .map_or_else(own, |shown| shown.refusal(job, why))
     }
 }
 
@@ -358,7 +370,4 @@ fn run(
 /// Observer of ranks that only do their part: it prints nothing.
 pub(crate) struct Silent;
 
-impl RunObserver for Silent {
-    fn announce(&self, _announcement: &Announcement) {}
-    fn observe(&self, _view: &LiveView<'_>) {}
-}
+impl RunObserver for Silent {}

@@ -22,7 +22,7 @@ use weir_world::Launcher;
 
 use crate::{Outcome, output, printed, signals};
 
-/// How often it looks whether it is to end.
+/// Pause between two looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The words after `rpc`.

@@ -161,11 +161,9 @@ fn refuse_what_cannot_run(
         lacks_rights || ["authentication", "missing"].contains(&f.cause.as_str())
     };
     let lacking = failures.iter().any(|(_, f)| lacks(f));
-    if observer.runs_the_rest() {
-        let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
-        for (job, message) in brief(others) {
-            observer.forewarn(&job, &message);
-        }
+    let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
+    let mut others = brief(others).into_iter();
+    if others.all(|(job, message)| observer.excuses(&job, &message)) {
         failures.retain(|(_, f)| ends_every_run(f));
     }
     if failures.is_empty() {
@@ -209,7 +207,7 @@ fn ends_every_run(failure: &Failure) -> bool {
 }
 
 /// Prints the failures on standard error.
-pub(crate) fn tell_failures(result: &RunResult) {
+pub(crate) fn print_failures(result: &RunResult) {
     for job in result.jobs() {
         if let Some(failure) = &job.failure {
             let job = weir_report::clean(&job.name, false);

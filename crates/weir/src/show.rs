@@ -6,12 +6,12 @@
 use weir_doors::args::read_again;
 use weir_doors::house::{RunOptions, voice};
 use weir_doors::show::{Action, Show, check_words, read};
-use weir_doors::{DoorCall, Given, Printed, Refusal, USAGE, Voice, fio, top};
+use weir_doors::{DoorCall, Given, Printed, Refusal, Voice, top};
 use weir_schema::{RunResult, Runs};
 
 use crate::machine::ThisMachine;
 use crate::stored::{self, Stored};
-use crate::{Outcome, compare, fio as fio_door, house_report, output, printed, runners};
+use crate::{Outcome, compare, house_report, output, printed};
 
 /// Carries out the arguments after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -46,7 +46,7 @@ fn print_again(show: &Show) -> Outcome {
     words.extend(show.words.iter().cloned());
     // A run that was cut short may have printed nothing.
     let may_be_empty = show.door.is_none() && !result.is_newer();
-    let text = match printed_by(door, &result, &words, show.door.is_none()) {
+    let text = match of_door(door, &result, &words, show.door.is_none()) {
         Ok(Some(text)) if may_be_empty || !text.out.is_empty() => text,
         // Its door, its arguments or its jobs may be of the newer weir.
         _ if result.is_newer() && show.door.is_none() && show.words.is_empty() => {
@@ -129,39 +129,17 @@ fn of_door(
     }
 }
 
-/// Text that a door prints of the result; `None` where it prints no results.
-fn printed_by(
-    door: &str,
-    result: &RunResult,
-    words: &[String],
-    is_own: bool,
-) -> Result<Option<Printed>, Refusal> {
-    Ok(Some(match door {
-        "fio" => of_fio(result, words)?,
-        other => return of_door(other, result, words, is_own),
-    }))
-}
-
 /// Arguments that the result was measured with, after the door's name.
 fn own_words(result: &RunResult) -> Vec<String> {
     let words = result.plan.command.iter();
     // `fio …`, else `weir DOOR …`.
-    let before = usize::from(result.plan.door != "fio") + 1;
+    let is_link = result
+        .plan
+        .command
+        .first()
+        .is_some_and(|word| word != "weir");
+    let before = if is_link { 1 } else { 2 };
     words.skip(before).cloned().collect()
-}
-
-fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
-    // A command line without jobs would be refused.
-    let words = [words, &["--name=shown".to_owned()]].concat();
-    let action = fio::read(&words, &runners::catalogue()).map_err(|refusal| Refusal {
-        code: USAGE,
-        ..refusal
-    })?;
-    let options = match action {
-        fio::Action::Run(run) => run.options,
-        _ => fio::FioOptions::default(),
-    };
-    Ok(options.printed_again(result, fio_door::utc_offset_s()))
 }
 
 fn of_run(result: &RunResult, options: &RunOptions) -> Printed {

@@ -86,7 +86,7 @@ fn work_on<'a>(
     Err(refuse(target, why))
 }
 
-/// Finds out whether a job changes what an existing target holds.
+/// True if a job changes what an existing target holds.
 fn changes(work: &BlockWorkload, engine: &EngineInfo) -> bool {
     let changes_files = matches!(
         engine.acts_on,

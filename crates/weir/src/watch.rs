@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_report::progress::Activity;
 use weir_report::prometheus::JobNow;
 use weir_run::execute::{LiveJob, LiveState, LiveView};
-use weir_schema::{Announcement, Job, Plan, RunResult};
+use weir_schema::{Job, Plan, RunResult};
 use weir_units::Nanos;
 
 use crate::measure::RunObserver;
@@ -197,8 +197,8 @@ impl<'a> WatchedObserver<'a> {
 }
 
 impl RunObserver for WatchedObserver<'_> {
-    fn announce(&self, announcement: &Announcement) {
-        self.door.announce(announcement);
+    fn shown(&self) -> Option<&dyn RunObserver> {
+        Some(&*self.door)
     }
 
     fn observe(&self, view: &LiveView<'_>) {
@@ -206,21 +206,9 @@ impl RunObserver for WatchedObserver<'_> {
         self.watch.show(view, &self.limits);
     }
 
-    fn runs_the_rest(&self) -> bool {
-        self.door.runs_the_rest()
-    }
-
-    fn forewarn(&self, job: &str, why: &str) {
-        self.door.forewarn(job, why);
-    }
-
     fn done(&self, result: &mut RunResult) {
         self.watch.close();
         self.door.done(result);
-    }
-
-    fn refusal(&self, job: &str, why: &str) -> String {
-        self.door.refusal(job, why)
     }
 }
 

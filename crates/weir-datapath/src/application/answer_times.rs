@@ -1,4 +1,4 @@
-//! How long the answers took that a client sees together.
+//! Times of the answers that a client sees together.
 //!
 //! In: the first packet of each. Out: latencies and counts, added once for all that were made together. Not here: where
 //! packets come from and go to, whose they are.
@@ -11,14 +11,14 @@ use crate::frame::{PacketHeader, ticks_since};
 use crate::outstanding::Outstanding;
 use crate::pool::{PacketBuffer, Pool};
 
-/// How long answers took that were seen together: messages that were made together have one time.
+/// Times of answers that were seen together: messages that were made together have one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnswerTimes {
     seen: u64,
     origin: RequestOrigin,
     scale: Scale,
     stamp: u64,
-    /// Whether the requests of this stamp were made here.
+    /// The requests of this stamp were made here.
     is_own: bool,
     messages: u64,
 }
@@ -57,11 +57,11 @@ impl AnswerTimes {
             self.is_own = self.origin.has_made(&header, self.seen);
         }
         if !self.is_own {
-            counts.strays += 1;
+            counts.sums.strays += 1;
         } else if outstanding.end(header.message) {
             self.messages += 1;
         } else {
-            counts.late += 1;
+            counts.sums.late += 1;
         }
     }
 

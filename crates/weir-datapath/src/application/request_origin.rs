@@ -18,7 +18,7 @@ impl RequestOrigin {
         Self { stream, began: 0 }
     }
 
-    /// Whether the request was made for this stream since the run began. Of random bytes next to none say so:
+    /// True if the request was made for this stream since the run began. Of random bytes next to none say so:
     /// the instant has 56 bits.
     #[inline]
     pub(super) fn has_made(&self, header: &PacketHeader, now: u64) -> bool {

@@ -1,4 +1,4 @@
-//! What a dispatcher hands to threads, drops and sends back, over a link of the test's own.
+//! Packets that a dispatcher hands to threads, drops and sends back, over a link of the test's own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::AtomicU32;
@@ -12,7 +12,7 @@ use crate::handler::plain::Same;
 use crate::handler::{HandlerStart, MessageWork};
 use crate::pool::{buffer_ring, plain_pools};
 
-/// What comes is given, and room for what is sent back.
+/// A link that gives what a test put in, and has room for what is sent back.
 #[derive(Debug, Default)]
 struct TestLink {
     buffers: Vec<PacketBuffer>,
@@ -143,7 +143,7 @@ fn a_frame_longer_than_the_longest_packet_goes_nowhere() {
     let mut dispatcher = dispatcher(link, false, vec![near]);
     let mut counts = ThreadCounts::default();
     dispatcher.receive(&mut pool, 0, &mut steps(), &mut counts);
-    assert_eq!(counts.strays, 1);
+    assert_eq!(counts.sums.strays, 1);
     assert_eq!(messages(&mut far, &mut pool), [1, 2]);
 }
 
@@ -166,7 +166,7 @@ fn each_packet_goes_to_its_thread_and_what_finds_no_room_is_dropped_and_counted(
     let came = far.iter_mut().map(|far| messages(far, &mut pool));
     // The first has room for four of its six.
     assert_eq!(came.collect::<Vec<_>>(), [vec![0, 1, 5, 6], vec![2, 8]]);
-    assert_eq!((counts.dispatch_drops, counts.strays), (2, 2));
+    assert_eq!((counts.sums.dispatch_drops, counts.sums.strays), (2, 2));
     // All that the link gave, those without room too.
     assert_eq!(counts.link_rx.packets(), 10);
     assert_eq!(pool.in_use(), 0);
@@ -183,11 +183,11 @@ fn a_ring_that_is_full_costs_its_own_thread_packets_and_no_other() {
     let mut dispatcher = dispatcher(link, false, targets);
     let (mut steps, mut counts) = (steps(), ThreadCounts::default());
     dispatcher.receive(&mut pool, 1, &mut steps, &mut counts);
-    assert_eq!((counts.dispatch_drops, pool.in_use()), (0, 4));
+    assert_eq!((counts.sums.dispatch_drops, pool.in_use()), (0, 4));
     // No room for any of the first; the second has room behind and between what is dropped.
     dispatcher.link.buffers = packets_of(&mut pool, &[1, 1, 2, 1, 2, 1, 1, 2]);
     dispatcher.receive(&mut pool, 2, &mut steps, &mut counts);
-    assert_eq!((counts.dispatch_drops, counts.strays), (5, 0));
+    assert_eq!((counts.sums.dispatch_drops, counts.sums.strays), (5, 0));
     assert_eq!(pool.in_use(), 7);
     let came: Vec<Vec<u32>> = far.iter_mut().map(|far| messages(far, &mut pool)).collect();
     assert_eq!(came, [vec![0, 1, 2, 3], vec![2, 4, 7]]);
@@ -195,7 +195,10 @@ fn a_ring_that_is_full_costs_its_own_thread_packets_and_no_other() {
     dispatcher.link.buffers = packets_of(&mut pool, &[2, 1]);
     dispatcher.receive(&mut pool, 3, &mut steps, &mut counts);
     let came: Vec<Vec<u32>> = far.iter_mut().map(|far| messages(far, &mut pool)).collect();
-    assert_eq!((came, counts.dispatch_drops), (vec![vec![1], vec![0]], 5));
+    assert_eq!(
+        (came, counts.sums.dispatch_drops),
+        (vec![vec![1], vec![0]], 5)
+    );
     assert_eq!(pool.in_use(), 0);
 }
 
@@ -278,7 +281,7 @@ fn answers_of_two_streams_in_one_burst_give_each_its_own_credits_back() {
         let stop = AtomicU32::new(0);
         let taken = one.receive(&mut pool, 3, &clock, &mut steps, &mut counts, &stop);
         assert_eq!(
-            (taken, counts.answered, counts.late),
+            (taken, counts.answered, counts.sums.late),
             (answers, answers as u64, 0)
         );
         let window = (one.outstanding.room(), one.outstanding.count());

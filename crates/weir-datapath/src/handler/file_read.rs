@@ -1,6 +1,6 @@
 //! Answers with pieces of a region, one packet's after the other's.
 
-use super::{HandlerStart, MessageWork, Request, Verdict, region};
+use super::{AnswerSource, HandlerStart, HandlerVerdict, MessageWork, region};
 use crate::pool::{PacketBuffer, PacketMemory};
 
 /// The region of a thread.
@@ -20,12 +20,12 @@ impl MessageWork for FileRead {
     }
 
     #[inline]
-    fn take(&mut self, _: &PacketMemory, _: &[PacketBuffer]) -> Verdict {
-        Verdict::Answer
+    fn take(&mut self, _: &PacketMemory, _: &[PacketBuffer]) -> HandlerVerdict {
+        HandlerVerdict::Answer
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, _: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, _: AnswerSource<'_>, payload: &mut [u8]) {
         if self.next + payload.len() > self.region.len() {
             self.next = 0;
         }

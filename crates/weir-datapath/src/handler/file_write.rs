@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use super::{HandlerStart, MessageWork, Request, Verdict, payload_of, region};
+use super::{AnswerSource, HandlerStart, HandlerVerdict, MessageWork, payload_of, region};
 use crate::frame::fill;
 use crate::pool::{PacketBuffer, PacketMemory};
 
@@ -26,13 +26,13 @@ impl MessageWork for FileWrite {
     }
 
     #[inline]
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
-        let mut verdict = Verdict::Answer;
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict {
+        let mut verdict = HandlerVerdict::Answer;
         for packet in packets {
             let mut payload = payload_of(memory, packet);
             if payload.len() > SLOT {
                 payload = &payload[..SLOT];
-                verdict = Verdict::Wrong;
+                verdict = HandlerVerdict::Wrong;
             }
             let slots = self.region.len() / SLOT;
             let at = self.next % slots * SLOT;
@@ -44,7 +44,7 @@ impl MessageWork for FileWrite {
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, _: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, _: AnswerSource<'_>, payload: &mut [u8]) {
         fill(payload);
     }
 }

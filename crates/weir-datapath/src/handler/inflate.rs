@@ -8,7 +8,7 @@ use flate2::{Compress, Compression, Crc, Decompress, FlushCompress, FlushDecompr
 
 use weir_schema::{MESSAGE_HEADER_BYTES, PacketPathWorkload};
 
-use super::{HandlerStart, MessageWork, Request, Verdict, payload_of};
+use super::{AnswerSource, HandlerStart, HandlerVerdict, MessageWork, payload_of};
 use crate::frame::fill;
 use crate::pool::{PacketBuffer, PacketMemory};
 
@@ -22,7 +22,7 @@ pub(crate) struct Inflate {
     packed: Vec<u8>,
     text: Vec<u8>,
     content: Vec<u8>,
-    /// How much of the content the request under way holds already.
+    /// Bytes of the content that the request under way holds already.
     sent: usize,
     inflater: Decompress,
 }
@@ -58,26 +58,26 @@ impl MessageWork for Inflate {
         self.sent += length;
     }
 
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict {
         self.packed.clear();
         for packet in packets {
             self.packed.extend_from_slice(payload_of(memory, packet));
         }
         if self.is_sound() {
-            Verdict::Answer
+            HandlerVerdict::Answer
         } else {
-            Verdict::Wrong
+            HandlerVerdict::Wrong
         }
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, _: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, _: AnswerSource<'_>, payload: &mut [u8]) {
         fill(payload);
     }
 }
 
 impl Inflate {
-    /// Whether the message holds what it says.
+    /// True if the message holds what it says.
     fn is_sound(&mut self) -> bool {
         let Some((head, rest)) = self.packed.split_at_checked(HEAD) else {
             return false;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use weir_run::generate::rng::Rng;
 
-use super::{HandlerStart, MessageWork, Request, Scan, Verdict, payload_of};
+use super::{AnswerSource, HandlerStart, HandlerVerdict, MessageWork, Scan, payload_of};
 use crate::pool::{PacketBuffer, PacketMemory};
 
 const KEYS: u64 = 10_000;
@@ -24,7 +24,7 @@ const ABSENT: u8 = 2;
 pub(crate) struct KeyValue {
     scan: Scan,
     map: HashMap<[u8; KEY], [u8; VALUE]>,
-    /// What the last request is answered with.
+    /// Answer to the last request.
     reply: [u8; WHOLE],
     rng: Rng,
 }
@@ -53,11 +53,11 @@ impl MessageWork for KeyValue {
     }
 
     #[inline]
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict {
         self.scan.packets(memory, packets);
         let payload = packets.first().map(|packet| payload_of(memory, packet));
         let Some(payload) = payload.and_then(|payload| payload.get(..WHOLE)) else {
-            return Verdict::Wrong;
+            return HandlerVerdict::Wrong;
         };
         self.reply.copy_from_slice(payload);
         let mut key = [0; KEY];
@@ -73,13 +73,13 @@ impl MessageWork for KeyValue {
                 Some(kept) => value.copy_from_slice(kept),
                 None => self.reply[0] = ABSENT,
             },
-            _ => return Verdict::Wrong,
+            _ => return HandlerVerdict::Wrong,
         }
-        Verdict::Answer
+        HandlerVerdict::Answer
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, _: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, _: AnswerSource<'_>, payload: &mut [u8]) {
         let length = payload.len().min(WHOLE);
         payload[..length].copy_from_slice(&self.reply[..length]);
         payload[length..].fill(0);

@@ -19,9 +19,9 @@ use weir_schema::{MessageHandler, PacketPathWorkload, message_handlers};
 use crate::frame::payload;
 use crate::pool::{PacketBuffer, PacketMemory};
 
-/// What a handler made of a message.
+/// Verdict of a handler on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum HandlerVerdict {
     /// It is answered.
     Answer,
     /// It is answered, and its content was not what it should be.
@@ -32,26 +32,26 @@ pub(crate) enum Verdict {
 
 /// Where the payload of an answer comes from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Request<'a> {
+pub(crate) enum AnswerSource<'a> {
     /// The answer is written over the request, whose payload is there already.
     InPlace,
     /// The request's payload.
     Payload(&'a [u8]),
 }
 
-/// What a handler's memory begins with.
+/// Values that a handler's memory is made from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandlerStart<'a> {
     pub(crate) work: &'a PacketPathWorkload,
     /// Of the thread.
     pub(crate) seed: u64,
-    /// What requests hold, where that was made before the run.
+    /// Content of requests, where that was made before the run.
     pub(crate) content: &'a [u8],
 }
 
-/// What is done with messages.
+/// Work of a handler on messages.
 pub(crate) trait MessageWork: Send {
-    /// What requests hold, where that is made once before the run.
+    /// Content of requests, where that is made once before the run.
     fn content(_work: &PacketPathWorkload) -> Vec<u8> {
         Vec::new()
     }
@@ -66,10 +66,10 @@ pub(crate) trait MessageWork: Send {
     }
 
     /// A server takes the packets of a message.
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict;
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict;
 
     /// It fills a packet of the answer.
-    fn answer(&mut self, segment: u32, request: Request<'_>, payload: &mut [u8]);
+    fn answer(&mut self, segment: u32, request: AnswerSource<'_>, payload: &mut [u8]);
 }
 
 /// Has every byte of every packet pass through a register and a store, as the older program does.
@@ -104,8 +104,8 @@ impl Scan {
 
 /// The request's payload, or a filling where it is not there, and in what is longer than it.
 #[inline]
-fn same_payload(request: Request<'_>, answer: &mut [u8]) {
-    if let Request::Payload(payload) = request {
+fn same_payload(request: AnswerSource<'_>, answer: &mut [u8]) {
+    if let AnswerSource::Payload(payload) = request {
         let length = payload.len().min(answer.len());
         answer[..length].copy_from_slice(&payload[..length]);
         if answer.len() > length {
@@ -126,7 +126,7 @@ fn region(work: &PacketPathWorkload, least: usize) -> Vec<u8> {
     vec![0; asked.max(least)]
 }
 
-/// What is done with the type of a handler.
+/// Call with the type of a handler.
 pub(crate) trait HandlerCall {
     type Output;
 

@@ -1,6 +1,6 @@
 //! Handlers without memory: no answer, a filled one, the same payload again.
 
-use super::{HandlerStart, MessageWork, Request, Scan, Verdict, same_payload};
+use super::{AnswerSource, HandlerStart, HandlerVerdict, MessageWork, Scan, same_payload};
 use crate::frame::fill;
 use crate::pool::{PacketBuffer, PacketMemory};
 
@@ -14,11 +14,11 @@ impl MessageWork for Discard {
     }
 
     #[inline]
-    fn take(&mut self, _: &PacketMemory, _: &[PacketBuffer]) -> Verdict {
-        Verdict::Silence
+    fn take(&mut self, _: &PacketMemory, _: &[PacketBuffer]) -> HandlerVerdict {
+        HandlerVerdict::Silence
     }
 
-    fn answer(&mut self, _: u32, _: Request<'_>, _: &mut [u8]) {}
+    fn answer(&mut self, _: u32, _: AnswerSource<'_>, _: &mut [u8]) {}
 }
 
 /// Reads a message and answers with a filling.
@@ -31,13 +31,13 @@ impl MessageWork for Fill {
     }
 
     #[inline]
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict {
         self.0.packets(memory, packets);
-        Verdict::Answer
+        HandlerVerdict::Answer
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, _: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, _: AnswerSource<'_>, payload: &mut [u8]) {
         fill(payload);
     }
 }
@@ -52,13 +52,13 @@ impl MessageWork for Same {
     }
 
     #[inline]
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict {
         self.0.packets(memory, packets);
-        Verdict::Answer
+        HandlerVerdict::Answer
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, request: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, request: AnswerSource<'_>, payload: &mut [u8]) {
         same_payload(request, payload);
     }
 }

@@ -93,9 +93,9 @@ impl HandlerCall for AnyFrames {
             let mut answer = [0; BUFFER_BYTES];
             let room = &mut answer[..any(BUFFER_BYTES + 1)];
             let first = payload_of(&bench.pool.memory, &message[0]);
-            server.answer(0, Request::Payload(first), room);
-            server.answer(1, Request::Payload(&[]), room);
-            server.answer(0, Request::InPlace, room);
+            server.answer(0, AnswerSource::Payload(first), room);
+            server.answer(1, AnswerSource::Payload(&[]), room);
+            server.answer(0, AnswerSource::InPlace, room);
             message.drain(..).for_each(|buffer| bench.pool.free(buffer));
         }
     }
@@ -114,8 +114,8 @@ fn a_packet_longer_than_a_slot_is_cut_and_counts_as_wrong() {
     bench.work.region_bytes = Bytes(2048);
     let mut server: FileWrite = bench.handler();
     for (length, verdict) in [
-        (PAYLOAD_AT + 2048, Verdict::Answer),
-        (PAYLOAD_AT + 2049, Verdict::Wrong),
+        (PAYLOAD_AT + 2048, HandlerVerdict::Answer),
+        (PAYLOAD_AT + 2049, HandlerVerdict::Wrong),
     ] {
         let mut buffer = bench.pool.take().unwrap();
         bench.pool.memory.resize(&mut buffer, length).fill(7);
@@ -131,7 +131,10 @@ fn touching_writes_a_kibibyte_of_the_region_per_packet_and_walks_on() {
     let mut server: Touch = bench.handler();
     let request = bench.request(&mut client);
     for packets in 1..=3 {
-        assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+        assert_eq!(
+            server.take(&bench.pool.memory, &request),
+            HandlerVerdict::Answer
+        );
         assert_eq!(server.written(), (packets * 128, packets * 128));
     }
 }
@@ -143,7 +146,10 @@ fn writing_copies_each_packet_into_the_next_slot() {
     let mut server: FileWrite = bench.handler();
     let request = bench.request(&mut client);
     assert_eq!(request.len(), 9);
-    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+    assert_eq!(
+        server.take(&bench.pool.memory, &request),
+        HandlerVerdict::Answer
+    );
     let slots: Vec<usize> = server
         .region()
         .chunks(2048)
@@ -171,14 +177,14 @@ fn a_map_answers_what_was_put_last_and_says_what_is_not_there() {
         frame[PAYLOAD_AT + 17] = value;
         let verdict = server.take(&bench.pool.memory, &request);
         let mut answer = [0; 81];
-        server.answer(0, Request::InPlace, &mut answer);
+        server.answer(0, AnswerSource::InPlace, &mut answer);
         (verdict, answer[0], answer[17])
     };
-    assert_eq!(ask(1, 5, 0), (Verdict::Answer, 2, 0));
-    assert_eq!(ask(0, 5, 77), (Verdict::Answer, 0, 77));
-    assert_eq!(ask(0, 6, 78), (Verdict::Answer, 0, 78));
-    assert_eq!(ask(1, 5, 0), (Verdict::Answer, 1, 77));
-    assert_eq!(ask(9, 5, 0).0, Verdict::Wrong);
+    assert_eq!(ask(1, 5, 0), (HandlerVerdict::Answer, 2, 0));
+    assert_eq!(ask(0, 5, 77), (HandlerVerdict::Answer, 0, 77));
+    assert_eq!(ask(0, 6, 78), (HandlerVerdict::Answer, 0, 78));
+    assert_eq!(ask(1, 5, 0), (HandlerVerdict::Answer, 1, 77));
+    assert_eq!(ask(9, 5, 0).0, HandlerVerdict::Wrong);
 }
 
 #[test]
@@ -188,10 +194,16 @@ fn packed_text_of_two_mebibytes_is_inflated_and_one_wrong_byte_is_found() {
     let mut server: Inflate = bench.handler();
     let mut request = bench.request(&mut client);
     assert_eq!(request.len(), 1039);
-    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+    assert_eq!(
+        server.take(&bench.pool.memory, &request),
+        HandlerVerdict::Answer
+    );
     let frame = bench.pool.memory.frame_mut(&mut request[500]);
     frame[PAYLOAD_AT + 1000] ^= 1;
-    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Wrong);
+    assert_eq!(
+        server.take(&bench.pool.memory, &request),
+        HandlerVerdict::Wrong
+    );
 }
 
 #[test]
@@ -213,7 +225,10 @@ fn text_that_becomes_longer_than_it_says_or_than_is_allowed_is_wrong() {
         bench.content = content;
         let mut client: Inflate = bench.handler();
         let request = bench.request(&mut client);
-        assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Wrong);
+        assert_eq!(
+            server.take(&bench.pool.memory, &request),
+            HandlerVerdict::Wrong
+        );
     }
 }
 
@@ -222,8 +237,8 @@ fn reading_answers_with_one_piece_of_the_region_after_the_other() {
     let bench = Bench::new(22);
     let mut server: FileRead = bench.handler();
     let (mut first, mut second) = ([0; 2004], [0; 2004]);
-    server.answer(0, Request::InPlace, &mut first);
-    server.answer(1, Request::InPlace, &mut second);
+    server.answer(0, AnswerSource::InPlace, &mut first);
+    server.answer(1, AnswerSource::InPlace, &mut second);
     assert_eq!(&first[..3], b"abc");
     // 2004 = 77 · 26 + 2
     assert_eq!(&second[..3], b"cde");
@@ -234,7 +249,7 @@ fn the_same_payload_comes_back_and_what_is_longer_is_filled() {
     let bench = Bench::new(86);
     let mut server: Same = bench.handler();
     let mut answer = [0; 6];
-    server.answer(0, Request::Payload(b"wxyz"), &mut answer);
+    server.answer(0, AnswerSource::Payload(b"wxyz"), &mut answer);
     assert_eq!(&answer, b"wxyza\0");
 }
 
@@ -259,7 +274,10 @@ fn the_smallest_request_of_packed_text_is_sound_and_holds_some() {
     let mut client: Inflate = bench.handler();
     let mut server: Inflate = bench.handler();
     let request = bench.request(&mut client);
-    assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
+    assert_eq!(
+        server.take(&bench.pool.memory, &request),
+        HandlerVerdict::Answer
+    );
     for buffer in request {
         bench.pool.free(buffer);
     }

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use super::{HandlerStart, MessageWork, Request, Scan, Verdict, same_payload};
+use super::{AnswerSource, HandlerStart, HandlerVerdict, MessageWork, Scan, same_payload};
 use crate::pool::{PacketBuffer, PacketMemory};
 
 /// The region of a thread.
@@ -30,7 +30,7 @@ impl MessageWork for Touch {
     }
 
     #[inline]
-    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> Verdict {
+    fn take(&mut self, memory: &PacketMemory, packets: &[PacketBuffer]) -> HandlerVerdict {
         self.scan.packets(memory, packets);
         for _ in packets {
             self.round += 1;
@@ -43,11 +43,11 @@ impl MessageWork for Touch {
             }
         }
         black_box(&mut self.words);
-        Verdict::Answer
+        HandlerVerdict::Answer
     }
 
     #[inline]
-    fn answer(&mut self, _: u32, request: Request<'_>, payload: &mut [u8]) {
+    fn answer(&mut self, _: u32, request: AnswerSource<'_>, payload: &mut [u8]) {
         same_payload(request, payload);
     }
 }

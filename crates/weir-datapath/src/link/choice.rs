@@ -7,14 +7,13 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
 
 use weir_run::failure;
-use weir_schema::{
-    EngineChoice, Failure, PACKET_HEADER_BYTES, PacketPathWorkload, PathSide, Setting,
-};
+use weir_schema::{EngineChoice, Failure, PacketPathWorkload, PathSide, Setting};
 
 use super::datagrams::{InterfaceFacts, frame_socket, interface_facts, make_room};
 use super::{AnyLink, NO_VERBS, SocketKind, SocketLink};
 use crate::dpdk_library;
 use crate::dpdk_link::{self, DpdkSettings};
+use crate::frame::longest_packet;
 use crate::pool::BUFFER_BYTES;
 use crate::shm_link::{self, ShmOffer};
 use crate::wiring::SideLinks;
@@ -22,7 +21,6 @@ use crate::xdp_link::{self, XdpSettings};
 
 /// The links there are.
 const LINKS: [&str; 6] = ["ring", "shm", "udp", "packet", "xdp", "dpdk"];
-const ETHERNET: u32 = 14;
 
 /// A link that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +48,10 @@ pub(crate) struct OpenedLinks {
 }
 
 impl LinkChoice {
-    /// What an engine's name and settings say.
+    /// The link that an engine's name and settings ask for.
     ///
     /// # Errors
-    /// What they say that there is not.
+    /// A name or a setting that there is not.
     pub(crate) fn of(engine: &EngineChoice) -> Result<Self, Failure> {
         if engine.name == "verbs" {
             return Err(failure("missing", None, NO_VERBS));
@@ -102,7 +100,7 @@ impl LinkChoice {
         }
     }
 
-    /// What of a job it cannot carry; touches nothing but what tells of the machine.
+    /// The part of a job that it cannot carry; touches nothing but facts about the machine.
     pub(crate) fn check(&self, work: &PacketPathWorkload) -> Option<Failure> {
         let refused = |why: &str| Some(failure("plan", None, why));
         match (self, work.side) {
@@ -151,13 +149,11 @@ impl LinkChoice {
     /// Opens what can be opened before the other side is known.
     ///
     /// # Errors
-    /// What the machine lacks, or does not let one have.
+    /// The part that the machine lacks, or does not let one have.
     pub(crate) fn open(&self, work: &PacketPathWorkload) -> Result<OpenedLinks, Failure> {
         fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
-            links
-                .into_iter()
-                .map(|(number, link)| (number, of(link)))
-                .collect()
+            let links = links.into_iter();
+            links.map(|(number, link)| (number, of(link))).collect()
         }
         let mut offer = None;
         let links = match self {
@@ -296,9 +292,7 @@ fn check_interface(name: &str, work: &PacketPathWorkload) -> Option<Failure> {
         let why = format!("the interface {name} is down (`ip link set {name} up`)");
         return Some(failure("missing", None, why));
     }
-    let sizes = [work.request_bytes, work.whole_response()];
-    let frames = sizes.map(|bytes| work.frame_bytes(bytes));
-    let longest = frames.into_iter().max().unwrap_or(PACKET_HEADER_BYTES) - ETHERNET;
+    let longest = longest_packet(work);
     if longest > facts.mtu {
         return Some(failure(
             "plan",

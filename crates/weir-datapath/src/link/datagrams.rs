@@ -16,7 +16,7 @@ use std::ptr;
 /// Datagrams of one call at most.
 pub(crate) const MOST_DATAGRAMS: usize = 64;
 
-/// What one call received.
+/// A datagram that was received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Datagram {
     pub(crate) length: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Datagram {
     pub(crate) from: Option<SocketAddrV4>,
 }
 
-/// What an interface is.
+/// Facts about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InterfaceFacts {
     pub(crate) index: i32,
@@ -146,7 +146,7 @@ pub(crate) fn receive_many<'a>(
     Ok(came)
 }
 
-/// What an interface of this name is.
+/// Facts about the interface of this name.
 ///
 /// # Errors
 /// The kernel's: there is none.

@@ -13,7 +13,7 @@ use crate::link::PacketLink;
 use crate::link::datagrams::{Datagram, MOST_DATAGRAMS, dropped, receive_many, send_many};
 use crate::pool::{BUFFER_BYTES, PacketBuffer, Pool};
 
-/// What a socket carries of a frame.
+/// Part of a frame that a socket carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketKind {
     /// The payload of UDP, to this address: the frame's port says which of its sockets.
@@ -166,10 +166,6 @@ impl PacketLink for SocketLink {
             }
         }
         into.len() - before
-    }
-
-    fn waiting(&mut self) -> Option<(u32, u32)> {
-        None
     }
 
     fn strangers(&mut self) -> u64 {

@@ -16,12 +16,12 @@ pub struct LinkState {
     pub lacks: Option<String>,
 }
 
-/// What a link needs that is asked of the machine.
-type Asked = fn() -> Option<String>;
+/// Check of the machine for what a link needs.
+type MachineCheck = fn() -> Option<String>;
 
 /// All of them.
 pub fn link_states() -> Vec<LinkState> {
-    const ALL: [(&str, Asked); 7] = [
+    const ALL: [(&str, MachineCheck); 7] = [
         ("ring", || None),
         ("shm", shm_link::lacks),
         ("udp", udp),
@@ -30,7 +30,7 @@ pub fn link_states() -> Vec<LinkState> {
         ("dpdk", dpdk_library::lacks),
         ("verbs", || Some(NO_VERBS.to_owned())),
     ];
-    let of = |(name, lacks): (&'static str, Asked)| LinkState {
+    let of = |(name, lacks): (&'static str, MachineCheck)| LinkState {
         name,
         lacks: lacks(),
     };

@@ -15,13 +15,13 @@ use crate::pool::{PacketBuffer, Pool};
 pub(crate) struct PacketBatch<'a> {
     /// Their bytes are in its memory; it frees packets.
     pub(crate) pool: &'a mut Pool,
-    /// What came; what is left in it goes to threads.
+    /// Packets that came; those left in it go to threads.
     pub(crate) came: &'a mut Vec<PacketBuffer>,
-    /// What is sent to the other side. There is room for all that came.
+    /// Packets to the other side. There is room for all that came.
     pub(crate) back: &'a mut Vec<PacketBuffer>,
 }
 
-/// What is done with packets.
+/// Work of a handler on packets.
 pub(crate) trait PacketWork: Send {
     /// The memory of one dispatcher.
     fn new(work: &PacketPathWorkload) -> Self;

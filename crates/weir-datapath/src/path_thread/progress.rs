@@ -1,10 +1,10 @@
-//! Whether a client's messages come back.
+//! Progress of a client: its messages come back, or have stalled.
 //!
 //! In: when it looks, what became of them. Out: whether there was no answer for too long. Not here: what is done then.
 
-/// What had become of a client's messages when one last came back, or none was waited for.
+/// State of a client's messages when one last came back, or none was waited for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct AnswerProgress {
     pub(super) answered: u64,
     pub(super) lost: u64,
     /// The tick of that.
@@ -13,8 +13,8 @@ pub(super) struct Progress {
     pub(super) overdue: Option<u64>,
 }
 
-impl Progress {
-    /// Whether there was none for so many ticks. A thread that was not run meanwhile looks for answers first.
+impl AnswerProgress {
+    /// True if there was none for so many ticks. A thread that was not run meanwhile looks for answers first.
     pub(super) fn has_stalled(&mut self, now: u64, limit: u64) -> bool {
         let last_part = limit / 8;
         let waited = now.saturating_sub(self.at);
@@ -32,9 +32,9 @@ mod tests {
 
     #[test]
     fn whoever_looks_all_the_time_has_stalled_when_its_time_is_up() {
-        let mut progress = Progress {
+        let mut progress = AnswerProgress {
             at: 1000,
-            ..Progress::default()
+            ..AnswerProgress::default()
         };
         let stalled: Vec<u64> = (1000..2000)
             .filter(|now| progress.has_stalled(*now, 800))
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn whoever_was_not_run_has_time_to_look_for_answers() {
-        let mut progress = Progress::default();
+        let mut progress = AnswerProgress::default();
         assert!(!progress.has_stalled(10_000, 800));
         assert!(!progress.has_stalled(10_099, 800));
         assert!(progress.has_stalled(10_100, 800));

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use weir_run::{JobContext, failure};
 use weir_schema::{Announcement, Failure, PacketPathWorkload};
 
-use super::{Hello, PAUSE, Peer, PeerLine, interrupted, is_passing, server_address};
+use super::{Hello, PAUSE, PathPeer, PeerLine, interrupted, is_passing, server_address};
 
-/// How long a greeting may take.
+/// Time that a greeting may take.
 const GREETING: Duration = Duration::from_secs(5);
 /// Bytes that it may have.
 const LONGEST_GREETING: usize = 1 << 20;
@@ -54,12 +54,12 @@ pub(crate) fn listen(work: &PacketPathWorkload) -> Result<TcpListener, Failure> 
 pub(super) fn await_client(
     listener: &TcpListener,
     context: &JobContext<'_>,
-) -> Result<(Peer, Hello), Failure> {
+) -> Result<(PathPeer, Hello), Failure> {
     if let Ok(address) = listener.local_addr() {
         let address = address.to_string();
         (context.announce)(&Announcement::Listening { address });
     }
-    let mut callers: Vec<(Peer, Instant)> = Vec::new();
+    let mut callers: Vec<(PathPeer, Instant)> = Vec::new();
     loop {
         if context.signals.interrupted() {
             return Err(interrupted());
@@ -69,7 +69,7 @@ pub(super) fn await_client(
                 break;
             };
             // One that is gone already is nobody.
-            if let Ok(mut caller) = Peer::of(stream) {
+            if let Ok(mut caller) = PathPeer::of(stream) {
                 caller.lines.allow(LONGEST_GREETING);
                 callers.push((caller, Instant::now()));
             }
@@ -91,10 +91,8 @@ pub(super) fn await_client(
                 }
                 Ok(None) => format!("no greeting within {GREETING:?}"),
                 Err(why) => {
-                    let why = why
-                        .message
-                        .strip_prefix(&caller.name)
-                        .unwrap_or(&why.message);
+                    let own = why.message.strip_prefix(&caller.name);
+                    let why = own.unwrap_or(&why.message);
                     let why = why.strip_prefix(" is lost").unwrap_or(why);
                     why.trim_start_matches([':', ' ']).to_owned()
                 }
@@ -125,7 +123,7 @@ fn next_caller(listener: &TcpListener) -> Result<Option<TcpStream>, Failure> {
     }
 }
 
-/// Whether a caller was gone before it was answered.
+/// True if a caller was gone before it was answered.
 fn has_left(why: &io::Error) -> bool {
     matches!(
         why.kind(),

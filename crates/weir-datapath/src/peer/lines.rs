@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(4);
 pub(crate) struct LineStream {
     stream: TcpStream,
     name: String,
-    /// What came and is no line yet.
+    /// Bytes that came and are no line yet.
     begun: Vec<u8>,
     /// Bytes that a line may have.
     longest: usize,

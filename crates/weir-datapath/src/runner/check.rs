@@ -1,4 +1,4 @@
-//! What can be known to fail before a packet path is run: numbers out of range, streams without what they
+//! Faults of a packet path that can be known before it is run: numbers out of range, streams without what they
 //! need, batches that never fill.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use weir_schema::{
     PathSide, PathStage, Placement,
 };
 use weir_sys::topology::Topology;
-use weir_units::Nanos;
+use weir_units::{Bytes, Nanos};
 
 use super::alone;
 use crate::link::LinkChoice;
@@ -45,33 +45,25 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     // What the machine lacks matters once the plan is right.
     let unfit = unfit.filter(|found| wrong.is_empty() || found.cause == "plan");
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
-    wrong
-        .chain(unfit)
-        .chain(placement(&job.placement))
-        .collect()
+    let misplaced = placement(&job.placement);
+    wrong.chain(unfit).chain(misplaced).collect()
 }
 
 /// Numbers out of their range.
 fn numbers(work: &PacketPathWorkload) -> Vec<String> {
     let batches = &work.batches;
     let most = u64::from(MOST_BATCH);
-    let ranges: [(&str, u64, u64, u64); 18] = [
-        (
-            "batches.application_tx",
-            batches.application_tx.into(),
-            1,
-            most,
-        ),
-        (
-            "batches.application_rx",
-            batches.application_rx.into(),
-            1,
-            most,
-        ),
-        ("batches.dispatch_tx", batches.dispatch_tx.into(), 1, most),
-        ("batches.dispatch_rx", batches.dispatch_rx.into(), 1, most),
-        ("batches.link_tx", batches.link_tx.into(), 1, most),
-        ("batches.link_rx", batches.link_rx.into(), 1, most),
+    let rate = 1_000_000_000;
+    let drops = u64::from(work.dropped_per_million);
+    let batches = [
+        ("batches.application_tx", batches.application_tx),
+        ("batches.application_rx", batches.application_rx),
+        ("batches.dispatch_tx", batches.dispatch_tx),
+        ("batches.dispatch_rx", batches.dispatch_rx),
+        ("batches.link_tx", batches.link_tx),
+        ("batches.link_rx", batches.link_rx),
+    ];
+    let ranges: [(&str, u64, u64, u64); 12] = [
         ("in_flight", work.in_flight.into(), 0, 65535),
         ("packet_bytes", work.packet_bytes.into(), 64, 2048),
         ("pool_buffers", work.pool_buffers.into(), 64, 1 << 20),
@@ -79,26 +71,17 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
         ("queue_slots", work.queue_slots.into(), 64, 1 << 20),
         ("iterations", work.iterations.into(), 1, 1_000_000),
         ("timed_pass", work.timed_pass.into(), 0, 1 << 20),
-        (
-            "dropped_per_million",
-            work.dropped_per_million.into(),
-            0,
-            999_999,
-        ),
+        ("dropped_per_million", drops, 0, 999_999),
         ("region_bytes", work.region_bytes.0, 4096, 1 << 32),
         ("touch_bytes", work.touch_bytes.0, 8, 1 << 32),
-        ("messages_per_s", work.messages_per_s, 0, 1_000_000_000),
-        (
-            "sink_packets_per_s",
-            work.sink_packets_per_s,
-            0,
-            1_000_000_000,
-        ),
+        ("messages_per_s", work.messages_per_s, 0, rate),
+        ("sink_packets_per_s", work.sink_packets_per_s, 0, rate),
     ];
-    let outside = ranges
+    let of_batches = batches.map(|(name, value)| (name, u64::from(value), 1, most));
+    let mut wrong: Vec<String> = of_batches
         .iter()
-        .filter(|(_, value, low, high)| !(low..=high).contains(&value));
-    let mut wrong: Vec<String> = outside
+        .chain(&ranges)
+        .filter(|(_, value, low, high)| !(low..=high).contains(&value))
         .map(|(name, value, low, high)| format!("`{name}` is {value}; it takes {low} to {high}"))
         .collect();
     if work.management_port == 0 && work.side == Some(PathSide::Client) {
@@ -127,6 +110,8 @@ fn spans(work: &PacketPathWorkload) -> Vec<String> {
 fn sizes(work: &PacketPathWorkload) -> Vec<String> {
     let mut wrong = Vec::new();
     let response = work.whole_response();
+    let most = work.pool_buffers.min(work.ring_slots);
+    let most = most.min(u16::MAX.into());
     for (name, bytes) in [
         ("request_bytes", work.request_bytes),
         ("response_bytes", response),
@@ -134,12 +119,7 @@ fn sizes(work: &PacketPathWorkload) -> Vec<String> {
         let packets = work.packets(bytes);
         if bytes.0 < 16 || bytes.0 > 64 << 20 {
             wrong.push(format!("`{name}` is {bytes}; a message has 16 B to 64 MiB"));
-        } else if packets
-            > work
-                .pool_buffers
-                .min(work.ring_slots)
-                .min(u32::from(u16::MAX))
-        {
+        } else if packets > most {
             wrong.push(format!(
                 "`{name}`: a message of {packets} packets does not fit into a pool of {} and rings of {}",
                 work.pool_buffers, work.ring_slots
@@ -191,7 +171,7 @@ fn size_cycle(work: &PacketPathWorkload) -> Vec<String> {
     wrong
 }
 
-/// What acts on the side that another run is.
+/// Settings that act on the side that another run is.
 fn other_side_only(work: &PacketPathWorkload) -> Vec<String> {
     let (server, client) = (PathSide::Server, PathSide::Client);
     let given = [
@@ -250,25 +230,16 @@ fn streams(work: &PacketPathWorkload) -> Vec<String> {
         if let Some(peer) = stream.peers.iter().find(|peer| !peers.insert(**peer)) {
             wrong.push(format!("stream {id} sends to {peer} twice"));
         }
-        for peer in stream
-            .peers
-            .iter()
-            .filter(|peer| work.side.is_none() && !dispatchers.contains(peer))
-        {
-            wrong.push(format!(
-                "stream {id} sends to {peer}, which is no dispatcher of the other side"
-            ));
-        }
+        let absent = stream.peers.iter();
+        let absent = absent.filter(|peer| work.side.is_none() && !dispatchers.contains(peer));
+        wrong.extend(absent.map(|peer| {
+            format!("stream {id} sends to {peer}, which is no dispatcher of the other side")
+        }));
     }
-    for thread in work
-        .threads()
-        .into_iter()
-        .filter(|id| *id >= MOST_PATH_THREADS)
-    {
-        wrong.push(format!(
-            "thread {thread}: they have numbers below {MOST_PATH_THREADS}"
-        ));
-    }
+    let above = work.threads().into_iter();
+    let above = above.filter(|id| *id >= MOST_PATH_THREADS);
+    let why = |thread| format!("thread {thread}: they have numbers below {MOST_PATH_THREADS}");
+    wrong.extend(above.map(why));
     wrong
 }
 
@@ -291,31 +262,23 @@ fn missing_stage(stream: &PacketStream, side: Option<PathSide>) -> Option<String
 
 /// Batches that never fill, or for which there are never enough buffers.
 fn batches(work: &PacketPathWorkload) -> Vec<String> {
-    let mut wrong = Vec::new();
+    let (request, response) = (work.request_bytes, work.whole_response());
     let sides = [
-        (
-            "batches.application_tx",
-            work.batches.application_tx,
-            work.packets(work.request_bytes),
-        ),
-        (
-            "batches.application_rx",
-            work.batches.application_rx,
-            work.packets(work.whole_response()),
-        ),
+        ("application_tx", work.batches.application_tx, request),
+        ("application_rx", work.batches.application_rx, response),
     ];
-    for (name, batch, packets) in sides {
-        if u64::from(batch) * u64::from(packets) > u64::from(work.pool_buffers) {
-            wrong.push(format!(
-                "`{name}`: {batch} messages of {packets} packets are more than the {} buffers of a pool",
-                work.pool_buffers
-            ));
-        }
-    }
-    wrong
+    let too_many = |(name, batch, bytes): (&str, u32, Bytes)| {
+        let (packets, most) = (work.packets(bytes), work.pool_buffers);
+        (u64::from(batch) * u64::from(packets) > u64::from(most)).then(|| {
+            format!(
+                "`batches.{name}`: {batch} messages of {packets} packets are more than the {most} buffers of a pool"
+            )
+        })
+    };
+    sides.into_iter().filter_map(too_many).collect()
 }
 
-/// What of a placement cannot be had.
+/// The part of a placement that cannot be had.
 fn placement(placement: &Placement) -> Option<Failure> {
     let known = Placement {
         nodes: placement.nodes.clone(),
@@ -326,17 +289,13 @@ fn placement(placement: &Placement) -> Option<Failure> {
             "a packet path takes `placement.nodes` alone: each thread has the CPU of its number";
         return Some(failure("plan", None, why));
     }
-    let there: Vec<u32> = Topology::of_this_machine()
-        .nodes
-        .iter()
-        .map(|node| node.id)
-        .collect();
-    let there = if there.is_empty() { vec![0] } else { there };
-    let absent = placement
-        .nodes
-        .iter()
-        .flatten()
-        .find(|node| !there.contains(node))?;
+    let nodes = Topology::of_this_machine().nodes.iter();
+    let mut there: Vec<u32> = nodes.map(|node| node.id).collect();
+    if there.is_empty() {
+        there.push(0);
+    }
+    let mut asked = placement.nodes.iter().flatten();
+    let absent = asked.find(|node| !there.contains(node))?;
     let list: Vec<String> = there.iter().map(ToString::to_string).collect();
     let why = format!(
         "there is no memory node {absent} (there is {})",

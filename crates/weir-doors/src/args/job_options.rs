@@ -6,7 +6,7 @@
 use clap::{Arg, ArgAction, ArgMatches};
 use weir_jobfile::{CommandWord, OptionRecord, ValueKind, find_option, option_records};
 
-/// Prefix of the name of an option among the names of clap's arguments.
+/// Prefix of the names of options among the names of clap's arguments.
 const ID: &str = "option:";
 
 /// An argument for each option. Help texts leave them out: there are hundreds.

@@ -86,6 +86,9 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
             call.door.verb
         )));
     };
+    if let Manner::Own(read) = measures.manner {
+        return read(call);
+    }
     if let Manner::Getopt(manner) = measures.manner {
         let given = getopt::read(call, measures, manner)?;
         return Ok(if given.has("help") {
@@ -128,7 +131,7 @@ fn house_name(door: &Door, flag: &Flag) -> String {
 }
 
 /// The same with its dashes.
-fn house_spelling(door: &Door, flag: &Flag) -> String {
+pub(crate) fn house_spelling(door: &Door, flag: &Flag) -> String {
     Flag::spelling_of(&house_name(door, flag))
 }
 

@@ -129,11 +129,10 @@ impl Observer for Tables {
         text.collect()
     }
 
-    fn rest(&mut self, result: &RunResult, whole: String) -> String {
-        if self.is_json {
-            whole
-        } else {
-            tables(result, self.has_server, self.shown)
+    fn rest(&mut self, result: &RunResult, _: &dyn Machine, mut whole: Printed) -> Printed {
+        if !self.is_json {
+            whole.out = tables(result, self.has_server, self.shown);
         }
+        whole
     }
 }

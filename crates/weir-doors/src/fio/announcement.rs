@@ -1,4 +1,4 @@
-//! What is said while jobs are made ready.
+//! Messages while jobs are made ready.
 //!
 //! In: an announcement of the run. Out: its line. Not here: where it goes.
 

@@ -30,7 +30,7 @@ const WORDS: [&str; 19] = [
     "zbd",
 ];
 
-/// What the words ask for.
+/// Output that the arguments ask for.
 pub(super) enum DebugWords {
     /// The list of them.
     List,
@@ -64,8 +64,13 @@ pub(super) fn list() -> String {
     format!("fio: dumping debug options:{},all\n", WORDS.join(","))
 }
 
-/// How the options of a plan were read.
-pub fn parsing(plan: &Plan) -> String {
+/// True if the words ask how options were read.
+pub(super) fn shows_parsing(list: &str) -> bool {
+    matches!(read(list), DebugWords::Chosen { parse: true, .. })
+}
+
+/// Trace of how the options of a plan were read.
+pub(super) fn parsing(plan: &Plan) -> String {
     let mut out = String::from("fio: set debug option parse\n");
     let mut word = |Word { key, value }: &Word| {
         let value = value.as_deref().unwrap_or("(null)");

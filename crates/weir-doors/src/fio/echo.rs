@@ -31,7 +31,7 @@ pub(super) fn asked_depth(plan: &Plan, job: &Job) -> u64 {
     asked.unwrap_or(u64::from(job.load().depth.queue_depth.0))
 }
 
-/// Whether a job of this name was opened on the command line: fio echoes its name then, and
+/// True if a job of this name was opened on the command line: fio echoes its name then, and
 /// only then, as an option of the job.
 pub(super) fn opened_by_word(plan: &Plan, name: &str) -> bool {
     let option = |w: &str| w.trim_start_matches('-').to_owned();

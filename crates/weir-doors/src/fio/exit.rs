@@ -1,4 +1,4 @@
-//! How the fio door ends: exit codes, and what is said about jobs that are wrong.
+//! End of the fio door: exit codes, and messages about jobs that are wrong.
 
 use weir_jobfile::Diagnostic;
 use weir_schema::RunResult;
@@ -6,9 +6,6 @@ use weir_schema::RunResult;
 use super::ExitStyle;
 use super::output::failed_workers;
 
-/// Usage and parse errors, and a machine that lacks something without which nothing runs; nothing was
-/// touched. Other codes are numbers of failed jobs.
-pub const USAGE: u8 = 1;
 /// A signal ended the run.
 const SIGNALLED: u8 = 128;
 /// Larger numbers of failed jobs are not told apart.
@@ -30,7 +27,7 @@ pub fn exit_code(result: &RunResult, style: ExitStyle) -> u8 {
     }
 }
 
-/// What is wrong with the jobs, for standard error: each fault with its place, then the
+/// Faults of the jobs, for standard error: each fault with its place, then the
 /// sentences that fio says about it.
 pub fn complaint(diagnostics: &[Diagnostic]) -> String {
     let mut out = String::new();

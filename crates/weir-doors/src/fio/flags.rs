@@ -1,6 +1,6 @@
 //! The flags of fio's command line that are not options of jobs, and weir's own beside them.
 
-use crate::flags::{Flag, store_result};
+use crate::flags::Flag;
 use crate::given::{FlagNeed, GivenFlags};
 
 const HELP: &str = "Help";
@@ -132,8 +132,6 @@ pub const FLAGS: &[Flag] = &[
         "Paths that begin with OLD begin with NEW",
     )
     .repeats(),
-    Flag::switch("show-plan", OWN, "Print the plan as JSON and run nothing"),
-    store_result(OWN),
     Flag::switch(
         "compat-banner",
         OWN,

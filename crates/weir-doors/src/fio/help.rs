@@ -9,27 +9,26 @@ use weir_schema::catalogue::Catalogue;
 
 use super::flags::FLAGS;
 use super::output::FIO_VERSION;
-use crate::flags::{command, find, listing, nearest};
+use super::{DOOR, MEASURES, refuse};
+use crate::args;
+use crate::flags::{find, nearest};
 use crate::house_words::files;
 use crate::refusal::Refusal;
 
-/// Examples and exit codes, the end of the page.
-pub const HELP: &str = include_str!("help.md");
-
-const USAGE: &str = "weir fio [options] [job options] <job file(s)>";
-
 /// The page of `--help`.
 pub(super) fn page() -> String {
-    format!("{USAGE}\n{}\n{HELP}", listing(FLAGS))
+    flags().render_help().to_string()
 }
 
-/// The words, which are parsed in the peer's own manner: flags, options of jobs, files.
+/// The flags of the door and of the house.
+fn flags() -> Command {
+    args::command(&DOOR, &MEASURES).override_usage("weir fio [options] [job options] <job file(s)>")
+}
+
+/// All arguments, which are read in the peer's own manner: flags, options of jobs, files.
 pub(super) fn words() -> Command {
     let options = option_records().filter(|record| find(FLAGS, record.name).is_none());
-    command("fio", FLAGS)
-        .about("The same job files with fio's command line and fio's output")
-        .override_usage(USAGE)
-        .after_help(HELP)
+    flags()
         .args(options.map(job_option))
         .arg(files().help("Job files"))
 }
@@ -76,7 +75,7 @@ pub(super) fn option(name: &str) -> Result<String, Refusal> {
             "{missing} - showing closest match\n{}",
             describe(near)
         )),
-        None => Err(Refusal::new(1, missing)),
+        None => Err(refuse(missing)),
     }
 }
 
@@ -183,7 +182,7 @@ pub(super) fn engine(catalogue: &Catalogue, words: &str) -> Result<String, Refus
         let hint = nearest(name, catalogue.engines.iter().map(|e| e.name))
             .map_or(String::new(), |n| format!("\nDid you mean {n}?"));
         let message = format!("fio: engine {name} not loadable\nIO engine {name} not found{hint}");
-        return Err(Refusal::new(1, message));
+        return Err(refuse(message));
     }
     let belongs = |r: &&OptionRecord| matches!(r.scope, Scope::Engines(e) if e.contains(&name));
     if let Some(wanted) = wanted {
@@ -191,7 +190,7 @@ pub(super) fn engine(catalogue: &Catalogue, words: &str) -> Result<String, Refus
             .filter(belongs)
             .find(|r| r.name == wanted || r.aliases.contains(&wanted))
             .map(describe)
-            .ok_or_else(|| Refusal::new(1, format!("IO engine {name} has no option {wanted}")));
+            .ok_or_else(|| refuse(format!("IO engine {name} has no option {wanted}")));
     }
     let options = list(option_records().filter(belongs));
     Ok(if options.is_empty() {

@@ -1,7 +1,8 @@
 //! The door that speaks fio: its command line, its reports, its exit codes.
 //!
-//! In: the words after `weir fio`, or after a link named `fio`. Out: an [`Action`]; from a
-//! result the texts of [`output`] and the exit code. House words stay out of what is printed.
+//! In: the arguments after `weir fio`, or after a link named `fio`. Out: a [`Request`](crate::Request);
+//! from a result the texts of [`output`] and the exit code. House words stay out of what is printed in
+//! the peer's formats.
 
 mod announcement;
 mod debug;
@@ -10,31 +11,55 @@ mod exit;
 mod flags;
 mod help;
 mod log;
+mod observer;
 mod options;
 pub mod output;
+mod print;
+mod reader;
 mod request;
 #[cfg(test)]
 mod tests;
 
-use crate::door::{Door, DoorLink};
+use crate::door::{Door, DoorLink, Manner, Measures};
+use crate::refusal::{Refusal, USAGE};
 
 pub use announcement::announcement;
-pub use debug::parsing;
-pub use exit::{USAGE, complaint, exit_code};
+pub use exit::{complaint, exit_code};
 pub use flags::FLAGS;
-pub use help::HELP;
 pub use log::log_line;
-pub use options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope, Trigger};
-pub use request::{Action, FioRun, read};
+pub use options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope};
+pub use request::jobs;
 
 /// The door.
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("fio")],
     flags: FLAGS,
+    measures: Some(MEASURES),
     words: Some(help::words),
     ..Door::new(
         "fio",
         "…",
-        "the same job files with fio's command line and fio's output",
+        "the same job files with fio's command line, and by its name fio's output",
     )
 };
+
+const MEASURES: Measures = Measures {
+    manner: Manner::Own(reader::read),
+    print: Some(print::print),
+    observe: Some(observer::observer),
+    asks_peer: print::asks_peer,
+    peer_refusal: Some(1),
+    help: include_str!("help.md"),
+    examples: &[
+        "weir fio --name=a --filename=/tmp/a --size=64m --rw=randread --runtime=5",
+        "weir fio job.fio --output-format=json --output=result.json",
+        "weir fio job.fio --set bs=128k --repeat 5",
+        "weir fio --showcmd job.fio",
+        "weir fio --cmdhelp=rw",
+    ],
+    ..Measures::new(request::read)
+};
+
+fn refuse(message: impl Into<String>) -> Refusal {
+    Refusal::new(USAGE, message)
+}

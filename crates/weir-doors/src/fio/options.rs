@@ -1,23 +1,21 @@
-//! How a run is reported, and what ends it early: the flags that are no options of jobs.
+//! The report of a run: flags that are no options of jobs.
 
-use weir_schema::{Kind, PerKind, RunResult, TotalLog};
+use weir_schema::{RunResult, VerifyMethod};
 use weir_units::Nanos;
 
 use super::output::{self, TerseVersion};
-use crate::door::Printed;
+use super::refuse;
+use crate::flags::Flag;
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
 
-/// How a run is reported.
+/// The report of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct FioOptions {
     /// The formats, in the order in which they are written.
     pub formats: Vec<FioFormat>,
     /// The file that gets the report instead of standard output.
     pub output: Option<String>,
-    /// The file that gets the whole result.
-    pub store: Option<String>,
-    /// The directory of dumps and state files instead of the working directory.
-    pub aux_path: Option<String>,
     /// When progress is shown.
     pub eta: Eta,
     /// A new progress line after each such time.
@@ -28,44 +26,82 @@ pub struct FioOptions {
     pub compat_banner: bool,
     /// Exit codes.
     pub exit: ExitStyle,
-    /// Notes about jobs are errors.
-    pub warnings_fatal: bool,
     /// The layout of terse lines.
     pub terse: TerseVersion,
-    /// Prefix of logs of the whole run's bandwidth.
-    pub bandwidth_log: Option<String>,
     /// A full report after each such time of the run.
     pub status_interval: Option<Nanos>,
     /// Which idleness of the CPUs is reported.
     pub idleness: Option<IdleScope>,
-    /// What ends the run early, and what is run then.
-    pub trigger: Trigger,
-    /// What was understood of the jobs' options is printed.
-    pub shows_parsing: bool,
-    /// Such reports in JSON are documents one after the other, as fio prints them.
+    /// Reports at intervals in JSON are documents one after the other, as fio prints them.
     pub compat: bool,
 }
 
 impl FioOptions {
-    /// Whether programs alone read the report: then there are no banners, and notes and errors
+    /// The options that these flags amount to.
+    ///
+    /// # Errors
+    /// The first value that cannot be used.
+    pub fn of(given: &GivenFlags) -> Result<Self, Refusal> {
+        let mut options = Self::default();
+        for (flag, value) in given.iter() {
+            options.take(flag, value)?;
+        }
+        if options.formats.is_empty() {
+            options.formats.push(FioFormat::Normal);
+        }
+        Ok(options)
+    }
+
+    /// Takes a flag.
+    pub(super) fn take(&mut self, flag: &Flag, value: &str) -> Result<(), Refusal> {
+        match flag.name {
+            "section" if value == "global" => {
+                return Err(refuse("fio: can't use global as only section"));
+            }
+            "set" if !value.contains('=') => {
+                return Err(refuse(format!(
+                    "fio: --set {value}: expected [SECTION:]KEY=VALUE"
+                )));
+            }
+            "crctest" => drop(checksums(value)?),
+            "trigger-timeout" => drop(time(flag.name, value)?),
+            "output" => self.output = Some(value.to_owned()),
+            "output-format" => self.formats = formats(value)?,
+            "minimal" => self.formats = vec![FioFormat::Terse],
+            "append-terse" => self.append_terse(),
+            "terse-version" => {
+                let version = TerseVersion::of(value);
+                self.terse = version.ok_or_else(|| refuse("fio: bad terse version format"))?;
+            }
+            "eta" if value == "always" => self.eta = Eta::Always,
+            "eta" if value == "never" => self.eta = Eta::Never,
+            "eta" => self.eta = Eta::Auto,
+            "eta-newline" => self.eta_newline = Some(time(flag.name, value)?),
+            "eta-interval" => self.eta_interval = Some(eta_interval(value)?),
+            "status-interval" => self.status_interval = Some(status_interval(value)?),
+            "idle-prof" if value == "system" => self.idleness = Some(IdleScope::System),
+            "idle-prof" if value == "percpu" => self.idleness = Some(IdleScope::PerCpu),
+            "compat" => self.compat = true,
+            "compat-banner" => self.compat_banner = true,
+            "exit" if value == "unix" => self.exit = ExitStyle::Unix,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// True if programs alone read the report: then there are no banners, and notes and errors
     /// go to standard error.
     pub fn is_for_programs(&self) -> bool {
         !self.formats.contains(&FioFormat::Normal)
     }
 
-    /// The report of a result in every format. `several`: documents follow each other, each on a
-    /// line unless fio's way is wanted.
+    /// The report of a result in every format.
     pub fn document(
         &self,
         result: &RunResult,
         texts: output::FioTextOptions,
-        several: bool,
         idleness: Option<&output::Idleness>,
     ) -> String {
-        let texts = output::FioTextOptions {
-            one_line: (several || self.status_interval.is_some()) && !self.compat,
-            ..texts
-        };
         let text = |format: &FioFormat| match format {
             FioFormat::Terse => output::terse(result, texts),
             FioFormat::Json | FioFormat::JsonPlus => output::json(result, texts, idleness),
@@ -77,34 +113,8 @@ impl FioOptions {
         self.formats.iter().map(text).collect()
     }
 
-    /// What standard output got of a run that is stored; local time is so much ahead of UTC. Nothing
-    /// where no job reads or writes blocks.
-    pub fn printed_again(&self, result: &RunResult, utc_offset_s: i32) -> Printed {
-        let mut jobs = result.plan.jobs();
-        if !jobs.any(|(_, job)| job.workload.blocks().is_some()) {
-            return Printed::default();
-        }
-        let texts = self.texts(utc_offset_s);
-        let notice = result.ended_by.map(|end| output::signal_notice(end.signal));
-        let wrong = notice.unwrap_or_default() + &output::failures(result);
-        let document = self.document(result, texts, false, None);
-        let (out, err) = if self.is_for_programs() {
-            (document, wrong)
-        } else {
-            let banner = output::banner(&result.plan, texts, &result.weir_version);
-            (banner + &wrong + &document, String::new())
-        };
-        let code = super::exit_code(result, self.exit);
-        Printed {
-            out,
-            err,
-            code,
-            ..Printed::default()
-        }
-    }
-
     /// Terse lines before whatever else was asked for.
-    pub(super) fn append_terse(&mut self) {
+    fn append_terse(&mut self) {
         if self.formats.is_empty() {
             self.formats.push(FioFormat::Normal);
         }
@@ -112,23 +122,14 @@ impl FioOptions {
         self.formats.dedup();
     }
 
-    /// The logs of the whole run.
-    pub fn total_log(&self) -> Option<TotalLog> {
-        let prefix = self.bandwidth_log.as_deref()?;
-        let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
-        Some(TotalLog {
-            paths: PerKind::from_fn(path).by_name(),
-        })
-    }
-
-    /// The same for the texts of [`super::output`].
+    /// The settings of the texts of [`super::output`].
     pub fn texts(&self, utc_offset_s: i32) -> output::FioTextOptions {
         output::FioTextOptions {
             compat_banner: self.compat_banner,
             utc_offset_s,
             bins: self.formats.contains(&FioFormat::JsonPlus),
             terse: self.terse,
-            one_line: false,
+            one_line: self.status_interval.is_some() && !self.compat,
             partial: false,
         }
     }
@@ -178,13 +179,74 @@ pub enum IdleScope {
     PerCpu,
 }
 
-/// What ends a run early, and what is run then.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trigger {
-    /// This file appears; it is removed.
-    pub file: Option<String>,
-    /// So much time has passed.
-    pub after: Option<Nanos>,
-    /// A command for the shell.
-    pub command: Option<String>,
+/// A time; seconds where no unit is given.
+pub(super) fn time(flag: &str, text: &str) -> Result<Nanos, Refusal> {
+    weir_jobfile::duration(text).ok_or_else(|| {
+        refuse(format!(
+            "fio: bad time `{text}`: write for example 0.5, 500ms or 2m\nfio: failed parsing {flag}"
+        ))
+    })
+}
+
+fn eta_interval(text: &str) -> Result<Nanos, Refusal> {
+    const LEAST: Nanos = Nanos(250_000_000);
+    let every = time("eta-interval", text)?;
+    if every < LEAST {
+        return Err(refuse("fio: eta interval time too short (250msec min)"));
+    }
+    Ok(every)
+}
+
+fn status_interval(text: &str) -> Result<Nanos, Refusal> {
+    const LEAST: Nanos = Nanos(1_000_000);
+    let every = time("status-interval", text)?;
+    if every < LEAST {
+        return Err(refuse("fio: status interval too small"));
+    }
+    Ok(every)
+}
+
+/// The formats in the order in which fio writes them to one stream.
+fn formats(list: &str) -> Result<Vec<FioFormat>, Refusal> {
+    let mut formats = Vec::new();
+    for word in list.split(',') {
+        formats.push(match word.trim() {
+            "normal" => FioFormat::Normal,
+            "json" => FioFormat::Json,
+            "json+" => FioFormat::JsonPlus,
+            "terse" | "minimal" | "csv" => FioFormat::Terse,
+            _ => {
+                return Err(refuse(format!(
+                    "fio: invalid output format {word}\nfio: failed parsing output-format"
+                )));
+            }
+        });
+    }
+    formats.sort_unstable();
+    formats.dedup();
+    if formats.contains(&FioFormat::JsonPlus) {
+        formats.retain(|f| *f != FioFormat::Json);
+    }
+    Ok(formats)
+}
+
+/// The checksums of a list by their names; all of them where there is none.
+pub(super) fn checksums(list: &str) -> Result<Vec<VerifyMethod>, Refusal> {
+    let all = VerifyMethod::CHECKSUMS;
+    if list.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let find = |name: &str| {
+        let found = all.into_iter().find(|m| m.name() == name);
+        found.ok_or_else(|| {
+            let known: Vec<_> = all.iter().map(|m| m.name()).collect();
+            let known = known.join("\n");
+            refuse(if name == "help" {
+                known
+            } else {
+                format!("fio: unknown hash `{name}`. Available:\n{known}")
+            })
+        })
+    };
+    list.split(',').map(|word| find(word.trim())).collect()
 }

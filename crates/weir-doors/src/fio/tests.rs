@@ -1,52 +1,61 @@
 //! fio's command line.
 
-use weir_jobfile::{CommandWord, JobSource};
-use weir_schema::catalogue::{Catalogue, EngineInfo};
+use weir_jobfile::{CommandWord, CompileRequest, JobSource, find_option};
+use weir_schema::Plan;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::Refusal;
+use crate::args::{self, Arguments, DoorCall};
+use crate::given::Given;
+use crate::house::{HOUSE_FLAGS, Input};
+use crate::machine::SampleMachine;
+use crate::request::{Action, Request, Tool, Trigger};
 
-fn catalogue() -> Catalogue {
-    let engine = |name| EngineInfo {
-        name,
-        summary: "",
-        settings: &[],
-        synchronous: false,
-        acts_on: weir_schema::catalogue::ActsOn::Data,
+fn given(text: &str) -> Result<Given, Refusal> {
+    let call = DoorCall {
+        door: &DOOR,
+        link: DOOR.links.first(),
+        args: text.split_whitespace().map(str::to_owned).collect(),
     };
-    Catalogue {
-        engines: vec![engine("null"), engine("io_uring")],
+    match args::read(&call)? {
+        Arguments::Given(given) => Ok(*given),
+        Arguments::Print(page) => panic!("{page}"),
     }
 }
 
-fn words(text: &str) -> Result<Action, Refusal> {
-    read(
-        &text
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>(),
-        &catalogue(),
-    )
+fn request(text: &str) -> Result<Request, Refusal> {
+    (MEASURES.read)(&given(text)?, &SampleMachine(None))
 }
 
-fn run(text: &str) -> FioRun {
-    match words(text) {
-        Ok(Action::Run(run)) => run,
+fn run(text: &str) -> CompileRequest {
+    jobs(&given(text).unwrap())
+}
+
+fn options(text: &str) -> FioOptions {
+    FioOptions::of(&given(text).unwrap()).unwrap()
+}
+
+fn plan(text: &str) -> Plan {
+    match request(text).unwrap().action {
+        Action::Measure(Input::Made(plan)) => *plan,
         other => panic!("{other:?}"),
     }
 }
 
+fn notes(text: &str) -> Vec<String> {
+    weir_jobfile::FioPlan::of(&plan(text)).notes
+}
+
 fn printed(text: &str) -> String {
-    match words(text) {
-        Ok(Action::Print(text)) => text,
+    match request(text).unwrap().action {
+        Action::Print(text) => text.out,
         other => panic!("{other:?}"),
     }
 }
 
 fn refused(text: &str) -> String {
-    let refusal = words(text).unwrap_err();
+    let refusal = request(text).unwrap_err();
     assert_eq!(refusal.code, USAGE);
     refusal.message
 }
@@ -65,7 +74,7 @@ fn word(key: &str, value: Option<&str>, argument: usize, text: &str) -> CommandW
 fn options_count_before_files_wherever_they_stand() {
     let run = run("--bs=4k a.fio -rw read --thread b.fio --name=x");
     assert_eq!(
-        run.request.sources,
+        run.sources,
         [
             JobSource::Words(vec![
                 word("bs", Some("4k"), 1, "--bs=4k"),
@@ -85,16 +94,14 @@ fn a_dash_is_a_file_and_two_end_the_options() {
     let files: Vec<_> = ["-", "--bs=4k"]
         .map(|f| JobSource::File(f.to_owned()))
         .into();
-    assert_eq!(run.request.sources, files);
+    assert_eq!(run.sources, files);
 }
 
 #[test]
 fn flags_of_the_door_are_no_job_options() {
-    let run = run(
-        "--readonly --section=a --section b --set bs=8k --output=o --eta=never --eta-newline=2 \
-                   --output-format=normal,json --compat-banner --exit=unix job.fio",
-    );
-    let request = &run.request;
+    let text = "--readonly --section=a --section b --set bs=8k --output=o --eta=never --eta-newline=2 \
+                   --output-format=normal,json --compat-banner --exit=unix job.fio";
+    let (request, options) = (run(text), options(text));
     assert!(request.read_only);
     assert_eq!(
         (
@@ -104,33 +111,48 @@ fn flags_of_the_door_are_no_job_options() {
         ),
         (2, 1, 1)
     );
-    assert_eq!(run.options.formats, [FioFormat::Json, FioFormat::Normal]);
-    assert_eq!(run.options.output.as_deref(), Some("o"));
-    assert_eq!(
-        run.options.eta_newline,
-        Some(weir_units::Nanos::from_secs(2))
-    );
-    assert_eq!(
-        (run.options.eta, run.options.exit),
-        (Eta::Never, ExitStyle::Unix)
-    );
-    assert!(run.options.compat_banner && !run.options.is_for_programs());
+    assert_eq!(options.formats, [FioFormat::Json, FioFormat::Normal]);
+    assert_eq!(options.output.as_deref(), Some("o"));
+    assert_eq!(options.eta_newline, Some(weir_units::Nanos::from_secs(2)));
+    assert_eq!((options.eta, options.exit), (Eta::Never, ExitStyle::Unix));
+    assert!(options.compat_banner && !options.is_for_programs());
+}
+
+#[test]
+fn flags_of_the_house_stand_beside_them_and_none_is_an_option_of_jobs() {
+    let given = given("job.fio -format json --weir-output r.json --repeat 3 --output o").unwrap();
+    assert_eq!(given.house.text("format"), Some("json"));
+    assert_eq!(given.house.text("output"), Some("r.json"));
+    assert_eq!(given.house.text("repeat"), Some("3"));
+    assert_eq!(given.text("output"), Some("o"));
+    for flag in HOUSE_FLAGS {
+        assert!(find_option(flag.name).is_none(), "{}", flag.name);
+    }
 }
 
 #[test]
 fn the_mode_says_what_happens_to_the_jobs() {
-    assert!(matches!(words("--parse-only a"), Ok(Action::ParseOnly(_))));
-    assert!(matches!(words("--showcmd a"), Ok(Action::ShowCommand(_))));
-    assert!(matches!(words("a --show-plan"), Ok(Action::ShowPlan(_))));
+    assert_eq!(printed("--parse-only a.fio"), "");
+    assert!(printed("--showcmd a.fio").starts_with("fio --name="));
+    let shown = given("a.fio --show-plan").unwrap();
+    assert!(shown.house.has("show-plan"));
+    assert!(refused("--showcmd --live a.fio").contains("--live acts only without `--showcmd`"));
+}
+
+#[test]
+fn a_flag_that_acts_on_one_run_is_refused_with_several() {
+    for flag in ["--idle-prof=system", "--trigger-timeout=1", "--output=o"] {
+        let why = refused(&format!("{flag} --repeat=2 a.fio"));
+        assert!(why.contains("it is for one run"), "{why}");
+    }
+    assert!(refused("--format=json a.fio").contains("weir's report"));
 }
 
 #[test]
 fn json_with_histograms_takes_the_place_of_json() {
-    assert_eq!(
-        run("--output-format=json,json+ a").options.formats,
-        [FioFormat::JsonPlus]
-    );
-    assert!(run("--output-format=json+ a").options.texts(0).bins);
+    let options = options("--output-format=json,json+ a");
+    assert_eq!(options.formats, [FioFormat::JsonPlus]);
+    assert!(options.texts(0).bins);
 }
 
 #[test]
@@ -155,41 +177,43 @@ fn an_unknown_option_gets_the_nearest_name() {
 #[test]
 fn self_tests_run_instead_of_jobs_and_know_their_checksums() {
     use weir_schema::VerifyMethod;
-    let checksums = |text: &str| match words(text) {
-        Ok(Action::Checksums(methods)) => methods,
+    let tool = |text: &str| match request(text).unwrap().action {
+        Action::Tool(tool) => tool,
+        other => panic!("{other:?}"),
+    };
+    let checksums = |text: &str| match tool(text) {
+        Tool::Checksums(methods) => methods,
         other => panic!("{other:?}"),
     };
     assert_eq!(checksums("--crctest").len(), 14);
     let two = [VerifyMethod::Xxhash, VerifyMethod::Md5];
     assert_eq!(checksums("--crctest=xxhash,md5"), two);
     assert!(refused("--crctest=md6").starts_with("fio: unknown hash `md6`. Available:\nmd5\n"));
-    assert!(matches!(words("--cpuclock-test"), Ok(Action::ClockTest)));
-    assert!(matches!(
-        words("--idle-prof=calibrate"),
-        Ok(Action::IdleUnit)
-    ));
+    assert_eq!(tool("--cpuclock-test"), Tool::ClockTest);
+    assert_eq!(tool("--idle-prof=calibrate --zork"), Tool::IdleUnit);
+    assert!(printed("--version --zork").starts_with("weir "));
 }
 
 #[test]
 fn times_of_flags_are_written_as_in_job_files() {
     for (text, milliseconds) in [("2", 2000), ("0.5", 500), ("300ms", 300), ("1m", 60_000)] {
-        let run = run(&format!("--eta-interval={text} a.fio"));
+        let options = options(&format!("--eta-interval={text} a.fio"));
         let expected = weir_units::Nanos::from_millis(milliseconds);
-        assert_eq!(run.options.eta_interval, Some(expected), "{text}");
+        assert_eq!(options.eta_interval, Some(expected), "{text}");
     }
     assert!(refused("--eta-interval=1x a.fio").starts_with("fio: bad time `1x`: "));
 }
 
 #[test]
 fn triggers_and_idleness_are_kept_for_the_run() {
-    let run = run("--idle-prof=percpu --trigger-file=f --trigger-timeout=2 --trigger=sync a.fio");
-    assert_eq!(run.options.idleness, Some(IdleScope::PerCpu));
+    let text = "--idle-prof=percpu --trigger-file=f --trigger-timeout=2 --trigger=sync a.fio";
+    assert_eq!(options(text).idleness, Some(IdleScope::PerCpu));
     let trigger = Trigger {
         file: Some("f".to_owned()),
         after: Some(weir_units::Nanos::from_secs(2)),
         command: Some("sync".to_owned()),
     };
-    assert_eq!(run.options.trigger, trigger);
+    assert_eq!(request(text).unwrap().trigger, trigger);
     assert!(refused("--idle-prof=all a.fio").contains("system, percpu, calibrate"));
 }
 
@@ -239,7 +263,7 @@ fn what_is_not_there_is_refused_by_name_and_what_is_idle_is_noted() {
             }
             crate::flags::Standing::WithoutEffect(why) => {
                 assert_eq!(
-                    run(&text).notes,
+                    notes(&text),
                     [format!("--{} has no effect: {why}", flag.name)]
                 );
             }
@@ -253,7 +277,7 @@ fn nothing_to_do_prints_the_page() {
     for text in ["", "--bs=4k"] {
         let message = refused(text);
         assert!(
-            message.starts_with("No job(s) defined\n\nweir fio [options]"),
+            message.starts_with("No job(s) defined\n\nthe same job files with"),
             "{message}"
         );
     }
@@ -261,21 +285,20 @@ fn nothing_to_do_prints_the_page() {
 
 #[test]
 fn help_lists_what_works_and_its_examples_are_good_words() {
-    let page = printed("--help");
+    let call = DoorCall {
+        door: &DOOR,
+        link: None,
+        args: vec!["--help".to_owned()],
+    };
+    let Ok(Arguments::Print(page)) = args::read(&call) else {
+        panic!("no page");
+    };
     assert!(
-        page.contains("--output-format=LIST") && !page.contains("--server"),
+        page.contains("--output-format <LIST>") && !page.contains("--server"),
         "{page}"
     );
-    let examples: Vec<_> = page
-        .lines()
-        .filter_map(|l| l.strip_prefix("    weir fio "))
-        .collect();
-    assert!((3..=5).contains(&examples.len()));
     for line in page.lines() {
         assert!(line.chars().count() <= 80, "{line}");
-    }
-    for example in examples {
-        assert!(words(example).is_ok(), "{example}");
     }
 }
 
@@ -311,7 +334,7 @@ fn options_are_explained_from_their_records() {
 fn engines_are_listed_from_the_catalogue() {
     assert_eq!(
         printed("--enghelp"),
-        "Available IO engines:\n\tnull\n\tio_uring\n"
+        "Available IO engines:\n\tnull\n\tpsync\n\tio_uring\n"
     );
     assert_eq!(printed("--enghelp=null"), "IO engine null has no options\n");
     assert!(printed("--enghelp=io_uring").contains("hipri "));
@@ -326,34 +349,20 @@ fn engines_are_listed_from_the_catalogue() {
 proptest! {
     #[test]
     fn no_words_make_the_reader_panic(words in prop::collection::vec("-{0,3}[a-z=:,+\\PC]{0,12}", 0..6)) {
-        let _ = read(&words, &catalogue());
+        let _ = request(&words.join(" "));
         let _ = crate::run::read_run(&words);
         let _ = crate::top::call(&words);
     }
 
     #[test]
     fn no_value_of_a_flag_makes_the_reader_panic(index in 0..FLAGS.len(), value in "\\PC{0,20}") {
-        let word = format!("--{}={value}", FLAGS[index].name);
-        let _ = read(&[word, "job".to_owned()], &catalogue());
+        let _ = request(&format!("--{}={value} job", FLAGS[index].name));
     }
 }
 
 #[test]
 fn complaints_end_with_the_sentences_of_fio() {
-    struct NoFiles;
-    impl weir_jobfile::Files for NoFiles {
-        fn read(&self, _: &str) -> std::io::Result<Vec<u8>> {
-            Err(std::io::ErrorKind::NotFound.into())
-        }
-    }
-    let environment = weir_schema::catalogue::Environment::default();
-    let context = weir_jobfile::Context {
-        environment: &environment,
-        catalogue: &catalogue(),
-        files: &NoFiles,
-    };
-    let request = run("--name=a --ioengine=null --rw=bla").request;
-    let text = complaint(&weir_jobfile::compile(&request, &context).unwrap_err());
+    let text = refused("--name=a --ioengine=null --rw=bla");
     assert!(text.starts_with("error[job.value]: `bla`"), "{text}");
     assert!(
         text.contains("argument 3\n") && text.contains("\nfio: failed parsing rw=bla\n"),

@@ -198,6 +198,8 @@ pub fn calls_peer(given: &Given) -> bool {
 pub struct RunOptions {
     /// Format on standard output.
     pub format: RunFormat,
+    /// File that gets the text instead of standard output.
+    pub text_file: Option<String>,
     /// Files that get the report as well.
     pub outputs: Vec<Output>,
     /// Rows are added to those that a file has.

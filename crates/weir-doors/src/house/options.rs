@@ -40,6 +40,7 @@ pub(crate) fn options_of_text(given: &GivenFlags) -> RunOptions {
     let percentiles = given.text("percentiles").filter(|_| named);
     RunOptions {
         format: RunFormat::Text,
+        text_file: None,
         outputs: Vec::new(),
         append: false,
         percentiles: percentiles.and_then(|list| parse::percentages(list).ok()),

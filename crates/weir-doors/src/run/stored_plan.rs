@@ -1,4 +1,4 @@
-//! What only doors know of a stored plan.
+//! Checks of a stored plan that only doors can make.
 //!
 //! In: a plan that was read. Out: the door or the extension that it names and nobody has. Not here:
 //! everything else of a plan, which the run looks at.
@@ -12,7 +12,7 @@ use crate::kio;
 /// Refuses a door that there is not, and extensions that nothing reads.
 ///
 /// # Errors
-/// What stands there, and what could.
+/// Word of a plan, and the words that could stand there.
 pub fn check_stored(plan: &Plan) -> Result<(), String> {
     let doors = Door::printing();
     if !doors.contains(&plan.door.as_str()) {

@@ -45,6 +45,7 @@ fn what_is_not_given_keeps_its_default() {
         RunOptions {
             format: RunFormat::Text,
             append: false,
+            text_file: None,
             outputs: Vec::new(),
             percentiles: None,
             progress: ProgressStyle::Auto,
@@ -130,12 +131,12 @@ fn calibration_takes_no_other_word() {
 
 #[test]
 fn a_flag_that_cannot_act_is_refused_with_what_it_needs() {
-    let told = refused("--pretty a.fio");
+    let refusal = refused("--pretty a.fio");
     assert!(
-        told.starts_with("error: --pretty acts only with `--format json`"),
-        "{told}"
+        refusal.starts_with("error: --pretty acts only with `--format json`"),
+        "{refusal}"
     );
-    assert!(told.contains("leave it out"), "{told}");
+    assert!(refusal.contains("leave it out"), "{refusal}");
     assert!(refused("--raw --format json a.fio").contains("--raw acts only with"));
     run("--raw --format json --output r.txt a.fio");
     run("--width 40 a.fio");

@@ -13,7 +13,7 @@ use crate::refusal::{LACKS, Refusal, USAGE};
 const CODES: &str = "WEIR_COMPAT_EXIT";
 /// An error of weir itself.
 const INTERNAL: u8 = 4;
-/// What stands for words that cannot be used, servers that cannot be reached, everything else.
+/// Exit codes of arguments that cannot be used, servers that cannot be reached, everything else.
 const INVALID: i32 = -1003;
 pub(super) const UNREACHABLE: i32 = -1006;
 pub(super) const MISCELLANEOUS: i32 = -1025;
@@ -50,7 +50,7 @@ fn masters(result: &RunResult) -> impl Iterator<Item = &RpcMaster> {
         .flat_map(|done| &done.masters)
 }
 
-/// What variables ask of a call: a log, the exit codes of the older program.
+/// Demands of environment variables on a call: a log, the exit codes of the older program.
 ///
 /// # Errors
 /// A variable has a value that it does not take.
@@ -74,7 +74,7 @@ pub(super) fn variables(machine: &dyn Machine) -> Result<CallVariables, Refusal>
     })
 }
 
-/// Whether exit codes are those of the older program, which is called by its name.
+/// True where exit codes are those of the older program, which is called by its name.
 pub(super) fn is_cart(given: &Given, machine: &dyn Machine) -> bool {
     given.link.is_some() && machine.variable(CODES).as_deref() == Some("cart")
 }

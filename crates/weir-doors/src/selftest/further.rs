@@ -1,4 +1,4 @@
-//! What weir adds below a block: always what spoils its figures, the rest where it was asked for.
+//! Lines of weir below a block: always what spoils its figures, the rest where it was asked for.
 //!
 //! In: what a master measured, how it is shown. Out: lines. Spec: RPC self-test, 4, 7 and 12. Not here:
 //! the block itself (`output`).
@@ -84,7 +84,7 @@ pub(super) fn lines(
     lines
 }
 
-/// What latencies begin with, where more is said of them than the older program does.
+/// Beginning of the lines of latencies, where they have more than those of the older program.
 fn loop_line(work: &RpcWorkload, options: &SelfTestOptions) -> Option<String> {
     let is_asked = options.is_verbose || !options.percentiles.is_empty();
     let line = if work.load.pacing.schedule.is_some() {
@@ -95,7 +95,7 @@ fn loop_line(work: &RpcWorkload, options: &SelfTestOptions) -> Option<String> {
     is_asked.then(|| line.to_owned())
 }
 
-/// Whether the threads of this command are pinned: they are where each has one of its CPUs.
+/// True if the threads of this command are pinned: they are where each has one of its CPUs.
 fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<String> {
     let own = master
         .interface
@@ -111,10 +111,10 @@ fn threads_line(job: &Job, work: &RpcWorkload, master: &RpcMaster) -> Option<Str
     Some(format!("Threads: {threads}, {how}"))
 }
 
-/// What RPCs fail with that are on their way when their connection is lost.
+/// Error of RPCs that are on their way when their connection is lost.
 const UNREACHED: &str = "DER_UNREACH";
 
-/// What befell connections: which, when, why, and what helps.
+/// Ends of connections: which, when, why, and the remedy.
 fn trouble_line(work: &RpcWorkload, master: &RpcMaster, one: &RpcTrouble) -> String {
     let RpcTrouble {
         endpoint,
@@ -193,7 +193,7 @@ fn both_latencies(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> 
     ]
 }
 
-/// Whether the figures are those of the client.
+/// True if the figures are those of the client.
 fn client_line(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> {
     let share = 100.0 * master.busy?;
     if master.client_bound {
@@ -206,7 +206,7 @@ fn client_line(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> 
         .then(|| format!("Client at work: {share:.0} % of the time"))
 }
 
-/// What checking payloads took, where every one was.
+/// Cost of checking payloads, where every one was checked.
 fn verify_line(
     work: &RpcWorkload,
     master: &RpcMaster,

@@ -1,4 +1,4 @@
-//! What is wrong with a value that has a grammar, and where.
+//! Faults of a value that has a grammar, with their place.
 
 /// Why a value is none.
 #[derive(Clone, Debug, PartialEq, Eq)]

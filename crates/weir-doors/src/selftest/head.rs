@@ -1,4 +1,4 @@
-//! What stands before the results: who is asked by whom, what was not said, the parameters.
+//! Head of the results: callers and endpoints, defaults, the parameters.
 //!
 //! In: a plan, what the words said. Out: lines. Spec: RPC self-test, 4. Not here: results.
 
@@ -14,7 +14,7 @@ use super::{plan, table_file};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// What arguments did and did not say, for the lines before the results.
+/// Facts about the arguments, for the lines before the results.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct HeadFacts {
@@ -170,7 +170,7 @@ fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
     );
 }
 
-/// How many endpoints are asked, where the plan alone says it.
+/// Number of endpoints that are called, where the plan alone says it.
 fn endpoint_count(work: &RpcWorkload) -> Option<u64> {
     let product = work.load.bounds.operations;
     let by_product = product.and_then(|product| product.checked_div(work.repetitions));

@@ -1,10 +1,10 @@
-//! What is said of a result on standard error: warnings about its figures, failures.
+//! Messages about a result for standard error: warnings about its figures, failures.
 //!
 //! In: a result. Out: lines. Not here: the text of the result (`output`).
 
 use weir_schema::{Gravity, RunResult, Warning};
 
-/// Everything that is said; failures of masters where no block has them.
+/// All messages; failures of masters where no block has them.
 pub(super) fn messages(result: &RunResult, has_blocks: bool) -> String {
     let mut out = String::new();
     for warning in disturbing(result) {
@@ -64,7 +64,7 @@ fn disturbing(result: &RunResult) -> Vec<&Warning> {
     all
 }
 
-/// Whether a warning is about the way to the servers, which all pairs of sizes have in common.
+/// True for a warning about the way to the servers, which all pairs of sizes have in common.
 fn is_of_way(warning: &Warning) -> bool {
     warning.id.starts_with("rpc-")
 }

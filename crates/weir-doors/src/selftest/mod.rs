@@ -24,11 +24,11 @@ mod rows;
 mod sampled_result;
 pub mod samples;
 mod sizes;
-mod surroundings;
 mod sweep;
 #[cfg(test)]
 mod tests;
 pub(crate) mod values;
+mod variables;
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ pub use exit::{exit_code, in_style_of};
 pub use flags::FLAGS;
 pub use rate_search::{RateGoal, RateSearch};
 pub use sizes::MessagePair;
-pub use surroundings::{LogLevel, LogSettings, TableDirectory, log_settings};
-pub(crate) use surroundings::{UsedVariables, table_file};
+pub use variables::{LogLevel, LogSettings, TableDirectory, log_settings};
+pub(crate) use variables::{UsedVariables, table_file};
 
 use head::HeadFacts;
 
@@ -113,10 +113,10 @@ fn refuse(name: &str, value: &str, why: &str) -> Refusal {
     Refusal::usage(format!("--{name}{gap}{value}: {why}"))
 }
 
-/// How a result is shown.
+/// Options of the text of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelfTestOptions {
-    /// What is printed.
+    /// The form.
     pub format: SelfTestFormat,
     /// Bandwidth in 10^6 bit/s.
     pub is_mbits: bool,
@@ -128,11 +128,11 @@ pub struct SelfTestOptions {
     pub is_verbose: bool,
     /// The rate is searched for that keeps this.
     pub goal: Option<RateGoal>,
-    /// What stands before the results.
+    /// Facts for the lines before the results.
     pub head: HeadFacts,
 }
 
-/// What is printed.
+/// Form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelfTestFormat {
     /// As `self_test` prints it.
@@ -159,7 +159,7 @@ pub enum TimeUnit {
 }
 
 impl SelfTestOptions {
-    /// How a result is shown by these arguments.
+    /// Options that these arguments ask for.
     ///
     /// # Errors
     /// Values that cannot be used.

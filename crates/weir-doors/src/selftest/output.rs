@@ -1,4 +1,4 @@
-//! What is printed of a result: the text of `self_test`, and what weir adds below each block.
+//! Text of a result: that of `self_test`, and weir's lines below each block.
 //!
 //! In: a result, how it is shown. Out: text. Spec: RPC self-test, 4. Not here: JSON (`cart`), rows
 //! (`rows`), weir's own JSON (`weir-report`), the exit code.
@@ -90,7 +90,7 @@ pub fn block(result: &RunResult, group: usize, options: &SelfTestOptions) -> Str
     out
 }
 
-/// What is said below the last block: the table of a sweep; that a run was ended early.
+/// Lines below the last block: the table of a sweep; that a run was ended early.
 pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
     if !has_blocks(options) {
         return String::new();
@@ -112,7 +112,7 @@ pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
     out
 }
 
-/// Whether what is printed comes in blocks.
+/// True if the output comes in blocks.
 pub fn has_blocks(options: &SelfTestOptions) -> bool {
     options.format == SelfTestFormat::Text
 }
@@ -280,7 +280,7 @@ pub(super) fn ordinal(percent: f64) -> String {
     text + ending
 }
 
-/// How latencies are written.
+/// Form of latencies.
 #[derive(Clone, Copy)]
 pub(super) enum Scale {
     /// Microseconds, cut off.

@@ -1,6 +1,6 @@
 //! From options to a plan: a group with one job for each pair of message sizes.
 //!
-//! In: the options, variables of the surroundings, which tables of groups there are. Out: a plan; notes
+//! In: the options, variables of the variables, which tables of groups there are. Out: a plan; notes
 //! for standard error. Not here: the words (`argv`), reaching any server.
 
 use weir_schema::{
@@ -14,7 +14,7 @@ use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
 use super::values::{self, MOST};
-use super::{rate_search, refuse, surroundings, sweep};
+use super::{rate_search, refuse, sweep, variables};
 use crate::given::{Given, GivenFlags};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -30,7 +30,7 @@ pub(super) struct Made {
     pub(super) notes: Vec<String>,
 }
 
-/// What a value came to, or the refusal of its option.
+/// Value of an option, or its refusal.
 pub(super) fn value<T>(
     given: &GivenFlags,
     name: &str,
@@ -64,7 +64,7 @@ pub(super) fn pairs(given: &GivenFlags) -> Result<Vec<MessagePair>, Refusal> {
     located("message-sizes", text, message_pairs(text))
 }
 
-/// What an alignment comes to; out of range it is left alone, with a warning.
+/// Alignment of a value; out of range it is left alone, with a warning.
 pub(super) fn low_byte(given: &GivenFlags) -> Result<Option<Result<u8, String>>, Refusal> {
     value(given, "align", |text| {
         let number = text.parse::<i64>();
@@ -79,7 +79,7 @@ pub(super) fn low_byte(given: &GivenFlags) -> Result<Option<Result<u8, String>>,
 /// Values out of range, options that contradict each other, a group that is not there.
 pub(super) fn of(given: &Given, machine: &dyn Machine) -> Result<Made, Refusal> {
     let variable = |name: &str| machine.variable(name);
-    let mut used = surroundings::UsedVariables::new(&variable);
+    let mut used = variables::UsedVariables::new(&variable);
     let common = workload(given, machine, &mut used)?;
     let members = members(&common, machine)?;
     let endpoints = counted("endpoint", &common.endpoints, &members)?;
@@ -193,7 +193,7 @@ fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Optio
 }
 
 /// Threads of the own master, where that is the one that asks.
-fn threads(given: &GivenFlags, used: &mut surroundings::UsedVariables<'_>) -> Result<u32, Refusal> {
+fn threads(given: &GivenFlags, used: &mut variables::UsedVariables<'_>) -> Result<u32, Refusal> {
     let threads = value(given, "threads", |text| {
         parse::whole(text, (1, MOST_THREADS))
     })?;
@@ -210,7 +210,7 @@ fn threads(given: &GivenFlags, used: &mut surroundings::UsedVariables<'_>) -> Re
 fn workload(
     given: &GivenFlags,
     machine: &dyn Machine,
-    used: &mut surroundings::UsedVariables<'_>,
+    used: &mut variables::UsedVariables<'_>,
 ) -> Result<RpcWorkload, Refusal> {
     let has_agent = given.has("use-daos-agent-env");
     let mut endpoints = sets(given, "endpoint")?;
@@ -321,7 +321,7 @@ fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, 
     Ok(work)
 }
 
-/// How many RPCs at once, one after another.
+/// Numbers of RPCs at once, one after another.
 fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
     match value(given, "sweep-inflight", sweep::depths)? {
         Some(_) if given.has("max-inflight-rpcs") => Err(refuse(
@@ -363,7 +363,7 @@ fn set_depth(
     Ok(())
 }
 
-/// How many, for how long, how fast.
+/// Bounds of the load: how many RPCs, for how long, how fast.
 fn bounded(
     given: &GivenFlags,
     mut work: RpcWorkload,

@@ -73,7 +73,7 @@ pub(super) fn observer(given: &Given, _: &dyn Machine) -> Box<dyn Observer> {
 /// Prints the block of each group when it has ended.
 #[derive(Debug)]
 struct Blocks {
-    /// How they are shown, where the text has blocks.
+    /// Options of the text, where it has blocks.
     options: Option<SelfTestOptions>,
     /// The group of each job.
     groups: Vec<usize>,
@@ -90,10 +90,11 @@ impl Observer for Blocks {
 
     fn look(&mut self, snapshot: &Snapshot<'_>) -> String {
         let first = self.shown;
-        let mut jobs = self.groups.iter().enumerate();
-        let open = jobs.find(|(index, _)| !snapshot.ended.contains(index));
+        let jobs = (snapshot.jobs)();
+        let mut open = self.groups.iter().zip(&jobs);
+        let open = open.find(|(_, job)| !job.has_ended());
         let all = self.groups.last().map_or(0, |last| last + 1);
-        let whole = open.map_or(all, |(_, group)| *group);
+        let whole = open.map_or(all, |(group, _)| *group);
         let Some(options) = self.options.as_ref().filter(|_| whole > first) else {
             return String::new();
         };
@@ -104,12 +105,13 @@ impl Observer for Blocks {
             .collect()
     }
 
-    fn rest(&mut self, result: &RunResult, whole: String) -> String {
+    fn rest(&mut self, result: &RunResult, _: &dyn Machine, mut whole: Printed) -> Printed {
         let Some(options) = &self.options else {
             return whole;
         };
         let rest = self.shown..result.groups.len();
         let rest = rest.map(|group| output::block(result, group, options));
-        rest.collect::<String>() + &output::ending(result, options)
+        whole.out = rest.collect::<String>() + &output::ending(result, options);
+        whole
     }
 }

@@ -27,7 +27,7 @@ const REACHED: f64 = 0.99;
 /// So long a step takes where nothing bounds it.
 pub(super) const STEP: Nanos = Nanos::SECOND;
 
-/// What a rate has to keep.
+/// Limit that a rate has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateGoal {
     /// This percentile of the latency from the intended start
@@ -112,7 +112,7 @@ impl RateGoal {
         misses
     }
 
-    /// Whether a master had 99 % of the RPCs that the rate comes to in its time, but for one that is not due
+    /// True if a master had 99 % of the RPCs that the rate comes to in its time, but for one that is not due
     /// any more, or as many as chance leaves out.
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
     fn reaches(&self, master: &RpcMaster, rate: f64) -> bool {
@@ -315,7 +315,7 @@ pub(super) fn best<'r, 'a>(goal: &RateGoal, steps: &'r [DoneStep<'a>]) -> Option
     kept.max_by(|one, other| one.rate.partial_cmp(&other.rate).unwrap_or(Ordering::Equal))
 }
 
-/// Whether each pair of sizes has such a rate.
+/// True if each pair of sizes has such a rate.
 pub(super) fn has_all(result: &RunResult, goal: &RateGoal) -> bool {
     let pairs = steps(result);
     !pairs.is_empty() && pairs.iter().all(|(_, steps)| best(goal, steps).is_some())
@@ -336,7 +336,7 @@ mod tests {
         SelfTestOptions::read(&read_given(&DOOR, &[]).unwrap()).unwrap()
     }
 
-    /// What a server does that has this capacity and waits the longer the nearer a rate comes to it.
+    /// Model of a server that has this capacity and waits the longer the nearer a rate comes to it.
     fn measured(plan: Plan) -> RunResult {
         let (_, job) = plan.jobs().next().unwrap();
         let work = work_of(job).unwrap();

@@ -1,4 +1,4 @@
-//! What `--find-max` prints: for each pair of sizes the block of the rate that was found, and a table of the
+//! Output of `--find-max`: for each pair of sizes the block of the rate that was found, and a table of the
 //! steps, each with why its rate is not kept.
 //!
 //! In: the result of all steps. Out: text. Not here: which rates are tried, and what keeps them
@@ -68,7 +68,7 @@ fn found(best: Option<&DoneStep<'_>>, steps: &[DoneStep<'_>]) -> String {
     format!("{what}: {rate:.0} RPCs/sec{whose}")
 }
 
-/// Whether some master had too few RPCs for the percentile.
+/// True if some master had too few RPCs for the percentile.
 fn is_thin(goal: &RateGoal, step: &DoneStep<'_>) -> bool {
     let fewest = step.outcome.masters.iter().map(|one| one.succeeded).min();
     step.rate.is_some() && fewest.is_some_and(|fewest| fewest < goal.least_rpcs())

@@ -8,13 +8,13 @@ use weir_units::parse;
 use super::contradictions::refuse_contradictions;
 use super::exit::{in_style_of, is_cart};
 use super::{
-    FLAGS, RateSearch, SelfTestOptions, output, plan, refuse, samples, surroundings, table_file,
+    FLAGS, RateSearch, SelfTestOptions, output, plan, refuse, samples, table_file, variables,
 };
 use crate::door::{Printed, Voice};
 use crate::flags::Standing;
 use crate::given::Given;
 use crate::house;
-use crate::machine::{Machine, PathKind};
+use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 use crate::request::{Action, NamedFile, Request};
 use crate::search::RunSearch;
@@ -104,20 +104,20 @@ fn replay(given: &Given, file: &str, machine: &dyn Machine) -> Result<Request, R
 fn absent_table(given: &Given, plan: &Plan, machine: &dyn Machine) -> Option<Refusal> {
     let work = output::first_work(plan)?;
     let table = work.table.as_ref()?;
-    let kind = |path: &str| machine.path_kind(path);
-    if kind(&table_file(table, &work.group)) == PathKind::File {
+    let kind = |path: &str| machine.named_path(path);
+    if kind(&table_file(table, &work.group)).is_file() {
         return None;
     }
     let has_agent = given.has("use-daos-agent-env");
     let looked: Vec<String> = if given.has("path") {
         vec![table_file(table, &work.group)]
     } else {
-        let places = surroundings::places(&|name| machine.variable(name), has_agent);
+        let places = variables::places(&|name| machine.variable(name), has_agent);
         let files = places.iter().map(|one| table_file(&one.path, &work.group));
         files.collect()
     };
     let named = looked.iter().map(|path| match kind(path) {
-        PathKind::Nothing => path.clone(),
+        NamedPath::Missing => path.clone(),
         _ => format!("{path}, which is no regular file"),
     });
     let (group, named) = (&work.group, named.collect::<Vec<_>>().join(", "));

@@ -15,7 +15,7 @@ use weir_units::{Bytes, Nanos, QueueDepth};
 
 use super::samples::SampledMaster;
 
-/// What RPCs fail with whose payload was not what was sent.
+/// Error of RPCs whose payload was not what was sent.
 const WRONG_PAYLOAD: &str = "DER_CSUM";
 
 /// The result that these samples make.
@@ -51,7 +51,7 @@ pub fn result(masters: &[SampledMaster]) -> RunResult {
     }
 }
 
-/// What was to be done, as far as the samples say.
+/// Plan of the run, as far as the samples say.
 fn work(first: &SampledMaster, tuple: &[SampledMaster]) -> RpcWorkload {
     let samples = tuple.iter().flat_map(|master| &master.samples);
     let endpoints: BTreeSet<RpcEndpoint> = samples.map(|one| one.endpoint).collect();

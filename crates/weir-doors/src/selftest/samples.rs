@@ -28,19 +28,19 @@ const LARGEST_CODE: i32 = 4095;
 /// The name of the field; its value is `RANK:TAG/NANOSECONDS`, several with commas.
 const TURNS: &str = "turns_ns";
 
-/// What a run has kept.
+/// Samples of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledRun {
     /// Of each pair of sizes its masters.
     pub masters: Vec<SampledMaster>,
-    /// What it ended with: samples alone do not say whether a signal ended it, or who was not there.
+    /// Exit code: samples alone do not say whether a signal ended the run, or who was not there.
     pub exit_code: u8,
 }
 
 /// The RPCs of one master with one pair of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledMaster {
-    /// What was sent and what came back.
+    /// Payloads of requests and replies.
     pub pair: MessagePair,
     /// At once.
     pub in_flight: u32,
@@ -50,11 +50,11 @@ pub struct SampledMaster {
     pub duration_ns: Nanos,
     /// Those that were sent, in the order in which they were begun.
     pub samples: Vec<RpcSample>,
-    /// How many were not.
+    /// Number of RPCs that were not sent.
     pub unsent: u64,
     /// Why it has measured nothing, on one line.
     pub failure: Option<String>,
-    /// How long each endpoint was called alone; empty unless each had a turn of its own.
+    /// Time for which each endpoint was called alone; empty unless each had a turn of its own.
     pub turns: BTreeMap<RpcEndpoint, Nanos>,
 }
 
@@ -176,7 +176,7 @@ pub fn read(text: &str) -> Result<SampledRun, String> {
     Ok(SampledRun { masters, exit_code })
 }
 
-/// What is counted is added up in 64 bits.
+/// Sums of counts have 64 bits.
 fn check_sums(masters: &[SampledMaster]) -> Result<(), String> {
     let samples = masters.iter().flat_map(|one| &one.samples);
     if !fits(samples.map(|one| one.latency_ns.0)) {
@@ -283,7 +283,7 @@ fn turns_text(turns: &BTreeMap<RpcEndpoint, Nanos>) -> String {
     format!(" {TURNS}={}", all.join(","))
 }
 
-/// What such a field says.
+/// Value of such a field.
 fn turns(text: &str) -> Option<BTreeMap<RpcEndpoint, Nanos>> {
     let one = |turn: &str| {
         let (at, time) = turn.split_once('/')?;

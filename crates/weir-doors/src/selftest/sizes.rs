@@ -13,12 +13,12 @@ const BULK_FROM: u32 = 1 << 20;
 /// So many pairs may be asked for.
 const MOST_PAIRS: usize = 1024;
 
-/// What is sent and what comes back.
+/// Payloads of a request and its reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessagePair {
-    /// What is sent.
+    /// Payload of the request.
     pub request: RpcPayload,
-    /// What comes back.
+    /// Payload of the reply.
     pub reply: RpcPayload,
 }
 

@@ -30,7 +30,7 @@ pub(super) fn depths(text: &str) -> Result<Vec<u64>, String> {
     Ok(all)
 }
 
-/// What all masters did together with so many RPCs at once.
+/// Figures of all masters together with so many RPCs at once.
 struct SweepPoint {
     in_flight: u64,
     per_s: f64,

@@ -5,7 +5,7 @@
 use weir_schema::{RpcPoll, RpcWarmup};
 use weir_units::{Nanos, parse};
 
-/// What repetitions and RPCs at once may come to.
+/// Largest product of repetitions and RPCs at once.
 pub(super) const MOST: u64 = 1 << 30;
 
 /// A number of RPCs, or a time with its unit.

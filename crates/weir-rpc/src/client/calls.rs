@@ -17,7 +17,7 @@ use crate::service::payload::{fill, payload_sum};
 use crate::service::self_test::CLIENT_FILL;
 use crate::transport::{ConnectionTrouble, RpcCounters};
 use crate::wire::{
-    BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PushHead, RpcId, flag,
+    BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PullRange, PushHead, RpcId, flag,
 };
 use crate::{DerCode, RpcError};
 
@@ -27,8 +27,28 @@ pub(super) struct HeldData {
     pub(super) peer: PeerId,
     pub(super) rpc: RpcId,
     pub(super) session: u32,
-    pub(super) offset: u64,
-    pub(super) length: u64,
+    pub(super) range: PullRange,
+}
+
+impl HeldData {
+    /// Sends pieces of the memory, one after another; true if no room was left for the rest.
+    pub(super) fn send<L: Link>(&mut self, link: &mut L, region: RegionId) -> bool {
+        let header = FrameHeader::of_call(FrameKind::BulkData, self.rpc, self.session);
+        let PullRange { offset, length } = &mut self.range;
+        while *length > 0 {
+            let from = MemoryRange::new(region, *offset, BULK_PIECE.min(*length));
+            let head = PushHead { offset: *offset }.encode();
+            match link.send_memory(self.peer, &header, &head, from) {
+                Sent::Queued => {
+                    *offset += from.length;
+                    *length -= from.length;
+                }
+                Sent::Full => return true,
+                Sent::Gone => return false,
+            }
+        }
+        false
+    }
 }
 
 /// Memory that a server may still read or write for a call that has ended.
@@ -117,10 +137,10 @@ impl ClientState {
             known.count += 1;
             return;
         }
-        let endpoint = &self.table.connections[connection as usize].endpoint;
         self.troubles.push(ConnectionTrouble {
-            rank: endpoint.rank,
-            tag: endpoint.tag,
+            endpoint: self.table.connections[connection as usize]
+                .endpoint
+                .endpoint,
             is_loss,
             when: Instant::now(),
             why: why.clone(),
@@ -205,11 +225,7 @@ impl ClientState {
             // Without memory the call waits, until its time is over.
             return Sent::Full;
         };
-        let send = MemoryRange {
-            region,
-            offset: 0,
-            length: u64::from(payload.request.bytes),
-        };
+        let send = MemoryRange::new(region, 0, payload.request.bytes.into());
         self.scratch.clear();
         let mut by_frames = false;
         if payload.has_bulk() {
@@ -239,16 +255,16 @@ impl ClientState {
             link.send(peer, &header, &[&self.scratch])
         };
         if sent == Sent::Queued && eager {
-            self.send_data(
-                link,
-                HeldData {
-                    peer,
-                    rpc: header.rpc,
-                    session: header.session,
+            let data = HeldData {
+                peer,
+                rpc: header.rpc,
+                session: header.session,
+                range: PullRange {
                     offset: 0,
                     length: send.length,
                 },
-            );
+            };
+            self.send_data(link, data);
         }
         sent
     }
@@ -298,51 +314,24 @@ impl ClientState {
     /// Sends data that a server has asked for, piece by piece; what finds no room is held.
     pub(super) fn send_data<L: Link>(&mut self, link: &mut L, data: HeldData) {
         if self.held.is_empty() {
-            self.send_pieces(link, &data);
+            self.send_pieces(link, data);
         } else {
             self.held.push_back(data);
         }
     }
 
     /// Sends the pieces of a range; those without room are held, before all others. Calls that have
-    /// ended send nothing any more.
-    fn send_pieces<L: Link>(&mut self, link: &mut L, data: &HeldData) {
+    /// ended send nothing any more. True if there was room.
+    fn send_pieces<L: Link>(&mut self, link: &mut L, mut data: HeldData) -> bool {
         let slot = self.slots.get(data.rpc.slot);
-        let (Some(region), SlotStage::Out | SlotStage::Waiting) = (slot.region, slot.stage) else {
-            return;
-        };
-        if slot.generation != data.rpc.generation {
-            return;
+        let is_out = matches!(slot.stage, SlotStage::Out | SlotStage::Waiting);
+        let is_same = is_out && slot.generation == data.rpc.generation;
+        let region = slot.region.filter(|_| is_same);
+        let is_full = region.is_some_and(|region| data.send(link, region));
+        if is_full {
+            self.held.push_front(data);
         }
-        let header = FrameHeader {
-            rpc: data.rpc,
-            session: data.session,
-            ..FrameHeader::plain(FrameKind::BulkData)
-        };
-        let end = data.offset + data.length;
-        let mut offset = data.offset;
-        while offset < end {
-            let length = BULK_PIECE.min(end - offset);
-            let from = MemoryRange {
-                region,
-                offset,
-                length,
-            };
-            let head = PushHead { offset }.encode();
-            match link.send_memory(data.peer, &header, &head, from) {
-                Sent::Queued => offset += length,
-                Sent::Full => {
-                    let rest = HeldData {
-                        offset,
-                        length: end - offset,
-                        ..*data
-                    };
-                    self.held.push_front(rest);
-                    return;
-                }
-                Sent::Gone => return,
-            }
-        }
+        !is_full
     }
 
     /// Goes on with what found no room or credits before.
@@ -358,10 +347,7 @@ impl ClientState {
 
     fn send_held<L: Link>(&mut self, link: &mut L) {
         while let Some(data) = self.held.pop_front() {
-            let before = self.held.len();
-            self.send_pieces(link, &data);
-            if self.held.len() > before {
-                // It is held again: there is no room.
+            if !self.send_pieces(link, data) {
                 return;
             }
         }
@@ -399,11 +385,7 @@ impl ClientState {
         if entry.stage == SlotStage::Out {
             let endpoint = self.table.endpoints[entry.endpoint as usize];
             let peer = self.table.connections[endpoint.connection as usize].peer;
-            let header = FrameHeader {
-                rpc,
-                session: endpoint.session,
-                ..FrameHeader::plain(FrameKind::Cancel)
-            };
+            let header = FrameHeader::of_call(FrameKind::Cancel, rpc, endpoint.session);
             link.send(peer, &header, &[]);
             self.table.abandon(entry.endpoint);
             if let Some(region) = self.slots.get(slot).region.take() {

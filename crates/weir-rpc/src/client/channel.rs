@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 
+use crate::client::calls::HeldData;
 use crate::client::{DialSetup, ServerEndpoint, dial};
-use crate::links::{Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
+use crate::links::{Frame, Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
 use crate::service::payload::check_inline;
 use crate::wire::{
-    BULK_PIECE, BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead,
-    RpcId, flag,
+    BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead, RpcId, flag,
 };
 use crate::{DerCode, RpcError};
 
@@ -39,7 +39,7 @@ struct ChannelState {
     opened: Option<Result<OpenReply, RpcError>>,
     lost: Option<RpcError>,
     /// Ranges that found no room.
-    held: Vec<(RpcId, PullRange)>,
+    held: Vec<HeldData>,
     session: u32,
 }
 
@@ -66,7 +66,7 @@ impl<L: Link> RpcChannel<L> {
         asked: &OpenRequest,
     ) -> Result<Self, RpcError> {
         let greeting = link.greeting()?;
-        let (new, reply) = dial(setup, endpoint, greeting)?;
+        let (new, reply) = dial(setup, endpoint, greeting, &|| false)?;
         check_inline(asked, reply.max_message)?;
         let peer = link.join(new)?;
         let mut channel = Self {
@@ -95,8 +95,8 @@ impl<L: Link> RpcChannel<L> {
     }
 
     fn round(&mut self, wait: Duration) -> io::Result<u32> {
-        for (rpc, range) in std::mem::take(&mut self.state.held) {
-            self.state.send_range(&mut self.link, self.peer, rpc, range);
+        for data in std::mem::take(&mut self.state.held) {
+            self.state.send_data(&mut self.link, data);
         }
         self.link.flush()?;
         let events = self.link.poll(Some(wait), &mut self.state)?;
@@ -160,10 +160,7 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
         payload: &[u8],
         bulk: Option<BulkPart>,
     ) -> io::Result<()> {
-        let mut header = FrameHeader {
-            word: operation,
-            ..FrameHeader::plain(FrameKind::Request)
-        };
+        let mut header = FrameHeader::plain(FrameKind::Request).with_word(operation);
         let Some(part) = bulk else {
             return self.send(slot, header, None, &[payload]);
         };
@@ -207,11 +204,7 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
 
 /// Memory of a call as a link names it.
 const fn whole(part: BulkPart) -> MemoryRange {
-    MemoryRange {
-        region: RegionId(part.memory.0),
-        offset: 0,
-        length: part.length,
-    }
+    MemoryRange::new(RegionId(part.memory.0), 0, part.length)
 }
 
 impl ChannelState {
@@ -222,47 +215,18 @@ impl ChannelState {
     }
 
     /// The memory of a call, where a server may do this with the range.
-    fn range(
-        &mut self,
-        rpc: RpcId,
-        access: BulkUse,
-        offset: u64,
-        length: u64,
-    ) -> Option<MemoryRange> {
+    fn range(&mut self, rpc: RpcId, access: BulkUse, range: PullRange) -> Option<MemoryRange> {
         let part = self.call(rpc)?.bulk?;
+        let PullRange { offset, length } = range;
         let is_within = offset.checked_add(length)? <= part.length;
-        (part.access == access && is_within).then_some(MemoryRange {
-            offset,
-            length,
-            ..whole(part)
-        })
+        let at = MemoryRange::new(RegionId(part.memory.0), offset, length);
+        (part.access == access && is_within).then_some(at)
     }
 
-    fn send_range<L: Link>(&mut self, link: &mut L, peer: PeerId, rpc: RpcId, range: PullRange) {
-        let Some(mut from) = self.range(rpc, BulkUse::Get, range.offset, range.length) else {
-            return;
-        };
-        let header = FrameHeader {
-            rpc,
-            session: self.session,
-            ..FrameHeader::plain(FrameKind::BulkData)
-        };
-        let end = from.offset + from.length;
-        while from.offset < end {
-            from.length = BULK_PIECE.min(end - from.offset);
-            let head = PushHead {
-                offset: from.offset,
-            }
-            .encode();
-            if link.send_memory(peer, &header, &head, from) == Sent::Full {
-                let rest = PullRange {
-                    offset: from.offset,
-                    length: end - from.offset,
-                };
-                self.held.push((rpc, rest));
-                return;
-            }
-            from.offset += from.length;
+    fn send_data<L: Link>(&mut self, link: &mut L, mut data: HeldData) {
+        let from = self.range(data.rpc, BulkUse::Get, data.range);
+        if from.is_some_and(|from| data.send(link, from.region)) {
+            self.held.push(data);
         }
     }
 
@@ -282,42 +246,41 @@ impl ChannelState {
         Ok(())
     }
 
-    fn take<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    /// Where the data of a server go: into what it was given for a call that is out.
+    fn place_of_push(&mut self, frame: Frame<'_>, length: u64) -> Option<MemoryRange> {
+        let (PushHead { offset }, _) = PushHead::decode(frame.body).ok()?;
+        let range = PullRange { offset, length };
+        self.range(frame.header.rpc, BulkUse::Put, range)
+    }
+
+    fn take<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         let outside = || RpcError::protocol("memory outside a descriptor");
         match header.kind {
             FrameKind::Response => self.answered(header, body)?,
             FrameKind::BulkPull => {
                 let range = PullRange::decode(body)?;
-                let allowed = self.range(header.rpc, BulkUse::Get, range.offset, range.length);
+                let allowed = self.range(header.rpc, BulkUse::Get, range);
                 allowed.ok_or_else(outside)?;
-                self.send_range(link, peer, header.rpc, range);
+                let data = HeldData {
+                    peer,
+                    rpc: header.rpc,
+                    session: self.session,
+                    range,
+                };
+                self.send_data(link, data);
             }
             FrameKind::BulkPush => {
-                let (head, data) = PushHead::decode(body)?;
-                let length = data.len() as u64;
-                let range = self.range(header.rpc, BulkUse::Put, head.offset, length);
-                let range = range.ok_or_else(outside)?;
-                let start = usize::try_from(range.offset).unwrap_or(usize::MAX);
-                link.bytes(range.region)[start..start + data.len()].copy_from_slice(data);
+                let (_, data) = PushHead::decode(body)?;
+                let at = self.place_of_push(frame, data.len() as u64);
+                link.write(at.ok_or_else(outside)?, data);
             }
             FrameKind::OpenAck if header.word == 0 => {
                 self.opened = Some(Ok(OpenReply::decode(body)?));
             }
-            FrameKind::OpenAck => {
-                let words = String::from_utf8_lossy(body).into_owned();
-                self.opened = Some(Err(RpcError::new(DerCode::from_status(header.word), words)));
-            }
+            FrameKind::OpenAck => self.opened = Some(Err(RpcError::said(header.word, body))),
             FrameKind::GoAway | FrameKind::Pong | FrameKind::CloseAck => {}
-            FrameKind::Error => {
-                let words = String::from_utf8_lossy(body).into_owned();
-                return Err(RpcError::new(DerCode::from_status(header.word), words));
-            }
+            FrameKind::Error => return Err(RpcError::said(header.word, body)),
             _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
         }
         Ok(())
@@ -336,22 +299,15 @@ impl ChannelState {
 }
 
 impl<L: Link> LinkHandler<L> for ChannelState {
-    fn destination(
-        &mut self,
-        _: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
-        let (head, _) = PushHead::decode(head).ok()?;
-        match header.kind {
-            FrameKind::BulkPush => self.range(header.rpc, BulkUse::Put, head.offset, length),
+    fn destination(&mut self, frame: Frame<'_>, length: u64) -> Option<MemoryRange> {
+        match frame.header.kind {
+            FrameKind::BulkPush => self.place_of_push(frame, length),
             _ => None,
         }
     }
 
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
-        if let Err(error) = self.take(link, peer, header, body) {
+        if let Err(error) = self.take(link, Frame { peer, header, body }) {
             link.close(peer);
             self.lose(error);
         }

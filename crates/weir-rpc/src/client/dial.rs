@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcEndpoint;
+
 use super::control::ControlStream;
 use crate::auth::{Token, nonce, proof, same};
 use crate::group::address::RpcAddress;
@@ -22,10 +24,8 @@ use crate::{DerCode, RpcError};
 /// Whom to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEndpoint {
-    /// Its rank in the group.
-    pub rank: u32,
-    /// Its tag.
-    pub tag: u32,
+    /// Its rank in the group, and its tag.
+    pub endpoint: RpcEndpoint,
     /// Where the rank listens.
     pub address: RpcAddress,
     /// The run of the server that is meant, where that is known.
@@ -46,7 +46,7 @@ pub struct DialSetup {
     pub within: Duration,
 }
 
-/// Connects and makes the handshake for calls.
+/// Connects and makes the handshake for calls; given up once `is_over`.
 ///
 /// # Errors
 /// Nobody listens, the version is another, group, rank or tag are not there, the token is wrong.
@@ -54,18 +54,9 @@ pub fn dial(
     setup: &DialSetup,
     endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
-) -> Result<(NewPeer, HelloReply), RpcError> {
-    dial_unless(setup, endpoint, greeting, &|| false)
-}
-
-/// The same, given up once `is_over`.
-pub(super) fn dial_unless(
-    setup: &DialSetup,
-    endpoint: &ServerEndpoint,
-    greeting: LinkGreeting,
     is_over: IsOver<'_>,
 ) -> Result<(NewPeer, HelloReply), RpcError> {
-    let (control, reply) = open_control_unless(setup, endpoint, greeting, is_over)?;
+    let (control, reply) = open_control(setup, endpoint, greeting, is_over)?;
     let (stream, early) = control.into_parts();
     let peer = NewPeer {
         side: LinkSide::Client,
@@ -95,12 +86,12 @@ pub(super) fn dial_aside(
     let thread = std::thread::Builder::new().name("weir-reconnect".to_owned());
     let run = move || {
         // Nobody may be waiting any more.
-        let _ = sender.send((connection, dial(&setup, &endpoint, greeting)));
+        let _ = sender.send((connection, dial(&setup, &endpoint, greeting, &|| false)));
     };
     thread.spawn(run).ok().map(|_| receiver)
 }
 
-/// Connects and makes the handshake, for a stream that is used by waiting.
+/// Connects and makes the handshake, for a stream that is used by waiting; given up once `is_over`.
 ///
 /// # Errors
 /// As [`dial`].
@@ -108,26 +99,18 @@ pub fn open_control(
     setup: &DialSetup,
     endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
-) -> Result<(ControlStream, HelloReply), RpcError> {
-    open_control_unless(setup, endpoint, greeting, &|| false)
-}
-
-/// The same, given up once `is_over`.
-pub(crate) fn open_control_unless(
-    setup: &DialSetup,
-    endpoint: &ServerEndpoint,
-    greeting: LinkGreeting,
     is_over: IsOver<'_>,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
-    let to = |error: RpcError| RpcError {
+    let to = endpoint.endpoint;
+    let named = |error: RpcError| RpcError {
         message: format!(
             "rank {} tag {} at {}: {}",
-            endpoint.rank, endpoint.tag, endpoint.address, error.message
+            to.rank, to.tag, endpoint.address, error.message
         )
         .into(),
         ..error
     };
-    shake_hands(setup, endpoint, greeting, is_over).map_err(to)
+    shake_hands(setup, endpoint, greeting, is_over).map_err(named)
 }
 
 fn shake_hands(
@@ -142,8 +125,8 @@ fn shake_hands(
     let hello = ClientHello {
         nonce: nonce(),
         group: setup.group.clone(),
-        rank: endpoint.rank,
-        tag: endpoint.tag,
+        rank: endpoint.endpoint.rank,
+        tag: endpoint.endpoint.tag,
         transports: endpoint.address.scheme.clone(),
         features: features::ALL,
         max_frame: MAX_FRAME,
@@ -224,8 +207,7 @@ fn expect(
     match control.receive_unless(left, is_over)? {
         Some((header, body)) if header.kind == kind => Ok(body),
         Some((header, body)) if header.kind == FrameKind::Error => {
-            let words = String::from_utf8_lossy(&body).into_owned();
-            Err(RpcError::new(DerCode::from_status(header.word), words))
+            Err(RpcError::said(header.word, &body))
         }
         Some(_) => Err(RpcError::protocol("the server answered something else")),
         None => Err(RpcError::new(

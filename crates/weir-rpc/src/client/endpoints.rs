@@ -117,15 +117,13 @@ impl EndpointTable {
         let mut connections = std::collections::HashMap::new();
         for (place, endpoint) in (0_u32..).zip(list) {
             let next = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
-            let rank = *ranks.entry(endpoint.rank).or_insert(next);
+            let rank = *ranks.entry(endpoint.endpoint.rank).or_insert(next);
             if rank == next {
                 table.rank_credits.push(or_any(credits_per_rank));
             }
             let next = u32::try_from(connections.len()).unwrap_or(u32::MAX);
             let own = own_connections.then_some(place);
-            let connection = *connections
-                .entry((endpoint.rank, endpoint.tag, own))
-                .or_insert(next);
+            let connection = *connections.entry((endpoint.endpoint, own)).or_insert(next);
             if connection == next {
                 table.connections.push(ClientConnection {
                     endpoint: endpoint.clone(),
@@ -185,16 +183,12 @@ impl EndpointTable {
 
     /// The endpoint whose session this is.
     pub(super) fn of_session(&self, connection: u32, session: u32) -> Option<u32> {
-        let mut endpoints = self.connections[connection as usize]
-            .endpoints
-            .iter()
-            .copied();
-        endpoints
-            .by_ref()
-            .find(|&place| self.endpoints[place as usize].session == session)
+        let known = &self.connections[connection as usize];
+        let mut endpoints = known.endpoints.iter().copied();
+        endpoints.find(|&place| self.endpoints[place as usize].session == session)
     }
 
-    /// Whether another call may go to an endpoint now.
+    /// True if another call may go to an endpoint now.
     #[inline]
     pub(super) fn may_call(&self, endpoint: u32) -> bool {
         let entry = &self.endpoints[endpoint as usize];
@@ -256,12 +250,13 @@ impl EndpointTable {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::RpcEndpoint;
+
     use super::*;
 
     fn endpoint(rank: u32, tag: u32) -> ServerEndpoint {
         ServerEndpoint {
-            rank,
-            tag,
+            endpoint: RpcEndpoint { rank, tag },
             address: "tcp://127.0.0.1:1".parse().unwrap(),
             nonce: None,
         }

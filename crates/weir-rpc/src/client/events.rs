@@ -11,7 +11,7 @@ use super::calls::{ClientState, HeldData, nanos};
 use super::endpoints::{ConnectionStage, EndpointStage};
 use super::slots::{AnswerFor, SlotStage};
 use crate::links::assembly::is_fragment;
-use crate::links::{Link, LinkHandler, MemoryRange, PeerId};
+use crate::links::{Frame, Link, LinkHandler, MemoryRange, PeerId};
 use crate::service::payload::{follows, payload_sum};
 use crate::wire::{
     Closed, FrameHeader, FrameKind, OpenReply, PingTimes, PullRange, PushHead, RpcId, WireReader,
@@ -32,21 +32,15 @@ enum Reply<'a> {
 
 impl ClientState {
     #[inline]
-    fn response<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn response<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         if is_fragment(header) {
             let longest = u64::from(self.setup.payload.reply.bytes) + 64;
-            return match self.assemblies.add(peer, header, body, longest, u64::MAX)? {
-                Some(whole) => self.answer(link, peer, header, &whole, None),
-                None => Ok(()),
-            };
+            let whole = self.assemblies.add(peer, header, body, longest, u64::MAX)?;
+            let answer = |body: &[u8]| self.answer(link, Frame { body, ..frame }, None);
+            return whole.as_deref().map_or(Ok(()), answer);
         }
-        self.answer(link, peer, header, body, None)
+        self.answer(link, frame, None)
     }
 
     /// An answer; `placed` are the bytes of its payload that are in the slot's memory already.
@@ -54,11 +48,10 @@ impl ClientState {
     fn answer<L: Link>(
         &mut self,
         link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
+        frame: Frame<'_>,
         placed: Option<u64>,
     ) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         let Some(connection) = self.table.of_peer(peer) else {
             return Ok(());
         };
@@ -97,7 +90,7 @@ impl ClientState {
         Ok(())
     }
 
-    /// Whether a reply is what it has to be: bytes moved, or a code.
+    /// Judges a reply: it has to be bytes moved, or a code.
     fn judge<L: Link>(
         &mut self,
         link: &mut L,
@@ -146,23 +139,16 @@ impl ClientState {
         if let Some(endpoint) = self.table.of_session(connection, header.session) {
             self.table.recover(endpoint);
         }
-        let place = self
-            .quarantine
-            .iter()
-            .position(|kept| kept.rpc == header.rpc);
+        let mut kept = self.quarantine.iter();
+        let place = kept.position(|kept| kept.rpc == header.rpc);
         if let Some(place) = place {
             self.spares.push(self.quarantine.swap_remove(place).region);
         }
     }
 
     /// A server wants a range of a slot's memory.
-    fn pull<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn pull<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         let range = PullRange::decode(body)?;
         match self.slots.answer_for(header.rpc) {
             AnswerFor::Call => {}
@@ -183,14 +169,13 @@ impl ClientState {
             peer,
             rpc: header.rpc,
             session: header.session,
-            offset: range.offset,
-            length: range.length,
+            range,
         };
         self.send_data(link, data);
         Ok(())
     }
 
-    /// Whether this connection and session have the call.
+    /// Checks that this connection and session have the call.
     fn check_owner(&mut self, peer: PeerId, header: &FrameHeader) -> Result<(), RpcError> {
         let connection = self.table.of_peer(peer);
         let slot = *self.slots.get(header.rpc.slot);
@@ -205,11 +190,10 @@ impl ClientState {
     /// Where data of a server go: only into what it was given, for a call that is out.
     fn place_of_push(
         &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
+        frame: Frame<'_>,
         length: u64,
     ) -> Result<Option<MemoryRange>, RpcError> {
+        let Frame { peer, header, body } = frame;
         match self.slots.answer_for(header.rpc) {
             AnswerFor::Call => {}
             AnswerFor::Late => return Ok(None),
@@ -217,33 +201,21 @@ impl ClientState {
         }
         self.check_owner(peer, header)?;
         let payload = self.setup.payload;
-        let (head, _) = PushHead::decode(head)?;
+        let (head, _) = PushHead::decode(body)?;
         let end = head.offset.checked_add(length);
         let within = end.is_some_and(|end| end <= u64::from(payload.reply.bytes));
         if payload.reply.kind != RpcPayloadKind::Bulk || !within {
             return Err(RpcError::protocol("data outside their descriptor"));
         }
         let region = self.slots.get(header.rpc.slot).region;
-        Ok(region.map(|region| MemoryRange {
-            region,
-            offset: head.offset,
-            length,
-        }))
+        Ok(region.map(|region| MemoryRange::new(region, head.offset, length)))
     }
 
-    fn push<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let (_, data) = PushHead::decode(body)?;
-        let head = &body[..PushHead::LENGTH];
-        if let Some(at) = self.place_of_push(peer, header, head, data.len() as u64)? {
-            let start = usize::try_from(at.offset).unwrap_or(usize::MAX);
-            link.bytes(at.region)[start..start + data.len()].copy_from_slice(data);
-            self.slots.get(header.rpc.slot).pushed += data.len() as u64;
+    fn push<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let (_, data) = PushHead::decode(frame.body)?;
+        if let Some(at) = self.place_of_push(frame, data.len() as u64)? {
+            link.write(at, data);
+            self.slots.get(frame.header.rpc.slot).pushed += data.len() as u64;
         }
         Ok(())
     }
@@ -279,21 +251,14 @@ impl ClientState {
             }
             endpoint.stage = EndpointStage::Up;
         } else {
-            let words = String::from_utf8_lossy(body).into_owned();
-            let why = RpcError::new(DerCode::from_status(header.word), words);
-            self.refuse(place, why);
+            self.refuse(place, RpcError::said(header.word, body));
         }
         Ok(())
     }
 
     #[cold]
-    fn control<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn control<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         match header.kind {
             FrameKind::OpenAck => self.opened(peer, header, body)?,
             FrameKind::CloseAck => {
@@ -321,9 +286,7 @@ impl ClientState {
             }
             FrameKind::Error => {
                 link.close(peer);
-                let code = DerCode::from_status(header.word);
-                let words = String::from_utf8_lossy(body).into_owned();
-                self.lose(peer, RpcError::new(code, words));
+                self.lose(peer, RpcError::said(header.word, body));
             }
             _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
         }
@@ -361,57 +324,43 @@ impl ClientState {
 }
 
 impl<L: Link> LinkHandler<L> for ClientState {
-    fn destination(
-        &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
+    fn destination(&mut self, frame: Frame<'_>, length: u64) -> Option<MemoryRange> {
+        let header = frame.header;
         match header.kind {
-            FrameKind::BulkPush => self.place_of_push(peer, header, head, length).ok()?,
+            FrameKind::BulkPush => self.place_of_push(frame, length).ok()?,
             FrameKind::Response if self.setup.payload.reply.kind == RpcPayloadKind::Inline => {
                 let is_call = self.slots.answer_for(header.rpc) == AnswerFor::Call;
                 let fits = length == u64::from(self.setup.payload.reply.bytes);
-                self.check_owner(peer, header).ok()?;
+                self.check_owner(frame.peer, header).ok()?;
                 let region = self.slots.get(header.rpc.slot).region?;
-                (is_call && fits).then_some(MemoryRange {
-                    region,
-                    offset: 0,
-                    length,
-                })
+                (is_call && fits).then_some(MemoryRange::new(region, 0, length))
             }
             _ => None,
         }
     }
 
-    fn placed(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        at: MemoryRange,
-    ) {
+    fn placed(&mut self, link: &mut L, frame: Frame<'_>, at: MemoryRange) {
+        let header = frame.header;
         if header.kind == FrameKind::BulkPush
             && self.slots.answer_for(header.rpc) == AnswerFor::Call
         {
             self.slots.get(header.rpc.slot).pushed += at.length;
         } else if header.kind == FrameKind::Response
-            && let Err(error) = self.answer(link, peer, header, head, Some(at.length))
+            && let Err(error) = self.answer(link, frame, Some(at.length))
         {
-            link.close(peer);
-            self.lose(peer, error);
+            link.close(frame.peer);
+            self.lose(frame.peer, error);
         }
     }
 
     #[inline]
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+        let frame = Frame { peer, header, body };
         let done = match header.kind {
-            FrameKind::Response => self.response(link, peer, header, body),
-            FrameKind::BulkPull => self.pull(link, peer, header, body),
-            FrameKind::BulkPush => self.push(link, peer, header, body),
-            _ => self.control(link, peer, header, body),
+            FrameKind::Response => self.response(link, frame),
+            FrameKind::BulkPull => self.pull(link, frame),
+            FrameKind::BulkPush => self.push(link, frame),
+            _ => self.control(link, frame),
         };
         if let Err(error) = done {
             link.close(peer);
@@ -427,9 +376,7 @@ impl<L: Link> LinkHandler<L> for ClientState {
 impl ClientState {
     /// Calls that have not ended.
     pub(super) fn unfinished(&self) -> bool {
-        self.slots
-            .slots
-            .iter()
-            .any(|slot| slot.stage != SlotStage::Free)
+        let mut slots = self.slots.slots.iter();
+        slots.any(|slot| slot.stage != SlotStage::Free)
     }
 }

@@ -16,7 +16,6 @@ mod slots;
 mod transport;
 
 pub use control::ControlStream;
-pub(crate) use dial::open_control_unless;
 pub use dial::{DialSetup, ServerEndpoint, dial, open_control};
 pub use setup::{CallPayload, ClientSetup};
 pub use transport::RpcClient;

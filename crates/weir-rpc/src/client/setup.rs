@@ -29,12 +29,12 @@ impl CallPayload {
         i64::from(self.request.bytes) + i64::from(self.reply.bytes)
     }
 
-    /// Whether memory of the client is described to the server.
+    /// True if memory of the client is described to the server.
     pub(super) fn has_bulk(&self) -> bool {
         self.request.kind == RpcPayloadKind::Bulk || self.reply.kind == RpcPayloadKind::Bulk
     }
 
-    /// Whether calls need a session.
+    /// True if calls need a session.
     pub(super) fn has_session(&self) -> bool {
         self.request.kind != RpcPayloadKind::Empty || self.reply.kind != RpcPayloadKind::Empty
     }

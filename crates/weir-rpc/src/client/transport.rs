@@ -9,10 +9,10 @@ use std::io;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use weir_schema::{RpcEndpoint, RpcServerUse};
+use weir_schema::RpcServerUse;
 
 use super::calls::ClientState;
-use super::dial::{Dialled, dial_unless};
+use super::dial::{Dialled, dial};
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::memory::unless_over;
 use super::{ClientSetup, ServerEndpoint};
@@ -85,7 +85,7 @@ impl<L: Link> RpcClient<L> {
         let time = move || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let to = setup.dial.clone();
         let connect = |link: &mut L, endpoint: &ServerEndpoint| {
-            dial_unless(&to, endpoint, link.greeting()?, is_over)
+            dial(&to, endpoint, link.greeting()?, is_over)
         };
         let mut client = Self::attach_with(link, setup, Box::new(time), connect, is_over)?;
         client.state.take_memory(&mut client.link, is_over)?;
@@ -213,13 +213,11 @@ impl<L: Link> RpcClient<L> {
         self.state.table.endpoints[endpoint as usize].stage = EndpointStage::Opening;
         let mut body = Vec::new();
         asked.encode(&mut body);
-        let header = FrameHeader {
-            rpc: RpcId {
-                slot: endpoint,
-                generation: 0,
-            },
-            ..FrameHeader::plain(FrameKind::Open)
+        let rpc = RpcId {
+            slot: endpoint,
+            generation: 0,
         };
+        let header = FrameHeader::of_call(FrameKind::Open, rpc, 0);
         self.link.send(peer, &header, &[&body]);
     }
 
@@ -409,10 +407,7 @@ impl<L: Link> RpcTransport for RpcClient<L> {
         }
         let answered = |known: &ClientConnection| {
             Some(RpcServerUse {
-                endpoint: RpcEndpoint {
-                    rank: known.endpoint.rank,
-                    tag: known.endpoint.tag,
-                },
+                endpoint: known.endpoint.endpoint,
                 cpu: known.used?,
             })
         };
@@ -426,10 +421,8 @@ impl<L: Link> RpcTransport for RpcClient<L> {
             let known = &self.state.table.connections[endpoint.connection as usize];
             let there = matches!(known.stage, ConnectionStage::Up | ConnectionStage::Leaving);
             if endpoint.session != 0 && there {
-                let header = FrameHeader {
-                    session: endpoint.session,
-                    ..FrameHeader::plain(FrameKind::Close)
-                };
+                let rpc = RpcId::default();
+                let header = FrameHeader::of_call(FrameKind::Close, rpc, endpoint.session);
                 self.link.send(known.peer, &header, &[]);
                 self.state.closing += 1;
             }

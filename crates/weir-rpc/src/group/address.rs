@@ -51,7 +51,7 @@ impl RpcAddress {
 }
 
 impl RpcAddress {
-    /// Whether it has what a server needs to be reached by: a port, or a socket in the file system.
+    /// Checks that it has what a server needs to be reached by: a port, or a socket in the file system.
     ///
     /// # Errors
     /// The part that is missing.
@@ -88,10 +88,8 @@ impl RpcAddress {
         };
         let refuse =
             |why: String| RpcError::new(DerCode::Unreachable, format!("address `{self}`: {why}"));
-        let mut found = self
-            .place
-            .to_socket_addrs()
-            .map_err(|error| refuse(error.to_string()))?;
+        let found = self.place.to_socket_addrs();
+        let mut found = found.map_err(|error| refuse(error.to_string()))?;
         let own = found.find(is_wanted);
         let own = own.ok_or_else(|| refuse(format!("the host has no {name} address")))?;
         Ok(Self {

@@ -38,7 +38,7 @@ fn process_of(name: &str, group: &str, rank: u32) -> Option<u32> {
     digits.strip_suffix(".sock")?.parse().ok()
 }
 
-/// Whether this is a socket, and nobody listens on it.
+/// True if this is a socket, and nobody listens on it.
 fn is_dead(path: &Path) -> bool {
     let facts = std::fs::symlink_metadata(path);
     if !facts.is_ok_and(|facts| facts.file_type().is_socket()) {

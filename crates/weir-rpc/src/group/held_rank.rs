@@ -1,9 +1,11 @@
-//! Whether a rank belongs to a server that lives: its entry in the table of the group is tried.
+//! Ranks that belong to a server that lives: their entry in the table of the group is tried.
 //!
 //! In: an entry of a table. Out: nothing where nobody is there any more, else why the rank cannot be had.
 //! Not here: the table (`group_table`), taking a rank (`hosting`).
 
 use std::time::Duration;
+
+use weir_schema::RpcEndpoint;
 
 use crate::client::{DialSetup, ServerEndpoint, open_control};
 use crate::group::address::RpcAddress;
@@ -15,7 +17,7 @@ use crate::{DerCode, RpcError};
 /// Limit of a server's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether nobody serves a rank, as far as its entry says.
+/// Refuses a rank that somebody serves, as far as its entry says.
 ///
 /// # Errors
 /// Somebody does: [`DerCode::Busy`], with who it is.
@@ -46,12 +48,11 @@ fn is_held(group: &str, rank: u32, member: &GroupMember, address: &RpcAddress) -
         within: PATIENCE,
     };
     let endpoint = ServerEndpoint {
-        rank,
-        tag: 0,
+        endpoint: RpcEndpoint { rank, tag: 0 },
         address: address.clone(),
         nonce: member.nonce.as_deref().and_then(nonce_of),
     };
-    match open_control(&setup, &endpoint, LinkGreeting::default()) {
+    match open_control(&setup, &endpoint, LinkGreeting::default(), &|| false) {
         Ok(_) => true,
         // It asks for a token, or takes connections and says nothing: it has only been stopped. Whoever is
         // at its address without being it answers otherwise.

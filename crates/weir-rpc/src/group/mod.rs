@@ -10,7 +10,7 @@ pub(crate) mod held_rank;
 pub mod known_groups;
 pub mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use weir_run::failure;
@@ -141,8 +141,7 @@ impl RpcGroup {
             ));
         };
         Ok(client::ServerEndpoint {
-            rank: of.rank,
-            tag: of.tag,
+            endpoint: of,
             address: address.clone(),
             nonce: member.nonce.as_deref().and_then(nonce_of),
         })
@@ -161,11 +160,7 @@ impl RpcGroup {
             members: table.members,
             ..Self::default()
         };
-        let endpoint = RpcEndpoint {
-            rank: of.rank,
-            tag: of.tag,
-        };
-        let found = group.endpoint(endpoint, &of.address.scheme).ok()?;
+        let found = group.endpoint(of.endpoint, &of.address.scheme).ok()?;
         Some(client::ServerEndpoint {
             address: found.address.of_kind(kind).ok()?,
             ..found
@@ -188,6 +183,12 @@ pub(crate) fn nonce_of(text: &str) -> Option<[u8; 16]> {
 /// A run's mark, as tables have it.
 pub fn nonce_text(nonce: [u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(nonce))
+}
+
+/// Number of servers that these members are of: those without a mark count as one.
+pub(crate) fn count_servers<'a>(members: impl Iterator<Item = &'a GroupMember>) -> usize {
+    let marks = members.map(|member| member.nonce.as_deref());
+    marks.collect::<BTreeSet<_>>().len()
 }
 
 /// Name of this machine in tables.

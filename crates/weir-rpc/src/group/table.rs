@@ -40,7 +40,7 @@ pub struct GroupMember {
 }
 
 impl GroupMember {
-    /// Whether it is on this machine, which those are that say nothing of theirs.
+    /// True if it is on this machine, which those are that say nothing of theirs.
     pub fn is_on(&self, node: &str) -> bool {
         self.node.as_deref().is_none_or(|own| own == node)
     }

@@ -157,10 +157,8 @@ fn beyond_loopback(group: &RpcGroup, scheme: &str) -> Option<IpAddr> {
 
 /// The interfaces whose networks an address is of; else the one that the kernel would send by.
 fn reaching(known: &[Interface], there: IpAddr) -> Vec<String> {
-    let near: Vec<_> = known
-        .iter()
-        .filter(|one| is_of_network(one, there))
-        .collect();
+    let near = known.iter().filter(|one| is_of_network(one, there));
+    let near: Vec<_> = near.collect();
     let names = |all: Vec<&Interface>| all.iter().map(|one| one.name.clone()).collect();
     if !near.is_empty() {
         return names(near);
@@ -199,12 +197,8 @@ fn route_towards(there: IpAddr) -> Option<IpAddr> {
 
 /// One address of each kind; those of a link alone do not say by themselves where they are.
 fn addresses_of(known: &[Interface], name: &str) -> Vec<IpAddr> {
-    let its = || {
-        known
-            .iter()
-            .filter(|one| one.name == name)
-            .map(Interface::ip)
-    };
+    let named = || known.iter().filter(|one| one.name == name);
+    let its = || named().map(Interface::ip);
     let old = its().find(IpAddr::is_ipv4);
     let new = its().find(|ip| matches!(ip, IpAddr::V6(ip) if !ip.is_unicast_link_local()));
     old.into_iter().chain(new).collect()

@@ -19,7 +19,7 @@ struct PartialBody {
     body: Vec<u8>,
 }
 
-/// Whether a frame is a part of a longer body.
+/// True if a frame is a part of a longer body.
 #[inline]
 pub(crate) fn is_fragment(header: &FrameHeader) -> bool {
     header.flags & (flag::MORE | flag::CONTINUED) != 0
@@ -89,13 +89,8 @@ impl Assemblies {
         if total > longest {
             return Err(RpcError::protocol("a message is longer than the limit"));
         }
-        if self
-            .unfinished
-            .iter()
-            .filter(|partial| partial.peer == peer)
-            .count()
-            >= MOST
-        {
+        let unfinished = self.unfinished.iter();
+        if unfinished.filter(|partial| partial.peer == peer).count() >= MOST {
             return Err(RpcError::protocol("too many unfinished messages"));
         }
         self.unfinished.push(PartialBody {
@@ -115,11 +110,8 @@ impl Assemblies {
     }
 
     fn count(&mut self) {
-        self.held = self
-            .unfinished
-            .iter()
-            .map(|partial| partial.body.len() as u64)
-            .sum();
+        let lengths = self.unfinished.iter().map(|one| one.body.len() as u64);
+        self.held = lengths.sum();
     }
 }
 

@@ -7,14 +7,15 @@
 
 pub(crate) mod assembly;
 pub mod ofi;
-mod peer_table;
+pub(crate) mod peer_table;
 pub mod shm;
-#[cfg(test)]
-mod simulated;
 pub(crate) mod socket;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,24 @@ pub struct MemoryRange {
     pub length: u64,
 }
 
+impl MemoryRange {
+    /// So many bytes of a region, from a place on.
+    pub const fn new(region: RegionId, offset: u64, length: u64) -> Self {
+        Self {
+            region,
+            offset,
+            length,
+        }
+    }
+
+    /// Its bytes in the region; `None` beyond the address space.
+    #[inline]
+    pub(crate) fn bounds(self) -> Option<Range<usize>> {
+        let end = self.offset.checked_add(self.length)?;
+        Some(usize::try_from(self.offset).ok()?..usize::try_from(end).ok()?)
+    }
+}
+
 /// The answer to a frame or a move that was handed to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
@@ -55,6 +74,26 @@ pub enum Sent {
     Full,
     /// The peer is gone; its loss is reported by the next poll, or has been.
     Gone,
+}
+
+/// Which way the bytes of a move go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveDirection {
+    /// From the peer.
+    Get,
+    /// To the peer.
+    Put,
+}
+
+/// A frame that a peer has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// The peer.
+    pub peer: PeerId,
+    /// Its header.
+    pub header: &'a FrameHeader,
+    /// Its body, or the head of it where the data are asked for or placed.
+    pub body: &'a [u8],
 }
 
 /// Which side of a connection this is.
@@ -136,6 +175,14 @@ pub trait Link: Sized {
     /// Bytes of a region; empty for one that was released.
     fn bytes(&mut self, region: RegionId) -> &mut [u8];
 
+    /// Writes data into a part of a region that is as long; nothing where it does not lie within.
+    fn write(&mut self, at: MemoryRange, data: &[u8]) {
+        let bounds = at.bounds();
+        if let Some(bytes) = bounds.and_then(|bounds| self.bytes(at.region).get_mut(bounds)) {
+            bytes.copy_from_slice(data);
+        }
+    }
+
     /// Descriptor by which a peer reaches a part of own memory. It goes to the peer of this call alone.
     fn describe(
         &self,
@@ -173,26 +220,14 @@ pub trait Link: Sized {
         from: MemoryRange,
     ) -> Sent;
 
-    /// Moves a part of a peer's memory into own memory, then calls [`LinkHandler::moved`]. Asked for
-    /// only where [`Link::REMOTE_MEMORY`], as `put` is.
-    fn get(
+    /// Moves as many bytes as own memory has between it and a peer's memory, there from an offset on, then
+    /// calls [`LinkHandler::moved`]. Asked for only where [`Link::REMOTE_MEMORY`].
+    fn move_memory(
         &mut self,
+        _direction: MoveDirection,
         _peer: PeerId,
-        _from: &BulkDescriptor,
-        _offset: u64,
-        _into: MemoryRange,
-        _token: u64,
-    ) -> Sent {
-        Sent::Gone
-    }
-
-    /// Moves own memory into a part of a peer's memory, then calls [`LinkHandler::moved`].
-    fn put(
-        &mut self,
-        _peer: PeerId,
-        _from: MemoryRange,
-        _into: &BulkDescriptor,
-        _offset: u64,
+        _remote: (&BulkDescriptor, u64),
+        _own: MemoryRange,
         _token: u64,
     ) -> Sent {
         Sent::Gone
@@ -218,7 +253,7 @@ pub trait Link: Sized {
     /// Waker of this thread, for other threads.
     fn waker(&self) -> LinkWaker;
 
-    /// Whether a frame that is not out yet refers to a region, so that its contents must stay.
+    /// True if a frame that is not out yet refers to a region, so that its contents must stay.
     fn is_in_use(&self, _region: RegionId) -> bool {
         false
     }
@@ -243,26 +278,12 @@ pub trait LinkHandler<L: Link> {
     /// Where the data of a long frame goes that carries bulk data, asked once its header and head
     /// (see `FrameHeader::head_length`) are there: that many bytes from the start of the range. With
     /// `None` the whole body comes to `message` like any other.
-    fn destination(
-        &mut self,
-        _peer: PeerId,
-        _header: &FrameHeader,
-        _head: &[u8],
-        _length: u64,
-    ) -> Option<MemoryRange> {
+    fn destination(&mut self, _frame: Frame<'_>, _length: u64) -> Option<MemoryRange> {
         None
     }
 
     /// The data of a frame has arrived where `destination` said.
-    fn placed(
-        &mut self,
-        _link: &mut L,
-        _peer: PeerId,
-        _header: &FrameHeader,
-        _head: &[u8],
-        _at: MemoryRange,
-    ) {
-    }
+    fn placed(&mut self, _link: &mut L, _frame: Frame<'_>, _at: MemoryRange) {}
 
     /// A frame has come.
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]);

@@ -69,7 +69,7 @@ impl<T> PeerTable<T> {
         Some(known)
     }
 
-    /// Whether it is there.
+    /// True if it is there.
     #[inline]
     pub(crate) fn contains(&self, peer: PeerId) -> bool {
         let there = self.places.get(peer.index as usize);

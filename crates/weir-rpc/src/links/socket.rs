@@ -23,7 +23,7 @@ const PASSED: usize = 4;
 /// However long something is waited for, it is looked so often whether that is to end.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
-/// Whether what is waited for is to be given up.
+/// Check that what is waited for is to be given up.
 pub(crate) type IsOver<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Makes a socket one for calls: it never blocks, sends at once, and notices a dead peer.

@@ -52,7 +52,7 @@ impl CallList {
         sets
     }
 
-    /// Whether nothing is called.
+    /// True if nothing is called.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

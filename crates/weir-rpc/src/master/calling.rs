@@ -103,7 +103,7 @@ pub fn part(whole: u64, thread: u32, threads: u32) -> u64 {
 /// the loop itself before.
 const SLOT: u64 = 256;
 
-/// Whether there is memory for so many calls in flight.
+/// Checks that there is memory for so many calls in flight.
 ///
 /// # Errors
 /// There is not.

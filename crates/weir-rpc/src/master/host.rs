@@ -18,8 +18,8 @@ use weir_run::{
     Engine, KINDS, LoneLoop, LoopPlan, LoopStop, Measured, Source, WorkerLive, measured,
 };
 use weir_schema::{
-    Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcProgress, RpcSample, RpcWorkload, Span,
-    expand_endpoints, expand_masters,
+    Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcProgress, RpcSample, RpcServe, RpcWorkload,
+    Span, expand_endpoints, expand_masters,
 };
 use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin;
@@ -43,59 +43,40 @@ const NOTES: Duration = Duration::from_millis(250);
 /// Time between two looks of a master that waits for its start.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Order for a master.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MasterTask {
-    /// Calls to endpoints in their final order.
-    pub work: RpcWorkload,
-}
-
-/// Parts of a server that its tests use, whoever orders them.
-#[derive(Clone, Debug)]
-pub struct HostedMasters {
-    /// Its group.
-    pub group: String,
-    /// The directory of the group's table.
-    pub table: Option<PathBuf>,
-    /// The secret of its servers.
-    pub token_file: Option<PathBuf>,
-    /// The interface that calls leave by; none: one that is near.
-    pub interface: Option<String>,
-    /// The fabric's domain.
-    pub domain: Option<String>,
-    /// Who was in the group in earlier tests.
-    pub known: KnownGroups,
-}
-
-impl HostedMasters {
-    /// Whoever orders names ranks of this group, and nothing else.
-    fn bind(&self, work: &mut RpcWorkload) {
-        let text = |path: &PathBuf| path.display().to_string();
-        work.group.clone_from(&self.group);
-        (work.targets, work.loopback) = (Vec::new(), None);
-        work.table = self.table.as_ref().map(text);
-        work.token_file = self.token_file.as_ref().map(text);
-        work.interface.clone_from(&self.interface);
-        work.domain.clone_from(&self.domain);
+/// A test of the group of a server, whatever it was ordered to be of: whoever orders names ranks, and nothing else.
+fn bound(work: RpcWorkload, server: &RpcServe) -> RpcWorkload {
+    let text = |path: &PathBuf| path.display().to_string();
+    let table = server.table.as_ref();
+    RpcWorkload {
+        group: server.group.clone(),
+        targets: Vec::new(),
+        loopback: None,
+        table: table.map(|table| text(&table.directory)),
+        token_file: server.token_file.as_ref().map(text),
+        interface: server.interface.clone(),
+        domain: server.domain.clone(),
+        ..work
     }
 }
 
 /// Runs tests on threads of its own.
 #[derive(Debug)]
 pub struct MasterHost {
-    hosted: HostedMasters,
+    server: Arc<RpcServe>,
+    /// Who was in the group in earlier tests.
+    known: KnownGroups,
     clock: Clock,
     running: Arc<Mutex<BTreeSet<RpcEndpoint>>>,
 }
 
 impl MasterHost {
     /// For a server.
-    pub fn new(hosted: HostedMasters) -> Self {
+    pub fn new(server: RpcServe) -> Self {
         // Before any of its threads is pinned.
         let _ = process_cpus();
         Self {
-            hosted,
+            server: Arc::new(server),
+            known: KnownGroups::default(),
             clock: Clock::detect().0,
             running: Arc::default(),
         }
@@ -104,19 +85,17 @@ impl MasterHost {
 
 impl TestMasters for MasterHost {
     fn start(&self, order: MasterOrder) -> Result<TestControl, RpcError> {
-        let master = RpcEndpoint {
-            rank: order.rank,
-            tag: order.tag,
-        };
+        let master = order.master;
         let turn = MasterTurn::take(&self.running, master)?;
-        let (control, hosted, clock) = (TestControl::default(), self.hosted.clone(), self.clock);
+        let (server, known) = (Arc::clone(&self.server), self.known.clone());
+        let (control, clock) = (TestControl::default(), self.clock);
         let asked = control.clone();
         let serve = move || {
             // Beside the poller that took the order, which may have a CPU of its own.
             let _ = pin::set_affinity(process_cpus());
             let answers = order.answers.clone();
             // Whoever has the last answer may order the next test: the turn ends before it.
-            match OrderedTest::ordered(&order, &hosted, clock) {
+            match OrderedTest::ordered(&order, &server, &known, clock) {
                 Ok(test) => {
                     answers.send(FrameKind::StartAck, 0, Vec::new());
                     let done = test.serve(&asked, &answers);
@@ -223,21 +202,20 @@ struct OrderedTest {
 impl OrderedTest {
     fn ordered(
         order: &MasterOrder,
-        hosted: &HostedMasters,
+        server: &RpcServe,
+        known: &KnownGroups,
         clock: Clock,
     ) -> Result<Self, RpcError> {
         let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
-        let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
-        let task = task.map_err(|error| {
+        let work = serde_json::from_slice(&order.body).map_err(|error| {
             let why = format!(
                 "the order cannot be read, command and servers have to be of the same version of weir: {error}"
             );
             RpcError::new(DerCode::Invalid, why)
         })?;
-        let mut work = task.work;
-        hosted.bind(&mut work);
+        let work = bound(work, server);
         let here = Path::new("");
-        let group = hosted.known.with_left(&work, here);
+        let group = known.with_left(&work, here);
         let group = group.map_err(|why| refuse(&why.message))?;
         let entries =
             expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
@@ -250,14 +228,10 @@ impl OrderedTest {
         };
         let route =
             CallRoute::of(&work, group, threads, here).map_err(|why| refuse(&why.message))?;
-        route
-            .endpoints(&list.distinct)
-            .map_err(|why| refuse(&why.message))?;
+        let found = route.endpoints(&list.distinct);
+        found.map_err(|why| refuse(&why.message))?;
         Ok(Self {
-            master: RpcEndpoint {
-                rank: order.rank,
-                tag: order.tag,
-            },
+            master: order.master,
             list,
             job: Job::of_rpcs("master", work.clone()),
             work,
@@ -357,10 +331,8 @@ impl OrderedTest {
             orderer,
             live,
         };
-        match self
-            .route
-            .connect(&self.work, &self.list, (0, 1), stop, calls)
-        {
+        let route = &self.route;
+        match route.connect(&self.work, &self.list, (0, 1), stop, calls) {
             Ok(Ok(master)) => master,
             Ok(Err(error)) => self.failed(Failure::new("engine", error.to_string())),
             Err(why) => self.failed(why),
@@ -411,7 +383,8 @@ impl TransportUser for OrderedCalls<'_> {
         let made = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
-            transport: test.route.name(),
+            route: &test.route,
+            span: Some(test.span(calls.began_ns, self.live, alone.duration())),
             work: &test.work,
             list: &test.list,
             lives: &[self.live],
@@ -420,11 +393,7 @@ impl TransportUser for OrderedCalls<'_> {
             made: &[made],
             cpu: alone.cpu(),
         };
-        let mut master = parts.master();
-        master.span = Some(test.span(calls.began_ns, self.live, alone.duration()));
-        master.bulk_path = test.route.bulk_path(&test.work).map(str::to_owned);
-        master.interface = test.route.interface().cloned();
-        Ok(master)
+        Ok(parts.master())
     }
 }
 
@@ -473,28 +442,27 @@ pub fn monotonic_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
-    use weir_schema::{EndpointSet, Members, RpcWarmup};
+    use weir_schema::{EndpointSet, Members, RpcTable, RpcWarmup};
 
     use super::*;
     use crate::group::table::GroupTable;
 
-    /// Parts of a server that finds group `g` in a directory.
-    fn hosted(table: Option<PathBuf>) -> HostedMasters {
-        HostedMasters {
-            group: "g".to_owned(),
+    /// A server that finds group `g` in a directory.
+    fn server(table: Option<PathBuf>) -> RpcServe {
+        let table = table.map(|directory| RpcTable {
+            directory,
+            ..RpcTable::default()
+        });
+        RpcServe {
             table,
-            token_file: None,
-            interface: None,
-            domain: None,
-            known: KnownGroups::default(),
+            ..RpcServe::alone("g", 1, String::new())
         }
     }
 
-    fn order(work: RpcWorkload, answers: &MasterAnswers) -> MasterOrder {
+    fn order(work: &RpcWorkload, answers: &MasterAnswers) -> MasterOrder {
         MasterOrder {
-            rank: 0,
-            tag: 1,
-            body: serde_json::to_vec(&MasterTask { work }).unwrap(),
+            master: RpcEndpoint { rank: 0, tag: 1 },
+            body: serde_json::to_vec(work).unwrap(),
             answers: answers.clone(),
         }
     }
@@ -525,16 +493,16 @@ mod tests {
         let secret = directory.join("secret");
         let mode = Mode::RUSR | Mode::WUSR;
         mknodat(CWD, &secret, FileType::Fifo, mode, 0).unwrap();
-        let host = MasterHost::new(HostedMasters {
+        let host = MasterHost::new(RpcServe {
             token_file: Some(secret.clone()),
-            ..hosted(Some(directory.clone()))
+            ..server(Some(directory.clone()))
         });
         let answers = MasterAnswers::collected();
         let waits = RpcWorkload {
             transport: Some("tcp".to_owned()),
             ..nowhere()
         };
-        let order = || order(waits.clone(), &answers);
+        let order = || order(&waits, &answers);
         for _ in 0..2 {
             host.start(order()).unwrap();
             assert_eq!(answers.taken(), []);
@@ -563,7 +531,7 @@ mod tests {
 
     #[test]
     fn the_first_call_waits_for_its_time_unless_the_test_is_to_end() {
-        let host = MasterHost::new(hosted(None));
+        let host = MasterHost::new(server(None));
         let answers = MasterAnswers::collected();
         let until = |last| {
             let mut all = Vec::new();
@@ -572,7 +540,7 @@ mod tests {
             }
             all
         };
-        let test = host.start(order(nowhere(), &answers)).unwrap();
+        let test = host.start(order(&nowhere(), &answers)).unwrap();
         let before = until(FrameKind::Ready);
         assert_eq!(before[0], (FrameKind::StartAck, 0));
         // Nobody has said when it begins.
@@ -584,7 +552,7 @@ mod tests {
         assert!(monotonic_ns() >= begin_ns);
         // In a year, and never said.
         for begin_ns in [Some(monotonic_ns() + 31_536_000_000_000_000), None] {
-            let test = host.start(order(nowhere(), &answers)).unwrap();
+            let test = host.start(order(&nowhere(), &answers)).unwrap();
             until(FrameKind::Ready);
             if let Some(time_ns) = begin_ns {
                 test.begin_at(time_ns);
@@ -614,9 +582,9 @@ mod tests {
                 matrix,
                 ..nowhere()
             };
-            let order = order(work, &MasterAnswers::collected());
-            let hosted = hosted(Some(directory.clone()));
-            let test = OrderedTest::ordered(&order, &hosted, Clock::detect().0);
+            let order = order(&work, &MasterAnswers::collected());
+            let (server, known) = (server(Some(directory.clone())), KnownGroups::default());
+            let test = OrderedTest::ordered(&order, &server, &known, Clock::detect().0);
             test.unwrap().route.never_sleeps()
         };
         // One master and one server.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_run::{LiveTarget, WorkerLive};
 use weir_schema::{
     CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcFirst, RpcMaster, RpcSample,
-    RpcServerUse, RpcTrouble, RpcWorkload, Schedule, rpc_error_name, rpc_histogram,
+    RpcServerUse, RpcTrouble, RpcWorkload, Schedule, Span, rpc_error_name, rpc_histogram,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -16,6 +16,7 @@ use weir_units::Nanos;
 use crate::DerCode;
 use crate::master::call_list::CallList;
 use crate::master::calling::CallsMade;
+use crate::master::route::CallRoute;
 use crate::master::sample_log::SampledCall;
 use crate::transport::ConnectionTrouble;
 
@@ -30,8 +31,10 @@ const BOUND: f64 = 0.95;
 pub struct MasterParts<'a> {
     /// Which it is.
     pub endpoint: RpcEndpoint,
-    /// Transport of its calls.
-    pub transport: &'a str,
+    /// Route of its calls.
+    pub route: &'a CallRoute,
+    /// When its calls were made.
+    pub span: Option<Span>,
     /// Its work.
     pub work: &'a RpcWorkload,
     /// Whom it called.
@@ -65,7 +68,10 @@ pub fn requested(work: &RpcWorkload) -> Option<u64> {
 impl MasterParts<'_> {
     /// The figures.
     pub fn master(&self) -> RpcMaster {
-        let mut master = RpcMaster::new(self.endpoint, self.transport);
+        let mut master = RpcMaster::new(self.endpoint, self.route.name());
+        master.span = self.span;
+        master.bulk_path = self.route.bulk_path(self.work).map(str::to_owned);
+        master.interface = self.route.interface().cloned();
         master.duration_ns = self.duration_ns;
         let mut service = rpc_histogram();
         for (number, endpoint) in self.list.distinct.iter().enumerate() {
@@ -103,12 +109,8 @@ impl MasterParts<'_> {
     /// Every call of all threads that counts, in the order in which they were begun: first those of the
     /// warm-up that failed.
     fn samples(&self) -> Vec<RpcSample> {
-        let mut calls: Vec<SampledCall> = self
-            .made
-            .iter()
-            .flat_map(|thread| &thread.samples)
-            .copied()
-            .collect();
+        let calls = self.made.iter().flat_map(|thread| &thread.samples);
+        let mut calls: Vec<SampledCall> = calls.copied().collect();
         // Those of a batch were begun together, in the order of the list.
         calls.sort_by_key(|call| (call.began, call.entry));
         let sample = |entry: u32, took_ns: u64, code: i32| {
@@ -247,10 +249,7 @@ impl MasterParts<'_> {
             return;
         }
         master.troubles.push(RpcTrouble {
-            endpoint: RpcEndpoint {
-                rank: one.rank,
-                tag: one.tag,
-            },
+            endpoint: one.endpoint,
             after_ns: one.is_loss.then_some(after),
             code,
             cause: one.why.message.to_string(),

@@ -9,13 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_run::Findings;
-use weir_schema::{Failure, RpcEndpoint, RpcMaster};
+use weir_schema::{Failure, RpcMaster, RpcWorkload};
 
-use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control_unless};
+use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use crate::links::LinkGreeting;
 use crate::links::socket::IsOver;
 use crate::master::engine::EndSigns;
-use crate::master::host::{MasterReport, MasterTask, monotonic_ns};
+use crate::master::host::{MasterReport, monotonic_ns};
 use crate::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
 use crate::{DerCode, RpcError};
 
@@ -47,10 +47,18 @@ struct OrderedMaster {
 enum MasterStage {
     /// Its connection is there: it can be ordered, or was and is ready.
     Connected(MasterConnection),
-    /// It measured what it could.
-    Done(Box<RpcMaster>),
-    /// It cannot be had, or `was_there` and is gone.
-    Failed { why: RpcError, was_there: bool },
+    /// It measured what it could, cannot be had, or `was_there` and is gone.
+    Ended {
+        result: Box<Result<RpcMaster, RpcError>>,
+        was_there: bool,
+    },
+}
+
+impl MasterStage {
+    fn ended(result: Result<RpcMaster, RpcError>, was_there: bool) -> Self {
+        let result = Box::new(result);
+        Self::Ended { result, was_there }
+    }
 }
 
 #[derive(Debug)]
@@ -82,10 +90,7 @@ impl OrderedMasters {
         let master = |(endpoint, connection): (&ServerEndpoint, Result<_, _>)| OrderedMaster {
             endpoint: endpoint.clone(),
             stage: connection.map_or_else(
-                |why| MasterStage::Failed {
-                    why,
-                    was_there: false,
-                },
+                |why| MasterStage::ended(Err(why), false),
                 MasterStage::Connected,
             ),
         };
@@ -95,21 +100,21 @@ impl OrderedMasters {
         }
     }
 
-    /// Whether all of them have answered.
+    /// Checks that all of them have answered.
     ///
     /// # Errors
     /// Why the first one that did not.
     pub fn are_there(self) -> Result<(), RpcError> {
         let mut stages = self.masters.into_iter().map(|master| master.stage);
         stages.try_for_each(|stage| match stage {
-            MasterStage::Failed { why, .. } => Err(why),
-            MasterStage::Connected(_) | MasterStage::Done(_) => Ok(()),
+            MasterStage::Ended { result, .. } => result.map(drop),
+            MasterStage::Connected(_) => Ok(()),
         })
     }
 
     /// Orders all of them, and waits until each has its sessions open and has made its first calls, or can
     /// not. Given up once `is_over`.
-    pub fn prepare(&mut self, task: &MasterTask, is_over: IsOver<'_>) {
+    pub fn prepare(&mut self, task: &RpcWorkload, is_over: IsOver<'_>) {
         thread::scope(|scope| {
             for master in &mut self.masters {
                 scope.spawn(|| master.prepare(task, is_over));
@@ -142,31 +147,19 @@ impl OrderedMasters {
             let results = threads.into_iter().filter_map(|thread| thread.join().ok());
             results.collect::<Vec<_>>()
         });
-        look(
-            results
-                .iter()
-                .map(|master| master.succeeded + master.failed)
-                .sum(),
-        );
+        let done = |master: &RpcMaster| master.succeeded + master.failed;
+        look(results.iter().map(done).sum());
         results.sort_by_key(|master| master.endpoint);
         results
     }
 }
 
 impl OrderedMaster {
-    fn prepare(&mut self, task: &MasterTask, is_over: IsOver<'_>) {
-        let MasterStage::Connected(connection) = &mut self.stage else {
-            return;
-        };
-        match connection.prepare(task, is_over) {
-            Ok(None) => {}
-            Ok(Some(done)) => self.stage = MasterStage::Done(Box::new(done)),
-            Err(why) => {
-                self.stage = MasterStage::Failed {
-                    why,
-                    was_there: true,
-                }
-            }
+    fn prepare(&mut self, task: &RpcWorkload, is_over: IsOver<'_>) {
+        if let MasterStage::Connected(connection) = &mut self.stage
+            && let Some(result) = connection.prepare(task, is_over).transpose()
+        {
+            self.stage = MasterStage::ended(result, true);
         }
     }
 
@@ -177,14 +170,10 @@ impl OrderedMaster {
         done: &AtomicU64,
         transport: &str,
     ) -> RpcMaster {
-        let endpoint = RpcEndpoint {
-            rank: self.endpoint.rank,
-            tag: self.endpoint.tag,
-        };
+        let endpoint = self.endpoint.endpoint;
         let (result, was_there) = match self.stage {
             MasterStage::Connected(connection) => (connection.run(begin_ns, signs, done), true),
-            MasterStage::Done(master) => (Ok(*master), true),
-            MasterStage::Failed { why, was_there } => (Err(why), was_there),
+            MasterStage::Ended { result, was_there } => (*result, was_there),
         };
         match result {
             Ok(master) => RpcMaster { endpoint, ..master },
@@ -209,7 +198,7 @@ impl MasterConnection {
         dial: &DialSetup,
         is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {
-        let (stream, _) = open_control_unless(dial, endpoint, LinkGreeting::default(), is_over)?;
+        let (stream, _) = open_control(dial, endpoint, LinkGreeting::default(), is_over)?;
         let mut this = Self {
             stream,
             offset_ns: 0,
@@ -242,14 +231,12 @@ impl MasterConnection {
     /// Orders the test and waits until it is ready; what came of it where it ended before.
     fn prepare(
         &mut self,
-        task: &MasterTask,
+        task: &RpcWorkload,
         is_over: IsOver<'_>,
     ) -> Result<Option<RpcMaster>, RpcError> {
         let body = serde_json::to_vec(task).map_err(|error| {
-            RpcError::new(
-                DerCode::Invalid,
-                format!("the order cannot be written: {error}"),
-            )
+            let why = format!("the order cannot be written: {error}");
+            RpcError::new(DerCode::Invalid, why)
         })?;
         self.stream
             .send(&FrameHeader::plain(FrameKind::Start), &body)?;
@@ -326,10 +313,7 @@ enum MasterWord {
 /// The test failed, the server leaves, or what it says cannot be read.
 fn said(header: &FrameHeader, body: &[u8]) -> Result<MasterWord, RpcError> {
     match header.kind {
-        _ if header.word != 0 => {
-            let words = String::from_utf8_lossy(body).into_owned();
-            Err(RpcError::new(DerCode::from_status(header.word), words))
-        }
+        _ if header.word != 0 => Err(RpcError::said(header.word, body)),
         FrameKind::Ready => Ok(MasterWord::Ready),
         FrameKind::Progress => Ok(MasterWord::Progress(ProgressNote::decode(body)?.done)),
         FrameKind::Result => {
@@ -365,7 +349,7 @@ mod tests {
     use std::sync::atomic::AtomicU32;
     use std::sync::{Arc, Mutex};
 
-    use weir_schema::RpcPoll;
+    use weir_schema::{RpcEndpoint, RpcPoll};
 
     use super::*;
     use crate::group::address::RpcAddress;
@@ -389,11 +373,11 @@ mod tests {
             let control = TestControl::default();
             let (signs, times) = (control.clone(), Arc::clone(&self.times));
             thread::spawn(move || {
-                if order.tag == 1 {
+                if order.master.tag == 1 {
                     thread::sleep(SLOW);
                 }
                 let mut result = RpcMaster::new(RpcEndpoint { rank: 0, tag: 0 }, "tcp");
-                if order.tag == 2 {
+                if order.master.tag == 2 {
                     result.failure = Some(Failure::new("missing", "nobody to call"));
                 } else {
                     let ready_ns = monotonic_ns();
@@ -407,7 +391,10 @@ mod tests {
                         }
                         thread::yield_now();
                     };
-                    times.lock().unwrap().push((order.tag, ready_ns, begin_ns));
+                    times
+                        .lock()
+                        .unwrap()
+                        .push((order.master.tag, ready_ns, begin_ns));
                     result.succeeded = 7;
                 }
                 let body = serde_json::to_vec(&MasterReport::new(result)).unwrap();
@@ -449,17 +436,13 @@ mod tests {
             within: Duration::from_secs(10),
         };
         let endpoint = |tag| ServerEndpoint {
-            rank: 0,
-            tag,
+            endpoint: RpcEndpoint { rank: 0, tag },
             address: server.addresses()[0].1.clone(),
             nonce: None,
         };
         let endpoints: Vec<_> = (0..3).map(endpoint).collect();
         let mut ordered = OrderedMasters::connect(&endpoints, &dial, "tcp", &|| false);
-        let task = MasterTask {
-            work: weir_schema::RpcWorkload::default(),
-        };
-        ordered.prepare(&task, &|| false);
+        ordered.prepare(&RpcWorkload::default(), &|| false);
         let begin_ns = monotonic_ns() + 50_000_000;
         let stop = AtomicU32::new(0);
         let signs = EndSigns {

@@ -19,7 +19,7 @@ use crate::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient};
 use crate::error::refused;
 use crate::group::RpcGroup;
 use crate::group::address::{RpcAddress, StreamAddress};
-use crate::group::node_name;
+use crate::group::{count_servers, node_name};
 use crate::interface::local::LocalInterface;
 use crate::links::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
 use crate::links::shm::RpcShmLink;
@@ -55,8 +55,10 @@ enum RouteKind {
     Tcp,
     /// Memory that both sides map.
     Shm,
-    /// A fabric, and whether it reads and writes the memory of others.
-    Ofi { has_remote_memory: bool },
+    /// Messages of a fabric.
+    Fabric,
+    /// A fabric that reads and writes the memory of others as well.
+    FabricMemory,
 }
 
 impl RouteKind {
@@ -64,14 +66,8 @@ impl RouteKind {
     const fn bulk_paths(self) -> &'static [BulkPath] {
         match self {
             Self::Null => &[],
-            Self::Shm
-            | Self::Ofi {
-                has_remote_memory: true,
-            } => &[BulkPath::Rma],
-            Self::Tcp
-            | Self::Ofi {
-                has_remote_memory: false,
-            } => &[BulkPath::Rendezvous, BulkPath::Eager],
+            Self::Shm | Self::FabricMemory => &[BulkPath::Rma],
+            Self::Tcp | Self::Fabric => &[BulkPath::Rendezvous, BulkPath::Eager],
         }
     }
 
@@ -120,14 +116,10 @@ impl CallRoute {
         threads: u32,
         directory: &Path,
     ) -> Result<Self, Failure> {
-        let asked = work
-            .transport
-            .as_deref()
-            .map(|name| name.trim_end_matches("://"));
-        let scheme = asked
-            .or_else(|| group.first_scheme())
-            .unwrap_or("tcp")
-            .to_owned();
+        let asked = work.transport.as_deref();
+        let asked = asked.map(|name| name.trim_end_matches("://"));
+        let scheme = asked.or_else(|| group.first_scheme());
+        let scheme = scheme.unwrap_or("tcp").to_owned();
         let local = LocalInterface::of(work, &scheme, &group).map_err(|why| refused(&why))?;
         let mut objection = None;
         let kind = match scheme.as_str() {
@@ -137,8 +129,11 @@ impl CallRoute {
             fabric if fabric.starts_with(ofi::SCHEME) => {
                 let offer = offer(&group, fabric, &local).map_err(|why| refused(&why))?;
                 objection = offer.facts().objection();
-                let has_remote_memory = offer.facts().has_remote_memory;
-                RouteKind::Ofi { has_remote_memory }
+                if offer.facts().has_remote_memory {
+                    RouteKind::FabricMemory
+                } else {
+                    RouteKind::Fabric
+                }
             }
             other => {
                 let why = format!("this build has no transport `{other}`");
@@ -146,10 +141,8 @@ impl CallRoute {
             }
         };
         kind.refuse_bulk_path(&scheme, work.bulk_path)?;
-        let token = work
-            .token_file
-            .as_ref()
-            .map(|file| read_token(&directory.join(file)));
+        let token = work.token_file.as_ref();
+        let token = token.map(|file| read_token(&directory.join(file)));
         let token = token.transpose().map_err(|why| refused(&why))?;
         Ok(Self {
             kind,
@@ -211,9 +204,7 @@ impl CallRoute {
             _ if !has_bulk => None,
             RouteKind::Null => None,
             RouteKind::Shm => Some("shm"),
-            RouteKind::Ofi {
-                has_remote_memory: true,
-            } => Some("rma"),
+            RouteKind::FabricMemory => Some("rma"),
             _ if work.bulk_path == BulkPath::Eager => Some("emulated-eager"),
             _ => Some("emulated-rendezvous"),
         }
@@ -227,10 +218,8 @@ impl CallRoute {
         if self.is_null() {
             return Ok(Vec::new());
         }
-        let endpoints = list
-            .iter()
-            .map(|one| self.group.endpoint(*one, &self.scheme));
-        endpoints.collect()
+        let endpoint = |one: &RpcEndpoint| self.group.endpoint(*one, &self.scheme);
+        list.iter().map(endpoint).collect()
     }
 
     /// Asks every rank of the group whether it is there, unless `is_over`.
@@ -302,18 +291,14 @@ impl CallRoute {
             RouteKind::Null => Ok(user.with(NullTransport::new(slots, work.bytes().0))),
             RouteKind::Tcp => self.attach(StreamLink::new(), setup, stop, user),
             RouteKind::Shm => self.attach(RpcShmLink::new(LinkSide::Client), setup, stop, user),
-            RouteKind::Ofi { has_remote_memory } => {
-                let settings = OfiSettings::of(self.poll);
-                let offer = offer(&self.group, &self.scheme, &self.local);
-                if has_remote_memory {
-                    let link = offer.and_then(|offer| OfiLink::<true>::open(offer, settings));
-                    self.attach(link, setup, stop, user)
-                } else {
-                    let link = offer.and_then(|offer| OfiLink::<false>::open(offer, settings));
-                    self.attach(link, setup, stop, user)
-                }
-            }
+            RouteKind::Fabric => self.attach(self.fabric::<false>(), setup, stop, user),
+            RouteKind::FabricMemory => self.attach(self.fabric::<true>(), setup, stop, user),
         }
+    }
+
+    fn fabric<const RMA: bool>(&self) -> Result<OfiLink<RMA>, RpcError> {
+        let offer = offer(&self.group, &self.scheme, &self.local)?;
+        OfiLink::open(offer, OfiSettings::of(self.poll))
     }
 
     fn attach<L: Link, U: TransportUser>(
@@ -356,14 +341,7 @@ fn offer(group: &RpcGroup, scheme: &str, local: &LocalInterface) -> Result<Fabri
 /// Busy only where each of the threads and each server of this machine has a CPU.
 fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> RpcPoll {
     let here = node_name();
-    let mut servers: Vec<_> = group
-        .members
-        .values()
-        .filter(|member| member.is_on(&here))
-        .map(|member| member.nonce.as_deref())
-        .collect();
-    servers.sort_unstable();
-    servers.dedup();
-    let spinners = threads as usize + servers.len().max(1);
+    let servers = group.members.values().filter(|member| member.is_on(&here));
+    let spinners = threads as usize + count_servers(servers).max(1);
     choose_poll(asked, spinners, RpcPoll::Busy)
 }

@@ -55,7 +55,7 @@ pub struct EntryStates {
     entries: Box<[EntryState]>,
     /// Entries that can be called.
     up: Cell<u32>,
-    /// Whether calls that are out are counted.
+    /// Calls that are out are counted.
     pub(crate) counts: bool,
     /// Lost endpoints are called, too, while there is no other: they may come back.
     pub(crate) waits: Cell<bool>,
@@ -118,12 +118,12 @@ impl EntryStates {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Whether an entry can be called.
+    /// True if an entry can be called.
     pub fn is_up(&self, entry: u32) -> bool {
         let state = self.entries.get(entry as usize);
         state.is_some_and(|state| state.is_up.get())

@@ -6,7 +6,7 @@
 
 use super::calls::CallStage;
 use super::poller::PollerState;
-use crate::links::{Link, MemoryRange, PeerId, Sent};
+use crate::links::{Frame, Link, MemoryRange, MoveDirection, PeerId, Sent};
 use crate::service::NextStep;
 use crate::wire::{BULK_PIECE, BULK_WINDOW, FrameHeader, FrameKind, PullRange, PushHead, flag};
 use crate::{DerCode, RpcError};
@@ -19,17 +19,13 @@ impl PollerState {
         let (Some(region), Some(bulk)) = (call.region, call.bulk.as_deref()) else {
             return;
         };
-        let range = |length| MemoryRange {
-            region,
-            offset: 0,
-            length,
-        };
-        let sent = match call.stage {
-            CallStage::Pulling { total, .. } => link.get(call.peer, bulk, 0, range(total), token),
-            CallStage::Pushing { total, .. } => link.put(call.peer, range(total), bulk, 0, token),
+        let (direction, total) = match call.stage {
+            CallStage::Pulling { total, .. } => (MoveDirection::Get, total),
+            CallStage::Pushing { total, .. } => (MoveDirection::Put, total),
             _ => return,
         };
-        match sent {
+        let own = MemoryRange::new(region, 0, total);
+        match link.move_memory(direction, call.facts.peer, (bulk, 0), own, token) {
             Sent::Queued => call.moving = true,
             Sent::Full => self.stalled.push_back(token),
             Sent::Gone => {}
@@ -60,12 +56,12 @@ impl PollerState {
     /// Asks for data, a few pieces ahead.
     pub(super) fn pull_more<L: Link>(&mut self, link: &mut L, place: u32) {
         let call = self.calls.get(place);
-        let header = FrameHeader {
-            rpc: call.rpc,
-            session: call.session,
-            ..FrameHeader::plain(FrameKind::BulkPull)
-        };
-        let peer = call.peer;
+        let header = FrameHeader::of_call(
+            FrameKind::BulkPull,
+            call.facts.header.rpc,
+            call.facts.header.session,
+        );
+        let peer = call.facts.peer;
         if let CallStage::Pulling {
             asked, to_ask, got, ..
         } = &mut call.stage
@@ -94,19 +90,15 @@ impl PollerState {
         let (CallStage::Pushing { sent, total }, Some(region)) = (call.stage, call.region) else {
             return false;
         };
-        let header = FrameHeader {
-            rpc: call.rpc,
-            session: call.session,
-            ..FrameHeader::plain(FrameKind::BulkPush)
-        };
+        let header = FrameHeader::of_call(
+            FrameKind::BulkPush,
+            call.facts.header.rpc,
+            call.facts.header.session,
+        );
         let length = BULK_PIECE.min(total - sent);
-        let from = MemoryRange {
-            region,
-            offset: sent,
-            length,
-        };
+        let from = MemoryRange::new(region, sent, length);
         let head = PushHead { offset: sent }.encode();
-        match link.send_memory(call.peer, &header, &head, from) {
+        match link.send_memory(call.facts.peer, &header, &head, from) {
             Sent::Queued if sent + length == total => {
                 self.step_done(link, place);
                 true
@@ -132,63 +124,40 @@ impl PollerState {
             return None;
         }
         let calls = &mut self.calls;
-        session
-            .active
-            .iter()
-            .copied()
-            .find(|&place| calls.get(place).rpc == header.rpc)
+        let mut active = session.active.iter().copied();
+        active.find(|&place| calls.get(place).facts.header.rpc == header.rpc)
     }
 
     /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.
-    pub(super) fn place_for(
-        &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
-        if header.kind != FrameKind::BulkData {
+    pub(super) fn place_for(&mut self, frame: Frame<'_>, length: u64) -> Option<MemoryRange> {
+        if frame.header.kind != FrameKind::BulkData {
             return None;
         }
-        let place = self.find(peer, header)?;
-        let (head, _) = PushHead::decode(head).ok()?;
+        let place = self.find(frame.peer, frame.header)?;
+        let (head, _) = PushHead::decode(frame.body).ok()?;
         let call = self.calls.get(place);
         let CallStage::Pulling { total, .. } = call.stage else {
             return None;
         };
         let end = head.offset.checked_add(length)?;
-        (end <= total).then_some(MemoryRange {
-            region: call.region?,
-            offset: head.offset,
-            length,
-        })
+        (end <= total).then_some(MemoryRange::new(call.region?, head.offset, length))
     }
 
     /// Data of a caller, in a frame that was read as a whole.
-    pub(super) fn data<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let (_, data) = PushHead::decode(body)?;
-        let head = &body[..PushHead::LENGTH];
+    pub(super) fn data<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let (_, data) = PushHead::decode(frame.body)?;
         let length = data.len() as u64;
-        if let Some(at) = self.place_for(peer, header, head, length) {
-            let (start, end) = (at.offset, at.offset + length);
-            let bytes = link.bytes(at.region);
-            let bounds = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
-            bytes[bounds].copy_from_slice(data);
-            self.arrived(link, peer, header, length);
+        if let Some(at) = self.place_for(frame, length) {
+            link.write(at, data);
+            self.arrived(link, frame, length);
             return Ok(());
         }
-        let Some(place) = self.find(peer, header) else {
+        let Some(place) = self.find(frame.peer, frame.header) else {
             // The call was cancelled.
             return Ok(());
         };
         let call = self.calls.get(place);
-        let eager = call.flags & flag::EAGER != 0;
+        let eager = call.facts.header.flags & flag::EAGER != 0;
         let all = call.bulk.as_ref().map_or(0, |bulk| bulk.length);
         match &mut call.stage {
             CallStage::Waiting { dropped } if eager && *dropped + length <= all => {
@@ -200,14 +169,8 @@ impl PollerState {
     }
 
     /// So many more bytes of a caller's data are in its buffer.
-    pub(super) fn arrived<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        length: u64,
-    ) {
-        let Some(place) = self.find(peer, header) else {
+    pub(super) fn arrived<L: Link>(&mut self, link: &mut L, frame: Frame<'_>, length: u64) {
+        let Some(place) = self.find(frame.peer, frame.header) else {
             return;
         };
         let CallStage::Pulling { got, total, .. } = &mut self.calls.get(place).stage else {

@@ -5,7 +5,7 @@
 
 use crate::RpcError;
 use crate::links::{PeerId, RegionId};
-use crate::wire::{BulkDescriptor, FrameHeader, RpcId, WireReader, flag};
+use crate::wire::{BulkDescriptor, FrameHeader, WireReader, flag};
 
 /// A request's body, taken apart.
 pub(super) struct RequestParts<'a> {
@@ -61,18 +61,33 @@ pub(super) enum CallStage {
     Pushing { sent: u64, total: u64 },
 }
 
+/// Facts about a request that its answer needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerFacts {
+    pub(super) peer: PeerId,
+    pub(super) header: FrameHeader,
+    pub(super) waited: bool,
+    pub(super) reply_checksum: Option<u32>,
+}
+
+impl AnswerFacts {
+    pub(super) fn new(peer: PeerId, header: FrameHeader) -> Self {
+        Self {
+            peer,
+            header,
+            waited: false,
+            reply_checksum: None,
+        }
+    }
+}
+
 /// A call on its way.
 #[derive(Debug)]
 pub(super) struct ServerCall {
     pub(super) stage: CallStage,
     /// Counts the place's uses, so that a late move finds nobody.
     pub(super) generation: u32,
-    pub(super) peer: PeerId,
-    pub(super) session: u32,
-    pub(super) rpc: RpcId,
-    pub(super) operation: u16,
-    pub(super) flags: u8,
-    pub(super) waited: bool,
+    pub(super) facts: AnswerFacts,
     /// The caller waits no longer.
     pub(super) cancelled: bool,
     /// The link moves memory for it.
@@ -80,7 +95,6 @@ pub(super) struct ServerCall {
     pub(super) region: Option<RegionId>,
     pub(super) bulk: Option<Box<BulkDescriptor>>,
     pub(super) checksum: Option<u32>,
-    pub(super) reply_checksum: Option<u32>,
     /// The request's payload while it waits for a buffer.
     pub(super) payload: Vec<u8>,
 }

@@ -81,7 +81,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Whether one more may be; it counts from now on.
+    /// Checks that one more may be; it counts from now on.
     pub(super) fn enter(&self, source: SourceAddress, limits: &ServerLimits) -> Result<(), NoRoom> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.open >= limits.connections {
@@ -115,7 +115,7 @@ impl Connections {
         }
     }
 
-    /// Whether this address may prove itself now: not after many wrong proofs within a second.
+    /// True if this address may prove itself now: not after many wrong proofs within a second.
     pub(super) fn may_prove(&self, source: SourceAddress) -> bool {
         let Some(address) = source else { return true };
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,13 +16,12 @@ use crate::auth::{Token, read_token};
 use crate::group::address::RpcAddress;
 use crate::group::dead_sockets::{remove_dead_of, socket_name};
 use crate::group::held_rank::refuse_held;
-use crate::group::known_groups::KnownGroups;
 use crate::group::table::{GroupMember, GroupTable, change_table, remove_from_table};
-use crate::group::{node_name, nonce_text};
+use crate::group::{count_servers, node_name, nonce_text};
 use crate::interface::choice::{interfaces_of_this_machine, named_interface};
 use crate::interface::local::{addresses_of_interface, reachable_address};
 use crate::machine_memory;
-use crate::master::host::{HostedMasters, MasterHost};
+use crate::master::host::MasterHost;
 use crate::server::{
     NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, TestMasters,
 };
@@ -52,21 +51,16 @@ struct Hosting {
 /// An address cannot be bound, the table cannot be changed, the token cannot be read, another server
 /// serves one of the ranks.
 pub fn host(asked: RpcServe, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
-    let addresses = asked
-        .addresses
-        .iter()
-        .map(|text| text.parse::<RpcAddress>());
-    let addresses = addresses.map(|address| address.map(with_port));
+    let listens = |text: &String| text.parse().map(with_port);
+    let addresses = asked.addresses.iter().map(listens);
     let addresses = addresses.collect::<Result<_, RpcError>>()?;
     Hosting { asked, addresses }.start(log)
 }
 
 /// An address of the network without a port gets any.
 fn with_port(mut address: RpcAddress) -> RpcAddress {
-    let has_port = address
-        .place
-        .rsplit_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = address.place.rsplit_once(':');
+    let has_port = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if address.scheme != "shm" && !has_port {
         address.place.push_str(":0");
     }
@@ -75,12 +69,8 @@ fn with_port(mut address: RpcAddress) -> RpcAddress {
 
 impl Hosting {
     fn start(self, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
-        let token = self
-            .asked
-            .token_file
-            .as_deref()
-            .map(read_token)
-            .transpose()?;
+        let token = self.asked.token_file.as_deref().map(read_token);
+        let token = token.transpose()?;
         if let Some(name) = &self.asked.interface {
             named_interface(interfaces_of_this_machine(), name)?;
         }
@@ -143,20 +133,8 @@ impl Hosting {
         self.remove_dead_sockets(ranks, &*log);
         let time = self.asked.service_time;
         let (pollers, cpus) = self.pollers(ranks.len() * self.asked.tags as usize);
-        let directory = self
-            .asked
-            .table
-            .as_ref()
-            .map(|place| place.directory.clone());
         let masters: Arc<dyn TestMasters> = if self.asked.allows_masters {
-            Arc::new(MasterHost::new(HostedMasters {
-                group: self.asked.group.clone(),
-                table: directory,
-                token_file: self.asked.token_file.clone(),
-                interface: self.asked.interface.clone(),
-                domain: self.asked.domain.clone(),
-                known: KnownGroups::default(),
-            }))
+            Arc::new(MasterHost::new(self.asked.clone()))
         } else {
             Arc::new(NoMasters)
         };
@@ -226,10 +204,8 @@ impl Hosting {
             0 => cpus.saturating_sub(1).max(1),
             named => named,
         };
-        let pollers = self
-            .asked
-            .pollers
-            .map_or(tags.min(cpus), |count| count as usize);
+        let pollers = self.asked.pollers;
+        let pollers = pollers.map_or(tags.min(cpus), |count| count as usize);
         if self.asked.cpus.is_empty() {
             return (pollers, cpu_for_each(pollers).to_vec());
         }
@@ -254,12 +230,8 @@ impl Hosting {
 
     /// Where sockets of the file system lie.
     fn socket_directory(&self) -> PathBuf {
-        let directory = self
-            .asked
-            .table
-            .as_ref()
-            .map(|place| place.directory.clone());
-        let directory = directory.unwrap_or_else(std::env::temp_dir);
+        let table = self.asked.table.clone();
+        let directory = table.map_or_else(std::env::temp_dir, |table| table.directory);
         std::path::absolute(&directory).unwrap_or(directory)
     }
 
@@ -336,15 +308,10 @@ fn name_interface(
 /// Servers of this machine that the table names, apart from these ranks.
 fn others_here(table: &GroupTable, ranks: &[u32]) -> usize {
     let here = node_name();
-    let others = table
-        .members
-        .iter()
-        .filter(|(rank, _)| !ranks.contains(rank));
-    let others = others.filter(|(_, member)| member.node.as_deref() == Some(&here));
-    let mut runs: Vec<_> = others.map(|(_, member)| member.nonce.as_deref()).collect();
-    runs.sort_unstable();
-    runs.dedup();
-    runs.len()
+    let members = table.members.iter();
+    let others = members.filter(|(rank, _)| !ranks.contains(rank));
+    let others = others.map(|(_, member)| member);
+    count_servers(others.filter(|member| member.node.as_deref() == Some(&here)))
 }
 
 impl Host {

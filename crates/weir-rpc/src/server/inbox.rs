@@ -88,11 +88,7 @@ impl MasterAnswers {
     /// Sends PROGRESS, RESULT or another frame of that family. A status other than 0 says that the
     /// test failed, in the words of the body. It is lost where the connection is.
     pub fn send(&self, kind: FrameKind, status: u16, body: Vec<u8>) {
-        let header = FrameHeader {
-            word: status,
-            rpc: self.rpc,
-            ..FrameHeader::plain(kind)
-        };
+        let header = FrameHeader::of_call(kind, self.rpc, 0).with_word(status);
         self.inbox.post(PollerOrder::Send {
             link: self.link,
             peer: self.peer,
@@ -103,23 +99,27 @@ impl MasterAnswers {
 }
 
 #[cfg(test)]
-impl MasterAnswers {
-    /// Answers that go to nobody, to be looked at.
-    pub(crate) fn collected() -> Self {
-        Self {
-            inbox: Arc::default(),
-            link: 0,
-            peer: PeerId::default(),
-            rpc: RpcId::default(),
-        }
-    }
+mod tests {
+    use super::*;
 
-    /// Kinds and statuses of those that came since the last look.
-    pub(crate) fn taken(&self) -> Vec<(FrameKind, u16)> {
-        let sent = |order| match order {
-            PollerOrder::Send { header, .. } => Some((header.kind, header.word)),
-            _ => None,
-        };
-        self.inbox.take().into_iter().filter_map(sent).collect()
+    impl MasterAnswers {
+        /// Answers that go to nobody, to be looked at.
+        pub(crate) fn collected() -> Self {
+            Self {
+                inbox: Arc::default(),
+                link: 0,
+                peer: PeerId::default(),
+                rpc: RpcId::default(),
+            }
+        }
+
+        /// Kinds and statuses of those that came since the last look.
+        pub(crate) fn taken(&self) -> Vec<(FrameKind, u16)> {
+            let sent = |order| match order {
+                PollerOrder::Send { header, .. } => Some((header.kind, header.word)),
+                _ => None,
+            };
+            self.inbox.take().into_iter().filter_map(sent).collect()
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Quota {
         }
     }
 
-    /// Whether so much was left; it is taken then.
+    /// Takes so much, if that is left; true if it was.
     pub(super) fn take(&self, amount: u64) -> bool {
         let less = |left: u64| left.checked_sub(amount);
         self.left.fetch_update(Relaxed, Relaxed, less).is_ok()

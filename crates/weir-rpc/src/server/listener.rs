@@ -57,10 +57,8 @@ impl BoundListener {
                 let listener = TcpListener::bind(wanted).map_err(fail())?;
                 listener.set_nonblocking(true).map_err(fail())?;
                 let port = listener.local_addr().map_err(fail())?.port();
-                let host = address
-                    .place
-                    .rsplit_once(':')
-                    .map_or("127.0.0.1", |(host, _)| host);
+                let host = address.place.rsplit_once(':');
+                let host = host.map_or("127.0.0.1", |(host, _)| host);
                 address.place = format!("{host}:{port}");
                 // The standard library asks for a queue of 128; many clients may come at once.
                 let _ = rustix::net::listen(&listener, 4096);
@@ -161,15 +159,10 @@ pub(super) fn spare() -> Option<OwnedFd> {
 
 impl ListenerState<'_> {
     fn wait(&self) {
-        let accepting = self.pending.len() < self.shared.limits.pending as usize
-            && self
-                .paused_until
-                .is_none_or(|until| Instant::now() >= until);
-        let listening = self
-            .bound
-            .iter()
-            .filter(|_| accepting)
-            .map(BoundListener::fd);
+        let accepting =
+            self.pending.len() < self.shared.setup.limits.pending as usize && !self.is_paused();
+        let listening = self.bound.iter().filter(|_| accepting);
+        let listening = listening.map(BoundListener::fd);
         let talking = self.pending.iter().map(PendingClient::fd);
         let mut fds: Vec<_> = listening
             .chain(talking)
@@ -179,17 +172,19 @@ impl ListenerState<'_> {
         let _ = poll(&mut fds, Some(&LOOK));
     }
 
+    fn is_paused(&self) -> bool {
+        let until = self.paused_until;
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
     fn accept_all(&mut self) {
-        if self
-            .paused_until
-            .is_some_and(|until| Instant::now() < until)
-        {
+        if self.is_paused() {
             return;
         }
         self.paused_until = None;
         for at in 0..self.bound.len() {
             for _ in 0..BURST {
-                if self.pending.len() >= self.shared.limits.pending as usize {
+                if self.pending.len() >= self.shared.setup.limits.pending as usize {
                     return;
                 }
                 match self.bound[at].accept() {
@@ -203,7 +198,8 @@ impl ListenerState<'_> {
     }
 
     fn enter(&mut self, at: usize, stream: OwnedFd, source: SourceAddress) {
-        if let Err(why) = self.shared.connections.enter(source, &self.shared.limits) {
+        let (connections, setup) = (&self.shared.connections, &self.shared.setup);
+        if let Err(why) = connections.enter(source, &setup.limits) {
             return self.turn_away(&stream, &why.to_string());
         }
         let link = self.bound[at].link;
@@ -249,7 +245,7 @@ impl ListenerState<'_> {
                 }
                 Progressed::Done(accepted) => {
                     let client = self.pending.swap_remove(at);
-                    let half_frame = self.shared.limits.half_frame;
+                    let half_frame = self.shared.setup.limits.half_frame;
                     let mut arrival = client.hand_over(*accepted, half_frame);
                     let poller = arrival.tag % count;
                     arrival.tag /= count;
@@ -270,7 +266,7 @@ impl ListenerState<'_> {
             .is_none_or(|last| last.elapsed() >= Duration::from_secs(1))
         {
             self.last_log = Some(Instant::now());
-            (self.shared.log)(line);
+            (self.shared.setup.log)(line);
         }
     }
 }

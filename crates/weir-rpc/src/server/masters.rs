@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use weir_schema::RpcEndpoint;
+
 use super::MasterAnswers;
 use crate::{DerCode, RpcError};
 
 /// An order to run a test.
 #[derive(Debug)]
 pub struct MasterOrder {
-    /// The rank that shall run it.
-    pub rank: u32,
-    /// Its tag.
-    pub tag: u32,
+    /// The rank and tag that shall run it.
+    pub master: RpcEndpoint,
     /// Its bytes; the wire does not look inside.
     pub body: Vec<u8>,
     /// Where `START_ACK`, `READY`, progress and result go.

@@ -8,24 +8,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::poller::PollerState;
 use super::sessions::ServerSession;
-use crate::links::{Link, PeerId};
+use crate::links::{Frame, Link, PeerId};
 use crate::service::payload::check_inline;
-use crate::wire::{Closed, FrameHeader, FrameKind, OpenReply, OpenRequest};
+use crate::wire::{Closed, FrameHeader, FrameKind, OpenReply, OpenRequest, RpcId};
 use crate::{DerCode, RpcError};
 
 impl PollerState {
-    pub(super) fn open<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let asked = OpenRequest::decode(body)?;
-        let mut answer = FrameHeader {
-            rpc: header.rpc,
-            ..FrameHeader::plain(FrameKind::OpenAck)
-        };
+    pub(super) fn open<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let (peer, asked) = (frame.peer, OpenRequest::decode(frame.body)?);
+        let mut answer = FrameHeader::of_call(FrameKind::OpenAck, frame.header.rpc, 0);
         let mut body = Vec::new();
         match self.open_session(link, peer, &asked) {
             Ok(reply) => reply.encode(&mut body),
@@ -48,7 +39,9 @@ impl PollerState {
         let served = self
             .peer(peer)
             .ok_or_else(|| RpcError::protocol("no such connection"))?;
-        let (limits, too_many) = (&shared.limits, |why| RpcError::new(DerCode::NoMemory, why));
+        let (limits, too_many) = (&shared.setup.limits, |why| {
+            RpcError::new(DerCode::NoMemory, why)
+        });
         let each = limits.sessions_each;
         if served.sessions.len() >= each as usize {
             let why = format!("too many sessions: this connection has {each}, the most of one");
@@ -91,7 +84,7 @@ impl PollerState {
         let served_tag = &mut self.tags[tag];
         let opened = served_tag.find(asked).and_then(|service| {
             let shape = served_tag.services[service].open(number, asked)?;
-            let limits = (&shared.memory, shared.limits.credits);
+            let limits = (&shared.memory, shared.setup.limits.credits);
             ServerSession::open(link, peer, (tag, service), asked, &shape, limits)
                 .inspect_err(|_| served_tag.services[service].closed(number))
         });
@@ -157,9 +150,6 @@ impl PollerState {
 }
 
 fn answer_close<L: Link>(link: &mut L, peer: PeerId, session: u32, closed: &Closed) {
-    let header = FrameHeader {
-        session,
-        ..FrameHeader::plain(FrameKind::CloseAck)
-    };
+    let header = FrameHeader::of_call(FrameKind::CloseAck, RpcId::default(), session);
     link.send(peer, &header, &[&closed.encode()]);
 }

@@ -16,10 +16,9 @@ use crate::interface::local::addresses_of_interface;
 use crate::server::hosting::{Host, host};
 
 fn set_tags(group: &mut RpcGroup, tags: u32) {
-    group
-        .members
-        .values_mut()
-        .for_each(|member| member.tags = Some(tags));
+    for member in group.members.values_mut() {
+        member.tags = Some(tags);
+    }
 }
 
 /// The group of a server that is not there yet.

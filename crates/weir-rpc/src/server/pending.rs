@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::connections::SourceAddress;
 use super::inbox::Arrival;
-use super::start::ServerShared;
+use super::start::{RankSetup, ServerShared};
 use crate::auth::{proof, same};
 use crate::group::boot::boot;
 use crate::links::socket;
@@ -94,7 +94,7 @@ impl PendingClient {
     }
 
     pub(super) fn is_late(&self, shared: &ServerShared) -> bool {
-        self.since.elapsed() > shared.limits.handshake
+        self.since.elapsed() > shared.setup.limits.handshake
     }
 
     /// Reads what there is and answers it. `address_of` gives the address of a tag's link.
@@ -201,14 +201,14 @@ impl PendingClient {
     ) -> Result<Accepted, RpcError> {
         let hello = ClientHello::decode(body)?;
         let missing = |what: String| Err(RpcError::new(DerCode::NotThere, what));
-        if hello.group != shared.group {
+        if hello.group != shared.setup.group {
             return missing(format!(
                 "this is group `{}`, not `{}`",
-                shared.group, hello.group
+                shared.setup.group, hello.group
             ));
         }
-        let tags = shared.ranks.iter().find(|&&(rank, _)| rank == hello.rank);
-        let Some(&(_, tags)) = tags else {
+        let rank = shared.setup.ranks.iter().find(|one| one.rank == hello.rank);
+        let Some(&RankSetup { tags, .. }) = rank else {
             return missing(format!(
                 "there is no rank {} here, but {}",
                 hello.rank, self.rank
@@ -234,9 +234,9 @@ impl PendingClient {
             tags,
             features: hello.features & features::ALL,
             max_frame: hello.max_frame.min(MAX_FRAME),
-            max_message: shared.limits.max_message,
-            credits: shared.limits.credits,
-            authenticate: shared.token.is_some(),
+            max_message: shared.setup.limits.max_message,
+            credits: shared.setup.limits.credits,
+            authenticate: shared.setup.token.is_some(),
             transport: self.scheme.clone(),
             address: address_of(tag, self.link).to_vec(),
         };
@@ -260,7 +260,7 @@ impl PendingClient {
 
     /// The client wants to know as well whom it talks to.
     fn prove(&self, shared: &ServerShared, accepted: &Accepted) {
-        if let Some(token) = &shared.token {
+        if let Some(token) = &shared.setup.token {
             let own = proof(
                 token,
                 &accepted.hello.nonce,
@@ -310,10 +310,7 @@ pub(super) fn write_error(stream: &OwnedFd, error: &RpcError) {
 }
 
 fn write_frame(stream: &OwnedFd, kind: FrameKind, word: u16, body: &[u8]) {
-    let header = FrameHeader {
-        word,
-        ..FrameHeader::plain(kind)
-    };
+    let header = FrameHeader::plain(kind).with_word(word);
     let length = u32::try_from(body.len()).unwrap_or(0);
     let mut frame = header.encode(length, true).to_vec();
     frame.extend_from_slice(body);
@@ -327,7 +324,7 @@ fn write(stream: &OwnedFd, bytes: &[u8]) {
 }
 
 fn is_proof(shared: &ServerShared, accepted: &Accepted, body: &[u8]) -> bool {
-    let (Some(token), Ok(auth)) = (&shared.token, Auth::decode(body)) else {
+    let (Some(token), Ok(auth)) = (&shared.setup.token, Auth::decode(body)) else {
         return false;
     };
     let right = proof(

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use weir_sys::usage::ThreadUsage;
 
 use super::MasterOrder;
@@ -20,7 +19,9 @@ use super::start::ServerShared;
 use super::tags::ServedTag;
 use super::{MasterAnswers, TestControl, inbox::PollerOrder};
 use crate::links::assembly::{Assemblies, is_fragment, send_whole};
-use crate::links::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
+use crate::links::peer_table::PeerTable;
+use crate::links::{Frame, Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
+use crate::master::host::monotonic_ns;
 use crate::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
 use crate::{DerCode, RpcError};
 
@@ -30,7 +31,6 @@ const LONGEST_ORDER: u64 = 64 << 20;
 /// A connection.
 #[derive(Debug)]
 pub(super) struct ServedPeer {
-    pub(super) peer: PeerId,
     /// Place of its tag with this poller.
     pub(super) tag: usize,
     source: SourceAddress,
@@ -45,7 +45,7 @@ pub(super) struct PollerState {
     /// The link's number with its thread.
     pub(super) link_number: usize,
     pub(super) tags: Vec<ServedTag>,
-    pub(super) peers: Vec<Option<ServedPeer>>,
+    pub(super) peers: PeerTable<ServedPeer>,
     pub(super) sessions: Vec<Option<ServerSession>>,
     pub(super) free_sessions: Vec<u32>,
     pub(super) calls: CallTable,
@@ -94,7 +94,7 @@ impl<L: Link> Poller<L> {
         let state = PollerState {
             link_number,
             tags,
-            peers: Vec::new(),
+            peers: PeerTable::default(),
             sessions: Vec::new(),
             free_sessions: Vec::new(),
             calls: CallTable::default(),
@@ -133,19 +133,15 @@ impl<L: Link> PollerRound for Poller<L> {
             self.state.shared.connections.leave(arrival.source);
             return;
         };
-        let index = peer.index as usize;
-        if self.state.peers.len() <= index {
-            self.state.peers.resize_with(index + 1, || None);
-        }
         self.state.shared.counters.connections.fetch_add(1, Relaxed);
-        self.state.peers[index] = Some(ServedPeer {
-            peer,
+        let served = ServedPeer {
             tag: arrival.tag,
             source: arrival.source,
             max_frame,
             sessions: Vec::new(),
             test: None,
-        });
+        };
+        self.state.peers.insert(peer, served);
     }
 
     fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]) {
@@ -163,28 +159,22 @@ impl<L: Link> PollerRound for Poller<L> {
 
     fn go_away(&mut self) {
         let header = FrameHeader::plain(FrameKind::GoAway);
-        for served in self.state.peers.iter().flatten() {
-            self.link.send(served.peer, &header, &[]);
+        for (peer, _) in self.state.peers.iter_mut() {
+            self.link.send(peer, &header, &[]);
         }
         let _ = self.link.flush();
     }
 
     fn is_at_rest(&self) -> bool {
-        self.state
-            .sessions
-            .iter()
-            .flatten()
-            .all(|session| session.active.is_empty())
+        let mut sessions = self.state.sessions.iter().flatten();
+        sessions.all(|session| session.active.is_empty())
     }
 
     fn tick(&mut self) {
         let requests = std::mem::take(&mut self.state.requests);
-        self.state
-            .shared
-            .counters
-            .requests
-            .fetch_add(requests, Relaxed);
-        for peer in self.link.close_stale(self.state.shared.limits.half_frame) {
+        let shared = &self.state.shared;
+        shared.counters.requests.fetch_add(requests, Relaxed);
+        for peer in self.link.close_stale(shared.setup.limits.half_frame) {
             self.state.forget(&mut self.link, peer);
         }
     }
@@ -193,10 +183,7 @@ impl<L: Link> PollerRound for Poller<L> {
 impl PollerState {
     #[inline]
     pub(super) fn peer(&mut self, peer: PeerId) -> Option<&mut ServedPeer> {
-        match self.peers.get_mut(peer.index as usize) {
-            Some(Some(served)) if served.peer == peer => Some(served),
-            _ => None,
-        }
+        self.peers.get(peer)
     }
 
     /// The session of this number, which has to be this connection's.
@@ -214,55 +201,41 @@ impl PollerState {
 
     /// A connection is gone, and all that was its own.
     pub(super) fn forget<L: Link>(&mut self, link: &mut L, peer: PeerId) {
-        if self.peer(peer).is_none() {
+        let Some(served) = self.peers.remove(peer) else {
             return;
-        }
+        };
         self.assemblies.forget(peer);
-        if let Some(served) = self.peers[peer.index as usize].take() {
-            for &session in &served.sessions {
-                self.drop_session(link, session);
-            }
-            if let Some(test) = served.test {
-                test.end();
-            }
-            self.shared.connections.leave(served.source);
-            self.shared.counters.connections.fetch_sub(1, Relaxed);
+        for &session in &served.sessions {
+            self.drop_session(link, session);
         }
+        if let Some(test) = served.test {
+            test.end();
+        }
+        self.shared.connections.leave(served.source);
+        self.shared.counters.connections.fetch_sub(1, Relaxed);
     }
 
     /// Ends a connection that broke the protocol.
     #[cold]
     fn refuse<L: Link>(&mut self, link: &mut L, peer: PeerId, error: &RpcError) {
         self.shared.counters.protocol_errors.fetch_add(1, Relaxed);
-        let header = FrameHeader {
-            word: error.code.to_status(),
-            ..FrameHeader::plain(FrameKind::Error)
-        };
+        let header = FrameHeader::plain(FrameKind::Error).with_word(error.code.to_status());
         link.send(peer, &header, &[error.message.as_bytes()]);
         link.close(peer);
         self.forget(link, peer);
     }
 
-    fn start_test<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let whole;
+    fn start_test<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         let room = self.shared.memory.left();
-        let body = if is_fragment(header) {
-            match self
-                .assemblies
-                .add(peer, header, body, LONGEST_ORDER, room)?
-            {
-                Some(body) => whole = body,
-                None => return Ok(()),
-            }
-            whole
+        let whole = if is_fragment(header) {
+            let assemblies = &mut self.assemblies;
+            assemblies.add(peer, header, body, LONGEST_ORDER, room)?
         } else {
-            body.to_vec()
+            Some(body.to_vec())
+        };
+        let Some(body) = whole else {
+            return Ok(());
         };
         let answers = MasterAnswers {
             inbox: Arc::clone(&self.inbox),
@@ -270,29 +243,23 @@ impl PollerState {
             peer,
             rpc: header.rpc,
         };
-        let Some(served) = self.peer(peer) else {
+        let Some(tag) = self.peer(peer).map(|served| served.tag) else {
             return Ok(());
         };
-        let tag = served.tag;
-        let (rank, tag) = (self.tags[tag].rank, self.tags[tag].tag);
         let order = MasterOrder {
-            rank,
-            tag,
+            master: self.tags[tag].endpoint,
             body,
             answers,
         };
-        match self.shared.masters.start(order) {
+        match self.shared.setup.masters.start(order) {
             Ok(test) => {
                 if let Some(served) = self.peer(peer) {
                     served.test = Some(test);
                 }
             }
             Err(error) => {
-                let answer = FrameHeader {
-                    word: error.code.to_status(),
-                    rpc: header.rpc,
-                    ..FrameHeader::plain(FrameKind::StartAck)
-                };
+                let answer = FrameHeader::of_call(FrameKind::StartAck, header.rpc, 0);
+                let answer = answer.with_word(error.code.to_status());
                 link.send(peer, &answer, &[error.message.as_bytes()]);
             }
         }
@@ -300,15 +267,10 @@ impl PollerState {
     }
 
     #[cold]
-    fn control<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn control<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         match header.kind {
-            FrameKind::Open => self.open(link, peer, header, body)?,
+            FrameKind::Open => self.open(link, frame)?,
             FrameKind::Close => self.close(link, peer, header),
             FrameKind::Ping => {
                 let used = ThreadUsage::current();
@@ -323,19 +285,15 @@ impl PollerState {
                 let header = FrameHeader::plain(FrameKind::Pong);
                 link.send(peer, &header, &[&times.encode()]);
             }
-            FrameKind::Start => self.start_test(link, peer, header, body)?,
+            FrameKind::Start => self.start_test(link, frame)?,
             FrameKind::Stop => {
                 let test = self.peer(peer).and_then(|served| served.test.as_ref());
-                if let Some(test) = test {
-                    test.end();
-                }
+                test.inspect(|test| test.end());
             }
             FrameKind::Go => {
                 let begin_ns = WireReader::new(body).u64("start")?;
                 let test = self.peer(peer).and_then(|served| served.test.as_ref());
-                if let Some(test) = test {
-                    test.begin_at(begin_ns);
-                }
+                test.inspect(|test| test.begin_at(begin_ns));
             }
             FrameKind::Error => {
                 link.close(peer);
@@ -348,37 +306,25 @@ impl PollerState {
 }
 
 impl<L: Link> LinkHandler<L> for PollerState {
-    fn destination(
-        &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
-        self.place_for(peer, header, head, length)
+    fn destination(&mut self, frame: Frame<'_>, length: u64) -> Option<MemoryRange> {
+        self.place_for(frame, length)
     }
 
-    fn placed(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        _: &[u8],
-        at: MemoryRange,
-    ) {
-        self.arrived(link, peer, header, at.length);
+    fn placed(&mut self, link: &mut L, frame: Frame<'_>, at: MemoryRange) {
+        self.arrived(link, frame, at.length);
     }
 
     #[inline]
     fn message(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+        let frame = Frame { peer, header, body };
         let done = match header.kind {
-            FrameKind::Request => self.request(link, peer, header, body),
-            FrameKind::BulkData => self.data(link, peer, header, body),
+            FrameKind::Request => self.request(link, frame),
+            FrameKind::BulkData => self.data(link, frame),
             FrameKind::Cancel => {
                 self.cancel(link, peer, header);
                 Ok(())
             }
-            _ => self.control(link, peer, header, body),
+            _ => self.control(link, frame),
         };
         if let Err(error) = done {
             self.refuse(link, peer, &error);
@@ -395,13 +341,6 @@ impl<L: Link> LinkHandler<L> for PollerState {
         }
         self.forget(link, peer);
     }
-}
-
-/// `CLOCK_MONOTONIC`, by which both sides of a test agree on a start.
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
 /// Hands orders of other threads to the link that they are for.

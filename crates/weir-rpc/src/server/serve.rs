@@ -3,23 +3,13 @@
 //! In: requests, data, ends of moves. Out: answers. A call that is answered at once leaves no trace;
 //! one that waits or moves data has a place in the table. Not here: what a service makes of it.
 
-use super::calls::{CallStage, RequestParts, ServerCall, take_apart};
+use super::calls::{AnswerFacts, CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
 use crate::links::assembly::{is_fragment, send_payload};
-use crate::links::{Link, MemoryRange, PeerId, RegionId};
+use crate::links::{Frame, Link, MemoryRange, PeerId, RegionId};
 use crate::service::{NextStep, ServiceCall};
-use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, RpcId, flag};
+use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, flag};
 use crate::{DerCode, RpcError};
-
-/// Facts about a request that its answer needs.
-#[derive(Clone, Copy, Debug)]
-struct AnswerFacts {
-    peer: PeerId,
-    session: u32,
-    rpc: RpcId,
-    waited: bool,
-    reply_checksum: Option<u32>,
-}
 
 impl PollerState {
     /// Something can go on without anything having come.
@@ -44,11 +34,8 @@ impl PollerState {
             self.serve_waiting(link, session);
         }
         for _ in 0..self.stalled.len() {
-            if let Some(place) = self
-                .stalled
-                .pop_front()
-                .and_then(|t| self.calls.by_token(t))
-            {
+            let token = self.stalled.pop_front();
+            if let Some(place) = token.and_then(|token| self.calls.by_token(token)) {
                 self.move_memory(link, place);
             }
         }
@@ -68,27 +55,22 @@ impl PollerState {
     pub(super) fn request<L: Link>(
         &mut self,
         link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
+        frame: Frame<'_>,
     ) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         if is_fragment(header) {
-            let longest = self.shared.limits.max_message + 1024;
+            let longest = self.shared.setup.limits.max_message + 1024;
             let room = self.shared.memory.left();
             let whole = self.assemblies.add(peer, header, body, longest, room)?;
-            return whole.map_or(Ok(()), |body| self.take(link, peer, header, &body));
+            let whole = whole.as_deref();
+            return whole.map_or(Ok(()), |body| self.take(link, Frame { body, ..frame }));
         }
-        self.take(link, peer, header, body)
+        self.take(link, frame)
     }
 
     #[inline]
-    fn take<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
+    fn take<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
+        let Frame { peer, header, body } = frame;
         self.requests += 1;
         let mut parts = take_apart(header, body)?;
         let Some((tag, service)) = self.answerer(peer, header, parts.payload.len())? else {
@@ -104,38 +86,26 @@ impl PollerState {
                 return self.let_wait(link, peer, header, &mut parts);
             }
         }
-        let mut call = ServiceCall {
-            session: header.session,
-            operation: header.word,
-            rpc: header.rpc,
-            flags: header.flags,
-            payload: parts.payload,
-            bulk: parts.bulk.as_ref().map(|bulk| bulk.length),
-            buffer: region.map_or(&mut [], |region| link.bytes(region)),
-            checksum: parts.checksum,
-            reply_checksum: None,
-        };
+        let buffer = region.map_or(&mut [][..], |region| link.bytes(region));
+        let bulk = parts.bulk.as_deref();
+        let mut call = service_call(header, parts.payload, bulk, buffer, parts.checksum);
         let step = self.tags[tag].services[service].request(&mut call);
-        let asked = AnswerFacts {
-            peer,
-            session: header.session,
-            rpc: header.rpc,
-            waited: false,
+        let facts = AnswerFacts {
             reply_checksum: call.reply_checksum,
+            ..AnswerFacts::new(peer, *header)
         };
         match step {
             NextStep::Reply(_) | NextStep::Fail(_) => {
-                self.answer(link, &asked, step, region);
+                self.answer(link, &facts, step, region);
                 if let Some(region) = region {
                     self.give_buffer(header.session, region);
                 }
             }
             NextStep::Pull(_) | NextStep::PushAndReply(_) => {
-                let reply_checksum = call.reply_checksum;
                 let place = self.keep(peer, header, &mut parts)?;
                 let call = self.calls.get(place);
                 call.region = region;
-                call.reply_checksum = reply_checksum;
+                call.facts = facts;
                 if matches!(step, NextStep::Pull(_)) && !self.keep_payload(place, parts.payload) {
                     self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
                     return Ok(());
@@ -154,7 +124,7 @@ impl PollerState {
         header: &FrameHeader,
         payload: usize,
     ) -> Result<Option<(usize, usize)>, RpcError> {
-        if payload as u64 > self.shared.limits.max_message {
+        if payload as u64 > self.shared.setup.limits.max_message {
             return Err(RpcError::protocol(
                 "a payload is longer than the server takes",
             ));
@@ -187,18 +157,12 @@ impl PollerState {
         let place = self.calls.add(ServerCall {
             stage: CallStage::Waiting { dropped: 0 },
             generation: 0,
-            peer,
-            session: header.session,
-            rpc: header.rpc,
-            operation: header.word,
-            flags: header.flags,
-            waited: false,
+            facts: AnswerFacts::new(peer, *header),
             cancelled: false,
             moving: false,
             region: None,
             bulk: parts.bulk.take(),
             checksum: parts.checksum,
-            reply_checksum: None,
             payload: Vec::new(),
         });
         self.session(peer, header.session)?.active.push(place);
@@ -219,9 +183,8 @@ impl PollerState {
 
     /// Frees a call's place, and the memory of its payload.
     pub(super) fn remove_call(&mut self, place: u32) {
-        self.shared
-            .memory
-            .give(self.calls.get(place).payload.len() as u64);
+        let length = self.calls.get(place).payload.len() as u64;
+        self.shared.memory.give(length);
         self.calls.remove(place);
     }
 
@@ -233,7 +196,7 @@ impl PollerState {
         parts: &mut RequestParts<'_>,
     ) -> Result<(), RpcError> {
         let place = self.keep(peer, header, parts)?;
-        self.calls.get(place).waited = true;
+        self.calls.get(place).facts.waited = true;
         if !self.keep_payload(place, parts.payload) {
             self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
             return Ok(());
@@ -266,7 +229,7 @@ impl PollerState {
             session.waiting.pop_front();
             let call = self.calls.get(place);
             call.region = Some(region);
-            let eager = call.flags & flag::EAGER != 0;
+            let eager = call.facts.header.flags & flag::EAGER != 0;
             let step = self.ask_service(link, place, false);
             self.go_to(link, place, step, eager);
         }
@@ -275,27 +238,20 @@ impl PollerState {
     /// Lets the service say what is next for a call in the table.
     fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, pulled: bool) -> NextStep {
         let kept = self.calls.get(place);
-        let Some(Some(session)) = self.sessions.get(kept.session as usize - 1) else {
+        let Some(Some(session)) = self.sessions.get(kept.facts.header.session as usize - 1) else {
             return NextStep::Fail(DerCode::NotThere);
         };
         let service = &mut self.tags[session.tag].services[session.service];
-        let mut call = ServiceCall {
-            session: kept.session,
-            operation: kept.operation,
-            rpc: kept.rpc,
-            flags: kept.flags,
-            payload: &kept.payload,
-            bulk: kept.bulk.as_ref().map(|bulk| bulk.length),
-            buffer: kept.region.map_or(&mut [], |region| link.bytes(region)),
-            checksum: kept.checksum,
-            reply_checksum: None,
-        };
+        let buffer = kept.region.map_or(&mut [][..], |region| link.bytes(region));
+        let bulk = kept.bulk.as_deref();
+        let header = &kept.facts.header;
+        let mut call = service_call(header, &kept.payload, bulk, buffer, kept.checksum);
         let step = if pulled {
             service.pulled(&mut call)
         } else {
             service.request(&mut call)
         };
-        kept.reply_checksum = call.reply_checksum;
+        kept.facts.reply_checksum = call.reply_checksum;
         step
     }
 
@@ -307,17 +263,14 @@ impl PollerState {
             NextStep::Pull(length) => (length, BulkAccess::READ),
             NextStep::PushAndReply(length) => (length, BulkAccess::WRITE),
         };
-        let room = call
-            .region
-            .map_or(0, |region| link.bytes(region).len() as u64);
+        let region = call.region;
+        let room = region.map_or(0, |region| link.bytes(region).len() as u64);
         let fits = |bulk: &BulkDescriptor| bulk.contains(0, length) && bulk.access.allows(access);
         if length > room || !call.bulk.as_deref().is_some_and(fits) {
             return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
         }
-        let by_frames = call
-            .bulk
-            .as_deref()
-            .is_none_or(|bulk| bulk.mode == BulkMode::Frames);
+        let bulk = call.bulk.as_deref();
+        let by_frames = bulk.is_none_or(|bulk| bulk.mode == BulkMode::Frames);
         call.stage = if access == BulkAccess::READ {
             let missed = match call.stage {
                 CallStage::Waiting { dropped } if eager => dropped,
@@ -389,23 +342,18 @@ impl PollerState {
     pub(super) fn finish<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep) {
         let call = self.calls.get(place);
         let region = call.region.take();
-        let asked = AnswerFacts {
-            peer: call.peer,
-            session: call.session,
-            rpc: call.rpc,
-            waited: call.waited,
-            reply_checksum: call.reply_checksum,
-        };
-        self.answer(link, &asked, step, region);
+        let facts = call.facts;
+        let number = facts.header.session;
+        self.answer(link, &facts, step, region);
         self.remove_call(place);
-        if let Some(Some(session)) = self.sessions.get_mut(asked.session as usize - 1) {
+        if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) {
             session.active.retain(|&other| other != place);
             session.waiting.retain(|&other| other != place);
         }
         if let Some(region) = region {
-            self.give_buffer(asked.session, region);
+            self.give_buffer(number, region);
         }
-        self.finish_close(link, asked.session);
+        self.finish_close(link, number);
     }
 
     /// A buffer is free; who waits for it goes on within this round.
@@ -432,11 +380,11 @@ impl PollerState {
     fn answer<L: Link>(
         &mut self,
         link: &mut L,
-        asked: &AnswerFacts,
+        facts: &AnswerFacts,
         step: NextStep,
         region: Option<RegionId>,
     ) {
-        let longest = self.shared.limits.max_message;
+        let longest = self.shared.setup.limits.max_message;
         let (status, length) = match step {
             NextStep::Reply(length) if length > longest => (DerCode::Overflow.to_status(), 0),
             NextStep::Reply(length) => (0, length),
@@ -445,12 +393,11 @@ impl PollerState {
         };
         let mut header = FrameHeader {
             kind: FrameKind::Response,
-            flags: if asked.waited { flag::WAITED } else { 0 },
+            flags: if facts.waited { flag::WAITED } else { 0 },
             word: status,
-            rpc: asked.rpc,
-            session: asked.session,
+            ..facts.header
         };
-        let checksum = asked.reply_checksum.filter(|_| status == 0);
+        let checksum = facts.reply_checksum.filter(|_| status == 0);
         let sum = checksum.unwrap_or(0).to_le_bytes();
         let head = if checksum.is_some() { &sum[..] } else { &[] };
         if checksum.is_some() {
@@ -458,17 +405,35 @@ impl PollerState {
         }
         match region {
             Some(region) if length > 0 => {
-                let max_frame = self.peer(asked.peer).map_or(0, |served| served.max_frame);
-                let from = MemoryRange {
-                    region,
-                    offset: 0,
-                    length,
-                };
-                send_payload(link, asked.peer, &header, head, from, max_frame);
+                let max_frame = self.peer(facts.peer).map_or(0, |served| served.max_frame);
+                let from = MemoryRange::new(region, 0, length);
+                send_payload(link, facts.peer, &header, head, from, max_frame);
             }
             _ => {
-                link.send(asked.peer, &header, &[head]);
+                link.send(facts.peer, &header, &[head]);
             }
         }
+    }
+}
+
+/// A request as its service sees it.
+#[inline]
+fn service_call<'a>(
+    header: &FrameHeader,
+    payload: &'a [u8],
+    bulk: Option<&BulkDescriptor>,
+    buffer: &'a mut [u8],
+    checksum: Option<u32>,
+) -> ServiceCall<'a> {
+    ServiceCall {
+        session: header.session,
+        operation: header.word,
+        rpc: header.rpc,
+        flags: header.flags,
+        payload,
+        bulk: bulk.map(|bulk| bulk.length),
+        buffer,
+        checksum,
+        reply_checksum: None,
     }
 }

@@ -1,16 +1,15 @@
 //! A poller without threads and sockets, for tests.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::connections::Connections;
+use weir_schema::{RpcEndpoint, RpcPoll};
+
 use super::inbox::{Arrival, PollerInbox};
-use super::limits::Quota;
 use super::poller::{Poller, PollerRound};
 use super::start::ServerShared;
 use super::tags::ServedTag;
-use super::{NoMasters, ServerCounters, ServerLimits, ServicesOfTag};
+use super::{NoMasters, RankSetup, ServerLimits, ServerSetup, ServicesOfTag};
 use crate::links::{Link, NewPeer};
 
 /// Memory that sessions may take.
@@ -24,23 +23,29 @@ pub(crate) struct SimulatedServer<L> {
 
 impl<L: Link> SimulatedServer<L> {
     pub(crate) fn new(link: L, tags: u32, services: &ServicesOfTag) -> Self {
-        let shared = Arc::new(ServerShared {
+        let ranks = vec![RankSetup {
+            rank: 0,
+            tags,
+            addresses: Vec::new(),
+        }];
+        let shared = Arc::new(ServerShared::new(ServerSetup {
             group: "g".to_owned(),
-            ranks: vec![(0, tags)],
-            nonce: [0; 16],
+            ranks,
+            pollers: 1,
+            cpus: Vec::new(),
+            poll: RpcPoll::Busy,
+            services: Box::new(|_, _| Vec::new()),
             domain: None,
-            limits: ServerLimits::default(),
+            limits: ServerLimits {
+                memory: MEMORY,
+                ..ServerLimits::default()
+            },
             token: None,
-            memory: Quota::new(MEMORY),
-            counters: ServerCounters::default(),
-            connections: Connections::default(),
             masters: Arc::new(NoMasters),
             log: Box::new(|_| {}),
-            closing: AtomicBool::new(false),
-        });
+        }));
         let served = (0..tags).map(|tag| ServedTag {
-            rank: 0,
-            tag,
+            endpoint: RpcEndpoint { rank: 0, tag },
             services: services(0, tag),
         });
         let inbox = Arc::new(PollerInbox::default());

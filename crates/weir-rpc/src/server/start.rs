@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_schema::RpcPoll;
+use weir_schema::{RpcEndpoint, RpcPoll};
 use weir_sys::{CpuList, pin};
 
 use super::connections::Connections;
@@ -65,39 +65,46 @@ pub struct ServerSetup {
 
 /// State that the threads of a server share.
 pub(super) struct ServerShared {
-    pub(super) group: String,
-    /// Rank and its number of tags; a tag's number over all ranks counts these up.
-    pub(super) ranks: Vec<(u32, u32)>,
+    pub(super) setup: ServerSetup,
     pub(super) nonce: [u8; 16],
-    pub(super) domain: Option<String>,
-    pub(super) limits: ServerLimits,
-    pub(super) token: Option<Token>,
     pub(super) memory: Quota,
     pub(super) counters: ServerCounters,
     pub(super) connections: Connections,
-    pub(super) masters: Arc<dyn TestMasters>,
-    pub(super) log: Box<dyn Fn(&str) + Send + Sync>,
     /// No more connections are taken.
     pub(super) closing: AtomicBool,
 }
 
 impl ServerShared {
-    /// A tag's number over all ranks.
+    pub(super) fn new(setup: ServerSetup) -> Self {
+        Self {
+            nonce: nonce(),
+            memory: Quota::new(setup.limits.memory),
+            counters: ServerCounters::default(),
+            connections: Connections::default(),
+            closing: AtomicBool::new(false),
+            setup,
+        }
+    }
+
+    /// A tag's number over all ranks, which counts up the tags of each.
     pub(super) fn tag_number(&self, rank: u32, tag: u32) -> Option<usize> {
         let mut before = 0;
-        for &(number, tags) in &self.ranks {
-            if number == rank {
-                return (tag < tags).then_some(before + tag as usize);
+        for one in &self.setup.ranks {
+            if one.rank == rank {
+                return (tag < one.tags).then_some(before + tag as usize);
             }
-            before += tags as usize;
+            before += one.tags as usize;
         }
         None
     }
 
     /// Rank and tag of all tags, in order of their numbers.
-    fn all_tags(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let tags = |&(rank, tags): &(u32, u32)| (0..tags).map(move |tag| (rank, tag));
-        self.ranks.iter().flat_map(tags)
+    fn all_tags(&self) -> impl Iterator<Item = RpcEndpoint> + '_ {
+        let tags = |one: &RankSetup| {
+            let rank = one.rank;
+            (0..one.tags).map(move |tag| RpcEndpoint { rank, tag })
+        };
+        self.setup.ranks.iter().flat_map(tags)
     }
 }
 
@@ -125,37 +132,16 @@ impl RpcServer {
                 links.push(address.clone());
             }
         }
-        let shared = Arc::new(ServerShared {
-            group: setup.group,
-            ranks: setup
-                .ranks
-                .iter()
-                .map(|rank| (rank.rank, rank.tags))
-                .collect(),
-            nonce: nonce(),
-            domain: setup.domain,
-            memory: Quota::new(setup.limits.memory),
-            limits: setup.limits,
-            token: setup.token,
-            counters: ServerCounters::default(),
-            connections: Connections::default(),
-            masters: setup.masters,
-            log: setup.log,
-            closing: AtomicBool::new(false),
-        });
         let bound = bind_all(&setup.ranks, &links)?;
-        let services: Arc<ServicesOfTag> = Arc::from(setup.services);
-        let waiting = (setup.poll, &setup.cpus[..]);
+        let shared = Arc::new(ServerShared::new(setup));
         let Pollers {
             inboxes,
             threads,
             greetings,
             rests,
-        } = start_pollers(&shared, &services, &links, setup.pollers.max(1), waiting)?;
-        let addresses = bound
-            .iter()
-            .map(|one| (one.rank, one.address.clone()))
-            .collect();
+        } = start_pollers(&shared, &links)?;
+        let address_of = |one: &BoundListener| (one.rank, one.address.clone());
+        let addresses = bound.iter().map(address_of).collect();
         let (for_listener, inboxes_there) = (Arc::clone(&shared), inboxes.clone());
         let spare = spare();
         let listener = spawn("weir-listener".to_owned(), move || {
@@ -199,7 +185,7 @@ impl RpcServer {
         self.shared.closing.store(true, Ordering::Relaxed);
         self.post(|| PollerOrder::GoAway);
         let began = Instant::now();
-        while began.elapsed() < self.shared.limits.drain {
+        while began.elapsed() < self.shared.setup.limits.drain {
             std::thread::sleep(Duration::from_millis(10));
             // What pollers say of themselves may be as old as their last tick.
             if began.elapsed() > 2 * TICK && (self.at_rest)() {
@@ -248,13 +234,8 @@ struct Pollers {
     rests: Vec<Arc<AtomicBool>>,
 }
 
-fn start_pollers(
-    shared: &Arc<ServerShared>,
-    services: &Arc<ServicesOfTag>,
-    links: &[RpcAddress],
-    count: usize,
-    (poll, cpus): (RpcPoll, &[u32]),
-) -> Result<Pollers, RpcError> {
+fn start_pollers(shared: &Arc<ServerShared>, links: &[RpcAddress]) -> Result<Pollers, RpcError> {
+    let (count, cpus) = (shared.setup.pollers.max(1), &shared.setup.cpus);
     let mut pollers = Pollers::default();
     for number in 0..count {
         let inbox = Arc::new(PollerInbox::default());
@@ -262,11 +243,9 @@ fn start_pollers(
         let (ready, made) = mpsc::channel();
         let thread = PollerThread {
             shared: Arc::clone(shared),
-            services: Arc::clone(services),
             inbox: Arc::clone(&inbox),
             links: links.to_vec(),
             tags: shared.all_tags().skip(number).step_by(count).collect(),
-            poll,
             cpu: cpus.get(number % cpus.len().max(1)).copied(),
             at_rest: Arc::clone(&at_rest),
             ready,

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use weir_schema::RpcPoll;
+use weir_schema::RpcEndpoint;
 
 use super::inbox::{PollerInbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
-use super::start::{ServerShared, ServicesOfTag, pin_to};
+use super::start::{ServerShared, pin_to};
 use super::tags::ServedTag;
 use crate::group::address::RpcAddress;
 use crate::links::ofi::{self, FabricChoice, OfiLink, OfiSettings};
@@ -33,13 +33,11 @@ const LOOK: u32 = 256;
 /// Start of a poller's thread.
 pub(super) struct PollerThread {
     pub(super) shared: Arc<ServerShared>,
-    pub(super) services: Arc<ServicesOfTag>,
     pub(super) inbox: Arc<PollerInbox>,
     /// One address of each scheme.
     pub(super) links: Vec<RpcAddress>,
     /// Rank and tag of each tag that it serves.
-    pub(super) tags: Vec<(u32, u32)>,
-    pub(super) poll: RpcPoll,
+    pub(super) tags: Vec<RpcEndpoint>,
     pub(super) cpu: Option<u32>,
     /// No call is on its way.
     pub(super) at_rest: Arc<AtomicBool>,
@@ -58,8 +56,8 @@ fn poller_of(
         "shm" => with_link(thread, number, RpcShmLink::new(LinkSide::Server)?),
         scheme if scheme.starts_with(ofi::SCHEME) => {
             let mut choice = FabricChoice::of_address(address, ofi::listening(address))?;
-            choice.domain.clone_from(&thread.shared.domain);
-            let (offer, settings) = (choice.find()?, OfiSettings::of(thread.poll));
+            choice.domain.clone_from(&thread.shared.setup.domain);
+            let (offer, settings) = (choice.find()?, OfiSettings::of(thread.shared.setup.poll));
             if offer.facts().has_remote_memory {
                 with_link(thread, number, OfiLink::<true>::open(offer, settings)?)
             } else {
@@ -79,10 +77,9 @@ fn with_link<L: Link + 'static>(
     mut link: L,
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
     let address = link.greeting()?.address;
-    let tags = thread.tags.iter().map(|&(rank, tag)| ServedTag {
-        rank,
-        tag,
-        services: (thread.services)(rank, tag),
+    let tags = thread.tags.iter().map(|endpoint| ServedTag {
+        endpoint: *endpoint,
+        services: (thread.shared.setup.services)(endpoint.rank, endpoint.tag),
     });
     let (shared, inbox) = (Arc::clone(&thread.shared), Arc::clone(&thread.inbox));
     let poller = Poller::new(link, number, tags.collect(), shared, inbox);
@@ -117,7 +114,7 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
     } else {
         SLEEP
     };
-    let patience = patience(thread.poll);
+    let patience = patience(thread.shared.setup.poll);
     let mut idle_since = None;
     let mut last_tick = Instant::now();
     let mut rounds = 0_u32;

@@ -69,7 +69,7 @@ pub trait RpcService: Send {
     /// Why not: what it asks for makes no sense.
     fn open(&mut self, session: u32, asked: &OpenRequest) -> Result<SessionShape, RpcError>;
 
-    /// Whether an operation needs one of the session's buffers. A request without a free one waits.
+    /// True if an operation needs one of the session's buffers. A request without a free one waits.
     fn needs_buffer(&self, operation: u16) -> bool;
 
     /// Takes a request that has its buffer.

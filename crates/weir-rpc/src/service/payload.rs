@@ -24,14 +24,14 @@ pub(crate) fn fill(bytes: &mut [u8], rpc: RpcId) {
     }
 }
 
-/// Whether bytes are a call's pattern.
+/// True if bytes are a call's pattern.
 pub(crate) fn follows(bytes: &[u8], rpc: RpcId) -> bool {
     (0..)
         .zip(bytes.chunks(8))
         .all(|(at, piece)| *piece == word(rpc, at)[..piece.len()])
 }
 
-/// Whether the in-line payloads of a session stay within a server's limit, in bytes.
+/// Checks that the in-line payloads of a session stay within a server's limit, in bytes.
 ///
 /// # Errors
 /// They do not: [`DerCode::Overflow`], with both numbers and what helps.

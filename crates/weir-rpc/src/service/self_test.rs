@@ -66,10 +66,8 @@ impl SelfTestService {
     }
 
     fn session(&self, call: &ServiceCall<'_>) -> TestSession {
-        self.sessions
-            .get(call.session as usize)
-            .copied()
-            .unwrap_or_default()
+        let session = self.sessions.get(call.session as usize);
+        session.copied().unwrap_or_default()
     }
 
     /// Is busy for as long as it was asked to be.
@@ -127,7 +125,7 @@ impl SelfTestService {
     }
 }
 
-/// Whether a payload is what its sender meant it to be.
+/// True if a payload is what its sender meant it to be.
 fn is_right(payload: &[u8], call: &ServiceCall<'_>) -> bool {
     let right_sum = call.checksum.is_none_or(|sum| sum == payload_sum(payload));
     right_sum && (call.flags & flag::PATTERN == 0 || follows(payload, call.rpc))
@@ -205,11 +203,8 @@ impl RpcService for SelfTestService {
 
     fn pulled(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
         let size = usize::try_from(self.session(call).send).unwrap_or(0);
-        let right = call
-            .buffer
-            .get(..size)
-            .is_some_and(|payload| is_right(payload, call));
-        if !right {
+        let payload = call.buffer.get(..size);
+        if !payload.is_some_and(|payload| is_right(payload, call)) {
             return NextStep::Fail(DerCode::Mismatch);
         }
         self.reply(call)

@@ -27,6 +27,94 @@ impl From<WireError> for RpcError {
     }
 }
 
+/// A field of a message.
+pub(super) trait WireField: Sized {
+    /// Adds its bytes.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Reads it; text and bytes have at most so many.
+    fn take(body: &mut WireReader<'_>, what: &'static str, most: usize) -> Result<Self, WireError>;
+}
+
+/// Declares types to be fields: how they are written and read.
+macro_rules! fields {
+    ($($kind:ty: |$value:ident, $out:ident| $put:expr, |$body:ident, $what:ident, $most:ident| $take:expr;)*) => {$(
+        impl WireField for $kind {
+            fn put(&self, $out: &mut Vec<u8>) {
+                let $value = self;
+                $put;
+            }
+
+            fn take(
+                $body: &mut WireReader<'_>,
+                $what: &'static str,
+                $most: usize,
+            ) -> Result<Self, WireError> {
+                $take
+            }
+        }
+    )*};
+}
+pub(super) use fields;
+
+fields! {
+    u8: |number, out| out.push(*number), |body, what, _most| body.u8(what);
+    u16: |number, out| out.extend_from_slice(&number.to_le_bytes()), |body, what, _most| body.u16(what);
+    u32: |number, out| out.extend_from_slice(&number.to_le_bytes()), |body, what, _most| body.u32(what);
+    u64: |number, out| out.extend_from_slice(&number.to_le_bytes()), |body, what, _most| body.u64(what);
+    [u8; 16]: |bytes, out| out.extend_from_slice(bytes), |body, what, _most| body.array(what);
+    [u8; 32]: |bytes, out| out.extend_from_slice(bytes), |body, what, _most| body.array(what);
+    bool: |is_true, out| out.push(u8::from(*is_true)), |body, what, _most| match body.u8(what)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(WireError::Field(what)),
+    };
+    String: |text, out| put_block(out, text.as_bytes()), |body, what, most| body.text(most, what);
+    Vec<u8>: |bytes, out| put_block(out, bytes), |body, what, most| {
+        body.block(most, what).map(<[u8]>::to_vec)
+    };
+}
+
+/// Message with text or with rules: its structure, its bytes in the order of the fields, and how they are
+/// read. A field may have a longest length; a rule says which field is wrong, and when.
+macro_rules! message {
+    ($(#[$what:meta])* pub struct $name:ident {
+        $($(#[$which:meta])* pub $field:ident: $kind:ty $([$most:expr])?,)*
+    } $($wrong:literal if |$message:ident| $rule:expr)?) => {
+        $(#[$what])*
+        pub struct $name {
+            $($(#[$which])* pub $field: $kind,)*
+        }
+
+        impl $name {
+            /// As bytes.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                $(WireField::put(&self.$field, out);)*
+            }
+
+            /// Reads the bytes of the other side.
+            ///
+            /// # Errors
+            /// It is cut or longer, or a field is out of bounds.
+            pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+                let mut body = WireReader::new(body);
+                let message = Self {
+                    $($field: WireField::take(&mut body, stringify!($field), 0 $(+ $most)?)?,)*
+                };
+                body.end()?;
+                $(
+                    let $message = &message;
+                    if $rule {
+                        return Err(WireError::Field($wrong));
+                    }
+                )?
+                Ok(message)
+            }
+        }
+    };
+}
+pub(super) use message;
+
 /// Message of numbers alone: its structure, its bytes, and how they are read.
 macro_rules! message_of_numbers {
     ($(#[$what:meta])* pub struct $name:ident {
@@ -90,10 +178,8 @@ impl<'a> WireReader<'a> {
     /// # Errors
     /// There are not so many.
     pub fn bytes(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], WireError> {
-        let (bytes, rest) = self
-            .rest
-            .split_at_checked(length)
-            .ok_or(WireError::Short(what))?;
+        let split = self.rest.split_at_checked(length);
+        let (bytes, rest) = split.ok_or(WireError::Short(what))?;
         self.rest = rest;
         Ok(bytes)
     }
@@ -103,10 +189,8 @@ impl<'a> WireReader<'a> {
     /// # Errors
     /// There are not so many.
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], WireError> {
-        let (bytes, rest) = self
-            .rest
-            .split_first_chunk()
-            .ok_or(WireError::Short(what))?;
+        let split = self.rest.split_first_chunk();
+        let (bytes, rest) = split.ok_or(WireError::Short(what))?;
         self.rest = rest;
         Ok(*bytes)
     }
@@ -184,7 +268,7 @@ impl<'a> WireReader<'a> {
 }
 
 /// Adds bytes behind their length. What is longer than a length can say is cut.
-pub(super) fn put_block(out: &mut Vec<u8>, bytes: &[u8]) {
+fn put_block(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&bytes[..usize::from(length)]);

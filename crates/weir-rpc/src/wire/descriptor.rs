@@ -34,7 +34,7 @@ impl BulkAccess {
     /// Both.
     pub const BOTH: Self = Self(3);
 
-    /// Whether all of `what` is allowed.
+    /// True if all of `what` is allowed.
     #[inline]
     pub fn allows(self, what: Self) -> bool {
         self.0 & what.0 == what.0
@@ -98,7 +98,7 @@ impl BulkDescriptor {
         &self.segments[..usize::from(self.count)]
     }
 
-    /// Whether these bytes lie within it.
+    /// True if these bytes lie within it.
     #[inline]
     pub fn contains(&self, offset: u64, length: u64) -> bool {
         offset

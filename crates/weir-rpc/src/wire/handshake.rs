@@ -3,7 +3,7 @@
 //! In: who calls whom. Out: bytes, or the other way. Not here: the conversation (`stream`), the
 //! proof (`auth`).
 
-use super::codec::{WireError, WireReader, put_block};
+use super::codec::{WireError, WireField, WireReader, message};
 use super::{MAX_FRAME, MIN_FRAME};
 
 /// Bytes of the preamble and of its answer.
@@ -104,166 +104,72 @@ fn words(bytes: &[u8; PREAMBLE]) -> Result<[u16; 4], WireError> {
     Ok(words)
 }
 
-/// A client names itself and whom it wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientHello {
-    /// Never the same twice.
-    pub nonce: [u8; 16],
-    /// The group that it looks for.
-    pub group: String,
-    /// Of the group.
-    pub rank: u32,
-    /// Of the rank.
-    pub tag: u32,
-    /// Which links it can use, best first, with commas between.
-    pub transports: String,
-    /// Bits of `features`.
-    pub features: u64,
-    /// Largest body that it takes, in bytes.
-    pub max_frame: u32,
-    /// Its process.
-    pub process: u32,
-    /// Identity of the machine.
-    pub boot: u64,
-    /// Its address on a fabric; empty where it has none.
-    pub address: Vec<u8>,
+/// True if no frame may be so long, or none that long is enough.
+fn is_no_limit(max_frame: u32) -> bool {
+    !(MIN_FRAME..=MAX_FRAME).contains(&max_frame)
 }
 
-impl ClientHello {
-    /// As bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.nonce);
-        out.extend_from_slice(&self.rank.to_le_bytes());
-        out.extend_from_slice(&self.tag.to_le_bytes());
-        out.extend_from_slice(&self.features.to_le_bytes());
-        out.extend_from_slice(&self.max_frame.to_le_bytes());
-        out.extend_from_slice(&self.process.to_le_bytes());
-        out.extend_from_slice(&self.boot.to_le_bytes());
-        put_block(out, self.group.as_bytes());
-        put_block(out, self.transports.as_bytes());
-        put_block(out, &self.address);
+message! {
+    /// A client names itself and whom it wants.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ClientHello {
+        /// Never the same twice.
+        pub nonce: [u8; 16],
+        /// Of the group.
+        pub rank: u32,
+        /// Of the rank.
+        pub tag: u32,
+        /// Bits of `features`.
+        pub features: u64,
+        /// Largest body that it takes, in bytes.
+        pub max_frame: u32,
+        /// Its process.
+        pub process: u32,
+        /// Identity of the machine.
+        pub boot: u64,
+        /// The group that it looks for.
+        pub group: String [GROUP],
+        /// Which links it can use, best first, with commas between.
+        pub transports: String [TRANSPORTS],
+        /// Its address on a fabric; empty where it has none.
+        pub address: Vec<u8> [ADDRESS],
     }
-
-    /// Reads the bytes of a client.
-    ///
-    /// # Errors
-    /// It is cut, or a field is out of bounds.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let hello = Self {
-            nonce: body.array("nonce")?,
-            rank: body.u32("rank")?,
-            tag: body.u32("tag")?,
-            features: body.u64("features")?,
-            max_frame: frame_limit(&mut body)?,
-            process: body.u32("process")?,
-            boot: body.u64("boot")?,
-            group: body.text(GROUP, "group")?,
-            transports: body.text(TRANSPORTS, "transports")?,
-            address: body.block(ADDRESS, "address")?.to_vec(),
-        };
-        body.end()?;
-        Ok(hello)
-    }
+    "max_frame" if |hello| is_no_limit(hello.max_frame)
 }
 
-fn frame_limit(body: &mut WireReader<'_>) -> Result<u32, WireError> {
-    match body.u32("max_frame")? {
-        limit @ MIN_FRAME..=MAX_FRAME => Ok(limit),
-        _ => Err(WireError::Field("max_frame")),
+message! {
+    /// The server's answer to HELLO.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HelloReply {
+        /// The server's own; the group table has it too.
+        pub nonce: [u8; 16],
+        /// Who answers.
+        pub rank: u32,
+        /// Number of tags of this rank.
+        pub tags: u32,
+        /// Bits that both sides have.
+        pub features: u64,
+        /// The smaller of both limits, in bytes.
+        pub max_frame: u32,
+        /// Largest inline payload, in bytes.
+        pub max_message: u64,
+        /// Most calls that a session may have out.
+        pub credits: u32,
+        /// AUTH has to follow.
+        pub authenticate: bool,
+        /// The link that was chosen.
+        pub transport: String [TRANSPORTS],
+        /// The tag's address on a fabric; empty where it has none.
+        pub address: Vec<u8> [ADDRESS],
     }
+    "max_frame" if |reply| is_no_limit(reply.max_frame)
 }
 
-/// The server's answer to HELLO.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HelloReply {
-    /// The server's own; the group table has it too.
-    pub nonce: [u8; 16],
-    /// Who answers.
-    pub rank: u32,
-    /// Number of tags of this rank.
-    pub tags: u32,
-    /// Bits that both sides have.
-    pub features: u64,
-    /// The smaller of both limits, in bytes.
-    pub max_frame: u32,
-    /// Largest inline payload, in bytes.
-    pub max_message: u64,
-    /// Most calls that a session may have out.
-    pub credits: u32,
-    /// Whether AUTH has to follow.
-    pub authenticate: bool,
-    /// The link that was chosen.
-    pub transport: String,
-    /// The tag's address on a fabric; empty where it has none.
-    pub address: Vec<u8>,
-}
-
-impl HelloReply {
-    /// As bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.nonce);
-        out.extend_from_slice(&self.rank.to_le_bytes());
-        out.extend_from_slice(&self.tags.to_le_bytes());
-        out.extend_from_slice(&self.features.to_le_bytes());
-        out.extend_from_slice(&self.max_frame.to_le_bytes());
-        out.extend_from_slice(&self.max_message.to_le_bytes());
-        out.extend_from_slice(&self.credits.to_le_bytes());
-        out.push(u8::from(self.authenticate));
-        put_block(out, self.transport.as_bytes());
-        put_block(out, &self.address);
-    }
-
-    /// Reads the bytes of a server.
-    ///
-    /// # Errors
-    /// It is cut, or a field is out of bounds.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let reply = Self {
-            nonce: body.array("nonce")?,
-            rank: body.u32("rank")?,
-            tags: body.u32("tags")?,
-            features: body.u64("features")?,
-            max_frame: frame_limit(&mut body)?,
-            max_message: body.u64("max_message")?,
-            credits: body.u32("credits")?,
-            authenticate: match body.u8("authenticate")? {
-                0 => false,
-                1 => true,
-                _ => return Err(WireError::Field("authenticate")),
-            },
-            transport: body.text(TRANSPORTS, "transport")?,
-            address: body.block(ADDRESS, "address")?.to_vec(),
-        };
-        body.end()?;
-        Ok(reply)
-    }
-}
-
-/// Proof of knowing the token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Auth {
-    /// HMAC-SHA256 over both nonces and the side.
-    pub proof: [u8; 32],
-}
-
-impl Auth {
-    /// As bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.proof);
-    }
-
-    /// Reads the bytes of the other side.
-    ///
-    /// # Errors
-    /// It has another length.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let auth = Self {
-            proof: body.array("proof")?,
-        };
-        body.end()?;
-        Ok(auth)
+message! {
+    /// Proof of knowing the token.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Auth {
+        /// HMAC-SHA256 over both nonces and the side.
+        pub proof: [u8; 32],
     }
 }

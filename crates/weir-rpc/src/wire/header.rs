@@ -96,7 +96,7 @@ kinds! {
     BulkAck = 0x1b;
     /// Orders a test.
     Start = 0x20;
-    /// Whether it runs.
+    /// Answer to it: it runs.
     StartAck = 0x21;
     /// Progress of it.
     Progress = 0x22;
@@ -119,7 +119,7 @@ kinds! {
 }
 
 impl FrameKind {
-    /// Whether it travels on the data plane: calls and what belongs to them.
+    /// True if it travels on the data plane: calls and what belongs to them.
     #[inline]
     pub fn is_data(self) -> bool {
         matches!(self as u8, 0x10..=0x1b)
@@ -153,6 +153,21 @@ impl FrameHeader {
         }
     }
 
+    /// A header without flags and word, of a call in a session.
+    pub fn of_call(kind: FrameKind, rpc: RpcId, session: u32) -> Self {
+        Self {
+            rpc,
+            session,
+            ..Self::plain(kind)
+        }
+    }
+
+    /// The same with an operation, or a status.
+    #[must_use]
+    pub fn with_word(self, word: u16) -> Self {
+        Self { word, ..self }
+    }
+
     /// For frames whose data may go straight to memory: bytes before the data.
     #[inline]
     pub fn head_length(&self) -> Option<usize> {
@@ -165,7 +180,7 @@ impl FrameHeader {
         }
     }
 
-    /// Whether it may be refused for lack of room: there may be so many of its kind, or so long ones,
+    /// True if it may be refused for lack of room: there may be so many of its kind, or so long ones,
     /// that they have to wait for a slow reader. The others are bounded by what they answer, and are
     /// needed to come to an end.
     #[inline]

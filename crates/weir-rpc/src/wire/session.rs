@@ -5,135 +5,71 @@
 use weir_schema::{CpuUse, RpcPayloadKind};
 use weir_units::Nanos;
 
-use super::codec::{WireError, WireReader, message_of_numbers, put_block};
+use super::codec::{WireError, WireField, WireReader, fields, message, message_of_numbers};
 
 /// Longest name of a service, in bytes.
 const SERVICE: usize = 32;
 /// Value for buffers that may lie anywhere.
 const ANYWHERE: u16 = 256;
 
-/// A kind of payload as a number.
-fn kind_number(kind: RpcPayloadKind) -> u8 {
-    match kind {
-        RpcPayloadKind::Empty => 0,
-        RpcPayloadKind::Inline => 1,
-        RpcPayloadKind::Bulk => 2,
-    }
-}
-
-/// The kind of payload that a number stands for.
-fn payload_kind(number: u8, field: &'static str) -> Result<RpcPayloadKind, WireError> {
-    match number {
-        0 => Ok(RpcPayloadKind::Empty),
-        1 => Ok(RpcPayloadKind::Inline),
-        2 => Ok(RpcPayloadKind::Bulk),
-        _ => Err(WireError::Field(field)),
-    }
-}
-
-/// Asks for a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenRequest {
-    /// Of which service.
-    pub service: String,
-    /// Of the service.
-    pub version: u16,
-    /// Bytes of a request's payload, at most.
-    pub send_size: u32,
-    /// Bytes of a reply's payload, at most.
-    pub reply_size: u32,
-    /// Kind of requests' payloads.
-    pub send_kind: RpcPayloadKind,
-    /// Kind of replies' payloads.
-    pub reply_kind: RpcPayloadKind,
-    /// Number of buffers that the server shall hold ready.
-    pub buffers: u32,
-    /// Number of calls that shall be out at once.
-    pub credits: u32,
-    /// Low byte of the address of every buffer.
-    pub low_byte: Option<u8>,
-    /// Checks by the client, for reports.
-    pub verify: u8,
-}
-
-impl OpenRequest {
-    /// As bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.version.to_le_bytes());
-        out.extend_from_slice(&self.send_size.to_le_bytes());
-        out.extend_from_slice(&self.reply_size.to_le_bytes());
-        out.push(kind_number(self.send_kind));
-        out.push(kind_number(self.reply_kind));
-        out.extend_from_slice(&self.buffers.to_le_bytes());
-        out.extend_from_slice(&self.credits.to_le_bytes());
-        let low_byte = self.low_byte.map_or(ANYWHERE, u16::from);
-        out.extend_from_slice(&low_byte.to_le_bytes());
-        out.push(self.verify);
-        put_block(out, self.service.as_bytes());
-    }
-
-    /// Reads the bytes of a client.
-    ///
-    /// # Errors
-    /// It is cut, or a field is out of bounds.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let request = Self {
-            version: body.u16("version")?,
-            send_size: body.u32("send_size")?,
-            reply_size: body.u32("reply_size")?,
-            send_kind: payload_kind(body.u8("send_kind")?, "send_kind")?,
-            reply_kind: payload_kind(body.u8("reply_kind")?, "reply_kind")?,
-            buffers: body.u32("buffers")?,
-            credits: body.u32("credits")?,
-            low_byte: match body.u16("low_byte")? {
-                ANYWHERE => None,
-                byte => Some(u8::try_from(byte).map_err(|_| WireError::Field("low_byte"))?),
-            },
-            verify: body.u8("verify")?,
-            service: body.text(SERVICE, "service")?,
-        };
-        body.end()?;
-        Ok(request)
-    }
-}
-
-/// Session that a server granted. A refusal is a status and words instead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenReply {
-    /// The session's number; never 0.
-    pub session: u32,
-    /// Buffers that it has.
-    pub buffers: u32,
-    /// Calls that may be out at once.
-    pub credits: u32,
-}
-
-impl OpenReply {
-    /// As bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.session.to_le_bytes());
-        out.extend_from_slice(&self.buffers.to_le_bytes());
-        out.extend_from_slice(&self.credits.to_le_bytes());
-    }
-
-    /// Reads the bytes of a server.
-    ///
-    /// # Errors
-    /// It has another length, or grants nothing.
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = WireReader::new(body);
-        let reply = Self {
-            session: body.u32("session")?,
-            buffers: body.u32("buffers")?,
-            credits: body.u32("credits")?,
-        };
-        body.end()?;
-        if reply.session == 0 || reply.credits == 0 {
-            return Err(WireError::Field("session"));
+fields! {
+    RpcPayloadKind: |kind, out| out.push(match kind {
+        Self::Empty => 0,
+        Self::Inline => 1,
+        Self::Bulk => 2,
+    }), |body, what, _most| match body.u8(what)? {
+        0 => Ok(Self::Empty),
+        1 => Ok(Self::Inline),
+        2 => Ok(Self::Bulk),
+        _ => Err(WireError::Field(what)),
+    };
+    Option<u8>: |byte, out| byte.map_or(ANYWHERE, u16::from).put(out), |body, what, _most| {
+        match body.u16(what)? {
+            ANYWHERE => Ok(None),
+            byte => u8::try_from(byte).map(Some).map_err(|_| WireError::Field(what)),
         }
-        Ok(reply)
+    };
+}
+
+message! {
+    /// Asks for a session.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct OpenRequest {
+        /// Of the service.
+        pub version: u16,
+        /// Bytes of a request's payload, at most.
+        pub send_size: u32,
+        /// Bytes of a reply's payload, at most.
+        pub reply_size: u32,
+        /// Kind of requests' payloads.
+        pub send_kind: RpcPayloadKind,
+        /// Kind of replies' payloads.
+        pub reply_kind: RpcPayloadKind,
+        /// Number of buffers that the server shall hold ready.
+        pub buffers: u32,
+        /// Number of calls that shall be out at once.
+        pub credits: u32,
+        /// Low byte of the address of every buffer.
+        pub low_byte: Option<u8>,
+        /// Checks by the client, for reports.
+        pub verify: u8,
+        /// Of which service.
+        pub service: String [SERVICE],
     }
+}
+
+message! {
+    /// Session that a server granted. A refusal is a status and words instead.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct OpenReply {
+        /// The session's number; never 0.
+        pub session: u32,
+        /// Buffers that it has.
+        pub buffers: u32,
+        /// Calls that may be out at once.
+        pub credits: u32,
+    }
+    "session" if |reply| reply.session == 0 || reply.credits == 0
 }
 
 message_of_numbers! {

@@ -45,14 +45,14 @@ fn hello() -> impl Strategy<Value = ClientHello> {
             let (nonce, rank, tag, features, process, boot) = numbers;
             ClientHello {
                 nonce,
-                group,
                 rank,
                 tag,
-                transports,
                 features,
                 max_frame,
                 process,
                 boot,
+                group,
+                transports,
                 address,
             }
         })
@@ -92,7 +92,6 @@ fn open() -> impl Strategy<Value = OpenRequest> {
         .prop_map(|(numbers, send_kind, reply_kind, service)| {
             let (version, send_size, reply_size, buffers, credits, low_byte, verify) = numbers;
             OpenRequest {
-                service,
                 version,
                 send_size,
                 reply_size,
@@ -102,6 +101,7 @@ fn open() -> impl Strategy<Value = OpenRequest> {
                 credits,
                 low_byte,
                 verify,
+                service,
             }
         })
 }

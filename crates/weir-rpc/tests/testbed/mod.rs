@@ -18,7 +18,7 @@ use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::{NoMasters, RankSetup, RpcServer, ServerLimits, ServerSetup};
 use weir_rpc::service::self_test::SelfTestService;
 use weir_rpc::transport::{Requested, RpcTransport};
-use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
+use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
 use weir_units::Nanos;
 
 /// A server's setup on loopback: rank 0 with so many tags.
@@ -50,8 +50,7 @@ pub(crate) fn server_setup(tags: u32, time: RpcServiceTime) -> ServerSetup {
 pub(crate) fn endpoints(server: &RpcServer, tags: u32) -> Vec<ServerEndpoint> {
     let (rank, address) = server.addresses()[0].clone();
     let endpoint = |tag| ServerEndpoint {
-        rank,
-        tag,
+        endpoint: RpcEndpoint { rank, tag },
         address: address.clone(),
         nonce: Some(server.nonce()),
     };

@@ -20,9 +20,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn greeted(server: &RpcServer) -> ControlStream {
     let setup = client_setup(endpoints(server, 1), payload((Empty, 0), (Empty, 0)));
-    open_control(&setup.dial, &setup.endpoints[0], LinkGreeting::default())
-        .unwrap()
-        .0
+    open_control(
+        &setup.dial,
+        &setup.endpoints[0],
+        LinkGreeting::default(),
+        &|| false,
+    )
+    .unwrap()
+    .0
 }
 
 pub(crate) fn header(kind: FrameKind) -> FrameHeader {

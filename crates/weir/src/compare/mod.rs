@@ -16,7 +16,7 @@ use weir_doors::compare::{Action, Compare, CompareInput, StoredSide, read};
 use weir_doors::{Refusal, USAGE};
 use weir_schema::RunResult;
 
-use crate::{Outcome, output, printed, speaks};
+use crate::{Outcome, output, printed, prints_for_all};
 
 pub(crate) use rounds::{Measured, measured};
 pub(crate) use sides::{StoredRuns, of_stored as sides_of};
@@ -24,7 +24,7 @@ pub(crate) use sides::{StoredRuns, of_stored as sides_of};
 /// Carries out the arguments after `compare`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words) {
-        Err(_) | Ok(Action::Print(_)) if !speaks() => Ok(0),
+        Err(_) | Ok(Action::Print(_)) if !prints_for_all() => Ok(0),
         Err(refusal) => Err(refusal),
         Ok(Action::Print(text)) => Ok(printed(&text)),
         Ok(Action::Compare(compare)) => match &compare.input {
@@ -58,7 +58,7 @@ pub(crate) fn in_rounds(asked: &Compare) -> Outcome {
 }
 
 fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
-    if !speaks() {
+    if !prints_for_all() {
         return Ok(0);
     }
     let operands = stored.iter().flat_map(|side| &side.operands);

@@ -19,7 +19,7 @@ use weir_doors::Refusal;
 use weir_doors::house::{Live, RunOptions};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, Plan, RunResult};
+use weir_schema::{Plan, RunResult};
 
 use crate::measure::RunObserver;
 use crate::watch::Watch;
@@ -92,8 +92,8 @@ struct LiveObserver<'a> {
 }
 
 impl RunObserver for LiveObserver<'_> {
-    fn announce(&self, announcement: &Announcement) {
-        self.progress.announce(announcement);
+    fn shown(&self) -> Option<&dyn RunObserver> {
+        Some(&*self.progress)
     }
 
     fn observe(&self, view: &LiveView<'_>) {
@@ -112,10 +112,6 @@ impl RunObserver for LiveObserver<'_> {
             result.instrument.live_cpu_percent = thread.end();
         }
         self.progress.done(result);
-    }
-
-    fn refusal(&self, job: &str, why: &str) -> String {
-        self.progress.refusal(job, why)
     }
 }
 

@@ -12,7 +12,8 @@ use weir_stats::Histogram;
 
 use super::sample::{kind, latencies, worker};
 use super::{FioTextOptions, TerseVersion, banner, json, normal, terse};
-use crate::fio::{Action, read};
+use crate::args::read_given;
+use crate::fio::{DOOR, jobs};
 
 const COMPAT: FioTextOptions = FioTextOptions {
     compat_banner: true,
@@ -64,13 +65,11 @@ fn catalogue() -> Catalogue {
     }
 }
 
-/// What a run of these words would have given: every job does 3000 operations of each of its
+/// Result that a run of these words would have given: every job does 3000 operations of each of its
 /// kinds in two seconds, with samples; at depth 1 there is no slat, as in fio.
 fn imagined(words: &[&str]) -> RunResult {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-    let Ok(Action::Run(run)) = read(&words, &catalogue()) else {
-        panic!("the words are good")
-    };
+    let given = read_given(&DOOR, &words).unwrap();
     let environment = Environment {
         cpus: 2,
         page_bytes: 4096,
@@ -82,7 +81,7 @@ fn imagined(words: &[&str]) -> RunResult {
         catalogue: &catalogue(),
         files: &NoFiles,
     };
-    let plan = weir_jobfile::compile(&run.request, &context)
+    let plan = weir_jobfile::compile(&jobs(&given), &context)
         .map_err(|e| e[0].render())
         .unwrap()
         .plan;
@@ -286,8 +285,8 @@ fn the_text_has_the_lines_of_fio() {
     }
 }
 
-/// What fio measured of one kind, from its document: counts, histogram, samples.
-fn told(direction: &Value, what: Kind) -> KindResult {
+/// Figures of one kind from fio's document: counts, histogram, samples.
+fn counted(direction: &Value, what: Kind) -> KindResult {
     let number = |key: &str| direction[key].as_f64().unwrap();
     let whole = |key: &str| direction[key].as_u64().unwrap();
     let mut histogram = Histogram::new();
@@ -325,8 +324,8 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     let document: Value = serde_json::from_str(&format!("{{{document}}}")).unwrap();
     let job = &document["jobs"][0];
     let kinds = vec![
-        told(&job["read"], Kind::Read),
-        told(&job["write"], Kind::Write),
+        counted(&job["read"], Kind::Read),
+        counted(&job["write"], Kind::Write),
     ];
     result.groups[0].jobs[0].workers_mut()[0].kinds = kinds;
     let ours = normal(&result, COMPAT);

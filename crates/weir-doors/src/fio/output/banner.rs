@@ -1,4 +1,4 @@
-//! What fio prints before and during the run: a banner for each job, the version, how many
+//! Text that fio prints before and during the run: a banner for each job, the version, how many
 //! workers start, why workers failed.
 
 use std::collections::HashSet;
@@ -89,7 +89,7 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
 /// Warnings that say that something was lost; fio has no other place for them.
 const LOSSES: &[&str] = &["dump-lost", "fault-idle", "log"];
 
-/// What went wrong with each job that failed, in weir's words and then in fio's; what clones have
+/// Failure of each job that failed, in weir's words and then in fio's; what clones have
 /// in common is said once, what was printed before the run (name and message) not again. Then logs
 /// that are not whole.
 pub fn complaints(result: &RunResult, printed_before: &[(String, String)]) -> String {
@@ -150,7 +150,7 @@ fn line(warning: &Warning) -> String {
     format!("fio: {job}{}\n", warning.cause)
 }
 
-/// What fio says about figures that a failure has, and about operations that failed.
+/// Lines of fio about figures that a failure has, and about operations that failed.
 fn finding(name: &str, failure: &Failure) -> String {
     let target = failure.target.as_deref().unwrap_or("-");
     let kind = failure.kind.as_ref().map_or("", KindName::as_str);
@@ -201,7 +201,7 @@ pub fn failures(result: &RunResult) -> String {
     out
 }
 
-/// What fio says when a signal ends the run.
+/// Line of fio when a signal ends the run.
 pub fn signal_notice(signal: i32) -> String {
     format!("\nfio: terminating on signal {signal}\n")
 }

@@ -1,4 +1,4 @@
-//! What fio says about how a job went: the depth of a latency target, and steady state.
+//! Lines of fio about the course of a job: the depth of a latency target, and steady state.
 //!
 //! In: an entry. Out: its two lines, and its members of the JSON document. fio 3.33 prints the
 //! same figure in both units of the bandwidth; here it is converted.

@@ -18,7 +18,7 @@ use super::numbers::{Base, FigureUnit};
 use super::{EIO, errno_of};
 use crate::fio::echo::{asked_depth, word};
 
-/// How an entry's figures are written.
+/// Form of an entry's figures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Formats {
     pub(super) base: Base,

@@ -7,41 +7,10 @@ use weir_schema::{FileNames, Job, Kind, Plan, Schedule, Workload};
 
 use super::entry::Formats;
 use super::numbers::{Base, FigureUnit, scaled, scaled_from_kilo};
+use crate::observer::{JobProgress, Phase};
 
 /// fio tells no progress before this time.
 const SILENT_S: u64 = 3;
-
-/// What a worker is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Its job waits for others.
-    Waiting,
-    /// Its job gets ready.
-    Preparing,
-    /// Not measured yet.
-    Ramp,
-    /// At work.
-    Running,
-    /// Gone, in order.
-    Ended,
-    /// Gone, with an error.
-    Failed,
-}
-
-/// A job at an instant.
-#[derive(Clone, Debug)]
-pub struct JobProgress {
-    /// What each worker is at.
-    pub workers: Vec<Phase>,
-    /// Seconds since its release.
-    pub elapsed_s: f64,
-    /// Share of its work or time that is done, where a bound is known.
-    pub fraction: Option<f64>,
-    /// Reads, writes and trims that were completed.
-    pub operations: [u64; 3],
-    /// Bytes they moved.
-    pub bytes: [u64; 3],
-}
 
 /// The line, and what it remembers of the last one.
 #[derive(Clone, Debug, Default)]

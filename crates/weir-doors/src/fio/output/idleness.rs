@@ -1,18 +1,18 @@
-//! How idle the CPUs were during a run, as fio 3.33 reports it after everything else.
+//! Idleness of the CPUs during a run, as fio 3.33 reports it after everything else.
 //!
 //! In: shares and a unit of work. Out: lines of the normal report, an object of the JSON one. Not
 //! here: measuring.
 
 use serde_json::{Map, Value};
 
-/// How idle the CPUs were.
+/// Idleness of the CPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Idleness {
     /// In percent, all CPUs together; nothing where only the unit was measured.
     pub system: Option<f64>,
     /// In percent, by the CPU's number; empty unless asked for.
     pub cpus: Vec<(u32, f64)>,
-    /// How long a unit of work takes, microseconds.
+    /// Length of a unit of work, microseconds.
     pub unit_mean_us: f64,
     /// Its standard deviation.
     pub unit_deviation_us: f64,

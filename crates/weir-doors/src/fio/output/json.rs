@@ -18,7 +18,7 @@ use super::{FioTextOptions, end_ns, version_text, write};
 use crate::date::ctime;
 use crate::fio::echo::{global_words, opened_by_word};
 
-/// What fio prints for a time that it cannot estimate.
+/// Value that fio prints for a time that it cannot estimate.
 const NEVER: u64 = 2_147_483_647;
 
 /// The document as fio 3.33 writes it; with the idleness of the CPUs where it was measured.
@@ -378,7 +378,7 @@ fn put_disk(
     put(out, &format!("{prefix}util"), util);
 }
 
-/// What fio's document has no place for.
+/// Figures that fio's document has no place for.
 fn own(result: &RunResult, entries: &[FioEntry<'_>], options: FioTextOptions) -> Value {
     let groups: Vec<Value> = result
         .groups

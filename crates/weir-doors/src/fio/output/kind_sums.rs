@@ -56,7 +56,7 @@ impl Samples {
 /// Completion and total latencies by I/O priority.
 type ByPriority = BTreeMap<u16, [Option<Histogram>; 2]>;
 
-/// What the members did of one kind.
+/// Sum of the members' work of one kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KindSums {
     pub(super) operations: u64,

@@ -1,4 +1,4 @@
-//! What fio says about blocks that are not what was written, and one line more: what the damage
+//! Lines of fio about blocks that are not what was written, and one line more: what the damage
 //! looks like.
 
 use weir_schema::{FailedCheck, Mismatch, WorkerResult};

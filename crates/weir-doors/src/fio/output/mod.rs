@@ -28,7 +28,7 @@ mod write;
 
 pub(crate) use banner::failed_workers;
 pub use banner::{banner, complaints, failures, reservations, signal_notice};
-pub use eta::{EtaLine, JobProgress, Phase};
+pub use eta::EtaLine;
 pub use idleness::Idleness;
 pub use json::json;
 pub use normal::normal;
@@ -36,7 +36,7 @@ pub use terse::{TerseVersion, terse};
 
 use weir_schema::{Failure, RunResult};
 
-/// What the texts depend on beside plan and result.
+/// Facts beside plan and result that the texts depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct FioTextOptions {
@@ -108,7 +108,7 @@ fn verror(failure: &Failure) -> String {
     )
 }
 
-/// What fio calls the place of a failure in its own code, where it has one.
+/// Place of a failure in fio's own code, where it has one.
 fn function_of(failure: &Failure) -> &str {
     match failure.cause.as_str() {
         "io" => "io_u error",

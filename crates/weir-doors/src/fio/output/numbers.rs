@@ -3,7 +3,7 @@
 //! In: integers and floats in base units. Out: text as fio 3.33 prints it. Not here: which
 //! figure stands where.
 
-/// What a scaled figure counts.
+/// Unit of a scaled figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FigureUnit {
     /// Nothing: `32.0k`.
@@ -107,7 +107,7 @@ fn length(figure: u128) -> usize {
 pub(super) struct LatencyUnit {
     pub(super) name: &'static str,
     pub(super) ns: u64,
-    /// How often 1000 was divided out.
+    /// Number of times that 1000 was divided out.
     pub(super) steps: u32,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn latencies(from: u64, step: u64, count: u64) -> Histogram {
     h
 }
 
-/// What one worker did of one kind: `operations` of 4 KiB in `ms`, each stage as given.
+/// Work of one worker of one kind: `operations` of 4 KiB in `ms`, each stage as given.
 pub(crate) fn kind(
     kind: Kind,
     operations: u64,

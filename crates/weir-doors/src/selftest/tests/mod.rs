@@ -13,10 +13,10 @@ use weir_schema::{
 use weir_units::{Bytes, Nanos};
 
 use crate::args::{self, Arguments, DoorCall, read_given};
-use crate::door::Voice;
+use crate::door::{Printed, Voice};
 use crate::house::{self, Input, RunFormat, Strict};
-use crate::machine::{Machine, PathKind};
-use crate::observer::Snapshot;
+use crate::machine::{Machine, NamedPath};
+use crate::observer::{JobProgress, Phase, Snapshot};
 use crate::request::{Action, Request};
 
 /// Eight RPCs of 10.5 to 84 µs, to two endpoints in turn.
@@ -54,12 +54,12 @@ impl Machine for TestMachine<'_> {
             .ok_or_else(|| "no such file".to_owned())
     }
 
-    fn path_kind(&self, path: &str) -> PathKind {
+    fn named_path(&self, path: &str) -> NamedPath {
         match path {
-            "/g" => PathKind::Directory,
-            "/g/daos_server.attach_info_tmp" => PathKind::File,
-            _ if path.starts_with("/g/") => PathKind::Other,
-            _ => PathKind::Nothing,
+            "/g" => NamedPath::Directory,
+            "/g/daos_server.attach_info_tmp" => NamedPath::of_file(b""),
+            _ if path.starts_with("/g/") => NamedPath::Other,
+            _ => NamedPath::Missing,
         }
     }
 
@@ -99,7 +99,7 @@ fn options(words: &[&str]) -> SelfTestOptions {
     SelfTestOptions::read(&read_given(&DOOR, &list(words)).unwrap()).unwrap()
 }
 
-/// What is run, and how it is shown.
+/// Run that was asked for, and how it is shown.
 struct TestRun {
     plan: Plan,
     options: SelfTestOptions,
@@ -229,9 +229,27 @@ fn blocks_come_out_one_by_one_as_they_do_together() {
     let mut observer = print::observer(&given, &TestMachine(&[]));
     let mut out = observer.begin(&result.plan);
     assert_eq!(out, output::head(&result.plan, &options(&[])));
+    let progress = |has_ended| JobProgress {
+        workers: vec![if has_ended {
+            Phase::Ended
+        } else {
+            Phase::Running
+        }],
+        elapsed_s: 0.0,
+        fraction: None,
+        operations: [0; 3],
+        bytes: [0; 3],
+    };
+    let text = |out: &str| Printed {
+        out: out.to_owned(),
+        ..Printed::default()
+    };
     let mut look = |ended: &[usize]| {
         observer.look(&Snapshot {
-            ended: ended.to_vec(),
+            elapsed_ns: Nanos::ZERO,
+            measured_ns: Nanos::ZERO,
+            is_asked: false,
+            jobs: &|| (0..2).map(|at| progress(ended.contains(&at))).collect(),
             result: &|| result.clone(),
         })
     };
@@ -242,13 +260,14 @@ fn blocks_come_out_one_by_one_as_they_do_together() {
     assert_eq!(first, output::block(&result, 0, &options(&[])));
     assert_eq!(look(&[0]), "");
     out += &first;
-    out += &observer.rest(&result, String::new());
+    out += &observer.rest(&result, &TestMachine(&[]), text("")).out;
     assert_eq!(out, output::head(&result.plan, &options(&[])) + &whole);
     // Other forms come at the end.
     let given = read_given(&DOOR, &list(&["--output", "csv"])).unwrap();
     let mut observer = print::observer(&given, &TestMachine(&[]));
     assert_eq!(observer.begin(&result.plan), "");
-    assert_eq!(observer.rest(&result, "rows".to_owned()), "rows");
+    let rest = observer.rest(&result, &TestMachine(&[]), text("rows"));
+    assert_eq!(rest.out, "rows");
 }
 
 #[test]

@@ -42,11 +42,8 @@ impl<L: Link> RpcClient<L> {
         let Some(known) = connections.find(down) else {
             return;
         };
-        if let Some(found) = self
-            .lookup
-            .as_ref()
-            .and_then(|lookup| lookup(&known.endpoint))
-        {
+        let lookup = self.lookup.as_ref();
+        if let Some(found) = lookup.and_then(|lookup| lookup(&known.endpoint)) {
             known.endpoint = found;
         }
         let Ok(greeting) = self.link.greeting() else {

@@ -47,31 +47,11 @@ pub enum FabricFailure {
 
 /// Completion of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FabricCompletion {
-    /// A message lies in the receive of this number.
-    Received {
-        /// The number.
-        slot: u32,
-        /// The message's length.
-        bytes: usize,
-    },
-    /// A message has been sent.
-    Sent {
-        /// Whose it was.
-        owner: u64,
-    },
-    /// A move is done.
-    Moved {
-        /// Whose it was.
-        owner: u64,
-    },
-    /// It failed.
-    Failed {
-        /// The operation.
-        work: FabricWork,
-        /// Why.
-        failure: FabricFailure,
-    },
+pub struct FabricCompletion {
+    /// The operation.
+    pub work: FabricWork,
+    /// Bytes of a message that was received, or why it failed.
+    pub result: Result<usize, FabricFailure>,
 }
 
 type ReadCall = unsafe extern "C" fn(*mut FidCq, *mut std::ffi::c_void, usize) -> SizedCode;
@@ -191,15 +171,8 @@ impl FabricEndpoint {
     #[inline]
     fn done(&mut self, entry: &FiCqDataEntry) -> Option<FabricCompletion> {
         let operation = self.contexts.operation(entry.op_context)?;
-        Some(match self.work(operation) {
-            FabricWork::Receive(slot) => FabricCompletion::Received {
-                slot,
-                bytes: entry.len,
-            },
-            FabricWork::Send(owner) => FabricCompletion::Sent { owner },
-            FabricWork::Move(owner) => FabricCompletion::Moved { owner },
-            FabricWork::Unknown => return None,
-        })
+        let (work, result) = (self.work(operation), Ok(entry.len));
+        (work != FabricWork::Unknown).then_some(FabricCompletion { work, result })
     }
 
     /// The operation that is done now; its number is free again, unless it was a receive.
@@ -224,7 +197,8 @@ impl FabricEndpoint {
             FI_ETRUNC => FabricFailure::Truncated,
             code => FabricFailure::Unreachable(code),
         };
-        FabricCompletion::Failed { work, failure }
+        let result = Err(failure);
+        FabricCompletion { work, result }
     }
 
     /// Text of libfabric about a number of a [`FabricFailure`].
@@ -240,7 +214,7 @@ impl FabricEndpoint {
         Some(unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
 
-    /// Whether sleeping on the descriptor misses nothing.
+    /// True if sleeping on the descriptor misses nothing.
     pub fn may_sleep(&self) -> bool {
         let fabric = self.domain.fabric.as_ptr();
         // SAFETY: an open fabric.

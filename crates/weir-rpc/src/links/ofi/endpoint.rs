@@ -11,15 +11,15 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
+use weir_schema::RpcPoll;
+
 use super::abi::{
     FI_ADDR_NOTAVAIL, FI_EAGAIN, FI_ETOOSMALL, FI_MR_LOCAL, FI_RECV, FI_TRANSMIT, FabricCode,
     FiOpsAv, FiOpsCm, Fid, FidAv, FidEp, PeerAddress, SizedCode, slot,
 };
 use super::completion::CompletionQueue;
 use super::contexts::Contexts;
-use super::endpoint_parts::{
-    DataCalls, EndpointSizes, FabricWaiting, open_addresses, open_endpoint, open_queue,
-};
+use super::endpoint_parts::{DataCalls, EndpointSizes, open_addresses, open_endpoint, open_queue};
 use super::error::FabricError;
 use super::library::NO_CONTEXT;
 use super::objects::{FabricDomain, Object, RegisteredMemory, Uses};
@@ -109,7 +109,7 @@ impl FabricEndpoint {
     pub fn open(
         offer: FabricOffer,
         sizes: EndpointSizes,
-        waiting: FabricWaiting,
+        waiting: RpcPoll,
     ) -> Result<Self, FabricError> {
         let sizes = sizes.within(offer.facts());
         let domain = FabricDomain::open(offer)?;

@@ -8,6 +8,8 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
+use weir_schema::RpcPoll;
+
 use super::abi::{
     FI_AV_TABLE, FI_CQ_FORMAT_DATA, FI_ENOSYS, FI_WAIT_FD, FI_WAIT_NONE, FiAvAttr, FiCqAttr,
     FiOpsDomain, FiOpsMsg, FiOpsRma, FidAv, FidCq, FidEp, PeerAddress, Roomy, SizedCode, slot,
@@ -16,15 +18,6 @@ use super::error::FabricError;
 use super::library::NO_CONTEXT;
 use super::objects::{FabricDomain, Object};
 use super::offer::FabricFacts;
-
-/// Waits of the owner of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FabricWaiting {
-    /// It polls all the time.
-    Busy,
-    /// It sleeps on a descriptor, where the provider has one.
-    Descriptor,
-}
 
 /// Sizes of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,9 +145,9 @@ pub(super) fn open_addresses(domain: &FabricDomain) -> Result<Object<FidAv>, Fab
 pub(super) fn open_queue(
     domain: &FabricDomain,
     sizes: EndpointSizes,
-    waiting: FabricWaiting,
+    waiting: RpcPoll,
 ) -> Result<(Object<FidCq>, bool), FabricError> {
-    if waiting == FabricWaiting::Descriptor {
+    if waiting != RpcPoll::Busy {
         // Some providers have none.
         match queue_with(domain, sizes, FI_WAIT_FD) {
             Ok(queue) => return Ok((queue, true)),

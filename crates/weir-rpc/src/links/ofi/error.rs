@@ -66,10 +66,10 @@ pub enum FabricError {
     Invalid(String),
 }
 
-impl From<&FabricError> for RpcError {
-    fn from(error: &FabricError) -> Self {
+impl From<FabricError> for RpcError {
+    fn from(error: FabricError) -> Self {
         let no_memory = rustix::io::Errno::NOMEM.raw_os_error();
-        let code = match error {
+        let code = match &error {
             FabricError::Memory(_) => DerCode::NoMemory,
             FabricError::Call { code, .. } if *code == no_memory => DerCode::NoMemory,
             FabricError::Invalid(_) => DerCode::Invalid,

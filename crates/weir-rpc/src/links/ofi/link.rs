@@ -19,19 +19,21 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcPoll;
+
 use self::addresses::AddressBook;
 use self::peer::{FabricLinkPeer, MARKED};
-use self::transfers::{MoveDirection, MoveTable};
+use self::transfers::MoveTable;
 use super::completion::{COMPLETIONS_AT_ONCE, FabricCompletion};
 use super::endpoint::FabricEndpoint;
-use super::endpoint_parts::{EndpointSizes, FabricWaiting};
+use super::endpoint_parts::EndpointSizes;
 use super::offer::{FabricFacts, FabricOffer};
-use super::remote_memory::{FabricRegion, MessagePart};
+use super::remote_memory::MessagePart;
 use crate::links::peer_table::PeerTable;
 use crate::links::stream::{Collected, CollectedEvent, StreamLink};
 use crate::links::{
-    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent,
+    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, MoveDirection, NewPeer,
+    PeerId, RegionId, Sent,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
@@ -54,16 +56,17 @@ pub struct OfiSettings {
     /// Sizes of its endpoint.
     pub sizes: EndpointSizes,
     /// Waits of its thread.
-    pub waiting: FabricWaiting,
+    pub waiting: RpcPoll,
     /// A peer for which the provider takes nothing for so long is lost.
     pub patience: Duration,
 }
 
-impl Default for OfiSettings {
-    fn default() -> Self {
+impl OfiSettings {
+    /// For a thread that looks for work in this way.
+    pub fn of(waiting: RpcPoll) -> Self {
         Self {
             sizes: EndpointSizes::default(),
-            waiting: FabricWaiting::Busy,
+            waiting,
             patience: Duration::from_secs(60),
         }
     }
@@ -112,8 +115,7 @@ impl<const RMA: bool> OfiLink<RMA> {
     /// # Errors
     /// The provider refuses, memory cannot be had, or no descriptors are left.
     pub fn open(offer: FabricOffer, settings: OfiSettings) -> Result<Self, RpcError> {
-        let endpoint = FabricEndpoint::open(offer, settings.sizes, settings.waiting);
-        let endpoint = endpoint.map_err(|error| RpcError::from(&error))?;
+        let endpoint = FabricEndpoint::open(offer, settings.sizes, settings.waiting)?;
         if endpoint.sizes().message_bytes <= MARKED + HEADER {
             let text = "messages of this fabric are too short for calls";
             return Err(RpcError::new(DerCode::Invalid, text));
@@ -269,9 +271,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     const REMOTE_MEMORY: bool = RMA;
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
-        let region = self.endpoint.allocate(bytes, low_byte.unwrap_or(0));
-        let region = region.map_err(|error| RpcError::from(&error))?;
-        Ok(RegionId(region.0))
+        Ok(self.endpoint.allocate(bytes, low_byte.unwrap_or(0))?)
     }
 
     fn release(&mut self, region: RegionId) {
@@ -280,14 +280,12 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
 
     #[inline]
     fn bytes(&mut self, region: RegionId) -> &mut [u8] {
-        self.endpoint.bytes(FabricRegion(region.0))
+        self.endpoint.bytes(region)
     }
 
     fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
-        let region = FabricRegion(range.region.0);
-        let remote = RMA
-            .then(|| self.endpoint.remote(region, range.offset))
-            .flatten();
+        let remote = || self.endpoint.remote(range.region, range.offset);
+        let remote = RMA.then(remote).flatten();
         let (mode, address, key) = match remote {
             Some(remote) => (BulkMode::Fabric, remote.address, remote.key),
             None => (BulkMode::Frames, range.offset, 0),
@@ -301,10 +299,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     }
 
     fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
-        let address = self
-            .endpoint
-            .address()
-            .map_err(|error| RpcError::from(&error))?;
+        let address = self.endpoint.address()?;
         let (random, count) = &mut self.draws;
         *count += 1;
         self.pending_mark = random.hash_one(*count);
@@ -382,31 +377,19 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
             return Sent::Gone;
         };
         // The frame is copied into messages: what a provider takes in one piece is shorter.
-        let region = FabricRegion(from.region.0);
-        let memory = MessagePart::Memory(region, offset, len);
+        let memory = MessagePart::Memory(from.region, offset, len);
         self.send_parts(peer, header, &[MessagePart::Bytes(head), memory])
     }
 
-    fn get(
+    fn move_memory(
         &mut self,
+        direction: MoveDirection,
         peer: PeerId,
-        from: &BulkDescriptor,
-        offset: u64,
-        into: MemoryRange,
+        remote: (&BulkDescriptor, u64),
+        own: MemoryRange,
         token: u64,
     ) -> Sent {
-        self.begin_move(MoveDirection::Get, peer, (from, offset), into, token)
-    }
-
-    fn put(
-        &mut self,
-        peer: PeerId,
-        from: MemoryRange,
-        into: &BulkDescriptor,
-        offset: u64,
-        token: u64,
-    ) -> Sent {
-        self.begin_move(MoveDirection::Put, peer, (into, offset), from, token)
+        self.begin_move(direction, peer, remote, own, token)
     }
 
     #[inline]
@@ -463,7 +446,6 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     }
 
     fn is_in_use(&self, region: RegionId) -> bool {
-        let region = FabricRegion(region.0);
         self.endpoint.is_moving(region) || self.moves.waits_for(region)
     }
 

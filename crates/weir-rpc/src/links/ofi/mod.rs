@@ -18,12 +18,12 @@ mod scheme;
 
 pub use completion::{COMPLETIONS_AT_ONCE, FabricCompletion, FabricFailure, FabricWork};
 pub use endpoint::{FabricEndpoint, FabricPeer, FabricPosted, ReceivedMessages, SendSlot};
-pub use endpoint_parts::{EndpointSizes, FabricWaiting};
+pub use endpoint_parts::EndpointSizes;
 pub use error::FabricError;
 pub use library::{FabricLibrary, LIBRARY_VARIABLE};
 pub use link::{OfiLink, OfiSettings};
 pub use offer::{FabricChoice, FabricFacts, FabricOffer, providers};
-pub use remote_memory::{FabricMove, FabricRegion, RemoteMemory};
+pub use remote_memory::{FabricMove, RemoteMemory};
 pub use scheme::SCHEME;
 pub(crate) use scheme::listening;
 
@@ -58,7 +58,7 @@ impl FabricSurvey {
     }
 }
 
-/// Whether there is a libfabric with a provider that can be used.
+/// Says if there is a libfabric with a provider that can be used.
 pub fn availability() -> Availability {
     match FabricSurvey::take() {
         Ok(survey) if survey.providers.is_empty() => Availability::missing(

@@ -100,7 +100,7 @@ impl<T: FabricObject> Object<T> {
         unsafe { self.control(FI_ENABLE, null_mut()) }
     }
 
-    /// Whether libfabric closed it. What was not closed stays open for good.
+    /// Closes it; true if libfabric did. What was not closed stays open for good.
     pub(super) fn close(self) -> bool {
         ManuallyDrop::new(self).end() == 0
     }

@@ -65,7 +65,7 @@ pub struct FabricFacts {
     pub fabric: String,
     /// The device or interface.
     pub domain: String,
-    /// Whether it moves data from and to a peer's memory.
+    /// It moves data from and to a peer's memory.
     pub has_remote_memory: bool,
     /// Messages up to this many bytes are copied when they are sent.
     pub inject_bytes: usize,
@@ -100,7 +100,7 @@ impl FabricFacts {
             .then_some("a peer of the fabric provider shm that is killed can stop this process")
     }
 
-    /// Whether the death of a peer can hold a thread in the provider for ever: shm keeps locks in
+    /// True if the death of a peer can hold a thread in the provider for ever: shm keeps locks in
     /// memory that both sides share, and nobody releases those of a process that was killed.
     pub fn can_hang(&self) -> bool {
         self.provider.split(';').any(|part| part == "shm")

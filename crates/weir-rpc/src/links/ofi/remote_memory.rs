@@ -1,20 +1,14 @@
 //! Memory for moves, and the moves: bytes between it and a peer's memory, by the provider alone.
 //!
-//! In: lengths, a peer's address and key. Out: a [`FabricRegion`], operations in flight. Memory that is
+//! In: lengths, a peer's address and key. Out: a [`RegionId`], operations in flight. Memory that is
 //! released while moves use it stays until they are done. Not here: messages (`endpoint`).
 
 #![expect(unsafe_code, reason = "libfabric's calls, on memory given by address")]
 
-use std::ffi::c_void;
-
-use super::abi::{FidEp, SizedCode};
 use super::endpoint::{FabricEndpoint, FabricPeer, FabricPosted, SendSlot};
 use super::error::FabricError;
 use super::objects::{RegisteredMemory, Uses};
-
-/// Memory for moves, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FabricRegion(pub(super) u32);
+use crate::links::{MoveDirection, RegionId};
 
 /// Where a peer's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +25,7 @@ pub(super) enum MessagePart<'bytes> {
     /// These.
     Bytes(&'bytes [u8]),
     /// Of a region: from a byte on, how many.
-    Memory(FabricRegion, usize, usize),
+    Memory(RegionId, usize, usize),
 }
 
 impl MessagePart<'_> {
@@ -73,7 +67,7 @@ pub struct FabricMove {
     /// Which memory of the peer's.
     pub remote: RemoteMemory,
     /// Which memory of this side's.
-    pub region: FabricRegion,
+    pub region: RegionId,
     /// From which of its bytes.
     pub offset: usize,
     /// Number of bytes.
@@ -138,7 +132,7 @@ impl MoveCalls {
         }
     }
 
-    fn region(&self, region: FabricRegion) -> Option<&MovedMemory> {
+    fn region(&self, region: RegionId) -> Option<&MovedMemory> {
         let memory = self.regions.get(region.0 as usize)?.as_ref()?;
         (!memory.is_released).then_some(memory)
     }
@@ -156,7 +150,7 @@ impl MoveCalls {
         }
     }
 
-    fn region_mut(&mut self, region: FabricRegion) -> Option<&mut MovedMemory> {
+    fn region_mut(&mut self, region: RegionId) -> Option<&mut MovedMemory> {
         let memory = self.regions.get_mut(region.0 as usize)?.as_mut()?;
         (!memory.is_released).then_some(memory)
     }
@@ -191,7 +185,7 @@ impl FabricEndpoint {
     ///
     /// # Errors
     /// There is not enough memory, or the provider does not register it.
-    pub fn allocate(&mut self, len: usize, low_byte: u8) -> Result<FabricRegion, FabricError> {
+    pub fn allocate(&mut self, len: usize, low_byte: u8) -> Result<RegionId, FabricError> {
         let uses = if self.facts().has_remote_memory {
             Uses::Moves
         } else {
@@ -210,11 +204,11 @@ impl FabricEndpoint {
             Some(free) => *free = Some(region),
             None => regions.push(Some(region)),
         }
-        Ok(FabricRegion(number))
+        Ok(RegionId(number))
     }
 
     /// Gives memory back, once no move uses it any more.
-    pub fn release(&mut self, region: FabricRegion) {
+    pub fn release(&mut self, region: RegionId) {
         let Some(at) = self.moves.regions.get_mut(region.0 as usize) else {
             return;
         };
@@ -224,14 +218,14 @@ impl FabricEndpoint {
         }
     }
 
-    /// Whether moves of this side use a region.
-    pub fn is_moving(&self, region: FabricRegion) -> bool {
+    /// True if moves of this side use a region.
+    pub fn is_moving(&self, region: RegionId) -> bool {
         let memory = self.moves.regions.get(region.0 as usize);
         memory.is_some_and(|memory| memory.as_ref().is_some_and(|memory| memory.in_flight > 0))
     }
 
     /// The bytes of a region; peers may be at work on them. Nothing for one that was released.
-    pub fn bytes(&mut self, region: FabricRegion) -> &mut [u8] {
+    pub fn bytes(&mut self, region: RegionId) -> &mut [u8] {
         match self.moves.region_mut(region) {
             Some(region) => {
                 let len = region.memory.len();
@@ -261,7 +255,7 @@ impl FabricEndpoint {
     }
 
     /// Address and key by which a peer reaches a region from this byte on.
-    pub fn remote(&self, region: FabricRegion, offset: u64) -> Option<RemoteMemory> {
+    pub fn remote(&self, region: RegionId, offset: u64) -> Option<RemoteMemory> {
         let memory = &self.moves.region(region)?.memory;
         Some(RemoteMemory {
             address: memory.address.checked_add(offset)?,
@@ -269,80 +263,47 @@ impl FabricEndpoint {
         })
     }
 
-    /// Begins to copy from a peer's memory to one's own.
+    /// Begins to copy between a peer's memory and one's own.
     ///
     /// # Errors
     /// The provider fails for good, or the region is shorter.
-    pub fn get(&mut self, wanted: &FabricMove) -> Result<FabricPosted, FabricError> {
-        let what = "read a peer's memory";
-        let read = self.calls.read.ok_or(FabricError::Lacks(what))?;
-        self.begin(what, wanted, |own, at| {
-            // SAFETY: an open endpoint; the memory stays until the move is done (`Moves`).
-            unsafe {
-                read(
-                    own.endpoint,
-                    own.part.cast(),
-                    wanted.len,
-                    own.descriptor,
-                    at.peer.0,
-                    at.remote.address,
-                    at.remote.key,
-                    own.context,
-                )
-            }
-        })
-    }
-
-    /// Begins to copy from one's own memory to a peer's.
-    ///
-    /// # Errors
-    /// As [`FabricEndpoint::get`].
-    pub fn put(&mut self, wanted: &FabricMove) -> Result<FabricPosted, FabricError> {
-        let what = "write a peer's memory";
-        let write = self.calls.write.ok_or(FabricError::Lacks(what))?;
-        self.begin(what, wanted, |own, at| {
-            // SAFETY: as in `get`.
-            unsafe {
-                write(
-                    own.endpoint,
-                    own.part.cast_const().cast(),
-                    wanted.len,
-                    own.descriptor,
-                    at.peer.0,
-                    at.remote.address,
-                    at.remote.key,
-                    own.context,
-                )
-            }
-        })
-    }
-
-    fn begin(
+    pub fn start(
         &mut self,
-        what: &'static str,
+        direction: MoveDirection,
         wanted: &FabricMove,
-        call: impl FnOnce(OwnPart, &FabricMove) -> SizedCode,
     ) -> Result<FabricPosted, FabricError> {
+        let what = match direction {
+            MoveDirection::Get => "read a peer's memory",
+            MoveDirection::Put => "write a peer's memory",
+        };
         let Some(&operation) = self.moves.free.last() else {
             return Ok(FabricPosted::Again);
         };
-        let (endpoint, context) = (self.raw(), self.contexts.address(operation));
         let region = self.moves.region(wanted.region);
         let part = region.and_then(|region| {
             let part = region.memory.part(wanted.offset, wanted.len)?;
-            let descriptor = region.memory.descriptor;
-            Some(OwnPart {
-                endpoint,
-                part,
-                descriptor,
-                context,
-            })
+            Some((part, region.memory.descriptor))
         });
-        let part = part.ok_or_else(|| {
+        let (part, own) = part.ok_or_else(|| {
             let text = "a move goes beyond the memory that it was asked for with";
             FabricError::Invalid(text.to_owned())
         })?;
-        let posted = self.posted(what, call(part, wanted))?;
+        let (endpoint, len, peer) = (self.raw(), wanted.len, wanted.peer.0);
+        let (at, key) = (wanted.remote.address, wanted.remote.key);
+        let context = self.contexts.address(operation);
+        let code = match (direction, self.calls.read, self.calls.write) {
+            (MoveDirection::Get, Some(read), _) => {
+                // SAFETY: an open endpoint; the memory stays until the move is done (`MoveCalls`).
+                unsafe { read(endpoint, part.cast(), len, own, peer, at, key, context) }
+            }
+            (MoveDirection::Put, _, Some(write)) => {
+                let part = part.cast_const().cast();
+                // SAFETY: as above.
+                unsafe { write(endpoint, part, len, own, peer, at, key, context) }
+            }
+            _ => return Err(FabricError::Lacks(what)),
+        };
+        let posted = self.posted(what, code)?;
         if posted == FabricPosted::Taken {
             self.moves.free.pop();
             let index = (operation - self.moves.first) as usize;
@@ -356,12 +317,4 @@ impl FabricEndpoint {
         }
         Ok(posted)
     }
-}
-
-/// This side's part of a move.
-struct OwnPart {
-    endpoint: *mut FidEp,
-    part: *mut u8,
-    descriptor: *mut c_void,
-    context: *mut c_void,
 }

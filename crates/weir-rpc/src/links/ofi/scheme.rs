@@ -5,11 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use weir_schema::RpcPoll;
-
-use super::endpoint_parts::FabricWaiting;
 use super::library::FabricLibrary;
-use super::link::OfiSettings;
 use super::offer::{FabricChoice, FabricOffer};
 use crate::group::address::{RpcAddress, StreamAddress};
 use crate::{DerCode, RpcError};
@@ -49,8 +45,7 @@ impl FabricChoice {
     /// # Errors
     /// There is no libfabric, or it has no such provider.
     pub fn find(&self) -> Result<FabricOffer, RpcError> {
-        let library = FabricLibrary::open().map_err(|error| RpcError::from(&error))?;
-        FabricOffer::find(&library, self).map_err(|error| RpcError::from(&error))
+        Ok(FabricOffer::find(&FabricLibrary::open()?, self)?)
     }
 }
 
@@ -63,20 +58,6 @@ pub(crate) fn listening(address: &RpcAddress) -> Option<IpAddr> {
     match address.stream() {
         Ok(StreamAddress::Tcp(there)) => Some(there.ip()).filter(|ip| !ip.is_unspecified()),
         _ => None,
-    }
-}
-
-impl OfiSettings {
-    /// For a thread that looks for work in this way.
-    pub fn of(poll: RpcPoll) -> Self {
-        let waiting = match poll {
-            RpcPoll::Busy => FabricWaiting::Busy,
-            _ => FabricWaiting::Descriptor,
-        };
-        Self {
-            waiting,
-            ..Self::default()
-        }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use weir_schema::RpcPoll;
+
 use super::*;
+use crate::links::MoveDirection;
 
 /// Providers that need no device.
 const PROVIDERS: [&str; 3] = ["tcp;ofi_rxm", "shm", "net"];
@@ -41,7 +44,7 @@ pub(super) fn offers(test: &str) -> Vec<FabricChoice> {
         .collect()
 }
 
-fn open(choice: &FabricChoice, waiting: FabricWaiting) -> FabricEndpoint {
+fn open(choice: &FabricChoice, waiting: RpcPoll) -> FabricEndpoint {
     let library = FabricLibrary::open().unwrap();
     let offer = FabricOffer::find(&library, choice).unwrap();
     let sizes = EndpointSizes {
@@ -53,8 +56,8 @@ fn open(choice: &FabricChoice, waiting: FabricWaiting) -> FabricEndpoint {
 
 /// Two endpoints that know each other.
 fn pair(choice: &FabricChoice) -> [(FabricEndpoint, FabricPeer); 2] {
-    let mut one = open(choice, FabricWaiting::Busy);
-    let mut other = open(choice, FabricWaiting::Busy);
+    let mut one = open(choice, RpcPoll::Busy);
+    let mut other = open(choice, RpcPoll::Busy);
     let to_other = one.insert(&other.address().unwrap()).unwrap();
     let to_one = other.insert(&one.address().unwrap()).unwrap();
     [(one, to_other), (other, to_one)]
@@ -116,11 +119,11 @@ fn exchange(both: &mut [(FabricEndpoint, FabricPeer); 2], from: usize, bytes: &[
         }
     }
     until(both, 1 - from, |endpoint, completion| {
-        let FabricCompletion::Received { slot, bytes: len } = completion else {
+        let FabricWork::Receive(slot) = completion.work else {
             return false;
         };
         let messages = endpoint.lend_messages().unwrap();
-        assert_eq!(messages.message(slot, len), bytes);
+        assert_eq!(messages.message(slot, completion.result.unwrap()), bytes);
         endpoint.take_messages_back(messages);
         assert_eq!(endpoint.receive(slot).unwrap(), FabricPosted::Taken);
         true
@@ -163,15 +166,22 @@ fn memory_is_moved_both_ways_by_one_side_alone() {
                 len,
                 owner: 42,
             };
-            let is_done = |_: &mut FabricEndpoint, completion| {
-                assert_eq!(completion, FabricCompletion::Moved { owner: 42 });
+            let is_done = |_: &mut FabricEndpoint, completion: FabricCompletion| {
+                assert_eq!(
+                    (completion.work, completion.result.is_ok()),
+                    (FabricWork::Move(42), true)
+                );
                 true
             };
-            until_taken(&mut both, |endpoint| endpoint.get(&moved));
+            until_taken(&mut both, |endpoint| {
+                endpoint.start(MoveDirection::Get, &moved)
+            });
             until(&mut both, 0, is_done);
             assert_eq!(both[0].0.bytes(own), pattern, "{choice:?} get {len}");
             both[0].0.bytes(own).fill(0xA7);
-            until_taken(&mut both, |endpoint| endpoint.put(&moved));
+            until_taken(&mut both, |endpoint| {
+                endpoint.start(MoveDirection::Put, &moved)
+            });
             until(&mut both, 0, is_done);
             // It is there when a message is that was sent after it.
             exchange(&mut both, 0, b"done");
@@ -212,19 +222,28 @@ fn a_move_beyond_own_memory_or_released_memory_is_refused() {
             len: 100,
             owner: 0,
         };
-        assert!(matches!(endpoint.get(&moved), Err(FabricError::Invalid(_))));
+        assert!(matches!(
+            endpoint.start(MoveDirection::Get, &moved),
+            Err(FabricError::Invalid(_))
+        ));
         (moved.offset, moved.len) = (usize::MAX, 2);
-        assert!(matches!(endpoint.put(&moved), Err(FabricError::Invalid(_))));
+        assert!(matches!(
+            endpoint.start(MoveDirection::Put, &moved),
+            Err(FabricError::Invalid(_))
+        ));
         (moved.offset, moved.len) = (0, 1);
         endpoint.release(region);
-        assert!(matches!(endpoint.put(&moved), Err(FabricError::Invalid(_))));
+        assert!(matches!(
+            endpoint.start(MoveDirection::Put, &moved),
+            Err(FabricError::Invalid(_))
+        ));
     }
 }
 
 #[test]
 fn what_is_no_address_is_refused() {
     for choice in offers("what_is_no_address_is_refused") {
-        let mut endpoint = open(&choice, FabricWaiting::Busy);
+        let mut endpoint = open(&choice, RpcPoll::Busy);
         assert!(endpoint.insert(&[]).is_err());
         assert!(endpoint.insert(&[1; 600]).is_err());
     }

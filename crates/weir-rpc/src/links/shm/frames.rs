@@ -238,7 +238,7 @@ impl FrameReceiver {
         Ok(self.ring.available().map_err(corrupt)? > 0)
     }
 
-    /// Whether there are more frames of those that the last look found.
+    /// True if there are more frames of those that the last look found.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.ring.known() > 0

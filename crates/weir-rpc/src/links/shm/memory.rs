@@ -4,7 +4,7 @@ use super::arena::SharedArena;
 use crate::RpcError;
 use crate::links::stream::RegionTable;
 use crate::links::{LinkSide, MemoryRange, RegionId};
-use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment};
+use crate::wire::{BulkAccess, BulkDescriptor};
 
 #[derive(Debug)]
 pub(super) enum LinkMemory {
@@ -55,28 +55,16 @@ impl LinkMemory {
     /// A part of a region; empty where it does not lie within.
     #[inline]
     pub(super) fn part(&mut self, range: MemoryRange) -> &mut [u8] {
-        let end = range.offset.checked_add(range.length);
-        let (Ok(start), Some(Ok(end))) = (usize::try_from(range.offset), end.map(usize::try_from))
-        else {
-            return &mut [];
-        };
-        self.bytes(range.region)
-            .get_mut(start..end)
-            .unwrap_or(&mut [])
+        let bytes = self.bytes(range.region);
+        let part = range.bounds().and_then(|bounds| bytes.get_mut(bounds));
+        part.unwrap_or(&mut [])
     }
 
     /// Descriptor by which the other side reaches a part. A server's memory it cannot reach.
     pub(super) fn describe(&self, range: MemoryRange, access: BulkAccess) -> BulkDescriptor {
         match self {
             Self::Shared(arena) => arena.describe(range, access),
-            Self::Own(_) => {
-                let part = BulkSegment {
-                    address: range.offset,
-                    length: range.length,
-                    key: 0,
-                };
-                BulkDescriptor::one(BulkMode::Frames, access, 0, part)
-            }
+            Self::Own(_) => BulkDescriptor::of_frames(range.offset, range.length, access),
         }
     }
 }

@@ -36,8 +36,8 @@ use self::windows::ClientWindows;
 use crate::links::peer_table::PeerTable;
 use crate::links::stream::{Collected, StreamLink};
 use crate::links::{
-    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent,
+    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, MoveDirection, NewPeer,
+    PeerId, RegionId, Sent,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind};
 use crate::{DerCode, RpcError};
@@ -211,26 +211,6 @@ impl RpcShmLink {
             }
         }
     }
-
-    /// Copies between own memory and a client's; the handler learns of it with the next poll.
-    fn move_memory(
-        &mut self,
-        id: PeerId,
-        own: MemoryRange,
-        token: u64,
-        copy: impl FnOnce(&mut ClientWindows, &mut [u8]) -> Result<(), RpcError>,
-    ) -> Sent {
-        let Some(peer) = self.peers.get(id) else {
-            return Sent::Gone;
-        };
-        let part = self.memory.part(own);
-        let result = match &mut peer.windows {
-            Some(windows) if part.len() as u64 == own.length => copy(windows, part),
-            _ => Err(RpcError::protocol("a move outside of memory")),
-        };
-        self.moved.push_back((id, token, result));
-        Sent::Queued
-    }
 }
 
 impl Link for RpcShmLink {
@@ -326,30 +306,27 @@ impl Link for RpcShmLink {
         sent
     }
 
-    fn get(
+    /// The handler learns of it with the next poll.
+    fn move_memory(
         &mut self,
-        peer: PeerId,
-        from: &BulkDescriptor,
-        offset: u64,
-        into: MemoryRange,
+        direction: MoveDirection,
+        id: PeerId,
+        (remote, offset): (&BulkDescriptor, u64),
+        own: MemoryRange,
         token: u64,
     ) -> Sent {
-        self.move_memory(peer, into, token, |windows, own| {
-            windows.read(from, offset, own)
-        })
-    }
-
-    fn put(
-        &mut self,
-        peer: PeerId,
-        from: MemoryRange,
-        into: &BulkDescriptor,
-        offset: u64,
-        token: u64,
-    ) -> Sent {
-        self.move_memory(peer, from, token, |windows, own| {
-            windows.write(own, into, offset)
-        })
+        let Some(peer) = self.peers.get(id) else {
+            return Sent::Gone;
+        };
+        let part = self.memory.part(own);
+        let result = match &mut peer.windows {
+            Some(windows) if part.len() as u64 == own.length => {
+                windows.copy(direction, (remote, offset), part)
+            }
+            _ => Err(RpcError::protocol("a move outside of memory")),
+        };
+        self.moved.push_back((id, token, result));
+        Sent::Queued
     }
 
     #[inline]

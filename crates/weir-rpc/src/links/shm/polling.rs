@@ -134,7 +134,7 @@ impl RpcShmLink {
         frames
     }
 
-    /// Whether a ring was silent for long and is empty; its bell then rings for the next frame.
+    /// True if a ring was silent for long and is empty; its bell then rings for the next frame.
     pub(super) fn falls_idle(&mut self, place: u32) -> bool {
         let Some((_, peer)) = self.peers.at(place) else {
             return false;

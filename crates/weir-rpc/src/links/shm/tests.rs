@@ -141,16 +141,23 @@ fn a_server_moves_memory_of_a_client_both_ways() {
         offset: 0,
         length: 1_000_000,
     };
-    assert_eq!(c.server.get(c.to_client, &theirs, 0, into, 1), Sent::Queued);
+    assert_eq!(
+        c.server
+            .move_memory(MoveDirection::Get, c.to_client, (&theirs, 0), into, 1),
+        Sent::Queued
+    );
     assert_eq!(poll(&mut c.server).moves, [(1, Ok(()))]);
     assert!(c.server.bytes(own).iter().all(|&byte| byte == 9));
     c.server.bytes(own)[..10].fill(1);
     let from = MemoryRange { length: 10, ..into };
     assert_eq!(
-        c.server.put(c.to_client, from, &theirs, 999_990, 2),
+        c.server
+            .move_memory(MoveDirection::Put, c.to_client, (&theirs, 999_990), from, 2),
         Sent::Queued
     );
-    let beyond = c.server.put(c.to_client, from, &theirs, 999_991, 3);
+    let beyond = c
+        .server
+        .move_memory(MoveDirection::Put, c.to_client, (&theirs, 999_991), from, 3);
     assert_eq!(beyond, Sent::Queued, "its failure is told");
     let moves = poll(&mut c.server).moves;
     assert_eq!(moves[0], (2, Ok(())));
@@ -337,11 +344,17 @@ impl LinkHandler<RpcShmLink> for Answering {
                 offset: 0,
                 length: descriptor.length,
             };
-            assert_eq!(link.get(peer, &descriptor, 0, own, 0), Sent::Queued);
+            assert_eq!(
+                link.move_memory(MoveDirection::Get, peer, (&descriptor, 0), own, 0),
+                Sent::Queued
+            );
             for byte in link.bytes(self.own) {
                 *byte = byte.wrapping_add(1);
             }
-            assert_eq!(link.put(peer, own, &descriptor, 0, 0), Sent::Queued);
+            assert_eq!(
+                link.move_memory(MoveDirection::Put, peer, (&descriptor, 0), own, 0),
+                Sent::Queued
+            );
         }
         assert_eq!(link.send(peer, &answer, &[body]), Sent::Queued);
     }

@@ -9,6 +9,7 @@ use weir_sys::shared_memory::SharedMemory;
 
 use super::arena::PAGE;
 use crate::RpcError;
+use crate::links::MoveDirection;
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment};
 
 /// Regions that are kept mapped; a client needs one or two for each session.
@@ -30,29 +31,22 @@ impl ClientWindows {
         }
     }
 
-    /// Copies from a part of what a descriptor names.
-    pub(super) fn read(
+    /// Copies between own memory and a part of what a descriptor names.
+    pub(super) fn copy(
         &mut self,
-        from: &BulkDescriptor,
-        offset: u64,
-        into: &mut [u8],
+        direction: MoveDirection,
+        (remote, offset): (&BulkDescriptor, u64),
+        own: &mut [u8],
     ) -> Result<(), RpcError> {
-        let length = into.len() as u64;
-        let (at, window) = self.window(from, BulkAccess::READ, offset, length)?;
-        window.copy_out(at, into);
-        Ok(())
-    }
-
-    /// Copies to a part of what a descriptor names.
-    pub(super) fn write(
-        &mut self,
-        from: &[u8],
-        into: &BulkDescriptor,
-        offset: u64,
-    ) -> Result<(), RpcError> {
-        let length = from.len() as u64;
-        let (at, window) = self.window(into, BulkAccess::WRITE, offset, length)?;
-        window.copy_in(from, at);
+        let access = match direction {
+            MoveDirection::Get => BulkAccess::READ,
+            MoveDirection::Put => BulkAccess::WRITE,
+        };
+        let (at, window) = self.window(remote, access, offset, own.len() as u64)?;
+        match direction {
+            MoveDirection::Get => window.copy_out(at, own),
+            MoveDirection::Put => window.copy_in(own, at),
+        }
         Ok(())
     }
 
@@ -111,6 +105,7 @@ impl ClientWindows {
 #[cfg(test)]
 mod tests {
     use super::super::arena::SharedArena;
+    use super::MoveDirection::{Get, Put};
     use super::*;
     use crate::links::MemoryRange;
 
@@ -122,20 +117,20 @@ mod tests {
         let region = arena.allocate(10_000, Some(3)).unwrap();
         assert_eq!(arena.bytes(region).as_ptr().addr() & 255, 3);
         arena.bytes(region)[5_000..5_004].copy_from_slice(b"abcd");
-        let range = MemoryRange {
-            region,
-            offset: 4_990,
-            length: 100,
-        };
+        let range = MemoryRange::new(region, 4_990, 100);
         let both = arena.describe(range, BulkAccess::BOTH);
         let mut out = [0; 4];
-        windows.read(&both, 10, &mut out).unwrap();
+        windows.copy(Get, (&both, 10), &mut out).unwrap();
         assert_eq!(&out, b"abcd");
-        windows.write(b"xy", &both, 11).unwrap();
+        windows
+            .copy(Put, (&both, 11), &mut b"xy".to_owned())
+            .unwrap();
         assert_eq!(&arena.bytes(region)[5_000..5_004], b"axyd");
         assert_eq!(windows.mapped.len(), 1);
         let refused = |windows: &mut ClientWindows, descriptor: &BulkDescriptor, offset| {
-            let error = windows.write(b"xy", descriptor, offset).unwrap_err();
+            let error = windows
+                .copy(Put, (descriptor, offset), &mut b"xy".to_owned())
+                .unwrap_err();
             error.message.into_owned()
         };
         let read_only = arena.describe(range, BulkAccess::READ);
@@ -190,9 +185,9 @@ mod tests {
         };
         let old = arena.describe(range, BulkAccess::BOTH);
         let mut out = [1; 8];
-        windows.read(&old, 0, &mut out).unwrap();
+        windows.copy(Get, (&old, 0), &mut out).unwrap();
         arena.release(region);
-        windows.read(&old, 0, &mut out).unwrap();
+        windows.copy(Get, (&old, 0), &mut out).unwrap();
         assert_eq!(out, [0; 8]);
         assert!(arena.bytes(region).is_empty());
         let again = arena.allocate(8, None).unwrap();
@@ -218,7 +213,7 @@ mod tests {
                 length: 8,
             };
             let descriptor = arena.describe(range, BulkAccess::READ);
-            windows.read(&descriptor, 0, &mut [0; 8]).unwrap();
+            windows.copy(Get, (&descriptor, 0), &mut [0; 8]).unwrap();
         }
         assert_eq!(windows.mapped.len(), MOST);
     }

@@ -93,28 +93,16 @@ impl RegionTable {
             return &[];
         };
         let bytes = held.memory.slot(held.offset, held.length);
-        let Some(end) = range.offset.checked_add(range.length) else {
-            return &[];
-        };
-        match (usize::try_from(range.offset), usize::try_from(end)) {
-            (Ok(start), Ok(end)) => bytes.get(start..end).unwrap_or(&[]),
-            _ => &[],
-        }
+        let part = range.bounds().and_then(|bounds| bytes.get(bounds));
+        part.unwrap_or(&[])
     }
 
     /// A part of a region, to write; empty where it does not lie within.
     #[inline]
     pub(crate) fn part_mut(&mut self, range: MemoryRange) -> &mut [u8] {
-        let Some(end) = range.offset.checked_add(range.length) else {
-            return &mut [];
-        };
-        match (usize::try_from(range.offset), usize::try_from(end)) {
-            (Ok(start), Ok(end)) => self
-                .bytes(range.region)
-                .get_mut(start..end)
-                .unwrap_or(&mut []),
-            _ => &mut [],
-        }
+        let bytes = self.bytes(range.region);
+        let part = range.bounds().and_then(|bounds| bytes.get_mut(bounds));
+        part.unwrap_or(&mut [])
     }
 
     /// A frame refers to it from now on.

@@ -11,7 +11,6 @@ mod peer_stream;
 mod read;
 mod send_queue;
 mod waiting;
-mod watch;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -380,10 +379,8 @@ impl Link for StreamLink {
         let stale = stale.filter_map(|(peer, stream)| stream.is_stale(now, limit).then_some(peer));
         let stale: Vec<_> = stale.collect();
         for &peer in &stale {
-            let header = FrameHeader {
-                word: DerCode::Protocol.to_status(),
-                ..FrameHeader::plain(FrameKind::Error)
-            };
+            let header = FrameHeader::plain(FrameKind::Error);
+            let header = header.with_word(DerCode::Protocol.to_status());
             self.send(peer, &header, &[b"half a frame for too long"]);
             self.close(peer);
         }

@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, recv};
 use super::peer_stream::LongBody;
 use super::{SHARED, StreamLink, gone};
 use crate::RpcError;
-use crate::links::{Link, LinkHandler, PeerId, Sent};
+use crate::links::{Frame, Link, LinkHandler, PeerId, Sent};
 use crate::wire::{FrameHeader, FrameKind, HEADER, PushHead};
 use crate::{DerCode, wire::WireError};
 
@@ -160,7 +160,8 @@ impl StreamLink {
         if header.head_length().is_some() {
             long.head[..long.head_length].copy_from_slice(head);
             let data_length = (length - long.head_length) as u64;
-            let into = handler.destination(peer, header, head, data_length);
+            let body = head;
+            let into = handler.destination(Frame { peer, header, body }, data_length);
             long.into = into.filter(|into| {
                 into.length == data_length && self.memory.part(*into).len() as u64 == data_length
             });
@@ -231,8 +232,12 @@ impl StreamLink {
     fn end_long<H: LinkHandler<Self>>(&mut self, peer: PeerId, long: LongBody, handler: &mut H) {
         if let Some(into) = long.into {
             self.memory.unpin(into.region);
-            let head = &long.head[..long.head_length];
-            handler.placed(self, peer, &long.header, head, into);
+            let frame = Frame {
+                peer,
+                header: &long.header,
+                body: &long.head[..long.head_length],
+            };
+            handler.placed(self, frame, into);
         } else {
             handler.message(self, peer, &long.header, &long.gathered[..long.length]);
             if self.spare.len() < SPARE {
@@ -279,10 +284,8 @@ impl StreamLink {
         frames: &mut u32,
     ) -> ParsedBytes {
         let error = RpcError::from(error);
-        let header = FrameHeader {
-            word: DerCode::Protocol.to_status(),
-            ..FrameHeader::plain(FrameKind::Error)
-        };
+        let header = FrameHeader::plain(FrameKind::Error);
+        let header = header.with_word(DerCode::Protocol.to_status());
         if self.send(peer, &header, &[error.message.as_bytes()]) == Sent::Queued {
             self.write(peer.index);
         }

@@ -4,12 +4,14 @@
 //! without asking (`StreamLink::poll`).
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::{StreamLink, WAKER, gone};
+use crate::RpcError;
 use crate::links::LinkHandler;
 
 impl StreamLink {
@@ -42,6 +44,18 @@ impl StreamLink {
                 stream.set_interest(&self.epoll, index, stream.wanted());
             }
         }
+    }
+
+    /// Waits end too when this can be read. It is not read here, and it is watched until it is
+    /// closed.
+    ///
+    /// # Errors
+    /// It cannot be watched.
+    pub(crate) fn watch(&self, descriptor: BorrowedFd<'_>) -> Result<(), RpcError> {
+        // Neither a place nor the waker.
+        let data = epoll::EventData::new_u64(WAKER - 1);
+        epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN)
+            .map_err(|errno| RpcError::io("watch a fabric")(errno.into()))
     }
 
     pub(super) fn ask_epoll<H: LinkHandler<Self>>(

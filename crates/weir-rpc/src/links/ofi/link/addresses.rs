@@ -64,17 +64,12 @@ impl AddressBook {
         endpoint: &mut FabricEndpoint,
         address: &[u8],
     ) -> Result<FabricPeer, RpcError> {
-        let known = self
-            .entries
-            .iter_mut()
-            .find(|entry| entry.address == address);
-        if let Some(entry) = known {
+        let mut entries = self.entries.iter_mut();
+        if let Some(entry) = entries.find(|entry| entry.address == address) {
             entry.uses += 1;
             return Ok(entry.number);
         }
-        let number = endpoint
-            .insert(address)
-            .map_err(|error| RpcError::from(&error))?;
+        let number = endpoint.insert(address)?;
         self.entries.push(AddressEntry {
             address: address.to_vec(),
             number,

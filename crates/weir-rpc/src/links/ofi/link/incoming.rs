@@ -8,9 +8,8 @@ use std::io;
 
 use super::OfiLink;
 use super::peer::{MARKED, owned_by};
-use crate::links::ofi::completion::{FabricCompletion, FabricFailure, FabricWork};
-use crate::links::ofi::remote_memory::FabricRegion;
-use crate::links::{LinkHandler, MemoryRange, PeerId};
+use crate::links::ofi::completion::{FabricFailure, FabricWork};
+use crate::links::{Frame, LinkHandler, MemoryRange, PeerId};
 use crate::wire::{FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
 
@@ -45,16 +44,15 @@ impl<const RMA: bool> OfiLink<RMA> {
         let mut completions = std::mem::take(&mut self.completions);
         let mut events = 0;
         for completion in completions.drain(..) {
-            match completion {
-                FabricCompletion::Received { slot, bytes } => {
+            match (completion.work, completion.result) {
+                (FabricWork::Receive(slot), Ok(bytes)) => {
                     events += self.take_message(messages.message(slot, bytes), handler);
                     self.unposted.push(slot);
                 }
-                FabricCompletion::Sent { owner } => self.ended(owned_by(owner)),
-                FabricCompletion::Moved { owner } => events += self.moved(owner, None, handler),
-                FabricCompletion::Failed { work, failure } => {
-                    events += self.failed(work, failure, handler);
-                }
+                (FabricWork::Send(owner), Ok(_)) => self.ended(owned_by(owner)),
+                (FabricWork::Move(owner), Ok(_)) => events += self.moved(owner, None, handler),
+                (FabricWork::Unknown, Ok(_)) => {}
+                (work, Err(failure)) => events += self.failed(work, failure, handler),
             }
         }
         self.completions = completions;
@@ -198,11 +196,8 @@ impl<const RMA: bool> OfiLink<RMA> {
         handler: &mut H,
     ) -> Result<u32, RpcError> {
         let mut events = 0;
-        if self
-            .peers
-            .get(peer)
-            .is_some_and(|found| found.partial.is_some())
-        {
+        let known = self.peers.get(peer);
+        if known.is_some_and(|known| known.partial.is_some()) {
             (events, bytes) = self.go_on(peer, bytes, handler);
         }
         while !bytes.is_empty() {
@@ -235,14 +230,9 @@ impl<const RMA: bool> OfiLink<RMA> {
 
     /// Writes data from an offset of a range on; whether they lie within it.
     fn place(&mut self, place: MemoryRange, offset: usize, data: &[u8]) -> bool {
-        let (Ok(start), Ok(length)) =
-            (usize::try_from(place.offset), usize::try_from(place.length))
-        else {
-            return false;
-        };
-        let region = self.endpoint.bytes(FabricRegion(place.region.0));
-        let end = start.checked_add(length);
-        let range = end.and_then(|end| region.get_mut(start..end));
+        let region = self.endpoint.bytes(place.region);
+        let bounds = place.bounds();
+        let range = bounds.and_then(|bounds| region.get_mut(bounds));
         let part = range.and_then(|range| {
             let end = offset.checked_add(data.len())?;
             range.get_mut(offset..end)
@@ -260,7 +250,12 @@ impl<const RMA: bool> OfiLink<RMA> {
         let placed = header.head_length().and_then(|head| {
             let (head, data) = first.split_at_checked(head)?;
             let whole = (length - head.len()) as u64;
-            let place = handler.destination(peer, &header, head, whole)?;
+            let frame = Frame {
+                peer,
+                header: &header,
+                body: head,
+            };
+            let place = handler.destination(frame, whole)?;
             let is_placed = place.length == whole && self.place(place, 0, data);
             is_placed.then_some((head, place))
         });
@@ -309,9 +304,10 @@ impl<const RMA: bool> OfiLink<RMA> {
             return (0, rest);
         }
         let (header, head) = (partial.header, partial.head);
+        let (header, body) = (&header, &head[..]);
         match partial.place {
-            Some(place) => handler.placed(self, peer, &header, &head, place),
-            None => handler.message(self, peer, &header, &head),
+            Some(place) => handler.placed(self, Frame { peer, header, body }, place),
+            None => handler.message(self, peer, header, body),
         }
         self.spare = head;
         (1, rest)

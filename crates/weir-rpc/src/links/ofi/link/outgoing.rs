@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use super::OfiLink;
 use super::peer::Outlook;
-use super::transfers::{self, MoveDirection};
+use super::transfers;
 use crate::links::ofi::error::FabricError;
 use crate::links::ofi::remote_memory::MessagePart;
-use crate::links::{MemoryRange, PeerId, Sent};
+use crate::links::{MemoryRange, MoveDirection, PeerId, Sent};
 use crate::wire::{BulkDescriptor, FrameHeader, HEADER};
 use crate::{DerCode, RpcError};
 
@@ -35,7 +35,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             }
             Err(error) => {
                 if let Some((peer, _)) = self.peers.at(index) {
-                    self.break_off(peer, RpcError::from(&error));
+                    self.break_off(peer, error.into());
                 }
             }
         }
@@ -62,7 +62,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             let since = peer.stalled_since.unwrap_or(now);
             let error = messages.error.or(moves.error);
             if let Some(error) = error {
-                self.break_off(id, RpcError::from(&error));
+                self.break_off(id, error.into());
             } else if messages.is_clear && moves.is_clear {
                 peer.stalled_since = None;
                 self.stalled.swap_remove(at);

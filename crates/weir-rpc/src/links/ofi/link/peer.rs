@@ -18,7 +18,7 @@ pub(super) const MARKED: usize = 16;
 /// Places for messages that no single peer may keep occupied.
 const LEFT_TO_OTHERS: usize = 16;
 
-/// Whether a peer has something that is to be tried again.
+/// Outlook of a peer: it has something that is to be tried again, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
     /// Everything was taken.
@@ -84,7 +84,7 @@ impl FabricLinkPeer {
         }
     }
 
-    /// Whether a frame of so many bytes can be written now.
+    /// True if a frame of so many bytes can be written now.
     #[inline]
     pub(super) fn has_room(&self, endpoint: &FabricEndpoint, bytes: usize) -> bool {
         self.overflow.is_empty() && self.fits(endpoint, bytes)
@@ -248,7 +248,7 @@ impl FabricLinkPeer {
         retried
     }
 
-    /// Whether a message with this number is the next one, which it counts then.
+    /// True if a message with this number is the next one, which it counts then.
     #[inline]
     pub(super) fn expects(&mut self, number: u32) -> bool {
         let is_next = number == self.next_expected;

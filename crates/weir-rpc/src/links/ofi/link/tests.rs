@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
 use super::*;
-use crate::links::LinkGreeting;
 use crate::links::ofi::tests::offers;
 use crate::links::ofi::{FabricChoice, FabricLibrary};
+use crate::links::{Frame, LinkGreeting};
 use crate::wire::{FrameKind, MAX_FRAME, PushHead, RpcId};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,26 +31,13 @@ struct Recorder {
 }
 
 impl LinkHandler<OfiLink<true>> for Recorder {
-    fn destination(
-        &mut self,
-        _: PeerId,
-        _: &FrameHeader,
-        _: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
+    fn destination(&mut self, _: Frame<'_>, length: u64) -> Option<MemoryRange> {
         let place = self.place?;
         Some(MemoryRange { length, ..place })
     }
 
-    fn placed(
-        &mut self,
-        _: &mut OfiLink<true>,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        at: MemoryRange,
-    ) {
-        let seen = Seen::Placed(peer, *header, head.to_vec(), at);
+    fn placed(&mut self, _: &mut OfiLink<true>, frame: Frame<'_>, at: MemoryRange) {
+        let seen = Seen::Placed(frame.peer, *frame.header, frame.body.to_vec(), at);
         self.seen.push(seen);
     }
 
@@ -83,13 +70,12 @@ struct End {
 }
 
 impl End {
-    fn open(choice: &FabricChoice, waiting: FabricWaiting) -> Self {
+    fn open(choice: &FabricChoice, waiting: RpcPoll) -> Self {
         let library = FabricLibrary::open().unwrap();
         let offer = FabricOffer::find(&library, choice).unwrap();
         let settings = OfiSettings {
-            waiting,
             patience: Duration::from_secs(2),
-            ..OfiSettings::default()
+            ..OfiSettings::of(waiting)
         };
         Self {
             link: OfiLink::open(offer, settings).unwrap(),
@@ -141,7 +127,7 @@ impl End {
 }
 
 /// A client and a server in this process.
-fn pair(choice: &FabricChoice, waiting: FabricWaiting) -> [End; 2] {
+fn pair(choice: &FabricChoice, waiting: RpcPoll) -> [End; 2] {
     let [mut client, mut server] = [waiting; 2].map(|waiting| End::open(choice, waiting));
     let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
     for stream in [&one, &other] {
@@ -174,7 +160,7 @@ fn pattern(len: usize, seed: usize) -> Vec<u8> {
 #[test]
 fn frames_of_every_length_arrive_whole_and_in_order_on_both_sides() {
     for choice in offers("frames_of_every_length_arrive_whole_and_in_order_on_both_sides") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let lengths = [0, 1, 16, 23, 4000, 16 << 10, (16 << 10) - 40, 100_000, LONG];
         for (slot, len) in (0_u32..).zip(lengths) {
             let body = pattern(len, slot as usize);
@@ -200,7 +186,7 @@ fn frames_of_every_length_arrive_whole_and_in_order_on_both_sides() {
 #[test]
 fn frames_that_are_no_calls_go_over_the_stream() {
     for choice in offers("frames_that_are_no_calls_go_over_the_stream") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let open = header(FrameKind::Open, 1);
         assert_eq!(client.send(&open, &[b"session"]), Sent::Queued);
         let seen = server.next(Some(&mut client));
@@ -211,7 +197,7 @@ fn frames_that_are_no_calls_go_over_the_stream() {
 #[test]
 fn a_link_that_has_no_room_says_so_and_has_it_again_later() {
     for choice in offers("a_link_that_has_no_room_says_so_and_has_it_again_later") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let body = pattern(100_000, 1);
         let request = header(FrameKind::Request, 0);
         let mut queued = 0;
@@ -232,7 +218,7 @@ fn a_link_that_has_no_room_says_so_and_has_it_again_later() {
 #[test]
 fn answers_are_never_refused_and_keep_their_order() {
     for choice in offers("answers_are_never_refused_and_keep_their_order") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let body = pattern(100_000, 1);
         for slot in 0..100 {
             let response = header(FrameKind::Response, slot);
@@ -255,7 +241,7 @@ fn answers_are_never_refused_and_keep_their_order() {
 fn memory_is_read_and_written_by_the_server_and_a_response_comes_after_it() {
     let test = "memory_is_read_and_written_by_the_server_and_a_response_comes_after_it";
     for choice in offers(test) {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         for (token, len) in (0_u64..).zip([1, 4096, 1 << 20, LONG]) {
             let theirs = client.link.allocate(len, Some(3)).unwrap();
             let own = server.link.allocate(len, None).unwrap();
@@ -270,15 +256,25 @@ fn memory_is_read_and_written_by_the_server_and_a_response_comes_after_it() {
             let access = BulkAccess::BOTH;
             let descriptor = client.link.describe(client.peer, whole(theirs), access);
             let peer = server.peer;
-            let sent = server.link.get(peer, &descriptor, 0, whole(own), token);
+            let sent = server.link.move_memory(
+                MoveDirection::Get,
+                peer,
+                (&descriptor, 0),
+                whole(own),
+                token,
+            );
             assert_eq!(sent, Sent::Queued);
             let seen = server.next(Some(&mut client));
             assert_eq!(seen, Seen::Moved(peer, token, Ok(())));
             assert!(server.link.bytes(own) == data, "{choice:?} get {len}");
             server.link.bytes(own).fill(0x5B);
-            let sent = server
-                .link
-                .put(peer, whole(own), &descriptor, 0, token + 100);
+            let sent = server.link.move_memory(
+                MoveDirection::Put,
+                peer,
+                (&descriptor, 0),
+                whole(own),
+                token + 100,
+            );
             assert_eq!(sent, Sent::Queued);
             let seen = server.next(Some(&mut client));
             assert_eq!(seen, Seen::Moved(peer, token + 100, Ok(())));
@@ -300,7 +296,7 @@ fn memory_is_read_and_written_by_the_server_and_a_response_comes_after_it() {
 #[test]
 fn many_moves_at_once_are_all_done() {
     for choice in offers("many_moves_at_once_are_all_done") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let region = client.link.allocate(LONG, None).unwrap();
         let own = server.link.allocate(LONG, None).unwrap();
         let range = |region| MemoryRange {
@@ -312,9 +308,13 @@ fn many_moves_at_once_are_all_done() {
             .link
             .describe(client.peer, range(region), BulkAccess::READ);
         for token in 0..400 {
-            let sent = server
-                .link
-                .get(server.peer, &descriptor, 0, range(own), token);
+            let sent = server.link.move_memory(
+                MoveDirection::Get,
+                server.peer,
+                (&descriptor, 0),
+                range(own),
+                token,
+            );
             assert_eq!(sent, Sent::Queued);
         }
         let mut tokens: Vec<u64> = (0..400)
@@ -332,7 +332,7 @@ fn many_moves_at_once_are_all_done() {
 fn a_move_outside_of_what_was_described_fails_and_the_connection_lives() {
     let test = "a_move_outside_of_what_was_described_fails_and_the_connection_lives";
     for choice in offers(test) {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let theirs = client.link.allocate(100, None).unwrap();
         let own = server.link.allocate(100, None).unwrap();
         let range = |region, length| MemoryRange {
@@ -344,16 +344,40 @@ fn a_move_outside_of_what_was_described_fails_and_the_connection_lives() {
         let descriptor = client.link.describe(client.peer, range(theirs, 50), access);
         let peer = server.peer;
         let wrong = Seen::Moved(peer, 1, Err(DerCode::Protocol));
-        server.link.get(peer, &descriptor, 0, range(own, 51), 1);
+        server.link.move_memory(
+            MoveDirection::Get,
+            peer,
+            (&descriptor, 0),
+            range(own, 51),
+            1,
+        );
         assert_eq!(server.next(Some(&mut client)), wrong);
-        server.link.put(peer, range(own, 10), &descriptor, 0, 1);
+        server.link.move_memory(
+            MoveDirection::Put,
+            peer,
+            (&descriptor, 0),
+            range(own, 10),
+            1,
+        );
         assert_eq!(server.next(Some(&mut client)), wrong);
         // Beyond the own memory.
         server.link.release(own);
-        server.link.get(peer, &descriptor, 0, range(own, 50), 1);
+        server.link.move_memory(
+            MoveDirection::Get,
+            peer,
+            (&descriptor, 0),
+            range(own, 50),
+            1,
+        );
         assert_eq!(server.next(Some(&mut client)), wrong);
         let own = server.link.allocate(100, None).unwrap();
-        server.link.get(peer, &descriptor, 0, range(own, 50), 2);
+        server.link.move_memory(
+            MoveDirection::Get,
+            peer,
+            (&descriptor, 0),
+            range(own, 50),
+            2,
+        );
         let right = Seen::Moved(peer, 2, Ok(()));
         assert_eq!(server.next(Some(&mut client)), right);
     }
@@ -362,7 +386,7 @@ fn a_move_outside_of_what_was_described_fails_and_the_connection_lives() {
 #[test]
 fn bulk_data_in_frames_are_placed_where_the_handler_says() {
     for choice in offers("bulk_data_in_frames_are_placed_where_the_handler_says") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         for len in [100_000, 200_000] {
             let own = server.link.allocate(len, None).unwrap();
             server.recorder.place = Some(MemoryRange {
@@ -398,7 +422,7 @@ fn bulk_data_in_frames_are_placed_where_the_handler_says() {
 #[test]
 fn a_wait_ends_when_a_message_comes_or_its_time_is_over() {
     for choice in offers("a_wait_ends_when_a_message_comes_or_its_time_is_over") {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Descriptor);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Block);
         let wait = Some(Duration::from_millis(30));
         let request = header(FrameKind::Request, 0);
         for _ in 0..3 {
@@ -425,7 +449,7 @@ fn a_wait_ends_when_a_message_comes_or_its_time_is_over() {
 fn messages_from_nobody_are_counted_and_a_number_left_out_breaks_off() {
     let test = "messages_from_nobody_are_counted_and_a_number_left_out_breaks_off";
     for choice in offers(test) {
-        let [mut client, mut server] = pair(&choice, FabricWaiting::Busy);
+        let [mut client, mut server] = pair(&choice, RpcPoll::Busy);
         let mut message = vec![0; MARKED];
         message[..8].copy_from_slice(&(client.link.pending_mark ^ 1).to_le_bytes());
         let mut recorder = Recorder::default();
@@ -446,7 +470,7 @@ fn messages_from_nobody_are_counted_and_a_number_left_out_breaks_off() {
 fn a_message_before_the_handshake_is_done_here_is_kept() {
     for choice in offers("a_message_before_the_handshake_is_done_here_is_kept") {
         let [mut client, mut server] =
-            [FabricWaiting::Busy; 2].map(|waiting| End::open(&choice, waiting));
+            [RpcPoll::Busy; 2].map(|waiting| End::open(&choice, waiting));
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         one.set_nonblocking(true).unwrap();
         other.set_nonblocking(true).unwrap();
@@ -471,7 +495,7 @@ fn a_message_before_the_handshake_is_done_here_is_kept() {
 #[test]
 fn a_greeting_of_another_kind_of_fabric_is_refused() {
     for choice in offers("a_greeting_of_another_kind_of_fabric_is_refused") {
-        let mut end = End::open(&choice, FabricWaiting::Busy);
+        let mut end = End::open(&choice, RpcPoll::Busy);
         let mut greeting = end.link.greeting().unwrap().address;
         greeting[0] ^= 0x40;
         // Who has no address orders tests, and has no data.
@@ -509,7 +533,7 @@ fn the_other_process_of_these_tests() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     println!("port {}", listener.local_addr().unwrap().port());
     let (stream, _) = listener.accept().unwrap();
-    let mut end = End::open(&FabricChoice::on_loopback(&provider), FabricWaiting::Busy);
+    let mut end = End::open(&FabricChoice::on_loopback(&provider), RpcPoll::Busy);
     shake_hands(&mut end, LinkSide::Server, stream);
     let own = end.link.allocate(LONG, None).unwrap();
     let mut described = None;
@@ -539,7 +563,8 @@ fn get(end: &mut End, from: Option<&BulkDescriptor>, own: RegionId) {
         offset: 0,
         length: LONG as u64,
     };
-    end.link.get(end.peer, from.unwrap(), 0, into, 0);
+    end.link
+        .move_memory(MoveDirection::Get, end.peer, (from.unwrap(), 0), into, 0);
 }
 
 /// Exchanges greetings through a stream, which becomes the control plane.
@@ -590,7 +615,7 @@ fn with_other_process(choice: &FabricChoice) -> (OtherProcess, End) {
         port.trim().parse::<u16>().ok()
     });
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port.unwrap())).unwrap();
-    let mut end = End::open(choice, FabricWaiting::Busy);
+    let mut end = End::open(choice, RpcPoll::Busy);
     shake_hands(&mut end, LinkSide::Client, stream);
     (child, end)
 }

@@ -6,21 +6,12 @@
 use super::peer::{Outlook, Retried};
 use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, FabricPosted};
 use crate::links::ofi::error::FabricError;
-use crate::links::ofi::remote_memory::{FabricMove, FabricRegion, RemoteMemory};
-use crate::links::{MemoryRange, PeerId, RegionId};
+use crate::links::ofi::remote_memory::{FabricMove, RemoteMemory};
+use crate::links::{MemoryRange, MoveDirection, PeerId, RegionId};
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode};
 
 /// Moves that may wait for the provider to take them.
 const MOST_WAITING: usize = 1024;
-
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MoveDirection {
-    /// From the peer.
-    Get,
-    /// To the peer.
-    Put,
-}
 
 /// The move between a range of own memory and as many bytes of a peer's memory from an offset on;
 /// `None` where the descriptor does not allow it. Whose memory it is remains to be filled in.
@@ -50,7 +41,7 @@ pub(super) fn wanted(
                     address: segment.address.checked_add(within)?,
                     key: segment.key,
                 },
-                region: FabricRegion(own.region.0),
+                region: own.region,
                 offset: usize::try_from(own.offset).ok()?,
                 len: usize::try_from(own.length).ok()?,
                 owner: 0,
@@ -96,7 +87,7 @@ impl MoveTable {
         wanted.owner = u64::from(number);
         let is_first = !self.waiting.iter().any(|waiting| waiting.peer == peer);
         if is_first {
-            match start(endpoint, direction, &wanted) {
+            match endpoint.start(direction, &wanted) {
                 Ok(FabricPosted::Taken) => {
                     *in_flight += 1;
                     return Ok(Some(Outlook::Clear));
@@ -140,7 +131,7 @@ impl MoveTable {
         let mut retried = Retried::default();
         while let Some(at) = self.waiting.iter().position(|move_| move_.peer == peer) {
             let (direction, wanted) = (self.waiting[at].direction, self.waiting[at].wanted);
-            match start(endpoint, direction, &wanted) {
+            match endpoint.start(direction, &wanted) {
                 Ok(FabricPosted::Taken) => {
                     *in_flight += 1;
                     retried.has_moved = true;
@@ -198,8 +189,8 @@ impl MoveTable {
         self.refused.retain(|(of, _)| *of != peer);
     }
 
-    /// Whether something waits that uses a region.
-    pub(super) fn waits_for(&self, region: FabricRegion) -> bool {
+    /// True if something waits that uses a region.
+    pub(super) fn waits_for(&self, region: RegionId) -> bool {
         self.waiting
             .iter()
             .any(|waiting| waiting.wanted.region == region)
@@ -207,23 +198,11 @@ impl MoveTable {
 
     /// Gives memory back: what waits for it will not be.
     pub(super) fn release(&mut self, endpoint: &mut FabricEndpoint, region: RegionId) {
-        let region = FabricRegion(region.0);
         while let Some(at) = self.waiting.iter().position(|w| w.wanted.region == region) {
             let waiting = self.waiting.remove(at);
             self.give_up(u32::try_from(waiting.wanted.owner).unwrap_or(u32::MAX));
         }
         endpoint.release(region);
-    }
-}
-
-fn start(
-    endpoint: &mut FabricEndpoint,
-    direction: MoveDirection,
-    wanted: &FabricMove,
-) -> Result<FabricPosted, FabricError> {
-    match direction {
-        MoveDirection::Get => endpoint.get(wanted),
-        MoveDirection::Put => endpoint.put(wanted),
     }
 }
 
@@ -254,7 +233,7 @@ mod tests {
         let read = descriptor(BulkMode::Fabric, BulkAccess::READ);
         let got = wanted(MoveDirection::Get, (&read, 10), own(90)).unwrap();
         assert_eq!((got.remote.address, got.remote.key), (1010, 5));
-        assert_eq!((got.region, got.offset, got.len), (FabricRegion(3), 8, 90));
+        assert_eq!((got.region, got.offset, got.len), (RegionId(3), 8, 90));
         for (offset, length) in [(11, 90), (0, 101), (u64::MAX, 2), (101, 0)] {
             assert!(wanted(MoveDirection::Get, (&read, offset), own(length)).is_none());
         }

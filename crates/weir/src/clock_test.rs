@@ -1,55 +1,28 @@
-//! fio's tests of the machine: how fast checksums are, whether the clock runs forward.
-
-#![expect(clippy::cast_precision_loss, reason = "speeds for the eye")]
+//! Test of the clock: whether it runs forward over all CPUs.
+//!
+//! In: nothing. Out: lines on standard output, the exit code.
 
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use weir_doors::Refusal;
-use weir_doors::fio::USAGE;
-use weir_schema::VerifyMethod;
+use weir_doors::{Refusal, USAGE};
 use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin;
 use weir_sys::{CpuList, SysError};
 
-use crate::runners::checksum;
 use crate::{Outcome, output};
 
-/// Checksums are worked out over blocks of this size.
-const BLOCK: usize = 128 << 10;
-/// Each is measured for this long.
-const LONG_ENOUGH: Duration = Duration::from_millis(200);
 /// Each CPU looks at the clock so often.
 const LOOKS: usize = 100_000;
-
-/// A line with the speed of each.
-pub(super) fn checksums(methods: &[VerifyMethod]) -> u8 {
-    let block: Vec<u8> = (0_u8..=250).cycle().take(BLOCK).collect();
-    let mut good = true;
-    for method in methods {
-        let begun = Instant::now();
-        let mut blocks = 0_u32;
-        while begun.elapsed() < LONG_ENOUGH {
-            black_box(checksum(*method, black_box(&block)));
-            blocks += 1;
-        }
-        let mib = f64::from(blocks) * BLOCK as f64 / f64::from(1 << 20);
-        let speed = mib / begun.elapsed().as_secs_f64();
-        let name = method.name();
-        let gap = if name.len() < 7 { "\t\t" } else { "\t" };
-        good &= output::print(&format!("{name}:{gap}{speed:8.2} MiB/sec\n"));
-    }
-    u8::from(!good)
-}
 
 /// A look at the clock: its place in the order of all looks, and what it showed.
 type Look = (u32, Tick);
 
 /// Threads on all CPUs look at the clock in turns; what a later look shows must not be earlier.
-pub(super) fn clock() -> Outcome {
+pub(crate) fn run() -> Outcome {
     let cpus = pin::affinity().map_err(|e| refuse(&e))?;
     let (clock, facts) = Clock::detect();
     let (source, count) = (clock.source().name(), cpus.len());

@@ -10,14 +10,14 @@ use weir_schema::PathSide;
 use weir_units::Nanos;
 
 use super::Pipeline;
-use super::progress::Progress;
+use super::progress::AnswerProgress;
 use crate::handler::MessageWork;
 use crate::link::PacketLink;
 
-/// How long a thread that was asked to end waits for answers.
+/// Time that a thread that was asked to end waits for answers.
 pub(super) const LAST_ANSWERS: Nanos = Nanos(100_000_000);
-/// How long a client that was asked to end waits for what its server counted.
-pub(super) const LAST_WORDS: Nanos = Nanos(500_000_000);
+/// Time that a client that was asked to end waits for what its server counted.
+pub(super) const LAST_COUNTS: Nanos = Nanos(500_000_000);
 
 impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
     /// It was asked to end, and so many ticks have gone by since it saw that.
@@ -43,9 +43,9 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         };
         self.is_making = false;
         let start = self.clock.now();
-        let mut waiting = Progress {
+        let mut waiting = AnswerProgress {
             at: start.0,
-            ..Progress::default()
+            ..AnswerProgress::default()
         };
         let mut has_all = self.parts.side == PathSide::Server || self.parts.application.is_none();
         let mut now = start.0;
@@ -82,7 +82,7 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         let Some(part) = self.parts.application.as_ref() else {
             return;
         };
-        let has_lost = self.lost + self.counts.lost > 0 || part.outstanding.count() > 0;
+        let has_lost = self.lost + self.counts.sums.lost > 0 || part.outstanding.count() > 0;
         // Or it has waited for a larger window all the time, and begun nothing.
         let has_waited = self.last.as_ref();
         let has_waited = has_waited.is_some_and(|last| last.rounds_without_credit > 0);
@@ -111,12 +111,12 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
         self.parts.pool.publish();
         if let Some(mut last) = self.last.take() {
             // What became known only after its end.
-            last.lost += self.counts.lost;
-            last.late += self.counts.late;
-            last.incomplete += self.counts.incomplete;
-            last.wrong += self.counts.wrong;
-            last.strays += self.counts.strays;
-            last.sink_drops += self.counts.sink_drops;
+            last.lost += self.counts.sums.lost;
+            last.late += self.counts.sums.late;
+            last.incomplete += self.counts.sums.incomplete;
+            last.wrong += self.counts.sums.wrong;
+            last.strays += self.counts.sums.strays;
+            last.sink_drops += self.counts.sums.sink_drops;
             last.answered_after_end += self.counts.answered;
             if !self.counts.latency.is_empty() {
                 worker.live.kinds[0].lat.add(&self.counts.latency);

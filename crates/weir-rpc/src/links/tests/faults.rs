@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use weir_schema::{RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
+use weir_schema::{RpcEndpoint, RpcPayload, RpcPayloadKind, RpcPoll, RpcServiceTime, RpcVerify};
 
 use super::{Faults, SimulatedLink, SimulatedNet};
 use crate::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint};
@@ -101,8 +101,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// For calls of this kind to so many tags.
 pub(super) fn setup_of(tags: u32, payload: CallPayload) -> ClientSetup {
     let endpoint = |tag| ServerEndpoint {
-        rank: 0,
-        tag,
+        endpoint: RpcEndpoint { rank: 0, tag },
         address: "tcp://127.0.0.1:1".parse().unwrap(),
         nonce: None,
     };
@@ -231,7 +230,7 @@ fn holds(case: &Case) {
         setup(case),
         Box::new(move || time.borrow().now_ns),
         |_, endpoint| {
-            joining.borrow_mut().join(dummy(), endpoint.tag);
+            joining.borrow_mut().join(dummy(), endpoint.endpoint.tag);
             Ok((dummy(), reply()))
         },
         &|| false,

@@ -1,4 +1,4 @@
-//! What variables of the surroundings say, and where the table of a group is.
+//! Environment variables of the self-test, and the place of the table of a group.
 //!
 //! In: variables, whether a file is there. Out: parts of a workload, and which variables had an effect.
 //! Not here: options, which go before variables; what the table says.
@@ -8,7 +8,7 @@ use weir_units::{Nanos, parse};
 
 use super::{refuse, values};
 use crate::given::GivenFlags;
-use crate::machine::{Machine, PathKind};
+use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 
 /// The longest path of a directory that the older program takes.
@@ -27,7 +27,7 @@ const EVERYBODYS: &str = "/tmp";
 pub(crate) struct UsedVariables<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     effects: Vec<String>,
-    /// What became of values that do not count as they are.
+    /// Notes about values that do not count as they are.
     remarks: Vec<String>,
 }
 
@@ -74,12 +74,12 @@ impl<'a> UsedVariables<'a> {
         self.value(&[name], |text| parse::whole(text, range))
     }
 
-    /// How long an RPC may take.
+    /// Time that an RPC may take.
     pub(crate) fn timeout(&mut self) -> Result<Option<Nanos>, Refusal> {
         Ok(self.number("CRT_TIMEOUT", (1, 3600))?.map(Nanos::from_secs))
     }
 
-    /// How threads wait.
+    /// Way in which threads wait.
     pub(crate) fn poll(&mut self) -> Result<Option<RpcPoll>, Refusal> {
         let busy = (self.variable)("D_PROGRESS_BUSY");
         if busy.is_some_and(|value| !["", "0", "no", "false"].contains(&&*value)) {
@@ -101,7 +101,7 @@ impl<'a> UsedVariables<'a> {
         Ok(contexts.and_then(|n| u32::try_from(n).ok()))
     }
 
-    /// How data moves, as the beginning of a URI.
+    /// Transport, as the beginning of a URI.
     pub(crate) fn transport(&mut self) -> Result<Option<String>, Refusal> {
         self.value(&["D_PROVIDER", "CRT_PHY_ADDR_STR"], values::transport)
     }
@@ -160,7 +160,7 @@ impl<'a> UsedVariables<'a> {
         }))
     }
 
-    /// What options leave open: transport, interface, limits, the table.
+    /// Settings that options leave open: transport, interface, limits, the table.
     pub(super) fn fill(
         &mut self,
         given: &GivenFlags,
@@ -212,7 +212,7 @@ impl<'a> UsedVariables<'a> {
             if path.len() > LONGEST_PATH {
                 return refuse("it has more than 255 characters");
             }
-            if machine.path_kind(path) != PathKind::Directory {
+            if machine.named_path(path) != NamedPath::Directory {
                 return refuse("it is no directory");
             }
             return Ok(path.to_owned());
@@ -221,7 +221,7 @@ impl<'a> UsedVariables<'a> {
         let mut first = None;
         for directory in places(self.variable, has_agent) {
             let path = directory.path;
-            if machine.path_kind(&table_file(&path, group)) == PathKind::File {
+            if machine.named_path(&table_file(&path, group)).is_file() {
                 if let Some(variable) = directory.variable {
                     self.effects.push(format!("{variable}={path}"));
                 }
@@ -273,11 +273,11 @@ pub(super) fn places(
 pub struct LogSettings {
     /// The file, which is added to.
     pub file: String,
-    /// What it gets.
+    /// Messages that it gets.
     pub level: LogLevel,
 }
 
-/// What a log gets.
+/// Level of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Errors.
@@ -298,7 +298,7 @@ pub fn log_settings(
     UsedVariables::new(variable).log()
 }
 
-/// What a log gets by a mask. What stands behind a comma is of one part of the older program alone.
+/// Level of a log by a mask. The part behind a comma is of one part of the older program alone.
 fn log_level(mask: &str) -> Result<LogLevel, String> {
     let word = mask.split(',').find(|word| !word.contains('='));
     match word.unwrap_or("WARN").to_ascii_uppercase().as_str() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_schema::{RpcPayload, RpcPayloadKind};
 
-use super::tests::{dummy, reply, setup_of};
+use super::faults::{dummy, reply, setup_of};
 use super::{Faults, SimulatedLink, SimulatedNet};
 use crate::DerCode;
 use crate::client::{CallPayload, ClientSetup, RpcClient};
@@ -69,7 +69,7 @@ impl Answered {
                 let peer = server.join(dummy())?;
                 if has_session {
                     let granted = OpenReply {
-                        session: endpoint.tag + 1,
+                        session: endpoint.endpoint.tag + 1,
                         buffers: 1,
                         credits: 4,
                     };
@@ -77,7 +77,7 @@ impl Answered {
                     granted.encode(&mut body);
                     let header = FrameHeader {
                         rpc: RpcId {
-                            slot: endpoint.tag,
+                            slot: endpoint.endpoint.tag,
                             generation: 0,
                         },
                         ..FrameHeader::plain(FrameKind::OpenAck)

@@ -1,10 +1,10 @@
-//! How a server answers messages: its handler takes them, and answers go over their requests or into new
+//! A server's answers: its handler takes messages, and answers go over their requests or into new
 //! buffers.
 
 use super::Application;
 use crate::counts::ThreadCounts;
 use crate::frame::{PAYLOAD_AT, PacketHeader, payload, write_ports};
-use crate::handler::{MessageWork, Request, Verdict};
+use crate::handler::{AnswerSource, HandlerVerdict, MessageWork};
 use crate::partial::Packets;
 use crate::pool::{PacketBuffer, Pool};
 
@@ -23,7 +23,7 @@ impl<W: MessageWork> Application<W> {
         for _ in 0..messages {
             let needs_new = self.needs_new_buffers();
             if needs_new && !pool.has(self.form.packets as usize) {
-                counts.rounds_without_buffers += 1;
+                counts.sums.rounds_without_buffers += 1;
                 break;
             }
             if !self.next_message(&mut packets) {
@@ -32,8 +32,8 @@ impl<W: MessageWork> Application<W> {
             count += packets.len();
             taken += 1;
             let verdict = self.handler.take(&pool.memory, &packets);
-            counts.wrong += u64::from(verdict == Verdict::Wrong);
-            if verdict != Verdict::Silence {
+            counts.sums.wrong += u64::from(verdict == HandlerVerdict::Wrong);
+            if verdict != HandlerVerdict::Silence {
                 self.answer(&mut packets, needs_new, ports, pool, counts);
             }
             packets.drain(..).for_each(|buffer| pool.free(buffer));
@@ -44,7 +44,7 @@ impl<W: MessageWork> Application<W> {
         (taken, count)
     }
 
-    /// Whether no message waits to be taken.
+    /// True if no message waits to be taken.
     pub(crate) fn has_nothing(&mut self) -> bool {
         self.whole.is_empty() && self.rx.look() == 0
     }
@@ -102,16 +102,14 @@ impl<W: MessageWork> Application<W> {
         };
         header.write(frame);
         let room = &mut frame[PAYLOAD_AT..];
-        match request {
-            _ if is_in_place => self.handler.answer(segment, Request::InPlace, room),
-            Some(from) => {
-                let from = payload(pool.memory.frame(from));
-                self.handler.answer(segment, Request::Payload(from), room);
-            }
-            None => self.handler.answer(segment, Request::Payload(&[]), room),
-        }
+        let source = match request {
+            _ if is_in_place => AnswerSource::InPlace,
+            Some(from) => AnswerSource::Payload(payload(pool.memory.frame(from))),
+            None => AnswerSource::Payload(&[]),
+        };
+        self.handler.answer(segment, source, room);
         if let Err(buffer) = self.tx.push(buffer) {
-            counts.application_drops += 1;
+            counts.sums.application_drops += 1;
             pool.free(buffer);
         }
     }

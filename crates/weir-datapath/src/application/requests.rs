@@ -7,7 +7,7 @@ use super::Application;
 use crate::counts::ThreadCounts;
 use crate::frame::{PAYLOAD_AT, PacketHeader, stamp_of, write_ports};
 use crate::handler::MessageWork;
-use crate::pace::Pace;
+use crate::pace::MessagePace;
 use crate::pool::{PacketBuffer, Pool};
 
 /// Writes a packet of a request.
@@ -32,7 +32,7 @@ fn write_request<W: MessageWork>(
 }
 
 impl<W: MessageWork> Application<W> {
-    /// How many of so many messages the ring to the dispatcher has room for, of a batch at most.
+    /// Number of these messages that the ring to the dispatcher has room for, of a batch at most.
     pub(super) fn fitting(&mut self, messages: usize) -> usize {
         let packets = self.form.packets as usize;
         if packets > self.tx.capacity() as usize {
@@ -73,7 +73,7 @@ impl<W: MessageWork> Application<W> {
         let sent = self.tx.push_many(&mut made, usize::MAX);
         self.tx.publish();
         for buffer in made {
-            counts.application_drops += 1;
+            counts.sums.application_drops += 1;
             // A message of one packet was never sent, and is none that is lost on its way.
             let header = PacketHeader::read(pool.memory.frame(&buffer));
             match header.filter(|header| header.packets == 1) {
@@ -122,7 +122,7 @@ impl<W: MessageWork> Application<W> {
         }
         PacketHeader {
             stream: self.origin.stream,
-            stamp: stamp_of(self.pace.as_mut().map_or(now, Pace::take)),
+            stamp: stamp_of(self.pace.as_mut().map_or(now, MessagePace::take)),
             packets: u16::try_from(self.form.packets).unwrap_or(u16::MAX),
             segment: 0,
             message,

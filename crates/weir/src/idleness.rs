@@ -1,4 +1,4 @@
-//! How idle the CPUs are during a run: the kernel's counters before and after it.
+//! Idleness of the CPUs during a run: the kernel's counters before and after it.
 //!
 //! In: `/proc/stat`. Out: shares for the report, with a unit of work as fio measures it. fio
 //! runs threads of the lowest priority and counts what they get; the kernel counts without
@@ -9,7 +9,6 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_doors::fio::IdleScope;
 use weir_doors::fio::output::Idleness;
 use weir_stats::Moments;
 use weir_sys::Tree;
@@ -22,26 +21,24 @@ const FILLS: u32 = 1000;
 const PAGE: usize = 4096;
 
 /// The counters at the start of a run.
-#[derive(Clone)]
-pub(super) struct Before {
-    scope: IdleScope,
+#[derive(Debug)]
+pub(crate) struct IdlenessWatch {
     times: Vec<(u32, CpuTimes)>,
     unit: Idleness,
 }
 
-impl Before {
-    pub(super) fn read(scope: IdleScope) -> Self {
+impl IdlenessWatch {
+    pub(crate) fn start() -> Self {
         // The unit first: it is no part of the run.
         let unit = unit();
         Self {
-            scope,
             times: cpu_times(&Tree::real()),
             unit,
         }
     }
 
-    /// What was idle since.
-    pub(super) fn idleness(&self) -> Idleness {
+    /// Idleness since the start.
+    pub(crate) fn idleness(&self) -> Idleness {
         let after = cpu_times(&Tree::real());
         let spans: Vec<(u32, CpuTimes)> = after
             .iter()
@@ -51,15 +48,12 @@ impl Before {
             })
             .collect();
         let sum = |of: fn(&CpuTimes) -> u64| spans.iter().map(|(_, t)| of(t)).sum();
+        let cpus = spans.iter();
         Idleness {
             system: Some(share(sum(idle), sum(|t| t.total().0))),
-            cpus: match self.scope {
-                IdleScope::System => Vec::new(),
-                IdleScope::PerCpu => spans
-                    .iter()
-                    .map(|(n, t)| (*n, share(idle(t), t.total().0)))
-                    .collect(),
-            },
+            cpus: cpus
+                .map(|(n, t)| (*n, share(idle(t), t.total().0)))
+                .collect(),
             ..self.unit
         }
     }
@@ -73,8 +67,8 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// How long a unit of work takes.
-pub(super) fn unit() -> Idleness {
+/// Length of a unit of work.
+pub(crate) fn unit() -> Idleness {
     let mut page = [0_u8; PAGE];
     let mut moments = Moments::default();
     for _ in 0..UNITS {

@@ -3,7 +3,7 @@
 //! killed. Everything follows from a seed.
 
 mod answers;
-mod tests;
+mod faults;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use weir_run::generate::rng::Rng;
 
 use crate::links::stream::RegionTable;
 use crate::links::{
-    Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
+    Frame, Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader};
 use crate::{DerCode, RpcError};
@@ -270,14 +270,16 @@ impl Link for SimulatedLink {
                 .filter(|&head| flight.body.len() > head);
             // Half of all data go straight to memory, as long ones do on streams.
             let place = head.filter(|_| flight.order % 2 == 0).and_then(|head| {
-                let (head, data) = flight.body.split_at(head);
-                handler.destination(flight.peer, &flight.header, head, data.len() as u64)
+                let (body, data) = flight.body.split_at(head);
+                let (peer, header) = (flight.peer, &flight.header);
+                handler.destination(Frame { peer, header, body }, data.len() as u64)
             });
             match (place, head) {
                 (Some(place), Some(head)) => {
-                    let (head, data) = flight.body.split_at(head);
+                    let (body, data) = flight.body.split_at(head);
                     self.memory.part_mut(place).copy_from_slice(data);
-                    handler.placed(self, flight.peer, &flight.header, head, place);
+                    let (peer, header) = (flight.peer, &flight.header);
+                    handler.placed(self, Frame { peer, header, body }, place);
                 }
                 _ => handler.message(self, flight.peer, &flight.header, &flight.body),
             }

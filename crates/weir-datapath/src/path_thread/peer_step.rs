@@ -1,4 +1,4 @@
-//! How a thread keeps step with the other side, where that is a run of its own: the beginning, the end, and
+//! Keeping step with the other side, where that is a run of its own: the beginning, the end, and
 //! what the server counted. One thread of a side has the connection; the others see what it came to.
 
 use std::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use crate::handler::MessageWork;
 use crate::link::PacketLink;
 use crate::peer::PeerLine;
 
-/// How long the other side may take to come to the same point.
+/// Time that the other side may take to come to the same point.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a server may take at least to say what it counted.
+/// Least time that a server may take to say what it counted.
 const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 /// Between signs of life of a client.
 pub(super) const ALIVE: Nanos = Nanos(500_000_000);
-/// How long a server waits for one at least.
+/// Least time that a server waits for one.
 pub(super) const LEAST_SILENCE: Nanos = Nanos::from_secs(2);
 /// Between looks of threads that wait for the beginning.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -172,7 +172,7 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
             }
             return;
         }
-        let was_asked = || self.was_asked_before(self.times.last_words);
+        let was_asked = || self.was_asked_before(self.times.last_counts);
         let patience = Duration::from_nanos(self.work.stall_timeout_ns.0).max(LEAST_PATIENCE);
         let counted = match peer.wait(patience, &was_asked) {
             Ok(Some(PeerLine::Counted(counted))) => counted,

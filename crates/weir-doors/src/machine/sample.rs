@@ -1,0 +1,65 @@
+//! Machine of tests.
+
+use std::io;
+
+use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, Files, compile};
+use weir_schema::catalogue::{ActsOn, Catalogue, EngineInfo, Environment, TransportCatalogue};
+
+use super::{Machine, NamedPath};
+use crate::kio::TargetFacts;
+
+/// Machine for tests: sample transports, and this many ranks of a launcher.
+pub(crate) struct SampleMachine(pub(crate) Option<u32>);
+
+impl Machine for SampleMachine {
+    fn launcher(&self) -> Option<u32> {
+        self.0
+    }
+
+    fn transports(&self) -> TransportCatalogue {
+        weir_schema::sample::transports()
+    }
+
+    fn target(&self, _path: &str) -> Result<TargetFacts, String> {
+        Ok(TargetFacts::sample())
+    }
+
+    fn named_path(&self, path: &str) -> NamedPath {
+        if path.starts_with("/dev/") {
+            NamedPath::Device
+        } else {
+            NamedPath::Directory
+        }
+    }
+
+    fn engines(&self) -> Catalogue {
+        let engine = |name| EngineInfo {
+            name,
+            summary: "",
+            settings: &[],
+            synchronous: false,
+            acts_on: ActsOn::Data,
+        };
+        Catalogue {
+            engines: ["null", "psync", "io_uring"].map(engine).to_vec(),
+        }
+    }
+
+    fn compile(&self, jobs: &CompileRequest) -> Result<Compiled, Vec<Diagnostic>> {
+        let context = Context {
+            environment: &Environment::default(),
+            catalogue: &self.engines(),
+            files: &SampleFiles,
+        };
+        compile(jobs, &context)
+    }
+}
+
+/// The same job in every file.
+struct SampleFiles;
+
+impl Files for SampleFiles {
+    fn read(&self, _path: &str) -> io::Result<Vec<u8>> {
+        Ok(b"[job]\nioengine=null\nfilename=f\nsize=1m\n".to_vec())
+    }
+}
