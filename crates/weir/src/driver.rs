@@ -3,7 +3,7 @@
 //!
 //! In: a call of a door. Out: the exit code. Notes, checks of files, ranks, progress, live views,
 //! store, history, repeats, dry runs and plans that are shown are the same for every door, whichever
-//! voice prints_for_all at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
+//! voice speaks at the end. Not here: what arguments mean and what a peer's text says (`weir-doors`).
 
 use std::path::Path;
 
@@ -376,7 +376,7 @@ impl<'a> Caller<'a> {
         let mode = if self.request.is_quiet {
             ProgressMode::None
         } else {
-            progress_mode(run)
+            ProgressMode::of_run(run)
         };
         let progress = ProgressObserver::new(mode, plan, self.measures.names_jobs);
         let progress = progress.with_stall(self.request.stall, plan);
@@ -481,23 +481,6 @@ fn jobs_text(plan: &Plan) -> String {
         format!("would run: {name} ({})\n", job.engine.name)
     });
     jobs.collect()
-}
-
-fn progress_mode(run: &Run) -> ProgressMode {
-    match (run.voice, run.options.progress) {
-        (Voice::Peer, ProgressStyle::Auto) => ProgressMode::of_terminal(),
-        (_, style) => style_mode(style),
-    }
-}
-
-/// Mode for this style on this terminal.
-pub(crate) fn style_mode(style: ProgressStyle) -> ProgressMode {
-    match style {
-        ProgressStyle::Auto => ProgressMode::detect(),
-        ProgressStyle::Plain => ProgressMode::Plain,
-        ProgressStyle::None => ProgressMode::None,
-        ProgressStyle::Json => ProgressMode::Json,
-    }
 }
 
 /// Refuses a port that follows `--web` after a blank: it would be an operand, and no file has its name.

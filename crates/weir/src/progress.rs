@@ -16,8 +16,10 @@ use std::time::Instant;
 
 use signal_hook::consts::SIGUSR1;
 use signal_hook::flag;
+use weir_doors::Voice;
 use weir_doors::beff::in_flags;
 use weir_doors::fio;
+use weir_doors::house::{ProgressStyle, Run};
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style, clean};
 use weir_run::RankPosition;
@@ -56,6 +58,24 @@ pub(crate) enum ProgressMode {
 }
 
 impl ProgressMode {
+    /// Mode of a run on this terminal.
+    pub(crate) fn of_run(run: &Run) -> Self {
+        match (run.voice, run.options.progress) {
+            (Voice::Peer, ProgressStyle::Auto) => Self::of_terminal(),
+            (_, style) => Self::of_style(style),
+        }
+    }
+
+    /// Mode for this style on this terminal.
+    pub(crate) fn of_style(style: ProgressStyle) -> Self {
+        match style {
+            ProgressStyle::Auto => Self::detect(),
+            ProgressStyle::Plain => Self::Plain,
+            ProgressStyle::None => Self::None,
+            ProgressStyle::Json => Self::Json,
+        }
+    }
+
     /// A line on a terminal, else none.
     pub(crate) fn of_terminal() -> Self {
         if io::stderr().is_terminal() {

@@ -16,7 +16,7 @@ use weir_schema::{Kind, Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs, Workload}
 use crate::command_turn::{self, CommandTurn, shell};
 use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
-use crate::{Outcome, driver, history, input, measure, output, signals};
+use crate::{Outcome, history, input, measure, output, signals};
 
 pub(super) use command_turn::METRICS as COMMAND_METRICS;
 
@@ -182,9 +182,9 @@ fn mode_of(of: &RoundsOf, style: ProgressStyle) -> ProgressMode {
         RoundsOf::Plans(sides) if sides.iter().any(|(_, run)| tells(run)) => ProgressMode::None,
         RoundsOf::Plans(sides) => {
             let first = sides.first().map(|(_, run)| run.options.progress);
-            driver::style_mode(first.unwrap_or(style))
+            ProgressMode::of_style(first.unwrap_or(style))
         }
-        RoundsOf::Commands(_) => driver::style_mode(style),
+        RoundsOf::Commands(_) => ProgressMode::of_style(style),
     }
 }
 
