@@ -1,9 +1,9 @@
 //! The link over shared memory: client and server are processes of one machine.
 //!
 //! In: a path, the dispatchers of both sides. Out: a link for each dispatcher of this side. The server makes
-//! memory and hands its descriptor to the client over a socket at the path, which is there until then. From
-//! each dispatcher to each of the other side lead a ring (`weir_sys::ring`) with the lengths of frames and
-//! as many places for their bytes. What the other side writes is looked at before it is believed. Not here:
+//! memory and hands its descriptor to the client over a socket at the path; then the socket is removed. Each
+//! dispatcher has, for each dispatcher of the other side, a ring (`weir_sys::ring`) of lengths of frames and
+//! as many buffers for the frames. What the other side writes is looked at before it is believed. Not here:
 //! when both begin and end (`peer`).
 
 use std::fs::{self, File};
@@ -310,7 +310,7 @@ fn no_way(path: &str, why: &io::Error) -> Failure {
             "; name a path in a folder that both sides may write to, as /tmp/weir"
         }
         ErrorKind::InvalidInput => "; a path of a socket has at most 107 bytes: name a shorter one",
-        // A client looked for so long.
+        // Only a client gets here, after its patience.
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
             "; no server answers there: start it with the same path, on this machine"
         }

@@ -145,7 +145,7 @@ impl GivenFlags {
         })
     }
 
-    /// Refusal of the first flag without effect, without its beginning.
+    /// Message about the first flag without effect; the caller adds what goes before it.
     pub(crate) fn refusal(&self) -> Option<String> {
         let (flag, when) = self.idle().next()?;
         let name = flag.spelling();
@@ -175,7 +175,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// The command line as plans and results have it: the link, or `weir VERB`, and the arguments.
+    /// `weir VERB` and the arguments, as plans and results have them.
     pub fn command(&self) -> Vec<String> {
         let verb = self.door.verb;
         let program = ["weir", verb].map(str::to_owned);

@@ -10,7 +10,7 @@ use weir_units::Nanos;
 use crate::latency_bandwidth::{LatencyBandwidthResult, MessageTestResult, PairResult, RingResult};
 use crate::warning::Warning;
 
-/// Two measurements of the same are alike where the longer is at most so many times the shorter.
+/// Two times of one measurement are alike if the longer is at most so many times the shorter.
 const ALIKE: f64 = 1.1;
 
 /// Of the short messages' latencies and the long messages' bandwidths.
@@ -42,7 +42,7 @@ pub struct PairRange {
 }
 
 impl PairRange {
-    /// Nothing of no values.
+    /// Range of values; `None` without any.
     fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.collect();
         let count = Some(values.len()).filter(|n| *n > 0)? as f64;
@@ -144,7 +144,7 @@ impl PairResult {
 }
 
 impl RingResult {
-    /// Seconds that each message of a rank takes, in the best measurement of the better way.
+    /// Seconds per message of a rank, in the best measurement of the better method.
     pub fn latency_s(&self) -> Option<f64> {
         let both = self.sendrecv_ns.iter().chain(&self.nonblocking_ns);
         per_message(both, self.loop_length)

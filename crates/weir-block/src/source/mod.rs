@@ -1,6 +1,6 @@
-//! The sources that draw block operations from a workload.
+//! Sources of block operations: each makes the next operation of a worker, as its workload says.
 //!
-//! In: a [`weir_schema::BlockWorkload`] and the regions of its targets once their sizes are
+//! In: a [`weir_schema::BlockWorkload`] and the extent of each target once its size is
 //! known. Out: a source for the worker loop. Not here: opening or laying out targets, engines.
 
 mod block_order;

@@ -1,4 +1,4 @@
-//! The flags of `weir new`.
+//! The flags of `weir new`, which writes job files for a card with DMA channels.
 
 use crate::flags::Flag;
 

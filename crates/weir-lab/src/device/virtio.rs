@@ -1,4 +1,4 @@
-//! Disks of QEMU behind virtio: plain, with a limit of operations, with errors.
+//! QEMU virtio disks: plain, limited in operations per second, or failing on one sector.
 //!
 //! In: `virtio`, `throttle`, `blkdebug-error`. Out: a disk that the guest finds by its serial.
 

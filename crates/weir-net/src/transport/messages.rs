@@ -69,10 +69,10 @@ pub trait Messages: Sized {
     /// The message sent in this direction.
     fn outgoing(&mut self, direction: RingDirection) -> &mut [u8];
 
-    /// The message received from this direction.
+    /// The last message that travelled in this direction: for `Right`, from the left neighbour.
     fn incoming(&mut self, direction: RingDirection) -> &mut [u8];
 
-    /// Sends one message; then what goes out may be changed.
+    /// Sends one message; once it returns, the outgoing buffer may be changed.
     ///
     /// # Errors
     /// A rank is gone, or the watchdog ended the wait.

@@ -1,7 +1,7 @@
 //! Making a connection: preamble, HELLO, proof of the token.
 //!
 //! In: whom to call, and who calls. Out: a connection whose handshake is done, or why there is
-//! none. It waits, at most for the time given, so that it belongs before or beside a measurement.
+//! none. It blocks, at most for the time given: no thread calls it while it measures.
 
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, channel};
@@ -91,7 +91,7 @@ pub(super) fn dial_aside(
     thread.spawn(run).ok().map(|_| receiver)
 }
 
-/// Connects and makes the handshake, for a stream that is used by waiting; given up once `is_over`.
+/// Connects and makes the handshake, for a stream with blocking calls; given up once `is_over`.
 ///
 /// # Errors
 /// As [`dial`].
@@ -146,7 +146,7 @@ fn shake_hands(
     first.extend_from_slice(&FrameHeader::plain(FrameKind::Hello).encode(length, true));
     first.extend_from_slice(&body);
     let written = control.write(&first, &greeting.passed);
-    // Whoever has no room says so, and does not listen before.
+    // A full server answers without reading: its reply is read before a failed write counts.
     let body = expect(&mut control, FrameKind::HelloAck, (until, is_over))?;
     written?;
     let reply = HelloReply::decode(&body)?;

@@ -42,11 +42,11 @@ struct Outgoing {
     next: u64,
     /// Of this message.
     end: u64,
-    /// The receiver waits for this one.
+    /// Latest credit received: the next number that the receiver expects.
     credited: u64,
 }
 
-/// Packets that the sender is ahead: no more than the window lets it be.
+/// Datagrams of later messages that came early: at most a window of them.
 #[derive(Debug)]
 struct Ahead {
     count: usize,
@@ -98,7 +98,7 @@ struct Incoming {
     missing: u64,
     /// One beyond the last that has come.
     seen: u64,
-    /// Count of them that was sent to the sender.
+    /// Count that was last sent to the sender as credit.
     credited: u64,
     lost: u64,
 }
@@ -330,7 +330,7 @@ impl UdpLink {
     }
 }
 
-/// Nothing there, no room, or word of an earlier datagram that nobody was there for.
+/// Errors that pass: nothing to read, no room to send, or that nobody received an earlier datagram.
 fn is_momentary(error: &io::Error) -> bool {
     matches!(
         error.kind(),

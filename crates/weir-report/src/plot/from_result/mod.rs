@@ -48,7 +48,7 @@ impl<'a> PlottedRun<'a> {
 pub(crate) struct JobAcross<'r, 'a> {
     pub(crate) name: &'a str,
     pub(crate) runs: Vec<(&'r PlottedRun<'a>, &'r ReportEntry<'a>)>,
-    /// Several results are shown together, be it that one of them alone has this job.
+    /// True if several results are shown together, even if one of them alone has this job.
     pub(crate) is_labelled: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn jobs_across<'r, 'a>(runs: &'r [PlottedRun<'a>]) -> Vec<JobAcross<'
                 let is_in = job.runs.iter().any(|(other, _)| std::ptr::eq(*other, run));
                 !is_in && (are_single || job.name == entry.name())
             };
-            // The jobs of one result alone are never looked for among each other.
+            // Entries of one result alone have no others to match.
             let same = if runs.len() > 1 {
                 jobs.iter_mut().find(is_free)
             } else {
