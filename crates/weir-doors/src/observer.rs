@@ -28,6 +28,8 @@ pub struct Snapshot<'a> {
 /// Progress of a job at an instant.
 #[derive(Clone, Debug)]
 pub struct JobProgress {
+    /// True once its part of the result is whole, which is later than the end of its workers.
+    pub has_ended: bool,
     /// Phase of each worker.
     pub workers: Vec<Phase>,
     /// Seconds since its release.
@@ -38,14 +40,6 @@ pub struct JobProgress {
     pub operations: [u64; 3],
     /// Bytes they moved.
     pub bytes: [u64; 3],
-}
-
-impl JobProgress {
-    /// True once all its workers are gone.
-    pub(crate) fn has_ended(&self) -> bool {
-        let is_gone = |phase: &Phase| matches!(phase, Phase::Ended | Phase::Failed);
-        !self.workers.is_empty() && self.workers.iter().all(is_gone)
-    }
 }
 
 /// Phase of a worker.

@@ -244,6 +244,7 @@ fn jobs(plan: &Plan, view: &LiveView<'_>) -> Vec<JobProgress> {
         match running.iter().find(|j| j.index == index) {
             Some(live) => of_running(live),
             None => JobProgress {
+                has_ended: ended.iter().any(|e| e.index == index),
                 workers: match ended.iter().find(|e| e.index == index) {
                     Some(end) => gone(clones, end.failed),
                     None => vec![Phase::Waiting; clones],
@@ -270,6 +271,7 @@ fn of_running(live: &LiveJob) -> JobProgress {
     let mut workers = vec![phase; live.workers - live.gone];
     workers.append(&mut gone(live.gone, live.failed));
     JobProgress {
+        has_ended: false,
         workers,
         elapsed_s: live.elapsed_ns.as_secs_f64(),
         fraction: live.fraction,

@@ -25,10 +25,10 @@ impl Machine for SampleMachine {
     }
 
     fn named_path(&self, path: &str) -> NamedPath {
-        if path.starts_with("/dev/") {
-            NamedPath::Device
-        } else {
-            NamedPath::Directory
+        match path {
+            "data" => NamedPath::Missing,
+            _ if path.starts_with("/dev/") => NamedPath::Device,
+            _ => NamedPath::Directory,
         }
     }
 

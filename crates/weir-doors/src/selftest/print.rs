@@ -92,7 +92,7 @@ impl Observer for Blocks {
         let first = self.shown;
         let jobs = (snapshot.jobs)();
         let mut open = self.groups.iter().zip(&jobs);
-        let open = open.find(|(_, job)| !job.has_ended());
+        let open = open.find(|(_, job)| !job.has_ended);
         let all = self.groups.last().map_or(0, |last| last + 1);
         let whole = open.map_or(all, |(group, _)| *group);
         let Some(options) = self.options.as_ref().filter(|_| whole > first) else {

@@ -352,6 +352,7 @@ mod tests {
         )]
         let operations = (elapsed_s * 500.0) as u64;
         JobProgress {
+            has_ended: false,
             workers: vec![phase; 2],
             elapsed_s,
             fraction: Some(elapsed_s / 10.0),

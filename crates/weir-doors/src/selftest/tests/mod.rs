@@ -16,7 +16,7 @@ use crate::args::{self, Arguments, DoorCall, read_given};
 use crate::door::{Printed, Voice};
 use crate::house::{self, Input, RunFormat, Strict};
 use crate::machine::{Machine, NamedPath};
-use crate::observer::{JobProgress, Phase, Snapshot};
+use crate::observer::{JobProgress, Snapshot};
 use crate::request::{Action, Request};
 
 /// Eight RPCs of 10.5 to 84 µs, to two endpoints in turn.
@@ -230,11 +230,8 @@ fn blocks_come_out_one_by_one_as_they_do_together() {
     let mut out = observer.begin(&result.plan);
     assert_eq!(out, output::head(&result.plan, &options(&[])));
     let progress = |has_ended| JobProgress {
-        workers: vec![if has_ended {
-            Phase::Ended
-        } else {
-            Phase::Running
-        }],
+        has_ended,
+        workers: Vec::new(),
         elapsed_s: 0.0,
         fraction: None,
         operations: [0; 3],
