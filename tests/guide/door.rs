@@ -86,14 +86,14 @@ fn has_all_of_the_house() {
 /// Values and flags that are wrong are refused by the peer's name of the flag.
 fn is_refused_by_name() {
     for (line, why) in [
-        (format!("{PEER} -t 0"), "seekmark: -t must be >= 1"),
+        (format!("{PEER} -t 0"), "seekmark: -t 0: -t must be >= 1"),
         (
             format!("{PEER} -i 2 "),
             "-i 2: it takes a whole number from 512",
         ),
         (format!("{PEER} -d 4"), "-d acts only with `-a`"),
         (format!("{PEER} -z"), "no option `-z`"),
-        (format!("{PEER} --m soon"), "it takes seconds"),
+        (format!("{PEER} -m soon"), "it takes seconds"),
         (format!("{WEIR} --output target/data"), "target/data"),
         (
             "target/debug/seekmark".to_owned(),
