@@ -62,7 +62,7 @@ fn measuring_door(call: &DoorCall) {
         Ok(Arguments::Print(page)) => return assert!(page.ends_with('\n')),
         Ok(Arguments::Given(given)) => given,
     };
-    if call.door.verb == "fio" && !(given.operands.is_empty() && given.job_words.is_empty()) {
+    if call.door.verb == "fio" && !(given.operands.is_empty() && given.options.is_empty()) {
         compiled(&fio::jobs(&given));
     }
     match (measures.read)(&given, &NoMachine).map(|request| request.action) {
