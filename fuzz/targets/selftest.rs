@@ -10,10 +10,9 @@
 use libfuzzer_sys::fuzz_target;
 use weir_doors::args::{self, Arguments, DoorCall};
 use weir_doors::house::{Input, Strict};
-use weir_doors::machine::PathKind;
 use weir_doors::request::Action;
 use weir_doors::selftest::{DOOR, SelfTestFormat, SelfTestOptions, exit_code, output, samples};
-use weir_doors::{LACKS, Machine, Refusal, USAGE, rpc};
+use weir_doors::{LACKS, Machine, NamedPath, Refusal, USAGE, rpc};
 use weir_schema::{Plan, RankTags, RpcWorkload, RunResult};
 
 /// A machine whose every file has this text.
@@ -28,12 +27,12 @@ impl Machine for Made<'_> {
         Ok(self.0.to_owned())
     }
 
-    fn path_kind(&self, path: &str) -> PathKind {
+    fn named_path(&self, path: &str) -> NamedPath {
         match path {
-            _ if path.contains('x') => PathKind::Nothing,
-            _ if path.contains('y') => PathKind::Directory,
-            _ if path.contains('z') => PathKind::Other,
-            _ => PathKind::File,
+            _ if path.contains('x') => NamedPath::Missing,
+            _ if path.contains('y') => NamedPath::Directory,
+            _ if path.contains('z') => NamedPath::Other,
+            _ => NamedPath::of_file(b""),
         }
     }
 
