@@ -21,7 +21,10 @@ pub(crate) fn other_files(run: &Run) -> Vec<NamedFile> {
     let written = run.options.outputs.iter();
     let written =
         written.map(|file| NamedFile::written(&file.path, "where the report goes (--output)"));
-    read.chain(written).collect()
+    let metrics = run.options.web.metrics_file.iter();
+    let metrics =
+        metrics.map(|path| NamedFile::written(path, "where the metrics go (--metrics-file)"));
+    read.chain(written).chain(metrics).collect()
 }
 
 /// The files that a plan is made from.

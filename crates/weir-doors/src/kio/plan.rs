@@ -48,6 +48,7 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     let cpus = given.cpus("cpus");
     let globals = Globals::of(given, &file, cpus.as_deref());
     if let Some(path) = given.text("generate-config") {
+        refuse_input(given, path)?;
         return generate(path, &file, line, globals);
     }
     let module = machine.kernel_module();
@@ -84,6 +85,17 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
 }
 
 /// Writes a configuration to a file, and returns kio.py's text about it.
+/// Refuses a configuration that would replace a device or the one that is read.
+fn refuse_input(given: &GivenFlags, path: &str) -> Result<(), Refusal> {
+    for flag in ["device", "config"] {
+        if given.all(flag).any(|input| input == path) {
+            let why = format!("it would replace the --{flag}; name another file");
+            return Err(Refusal::usage(format!("--generate-config {path}: {why}")));
+        }
+    }
+    Ok(())
+}
+
 fn generate(path: &str, file: &Config, line: Given, globals: Globals) -> Result<Request, Refusal> {
     let threads = (0..globals.threads).map(|number| settings_of(file, line, number, 0));
     let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;

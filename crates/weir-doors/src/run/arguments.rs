@@ -46,12 +46,16 @@ pub(super) fn input(given: &Given, machine: &dyn Machine) -> Result<Input, Refus
         }
         return of_targets(given, machine);
     }
+    if given.operands.is_empty() {
+        let target = given.text("destroy");
+        let help =
+            target.map(|path| format!("\n  help: name it once more: --destroy {path} {path}"));
+        let why = "no job file given, and no target";
+        return Err(Refusal::usage(format!("{why}{}", help.unwrap_or_default())));
+    }
     refuse(given, "destroy", "a job file says itself what it writes")?;
     if let Some((_, plan)) = first(ArgumentKind::Plan) {
         return of_plan(given, plan);
-    }
-    if given.operands.is_empty() {
-        return Err(Refusal::usage("no job file given, and no target"));
     }
     let files = given.operands.iter().cloned();
     of_jobs(given, files.map(JobSource::File).collect())
