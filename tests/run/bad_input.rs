@@ -400,26 +400,6 @@ fn a_result_is_not_stored_over_what_else_the_words_name() {
         .say(&["run", "--store-result=", "x.fio"])
         .code(2)
         .err("--store-result needs FILE, which is empty");
-    stage.file("kept", "of use");
-    for (words, why) in [
-        ("run --metrics-file x.fio x.fio", "where the metrics go"),
-        (
-            "run --metrics-file m --output m.txt --store-result m x.fio",
-            "where the metrics go",
-        ),
-        (
-            "run --rw=read --bs=1 --metrics-file kept kept",
-            "works on this file",
-        ),
-        ("kio -d kept -g kept", "it would replace the --device"),
-    ] {
-        let words: Vec<_> = words.split(' ').collect();
-        stage.say(&words).code(2).err(why);
-        assert_eq!(
-            (stage.read("x.fio"), stage.read("kept")),
-            (text.to_owned(), "of use".to_owned())
-        );
-    }
     let words =
         "Network_intel --comm-type shm --ranks 1 -u 2 -l 1 -m 2 --store-result z --dump-json z";
     let words: Vec<_> = words.split(' ').collect();
@@ -454,4 +434,31 @@ fn shown_words_replace_those_of_the_run_and_a_door_without_anything_to_print_say
         .code(0)
         .out("ops/s")
         .err("its own door cannot print it here");
+}
+
+#[test]
+fn metrics_and_configurations_replace_no_input_no_target_and_no_other_output() {
+    let stage = Stage::new();
+    let text = "[a]\nioengine=null\nrw=read\nsize=1m\n";
+    stage.file("x.fio", text);
+    stage.file("kept", "of use");
+    for (words, why) in [
+        ("run --metrics-file x.fio x.fio", "where the metrics go"),
+        (
+            "run --metrics-file m --output m.txt --store-result m x.fio",
+            "where the metrics go",
+        ),
+        (
+            "run --rw=read --bs=1 --metrics-file kept kept",
+            "works on this file",
+        ),
+        ("kio -d kept -g kept", "this file is an input"),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        stage.say(&words).code(2).err(why);
+        assert_eq!(
+            (stage.read("x.fio"), stage.read("kept")),
+            (text.to_owned(), "of use".to_owned())
+        );
+    }
 }

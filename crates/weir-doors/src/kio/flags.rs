@@ -37,8 +37,8 @@ const LINES: FlagNeed = FlagNeed::new(
 pub(super) const REFERENCE: usize = 22;
 
 const fn of(setting: &Setting) -> Flag {
-    let (least, most) = setting.range;
-    Flag::with_value(setting.flag, "N", THREADS, setting.help).takes(Takes::Scaled(least, most))
+    Flag::with_value(setting.flag, "N", THREADS, setting.help)
+        .takes(Takes::Scaled(setting.range.0, setting.range.1))
 }
 
 /// All of them, in the order of the help text.

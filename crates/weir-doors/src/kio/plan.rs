@@ -47,8 +47,13 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     let mut notes: Vec<String> = file.notes();
     let cpus = given.cpus("cpus");
     let globals = Globals::of(given, &file, cpus.as_deref());
+    let named: Vec<String> = given.all("device").map(str::to_owned).collect();
     if let Some(path) = given.text("generate-config") {
-        refuse_input(given, path)?;
+        if named.iter().any(|device| device == path) || given.is("config", path) {
+            return Err(Refusal::usage(format!(
+                "{path}: this file is an input; name another"
+            )));
+        }
         return generate(path, &file, line, globals);
     }
     let module = machine.kernel_module();
@@ -57,7 +62,6 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     }
     let engine = engine_of(given, &module)?;
     notes.extend(undriven(engine, &module));
-    let named: Vec<String> = given.all("device").map(str::to_owned).collect();
     if let Some(refusal) = twice(&named) {
         return Err(refusal);
     }
@@ -85,17 +89,6 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
 }
 
 /// Writes a configuration to a file, and returns kio.py's text about it.
-/// Refuses a configuration that would replace a device or the one that is read.
-fn refuse_input(given: &GivenFlags, path: &str) -> Result<(), Refusal> {
-    for flag in ["device", "config"] {
-        if given.all(flag).any(|input| input == path) {
-            let why = format!("it would replace the --{flag}; name another file");
-            return Err(Refusal::usage(format!("--generate-config {path}: {why}")));
-        }
-    }
-    Ok(())
-}
-
 fn generate(path: &str, file: &Config, line: Given, globals: Globals) -> Result<Request, Refusal> {
     let threads = (0..globals.threads).map(|number| settings_of(file, line, number, 0));
     let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
@@ -209,11 +202,9 @@ impl Globals {
     fn of(given: &GivenFlags, file: &Config, cpus: Option<&[u32]>) -> Self {
         let flag = |name| given.whole(name).filter(|value| *value != 0);
         let each_cpu = cpus.and_then(|cpus| u32::try_from(cpus.len()).ok());
+        let threads = flag("num-threads").or(file.num_threads).or(each_cpu);
         Self {
-            threads: flag("num-threads")
-                .or(file.num_threads)
-                .or(each_cpu)
-                .unwrap_or(1),
+            threads: threads.unwrap_or(1),
             runtime: flag("runtime").or(file.runtime_seconds).unwrap_or(5),
         }
     }
