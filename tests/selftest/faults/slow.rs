@@ -43,7 +43,6 @@ fn a_master_that_is_killed_or_stopped_has_failed_and_nobody_waits_for_it() {
         let stage = Stage::new();
         let master = Server::start(&stage, "--rank 0");
         let called = Server::start(&stage, "--rank 1");
-        let alone = called.descriptors();
         let form = if signal == Signal::KILL {
             "text"
         } else {
@@ -52,7 +51,8 @@ fn a_master_that_is_killed_or_stopped_has_failed_and_nobody_waits_for_it() {
         let words = "self_test -u --path . -e 1:0 -m 0:0 -s 0";
         let words = format!("{words} --duration {duration} --output {form}");
         let client = Running::start(stage.peer(&split(&words)));
-        until("it has been ordered", || called.descriptors() > alone);
+        // The master calls it.
+        called.works_for(5);
         master.signal(signal);
         let said = client.end().code(1);
         // Rows are of masters that have measured.
