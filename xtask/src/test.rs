@@ -222,8 +222,11 @@ pub(crate) fn harness(words: &[String]) -> Result<()> {
     let mut command = Command::new(program);
     command.args(args);
     if let Some(name) = name_of(program) {
+        // Tests wait for processes most of their time.
+        let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
         command
             .args(["-Zunstable-options", "--report-time"])
+            .arg(format!("--test-threads={threads}"))
             .env("RUSTC_BOOTSTRAP", "1");
         let tier = if tier == Tier::All.name() {
             Tier::All

@@ -48,6 +48,6 @@ pub mod xdp;
 pub use cpulist::CpuList;
 pub use error::SysError;
 pub use limits::Availability;
-pub use signal_actions::KeptSignalActions;
+pub use signal_actions::{HeldSignals, KeptSignalActions};
 pub use signals::Signals;
 pub use tree::Tree;

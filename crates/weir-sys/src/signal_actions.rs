@@ -1,8 +1,13 @@
-//! Signal actions of the process, kept over calls into a library that changes them.
+//! Signal actions of the process, kept over calls into a library that changes them, and signals held back
+//! while actions change.
 //!
-//! In: nothing. Out: actions as they were before. Not here: how signals are caught (the binary).
+//! In: nothing. Out: actions and the mask as they were before. Not here: how signals are caught (the
+//! binary).
 
-#![expect(unsafe_code, reason = "sigaction, which rustix does not wrap")]
+#![expect(
+    unsafe_code,
+    reason = "sigaction and pthread_sigmask, which rustix does not wrap"
+)]
 
 use std::mem::MaybeUninit;
 
@@ -58,9 +63,71 @@ impl std::fmt::Debug for KeptSignalActions {
     }
 }
 
+/// Signals held back from this thread; those that came meanwhile arrive once this is gone.
+///
+/// Between the exchange of an action and the note of what it was, a library loses a signal.
+pub struct HeldSignals {
+    before: libc::sigset_t,
+}
+
+impl HeldSignals {
+    /// All that can be held back.
+    pub fn all() -> Self {
+        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: both places are as large as what the calls write, and neither call fails with these
+        // arguments.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+            Self {
+                before: before.assume_init(),
+            }
+        }
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        // SAFETY: the mask was in force before.
+        unsafe {
+            libc::pthread_sigmask(
+                libc::SIG_SETMASK,
+                &raw const self.before,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
+
+impl std::fmt::Debug for HeldSignals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HeldSignals").finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
+
+    static ARRIVED: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn counts(_: libc::c_int) {
+        ARRIVED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_held_signal_arrives_once_it_is_held_no_longer() {
+        // SAFETY: the function only counts.
+        unsafe { libc::signal(libc::SIGUSR2, counts as *const () as libc::sighandler_t) };
+        let held = HeldSignals::all();
+        // SAFETY: a signal to this thread, which is caught.
+        unsafe { libc::raise(libc::SIGUSR2) };
+        assert_eq!(ARRIVED.load(Ordering::Relaxed), 0);
+        drop(held);
+        assert_eq!(ARRIVED.load(Ordering::Relaxed), 1);
+    }
 
     extern "C" fn nothing(_: libc::c_int) {}
 

@@ -11,6 +11,7 @@ use signal_hook::iterator::Signals as Arrivals;
 use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
 use weir_run::execute::Signals;
+use weir_sys::HeldSignals;
 use weir_world::{First, RankProcesses, STOP_SIGNALS};
 
 /// Time within which a second signal counts as the same interruption: `timeout` signals the program and then
@@ -59,6 +60,8 @@ pub(crate) fn claim() -> Result<(), Refusal> {
     if UNTOUCHED.set(Arc::clone(&untouched)).is_err() {
         return Ok(());
     }
+    // One that came while actions are exchanged would be lost.
+    let _held = HeldSignals::all();
     if weir_world::started_rank().is_some() {
         // Rank 0 may stop this one before it listens; it then finds the loss by itself.
         for number in STOP_SIGNALS {
