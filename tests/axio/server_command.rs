@@ -156,39 +156,6 @@ fn a_server_that_is_killed_ends_its_trial() {
 }
 
 #[test]
-fn a_server_that_hangs_is_killed_when_its_trial_has_failed() {
-    let stage = lasting(65);
-    let text = stage
-        .read("client")
-        .replace("stall_timeout : 30", "stall_timeout : 1");
-    stage.file("client", text);
-    let search = search(&stage, &server(), "-t 3");
-    until_both_run(&search);
-    // Signals reach it once it goes on, which it does not.
-    kill_process(server_process(&stage), Signal::STOP).unwrap();
-    search
-        .end()
-        .code(1)
-        .err("at the server: it did not end within 5 s of its standard input and was killed");
-    until_gone(server_process(&stage));
-}
-
-#[test]
-fn a_trial_whose_server_fails_is_one_that_failed() {
-    let stage = stage(66);
-    let take = "while read -r line; do echo \"$line\"; test \"$line\" = end && break; done > got";
-    let fail = "grep -q 'kDispTxBatchSize : 1$' got && exit 5";
-    let command = format!("{take}; {fail}; (cat got; cat) | {WEIR} axio --server -c -");
-    let said = search(&stage, &command, "-t 5 --format json").end().code(0);
-    let report = found(&said);
-    let trials = report["trials"].as_array().unwrap();
-    let failed = trials.iter().filter(|one| one["value"].is_null());
-    let failures: Vec<_> = failed.map(|one| &one["failure"]).collect();
-    assert_eq!(failures, ["at the server: exit status: 5"], "{report}");
-    assert_eq!(report["kept"], "start", "{report}");
-}
-
-#[test]
 fn layouts_are_tried_on_both_sides() {
     let stage = stage(67);
     for side in ["client", "server"] {
@@ -271,4 +238,43 @@ fn a_configuration_on_standard_input_ends_the_run_only_where_it_is_held_open() {
     until("the run has begun", || held.catches_signals());
     drop(output);
     held.end().code(143);
+}
+
+/// Tests that take long.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn a_server_that_hangs_is_killed_when_its_trial_has_failed() {
+        let stage = lasting(65);
+        let text = stage
+            .read("client")
+            .replace("stall_timeout : 30", "stall_timeout : 1");
+        stage.file("client", text);
+        let search = search(&stage, &server(), "-t 3");
+        until_both_run(&search);
+        // Signals reach it once it goes on, which it does not.
+        kill_process(server_process(&stage), Signal::STOP).unwrap();
+        search
+            .end()
+            .code(1)
+            .err("at the server: it did not end within 5 s of its standard input and was killed");
+        until_gone(server_process(&stage));
+    }
+
+    #[test]
+    fn a_trial_whose_server_fails_is_one_that_failed() {
+        let stage = stage(66);
+        let take =
+            "while read -r line; do echo \"$line\"; test \"$line\" = end && break; done > got";
+        let fail = "grep -q 'kDispTxBatchSize : 1$' got && exit 5";
+        let command = format!("{take}; {fail}; (cat got; cat) | {WEIR} axio --server -c -");
+        let said = search(&stage, &command, "-t 5 --format json").end().code(0);
+        let report = found(&said);
+        let trials = report["trials"].as_array().unwrap();
+        let failed = trials.iter().filter(|one| one["value"].is_null());
+        let failures: Vec<_> = failed.map(|one| &one["failure"]).collect();
+        assert_eq!(failures, ["at the server: exit status: 5"], "{report}");
+        assert_eq!(report["kept"], "start", "{report}");
+    }
 }

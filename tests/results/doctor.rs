@@ -108,33 +108,38 @@ fn words_that_it_does_not_have_are_refused() {
         .err("did you mean `--strict`?");
 }
 
-#[test]
-fn ci_says_for_each_figure_from_which_change_on_it_is_told() {
-    let stage = Stage::new();
-    let text = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=20ms\ntime_based\n";
-    let text = text.replace("[a]", "[a]\nexec_prerun=echo begun >> begun");
-    stage.file("own.fio", text);
-    let said = stage.say(&["doctor", "--ci", "--target", "own.fio", "--json"]);
-    let document: Json = serde_json::from_str(&said.code(0).out).unwrap();
-    let rows = document["changes"].as_array().unwrap();
-    let of = |target: &str| -> Vec<&Json> {
-        rows.iter().filter(|row| row["target"] == target).collect()
-    };
-    for target in ["null engine", "own.fio"] {
-        let names: Vec<&str> = of(target)
-            .iter()
-            .map(|row| row["metric"].as_str().unwrap())
-            .collect();
-        assert_eq!(names.len(), 5, "{document}");
-        assert_eq!(names[0], "read rate");
+/// Tests that take long.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn ci_says_for_each_figure_from_which_change_on_it_is_told() {
+        let stage = Stage::new();
+        let text = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=20ms\ntime_based\n";
+        let text = text.replace("[a]", "[a]\nexec_prerun=echo begun >> begun");
+        stage.file("own.fio", text);
+        let said = stage.say(&["doctor", "--ci", "--target", "own.fio", "--json"]);
+        let document: Json = serde_json::from_str(&said.code(0).out).unwrap();
+        let rows = document["changes"].as_array().unwrap();
+        let of = |target: &str| -> Vec<&Json> {
+            rows.iter().filter(|row| row["target"] == target).collect()
+        };
+        for target in ["null engine", "own.fio"] {
+            let names: Vec<&str> = of(target)
+                .iter()
+                .map(|row| row["metric"].as_str().unwrap())
+                .collect();
+            assert_eq!(names.len(), 5, "{document}");
+            assert_eq!(names[0], "read rate");
+        }
+        for row in rows {
+            let number = |key: &str| row[key].as_f64().unwrap();
+            let limits = ["half_width", "threshold", "grain"].map(number);
+            let largest = limits.into_iter().fold(0.0, f64::max);
+            assert!((number("smallest_change") - largest).abs() < 1e-12, "{row}");
+            assert_eq!(row["rounds"], 10);
+        }
+        // A round to warm up and ten, each with both sides.
+        assert_eq!(stage.read("begun").lines().count(), 22);
     }
-    for row in rows {
-        let number = |key: &str| row[key].as_f64().unwrap();
-        let limits = ["half_width", "threshold", "grain"].map(number);
-        let largest = limits.into_iter().fold(0.0, f64::max);
-        assert!((number("smallest_change") - largest).abs() < 1e-12, "{row}");
-        assert_eq!(row["rounds"], 10);
-    }
-    // A round to warm up and ten, each with both sides.
-    assert_eq!(stage.read("begun").lines().count(), 22);
 }

@@ -73,15 +73,20 @@ fn every_pair_of_kinds_carries_small_payloads_whole_over_a_fabric() {
 }
 
 #[test]
-fn every_pair_of_kinds_carries_long_payloads_whole_over_a_fabric() {
-    for provider in providers("every_pair_of_kinds_carries_long_payloads_whole_over_a_fabric") {
-        all_end_well(provider, SPIN, 1_048_578, 40);
-    }
-}
-
-#[test]
 fn threads_that_sleep_are_woken_by_a_fabric() {
     for provider in providers("threads_that_sleep_are_woken_by_a_fabric") {
         all_end_well(provider, RpcPoll::Block, 1000, 100);
+    }
+}
+
+/// Tests that take long.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_kinds_carries_long_payloads_whole_over_a_fabric() {
+        for provider in providers("every_pair_of_kinds_carries_long_payloads_whole_over_a_fabric") {
+            all_end_well(provider, SPIN, 1_048_578, 40);
+        }
     }
 }
