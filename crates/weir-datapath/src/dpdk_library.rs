@@ -31,44 +31,25 @@ const BURST: usize = 32;
 
 type DpdkHandle = *mut c_void;
 
-/// Declares the table and how it is filled: a field, the function's name, arguments, answer.
-macro_rules! table {
-    ($($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
-        /// Functions of the library.
-        #[derive(Debug)]
-        struct DpdkCalls {
-            $($field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
-        }
-
-        impl DpdkCalls {
-            /// Finds all of them, or names the first that is not there.
-            fn resolve(library: &Library) -> Result<Self, &'static CStr> {
-                Ok(Self {
-                    // SAFETY: the library's header gives each symbol the type of its field; it is never
-                    // unloaded.
-                    $($field: unsafe { library.function($symbol) }.ok_or($symbol)?,)*
-                })
-            }
-        }
-    };
-}
-
-table! {
-    interface = c"weir_dpdk_interface"() -> c_int;
-    release = c"weir_dpdk_release"() -> *const c_char;
-    start = c"weir_dpdk_start"(c_int, *mut *mut c_char) -> c_int;
-    port = c"weir_dpdk_port"(*const c_char) -> c_int;
-    cross = c"weir_dpdk_cross"(*const c_char, *const c_char, u16, u32) -> c_int;
-    open = c"weir_dpdk_open"(u16, u16, u32, u32) -> c_int;
-    queue = c"weir_dpdk_queue"(u16, u16) -> DpdkHandle;
-    push = c"weir_dpdk_push"(DpdkHandle, *const c_void, u32) -> c_int;
-    flush = c"weir_dpdk_flush"(DpdkHandle) -> u32;
-    pop = c"weir_dpdk_pop"(DpdkHandle, *mut c_void, u32) -> c_int;
-    take = c"weir_dpdk_take"(DpdkHandle, *mut FrameInPlace, u32) -> u32;
-    give_back = c"weir_dpdk_return"(DpdkHandle) -> u32;
-    waiting = c"weir_dpdk_waiting"(DpdkHandle) -> c_int;
-    queue_free = c"weir_dpdk_queue_free"(DpdkHandle);
-    close = c"weir_dpdk_close"(u16);
+weir_sys::library_calls! {
+    /// Functions of the library.
+    struct DpdkCalls {
+        interface = c"weir_dpdk_interface"() -> c_int;
+        release = c"weir_dpdk_release"() -> *const c_char;
+        start = c"weir_dpdk_start"(c_int, *mut *mut c_char) -> c_int;
+        port = c"weir_dpdk_port"(*const c_char) -> c_int;
+        cross = c"weir_dpdk_cross"(*const c_char, *const c_char, u16, u32) -> c_int;
+        open = c"weir_dpdk_open"(u16, u16, u32, u32) -> c_int;
+        queue = c"weir_dpdk_queue"(u16, u16) -> DpdkHandle;
+        push = c"weir_dpdk_push"(DpdkHandle, *const c_void, u32) -> c_int;
+        flush = c"weir_dpdk_flush"(DpdkHandle) -> u32;
+        pop = c"weir_dpdk_pop"(DpdkHandle, *mut c_void, u32) -> c_int;
+        take = c"weir_dpdk_take"(DpdkHandle, *mut FrameInPlace, u32) -> u32;
+        give_back = c"weir_dpdk_return"(DpdkHandle) -> u32;
+        waiting = c"weir_dpdk_waiting"(DpdkHandle) -> c_int;
+        queue_free = c"weir_dpdk_queue_free"(DpdkHandle);
+        close = c"weir_dpdk_close"(u16);
+    }
 }
 
 /// An opened library, whose DPDK has started.
@@ -169,12 +150,14 @@ impl DpdkLibrary {
 /// Opens the library; DPDK does not start by that.
 fn calls() -> Result<DpdkCalls, String> {
     let name = std::env::var(LIBRARY_VARIABLE).ok();
-    let name = name.filter(|name| !name.is_empty());
-    let name = name.as_deref().unwrap_or(LIBRARY);
-    let library = Library::open(name, SymbolScope::Everybody)
-        .map_err(|why| format!("cannot open {name}: {why} ({REMEDY})"))?;
-    let calls = DpdkCalls::resolve(&library)
-        .map_err(|symbol| format!("{name} has no {} ({REMEDY})", symbol.to_string_lossy()))?;
+    let opened = Library::open_first(name.as_deref(), &[LIBRARY], SymbolScope::Everybody);
+    let (library, name) = opened.map_err(|(wish, why)| {
+        let name = wish.unwrap_or(LIBRARY);
+        format!("cannot open {name}: {why} ({REMEDY})")
+    })?;
+    // SAFETY: the library's header gives each symbol the type of its field.
+    let calls = unsafe { DpdkCalls::resolve(&library) }
+        .map_err(|symbol| format!("{name} has no {symbol} ({REMEDY})"))?;
     // SAFETY: takes nothing and answers with a number.
     let interface = unsafe { (calls.interface)() };
     if interface != INTERFACE {

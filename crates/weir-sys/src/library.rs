@@ -1,7 +1,8 @@
 //! A shared library opened at run time.
 //!
-//! In: a name or a path. Out: addresses of its symbols. It stays loaded: libraries keep threads
-//! and exit handlers that outlive any use. Not here: what the symbols are (whoever opens it).
+//! In: names or a path. Out: addresses of its symbols, and tables of its functions
+//! ([`library_calls`](crate::library_calls)). It stays loaded: libraries keep threads and exit handlers
+//! that outlive any use. Not here: what the symbols are (whoever opens it).
 
 #![expect(
     unsafe_code,
@@ -46,6 +47,29 @@ impl Library {
             .ok_or_else(last_error)
     }
 
+    /// Opens the library that `wish` names, else the first of `names` that there is; and its name.
+    /// An empty wish is none.
+    ///
+    /// # Errors
+    /// The name that was wished for, if one was, and the loader's own words about the first that was
+    /// tried.
+    pub fn open_first<'a>(
+        wish: Option<&'a str>,
+        names: &[&'a str],
+        scope: SymbolScope,
+    ) -> Result<(Self, &'a str), (Option<&'a str>, String)> {
+        let wish = wish.filter(|name| !name.is_empty());
+        let names = wish.as_ref().map_or(names, std::slice::from_ref);
+        let mut reason = None;
+        for &name in names {
+            match Self::open(name, scope) {
+                Ok(library) => return Ok((library, name)),
+                Err(why) => drop(reason.get_or_insert(why)),
+            }
+        }
+        Err((wish, reason.unwrap_or_default()))
+    }
+
     /// Address of a symbol.
     pub fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the handle is of a library that is never closed, the name ends with NUL.
@@ -82,6 +106,58 @@ impl Library {
     }
 }
 
+/// Declares a table of functions of a library, and how it is filled: for each function a field, the
+/// symbol's name, arguments and answer.
+///
+/// The table's `resolve` finds all of them, or names the first that is not there. It is `unsafe`:
+/// whoever calls it answers for the types, which the library's own header gives.
+///
+/// ```
+/// use weir_sys::library::{Library, SymbolScope};
+///
+/// weir_sys::library_calls! {
+///     /// Functions of the C library.
+///     struct NumberCalls {
+///         absolute = c"abs"(i32) -> i32;
+///     }
+/// }
+///
+/// let library = Library::open("libc.so.6", SymbolScope::Own).unwrap();
+/// // SAFETY: `stdlib.h` declares `int abs(int)`.
+/// let calls = unsafe { NumberCalls::resolve(&library) }.unwrap();
+/// // SAFETY: it takes any number but the least.
+/// assert_eq!(unsafe { (calls.absolute)(-3) }, 3);
+/// ```
+#[macro_export]
+macro_rules! library_calls {
+    (
+        $(#[$about:meta])*
+        $vis:vis struct $Table:ident$(<$Types:ident: $bound:path>)? {
+            $($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        $vis struct $Table$(<$Types: $bound>)? {
+            $($vis $field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
+        }
+
+        impl$(<$Types: $bound>)? $Table$(<$Types>)? {
+            /// Finds all of them, or names the first that is not there.
+            ///
+            /// # Safety
+            /// Each symbol is a function of the type of its field.
+            $vis unsafe fn resolve(library: &$crate::library::Library) -> Result<Self, String> {
+                Ok(Self {
+                    // SAFETY: the caller's word; the library is never unloaded.
+                    $($field: unsafe { library.function($symbol) }
+                        .ok_or_else(|| $symbol.to_string_lossy().into_owned())?,)*
+                })
+            }
+        }
+    };
+}
+
 fn last_error() -> String {
     // SAFETY: takes nothing; gives null or a string that stays until the next loader call of
     // this thread.
@@ -92,4 +168,26 @@ fn last_error() -> String {
     // SAFETY: not null, so the string described above; copied before another call.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_that_is_wished_for_is_opened_or_the_first_that_there_is() {
+        let names = ["/nowhere/first.so", "libc.so.6", "/nowhere/last.so"];
+        let open = |wish, names: &[&'static str]| {
+            let opened = Library::open_first(wish, names, SymbolScope::Own);
+            opened.map(|(_, name)| name)
+        };
+        assert_eq!(open(None, &names), Ok("libc.so.6"));
+        assert_eq!(open(Some(""), &names), Ok("libc.so.6"));
+        assert_eq!(open(Some("libc.so.6"), &names[..1]), Ok("libc.so.6"));
+        let (wish, why) = open(Some("/nowhere/wish.so"), &names).unwrap_err();
+        assert_eq!(wish, Some("/nowhere/wish.so"));
+        assert!(why.contains("wish.so"), "{why}");
+        let (wish, why) = open(None, &[names[0], names[2]]).unwrap_err();
+        assert!(wish.is_none() && why.contains("first.so"), "{why}");
+    }
 }

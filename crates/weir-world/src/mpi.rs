@@ -76,27 +76,10 @@ impl MpiLibrary {
     /// # Errors
     /// There is none, or it is of no known family.
     pub fn open(launcher: Option<Launcher>, wish: Option<&str>) -> Result<Self, MpiError> {
-        let named = wish.filter(|name| !name.is_empty());
-        let names = match named {
-            Some(name) => vec![name],
-            None => candidates(launcher.map(|l| l.kind)),
-        };
-        let mut reason = String::new();
-        for name in &names {
-            // The components that Open MPI loads later expect its symbols.
-            match Library::open(name, SymbolScope::Everybody) {
-                Ok(library) => {
-                    let facts = MpiLibraryFacts::of(&library, name)?;
-                    return Ok(Self {
-                        library,
-                        facts,
-                        launcher,
-                    });
-                }
-                Err(why) => reason = why,
-            }
-        }
-        Err(match named {
+        let names = candidates(launcher.map(|l| l.kind));
+        // The components that Open MPI loads later expect its symbols.
+        let opened = Library::open_first(wish, &names, SymbolScope::Everybody);
+        let (library, name) = opened.map_err(|(wish, reason)| match wish {
             Some(name) => MpiError::NotLoaded {
                 name: name.to_owned(),
                 reason,
@@ -104,6 +87,12 @@ impl MpiLibrary {
             None => MpiError::Missing {
                 tried: names.join(", "),
             },
+        })?;
+        let facts = MpiLibraryFacts::of(&library, name)?;
+        Ok(Self {
+            library,
+            facts,
+            launcher,
         })
     }
 

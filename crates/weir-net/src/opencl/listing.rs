@@ -68,27 +68,14 @@ impl OpenCl {
     /// Opens the library of this machine.
     pub(super) fn open() -> Result<Self, OpenClError> {
         let wish = std::env::var(LIBRARY_VARIABLE).ok();
-        let names: Vec<&str> = match &wish {
-            Some(name) => vec![name.as_str()],
-            None => LIBRARIES.to_vec(),
-        };
-        let mut reason = String::new();
-        for name in names {
-            match Library::open(name, SymbolScope::Own) {
-                Ok(library) => {
-                    let calls = Calls::resolve(&library).map_err(|symbol| {
-                        let symbol = symbol.to_string_lossy();
-                        OpenClError::Library(format!("{name} has no function {symbol}"))
-                    })?;
-                    let calls = Rc::new(calls);
-                    return Ok(Self { calls });
-                }
-                // The first name is the one that packages install.
-                Err(why) if reason.is_empty() => reason = why,
-                Err(_) => {}
-            }
-        }
-        Err(OpenClError::Library(reason))
+        let opened = Library::open_first(wish.as_deref(), &LIBRARIES, SymbolScope::Own);
+        let (library, name) = opened.map_err(|(_, reason)| OpenClError::Library(reason))?;
+        // SAFETY: OpenCL's own header gives each symbol the type of its field.
+        let calls = unsafe { Calls::resolve(&library) };
+        let incomplete = |symbol| format!("{name} has no function {symbol}");
+        let calls = calls.map_err(|symbol| OpenClError::Library(incomplete(symbol)))?;
+        let calls = Rc::new(calls);
+        Ok(Self { calls })
     }
 
     /// All platforms; none where no driver is installed.

@@ -131,14 +131,19 @@ pub struct Mpi<A: Abi> {
 impl<A: Abi> Mpi<A> {
     /// Starts MPI; the caller made sure that it is the first time in this process.
     pub(super) fn start(library: &Library, facts: &MpiLibraryFacts) -> Result<Self, MpiError> {
-        let handle = |which: Constant| {
-            A::handle(which, |name| library.symbol(name)).ok_or_else(|| MpiError::Incomplete {
-                file: facts.file.clone(),
-                symbol: format!("{which:?}"),
-            })
+        let incomplete = |symbol: String| MpiError::Incomplete {
+            file: facts.file.clone(),
+            symbol,
         };
+        let handle = |which: Constant| {
+            let found = A::handle(which, |name| library.symbol(name));
+            found.ok_or_else(|| incomplete(format!("{which:?}")))
+        };
+        // SAFETY: the MPI standard gives each symbol the type of its field, with handles and status as `A`
+        // has them; the caller chose `A` by the library's family.
+        let calls = unsafe { Calls::resolve(library) };
         let mut mpi = Self {
-            calls: Calls::resolve(library, &facts.file)?,
+            calls: calls.map_err(incomplete)?,
             comm: handle(Constant::CommWorld)?,
             byte: handle(Constant::Byte)?,
             null: handle(Constant::RequestNull)?,

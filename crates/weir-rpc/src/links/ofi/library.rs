@@ -6,7 +6,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "addresses of a library's symbols become functions"
+    reason = "calls of libfabric, whose answers are addresses"
 )]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -25,37 +25,18 @@ pub const LIBRARY_VARIABLE: &str = "WEIR_LIBFABRIC";
 /// As packages install it, then as a developer's link.
 const LIBRARIES: [&str; 2] = ["libfabric.so.1", "libfabric.so"];
 
-/// Declares the table and how it is filled: a field, the function's name, arguments, answer.
-macro_rules! table {
-    ($($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
-        /// Functions of the library.
-        #[derive(Debug)]
-        pub(super) struct LibraryCalls {
-            $(pub(super) $field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
-        }
-
-        impl LibraryCalls {
-            /// Finds all of them, or names the first that is not there.
-            fn resolve(library: &Library) -> Result<Self, &'static CStr> {
-                Ok(Self {
-                    // SAFETY: libfabric's own header gives each symbol the type of its field; the library
-                    // is never unloaded.
-                    $($field: unsafe { library.function($symbol) }.ok_or($symbol)?,)*
-                })
-            }
-        }
-    };
-}
-
-table! {
-    version = c"fi_version"() -> u32;
-    strerror = c"fi_strerror"(c_int) -> *const c_char;
-    getinfo = c"fi_getinfo"(
-        u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo
-    ) -> FabricCode;
-    freeinfo = c"fi_freeinfo"(*mut FiInfo);
-    dupinfo = c"fi_dupinfo"(*const FiInfo) -> *mut FiInfo;
-    fabric = c"fi_fabric"(*mut FiFabricAttr, *mut *mut FidFabric, FabricContext) -> FabricCode;
+weir_sys::library_calls! {
+    /// Functions of the library.
+    pub(super) struct LibraryCalls {
+        version = c"fi_version"() -> u32;
+        strerror = c"fi_strerror"(c_int) -> *const c_char;
+        getinfo = c"fi_getinfo"(
+            u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo
+        ) -> FabricCode;
+        freeinfo = c"fi_freeinfo"(*mut FiInfo);
+        dupinfo = c"fi_dupinfo"(*const FiInfo) -> *mut FiInfo;
+        fabric = c"fi_fabric"(*mut FiFabricAttr, *mut *mut FidFabric, FabricContext) -> FabricCode;
+    }
 }
 
 /// An opened libfabric.
@@ -83,19 +64,12 @@ impl FabricLibrary {
     pub fn open_named(name: Option<&str>) -> Result<Arc<Self>, FabricError> {
         // Providers end the process by themselves at signals, as they are loaded or first asked.
         let _kept = KeptSignalActions::now();
-        if let Some(name) = name.filter(|name| !name.is_empty()) {
-            let library = Library::open(name, SymbolScope::Own);
-            let library = library.map_err(|reason| FabricError::NotFound {
-                tried: format!("{name}, which {LIBRARY_VARIABLE} names: {reason}"),
-            })?;
-            return Self::of(&library, name);
-        }
-        let opened = LIBRARIES.iter().find_map(|name| {
-            let library = Library::open(name, SymbolScope::Own).ok()?;
-            Some((library, *name))
-        });
-        let (library, name) = opened.ok_or_else(|| FabricError::NotFound {
-            tried: LIBRARIES.join(", "),
+        let opened = Library::open_first(name, &LIBRARIES, SymbolScope::Own);
+        let (library, name) = opened.map_err(|(wish, reason)| FabricError::NotFound {
+            tried: wish.map_or_else(
+                || LIBRARIES.join(", "),
+                |name| format!("{name}, which {LIBRARY_VARIABLE} names: {reason}"),
+            ),
         })?;
         Self::of(&library, name)
     }
@@ -103,9 +77,11 @@ impl FabricLibrary {
     fn of(library: &Library, name: &str) -> Result<Arc<Self>, FabricError> {
         let file = library.symbol(c"fi_version").and_then(Library::file);
         let file = file.unwrap_or_else(|| name.to_owned());
-        let calls = LibraryCalls::resolve(library).map_err(|symbol| FabricError::Incomplete {
+        // SAFETY: libfabric's own header gives each symbol the type of its field.
+        let calls = unsafe { LibraryCalls::resolve(library) };
+        let calls = calls.map_err(|symbol| FabricError::Incomplete {
             file: file.clone(),
-            symbol: symbol.to_string_lossy().into_owned(),
+            symbol,
         })?;
         // SAFETY: resolved just now; it takes nothing, and answers with a number.
         let version = unpacked(unsafe { (calls.version)() });
