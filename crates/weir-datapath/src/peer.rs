@@ -29,7 +29,7 @@ const LONGEST: usize = 64 << 20;
 mod callers;
 mod lines;
 pub(crate) use callers::listen;
-use lines::{LineStream, is_passing, lost};
+use lines::{LineStream, lost};
 
 /// Line that one side sends to the other.
 #[derive(Debug, Serialize, Deserialize)]

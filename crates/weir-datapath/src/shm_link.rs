@@ -7,24 +7,25 @@
 //! when both begin and end (`peer`).
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use weir_run::failure;
 use weir_schema::{Failure, MOST_PATH_THREADS, PacketPathWorkload, PathSide};
 use weir_sys::SysError;
 use weir_sys::ring::{Consumer, MappedRing, Producer};
 use weir_sys::shared_memory::SharedMemory;
+use weir_sys::socket::{
+    PathListener, is_passing, receive_with_descriptors, send_with_descriptors, wait_ready,
+};
 
 use crate::copy_link::{CopyLink, FrameQueue};
 use crate::frame::target_port;
@@ -192,11 +193,11 @@ impl FrameQueue for ShmQueue {
 /// The link of a dispatcher.
 pub(crate) type ShmLink = CopyLink<ShmQueue>;
 
-/// Memory that waits at a path for the client.
+/// Memory that waits at a path for the client; the path is not needed any more once it is dropped.
 #[derive(Debug)]
 pub(crate) struct ShmOffer {
     file: OwnedFd,
-    listener: UnixListener,
+    listener: PathListener,
     path: String,
 }
 
@@ -213,8 +214,7 @@ impl ShmOffer {
     }
 
     fn of(path: &str, file: OwnedFd) -> Result<Self, Failure> {
-        remove_stale(path);
-        let listener = UnixListener::bind(path).map_err(|why| no_way(path, &why))?;
+        let listener = PathListener::bind(path.into()).map_err(|why| no_way(path, &why))?;
         Ok(Self {
             file,
             listener,
@@ -225,13 +225,6 @@ impl ShmOffer {
     /// Gives the descriptor to the client that comes to the path.
     fn hand_over(&self) -> Result<(), Failure> {
         give(&self.listener, &self.file).map_err(|why| no_way(&self.path, &why))
-    }
-}
-
-impl Drop for ShmOffer {
-    /// The path is not needed any more, whatever came of it.
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -329,44 +322,21 @@ fn no_way(path: &str, why: &io::Error) -> Failure {
     )
 }
 
-/// A socket that nobody answers at is left from a run that was killed.
-fn remove_stale(path: &str) {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket());
-    if is_socket && UnixStream::connect(path).is_err() {
-        let _ = fs::remove_file(path);
-    }
-}
-
 fn give(listener: &UnixListener, file: &OwnedFd) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
     let start = Instant::now();
     loop {
         match listener.accept() {
             // One that only looked whether somebody answers here is gone.
-            Ok((stream, _)) => match pass(&stream, file) {
-                Err(why) if why.kind() == ErrorKind::BrokenPipe => {}
-                done => return done,
+            Ok((stream, _)) => match send_with_descriptors(&stream, &[1], slice::from_ref(file)) {
+                Err(Errno::PIPE) => {}
+                done => return Ok(done.map(drop)?),
             },
-            Err(why) if why.kind() == ErrorKind::WouldBlock && start.elapsed() < PATIENCE => {
+            Err(why) if is_passing(&why) && start.elapsed() < PATIENCE => {
                 std::thread::sleep(PAUSE);
             }
             Err(why) => return Err(why),
         }
     }
-}
-
-fn pass(stream: &UnixStream, file: &OwnedFd) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let passed = [file.as_fd()];
-    control.push(SendAncillaryMessage::ScmRights(&passed));
-    sendmsg(
-        stream,
-        &[IoSlice::new(&[1])],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
-    Ok(())
 }
 
 /// Takes the descriptor from the server at the path.
@@ -383,20 +353,10 @@ fn fetch(path: &str) -> Result<OwnedFd, Failure> {
 }
 
 fn take(stream: &UnixStream) -> io::Result<OwnedFd> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let into = &mut [IoSliceMut::new(&mut byte)];
-    recvmsg(stream, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut all) = message
-            && let Some(file) = all.next()
-        {
-            return Ok(file);
-        }
-    }
-    Err(ErrorKind::InvalidData.into())
+    wait_ready(&mut [PollFd::new(stream, PollFlags::IN)], PATIENCE)?;
+    let mut passed = Vec::new();
+    receive_with_descriptors(stream, &mut [0], &mut passed)?;
+    passed.pop().ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 /// Why memory cannot be shared here; nothing where it can.

@@ -1,5 +1,5 @@
 //! Access to the machine: the clock, pinning, topology, buffers, device facts, the write guard,
-//! host facts and limits.
+//! host facts, limits, sockets over which processes meet, libraries opened at run time.
 //!
 //! In: the kernel's own words, read from `/proc` and `/sys` below a [`Tree`] (so that a test can
 //! hand in a made-up machine) and from system calls. Out: plain structs with public fields; what
@@ -37,6 +37,7 @@ pub mod ring;
 pub mod shared_memory;
 mod signal_actions;
 mod signals;
+pub mod socket;
 pub mod tcp_info;
 pub mod token;
 pub mod topology;

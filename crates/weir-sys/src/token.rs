@@ -4,6 +4,7 @@
 //! make each proof another one. Not here: when it is asked for.
 
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -86,6 +87,12 @@ fn hmac(key: &[u8], message: &[&[u8]]) -> [u8; 32] {
     }
     let outer = Sha256::new_with_prefix(padded(0x5c));
     outer.chain_update(inner.finalize()).finalize().into()
+}
+
+/// A number that only those know who are given it. It guards against strangers and leftovers, not against
+/// who listens on the wire.
+pub fn number() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// A number that is never used twice.

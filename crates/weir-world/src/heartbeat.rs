@@ -7,7 +7,6 @@
 //! processes of one machine over sockets of their own, under a launcher over UDP. Not here: who is
 //! lost when.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,8 +19,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
+use weir_sys::socket::wait_ready;
+use weir_sys::token;
 
-use crate::processes::link;
 use crate::rank_monitor::RankState;
 use crate::{RankMonitor, WorldError};
 
@@ -38,12 +38,6 @@ const ANSWER: Duration = Duration::from_secs(1);
 
 /// Bytes of a datagram: token, rank, state, lost rank, seconds.
 const LENGTH: usize = 24;
-
-/// A number that only the ranks of one run know. It guards against strangers and leftovers, not
-/// against who listens on the wire.
-pub(crate) fn new_token() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
 
 /// Heartbeat of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +191,7 @@ impl Heartbeat {
             everywhere()?
         };
         socket.set_nonblocking(true)?;
-        let token = new_token();
+        let token = token::number();
         let heartbeat = Self::start(Socket::Udp(socket), token, (0, size), Vec::new(), monitor)?;
         Ok((heartbeat, ListenAddresses { token, addresses }))
     }
@@ -289,7 +283,8 @@ impl Shared {
                 (charged, next) = (now, now + PERIOD);
             }
             let mut waited = [PollFd::new(&self.socket, PollFlags::IN)];
-            if link::wait(&mut waited, next).is_err() {
+            let left = next.saturating_duration_since(Instant::now());
+            if wait_ready(&mut waited, left).is_err() {
                 std::thread::sleep(PERIOD);
             }
             self.take();

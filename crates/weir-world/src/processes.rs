@@ -7,7 +7,7 @@
 //! waits for it is told too. Not here: machines beyond this one (launchers have those).
 
 mod children;
-pub(crate) mod link;
+mod link;
 mod rank_identity;
 
 use std::cell::RefCell;
@@ -18,10 +18,13 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::Signal;
+use weir_sys::socket::wait_ready;
+use weir_sys::token;
 
 use crate::deadline::Deadline;
-use crate::heartbeat::{Heartbeat, new_token};
+use crate::heartbeat::Heartbeat;
 use crate::rank_monitor::RankState;
 use crate::{RankMonitor, World, WorldError};
 
@@ -88,7 +91,7 @@ impl ProcessWorld {
             size,
             name,
             parent: std::process::id(),
-            token: new_token(),
+            token: token::number(),
         };
         // Before the others, which speak to it at once.
         let heartbeat = heartbeat(&place, &monitor)?;
@@ -247,7 +250,8 @@ impl ProcessWorld {
                 .collect();
             let outlet = links.outlets.get(&from);
             waited.extend(outlet.map(|outlet| PollFd::new(outlet, PollFlags::empty())));
-            link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;
+            let left = until.saturating_duration_since(Instant::now());
+            wait_ready(&mut waited, left).map_err(|e| broken(from, e))?;
         }
         Ok(is_there)
     }
@@ -307,8 +311,7 @@ impl World for ProcessWorld {
                     StreamRead::Ended | StreamRead::Torn => return Err(self.gone(from, until)),
                     StreamRead::Early => {
                         let mut waited = [PollFd::new(inlet, PollFlags::IN)];
-                        let until = Instant::now() + left?;
-                        link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;
+                        wait_ready(&mut waited, left?).map_err(|e| broken(from, e))?;
                     }
                 }
                 continue;
@@ -359,9 +362,9 @@ fn not_started(rank: u32, error: &io::Error) -> WorldError {
     }
 }
 
-fn broken(peer: u32, error: &io::Error) -> WorldError {
+fn broken(peer: u32, errno: Errno) -> WorldError {
     WorldError::Gone {
         peer,
-        detail: error.to_string(),
+        detail: io::Error::from(errno).to_string(),
     }
 }

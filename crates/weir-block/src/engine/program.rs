@@ -11,23 +11,20 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-use rustix::time::Timespec;
 use weir_run::{Engine, LoopStop, Submit, failure};
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure, Job};
 use weir_sys::Availability;
+use weir_sys::socket::wait_ready;
 
 use super::spin::SpinRounds;
 use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::op::BlockOp;
 
 /// Interval between two looks at a running program.
-const LOOK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 20_000_000,
-};
+const LOOK: Duration = Duration::from_millis(20);
 
 const fn text(name: &'static str, help: &'static str) -> SettingInfo {
     SettingInfo {
@@ -186,7 +183,7 @@ fn wait(child: &mut Child, is_over: impl Fn() -> bool) -> io::Result<Option<Exit
             return Ok(None);
         }
         // A signal ends the pause early.
-        let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&LOOK));
+        let _ = wait_ready(&mut [PollFd::new(&ended, PollFlags::IN)], LOOK);
     }
 }
 

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use weir_run::{JobContext, failure};
 use weir_schema::{Announcement, Failure, PacketPathWorkload};
+use weir_sys::socket::is_passing;
 
-use super::{Hello, PAUSE, PathPeer, PeerLine, interrupted, is_passing, server_address};
+use super::{Hello, PAUSE, PathPeer, PeerLine, interrupted, server_address};
 
 /// Time that a greeting may take.
 const GREETING: Duration = Duration::from_secs(5);

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weir_run::failure;
 use weir_schema::Failure;
+use weir_sys::socket::{is_passing, notice_silence, set_user_timeout};
 
 use super::ANSWER;
 
@@ -38,13 +39,8 @@ impl LineStream {
         let name = stream.peer_addr()?.to_string();
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
-        let seconds = Duration::from_secs(1);
-        rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
-        rustix::net::sockopt::set_tcp_keepidle(&stream, seconds)?;
-        rustix::net::sockopt::set_tcp_keepintvl(&stream, seconds)?;
-        rustix::net::sockopt::set_tcp_keepcnt(&stream, 3)?;
-        let silence = u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX);
-        rustix::net::sockopt::set_tcp_user_timeout(&stream, silence)?;
+        notice_silence(&stream, Duration::from_secs(1))?;
+        set_user_timeout(&stream, SILENCE);
         Ok(Self {
             stream,
             name,
@@ -123,10 +119,6 @@ impl LineStream {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
-}
-
-pub(super) fn is_passing(why: &io::Error) -> bool {
-    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 pub(super) fn lost(name: &str, why: &io::Error) -> Failure {

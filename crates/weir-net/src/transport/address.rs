@@ -1,6 +1,5 @@
 //! Addresses of sockets: which of this machine's, and what the ranks tell each other.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use weir_schema::EngineChoice;
@@ -155,10 +154,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<SocketAddr, Halt> {
         .map_err(|_| Halt::Garbled(format!("`{text}` is no address of a socket")))
 }
 
-/// A number that only the ranks of this run know: rank 0's choice. Guards against strangers and
-/// leftovers, not against who listens on the wire.
+/// A number that only the ranks of this run know: rank 0's choice.
 pub(super) fn token(setup: &Setup<'_>) -> Result<u64, Halt> {
-    let drawn = RandomState::new().build_hasher().finish();
+    let drawn = weir_sys::token::number();
     let mine = if setup.comm.rank() == 0 { drawn } else { 0 };
     Ok(setup.comm.agree(mine, setup.watchdog)?)
 }

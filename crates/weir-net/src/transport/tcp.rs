@@ -10,10 +10,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
+use weir_sys::socket::{is_passing, wait_ready};
 
 use super::address::{self, INTERFACE};
 use super::pace::{RATE, SendPace};
@@ -45,10 +46,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
 /// Looks for readiness before sleeping until there is some.
 const LOOKS: u32 = 50;
 /// Longest sleep, so that the watchdog is seen.
-const PIECE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const PIECE: Duration = Duration::from_millis(50);
 /// Bytes that go out at once at a rate.
 const PACED: usize = 4096;
 /// Bytes of a stream's greeting: token, sender, replication.
@@ -106,7 +104,7 @@ fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<T
                     found[place] = Some(stream);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            Err(error) if is_passing(&error) => {
                 std::thread::sleep(Duration::from_millis(1));
             }
             Err(error) => return Err(fail("accept a stream")(error)),
@@ -262,10 +260,8 @@ impl Streams {
             PollFd::new(&self.out, flags(out, PollFlags::OUT)),
             PollFd::new(&self.into, flags(into, PollFlags::IN)),
         ];
-        match poll(&mut fds, Some(&PIECE)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(Halt::io("wait for a stream")(errno)),
-        }
+        let waited = wait_ready(&mut fds, PIECE);
+        waited.map(drop).map_err(Halt::io("wait for a stream"))
     }
 }
 
@@ -284,7 +280,7 @@ fn allowed<'a>(pace: &mut Option<SendPace>, bytes: &'a [u8]) -> &'a [u8] {
 #[cold]
 fn refused(error: &io::Error, peer: u32, what: &'static str) -> Result<usize, Halt> {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(0),
+        _ if is_passing(error) => Ok(0),
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(Halt::Left { peer }),
         kind => Err(Halt::Io {
             what: what.into(),

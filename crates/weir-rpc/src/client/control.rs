@@ -8,9 +8,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use weir_sys::socket::{send_with_descriptors, wait_ready};
 
 use super::memory::unless_over;
 use crate::group::address::{RpcAddress, StreamAddress};
@@ -81,7 +82,7 @@ impl ControlStream {
     pub(super) fn write(&self, bytes: &[u8], passed: &[OwnedFd]) -> Result<(), RpcError> {
         let mut rest = bytes;
         if !passed.is_empty() {
-            let sent = socket::send_with_descriptors(&self.stream, rest, passed).map_err(lost)?;
+            let sent = send_with_descriptors(&self.stream, rest, passed).map_err(lost)?;
             rest = &rest[sent..];
         }
         while !rest.is_empty() {
@@ -225,13 +226,7 @@ impl ControlStream {
     }
 
     fn wait(&self, what: PollFlags, within: Duration) -> Result<(), RpcError> {
-        let timeout = Timespec {
-            tv_sec: within.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: within.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&self.stream, what)], Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(lost(errno)),
-        }
+        let waited = wait_ready(&mut [PollFd::new(&self.stream, what)], within);
+        waited.map(drop).map_err(lost)
     }
 }

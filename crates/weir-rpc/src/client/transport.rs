@@ -166,7 +166,7 @@ impl<L: Link> RpcClient<L> {
     }
 
     fn join(&mut self, connection: u32, peer: NewPeer, reply: &HelloReply) -> Result<(), RpcError> {
-        crate::links::socket::set_user_timeout(&peer.stream, self.state.setup.timeout);
+        weir_sys::socket::set_user_timeout(&peer.stream, self.state.setup.timeout);
         let peer = self.link.join(peer)?;
         let table = &mut self.state.table;
         table.connect(connection, peer);

@@ -3,20 +3,13 @@
 //! In: a directory, a rank. Out: those that nobody listens on are gone. Not here: who may have a rank
 //! (`held_rank`).
 
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use weir_sys::socket::remove_dead;
 
 /// The name of a rank's socket.
 pub(crate) fn socket_name(group: &str, rank: u32, process: u32) -> String {
     format!("{group}-{rank}-{process}.sock")
-}
-
-/// Removes a socket that nobody listens on; whether it is gone now.
-pub(crate) fn remove_dead(path: &Path) -> bool {
-    is_dead(path) && std::fs::remove_file(path).is_ok()
 }
 
 /// Removes the sockets of a rank whose processes are gone; those that were.
@@ -36,21 +29,6 @@ pub(crate) fn remove_dead_of(directory: &Path, group: &str, rank: u32) -> Vec<Pa
 fn process_of(name: &str, group: &str, rank: u32) -> Option<u32> {
     let digits = name.strip_prefix(&format!("{group}-{rank}-"))?;
     digits.strip_suffix(".sock")?.parse().ok()
-}
-
-/// True if this is a socket, and nobody listens on it.
-fn is_dead(path: &Path) -> bool {
-    let facts = std::fs::symlink_metadata(path);
-    if !facts.is_ok_and(|facts| facts.file_type().is_socket()) {
-        return false;
-    }
-    // Whoever listens and takes nothing would let a connect wait.
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
-    let (Ok(socket), Ok(address)) = (socket, SocketAddrUnix::new(path)) else {
-        return false;
-    };
-    connect(&socket, &address) == Err(Errno::CONNREFUSED)
 }
 
 #[cfg(test)]

@@ -6,28 +6,23 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use weir_sys::socket::{PathListener, wait_ready};
 
 use super::connections::SourceAddress;
 use super::inbox::{PollerInbox, PollerOrder};
 use super::pending::{PendingClient, Progressed, write_error};
 use super::start::ServerShared;
 use crate::group::address::{RpcAddress, StreamAddress};
-use crate::group::dead_sockets::remove_dead;
 use crate::{DerCode, RpcError};
 
 /// Longest sleep, so that the end is seen.
-const LOOK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 20_000_000,
-};
+const LOOK: Duration = Duration::from_millis(20);
 /// Connections that are accepted before those in their handshake are looked at.
 const BURST: u32 = 64;
 /// Pause without accepting after descriptors ran out.
@@ -35,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 enum Listening {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    Unix(PathListener),
 }
 
 /// A bound address.
@@ -64,13 +59,7 @@ impl BoundListener {
                 let _ = rustix::net::listen(&listener, 4096);
                 Listening::Tcp(listener)
             }
-            StreamAddress::Unix(path) => {
-                // What a server left that was killed; where one listens, the name is taken.
-                remove_dead(&path);
-                let listener = UnixListener::bind(&path).map_err(fail())?;
-                listener.set_nonblocking(true).map_err(fail())?;
-                Listening::Unix(listener, path)
-            }
+            StreamAddress::Unix(path) => Listening::Unix(PathListener::bind(path).map_err(fail())?),
         };
         Ok(Self {
             listening,
@@ -86,23 +75,14 @@ impl BoundListener {
                 let (stream, from) = listener.accept()?;
                 Ok((stream.into(), source_of(from)))
             }
-            Listening::Unix(listener, _) => Ok((listener.accept()?.0.into(), None)),
+            Listening::Unix(listener) => Ok((listener.accept()?.0.into(), None)),
         }
     }
 
     fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
         match &self.listening {
             Listening::Tcp(listener) => listener.as_fd(),
-            Listening::Unix(listener, _) => listener.as_fd(),
-        }
-    }
-}
-
-impl Drop for BoundListener {
-    fn drop(&mut self) {
-        if let Listening::Unix(_, path) = &self.listening {
-            // Another server may have replaced it already.
-            let _ = std::fs::remove_file(path);
+            Listening::Unix(listener) => listener.as_fd(),
         }
     }
 }
@@ -169,7 +149,7 @@ impl ListenerState<'_> {
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         // An interruption is a reason to look like any other.
-        let _ = poll(&mut fds, Some(&LOOK));
+        let _ = wait_ready(&mut fds, LOOK);
     }
 
     fn is_paused(&self) -> bool {

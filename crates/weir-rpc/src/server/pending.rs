@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use weir_sys::socket::{receive_with_descriptors, set_user_timeout};
 
 use super::connections::SourceAddress;
 use super::inbox::Arrival;
@@ -107,7 +108,7 @@ impl PendingClient {
         // No more than the handshake needs, so that little has to be handed over.
         let room = LONGEST.saturating_sub(self.input.len());
         let came = if self.scheme == "shm" {
-            socket::receive_with_descriptors(&self.stream, &mut bytes[..room], &mut self.passed)
+            receive_with_descriptors(&self.stream, &mut bytes[..room], &mut self.passed)
         } else {
             recv(self.fd(), &mut bytes[..room], RecvFlags::DONTWAIT).map(|(_, came)| came)
         };
@@ -276,7 +277,7 @@ impl PendingClient {
     /// The connection for a poller; its tag is the number over all ranks. Who takes nothing of what is
     /// sent for as long as half a frame may lie is gone, even where no end of it can be seen.
     pub(super) fn hand_over(self, accepted: Accepted, half_frame: Duration) -> Arrival {
-        socket::set_user_timeout(&self.stream, half_frame);
+        set_user_timeout(&self.stream, half_frame);
         let peer = NewPeer {
             side: LinkSide::Server,
             stream: self.stream,

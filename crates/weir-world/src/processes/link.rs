@@ -10,13 +10,14 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, send, socket_with,
 };
+use weir_sys::socket::{is_passing, wait_ready};
 
 use crate::WorldError;
 use crate::deadline::Deadline;
@@ -49,26 +50,6 @@ pub(super) fn is_listener(listener: &UnixListener, world: &str, rank: u32) -> bo
 fn is_same_user(stream: &UnixStream) -> bool {
     let other = rustix::net::sockopt::socket_peercred(stream);
     other.is_ok_and(|other| other.uid == rustix::process::geteuid())
-}
-
-/// Waits until one of these is ready, or `until`.
-pub(crate) fn wait(waited: &mut [PollFd<'_>], until: Instant) -> io::Result<()> {
-    let left = until.saturating_duration_since(Instant::now());
-    let limit = Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
-    };
-    match poll(waited, Some(&limit)) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-fn is_early(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
 }
 
 /// Reason that a message did not go out.
@@ -150,8 +131,9 @@ impl Outlet {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let until = Instant::now() + deadline.left().map_err(SendError::Wait)?;
-                    wait(&mut [PollFd::new(&self.stream, PollFlags::OUT)], until)?;
+                    let left = deadline.left().map_err(SendError::Wait)?;
+                    let mut waited = [PollFd::new(&self.stream, PollFlags::OUT)];
+                    wait_ready(&mut waited, left).map_err(io::Error::from)?;
                 }
                 Err(errno) => return Err(io::Error::from(errno).into()),
             }
@@ -162,7 +144,7 @@ impl Outlet {
     /// True if the other end was closed.
     pub(super) fn is_closed(&self) -> bool {
         let mut asked = [PollFd::new(&self.stream, PollFlags::empty())];
-        let asked_now = wait(&mut asked, Instant::now());
+        let asked_now = wait_ready(&mut asked, Duration::ZERO);
         let gone = PollFlags::HUP | PollFlags::ERR;
         asked_now.is_err() || asked[0].revents().intersects(gone)
     }
@@ -264,7 +246,7 @@ impl Inlet {
             match read {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
-                Err(error) if is_early(&error) => return Ok(false),
+                Err(error) if is_passing(&error) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
@@ -281,7 +263,7 @@ impl AsFd for Inlet {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::time::Duration;
+    use std::time::Instant;
 
     use super::*;
 

@@ -17,10 +17,11 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event};
 use ratatui::layout::{Rect, Size};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use weir_report::Style;
 use weir_schema::{Plan, RunResult};
 use weir_sys::Tree;
+use weir_sys::socket::wait_ready;
 use weir_sys::topology::Topology;
 use weir_sys::usage::ThreadUsage;
 use weir_units::Nanos;
@@ -281,10 +282,6 @@ impl View {
         } else {
             SECOND
         };
-        let left = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(1),
-            tv_nsec: left.subsec_nanos().into(),
-        };
         let stdin = io::stdin();
         let mut ready = [
             PollFd::new(&self.woken, PollFlags::IN),
@@ -292,10 +289,7 @@ impl View {
         ];
         // Whoever has the terminal now gets its keys.
         let wanted = if is_open { 2 } else { 1 };
-        match poll(&mut ready[..wanted], Some(&left)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        wait_ready(&mut ready[..wanted], left)?;
         let keys = ready[1].revents();
         let mut signals = [0; 64];
         while (&self.woken).read(&mut signals).is_ok_and(|n| n > 0) {}
