@@ -152,7 +152,7 @@ fn side(
 ) -> Result<SideLinks<XdpLink>, Failure> {
     let missing = |why: SysError| failure("missing", None, by_name(&why));
     let longest = longest_packet(work);
-    let mtu = interface::mtu(name).map_err(missing)?;
+    let mtu = interface::find(name).map_err(missing)?.mtu;
     if longest > mtu {
         let why = format!(
             "messages have packets of {longest} bytes, and interface {name} has an MTU of {mtu}: \

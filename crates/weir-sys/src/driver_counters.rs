@@ -7,9 +7,9 @@
 #![expect(unsafe_code, reason = "ioctls of interfaces, which have no wrapper")]
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::ptr::null_mut;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use crate::interface::ask;
 
 /// `SIOCETHTOOL`.
 const ETHTOOL: libc::Ioctl = 0x8946;
@@ -29,14 +29,6 @@ const HEAD_WORDS: usize = 4;
 const MOST: u32 = 1 << 16;
 /// A driver may have more counts at the next call, and some kernels write all of them.
 const SPARE: usize = 4096;
-
-/// A name and the address of a command, as the kernel's `ifreq` has them.
-#[repr(C, align(8))]
-struct CommandRequest {
-    name: [u8; 16],
-    command: *mut u32,
-    rest: [u8; 16],
-}
 
 /// Names and counts, in the driver's order; none where the driver counts nothing.
 ///
@@ -95,29 +87,10 @@ fn counts(interface: &str, number: u32) -> io::Result<Vec<u64>> {
 
 /// Gives the driver a command, which it answers in place.
 fn call(interface: &str, command: &mut [u32]) -> io::Result<()> {
-    let mut request = CommandRequest {
-        name: [0; 16],
-        command: command.as_mut_ptr(),
-        rest: [0; 16],
-    };
-    // The last byte stays zero.
-    let Some(name) = request.name[..15].get_mut(..interface.len()) else {
-        return Err(io::Error::from_raw_os_error(libc::ENODEV));
-    };
-    name.copy_from_slice(interface.as_bytes());
-    let socket = socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    // SAFETY: the request has the length and layout of an `ifreq`; its address is that of a command whose head says
-    // how much of it the kernel may write, with room for `SPARE` more than that.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), ETHTOOL, &raw mut request) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    let question = [command.as_mut_ptr(), null_mut(), null_mut()];
+    // SAFETY: the address is that of a command whose head says how much of it the kernel may write, with room
+    // for `SPARE` more than that.
+    unsafe { ask(interface, ETHTOOL, question) }.map(drop)
 }
 
 #[cfg(test)]
@@ -126,7 +99,6 @@ mod tests {
 
     #[test]
     fn an_interface_without_counters_has_none_and_an_absent_one_is_refused() {
-        assert_eq!(size_of::<CommandRequest>(), size_of::<libc::ifreq>());
         assert_eq!(driver_counters("lo").unwrap(), []);
         for absent in ["weir-none", "a name that no interface can have"] {
             let why = driver_counters(absent).unwrap_err();

@@ -1,88 +1,150 @@
 //! A network interface of this process' network namespace, asked of the kernel itself: `/sys` may be that of
 //! another namespace.
 //!
-//! In: its name. Out: its number, whether it is up, the largest packet that it takes.
+//! In: its name. Out: its number, whether it is up, the largest packet that it takes, its addresses. Not here:
+//! the place of its card in the machine ([`crate::device`]).
 
 #![expect(unsafe_code, reason = "ioctls of interfaces, which have no wrapper")]
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::error::SysError;
 
-/// A name and an answer, as the kernel's `ifreq` has them.
-#[repr(C, align(8))]
-struct InterfaceRequest {
-    name: [u8; 16],
-    answer: [u8; 24],
+/// Facts about an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceFacts {
+    /// Its number.
+    pub index: u32,
+    /// The largest packet that it takes, its Ethernet header not counted.
+    pub mtu: u32,
+    /// Its Ethernet address; zeros where it has none.
+    pub hardware_address: [u8; 6],
+    /// It is switched on.
+    pub is_up: bool,
 }
 
-/// The number of an interface.
+/// An address that an interface has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceAddress {
+    /// The interface.
+    pub interface: String,
+    /// The address.
+    pub ip: IpAddr,
+    /// Leading bits that the addresses of its network have in common.
+    pub network_bits: u8,
+}
+
+impl InterfaceAddress {
+    /// True if the address says by itself where it is: one of IPv6 for a link alone does not.
+    pub fn is_whole(&self) -> bool {
+        !matches!(self.ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+    }
+
+    /// True if an address is of the same network.
+    pub fn is_near(&self, there: IpAddr) -> bool {
+        let bits = |ip| match ip {
+            IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        let alike = (bits(self.ip) ^ bits(there)).leading_zeros();
+        self.ip.is_ipv4() == there.is_ipv4() && alike >= self.network_bits.into()
+    }
+}
+
+/// A name and what is asked and answered, as the kernel's `ifreq` has them.
+#[repr(C)]
+struct InterfaceRequest<T> {
+    name: [u8; 16],
+    answer: T,
+}
+
+/// The facts about the interface of this name.
+///
+/// # Errors
+/// The kernel's: there is none.
+pub fn facts(interface: &str) -> io::Result<InterfaceFacts> {
+    // SAFETY: these calls write to the request alone.
+    let ask = |what| unsafe { ask(interface, what, [0_usize; 3]) };
+    let bytes = |what| ask(what).map(|[first, ..]| first.to_ne_bytes());
+    let number = |what| {
+        let [a, b, c, d, ..] = bytes(what)?;
+        Ok::<_, io::Error>(u32::from_ne_bytes([a, b, c, d]))
+    };
+    let [low, high, ..] = bytes(libc::SIOCGIFFLAGS)?;
+    // The address stands behind its kind.
+    let [_, _, hardware_address @ ..] = bytes(libc::SIOCGIFHWADDR)?;
+    Ok(InterfaceFacts {
+        index: number(libc::SIOCGIFINDEX)?,
+        mtu: number(libc::SIOCGIFMTU)?,
+        hardware_address,
+        is_up: i32::from(i16::from_ne_bytes([low, high])) & libc::IFF_UP != 0,
+    })
+}
+
+/// The same, with a remedy in the error.
 ///
 /// # Errors
 /// [`SysError::Refused`] where there is none of this name.
-pub fn index(interface: &str) -> Result<u32, SysError> {
-    let socket = any_socket().map_err(|error| refused(interface, error))?;
-    let index = netdevice::name_to_index(socket, interface);
-    index.map_err(|error| refused(interface, error.into()))
+pub fn find(interface: &str) -> Result<InterfaceFacts, SysError> {
+    facts(interface).map_err(|source| SysError::Refused {
+        what: format!("find interface {interface}"),
+        source,
+        remedy: Some("`ip link` lists those of this network namespace"),
+    })
 }
 
-/// The largest packet that it takes, its Ethernet header not counted.
+/// Asks the kernel something about an interface.
 ///
-/// # Errors
-/// As [`index`].
-pub fn mtu(interface: &str) -> Result<u32, SysError> {
-    let [a, b, c, d, ..] = ask(interface, libc::SIOCGIFMTU)?;
-    Ok(u32::from_ne_bytes([a, b, c, d]))
-}
-
-/// True if the interface is up.
-///
-/// # Errors
-/// As [`index`].
-pub fn is_up(interface: &str) -> Result<bool, SysError> {
-    let [a, b, ..] = ask(interface, libc::SIOCGIFFLAGS)?;
-    Ok(i32::from(i16::from_ne_bytes([a, b])) & libc::IFF_UP != 0)
-}
-
-fn ask(interface: &str, what: libc::Ioctl) -> Result<[u8; 24], SysError> {
+/// # Safety
+/// The call writes to the request alone, or to memory that `question` leads to and that is free for it.
+pub(crate) unsafe fn ask<T>(interface: &str, what: libc::Ioctl, question: T) -> io::Result<T> {
+    const { assert!(size_of::<InterfaceRequest<T>>() == size_of::<libc::ifreq>()) };
     let mut request = InterfaceRequest {
         name: [0; 16],
-        answer: [0; 24],
+        answer: question,
     };
     // The last byte stays zero.
-    let Some(name) = request.name[..15].get_mut(..interface.len()) else {
-        let error = io::Error::from_raw_os_error(libc::ENODEV);
-        return Err(refused(interface, error));
-    };
+    let name = request.name[..15].get_mut(..interface.len());
+    let name = name.filter(|_| !interface.contains('\0'));
+    let name = name.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
     name.copy_from_slice(interface.as_bytes());
-    let socket = any_socket().map_err(|error| refused(interface, error))?;
-    // SAFETY: the request has the length and layout of an `ifreq`, and both calls write to it alone.
+    let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    // SAFETY: the request has the length and layout of an `ifreq`; the rest is the caller's word.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut request) };
     if result < 0 {
-        return Err(refused(interface, io::Error::last_os_error()));
+        return Err(io::Error::last_os_error());
     }
     Ok(request.answer)
 }
 
-fn any_socket() -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    Ok(socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        flags,
-        None,
-    )?)
+/// The addresses of all interfaces, in the kernel's order.
+///
+/// # Errors
+/// The kernel's.
+pub fn addresses() -> io::Result<Vec<InterfaceAddress>> {
+    let all = if_addrs::get_if_addrs()?.into_iter();
+    let of = |one: if_addrs::Interface| InterfaceAddress {
+        ip: one.ip(),
+        network_bits: match one.addr {
+            if_addrs::IfAddr::V4(address) => address.prefixlen,
+            if_addrs::IfAddr::V6(address) => address.prefixlen,
+        },
+        interface: one.name,
+    };
+    Ok(all.map(of).collect())
 }
 
-fn refused(interface: &str, source: io::Error) -> SysError {
-    SysError::Refused {
-        what: format!("find interface {interface}"),
-        source,
-        remedy: Some("`ip link` lists those of this network namespace"),
-    }
+/// The first whole address of each kind that an interface has, that of the older kind first.
+pub fn first_addresses(all: &[InterfaceAddress], interface: &str) -> Vec<IpAddr> {
+    let its = |one: &&InterfaceAddress| one.interface == interface && one.is_whole();
+    let ips = || all.iter().filter(its).map(|one| one.ip);
+    let old = ips().find(IpAddr::is_ipv4);
+    old.into_iter().chain(ips().find(IpAddr::is_ipv6)).collect()
 }
 
 #[cfg(test)]
@@ -91,20 +153,59 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_is_there_and_others_are_refused_by_name() {
-        assert_eq!(size_of::<InterfaceRequest>(), size_of::<libc::ifreq>());
-        assert_eq!(index("lo").unwrap(), 1);
-        assert!(mtu("lo").unwrap() >= 1280);
-        is_up("lo").unwrap();
-        for absent in ["weir-none", "a name that no interface can have"] {
-            for why in [
-                index(absent).unwrap_err(),
-                mtu(absent).unwrap_err(),
-                is_up(absent).unwrap_err(),
-            ] {
-                let why = why.to_string();
-                assert!(why.contains(&format!("find interface {absent}")), "{why}");
-                assert!(why.contains("`ip link`"), "{why}");
-            }
+        let lo = find("lo").unwrap();
+        assert_eq!((lo.index, lo.hardware_address), (1, [0; 6]));
+        assert!(lo.mtu >= 1280);
+        for absent in ["weir-none", "a name that no interface can have", "lo\0"] {
+            let why = find(absent).unwrap_err().to_string();
+            assert!(why.contains(&format!("find interface {absent}")), "{why}");
+            assert!(why.contains("`ip link`"), "{why}");
         }
+    }
+
+    #[test]
+    fn an_interface_gives_its_first_address_of_each_kind_the_older_first() {
+        let all = [
+            ("lo", "127.0.0.1"),
+            ("a", "fe80::1"),
+            ("a", "fd00::1"),
+            ("b", "fd00::2"),
+            ("b", "10.0.0.2"),
+            ("b", "10.0.0.3"),
+            ("c", "fe80::2"),
+        ];
+        let all = all.map(|(interface, ip)| InterfaceAddress {
+            interface: interface.to_owned(),
+            ip: ip.parse().unwrap(),
+            network_bits: 24,
+        });
+        let of = |name| {
+            let found = first_addresses(&all, name).into_iter();
+            found.map(|ip| ip.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("a"), ["fd00::1"]);
+        assert_eq!(of("b"), ["10.0.0.2", "fd00::2"]);
+        assert_eq!(of("c"), [""; 0]);
+    }
+
+    #[test]
+    fn an_address_is_near_where_its_network_is_that_of_the_interface() {
+        let lo = addresses().unwrap();
+        let lo = lo.iter().find(|one| one.interface == "lo").unwrap();
+        assert!(lo.is_near("127.9.9.9".parse().unwrap()), "{lo:?}");
+        let is_near = |ip: &str, network_bits, there: &str| {
+            let one = InterfaceAddress {
+                interface: "a".to_owned(),
+                ip: ip.parse().unwrap(),
+                network_bits,
+            };
+            one.is_near(there.parse().unwrap())
+        };
+        assert!(is_near("10.1.2.3", 23, "10.1.3.9"));
+        assert!(!is_near("10.1.2.3", 24, "10.1.3.9"));
+        assert!(is_near("fd00::1", 64, "fd00::ffff:1"));
+        assert!(!is_near("fd00::1", 112, "fd00::1:0:1"));
+        assert!(!is_near("0.0.0.0", 0, "::1"));
+        assert!(is_near("0.0.0.0", 0, "255.0.0.1"));
     }
 }

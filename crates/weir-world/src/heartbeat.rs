@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 use weir_sys::socket::wait_ready;
-use weir_sys::token;
+use weir_sys::{interface, token};
 
 use crate::rank_monitor::RankState;
 use crate::{RankMonitor, WorldError};
@@ -385,12 +385,12 @@ impl Shared {
 
 /// A socket that all may reach, and the addresses by which they may.
 fn everywhere() -> io::Result<(UdpSocket, Vec<SocketAddr>)> {
-    let all = if_addrs::get_if_addrs()?;
-    let own: Vec<IpAddr> = all
-        .iter()
-        .filter(|interface| !interface.is_loopback() && !interface.is_link_local())
-        .map(if_addrs::Interface::ip)
-        .collect();
+    let leads_far = |ip: &IpAddr| match ip {
+        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
+    };
+    let all = interface::addresses()?.into_iter().map(|one| one.ip);
+    let own: Vec<IpAddr> = all.filter(leads_far).collect();
     let is_v4 = own.iter().any(IpAddr::is_ipv4);
     let any: IpAddr = if is_v4 {
         Ipv4Addr::UNSPECIFIED.into()

@@ -8,8 +8,9 @@ use std::os::fd::OwnedFd;
 
 use weir_run::failure;
 use weir_schema::{EngineChoice, Failure, PacketPathWorkload, PathSide, Setting};
+use weir_sys::interface::{self, InterfaceFacts};
 
-use super::datagrams::{InterfaceFacts, frame_socket, interface_facts, make_room};
+use super::datagrams::{frame_socket, make_room};
 use super::{AnyLink, NO_VERBS, SocketKind, SocketLink};
 use crate::dpdk_library;
 use crate::dpdk_link::{self, DpdkSettings};
@@ -136,14 +137,14 @@ impl LinkChoice {
 
     /// The Ethernet address of this side, where the link has one.
     pub(crate) fn hardware_address(&self) -> Option<[u8; 6]> {
-        match self {
-            Self::Packet(name) => interface_facts(name).ok().map(|facts| facts.address),
-            Self::Xdp(settings) => {
-                let facts = interface_facts(settings.interface()).ok();
-                facts.map(|facts| facts.address)
-            }
-            _ => None,
-        }
+        let name = match self {
+            Self::Packet(name) => name,
+            Self::Xdp(settings) => settings.interface(),
+            _ => return None,
+        };
+        interface::facts(name)
+            .ok()
+            .map(|facts| facts.hardware_address)
     }
 
     /// Opens what can be opened before the other side is known.
@@ -215,7 +216,7 @@ impl LinkChoice {
                 (socket.into(), SocketKind::Udp(other))
             }
             Self::Packet(name) => {
-                let facts = interface(name)?;
+                let facts = interface_of(name)?;
                 let socket = frame_socket(facts.index, port);
                 let socket = socket.map_err(|why| unusable(&format!("frames of {name}"), &why))?;
                 (socket, SocketKind::Frames)
@@ -271,9 +272,8 @@ fn unusable(what: &str, why: &io::Error) -> Failure {
     )
 }
 
-fn interface(name: &str) -> Result<InterfaceFacts, Failure> {
-    let facts = interface_facts(name);
-    facts.map_err(|why| {
+fn interface_of(name: &str) -> Result<InterfaceFacts, Failure> {
+    interface::facts(name).map_err(|why| {
         failure(
             "missing",
             why.raw_os_error(),
@@ -284,7 +284,7 @@ fn interface(name: &str) -> Result<InterfaceFacts, Failure> {
 
 /// The interface is there, up, and takes the longest packet.
 fn check_interface(name: &str, work: &PacketPathWorkload) -> Option<Failure> {
-    let facts = match interface(name) {
+    let facts = match interface_of(name) {
         Ok(facts) => facts,
         Err(why) => return Some(why),
     };

@@ -24,16 +24,6 @@ pub(crate) struct Datagram {
     pub(crate) from: Option<SocketAddrV4>,
 }
 
-/// Facts about an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InterfaceFacts {
-    pub(crate) index: i32,
-    /// The largest packet.
-    pub(crate) mtu: u32,
-    pub(crate) address: [u8; 6],
-    pub(crate) is_up: bool,
-}
-
 fn length_of<T>() -> libc::socklen_t {
     libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0)
 }
@@ -146,62 +136,11 @@ pub(crate) fn receive_many<'a>(
     Ok(came)
 }
 
-/// Facts about the interface of this name.
-///
-/// # Errors
-/// The kernel's: there is none.
-pub(crate) fn interface_facts(name: &str) -> io::Result<InterfaceFacts> {
-    let any = rustix::net::socket(
-        rustix::net::AddressFamily::INET,
-        rustix::net::SocketType::DGRAM,
-        None,
-    )?;
-    if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let ask = |what: libc::Ioctl| -> io::Result<libc::ifreq> {
-        // SAFETY: zero bytes are a request without a name.
-        let mut request: libc::ifreq = unsafe { zeroed() };
-        for (at, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
-            *at = libc::c_char::from_ne_bytes([byte]);
-        }
-        // SAFETY: the kernel reads and writes the request, which is as long as it expects and ends its name
-        // with a zero.
-        let result = unsafe { libc::ioctl(any.as_raw_fd(), what, &raw mut request) };
-        checked(result).map(|_| request)
-    };
-    let [index, mtu, address, flags] = [
-        libc::SIOCGIFINDEX,
-        libc::SIOCGIFMTU,
-        libc::SIOCGIFHWADDR,
-        libc::SIOCGIFFLAGS,
-    ]
-    .map(ask);
-    // SAFETY: the kernel has filled this field for this request.
-    let index = unsafe { index?.ifr_ifru.ifru_ifindex };
-    // SAFETY: as above.
-    let mtu = unsafe { mtu?.ifr_ifru.ifru_mtu };
-    // SAFETY: as above.
-    let hardware = unsafe { address?.ifr_ifru.ifru_hwaddr };
-    // SAFETY: as above.
-    let flags = unsafe { flags?.ifr_ifru.ifru_flags };
-    let mut address = [0; 6];
-    for (to, from) in address.iter_mut().zip(hardware.sa_data) {
-        *to = from.to_ne_bytes()[0];
-    }
-    Ok(InterfaceFacts {
-        index,
-        mtu: u32::try_from(mtu).unwrap_or(0),
-        address,
-        is_up: libc::c_int::from(flags) & libc::IFF_UP != 0,
-    })
-}
-
 /// A socket for frames of an interface, without any yet: only packets of UDP to this port will come.
 ///
 /// # Errors
 /// The kernel's: without the right, or an interface that is gone.
-pub(crate) fn frame_socket(interface: i32, port: u16) -> io::Result<OwnedFd> {
+pub(crate) fn frame_socket(interface: u32, port: u16) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // Without a protocol nothing comes before the filter is there.
     // SAFETY: the call takes no addresses.
@@ -247,7 +186,7 @@ pub(crate) fn frame_socket(interface: i32, port: u16) -> io::Result<OwnedFd> {
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::sa_family_t::try_from(libc::AF_PACKET).unwrap_or(0);
     address.sll_protocol = 0x0800_u16.to_be();
-    address.sll_ifindex = interface;
+    address.sll_ifindex = interface.cast_signed();
     // SAFETY: the address is on this stack and as long as it is said to be.
     let bound = unsafe {
         libc::bind(
@@ -339,13 +278,5 @@ mod tests {
         let nothing = receive_many(to.as_fd(), each, &mut got).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
         assert_eq!(dropped(to.as_fd()), Some(0));
-    }
-
-    #[test]
-    fn the_loopback_interface_is_there_and_others_are_not() {
-        let facts = interface_facts("lo").unwrap();
-        assert!(facts.index > 0 && facts.mtu >= 1500, "{facts:?}");
-        assert!(interface_facts("weirabsent").is_err());
-        assert!(interface_facts("a name that is much too long").is_err());
     }
 }

@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+use weir_sys::interface;
+
 /// An address, or a name to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AddressOrInterface<'a> {
@@ -37,31 +39,21 @@ impl<'a> AddressOrInterface<'a> {
         match self {
             Self::Address(address) => Ok(address),
             Self::Interface(name) => {
-                let all = if_addrs::get_if_addrs()
+                let all = interface::addresses()
                     .map_err(|error| format!("cannot list the network interfaces: {error}"))?;
-                let all: Vec<_> = all.iter().map(|i| (i.name.as_str(), i.ip())).collect();
-                choose(name, &all)
+                let first = interface::first_addresses(&all, name).into_iter().next();
+                first.ok_or_else(|| {
+                    let known = all.iter().filter(|one| one.is_whole());
+                    let known = known.map(|one| format!("{} {}", one.interface, one.ip));
+                    let known: Vec<_> = known.collect();
+                    format!(
+                        "`{name}` is neither an address nor a network interface with one (there are {})",
+                        known.join(", ")
+                    )
+                })
             }
         }
     }
-}
-
-/// The first address of an interface: of IPv4, else one of IPv6 that says by itself where it is.
-fn choose(name: &str, all: &[(&str, IpAddr)]) -> Result<IpAddr, String> {
-    let is_whole = |address: &IpAddr| match address {
-        IpAddr::V4(_) => true,
-        IpAddr::V6(address) => !address.is_unicast_link_local(),
-    };
-    let usable = || all.iter().filter(|(_, address)| is_whole(address));
-    let its = usable().filter(|(whose, _)| *whose == name);
-    let first = its.map(|(_, address)| *address).min_by_key(IpAddr::is_ipv6);
-    first.ok_or_else(|| {
-        let known: Vec<_> = usable().map(|(of, is)| format!("{of} {is}")).collect();
-        format!(
-            "`{name}` is neither an address nor a network interface with one (there are {})",
-            known.join(", ")
-        )
-    })
 }
 
 #[cfg(test)]
@@ -83,30 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_gives_its_first_address_of_the_older_kind() {
-        let all = [
-            ("lo", "127.0.0.1"),
-            ("a", "fe80::1"),
-            ("a", "fd00::1"),
-            ("b", "fd00::2"),
-            ("b", "10.0.0.2"),
-            ("b", "10.0.0.3"),
-            ("c", "fe80::2"),
-        ];
-        let all = all.map(|(name, address)| (name, address.parse().unwrap()));
-        let of = |name| choose(name, &all).map(|address| address.to_string());
-        assert_eq!(of("a").unwrap(), "fd00::1");
-        assert_eq!(of("b").unwrap(), "10.0.0.2");
-        let why = of("c").unwrap_err();
-        assert!(
-            why.contains("there are lo 127.0.0.1, a fd00::1, b fd00::2"),
-            "{why}"
-        );
-    }
-
-    #[test]
     fn this_machine_knows_itself() {
         let lo = AddressOrInterface::read("lo").unwrap().address();
         assert!(lo.is_ok_and(|address| address.is_loopback()));
+        let why = AddressOrInterface::Interface("weir-none").address();
+        let why = why.unwrap_err();
+        assert!(
+            why.contains("(there are ") && why.contains("lo 127.0.0.1"),
+            "{why}"
+        );
     }
 }

@@ -8,9 +8,9 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use if_addrs::{IfAddr, Interface};
 use weir_schema::{RpcInterface, RpcWorkload};
 use weir_sys::device::NetworkInterface;
+use weir_sys::interface::{InterfaceAddress, addresses, first_addresses};
 use weir_sys::topology::Topology;
 use weir_sys::{CpuList, pin};
 
@@ -61,12 +61,12 @@ impl LocalInterface {
             this.interface = Some(report(&of_loopback()));
             return Ok(this);
         }
-        let known = if_addrs::get_if_addrs().unwrap_or_default();
+        let known = addresses().unwrap_or_default();
         let near = there.map_or_else(Vec::new, |there| reaching(&known, there));
         let supports = |one: &NetworkInterface| near.contains(&one.name);
         let turn = |node| turn(group.directory.as_deref(), node);
         let choice = choose_interface(&facts(), asked, supports, turn)?;
-        this.addresses = addresses_of(&known, &choice.name);
+        this.addresses = first_addresses(&known, &choice.name);
         if asked.is_some() && this.addresses.is_empty() {
             let name = &choice.name;
             let why = format!("network interface {name} has no address to connect from");
@@ -105,13 +105,12 @@ impl LocalInterface {
 /// There is no such interface, or it has no address.
 pub fn addresses_of_interface(name: &str) -> Result<Vec<IpAddr>, RpcError> {
     named_interface(interfaces_of_this_machine(), name)?;
-    let known = if_addrs::get_if_addrs().unwrap_or_default();
-    let addresses = addresses_of(&known, name);
-    if addresses.is_empty() {
+    let its = first_addresses(&addresses().unwrap_or_default(), name);
+    if its.is_empty() {
         let why = format!("network interface {name} has no address");
         return Err(RpcError::new(DerCode::NotThere, why));
     }
-    Ok(addresses)
+    Ok(its)
 }
 
 /// The address of this kind by which others reach this machine: that of an interface which was asked for, or
@@ -120,9 +119,9 @@ pub fn addresses_of_interface(name: &str) -> Result<Vec<IpAddr>, RpcError> {
 /// # Errors
 /// There is no interface of that name.
 pub fn reachable_address(asked: Option<&str>, is_ipv4: bool) -> Result<Option<IpAddr>, RpcError> {
-    let known = if_addrs::get_if_addrs().unwrap_or_default();
+    let known = addresses().unwrap_or_default();
     let address = |name: &str| {
-        let all = addresses_of(&known, name);
+        let all = first_addresses(&known, name);
         all.into_iter().find(|ip| ip.is_ipv4() == is_ipv4)
     };
     let has_address = |one: &NetworkInterface| address(&one.name).is_some();
@@ -156,31 +155,16 @@ fn beyond_loopback(group: &RpcGroup, scheme: &str) -> Option<IpAddr> {
 }
 
 /// The interfaces whose networks an address is of; else the one that the kernel would send by.
-fn reaching(known: &[Interface], there: IpAddr) -> Vec<String> {
-    let near = known.iter().filter(|one| is_of_network(one, there));
-    let near: Vec<_> = near.collect();
-    let names = |all: Vec<&Interface>| all.iter().map(|one| one.name.clone()).collect();
-    if !near.is_empty() {
-        return names(near);
-    }
-    let Some(own) = route_towards(there) else {
-        return Vec::new();
+fn reaching(known: &[InterfaceAddress], there: IpAddr) -> Vec<String> {
+    let names = |is_wanted: &dyn Fn(&&InterfaceAddress) -> bool| {
+        let wanted = known.iter().filter(is_wanted);
+        wanted.map(|one| one.interface.clone()).collect::<Vec<_>>()
     };
-    names(known.iter().filter(|one| one.ip() == own).collect())
-}
-
-fn is_of_network(one: &Interface, there: IpAddr) -> bool {
-    match (&one.addr, there) {
-        (IfAddr::V4(own), IpAddr::V4(there)) => {
-            let mask = own.netmask.to_bits();
-            own.ip.to_bits() & mask == there.to_bits() & mask
-        }
-        (IfAddr::V6(own), IpAddr::V6(there)) => {
-            let mask = own.netmask.to_bits();
-            own.ip.to_bits() & mask == there.to_bits() & mask
-        }
-        _ => false,
+    let near = names(&|one| one.is_near(there));
+    if !near.is_empty() {
+        return near;
     }
+    route_towards(there).map_or_else(Vec::new, |own| names(&|one| one.ip == own))
 }
 
 /// The address that the kernel would send from.
@@ -193,15 +177,6 @@ fn route_towards(there: IpAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind(any).ok()?;
     socket.connect((there, ANY_PORT)).ok()?;
     Some(socket.local_addr().ok()?.ip())
-}
-
-/// One address of each kind; those of a link alone do not say by themselves where they are.
-fn addresses_of(known: &[Interface], name: &str) -> Vec<IpAddr> {
-    let named = || known.iter().filter(|one| one.name == name);
-    let its = || named().map(Interface::ip);
-    let old = its().find(IpAddr::is_ipv4);
-    let new = its().find(|ip| matches!(ip, IpAddr::V6(ip) if !ip.is_unicast_link_local()));
-    old.into_iter().chain(new).collect()
 }
 
 /// Whose turn it is among the processes of a group's machine, taken once.
@@ -293,7 +268,7 @@ mod tests {
 
     #[test]
     fn an_address_is_reached_by_the_interfaces_of_its_network() {
-        let known = if_addrs::get_if_addrs().unwrap();
+        let known = addresses().unwrap();
         let there = "127.9.9.9".parse().unwrap();
         assert_eq!(reaching(&known, there), ["lo"]);
         assert_eq!(route_towards(there).map(|ip| ip.is_loopback()), Some(true));

@@ -227,7 +227,7 @@ impl XdpProgram {
         mode: XdpMode,
         ports: &RangeInclusive<u16>,
     ) -> Result<Self, SysError> {
-        let index = interface::index(interface)?;
+        let index = interface::find(interface)?.index;
         let map = MapArguments {
             kind: MAP_OF_SOCKETS,
             key_bytes: 4,

@@ -93,8 +93,8 @@ impl XdpSocket {
                 spec.queue
             )));
         }
-        let interface = interface::index(spec.interface)?;
-        if !interface::is_up(spec.interface)? {
+        let interface = interface::find(spec.interface)?;
+        if !interface.is_up {
             return Err(bind_refused(spec, Errno::NETDOWN));
         }
         let socket = socket_with(
@@ -124,7 +124,7 @@ impl XdpSocket {
             }
         }
         fill.publish();
-        bind_to(&socket, spec, interface)?;
+        bind_to(&socket, spec, interface.index)?;
         Ok(Self {
             socket,
             memory,
