@@ -31,6 +31,16 @@ pub(super) struct HeldData {
 }
 
 impl HeldData {
+    /// The range of a call's memory that a server asks for, or is to have.
+    pub(super) const fn of_call(peer: PeerId, header: &FrameHeader, range: PullRange) -> Self {
+        Self {
+            peer,
+            rpc: header.rpc,
+            session: header.session,
+            range,
+        }
+    }
+
     /// Sends pieces of the memory, one after another; true if no room was left for the rest.
     pub(super) fn send<L: Link>(&mut self, link: &mut L, region: RegionId) -> bool {
         let header = FrameHeader::of_call(FrameKind::BulkData, self.rpc, self.session);
@@ -255,16 +265,9 @@ impl ClientState {
             link.send(peer, &header, &[&self.scratch])
         };
         if sent == Sent::Queued && eager {
-            let data = HeldData {
-                peer,
-                rpc: header.rpc,
-                session: header.session,
-                range: PullRange {
-                    offset: 0,
-                    length: send.length,
-                },
-            };
-            self.send_data(link, data);
+            let (offset, length) = (0, send.length);
+            let range = PullRange { offset, length };
+            self.send_data(link, HeldData::of_call(peer, &header, range));
         }
         sent
     }

@@ -262,13 +262,7 @@ impl ChannelState {
                 let range = PullRange::decode(body)?;
                 let allowed = self.range(header.rpc, BulkUse::Get, range);
                 allowed.ok_or_else(outside)?;
-                let data = HeldData {
-                    peer,
-                    rpc: header.rpc,
-                    session: self.session,
-                    range,
-                };
-                self.send_data(link, data);
+                self.send_data(link, HeldData::of_call(peer, header, range));
             }
             FrameKind::BulkPush => {
                 let (_, data) = PushHead::decode(body)?;

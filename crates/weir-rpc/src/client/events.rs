@@ -165,13 +165,7 @@ impl ClientState {
         if self.held.len() > HELD_EACH * self.setup.slots as usize {
             return Err(RpcError::protocol("more pulls than are allowed"));
         }
-        let data = HeldData {
-            peer,
-            rpc: header.rpc,
-            session: header.session,
-            range,
-        };
-        self.send_data(link, data);
+        self.send_data(link, HeldData::of_call(peer, header, range));
         Ok(())
     }
 
