@@ -52,12 +52,13 @@ pub struct Measures {
     pub observe: Option<MakeObserver>,
     /// True if flags of the door ask for one of the peer's forms. The plain verb prints such a form too.
     pub asks_peer: fn(&Given) -> bool,
-    /// Requests of environment variables for every call.
-    pub variables: fn(&dyn Machine) -> Result<CallVariables, Refusal>,
+    /// Reads the environment variables that every call obeys: the file for the messages of standard error,
+    /// beside the terminal.
+    pub variables: fn(&dyn Machine) -> Result<Option<LogSettings>, Refusal>,
     /// Refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
-    /// Exit code of every refusal in the peer's voice, where the peer has one for all.
-    pub peer_refusal: Option<u8>,
+    /// The peer's exit code of a refusal that has this one.
+    pub peer_code: fn(u8, &DoorCall, &dyn Machine) -> u8,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// True if every option of the job language is a flag too.
@@ -66,24 +67,6 @@ pub struct Measures {
     pub help: &'static str,
     /// Command lines to begin with, for the end of the help text.
     pub examples: &'static [&'static str],
-}
-
-/// Requests of environment variables for a call.
-#[derive(Clone, Debug)]
-pub struct CallVariables {
-    /// File for the messages of standard error, beside the terminal.
-    pub log: Option<LogSettings>,
-    /// The exit code of a refusal that has this one.
-    pub refusal_code: fn(u8) -> u8,
-}
-
-impl Default for CallVariables {
-    fn default() -> Self {
-        Self {
-            log: None,
-            refusal_code: |code| code,
-        }
-    }
 }
 
 /// Function that makes a request of arguments.
@@ -224,9 +207,9 @@ impl Measures {
             print: None,
             observe: None,
             asks_peer: |_| false,
-            variables: |_| Ok(CallVariables::default()),
+            variables: |_| Ok(None),
             names_jobs: true,
-            peer_refusal: None,
+            peer_code: |code, _, _| code,
             without: &[],
             takes_options: false,
             help: "",

@@ -55,8 +55,8 @@ pub mod tune;
 
 pub use args::DoorCall;
 pub use door::{
-    CallVariables, Door, DoorLink, Getopt, MakeObserver, Manner, Measures, Operands, PrintMeasured,
-    Printed, PrintedFile, ReadArguments, ReadRequest, Voice,
+    Door, DoorLink, Getopt, MakeObserver, Manner, Measures, Operands, PrintMeasured, Printed,
+    PrintedFile, ReadArguments, ReadRequest, Voice,
 };
 pub use given::{FlagNeed, Given, GivenFlags};
 pub use machine::{Machine, NamedPath};

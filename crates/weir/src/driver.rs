@@ -12,7 +12,7 @@ use weir_doors::house::{self, Input, Mode, ProgressStyle, Run, RunOptions, calls
 use weir_doors::request::{Action, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
 use weir_doors::{
-    CallVariables, DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice,
+    DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice,
 };
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
@@ -41,45 +41,30 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
         Launcher::of_this_process().is_none_or(|launcher| launcher.prints_for_all());
     // Before any library of a transport is opened.
     signals::claim()?;
-    let variables = call.door.measures.map(|way| way.variables);
-    let variables = variables.map_or_else(
-        || Ok(CallVariables::default()),
-        |read| read(&ThisMachine::new()),
-    )?;
-    let logged = variables.log.as_ref().map_or(Ok(()), output::log_to);
-    let outcome = logged.and_then(|()| carry_out(call, prints_for_all));
-    let outcome = outcome.map_err(|refusal| in_voice(call, refusal));
-    if !prints_for_all {
-        return Ok(0);
-    }
-    // By the verb exit codes are weir's.
-    outcome.map_err(|refusal| match call.link {
-        Some(_) => Refusal {
-            code: (variables.refusal_code)(refusal.code),
-            ..refusal
-        },
-        None => refusal,
-    })
-}
-
-/// A refusal with the exit code that the peer has for it, where the peer is called.
-fn in_voice(call: &DoorCall, refusal: Refusal) -> Refusal {
-    let code = call
-        .door
-        .measures
-        .and_then(|measures| measures.peer_refusal);
-    let by_flag = || matches!(args::read(call), Ok(Arguments::Given(given)) if calls_peer(&given));
-    match code.filter(|_| call.link.is_some() || by_flag()) {
-        Some(code) => Refusal { code, ..refusal },
-        None => refusal,
-    }
-}
-
-fn carry_out(call: &DoorCall, prints_for_all: bool) -> Outcome {
-    let Some(measures) = call.door.measures else {
+    let Some(measures) = &call.door.measures else {
         let why = format!("`weir {}` measures nothing", call.door.verb);
         return Err(Refusal::usage(why));
     };
+    let log = (measures.variables)(&ThisMachine::new())?;
+    let logged = log.as_ref().map_or(Ok(()), output::log_to);
+    let outcome = logged.and_then(|()| carry_out(call, measures, prints_for_all));
+    if !prints_for_all {
+        return Ok(0);
+    }
+    outcome.map_err(|refusal| in_voice(call, measures, refusal))
+}
+
+/// A refusal with the exit code that the peer has for it, where the peer is called.
+fn in_voice(call: &DoorCall, measures: &Measures, refusal: Refusal) -> Refusal {
+    let by_flag = || matches!(args::read(call), Ok(Arguments::Given(given)) if calls_peer(&given));
+    if call.link.is_none() && !by_flag() {
+        return refusal;
+    }
+    let code = (measures.peer_code)(refusal.code, call, &ThisMachine::new());
+    Refusal { code, ..refusal }
+}
+
+fn carry_out(call: &DoorCall, measures: &Measures, prints_for_all: bool) -> Outcome {
     let given = match args::read(call)? {
         Arguments::Print(_) if !prints_for_all => return Ok(0),
         Arguments::Print(page) => return Ok(printed(&page)),
@@ -112,7 +97,7 @@ fn carry_out(call: &DoorCall, prints_for_all: bool) -> Outcome {
             return compare::in_rounds(&asked);
         }
         Action::Show(result) => {
-            return Caller::new(&given, &machine, &measures, &request).show(&result);
+            return Caller::new(&given, &machine, measures, &request).show(&result);
         }
         Action::Tool(tool) => return tools::run(tool, &request),
     };
@@ -127,7 +112,7 @@ fn carry_out(call: &DoorCall, prints_for_all: bool) -> Outcome {
         run.history.get_or_insert_with(|| "off".to_owned());
         held_input::end_with_input();
     }
-    let caller = Caller::new(&given, &machine, &measures, &request);
+    let caller = Caller::new(&given, &machine, measures, &request);
     match searched.filter(|_| run.mode == Mode::Run) {
         Some(search) => caller.search(&run, search),
         None => caller.carry_out(&run, dry_text, prints_for_all),

@@ -48,7 +48,7 @@ const MEASURES: Measures = Measures {
     print: Some(print::print),
     observe: Some(observer::observer),
     asks_peer: print::asks_peer,
-    peer_refusal: Some(1),
+    peer_code: |_, _, _| 1,
     help: include_str!("help.md"),
     examples: &[
         "weir fio --name=a --filename=/tmp/a --size=64m --rw=randread --runtime=5",

@@ -2,8 +2,8 @@
 
 use weir_schema::{ErrorCode, JobResult, RpcMaster, RunResult, rpc_error_code};
 
-use super::{RateGoal, log_settings, rate_search};
-use crate::door::CallVariables;
+use super::{LogSettings, RateGoal, log_settings, rate_search};
+use crate::args::DoorCall;
 use crate::given::Given;
 use crate::house::{self, Strict};
 use crate::machine::Machine;
@@ -50,33 +50,31 @@ fn masters(result: &RunResult) -> impl Iterator<Item = &RpcMaster> {
         .flat_map(|done| &done.masters)
 }
 
-/// Demands of environment variables on a call: a log, the exit codes of the older program.
+/// The log that environment variables ask for.
 ///
 /// # Errors
-/// A variable has a value that it does not take.
-pub(super) fn variables(machine: &dyn Machine) -> Result<CallVariables, Refusal> {
-    let has_cart_codes = match machine.variable(CODES).as_deref() {
-        None | Some("") => false,
-        Some("cart") => true,
-        Some(other) => {
-            return Err(Refusal::usage(format!(
-                "the variable {CODES}={other}: it takes cart; without it exit codes are weir's"
-            )));
-        }
-    };
-    Ok(CallVariables {
-        log: log_settings(&|name| machine.variable(name))?,
-        refusal_code: if has_cart_codes {
-            |code| in_style_of(code, None, true)
-        } else {
-            |code| code
-        },
-    })
+/// A variable, also that of exit codes, has a value that it does not take.
+pub(super) fn variables(machine: &dyn Machine) -> Result<Option<LogSettings>, Refusal> {
+    match machine.variable(CODES).as_deref() {
+        None | Some("" | "cart") => log_settings(&|name| machine.variable(name)),
+        Some(other) => Err(Refusal::usage(format!(
+            "the variable {CODES}={other}: it takes cart; without it exit codes are weir's"
+        ))),
+    }
+}
+
+/// The exit code of a refusal in the style that is asked for.
+pub(super) fn peer_code(code: u8, call: &DoorCall, machine: &dyn Machine) -> u8 {
+    in_style_of(code, None, call.link.is_some() && asks_cart(machine))
 }
 
 /// True where exit codes are those of the older program, which is called by its name.
 pub(super) fn is_cart(given: &Given, machine: &dyn Machine) -> bool {
-    given.link.is_some() && machine.variable(CODES).as_deref() == Some("cart")
+    given.link.is_some() && asks_cart(machine)
+}
+
+fn asks_cart(machine: &dyn Machine) -> bool {
+    machine.variable(CODES).as_deref() == Some("cart")
 }
 
 /// The same code as the older program has it, where that is asked for: the low byte of the error's

@@ -68,6 +68,7 @@ pub const DOOR: Door = Door {
         observe: Some(print::observer),
         asks_peer: |given| peers_form(given).is_some(),
         variables: exit::variables,
+        peer_code: exit::peer_code,
         names_jobs: false,
         without: &["ranks", "rank-timeout", "no-latency"],
         help: include_str!("help.md"),

@@ -233,7 +233,8 @@ fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
 fn exit_codes_of_the_older_program_are_asked_for_by_its_name() {
     let code = |value: &str| {
         let variables = [("WEIR_COMPAT_EXIT", value)];
-        exit::variables(&TestMachine(&variables)).map(|variables| (variables.refusal_code)(3))
+        let machine = TestMachine(&variables);
+        exit::variables(&machine).map(|_| exit::peer_code(3, &call(&[]), &machine))
     };
     assert_eq!((code(""), code("cart")), (Ok(3), Ok(18)));
     let refusal = code("foo").unwrap_err();
