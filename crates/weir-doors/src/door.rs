@@ -18,6 +18,7 @@ use crate::observer::Observer;
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::selftest::LogSettings;
+use crate::takes::Takes;
 
 /// A door.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +105,14 @@ pub struct Getopt {
     pub letters_stand_together: bool,
     /// The argument after a flag is its value even where it looks like a flag.
     pub takes_any_value: bool,
-    /// Refusals are one line.
+    /// The peer's refusals are one line.
     pub is_one_line: bool,
     /// Takes an argument that is not a flag; the error is the reason why it is refused.
     pub operand: fn(&str, &Given) -> Result<(), String>,
-    /// A refusal in the peer's words.
+    /// The peer's reason against a value for which the house has this one; `None` where the peer takes
+    /// the value.
+    pub wrong_value: fn(&Flag, &str, String) -> Option<String>,
+    /// A refusal, also in the peer's words where it has some.
     pub refuse: fn(&str) -> Refusal,
     /// The page that `--help` prints.
     pub help: fn() -> String,
@@ -227,6 +231,7 @@ impl Getopt {
             letters_stand_together: false,
             takes_any_value: false,
             is_one_line: false,
+            wrong_value: |flag, value, why| Some(too_small(flag, value).unwrap_or(why)),
             operand: |word, _| {
                 Err(format!(
                     "stray word `{word}`: every option begins with a dash"
@@ -236,6 +241,16 @@ impl Getopt {
             help,
         }
     }
+}
+
+/// Reason against a number below the range of its flag.
+fn too_small(flag: &Flag, value: &str) -> Option<String> {
+    let Takes::Whole(min, max) = flag.takes else {
+        return None;
+    };
+    let name = flag.spelling();
+    let is_below = value.parse::<i64>().is_ok_and(|n| n < min);
+    is_below.then(|| format!("{name} must be >= {min} (a whole number from {min} to {max})"))
 }
 
 impl DoorLink {

@@ -71,23 +71,9 @@ impl GivenFlags {
     /// # Errors
     /// The first that does not, what it takes, and the nearest word.
     pub(crate) fn check(&self, spelling: impl Fn(&Flag) -> String) -> Result<(), Refusal> {
-        for (flag, value) in self.iter().filter(|(flag, _)| flag.value.is_some()) {
-            let name = spelling(flag);
-            if value.is_empty() && !flag.optional && !flag.takes_empty {
-                let what = flag.value.unwrap_or_default();
-                return Err(Refusal::usage(format!(
-                    "{name} needs {what}, which is empty"
-                )));
-            }
-            if let Err((why, near)) = flag.check(value) {
-                let help = near.map_or(String::new(), |n| format!("\n  help: did you mean `{n}`?"));
-                // A value may be anything.
-                let clean = |c: char| if c.is_control() { ' ' } else { c };
-                let shown: String = value.chars().map(clean).take(120).collect();
-                return Err(Refusal::usage(format!("{name} {shown}: {why}{help}")));
-            }
-        }
-        Ok(())
+        let mut all = self.iter();
+        let wrong = all.find_map(|(flag, value)| flag.wrong_value(&spelling(flag), value));
+        wrong.map_or(Ok(()), |why| Err(Refusal::usage(why)))
     }
 
     /// True if `--output` names a file with this suffix.

@@ -15,6 +15,8 @@ pub const LACKS: u8 = 3;
 pub struct Refusal {
     /// Lines for standard error, the last one with its newline.
     pub message: String,
+    /// The same in the peer's words, where the peer has words of its own.
+    pub peer: Option<String>,
     /// Exit code.
     pub code: u8,
 }
@@ -22,11 +24,24 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal. A message without a newline at its end gets one; an empty one is not printed.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        let mut message = message.into();
-        if !message.is_empty() && !message.ends_with('\n') {
-            message.push('\n');
+        Self {
+            message: whole(message.into()),
+            peer: None,
+            code,
         }
-        Self { message, code }
+    }
+
+    /// The same refusal, for which the peer has these words.
+    pub(crate) fn by_peer(self, words: impl Display) -> Self {
+        Self {
+            peer: Some(whole(printable(&words.to_string()))),
+            ..self
+        }
+    }
+
+    /// The refusal as the peer has it, with this exit code.
+    pub fn of_peer(self, code: u8) -> Self {
+        Self::new(code, self.peer.unwrap_or(self.message))
     }
 
     /// Words, a plan or a file that cannot be used, and why.
@@ -38,6 +53,14 @@ impl Refusal {
     pub fn lacks(what: impl Display) -> Self {
         Self::new(LACKS, printable(&format!("error: {what}")))
     }
+}
+
+/// Lines of which the last one has its newline.
+fn whole(mut lines: String) -> String {
+    if !lines.is_empty() && !lines.ends_with('\n') {
+        lines.push('\n');
+    }
+    lines
 }
 
 /// Longest line that is printed whole, in characters.

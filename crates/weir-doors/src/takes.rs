@@ -131,6 +131,20 @@ impl Flag {
         }
     }
 
+    /// Message about a value that the flag, which has this name at its door, does not take.
+    pub(crate) fn wrong_value(&self, name: &str, value: &str) -> Option<String> {
+        let what = self.value?;
+        if value.is_empty() && !self.optional && !self.takes_empty {
+            return Some(format!("{name} needs {what}, which is empty"));
+        }
+        let (why, near) = self.check(value).err()?;
+        let help = near.map_or(String::new(), |n| format!("\n  help: did you mean `{n}`?"));
+        // A value may be anything.
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        let shown: String = value.chars().map(clean).take(120).collect();
+        Some(format!("{name} {shown}: {why}{help}"))
+    }
+
     /// Values that the flag takes, for help texts, where its line does not name all of them.
     pub(crate) fn remark(&self) -> Option<String> {
         let text = [self.short, self.value.unwrap_or_default()].concat();

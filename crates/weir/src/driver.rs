@@ -11,9 +11,7 @@ use weir_doors::args::{self, Arguments};
 use weir_doors::house::{self, Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
-use weir_doors::{
-    DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice,
-};
+use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
 use weir_world::{Launcher, started_rank};
 
@@ -54,14 +52,13 @@ pub(crate) fn run(call: &DoorCall) -> Outcome {
     outcome.map_err(|refusal| in_voice(call, measures, refusal))
 }
 
-/// A refusal with the exit code that the peer has for it, where the peer is called.
+/// A refusal in the words and with the exit code that the peer has for it, where the peer is called.
 fn in_voice(call: &DoorCall, measures: &Measures, refusal: Refusal) -> Refusal {
-    let by_flag = || matches!(args::read(call), Ok(Arguments::Given(given)) if calls_peer(&given));
-    if call.link.is_none() && !by_flag() {
+    if !call.calls_peer() {
         return refusal;
     }
     let code = (measures.peer_code)(refusal.code, call, &ThisMachine::new());
-    Refusal { code, ..refusal }
+    refusal.of_peer(code)
 }
 
 fn carry_out(call: &DoorCall, measures: &Measures, prints_for_all: bool) -> Outcome {
@@ -72,9 +69,12 @@ fn carry_out(call: &DoorCall, measures: &Measures, prints_for_all: bool) -> Outc
     };
     let machine = ThisMachine::new();
     // By a peer's name a refusal is all that is said.
-    let refuse = |refusal| match call.link {
-        Some(_) => refusal,
-        None => args::with_usage(refusal, call.door),
+    let refuse = |refusal| {
+        if call.calls_peer() {
+            refusal
+        } else {
+            args::with_usage(refusal, call)
+        }
     };
     let mut request = (measures.read)(&given, &machine).map_err(refuse)?;
     let (mut dry_text, mut searched) = (None, None);

@@ -233,10 +233,7 @@ fn carry_out(request: &MeasureRequest<'_>, world: RankWorld, plan: MakePlan<'_>)
         // Before the world ends, which may end this process.
         let outcome = outcome.map_err(|refusal| {
             output::error(&refusal.message);
-            Refusal {
-                message: String::new(),
-                ..refusal
-            }
+            Refusal::new(refusal.code, "")
         });
         world::end_in_place(host, code);
         outcome

@@ -12,7 +12,6 @@ use crate::flags::{Flag, Standing, nearest};
 use crate::given::{Given, GivenFlags};
 use crate::house::{HOUSE_FLAGS, joined};
 use crate::refusal::Refusal;
-use crate::takes::Takes;
 
 /// A flag that was named, and whether it is one of the house.
 type Named = (&'static Flag, bool);
@@ -21,6 +20,10 @@ type Named = (&'static Flag, bool);
 struct Reader<'a> {
     call: &'a DoorCall,
     manner: &'a Getopt,
+    /// Refusals are of the peer's form.
+    is_peer: bool,
+    /// Values are those that the peer takes.
+    takes_peers: bool,
     house: Vec<(&'static Flag, String)>,
     given: Given,
 }
@@ -33,10 +36,13 @@ pub(super) fn read(
     call: &DoorCall,
     measures: &Measures,
     manner: &Getopt,
+    is_again: bool,
 ) -> Result<Given, Refusal> {
     let mut reader = Reader {
         call,
         manner,
+        is_peer: call.calls_peer(),
+        takes_peers: call.calls_peer() || is_again,
         house: house_flags(call.door, measures).collect(),
         given: Given {
             door: call.door,
@@ -76,7 +82,7 @@ impl Reader<'_> {
         let flag = named.0;
         let value = match (flag.value, inline) {
             (None, Some(value)) => {
-                return Err(self.refuse(&self.manner.superfluous(flag, value), None));
+                return Err(self.refuse(&self.superfluous(flag, value), None));
             }
             (_, Some(value)) => value.to_owned(),
             (Some(_), None) if !flag.optional => self.next(flag, rest)?,
@@ -112,7 +118,7 @@ impl Reader<'_> {
                     continue;
                 }
                 (None, behind) => {
-                    return Err(self.refuse(&self.manner.superfluous(flag, behind), None));
+                    return Err(self.refuse(&self.superfluous(flag, behind), None));
                 }
                 (Some(_), "") => self.next(flag, rest)?,
                 (Some(_), behind) => behind.to_owned(),
@@ -127,7 +133,7 @@ impl Reader<'_> {
         let is_value = |word: &&String| self.manner.takes_any_value || !looks_like_a_flag(word);
         let next = rest.as_slice().first().filter(is_value);
         rest.next();
-        let missing = || self.refuse(&self.manner.missing(flag), None);
+        let missing = || self.refuse(&self.missing(flag), None);
         next.cloned().ok_or_else(missing)
     }
 
@@ -153,22 +159,27 @@ impl Reader<'_> {
             several => {
                 let names: Vec<String> = several.iter().map(|flag| flag.spelling()).collect();
                 let list = names.join(", ");
-                Err(self.refuse(&self.manner.unclear(name, &list), None))
+                Err(self.refuse(&self.unclear(name, &list), None))
             }
         }
     }
 
     fn take(&mut self, (flag, is_of_house): Named, value: &str) -> Result<(), Refusal> {
         if let Standing::Refused(why) = flag.standing {
-            return Err(self.refuse(&self.manner.not_here(flag, value, why), None));
+            return Err(self.refuse(&self.not_here(flag, value, why), None));
         }
         let name = if is_of_house {
             house_spelling(self.call.door, flag)
         } else {
             flag.spelling()
         };
-        if let Some((why, near)) = self.manner.wrong_value(flag, &name, value) {
-            return Err(self.refuse(&why, near));
+        let wrong = if self.takes_peers {
+            self.wrong_value(flag, &name, value)
+        } else {
+            flag.wrong_value(&name, value)
+        };
+        if let Some(why) = wrong {
+            return Err((self.manner.refuse)(&why));
         }
         let values = if is_of_house {
             &mut self.given.house
@@ -198,24 +209,28 @@ impl Reader<'_> {
             names.chain(self.house.iter().map(|(_, name)| name.as_str())),
         );
         let verb = self.call.door.verb;
-        let help = near.map_or_else(
-            || format!("`weir {verb} --help` lists the options"),
-            |near| {
-                let dashes = if near.len() == 1 { "-" } else { "--" };
-                format!("did you mean `{dashes}{near}`?")
-            },
-        );
-        self.refuse(&format!("no option `{word}`"), Some(help))
+        let list = || format!("`weir {verb} --help` lists the options");
+        let near = near.map(|near| format!("did you mean `{}`?", Flag::spelling_of(near)));
+        let help = near.or_else(|| self.is_peer.then(list));
+        self.refuse(&format!("no option `{word}`"), help)
     }
 
     fn refuse(&self, why: &str, help: Option<String>) -> Refusal {
-        let between = if self.manner.is_one_line {
+        (self.manner.refuse)(&self.with_help(why, help))
+    }
+
+    fn with_help(&self, why: &str, help: Option<String>) -> String {
+        let between = if self.is_one_line() {
             "; "
         } else {
             "\n  help: "
         };
         let help = help.map_or_else(String::new, |help| format!("{between}{help}"));
-        (self.manner.refuse)(&format!("{why}{help}"))
+        format!("{why}{help}")
+    }
+
+    fn is_one_line(&self) -> bool {
+        self.is_peer && self.manner.is_one_line
     }
 }
 
@@ -225,10 +240,11 @@ fn looks_like_a_flag(word: &str) -> bool {
     behind.is_some_and(|c| !c.is_ascii_digit())
 }
 
-impl Getopt {
+/// Sentences of refusals.
+impl Reader<'_> {
     fn superfluous(&self, flag: &Flag, value: &str) -> String {
         let name = flag.spelling();
-        if self.is_one_line {
+        if self.is_one_line() {
             format!("{name}={value}: {name} takes no value")
         } else {
             format!("{name} takes no value, `{value}` was given")
@@ -237,7 +253,7 @@ impl Getopt {
 
     fn missing(&self, flag: &Flag) -> String {
         let (name, what) = (flag.spelling(), flag.value.unwrap_or_default());
-        if self.is_one_line {
+        if self.is_one_line() {
             format!("--{}: it needs {what} after it", flag.name)
         } else {
             format!("{name} needs {what} after it")
@@ -245,7 +261,7 @@ impl Getopt {
     }
 
     fn unclear(&self, name: &str, list: &str) -> String {
-        if self.is_one_line {
+        if self.is_one_line() {
             format!("--{name}: it is short for several options: {list}")
         } else {
             format!(
@@ -256,32 +272,23 @@ impl Getopt {
 
     fn not_here(&self, flag: &Flag, value: &str, why: &str) -> String {
         let gap = if value.is_empty() { "" } else { " " };
-        if self.is_one_line {
+        if self.is_one_line() {
             format!("--{}{gap}{value}: {why}", flag.name)
         } else {
             format!("{} is not available: {why}", flag.spelling())
         }
     }
 
-    /// A value that a flag does not take: why, and a hint.
-    fn wrong_value(
-        &self,
-        flag: &Flag,
-        name: &str,
-        value: &str,
-    ) -> Option<(String, Option<String>)> {
-        if value.is_empty() && !flag.optional && !self.is_one_line && !flag.takes_empty {
-            let what = flag.value?;
-            return Some((format!("{name} needs {what}, which is empty"), None));
+    /// Message about a value that the peer does not take.
+    fn wrong_value(&self, flag: &Flag, name: &str, value: &str) -> Option<String> {
+        let is_one_line = self.manner.is_one_line;
+        if value.is_empty() && !flag.optional && !is_one_line && !flag.takes_empty {
+            return flag.wrong_value(name, value);
         }
         let (why, near) = flag.check(value).err()?;
+        let why = (self.manner.wrong_value)(flag, value, why)?;
+        let gap = if value.is_empty() { "" } else { " " };
         let hint = near.map(|near| format!("did you mean `{near}`?"));
-        let why = match flag.takes {
-            Takes::Whole(min, max) if value.parse::<i64>().is_ok_and(|n| n < min) => {
-                format!("{name} must be >= {min} (a whole number from {min} to {max})")
-            }
-            _ => why,
-        };
-        Some((format!("{name} {value}: {why}"), hint))
+        Some(self.with_help(&format!("{name}{gap}{value}: {why}"), hint))
     }
 }

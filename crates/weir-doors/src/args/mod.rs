@@ -14,7 +14,7 @@ use crate::flags::{Flag, command as command_of, find};
 use crate::given::{Given, GivenFlags};
 use crate::house::{HOUSE_FLAGS, joined};
 use crate::house_words::{self, Parsed};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, USAGE};
 
 /// Exit codes of weir's own voice, for help texts.
 const EXIT_CODES: &str = "\
@@ -45,12 +45,27 @@ pub enum Arguments {
     Print(String),
 }
 
+impl DoorCall {
+    /// True if the peer is called, by its name or by `--voice`, in arguments that need not be understood.
+    pub fn calls_peer(&self) -> bool {
+        let voice = self.args.iter().enumerate().rev().find_map(|(at, word)| {
+            let value = word.trim_start_matches('-').strip_prefix("voice")?;
+            let next = self.args.get(at + 1).map(String::as_str);
+            let value = value
+                .strip_prefix('=')
+                .or(next.filter(|_| value.is_empty()));
+            value.filter(|_| word.starts_with('-'))
+        });
+        voice == Some("peer") || (self.link.is_some() && voice != Some("weir"))
+    }
+}
+
 /// Reads the arguments of a door.
 ///
 /// # Errors
 /// Arguments that are not understood: exit code 2.
 pub fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
-    read_by(call, false).map_err(|refusal| with_usage(refusal, call.door))
+    read_by(call, false).map_err(|refusal| with_usage(refusal, call))
 }
 
 /// Reads arguments that follow those of a stored result: the last of several values holds.
@@ -58,7 +73,7 @@ pub fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
 /// # Errors
 /// Arguments that are not understood: exit code 2.
 pub fn read_again(call: &DoorCall) -> Result<Given, Refusal> {
-    match read_by(call, true).map_err(|refusal| with_usage(refusal, call.door))? {
+    match read_by(call, true).map_err(|refusal| with_usage(refusal, call))? {
         Arguments::Given(given) => Ok(Given {
             is_again: true,
             ..*given
@@ -90,7 +105,7 @@ fn read_by(call: &DoorCall, is_again: bool) -> Result<Arguments, Refusal> {
         return read(call);
     }
     if let Manner::Getopt(manner) = measures.manner {
-        let given = getopt::read(call, measures, manner)?;
+        let given = getopt::read(call, measures, manner, is_again)?;
         return Ok(if given.has("help") {
             Arguments::Print((manner.help)())
         } else {
@@ -218,12 +233,15 @@ fn given(call: &DoorCall, matches: &ArgMatches) -> Given {
     }
 }
 
-/// Ends a refusal without a remedy with the usage of the door, unless the door has a peer's syntax.
-pub fn with_usage(mut refusal: Refusal, door: &Door) -> Refusal {
-    let verb = door.verb;
+/// Ends a refusal of arguments without a remedy with the usage of the door, unless a peer's syntax is that
+/// of the call.
+pub fn with_usage(mut refusal: Refusal, call: &DoorCall) -> Refusal {
+    let verb = call.door.verb;
     let is_house = |measures: &Measures| matches!(measures.manner, Manner::House(_));
-    if door.measures.as_ref().is_none_or(is_house) && !refusal.message.contains("\n  help: ") {
-        let line = usage_line(door);
+    let is_ours = call.door.measures.as_ref().is_none_or(is_house) || !call.calls_peer();
+    let is_plain = refusal.code == USAGE && refusal.message.starts_with("error: ");
+    if is_ours && is_plain && !refusal.message.contains("\n  help: ") {
+        let line = usage_line(call.door);
         push!(
             refusal.message,
             "  help: {line}; `weir {verb} --help` says more\n"

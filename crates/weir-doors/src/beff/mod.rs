@@ -71,7 +71,7 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// A refusal in the peer's words. Known options that are not supported have a message of their own.
+/// A refusal, which the peer begins with a sentence of its own. Known options that are not supported have a message of their own.
 fn refuse(why: &str) -> Refusal {
     if let Some((name, _)) = why
         .strip_prefix("no option `--accl-")
@@ -84,7 +84,8 @@ fn refuse(why: &str) -> Refusal {
     if why.starts_with("--") && why.contains(" is not available: ") {
         return Refusal::usage(why);
     }
-    Refusal::usage(format!("Input parameters could not be parsed! {why}"))
+    let peer = format!("error: Input parameters could not be parsed! {why}");
+    Refusal::usage(why).by_peer(peer)
 }
 
 /// Flag of a form or of figures that the report of weir does not have: the door's own text is

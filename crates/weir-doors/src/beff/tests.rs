@@ -96,10 +96,56 @@ fn work(plan: &Plan) -> &ExchangeWorkload {
     }
 }
 
+/// The refusal of a call by a link, or by the verb.
+fn refusal(text: &str, link: Option<&'static DoorLink>) -> Refusal {
+    let args = text.split_whitespace().map(str::to_owned).collect();
+    let door = &DOOR;
+    match read(&DoorCall { door, link, args }) {
+        Ok(Arguments::Given(given)) => request::read(&given, &TestMachine(None)).unwrap_err(),
+        Ok(Arguments::Print(page)) => panic!("{page}"),
+        Err(refusal) => refusal,
+    }
+}
+
+#[test]
+fn by_the_verb_refusals_are_those_of_the_house() {
+    let usage = "help: weir beff [OPTIONS]; `weir beff --help` says more";
+    for (text, why, help) in [
+        (
+            "-d 0",
+            "-d 0: it takes a whole number from 1 to 4294967295",
+            usage,
+        ),
+        ("--zork", "no option `--zork`", usage),
+        (
+            "--uper 3",
+            "no option `--uper`",
+            "help: did you mean `--upper`?",
+        ),
+    ] {
+        let message = format!("error: {why}\n  {help}\n");
+        assert_eq!(refusal(text, None).message, message);
+        let peers = "error: Input parameters could not be parsed! ";
+        for call in [
+            (text, DOOR.links.first()),
+            (&format!("{text} --voice peer"), None),
+        ] {
+            assert!(
+                refusal(call.0, call.1)
+                    .of_peer(2)
+                    .message
+                    .starts_with(peers),
+                "{text}"
+            );
+        }
+    }
+}
+
 #[track_caller]
 fn refused(text: &str, needle: &str) {
-    let refusal = words(text, &TestMachine(None)).unwrap_err();
+    let refusal = refusal(text, DOOR.links.first());
     assert_eq!(refusal.code, USAGE, "{refusal}");
+    let refusal = refusal.of_peer(USAGE);
     assert!(
         refusal.message.contains(needle),
         "no `{needle}` in {refusal}"

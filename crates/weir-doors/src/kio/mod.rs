@@ -78,12 +78,11 @@ const MANNER: Getopt = Getopt {
         let setting = settings::SETTINGS.iter().find(|known| known.short == name);
         setting.map(|setting| setting.flag)
     },
-    letters_stand_together: false,
-    takes_any_value: false,
-    is_one_line: false,
     operand,
-    refuse: |why| Refusal::usage(why.replace("--help` lists the options", "--help` says more")),
-    help: || builder().render_long_help().to_string(),
+    ..Getopt::new(
+        |why| Refusal::usage(why.replace("--help` lists the options", "--help` says more")),
+        || builder().render_long_help().to_string(),
+    )
 };
 
 /// Text of `--examples`.

@@ -56,13 +56,15 @@ pub const DOOR: Door = Door {
             abbreviates: |flag| {
                 flag.category == flags::REFERENCE && !["singleton", "nopmix"].contains(&flag.name)
             },
-            alias: |_| None,
             letters_stand_together: true,
             takes_any_value: true,
             is_one_line: true,
             operand: stray,
-            refuse: |why| Refusal::usage(why),
-            help: || DOOR.command().render_help().to_string(),
+            wrong_value: |_, _, why| Some(why),
+            ..Getopt::new(
+                |why| Refusal::usage(why),
+                || DOOR.command().render_help().to_string(),
+            )
         }),
         print: Some(print::print),
         observe: Some(print::observer),

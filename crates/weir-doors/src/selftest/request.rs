@@ -13,7 +13,7 @@ use super::{
 use crate::door::{Printed, Voice};
 use crate::flags::Standing;
 use crate::given::Given;
-use crate::house;
+use crate::house::{self, calls_peer};
 use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 use crate::request::{Action, NamedFile, Request};
@@ -126,7 +126,7 @@ fn absent_table(given: &Given, plan: &Plan, machine: &dyn Machine) -> Option<Ref
          --group {group}`, name servers with --target tcp://HOST:PORT, or let --loopback start one for \
          this run"
     ));
-    if !has_agent && work.transport.is_none() {
+    if calls_peer(given) && !has_agent && work.transport.is_none() {
         let provider = "Error: provider (D_PROVIDER) is not set\nExample: export \
                         D_PROVIDER='ofi+tcp'\n";
         refusal.message.push_str(provider);

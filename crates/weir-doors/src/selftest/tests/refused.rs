@@ -11,7 +11,9 @@ fn without_a_table_a_run_says_where_it_looked_and_a_dry_run_goes_on() {
         assert!(refusal.message.contains(&file), "{refusal}");
     }
     assert!(!refusal.message.contains("D_PROVIDER"), "{refusal}");
-    let alone = read_with(&[], &[]).unwrap_err();
+    let by_verb = read_with(&[], &[]).unwrap_err();
+    assert!(!by_verb.message.contains("D_PROVIDER"), "{by_verb}");
+    let alone = by_name(&[], &[]).unwrap_err();
     let provider =
         "Error: provider (D_PROVIDER) is not set\nExample: export D_PROVIDER='ofi+tcp'\n";
     // What weir needs is said first.
@@ -221,7 +223,7 @@ const REFUSED: &[(&[&str], &str)] = &[
 #[test]
 fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
     for (words, says) in REFUSED {
-        let refusal = read_with(words, &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
+        let refusal = by_name(words, &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
         assert_eq!(refusal.code, 2, "{words:?}: {refusal}");
         assert!(refusal.message.contains(says), "{words:?}: {refusal}");
         assert_eq!(refusal.message.matches('\n').count(), 1, "{refusal}");
