@@ -185,6 +185,7 @@ fn wrong_values(flag: &Flag) -> Vec<String> {
         Takes::Size(_) => "0".to_owned(),
         Takes::Percentages | Takes::Percentiles => "101".to_owned(),
         Takes::Cpus => "-1".to_owned(),
+        Takes::Grammar(_) => return vec!["1;parsec".to_owned()],
         Takes::Seconds | Takes::Pause | Takes::Time | Takes::Rate(_) | Takes::BitsPerSecond => {
             "-1".to_owned()
         }

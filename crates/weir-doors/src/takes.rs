@@ -40,6 +40,8 @@ pub enum Takes {
     Percentages,
     /// Percentiles above 0 and below 100.
     Percentiles,
+    /// Text with a grammar of its own, which this function checks.
+    Grammar(fn(&str) -> Result<(), String>),
 }
 
 impl Takes {
@@ -72,6 +74,7 @@ impl Takes {
             Self::Cpus => parse::cpus(text).map(drop),
             Self::Percentages => parse::percentages(text).map(drop),
             Self::Percentiles => parse::percentiles(text).map(drop),
+            Self::Grammar(check) => check(text),
         }
     }
 
@@ -159,26 +162,34 @@ impl Flag {
 
 /// Values by kind. The reader of arguments has checked them: one that is not given is `None`.
 impl crate::given::GivenFlags {
+    /// Value that this function reads, as the check of the flag's kind did.
+    pub(crate) fn parsed<T, E>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        self.text(name).and_then(|text| read(text).ok())
+    }
+
     /// Whole number, plain or scaled.
     pub(crate) fn whole<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
-        let number = parse::scaled(self.text(name)?, (i64::MIN, i64::MAX)).ok();
+        let number = self.parsed(name, |text| parse::scaled(text, (i64::MIN, i64::MAX)));
         number.and_then(|n| N::try_from(n).ok())
     }
 
     /// Seconds above 0, or with 0.
     pub(crate) fn seconds(&self, name: &str) -> Option<Nanos> {
-        self.text(name).and_then(|text| parse::pause(text).ok())
+        self.parsed(name, parse::pause)
     }
 
     /// Time with a unit.
     pub(crate) fn time(&self, name: &str) -> Option<Nanos> {
-        self.text(name).and_then(|text| parse::time(text).ok())
+        self.parsed(name, parse::time)
     }
 
     /// Size in bytes.
     pub(crate) fn size(&self, name: &str) -> Option<Bytes> {
-        let text = self.text(name)?;
-        parse::size(text, u64::MAX).ok()
+        self.parsed(name, |text| parse::size(text, u64::MAX))
     }
 
     /// Share of one that percent are.
@@ -189,12 +200,11 @@ impl crate::given::GivenFlags {
 
     /// CPUs in the order given.
     pub(crate) fn cpus(&self, name: &str) -> Option<Vec<u32>> {
-        self.text(name).and_then(|text| parse::cpus(text).ok())
+        self.parsed(name, parse::cpus)
     }
 
     /// Bits per second.
     pub(crate) fn bits_per_second(&self, name: &str) -> Option<f64> {
-        self.text(name)
-            .and_then(|text| parse::bits_per_s(text).ok())
+        self.parsed(name, parse::bits_per_s)
     }
 }

@@ -1,6 +1,11 @@
 //! The flags of `weir selftest`: those of the older program, then weir's own.
 
+use super::endpoints::endpoint_set;
+use super::sizes::message_pairs;
+use super::values::{self, MOST};
+use super::{rate_search, sweep};
 use crate::flags::Flag;
+use crate::takes::Takes;
 
 /// Heading of the flags of the older program, whose names may be cut short.
 pub(super) const REFERENCE: &str = "Options of self_test, which may be cut short";
@@ -11,6 +16,11 @@ const OUTPUT: &str = "Output";
 const COMPARE: &str = "results are compared once they are stored: --repeat 10 --store-result B.json, then \
                        `weir compare A.json B.json --fail-if 'rate<-5%,p99>5%'`";
 
+const ENDPOINTS: Takes = Takes::Grammar(|text| {
+    let read = endpoint_set(text).map(drop);
+    read.map_err(|wrong| wrong.sentence(text))
+});
+
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
     Flag::with_value(
@@ -20,9 +30,11 @@ pub const FLAGS: &[Flag] = &[
         "Group of servers to test against",
     )
     .letter('g')
+    .takes(Takes::Grammar(|text| values::group_name(text).map(drop)))
     .default("daos_server"),
     Flag::with_value("endpoint", "RANKS:TAGS", REFERENCE, "Who is asked (default 0:0)")
         .letter('e')
+        .takes(ENDPOINTS)
         .repeats()
         .long(
             "Lists and ranges, 1-3,5:0-1; all: every one of the group; !2: not this one. Without it \
@@ -35,6 +47,10 @@ pub const FLAGS: &[Flag] = &[
         "Pairs of sizes sent and sent back",
     )
     .letter('s')
+    .takes(Takes::Grammar(|text| {
+        let read = message_pairs(text).map(drop);
+        read.map_err(|wrong| wrong.sentence(text))
+    }))
     .default("0 0,0 b1048578,b1048578 0")
     .long("(0 0) (b1m 0): letters e empty, i in the message, b bulk; k, m and g count by 1024."),
     Flag::with_value(
@@ -44,6 +60,7 @@ pub const FLAGS: &[Flag] = &[
         "Who asks, in place of this command",
     )
     .letter('m')
+    .takes(ENDPOINTS)
     .repeats(),
     Flag::with_value(
         "repetitions-per-size",
@@ -52,6 +69,7 @@ pub const FLAGS: &[Flag] = &[
         "RPCs per endpoint and pair of sizes",
     )
     .letter('r')
+    .range(1, MOST)
     .default("10000"),
     Flag::with_value(
         "max-inflight-rpcs",
@@ -60,6 +78,7 @@ pub const FLAGS: &[Flag] = &[
         "RPCs at once of a master, over all endpoints",
     )
     .letter('i')
+    .range(1, MOST)
     .default("16"),
     Flag::with_value(
         "align",
@@ -67,7 +86,8 @@ pub const FLAGS: &[Flag] = &[
         REFERENCE,
         "Low byte of the address of every buffer",
     )
-    .letter('a'),
+    .letter('a')
+    .range(0, 255),
     Flag::switch("Mbits", REFERENCE, "Bandwidth in 10^6 bit/s, not MiB/s")
         .letter('b')
         .prints(),
@@ -101,13 +121,15 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("nopmix", REFERENCE, "Of older versions")
         .without_effect("ignored, has no meaning"),
     // Load
-    Flag::with_value("threads", "N", LOAD, "Threads of this command as master; absent: 1, or CRT_CTX_NUM"),
+    Flag::with_value("threads", "N", LOAD, "Threads of this command as master; absent: 1, or CRT_CTX_NUM")
+        .range(1, 1024),
     Flag::with_value(
         "rate",
         "R",
         LOAD,
         "RPCs per second of a master, whatever the replies do",
     )
+    .takes(Takes::Rate("RPCs"))
     .long("Latency counts from the time at which an RPC was due."),
     Flag::with_value("arrival", "WORD", LOAD, "Gaps between RPCs at a --rate")
         .choices(&["const", "poisson"])
@@ -115,13 +137,14 @@ pub const FLAGS: &[Flag] = &[
             "with `--rate` or `--find-max`",
             |given| given.has("rate") || given.has("find-max"),
         )),
-    Flag::with_value("duration", "T", LOAD, "So long per pair of sizes, 3 or 500ms"),
+    Flag::with_value("duration", "T", LOAD, "So long per pair of sizes, 3 or 500ms").takes(Takes::Time),
     Flag::with_value(
         "warmup",
         "T|N",
         LOAD,
         "RPCs before anything counts: a number, or a time such as 1s; 0 for none",
     )
+    .takes(Takes::Grammar(|text| values::warmup(text).map(drop)))
     .long(
         "Without it 1000, for half a second at least; no more than --repetitions-per-size asks for, and none \
          begins after a second. With -u, and by the name self_test, two for each of --max-inflight-rpcs. One \
@@ -132,7 +155,8 @@ pub const FLAGS: &[Flag] = &[
         "LIST",
         LOAD,
         "One after another so many RPCs at once, 1,2,4,8; a table, and its knee",
-    ),
+    )
+    .takes(Takes::Grammar(|text| sweep::depths(text).map(drop))),
     Flag::with_value("spread", "WORD", LOAD, "Which endpoint is next")
         .choices(&["rr", "least", "random", "per-endpoint"])
         .default("rr"),
@@ -141,14 +165,16 @@ pub const FLAGS: &[Flag] = &[
         "N",
         LOAD,
         "RPCs at once to one endpoint",
-    ),
+    )
+    .range(1, MOST),
     Flag::with_value("verify", "WORD", LOAD, "How payloads are checked")
         .choices(&["off", "first", "crc", "full"])
         .default("first"),
     Flag::with_value("bulk-mode", "WORD", LOAD, "How bulk data moves: tcp rendezvous or eager, shm and RMA fabrics rma")
         .choices(&["auto", "rma", "rendezvous", "eager"])
         .default("auto"),
-    Flag::with_value("poll", "HOW", LOAD, "How threads wait: auto, busy, block, spin:US"),
+    Flag::with_value("poll", "HOW", LOAD, "How threads wait: auto, busy, block, spin:US")
+        .takes(values::POLL),
     Flag::switch(
         "matrix",
         LOAD,
@@ -156,14 +182,16 @@ pub const FLAGS: &[Flag] = &[
     )
     .long("One after another; the text ends with a table of masters and endpoints."),
     Flag::with_value("timeout", "S", LOAD, "An RPC that takes longer has failed")
+        .takes(Takes::Seconds)
         .long("Without it CRT_TIMEOUT, else 60."),
-    Flag::with_value("seed", "N", LOAD, "Of random order and random spread"),
+    Flag::with_value("seed", "N", LOAD, "Of random order and random spread").range(1, i64::MAX),
     Flag::with_value(
         "find-max",
         "pN<US",
         LOAD,
         "Highest --rate at which a percentile stays below a limit, as p99<200",
     )
+    .takes(Takes::Grammar(|text| rate_search::goal(text, false).map(drop)))
     .long("Steps of a second each, unless --duration or the repetitions say otherwise."),
     Flag::switch(
         "first",
@@ -175,13 +203,15 @@ pub const FLAGS: &[Flag] = &[
         "N",
         LOAD,
         "N connections to the endpoints in turn, and one RPC on each",
-    ),
+    )
+    .range(1, 65_536),
     Flag::with_value(
         "stall-timeout",
         "S",
         LOAD,
         "Say on standard error when no RPC has ended for so long",
     )
+    .takes(Takes::Seconds)
     .default("5"),
     // Servers
     Flag::with_value(
@@ -190,35 +220,38 @@ pub const FLAGS: &[Flag] = &[
         SERVERS,
         "How data moves: tcp, shm, ofi+PROVIDER; null calls nobody",
     )
+    .takes(Takes::Grammar(|text| values::transport_or_null(text).map(drop)))
     .long("Without it D_PROVIDER, else what the table of the group says."),
     Flag::with_value(
         "target",
         "URI,…",
         SERVERS,
         "Where the servers are, rank 0 first, in place of a table",
-    ),
-    Flag {
-        optional: true,
-        ..Flag::with_value(
-            "loopback",
-            "TAGS",
-            SERVERS,
-            "Start a server for this run alone, of 3 tags if nothing is said",
-        )
-    },
+    )
+    .takes(Takes::Grammar(|text| values::server_uris(text).map(drop))),
+    Flag::with_value(
+        "loopback",
+        "TAGS",
+        SERVERS,
+        "Start a server for this run alone, of 3 tags if nothing is said",
+    )
+    .range(1, 65_536)
+    .optional(),
     Flag::with_value(
         "attach-timeout",
         "S",
         SERVERS,
         "A server that takes longer to be reached is not there",
     )
+    .takes(Takes::Seconds)
     .default("10"),
     Flag::with_value(
         "reconnect",
         "S",
         SERVERS,
         "Look so long for a server while there is no other",
-    ),
+    )
+    .takes(Takes::Seconds),
     Flag::with_value("token-file", "FILE", SERVERS, "The secret that servers ask for"),
     // Output
     Flag::with_value("output", "FORM", OUTPUT, "What is printed")

@@ -12,7 +12,6 @@ use super::output::{self, works};
 use super::sizes::MessagePair;
 use super::{plan, table_file};
 use crate::given::GivenFlags;
-use crate::refusal::Refusal;
 
 /// Facts about the arguments, for the lines before the results.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,21 +29,20 @@ pub struct HeadFacts {
 }
 
 impl HeadFacts {
-    pub(super) fn read(given: &GivenFlags) -> Result<Self, Refusal> {
-        let sets = given.iter().filter_map(|(flag, text)| match flag.name {
-            name @ ("endpoint" | "master-endpoint") => {
-                Some(plan::located(name, text, endpoint_set(text)))
-            }
-            _ => None,
-        });
-        Ok(Self {
-            sets: sets.collect::<Result<_, _>>()?,
+    pub(super) fn read(given: &GivenFlags) -> Self {
+        let names = ["endpoint", "master-endpoint"];
+        let sets = given.iter().filter(|(flag, _)| names.contains(&flag.name));
+        let align = given.text("align").map(str::to_owned);
+        Self {
+            sets: sets
+                .filter_map(|(_, text)| endpoint_set(text).ok())
+                .collect(),
             has_agent: given.has("use-daos-agent-env"),
-            odd_align: plan::low_byte(given)?.and_then(Result::err),
+            odd_align: align.filter(|_| given.whole::<u8>("align").is_none()),
             has_group: given.has("group-name"),
             has_masters: given.has("master-endpoint"),
             has_endpoints: given.has("endpoint"),
-        })
+        }
     }
 }
 

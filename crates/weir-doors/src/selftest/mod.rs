@@ -60,7 +60,7 @@ pub const DOOR: Door = Door {
             takes_any_value: true,
             is_one_line: true,
             operand: stray,
-            wrong_value: |_, _, why| Some(why),
+            wrong_value: values::peers_reason,
             ..Getopt::new(
                 |why| Refusal::usage(why),
                 || DOOR.command().render_help().to_string(),
@@ -187,10 +187,10 @@ impl SelfTestOptions {
             },
             percentiles,
             is_verbose: given.has("verbose"),
-            goal: plan::value(given, "find-max", |text| {
+            goal: given.parsed("find-max", |text| {
                 rate_search::goal(text, given.is("arrival", "poisson"))
-            })?,
-            head: HeadFacts::read(given)?,
+            }),
+            head: HeadFacts::read(given),
         })
     }
 }

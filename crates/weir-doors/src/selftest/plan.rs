@@ -11,16 +11,13 @@ use weir_schema::{
 use weir_units::{Iops, Nanos, QueueDepth, parse};
 
 use super::endpoints::endpoint_set;
-use super::grammar::Wrong;
-use super::sizes::{MessagePair, message_pairs};
+use super::sizes::message_pairs;
 use super::values::{self, MOST};
 use super::{rate_search, refuse, sweep, variables};
 use crate::given::{Given, GivenFlags};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
-/// Most threads of a master.
-const MOST_THREADS: u64 = 1024;
 /// Tags of a server of the run's own, where nothing says how many: enough for those of the defaults.
 const LOOPBACK_TAGS: u32 = 3;
 
@@ -30,47 +27,16 @@ pub(super) struct Made {
     pub(super) notes: Vec<String>,
 }
 
-/// Value of an option, or its refusal.
-pub(super) fn value<T>(
-    given: &GivenFlags,
-    name: &str,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, Refusal> {
-    let Some(text) = given.text(name) else {
-        return Ok(None);
-    };
-    read(text).map(Some).map_err(|why| refuse(name, text, &why))
-}
-
-pub(super) fn located<T>(name: &str, text: &str, read: Result<T, Wrong>) -> Result<T, Refusal> {
-    read.map_err(|wrong| refuse(name, text, &wrong.sentence(text)))
-}
-
 /// The sets of an option, in order.
-pub(super) fn sets(given: &GivenFlags, name: &str) -> Result<Vec<EndpointSet>, Refusal> {
-    let of = |text: &str| located(name, text, endpoint_set(text));
-    given.all(name).map(of).collect()
+fn sets(given: &GivenFlags, name: &str) -> Vec<EndpointSet> {
+    let sets = given.all(name).map(endpoint_set);
+    sets.filter_map(Result::ok).collect()
 }
 
 /// The endpoints that are asked where nothing says which.
 pub(super) fn default_endpoint(has_agent: bool) -> RpcEndpoint {
     let tag = if has_agent { 2 } else { 0 };
     RpcEndpoint { rank: 0, tag }
-}
-
-/// The pairs of sizes.
-pub(super) fn pairs(given: &GivenFlags) -> Result<Vec<MessagePair>, Refusal> {
-    let text = given.text("message-sizes").unwrap_or_default();
-    located("message-sizes", text, message_pairs(text))
-}
-
-/// Alignment of a value; out of range it is left alone, with a warning.
-pub(super) fn low_byte(given: &GivenFlags) -> Result<Option<Result<u8, String>>, Refusal> {
-    value(given, "align", |text| {
-        let number = text.parse::<i64>();
-        let number = number.map_err(|_| "it takes a whole number from 0 to 255".to_owned())?;
-        Ok(u8::try_from(number).map_err(|_| text.to_owned()))
-    })
 }
 
 /// The plan of these options.
@@ -87,9 +53,7 @@ pub(super) fn of(given: &Given, machine: &dyn Machine) -> Result<Made, Refusal> 
     let threads = threads(given, &mut used)?;
     let mut common = bounded(given, explicit(common, &members)?, endpoints)?;
     let mut notes = Vec::new();
-    if let Some(asked) = value(given, "connect-storm", |text| {
-        parse::whole(text, (1, 65_536))
-    })? {
+    if let Some(asked) = given.whole("connect-storm") {
         let (count, note) = connections(&common, asked, machine.most_open_files());
         let asked_for = given.text("connect-storm").unwrap_or_default();
         notes.extend(note.map(|note| format!("--connect-storm {asked_for}: {note}")));
@@ -101,15 +65,16 @@ pub(super) fn of(given: &Given, machine: &dyn Machine) -> Result<Made, Refusal> 
     let depths = depths(given)?;
     let is_compat = given.link.is_some() || given.has("use-daos-agent-env");
     let mut groups = Vec::new();
-    for pair in pairs(given)? {
+    let pairs = given.parsed("message-sizes", message_pairs);
+    for pair in pairs.unwrap_or_default() {
         for depth in &depths {
             let mut work = common.clone();
             (work.request, work.reply) = (pair.request, pair.reply);
             // Before the run: a server that is lost in it is missed by its own RPCs alone.
             work.ping &= groups.is_empty();
-            set_depth(given, &mut work, *depth, is_compat)?;
+            set_depth(given, &mut work, *depth, is_compat);
             let threads = callers(&work, threads);
-            work.load.pacing.schedule = schedule(given, &work, threads)?;
+            work.load.pacing.schedule = schedule(given, &work, threads);
             let words = pair.words();
             let words = words.trim_matches(['(', ')']);
             let name = match depths.as_slice() {
@@ -194,16 +159,11 @@ fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Optio
 
 /// Threads of the own master, where that is the one that asks.
 fn threads(given: &GivenFlags, used: &mut variables::UsedVariables<'_>) -> Result<u32, Refusal> {
-    let threads = value(given, "threads", |text| {
-        parse::whole(text, (1, MOST_THREADS))
-    })?;
-    if let Some(threads) = threads.and_then(|n| u32::try_from(n).ok()) {
-        return Ok(threads);
+    match given.whole("threads") {
+        Some(threads) => Ok(threads),
+        None if given.has("master-endpoint") => Ok(1),
+        None => Ok(used.contexts()?.unwrap_or(1)),
     }
-    if given.has("master-endpoint") {
-        return Ok(1);
-    }
-    Ok(used.contexts()?.unwrap_or(1))
 }
 
 /// Everything but the sizes and what depends on how many endpoints there are.
@@ -213,45 +173,38 @@ fn workload(
     used: &mut variables::UsedVariables<'_>,
 ) -> Result<RpcWorkload, Refusal> {
     let has_agent = given.has("use-daos-agent-env");
-    let mut endpoints = sets(given, "endpoint")?;
+    let mut endpoints = sets(given, "endpoint");
     if endpoints.is_empty() {
         endpoints.push(EndpointSet::one(default_endpoint(has_agent)));
     }
     let mut work = RpcWorkload {
-        group: value(given, "group-name", |text| {
-            let wrong = "--group-name argument not specified or is invalid";
-            values::group_name(text).map_err(|why| format!("{wrong}: {why}"))
-        })?
-        .unwrap_or_default(),
-        targets: value(given, "target", values::server_uris)?.unwrap_or_default(),
-        loopback: loopback(given)?,
-        transport: value(given, "transport", values::transport_or_null)?,
+        group: given.text("group-name").unwrap_or_default().to_owned(),
+        targets: given
+            .parsed("target", values::server_uris)
+            .unwrap_or_default(),
+        loopback: loopback(given),
+        transport: given.parsed("transport", values::transport_or_null),
         endpoints,
-        masters: sets(given, "master-endpoint")?,
-        buffer_low_byte: low_byte(given)?.and_then(Result::ok),
+        masters: sets(given, "master-endpoint"),
+        buffer_low_byte: given.whole("align"),
         shuffle: given.has("randomize-endpoints"),
         ping: !has_agent && !given.has("no-sync") && !given.has("loopback"),
         matrix: given.has("matrix"),
         first: given.has("first"),
         samples: given.has("samples"),
-        seed: value(given, "seed", |text| parse::whole(text, (1, u64::MAX)))?
-            .unwrap_or_else(|| machine.seed().max(1)),
-        attach_timeout_ns: value(given, "attach-timeout", parse::seconds)?
-            .unwrap_or(Nanos::from_secs(10)),
-        reconnect_ns: value(given, "reconnect", parse::seconds)?,
+        seed: given.whole("seed").unwrap_or_else(|| machine.seed().max(1)),
+        attach_timeout_ns: given.seconds("attach-timeout").unwrap_or_default(),
+        reconnect_ns: given.seconds("reconnect"),
         token_file: given.text("token-file").map(str::to_owned),
-        in_flight_per_endpoint: value(given, "inflight-per-endpoint", |text| {
-            parse::whole(text, (1, MOST))
-        })?
-        .and_then(|n| u32::try_from(n).ok()),
+        in_flight_per_endpoint: given.whole("inflight-per-endpoint"),
         ..RpcWorkload::default()
     };
     words(given, &mut work);
-    work.poll = match value(given, "poll", values::poll)? {
+    work.poll = match given.parsed("poll", values::poll) {
         Some(poll) => poll,
         None => used.poll()?.unwrap_or(RpcPoll::Automatic),
     };
-    work.timeout_ns = match value(given, "timeout", parse::seconds)? {
+    work.timeout_ns = match given.seconds("timeout") {
         Some(timeout) => timeout,
         None => used.timeout()?.unwrap_or(Nanos::from_secs(60)),
     };
@@ -281,12 +234,9 @@ fn words(given: &GivenFlags, work: &mut RpcWorkload) {
     };
 }
 
-fn loopback(given: &GivenFlags) -> Result<Option<u32>, Refusal> {
-    let tags = value(given, "loopback", |text| match text {
-        "" => Ok(u64::from(LOOPBACK_TAGS)),
-        tags => parse::whole(tags, (1, 65_536)),
-    })?;
-    Ok(tags.and_then(|tags| u32::try_from(tags).ok()))
+fn loopback(given: &GivenFlags) -> Option<u32> {
+    let tags = given.whole("loopback").unwrap_or(LOOPBACK_TAGS);
+    given.has("loopback").then_some(tags)
 }
 
 /// The members of the group, where a set says `all`.
@@ -323,24 +273,19 @@ fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, 
 
 /// Numbers of RPCs at once, one after another.
 fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
-    match value(given, "sweep-inflight", sweep::depths)? {
+    match given.parsed("sweep-inflight", sweep::depths) {
         Some(_) if given.has("max-inflight-rpcs") => Err(refuse(
             "sweep-inflight",
             given.text("sweep-inflight").unwrap_or_default(),
             "--max-inflight-rpcs says how many at once; leave one out",
         )),
         Some(depths) => Ok(depths),
-        None => Ok(vec![number(given, "max-inflight-rpcs", 1)?]),
+        None => Ok(vec![given.number("max-inflight-rpcs")]),
     }
 }
 
 /// So many at once, and no more than there are in all.
-fn set_depth(
-    given: &GivenFlags,
-    work: &mut RpcWorkload,
-    depth: u64,
-    is_compat: bool,
-) -> Result<(), Refusal> {
+fn set_depth(given: &GivenFlags, work: &mut RpcWorkload, depth: u64, is_compat: bool) {
     let depth = work
         .load
         .bounds
@@ -348,9 +293,9 @@ fn set_depth(
         .map_or(depth, |all| depth.min(all));
     work.load.depth.queue_depth = QueueDepth(u32::try_from(depth).unwrap_or(u32::MAX));
     if work.connections.is_some() {
-        return Ok(());
+        return;
     }
-    work.warmup = match value(given, "warmup", values::warmup)? {
+    work.warmup = match given.parsed("warmup", values::warmup) {
         Some(warmup) => warmup,
         // As short as it can be without the set-up of connections in the maximum.
         None if is_compat => {
@@ -360,7 +305,6 @@ fn set_depth(
         }
         None => RpcWarmup::Automatic,
     };
-    Ok(())
 }
 
 /// Bounds of the load: how many RPCs, for how long, how fast.
@@ -369,10 +313,10 @@ fn bounded(
     mut work: RpcWorkload,
     endpoints: u64,
 ) -> Result<RpcWorkload, Refusal> {
-    let duration = value(given, "duration", parse::time)?;
+    let duration = given.time("duration");
     let is_search = given.has("find-max") && !given.has("repetitions-per-size");
     let duration = duration.or(is_search.then_some(rate_search::STEP));
-    let repetitions = number(given, "repetitions-per-size", endpoints)?;
+    let repetitions = repetitions(given, endpoints)?;
     let is_bounded = duration.is_none() || given.has("repetitions-per-size");
     work.repetitions = if is_bounded { repetitions } else { 0 };
     let total = is_bounded.then(|| repetitions.saturating_mul(endpoints));
@@ -383,13 +327,9 @@ fn bounded(
 }
 
 /// When RPCs are due, where there is a rate.
-fn schedule(
-    given: &GivenFlags,
-    work: &RpcWorkload,
-    threads: u32,
-) -> Result<Option<Schedule>, Refusal> {
-    let rate = value(given, "rate", |text| parse::rate(text, "RPCs"))?;
-    Ok(rate.map(|rate| {
+fn schedule(given: &GivenFlags, work: &RpcWorkload, threads: u32) -> Option<Schedule> {
+    let rate = given.parsed("rate", |text| parse::rate(text, "RPCs"));
+    rate.map(|rate| {
         let of_thread = Iops(rate / f64::from(rate_sharers(work, threads)));
         Schedule::OpsPerSecond {
             limit_per_s: [(KindName::from(&RPC_KINDS[0]), of_thread)].into(),
@@ -397,7 +337,7 @@ fn schedule(
             open_loop: true,
             ignore_thinktime: false,
         }
-    }))
+    })
 }
 
 /// Threads that share the rate of a master; on a server it is one.
@@ -409,25 +349,17 @@ pub(super) fn rate_sharers(work: &RpcWorkload, clones: u32) -> u32 {
     }
 }
 
-/// A number above 0 whose product with the endpoints the older program could count.
-fn number(given: &GivenFlags, name: &str, endpoints: u64) -> Result<u64, Refusal> {
-    let number = value(given, name, |text| {
-        let is_plain = text.starts_with(|c: char| c.is_ascii_digit());
-        let number = text.parse::<u128>().ok().filter(|_| is_plain);
-        let number = number.ok_or("it takes a whole number")?;
-        let product = number.saturating_mul(endpoints.into());
-        let good = u64::try_from(number).ok();
-        let good = good.filter(|_| product > 0 && product <= u128::from(MOST));
-        good.ok_or_else(|| {
-            let of = if endpoints == 1 {
-                String::new()
-            } else {
-                format!(" ({number} × {endpoints} endpoints)")
-            };
-            format!(
-                "Invalid --{name} argument: Expected value in range (0:{MOST}], got {product}{of}"
-            )
-        })
-    })?;
-    Ok(number.unwrap_or(1))
+/// RPCs to each endpoint: in all no more than the older program could count.
+fn repetitions(given: &GivenFlags, endpoints: u64) -> Result<u64, Refusal> {
+    let name = "repetitions-per-size";
+    let number = given.number(name);
+    let product = u128::from(number) * u128::from(endpoints);
+    if product <= MOST.unsigned_abs().into() {
+        return Ok(number);
+    }
+    let peer = values::out_of_range(name, product);
+    let why = format!("with {endpoints} endpoints there are at most {MOST} RPCs in all");
+    Err(refuse(name, &number.to_string(), &why).by_peer(format!(
+        "error: --{name} {number}: {peer} ({number} × {endpoints} endpoints)"
+    )))
 }

@@ -3,7 +3,6 @@
 //! In: arguments that were read, the machine. Out: a [`Request`]. Nothing is reached here.
 
 use weir_schema::Plan;
-use weir_units::parse;
 
 use super::contradictions::refuse_contradictions;
 use super::exit::{in_style_of, is_cart};
@@ -75,7 +74,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         action => action,
     };
     request.notes = notes;
-    request.stall = plan::value(given, "stall-timeout", parse::seconds)?;
+    request.stall = given.seconds("stall-timeout");
     let samples = samples.iter();
     let samples = samples.map(|file| NamedFile::written(file, "that of --samples"));
     request.files = samples.collect();

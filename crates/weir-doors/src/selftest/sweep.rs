@@ -19,7 +19,7 @@ const MOST_POINTS: usize = 64;
 pub(super) fn depths(text: &str) -> Result<Vec<u64>, String> {
     let all: Result<Vec<u64>, String> = text
         .split(',')
-        .map(|word| parse::whole(word.trim(), (1, MOST)))
+        .map(|word| parse::whole(word.trim(), (1, MOST.unsigned_abs())))
         .collect();
     let mut all = all?;
     all.sort_unstable();

@@ -5,18 +5,43 @@
 use weir_schema::{RpcPoll, RpcWarmup};
 use weir_units::{Nanos, parse};
 
+use crate::flags::Flag;
+use crate::takes::Takes;
+
 /// Largest product of repetitions and RPCs at once.
-pub(super) const MOST: u64 = 1 << 30;
+pub(super) const MOST: i64 = 1 << 30;
+/// Polling, of masters and of servers.
+pub(crate) const POLL: Takes = Takes::Grammar(|text| poll(text).map(drop));
+
+/// The peer's reason against a value. An alignment out of range it leaves alone, with a warning.
+pub(super) fn peers_reason(flag: &Flag, value: &str, why: String) -> Option<String> {
+    match flag.name {
+        "align" => value.parse::<i64>().is_err().then_some(why),
+        "group-name" => Some(format!(
+            "--group-name argument not specified or is invalid: {why}"
+        )),
+        name @ ("repetitions-per-size" | "max-inflight-rpcs") => {
+            let is_plain = value.starts_with(|c: char| c.is_ascii_digit());
+            let number = value.parse::<u128>().ok().filter(|_| is_plain);
+            let out_of_range = number.map(|number| out_of_range(name, number));
+            Some(out_of_range.unwrap_or_else(|| "it takes a whole number".to_owned()))
+        }
+        _ => Some(why),
+    }
+}
+
+/// The peer's sentence about a number that it could not count with.
+pub(super) fn out_of_range(name: &str, number: u128) -> String {
+    format!("Invalid --{name} argument: Expected value in range (0:{MOST}], got {number}")
+}
 
 /// A number of RPCs, or a time with its unit.
 pub(super) fn warmup(text: &str) -> Result<RpcWarmup, String> {
-    if let Ok(count) = text.parse::<u64>()
-        && count <= MOST
-    {
-        return Ok(RpcWarmup::Requests { count });
-    }
-    let time = parse::time_with_unit(text).map(|for_ns| RpcWarmup::Time { for_ns });
-    time.ok_or_else(|| format!("it takes a number of RPCs up to {MOST}, or a time as 500ms"))
+    let count =
+        parse::whole(text, (0, MOST.unsigned_abs())).map(|count| RpcWarmup::Requests { count });
+    let time = || parse::time_with_unit(text).map(|for_ns| RpcWarmup::Time { for_ns });
+    let wrong = || format!("it takes a number of RPCs up to {MOST}, or a time as 500ms");
+    count.ok().or_else(time).ok_or_else(wrong)
 }
 
 /// `auto`, `busy`, `block` or `spin:US`.

@@ -117,7 +117,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (&["-e", "0,!0:0"], "--endpoint: there is no such endpoint"),
     (
-        &["--loopback", "--target", "shm://"],
+        &["--loopback", "--target", "tcp://h:7"],
         "--loopback: --target says elsewhere",
     ),
     (
@@ -225,10 +225,42 @@ fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
     for (words, says) in REFUSED {
         let refusal = by_name(words, &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
         assert_eq!(refusal.code, 2, "{words:?}: {refusal}");
+        let refusal = refusal.of_peer(2);
         assert!(refusal.message.contains(says), "{words:?}: {refusal}");
         assert_eq!(refusal.message.matches('\n').count(), 1, "{refusal}");
     }
     assert_eq!(MOST_ENDPOINTS, 1_048_576);
+}
+
+#[test]
+fn by_the_verb_a_value_is_refused_as_at_every_door() {
+    for (words, says) in [
+        (
+            ["-a", "256"],
+            "--align 256: it takes a whole number from 0 to 255",
+        ),
+        (
+            ["-r", "0"],
+            "--repetitions-per-size 0: it takes a whole number from 1 to 1073741824",
+        ),
+        (["-i", ""], "--max-inflight-rpcs needs N, which is empty"),
+        (
+            ["-g", "a/b"],
+            "--group-name a/b: a name has no '/' (character 2)",
+        ),
+    ] {
+        let (door, args) = (&DOOR, list(&words));
+        let link = None;
+        let refusal = args::read(&DoorCall { door, link, args }).unwrap_err();
+        let usage = "help: weir selftest [OPTIONS]; `weir selftest --help` says more";
+        assert_eq!(refusal.message, format!("error: {says}\n  {usage}\n"));
+    }
+    let many = ["--loopback", "-r", "1073741824", "-e", "0:0-1"];
+    let why = read_with(&many, &[]).unwrap_err().message;
+    assert!(
+        why.contains(": with 2 endpoints there are at most 1073741824 RPCs in all"),
+        "{why}"
+    );
 }
 
 #[test]
