@@ -32,7 +32,7 @@ impl Refusal {
     }
 
     /// The same refusal, for which the peer has these words.
-    pub(crate) fn by_peer(self, words: impl Display) -> Self {
+    pub fn by_peer(self, words: impl Display) -> Self {
         Self {
             peer: Some(whole(printable(&words.to_string()))),
             ..self

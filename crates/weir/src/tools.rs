@@ -3,7 +3,7 @@
 //! In: a [`Tool`]. Out: the exit code. Not here: which arguments ask for it (`weir-doors`).
 
 use weir_doors::request::{Request, Tool};
-use weir_doors::{DoorCall, Refusal, USAGE, top};
+use weir_doors::{DoorCall, Refusal, top};
 
 use crate::{
     Outcome, calibrate, checksum_speed, clock_test, driver, idleness, kio, output, printed,
@@ -37,7 +37,9 @@ pub(crate) fn run(tool: Tool, request: &Request) -> Outcome {
 
 /// Prints the text of a compressed log.
 fn inflate_log(path: &str) -> Outcome {
-    let refuse = |error: std::io::Error| Refusal::new(USAGE, format!("fio: {path}: {error}"));
+    let refuse = |error: std::io::Error| {
+        Refusal::usage(format!("{path}: {error}")).by_peer(format!("fio: {path}: {error}"))
+    };
     let file = std::fs::File::open(path).map_err(refuse)?;
     let mut is_good = true;
     let print = |piece: &[u8]| is_good &= output::print_bytes(piece);

@@ -1,7 +1,9 @@
 //! The flags of fio's command line that are not options of jobs, and weir's own beside them.
 
+use super::options::{checksums, formats, time};
 use crate::flags::Flag;
 use crate::given::{FlagNeed, GivenFlags};
+use crate::takes::Takes;
 
 const HELP: &str = "Help";
 const PARSE: &str = "Reading jobs";
@@ -29,6 +31,8 @@ const TRIGGER: FlagNeed = FlagNeed::new("with `--trigger-file` or `--trigger-tim
 });
 const SEVERAL_REPORTS: FlagNeed =
     FlagNeed::new("with `--status-interval`", |g| g.has("status-interval"));
+
+const TIME: Takes = Takes::Grammar(|text| time(text, "0").map(drop));
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -72,13 +76,15 @@ pub const FLAGS: &[Flag] = &[
         "TIME",
         OUTPUT,
         "A full report after each such time",
-    ),
+    )
+    .takes(Takes::Grammar(|text| time(text, "1ms").map(drop))),
     Flag::with_value(
         "output-format",
         "LIST",
         OUTPUT,
         "Any of normal,terse,json,json+",
     )
+    .takes(Takes::Grammar(|text| formats(text).map(drop)))
     .default("normal")
     .prints(),
     Flag::switch("minimal", OUTPUT, "The terse report alone").prints(),
@@ -89,6 +95,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Layout of the terse report: 2 to 5",
     )
+    .range(2, 5)
     .default("3")
     .needs(TERSE)
     .prints(),
@@ -101,6 +108,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "A new progress line after each such time",
     )
+    .takes(TIME)
     .needs(PROGRESS),
     Flag::with_value(
         "eta-interval",
@@ -108,6 +116,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Time between progress lines",
     )
+    .takes(Takes::Grammar(|text| time(text, "250ms").map(drop)))
     .default("1s")
     .needs(PROGRESS),
     Flag::with_value(
@@ -124,6 +133,10 @@ pub const FLAGS: &[Flag] = &[
         OWN,
         "Override a job option; wins over the file",
     )
+    .takes(Takes::Grammar(|text| {
+        let wrong = || "it takes [SECTION:]KEY=VALUE".to_owned();
+        text.contains('=').then_some(()).ok_or_else(wrong)
+    }))
     .repeats(),
     Flag::with_value(
         "map",
@@ -171,7 +184,8 @@ pub const FLAGS: &[Flag] = &[
         "TIME",
         REST,
         "End the run after this time",
-    ),
+    )
+    .takes(TIME),
     Flag::with_value(
         "trigger",
         "COMMAND",
@@ -194,7 +208,9 @@ pub const FLAGS: &[Flag] = &[
     ),
     Flag::switch("explain", REST, "The plan with reasons").refused(PLAN),
     Flag::switch("cpuclock-test", REST, "See whether the clock runs forward"),
-    Flag::with_value("crctest", "LIST", REST, "Measure how fast checksums are").optional(),
+    Flag::with_value("crctest", "LIST", REST, "Measure how fast checksums are")
+        .takes(Takes::Grammar(|text| checksums(text).map(drop)))
+        .optional(),
     Flag::with_value(
         "inflate-log",
         "FILE",

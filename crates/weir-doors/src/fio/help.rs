@@ -9,7 +9,7 @@ use weir_schema::catalogue::Catalogue;
 
 use super::flags::FLAGS;
 use super::output::FIO_VERSION;
-use super::{DOOR, MEASURES, refuse};
+use super::{DOOR, MEASURES};
 use crate::args;
 use crate::flags::{find, nearest};
 use crate::house_words::files;
@@ -75,7 +75,10 @@ pub(super) fn option(name: &str) -> Result<String, Refusal> {
             "{missing} - showing closest match\n{}",
             describe(near)
         )),
-        None => Err(refuse(missing)),
+        None => {
+            let why = format!("--cmdhelp {name}: jobs have no such option");
+            Err(Refusal::usage(why).by_peer(missing))
+        }
     }
 }
 
@@ -179,10 +182,12 @@ pub(super) fn engine(catalogue: &Catalogue, words: &str) -> Result<String, Refus
         .split_once(',')
         .map_or((words, None), |(n, o)| (n, Some(o)));
     if catalogue.find(name).is_none() {
-        let hint = nearest(name, catalogue.engines.iter().map(|e| e.name))
-            .map_or(String::new(), |n| format!("\nDid you mean {n}?"));
-        let message = format!("fio: engine {name} not loadable\nIO engine {name} not found{hint}");
-        return Err(refuse(message));
+        let near = nearest(name, catalogue.engines.iter().map(|e| e.name));
+        let hint = near.map_or(String::new(), |n| format!("\nDid you mean {n}?"));
+        let peer = format!("fio: engine {name} not loadable\nIO engine {name} not found{hint}");
+        let help = near.map_or(String::new(), |n| format!("\n  help: did you mean `{n}`?"));
+        let why = format!("--enghelp {name}: there is no such engine{help}");
+        return Err(Refusal::usage(why).by_peer(peer));
     }
     let belongs = |r: &&OptionRecord| matches!(r.scope, Scope::Engines(e) if e.contains(&name));
     if let Some(wanted) = wanted {
@@ -190,7 +195,10 @@ pub(super) fn engine(catalogue: &Catalogue, words: &str) -> Result<String, Refus
             .filter(belongs)
             .find(|r| r.name == wanted || r.aliases.contains(&wanted))
             .map(describe)
-            .ok_or_else(|| refuse(format!("IO engine {name} has no option {wanted}")));
+            .ok_or_else(|| {
+                let why = format!("IO engine {name} has no option {wanted}");
+                Refusal::usage(&why).by_peer(why)
+            });
     }
     let options = list(option_records().filter(belongs));
     Ok(if options.is_empty() {

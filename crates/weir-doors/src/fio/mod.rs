@@ -20,8 +20,10 @@ mod request;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Display;
+
 use crate::door::{Door, DoorLink, Manner, Measures};
-use crate::refusal::{Refusal, USAGE};
+use crate::refusal::Refusal;
 
 pub use announcement::announcement;
 pub use exit::{complaint, exit_code};
@@ -60,6 +62,7 @@ const MEASURES: Measures = Measures {
     ..Measures::new(request::read)
 };
 
-fn refuse(message: impl Into<String>) -> Refusal {
-    Refusal::new(USAGE, message)
+/// A refusal, which fio begins with its name.
+fn refuse(why: impl Display) -> Refusal {
+    Refusal::usage(&why).by_peer(format!("fio: {why}"))
 }

@@ -20,8 +20,7 @@ const LINE_EVERY: Nanos = Nanos(1_000_000_000);
 
 /// The live text that these arguments ask for.
 pub(super) fn observer(given: &Given, machine: &dyn Machine) -> Box<dyn Observer> {
-    // They were read before.
-    let options = FioOptions::of(given).unwrap_or_default();
+    let options = FioOptions::of(given);
     let shows = match options.eta {
         Eta::Never => false,
         Eta::Always => true,

@@ -4,10 +4,8 @@ use weir_schema::{RunResult, VerifyMethod};
 use weir_units::Nanos;
 
 use super::output::{self, TerseVersion};
-use super::refuse;
 use crate::flags::Flag;
 use crate::given::GivenFlags;
-use crate::refusal::Refusal;
 
 /// The report of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,55 +36,35 @@ pub struct FioOptions {
 
 impl FioOptions {
     /// The options that these flags amount to.
-    ///
-    /// # Errors
-    /// The first value that cannot be used.
-    pub fn of(given: &GivenFlags) -> Result<Self, Refusal> {
-        let mut options = Self::default();
-        for (flag, value) in given.iter() {
-            options.take(flag, value)?;
+    pub fn of(given: &GivenFlags) -> Self {
+        Self {
+            formats: formats_of(given),
+            output: given.text("output").map(str::to_owned),
+            eta: match given.text("eta") {
+                Some("always") => Eta::Always,
+                Some("never") => Eta::Never,
+                _ => Eta::Auto,
+            },
+            eta_newline: given.parsed("eta-newline", |text| time(text, "0")),
+            eta_interval: given.parsed("eta-interval", |text| time(text, "0")),
+            compat_banner: given.has("compat-banner"),
+            exit: if given.is("exit", "unix") {
+                ExitStyle::Unix
+            } else {
+                ExitStyle::Fio
+            },
+            terse: given
+                .text("terse-version")
+                .and_then(TerseVersion::of)
+                .unwrap_or_default(),
+            status_interval: given.parsed("status-interval", |text| time(text, "0")),
+            idleness: match given.text("idle-prof") {
+                Some("system") => Some(IdleScope::System),
+                Some("percpu") => Some(IdleScope::PerCpu),
+                _ => None,
+            },
+            compat: given.has("compat"),
         }
-        if options.formats.is_empty() {
-            options.formats.push(FioFormat::Normal);
-        }
-        Ok(options)
-    }
-
-    /// Takes a flag.
-    pub(super) fn take(&mut self, flag: &Flag, value: &str) -> Result<(), Refusal> {
-        match flag.name {
-            "section" if value == "global" => {
-                return Err(refuse("fio: can't use global as only section"));
-            }
-            "set" if !value.contains('=') => {
-                return Err(refuse(format!(
-                    "fio: --set {value}: expected [SECTION:]KEY=VALUE"
-                )));
-            }
-            "crctest" => drop(checksums(value)?),
-            "trigger-timeout" => drop(time(flag.name, value)?),
-            "output" => self.output = Some(value.to_owned()),
-            "output-format" => self.formats = formats(value)?,
-            "minimal" => self.formats = vec![FioFormat::Terse],
-            "append-terse" => self.append_terse(),
-            "terse-version" => {
-                let version = TerseVersion::of(value);
-                self.terse = version.ok_or_else(|| refuse("fio: bad terse version format"))?;
-            }
-            "eta" if value == "always" => self.eta = Eta::Always,
-            "eta" if value == "never" => self.eta = Eta::Never,
-            "eta" => self.eta = Eta::Auto,
-            "eta-newline" => self.eta_newline = Some(time(flag.name, value)?),
-            "eta-interval" => self.eta_interval = Some(eta_interval(value)?),
-            "status-interval" => self.status_interval = Some(status_interval(value)?),
-            "idle-prof" if value == "system" => self.idleness = Some(IdleScope::System),
-            "idle-prof" if value == "percpu" => self.idleness = Some(IdleScope::PerCpu),
-            "compat" => self.compat = true,
-            "compat-banner" => self.compat_banner = true,
-            "exit" if value == "unix" => self.exit = ExitStyle::Unix,
-            _ => {}
-        }
-        Ok(())
     }
 
     /// True if programs alone read the report: then there are no banners, and notes and errors
@@ -111,15 +89,6 @@ impl FioOptions {
             }
         };
         self.formats.iter().map(text).collect()
-    }
-
-    /// Terse lines before whatever else was asked for.
-    fn append_terse(&mut self) {
-        if self.formats.is_empty() {
-            self.formats.push(FioFormat::Normal);
-        }
-        self.formats.insert(0, FioFormat::Terse);
-        self.formats.dedup();
     }
 
     /// The settings of the texts of [`super::output`].
@@ -179,49 +148,44 @@ pub enum IdleScope {
     PerCpu,
 }
 
-/// A time; seconds where no unit is given.
-pub(super) fn time(flag: &str, text: &str) -> Result<Nanos, Refusal> {
-    weir_jobfile::duration(text).ok_or_else(|| {
-        refuse(format!(
-            "fio: bad time `{text}`: write for example 0.5, 500ms or 2m\nfio: failed parsing {flag}"
-        ))
-    })
+/// A time of at least `least`; seconds where no unit is given.
+pub(super) fn time(text: &str, least: &str) -> Result<Nanos, String> {
+    let limit = weir_jobfile::duration(least);
+    let found = weir_jobfile::duration(text).filter(|time| Some(*time) >= limit);
+    found.ok_or_else(|| format!("it takes a time from {least}, as 0.5, 500ms or 2m"))
 }
 
-fn eta_interval(text: &str) -> Result<Nanos, Refusal> {
-    const LEAST: Nanos = Nanos(250_000_000);
-    let every = time("eta-interval", text)?;
-    if every < LEAST {
-        return Err(refuse("fio: eta interval time too short (250msec min)"));
+/// The formats that the flags ask for; terse lines may come before whatever else was asked for.
+fn formats_of(given: &GivenFlags) -> Vec<FioFormat> {
+    let mut all = Vec::new();
+    for (flag, value) in given.iter() {
+        match flag.name {
+            "output-format" => all = formats(value).unwrap_or_default(),
+            "minimal" => all = vec![FioFormat::Terse],
+            "append-terse" if all.is_empty() => all = vec![FioFormat::Terse, FioFormat::Normal],
+            "append-terse" => {
+                all.insert(0, FioFormat::Terse);
+                all.dedup();
+            }
+            _ => {}
+        }
     }
-    Ok(every)
-}
-
-fn status_interval(text: &str) -> Result<Nanos, Refusal> {
-    const LEAST: Nanos = Nanos(1_000_000);
-    let every = time("status-interval", text)?;
-    if every < LEAST {
-        return Err(refuse("fio: status interval too small"));
+    if all.is_empty() {
+        all.push(FioFormat::Normal);
     }
-    Ok(every)
+    all
 }
 
 /// The formats in the order in which fio writes them to one stream.
-fn formats(list: &str) -> Result<Vec<FioFormat>, Refusal> {
-    let mut formats = Vec::new();
-    for word in list.split(',') {
-        formats.push(match word.trim() {
-            "normal" => FioFormat::Normal,
-            "json" => FioFormat::Json,
-            "json+" => FioFormat::JsonPlus,
-            "terse" | "minimal" | "csv" => FioFormat::Terse,
-            _ => {
-                return Err(refuse(format!(
-                    "fio: invalid output format {word}\nfio: failed parsing output-format"
-                )));
-            }
-        });
-    }
+pub(super) fn formats(list: &str) -> Result<Vec<FioFormat>, String> {
+    let format = |word: &str| match word.trim() {
+        "normal" => Ok(FioFormat::Normal),
+        "json" => Ok(FioFormat::Json),
+        "json+" => Ok(FioFormat::JsonPlus),
+        "terse" | "minimal" | "csv" => Ok(FioFormat::Terse),
+        _ => Err("it takes any of normal, terse, json, json+, as normal,json".to_owned()),
+    };
+    let mut formats: Vec<_> = list.split(',').map(format).collect::<Result<_, _>>()?;
     formats.sort_unstable();
     formats.dedup();
     if formats.contains(&FioFormat::JsonPlus) {
@@ -231,22 +195,55 @@ fn formats(list: &str) -> Result<Vec<FioFormat>, Refusal> {
 }
 
 /// The checksums of a list by their names; all of them where there is none.
-pub(super) fn checksums(list: &str) -> Result<Vec<VerifyMethod>, Refusal> {
+pub(super) fn checksums(list: &str) -> Result<Vec<VerifyMethod>, String> {
     let all = VerifyMethod::CHECKSUMS;
     if list.is_empty() {
         return Ok(all.to_vec());
     }
     let find = |name: &str| {
         let found = all.into_iter().find(|m| m.name() == name);
-        found.ok_or_else(|| {
-            let known: Vec<_> = all.iter().map(|m| m.name()).collect();
-            let known = known.join("\n");
-            refuse(if name == "help" {
-                known
-            } else {
-                format!("fio: unknown hash `{name}`. Available:\n{known}")
-            })
-        })
+        found.ok_or_else(|| format!("it takes any of {}", all.map(|m| m.name()).join(", ")))
     };
     list.split(',').map(|word| find(word.trim())).collect()
+}
+
+/// fio's words about a value that a flag does not take, where it has some.
+pub(super) fn peers_words(flag: &Flag, value: &str) -> Option<String> {
+    let (name, known) = (flag.name, flag.choices.join(", "));
+    let is_time = weir_jobfile::duration(value).is_some();
+    let why = match name {
+        "terse-version" => return Some("fio: bad terse version format".to_owned()),
+        "set" => return Some(format!("fio: --set {value}: expected [SECTION:]KEY=VALUE")),
+        "crctest" => return Some(unknown_hash(value)),
+        "eta-interval" if is_time => {
+            return Some("fio: eta interval time too short (250msec min)".to_owned());
+        }
+        "status-interval" if is_time => {
+            return Some("fio: status interval too small".to_owned());
+        }
+        "output-format" => {
+            let word = value.split(',').find(|word| formats(word).is_err())?;
+            format!("invalid output format {word}")
+        }
+        "eta-newline" | "eta-interval" | "status-interval" | "trigger-timeout" => {
+            format!("bad time `{value}`: write for example 0.5, 500ms or 2m")
+        }
+        _ if known.is_empty() => return None,
+        _ => format!("--{name}={value} is not one of: {known}"),
+    };
+    Some(format!("fio: {why}\nfio: failed parsing {name}"))
+}
+
+fn unknown_hash(list: &str) -> String {
+    let known = VerifyMethod::CHECKSUMS
+        .map(|method| method.name())
+        .join("\n");
+    let mut words = list.split(',').map(str::trim);
+    match words.find(|word| checksums(word).is_err()) {
+        Some("help") => known,
+        word => format!(
+            "fio: unknown hash `{}`. Available:\n{known}",
+            word.unwrap_or_default()
+        ),
+    }
 }

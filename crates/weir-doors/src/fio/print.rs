@@ -39,7 +39,7 @@ pub(super) fn refuse_report_flags(given: &Given) -> Result<(), Refusal> {
     match odd.next().filter(|_| is_peer) {
         None => Ok(()),
         Some(flag) => Err(refuse(format!(
-            "fio: --{flag} is for weir's report, and fio's is printed; leave it out"
+            "--{flag} is for weir's report, and fio's is printed; leave it out"
         ))),
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn print(
     given: &Given,
     machine: &dyn Machine,
 ) -> Result<Printed, Refusal> {
-    let options = FioOptions::of(given)?;
+    let options = FioOptions::of(given);
     let strict = RunOptions::read(given)?.strict;
     let complaint = strict.complaint(result.warnings.iter());
     let code = if calls_peer(given) {

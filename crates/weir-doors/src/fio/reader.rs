@@ -8,7 +8,7 @@
 use weir_jobfile::{CommandWord, ValueKind, find_option, option_records};
 
 use super::flags::{FLAGS, OWN};
-use super::options::FioOptions;
+use super::options::peers_words;
 use super::{DOOR, MEASURES, help, refuse, request};
 use crate::args::{Arguments, DoorCall, house_flags, house_spelling};
 use crate::flags::{Flag, Standing, find, nearest};
@@ -27,7 +27,6 @@ pub(super) fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
         // The program's name, and the verb.
         before: if call.link.is_some() { 1 } else { 2 },
         only_files: false,
-        options: FioOptions::default(),
         given: Given {
             door: call.door,
             link: call.link.map(|link| link.name),
@@ -54,8 +53,7 @@ pub(super) fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
         }
     }
     let house = &reader.given.house;
-    let checked = house.check(|flag| house_spelling(&DOOR, flag));
-    checked.map_err(|wrong| refuse(wrong.message))?;
+    house.check(|flag| house_spelling(&DOOR, flag))?;
     Ok(Arguments::Given(Box::new(reader.given)))
 }
 
@@ -104,8 +102,6 @@ struct Reader<'a> {
     /// Arguments of the command line before these.
     before: usize,
     only_files: bool,
-    /// The flags so far; a value that cannot be used is refused where it stands.
-    options: FioOptions,
     given: Given,
 }
 
@@ -131,8 +127,8 @@ impl Reader<'_> {
         let name = whole_name(name).map_err(|meant| unknown(name, &meant, self.args, index))?;
         if let Some(flag) = find(FLAGS, name) {
             let (value, used) = self.flag_value(flag, index, name, value)?;
-            if flag.standing == Standing::Works {
-                self.options.take(flag, &value)?;
+            if flag.name == "section" && value == "global" {
+                return Err(refuse("can't use global as only section"));
             }
             self.given.own.add(flag, &value);
             return Ok(used);
@@ -159,23 +155,26 @@ impl Reader<'_> {
         name: &str,
         inline: Option<&str>,
     ) -> Result<(String, usize), Refusal> {
-        if flag.value.is_none() && inline.is_some() {
-            let text = format!("fio: option '--{name}' doesn't allow an argument");
-            return Err(refuse(text));
+        if let (None, Some(value)) = (flag.value, inline) {
+            let why = format!("--{name} takes no value, `{value}` was given");
+            let peer = format!("fio: option '--{name}' doesn't allow an argument");
+            return Err(Refusal::usage(why).by_peer(peer));
         }
         let needs = flag.value.is_some() && !flag.optional;
         let (value, used) = self.value(index, name, inline, needs)?;
         let value = value.unwrap_or_default();
         if let Standing::Refused(why) = flag.standing {
-            let text = format!("fio: option '--{name}' is not supported\n{why}");
-            return Err(refuse(text));
+            let peer = format!("fio: option '--{name}' is not supported\n{why}");
+            let why = format!("--{name} is not available: {why}");
+            return Err(Refusal::usage(why).by_peer(peer));
         }
-        let is_odd = !flag.choices.is_empty() && !flag.choices.contains(&&*value);
-        if is_odd && flag.standing == Standing::Works {
-            let known = flag.choices.join(", ");
-            return Err(refuse(format!(
-                "fio: --{name}={value} is not one of: {known}\nfio: failed parsing {name}"
-            )));
+        if flag.standing == Standing::Works && flag.check(&value).is_err() {
+            let why = flag.wrong_value(&format!("--{name}"), &value);
+            let refusal = Refusal::usage(why.unwrap_or_default());
+            return Err(match peers_words(flag, &value) {
+                Some(peer) => refusal.by_peer(peer),
+                None => refusal,
+            });
         }
         Ok((value, used))
     }
@@ -193,29 +192,43 @@ impl Reader<'_> {
         }
         match self.args.get(index + 1) {
             Some(next) => Ok((Some(next.clone()), 2)),
-            None => Err(refuse(format!(
-                "fio: option '--{name}' requires an argument"
-            ))),
+            None => {
+                let peer = format!("fio: option '--{name}' requires an argument");
+                Err(Refusal::usage(format!("--{name} needs a value after it")).by_peer(peer))
+            }
         }
     }
 }
 
-/// A name that is none, or short for several: told twice, as fio and the getopt in it tell it, with
-/// the whole word.
+/// A name that is none, or short for several: fio and the getopt in it say so twice, with the whole word.
 fn unknown(name: &str, meant: &[&str], words: &[String], index: usize) -> Refusal {
     let said = words.get(index).map_or(name, |w| w.trim_start_matches('-'));
     let known = FLAGS.iter().map(|f| f.name);
     let options =
         option_records().flat_map(|r| std::iter::once(r.name).chain(r.aliases.iter().copied()));
-    let hint = nearest(name, known.chain(options))
-        .map_or(String::new(), |near| format!("\nDid you mean {near}?"));
+    let near = nearest(name, known.chain(options));
+    let hint = near.map_or(String::new(), |near| format!("\nDid you mean {near}?"));
     let sentence = format!("fio: unrecognized option '--{said}'");
     if meant.is_empty() {
-        return refuse(format!("{sentence}\n{sentence}{hint}"));
+        let help = near.map_or(String::new(), |near| {
+            format!("\n  help: did you mean `--{near}`?")
+        });
+        return Refusal::usage(format!("no option `--{name}`{help}"))
+            .by_peer(format!("{sentence}\n{sentence}{hint}"));
     }
-    let possible: Vec<String> = meant.iter().map(|m| format!("'--{m}'")).collect();
-    refuse(format!(
+    let list = |quote: &str, between: &str| {
+        let all: Vec<String> = meant
+            .iter()
+            .map(|m| format!("{quote}--{m}{quote}"))
+            .collect();
+        all.join(between)
+    };
+    Refusal::usage(format!(
+        "`--{name}` is short for several options: {}",
+        list("", ", ")
+    ))
+    .by_peer(format!(
         "fio: option '--{said}' is ambiguous; possibilities: {}\n{sentence}{hint}",
-        possible.join(" ")
+        list("'", " ")
     ))
 }

@@ -16,7 +16,7 @@ use crate::flags::{Flag, Standing, nothing_to_store};
 use crate::given::Given;
 use crate::house::{Input, voice};
 use crate::machine::{Machine, NamedPath};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, USAGE};
 use crate::request::{Action, NamedFile, Request, Tool, Trigger};
 
 /// Flags that read jobs and run nothing.
@@ -36,16 +36,18 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     if let Some(answer) = answer(given, machine)? {
         return Ok(answer);
     }
-    let options = FioOptions::of(given)?;
+    let options = FioOptions::of(given);
     let reads_only = READS_ONLY.iter().copied().find(|flag| given.has(flag));
     let names_job = given.options.iter().any(|word| word.key == "name");
     let needs_job = reads_only != Some("parse-only");
     if needs_job && !names_job && given.operands.is_empty() {
-        return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
+        let why = "no job: name a job file, or options of one after --name";
+        let peer = format!("No job(s) defined\n\n{}", help::page());
+        return Err(Refusal::usage(why).by_peer(peer));
     }
     let runs_nothing = reads_only.is_some() || given.house.has("show-plan");
     if let Some(file) = given.house.text("store-result").filter(|_| runs_nothing) {
-        return Err(refuse(format!("fio: {}", nothing_to_store(file))));
+        return Err(refuse(nothing_to_store(file)));
     }
     let mut compiled = compiled(given, &options, machine)?;
     let shows_parsing = given.all("debug").any(debug::shows_parsing);
@@ -98,12 +100,9 @@ fn measured(
         .collect();
     request.text_file = options.output;
     let text = |flag| given.text(flag).map(str::to_owned);
-    let after = given.text("trigger-timeout");
     request.trigger = Trigger {
         file: text("trigger-file"),
-        after: after
-            .map(|text| time("trigger-timeout", text))
-            .transpose()?,
+        after: given.parsed("trigger-timeout", |text| time(text, "0")),
         command: text("trigger"),
     };
     request.is_quiet = options.eta == Eta::Never && voice(given) == Voice::Weir;
@@ -133,7 +132,7 @@ fn answer(given: &Given, machine: &dyn Machine) -> Result<Option<Request>, Refus
         return Ok(None);
     };
     let tool = match (last.0.name, last.1) {
-        ("crctest", list) => Tool::Checksums(checksums(list)?),
+        ("crctest", list) => Tool::Checksums(checksums(list).unwrap_or_default()),
         ("cpuclock-test", _) => Tool::ClockTest,
         ("inflate-log", path) => Tool::InflateLog(path.to_owned()),
         ("idle-prof", _) => Tool::IdleUnit,
@@ -200,13 +199,13 @@ fn compiled(
 ) -> Result<Compiled, Refusal> {
     let is_peer = voice(given) == Voice::Peer;
     let mut compiled = machine.compile(&jobs(given)).map_err(|all| {
-        let own = || all.iter().map(Diagnostic::render).collect();
-        refuse(if is_peer { complaint(&all) } else { own() })
+        let own: String = all.iter().map(Diagnostic::render).collect();
+        Refusal::new(USAGE, own).by_peer(complaint(&all))
     })?;
     let is_fatal = given.has("warnings-fatal") && !compiled.notes.is_empty();
     compiled.notes.splice(0..0, notes(given, options, is_peer));
     if is_fatal {
-        return Err(refuse(note_lines(&compiled.notes)));
+        return Err(Refusal::new(USAGE, note_lines(&compiled.notes)));
     }
     compiled.plan.total_log = given.all("bandwidth-log").last().map(total_log);
     if let Some(directory) = given.text("aux-path") {
@@ -259,7 +258,7 @@ fn refuse_house_flags(given: &Given, mode: &str) -> Result<(), Refusal> {
     odd.next().map_or(Ok(()), |(flag, _)| {
         let name = flag.name;
         Err(refuse(format!(
-            "fio: --{name} acts only without `--{mode}`, which runs nothing; leave it out"
+            "--{name} acts only without `--{mode}`, which runs nothing; leave it out"
         )))
     })
 }
@@ -278,7 +277,7 @@ fn refuse_idle_at_run(given: &Given, options: &FioOptions) -> Result<(), Refusal
     let mut odd = OF_ONE_RUN.iter().copied().filter(|flag| given.has(flag));
     odd.next().or(of_text).map_or(Ok(()), |flag| {
         let why = "it is for one run; leave it or --repeat out";
-        Err(refuse(format!("fio: --{flag}: {why}")))
+        Err(refuse(format!("--{flag}: {why}")))
     })
 }
 
@@ -293,8 +292,10 @@ fn refuse_absent_directories(plan: &Plan, machine: &dyn Machine) -> Result<(), R
     });
     match named.find(|name| machine.named_path(name) != NamedPath::Directory) {
         None => Ok(()),
-        Some(name) => Err(refuse(format!(
-            "fio: {name} is not a directory\nfio: failed parsing directory={name}"
-        ))),
+        Some(name) => Err(
+            Refusal::usage(format!("{name} is not a directory")).by_peer(format!(
+                "fio: {name} is not a directory\nfio: failed parsing directory={name}"
+            )),
+        ),
     }
 }

@@ -10,6 +10,7 @@ use crate::args::{self, Arguments, DoorCall};
 use crate::given::Given;
 use crate::house::{HOUSE_FLAGS, Input};
 use crate::machine::SampleMachine;
+use crate::refusal::USAGE;
 use crate::request::{Action, Request, Tool, Trigger};
 
 fn given(text: &str) -> Result<Given, Refusal> {
@@ -33,7 +34,7 @@ fn run(text: &str) -> CompileRequest {
 }
 
 fn options(text: &str) -> FioOptions {
-    FioOptions::of(&given(text).unwrap()).unwrap()
+    FioOptions::of(&given(text).unwrap())
 }
 
 fn plan(text: &str) -> Plan {
@@ -57,7 +58,44 @@ fn printed(text: &str) -> String {
 fn refused(text: &str) -> String {
     let refusal = request(text).unwrap_err();
     assert_eq!(refusal.code, USAGE);
-    refusal.message
+    refusal.of_peer(1).message
+}
+
+#[test]
+fn by_the_verb_refusals_are_those_of_the_house() {
+    for (text, says) in [
+        ("--zork", "no option `--zork`"),
+        (
+            "--bolcksize=1",
+            "no option `--bolcksize`\n  help: did you mean `--blocksize`?",
+        ),
+        ("--readonly=1", "--readonly takes no value, `1` was given"),
+        (
+            "--client=x",
+            "--client is not available: weir has no client",
+        ),
+        (
+            "--terse-version=6",
+            "--terse-version 6: it takes a whole number from 2 to 5",
+        ),
+        (
+            "--eta=allways",
+            "--eta allways: it takes one of always, never, auto\n  help: did you mean `always`?",
+        ),
+        (
+            "--eta-interval=1ms",
+            "--eta-interval 1ms: it takes a time from 250ms, as 0.5",
+        ),
+        (
+            "--output-format=x",
+            "--output-format x: it takes any of normal",
+        ),
+        ("--crctest=md6", "--crctest md6: it takes any of md5, "),
+        ("--showcmd", "no job: name a job file"),
+    ] {
+        let message = request(text).unwrap_err().message;
+        assert!(message.starts_with(&format!("error: {says}")), "{message}");
+    }
 }
 
 fn word(key: &str, value: Option<&str>, argument: usize, text: &str) -> CommandWord {
