@@ -81,7 +81,7 @@ fn weir_new_replaces_files_only_by_force() {
     make(&stage, &["--workers", "0"])
         .code(2)
         .silent()
-        .err("--workers 0: expected a number from 1 to 256");
+        .err("--workers 0: it takes a whole number from 1 to 256");
 }
 
 #[test]

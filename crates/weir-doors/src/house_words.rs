@@ -122,9 +122,9 @@ pub(crate) fn files() -> Arg {
         .num_args(0..)
 }
 
-/// All values of an argument.
+/// All values of an argument; none where the command does not have it.
 pub(crate) fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
-    let values = matches.get_many::<String>(name);
+    let values = matches.try_get_many::<String>(name).ok().flatten();
     values.into_iter().flatten().cloned().collect()
 }
 

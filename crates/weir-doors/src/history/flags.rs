@@ -1,9 +1,9 @@
 //! The verbs of `weir history` and their flags.
 
-use clap::ArgMatches;
-
-use super::{Request, operands, values};
+use super::{Request, values};
 use crate::flags::Flag;
+use crate::given::GivenFlags;
+use crate::takes::Takes;
 
 const WHICH: &str = "Which runs";
 const OUTPUT: &str = "Output";
@@ -21,7 +21,8 @@ pub(super) struct VerbRecord {
     /// Fewest and most operands.
     pub(super) operands: Option<(usize, usize)>,
     pub(super) examples: &'static [&'static str],
-    pub(super) read: fn(&ArgMatches) -> Result<Request, String>,
+    /// Makes a request of flags and operands.
+    pub(super) read: fn(&GivenFlags, &[String]) -> Result<Request, String>,
 }
 
 const HISTORY: Flag = Flag::with_value(
@@ -48,8 +49,13 @@ const SINCE: Flag = Flag::with_value(
     "WHEN",
     WHICH,
     "Runs of the last 90d, 12h, 2w or 1y, or since a day as 2026-11-21",
-);
-const TAG: Flag = Flag::with_value("tag", "KEY=VALUE", WHICH, "Runs with this tag").repeats();
+)
+.takes(Takes::Grammar(|text| values::since(text).map(drop)));
+const TAG: Flag = Flag::with_value("tag", "KEY=VALUE", WHICH, "Runs with this tag")
+    .takes(Takes::Grammar(|text| values::pair(text).map(drop)))
+    .repeats();
+/// Largest number of runs.
+const MANY: i64 = u32::MAX as i64;
 const JSON: Flag = Flag::switch("json", OUTPUT, "Print one JSON document");
 const ASCII: Flag = Flag::switch("ascii", OUTPUT, "Only ASCII characters");
 const CLEAR: Flag = Flag::switch("clear", WHAT, "Take the old one away");
@@ -66,7 +72,10 @@ pub(super) const VERBS: &[VerbRecord] = &[
             MACHINE,
             SINCE,
             TAG,
-            Flag::with_value("limit", "N", WHICH, "The newest N runs, or all").default("20"),
+            Flag::with_value("limit", "N", WHICH, "The newest N runs, or all")
+                .range(1, MANY)
+                .choices(&["all"])
+                .default("20"),
             JSON,
             ASCII,
             HISTORY,
@@ -76,7 +85,12 @@ pub(super) const VERBS: &[VerbRecord] = &[
             "weir history",
             "weir history list --since 7d --tag disk=nvme0 --json",
         ],
-        read: values::list,
+        read: |given, _| {
+            Ok(Request::List {
+                filter: values::filter(given),
+                style: values::style(given),
+            })
+        },
     },
     VerbRecord {
         name: "trend",
@@ -91,6 +105,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
                 WHICH,
                 "Changes of less than this are none",
             )
+            .takes(Takes::Percent(0.0, 100.0))
             .default("1"),
             JSON,
             ASCII,
@@ -102,7 +117,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
             "weir history trend p99 --plan nightly.fio",
             "weir history trend a.read p99 --min-change 5",
         ],
-        read: values::trend,
+        read: |given, words| Ok(values::trend(given, words)),
     },
     VerbRecord {
         name: "export",
@@ -131,7 +146,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
             "weir history export --format csv --since 1y",
             "weir history export --format db --output copy.db",
         ],
-        read: values::export,
+        read: |given, _| values::export(given),
     },
     VerbRecord {
         name: "import",
@@ -140,10 +155,9 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[HISTORY],
         operands: Some((1, 10_000)),
         examples: &["weir history import runs.jsonl r.json"],
-        read: |given| {
-            Ok(Request::Import {
-                files: operands(given),
-            })
+        read: |_, words| {
+            let files = words.to_vec();
+            Ok(Request::Import { files })
         },
     },
     VerbRecord {
@@ -171,7 +185,10 @@ pub(super) const VERBS: &[VerbRecord] = &[
             "weir history label @-1 before-upgrade",
             "weir history label @-1 --clear",
         ],
-        read: values::label,
+        read: |given, words| {
+            let (run, label) = values::run_and_text(given, words)?;
+            Ok(Request::Label { run, label })
+        },
     },
     VerbRecord {
         name: "note",
@@ -180,7 +197,10 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[CLEAR, HISTORY],
         operands: Some((1, 1000)),
         examples: &["weir history note @-1 'the fan was broken'"],
-        read: values::note,
+        read: |given, words| {
+            let (run, note) = values::run_and_text(given, words)?;
+            Ok(Request::Note { run, note })
+        },
     },
     VerbRecord {
         name: "baseline",
@@ -192,7 +212,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
             "weir history baseline set @-1",
             "weir history baseline show",
         ],
-        read: values::baseline,
+        read: |_, words| values::baseline(words),
     },
     VerbRecord {
         name: "rm",
@@ -201,7 +221,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[HISTORY],
         operands: Some((1, 10_000)),
         examples: &["weir history rm @-1"],
-        read: |given| Ok(Request::Remove(operands(given))),
+        read: |_, words| Ok(Request::Remove(words.to_vec())),
     },
     VerbRecord {
         name: "prune",
@@ -213,13 +233,15 @@ pub(super) const VERBS: &[VerbRecord] = &[
                 "N",
                 WHICH,
                 "Keep the newest N runs of each plan on each machine",
-            ),
+            )
+            .range(1, MANY),
             Flag::with_value(
                 "older",
                 "AGE",
                 WHICH,
                 "Keep runs that are younger: 90d, 12h, 2w, 1y",
             )
+            .takes(Takes::Grammar(|text| values::age(text).map(drop)))
             .long("With --keep and --older a run goes that neither keeps."),
             Flag::switch("metrics-too", WHAT, "Remove the runs with their figures"),
             Flag::switch("dry-run", WHAT, "Only say which"),
@@ -227,7 +249,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
         ],
         operands: None,
         examples: &["weir history prune --keep 200 --older 1y --dry-run"],
-        read: values::prune,
+        read: |given, _| values::prune(given),
     },
     VerbRecord {
         name: "check",
@@ -236,7 +258,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[HISTORY],
         operands: None,
         examples: &["weir history check"],
-        read: |_| Ok(Request::Check),
+        read: |_, _| Ok(Request::Check),
     },
     VerbRecord {
         name: "path",
@@ -245,6 +267,6 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[HISTORY],
         operands: None,
         examples: &["weir history path"],
-        read: |_| Ok(Request::Path),
+        read: |_, _| Ok(Request::Path),
     },
 ];

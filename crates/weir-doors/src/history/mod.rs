@@ -8,11 +8,12 @@ mod flags;
 mod tests;
 mod values;
 
-use clap::{Arg, ArgMatches};
+use clap::Arg;
 
 use crate::door::Door;
 use crate::flags::{command, nearest};
-use crate::house_words::{self, Parsed};
+use crate::given::GivenFlags;
+use crate::house_words::{self, Parsed, all};
 use crate::refusal::Refusal;
 use flags::{VERBS, VerbRecord};
 
@@ -198,13 +199,14 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     };
     match house_words::parse(builder(verb), rest)? {
         Parsed::Print(page) => Ok(Action::Print(page)),
-        Parsed::Given(given) => {
-            let request = (verb.read)(&given).map_err(|why| {
+        Parsed::Given(matches) => {
+            let given = GivenFlags::of_matches(verb.flags, &matches)?;
+            let request = (verb.read)(&given, &all(&matches, "operand")).map_err(|why| {
                 Refusal::usage(format!(
                     "{why}\n  help: `weir history {name} --help` says more"
                 ))
             })?;
-            let file = values::one(&given, "history");
+            let file = given.text("history").map(str::to_owned);
             Ok(Action::Do { file, request })
         }
     }
@@ -251,9 +253,4 @@ fn page() -> String {
         push!(list, "  {:38}{}\n", verb.usage, verb.about);
     }
     HELP.replace("VERBS.\n", &list)
-}
-
-fn operands(given: &ArgMatches) -> Vec<String> {
-    let words = given.get_many::<String>("operand");
-    words.into_iter().flatten().cloned().collect()
 }

@@ -65,7 +65,7 @@ fn days_and_ages_are_times() {
     assert_eq!(since("2w"), Since::Ago(14 * 86_400));
     for bad in ["2026-02-30", "x", "3", "-1d", "99999999999999999999y"] {
         let why = message(&format!("list --since={bad}"));
-        assert!(why.contains("expected an age as 90d"), "{why}");
+        assert!(why.contains("it takes an age as 90d"), "{why}");
     }
 }
 
@@ -119,8 +119,8 @@ fn what_a_verb_does_not_take_is_refused_by_name() {
         ("baseline sett x", "expected set RUN, show, or clear"),
         ("baseline set", "needs a run"),
         ("prune", "--keep N, --older AGE"),
-        ("prune --keep 0", "expected a whole number from 1"),
-        ("trend --min-change x", "expected a percentage"),
+        ("prune --keep 0", "it takes a whole number from 1"),
+        ("trend --min-change x", "it takes percent from 0"),
         ("export --format db", "--output FILE"),
         (
             "export --format db --output x --plan p",
@@ -131,6 +131,11 @@ fn what_a_verb_does_not_take_is_refused_by_name() {
         ("rm", "error: RUN is missing"),
         ("import", "error: FILE is missing"),
         ("list --formt", "no option `--formt`"),
+        (
+            "list --limit 0",
+            "--limit 0: it takes all, or a whole number",
+        ),
+        ("list --tag =v", "--tag =v: a tag is KEY or KEY=VALUE"),
     ] {
         let message = message(words);
         assert!(message.contains(why), "{words}: {message}");

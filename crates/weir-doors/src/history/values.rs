@@ -1,10 +1,9 @@
 //! Values of the arguments of `weir history`.
 //!
-//! In: what clap has taken apart. Out: a [`Request`]; what is wrong with a value, and what it takes.
+//! In: flags and operands. Out: a [`Request`]; what is wrong with a value, and what it takes.
 
-use clap::ArgMatches;
-
-use super::{ExportFormat, ListStyle, Request, RunFilter, Since, operands};
+use super::{ExportFormat, ListStyle, Request, RunFilter, Since};
+use crate::given::GivenFlags;
 
 /// Days of a month and of a year, for ages.
 const UNITS: &[(&str, u64)] = &[
@@ -21,37 +20,25 @@ const LONGEST_OF_TAG: usize = 200;
 
 type Read = Result<Request, String>;
 
-pub(super) fn list(given: &ArgMatches) -> Read {
-    Ok(Request::List {
-        filter: filter(given)?,
-        style: style(given),
-    })
-}
-
-pub(super) fn trend(given: &ArgMatches) -> Read {
-    let text = one(given, "min-change").unwrap_or_default();
-    let percent = text.trim_end_matches('%').trim_end().parse::<f64>();
-    let percent = percent.ok().filter(|p| (0.0..100.0).contains(p));
-    let percent = percent
-        .ok_or_else(|| format!("--min-change {text}: expected a percentage, as 1 or 2.5%"))?;
+pub(super) fn trend(given: &GivenFlags, words: &[String]) -> Request {
     // `read p99` needs no quotes.
-    let figure = operands(given).join(" ");
-    Ok(Request::Trend {
+    let figure = words.join(" ");
+    Request::Trend {
         figure: Some(figure).filter(|figure| !figure.is_empty()),
-        filter: filter(given)?,
-        least_change: percent / 100.0,
+        filter: filter(given),
+        least_change: given.share("min-change").unwrap_or_default(),
         style: style(given),
-    })
+    }
 }
 
-pub(super) fn export(given: &ArgMatches) -> Read {
-    let format = match one(given, "format").as_deref() {
+pub(super) fn export(given: &GivenFlags) -> Read {
+    let format = match given.text("format") {
         Some("csv") => ExportFormat::Csv,
         Some("db") => ExportFormat::Database,
         _ => ExportFormat::JsonLines,
     };
-    let filter = filter(given)?;
-    let output = one(given, "output");
+    let filter = filter(given);
+    let output = given.text("output").map(str::to_owned);
     if format == ExportFormat::Database {
         if output.is_none() {
             return Err("--format db: a database goes to a file (--output FILE)".to_owned());
@@ -67,33 +54,24 @@ pub(super) fn export(given: &ArgMatches) -> Read {
     })
 }
 
-pub(super) fn tag(given: &ArgMatches) -> Read {
-    let mut words = operands(given).into_iter();
-    let run = words.next().ok_or("a run is missing")?;
-    let given_tags: Vec<_> = words.map(|word| tag_of(&word)).collect::<Result<_, _>>()?;
-    let taken = all(given, "remove");
+pub(super) fn tag(given: &GivenFlags, words: &[String]) -> Read {
+    let (run, words) = words.split_first().ok_or("a run is missing")?;
+    let given_tags: Vec<_> = words
+        .iter()
+        .map(|word| tag_of(word))
+        .collect::<Result<_, _>>()?;
+    let taken: Vec<String> = given.all("remove").map(str::to_owned).collect();
     if given_tags.is_empty() && taken.is_empty() {
         return Err(format!("{run}: a tag is missing, as KEY or KEY=VALUE"));
     }
     Ok(Request::Tag {
-        run,
+        run: run.clone(),
         given: given_tags,
         taken,
     })
 }
 
-pub(super) fn label(given: &ArgMatches) -> Read {
-    let (run, label) = run_and_text(given)?;
-    Ok(Request::Label { run, label })
-}
-
-pub(super) fn note(given: &ArgMatches) -> Read {
-    let (run, note) = run_and_text(given)?;
-    Ok(Request::Note { run, note })
-}
-
-pub(super) fn baseline(given: &ArgMatches) -> Read {
-    let words = operands(given);
+pub(super) fn baseline(words: &[String]) -> Read {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         [] | ["show"] => Ok(Request::ShowBaselines),
@@ -108,28 +86,28 @@ pub(super) fn baseline(given: &ArgMatches) -> Read {
     }
 }
 
-pub(super) fn prune(given: &ArgMatches) -> Read {
-    let keep = one(given, "keep").map(|text| number("keep", &text));
-    let older = one(given, "older").map(|text| age("older", &text));
-    let (keep, older_s) = (keep.transpose()?, older.transpose()?);
+pub(super) fn prune(given: &GivenFlags) -> Read {
+    let (keep, older_s) = (given.whole("keep"), given.parsed("older", age));
     if keep.is_none() && older_s.is_none() {
         return Err("`prune` needs --keep N, --older AGE, or both".to_owned());
     }
     Ok(Request::Prune {
         keep,
         older_s,
-        dry_run: given.get_flag("dry-run"),
-        metrics_too: given.get_flag("metrics-too"),
+        dry_run: given.has("dry-run"),
+        metrics_too: given.has("metrics-too"),
     })
 }
 
-fn run_and_text(given: &ArgMatches) -> Result<(String, Option<String>), String> {
-    let mut words = operands(given).into_iter();
-    let run = words.next().ok_or("a run is missing")?;
-    let text: Vec<String> = words.collect();
-    match (text.is_empty(), given.get_flag("clear")) {
-        (true, true) => Ok((run, None)),
-        (false, false) => Ok((run, Some(text.join(" ")))),
+/// A run, and the text that it gets; none takes the old one away.
+pub(super) fn run_and_text(
+    given: &GivenFlags,
+    words: &[String],
+) -> Result<(String, Option<String>), String> {
+    let (run, text) = words.split_first().ok_or("a run is missing")?;
+    match (text.is_empty(), given.has("clear")) {
+        (true, true) => Ok((run.clone(), None)),
+        (false, false) => Ok((run.clone(), Some(text.join(" ")))),
         (true, false) => Err(format!(
             "{run}: a text is missing (--clear takes the old one away)"
         )),
@@ -140,34 +118,28 @@ fn run_and_text(given: &ArgMatches) -> Result<(String, Option<String>), String> 
     }
 }
 
-fn filter(given: &ArgMatches) -> Result<RunFilter, String> {
-    let tags: Vec<_> = all(given, "tag")
-        .iter()
-        .map(|tag| pair(tag))
-        .collect::<Result<_, _>>()?;
-    Ok(RunFilter {
-        plan: one(given, "plan"),
-        label: one(given, "label"),
-        machine: one(given, "machine"),
-        since: one(given, "since").map(|text| since(&text)).transpose()?,
-        tags,
-        limit: one(given, "limit")
-            .filter(|text| text != "all")
-            .map(|text| number("limit", &text))
-            .transpose()?,
-    })
+pub(super) fn filter(given: &GivenFlags) -> RunFilter {
+    let text = |name| given.text(name).map(str::to_owned);
+    RunFilter {
+        plan: text("plan"),
+        label: text("label"),
+        machine: text("machine"),
+        since: given.parsed("since", since),
+        tags: given.all("tag").filter_map(|tag| pair(tag).ok()).collect(),
+        limit: given.whole("limit"),
+    }
 }
 
-fn style(given: &ArgMatches) -> ListStyle {
+pub(super) fn style(given: &GivenFlags) -> ListStyle {
     ListStyle {
-        json: given.get_flag("json"),
-        ascii: given.get_flag("ascii"),
+        json: given.has("json"),
+        ascii: given.has("ascii"),
     }
 }
 
 /// A tag to give to a run.
 fn tag_of(word: &str) -> Result<(String, String), String> {
-    let (key, value) = pair(word)?;
+    let (key, value) = pair(word).map_err(|why| format!("`{word}`: {why}"))?;
     for (what, text) in [("key", &key), ("value", &value)] {
         if text.len() > LONGEST_OF_TAG {
             return Err(format!(
@@ -186,20 +158,21 @@ fn tag_of(word: &str) -> Result<(String, String), String> {
 }
 
 /// `KEY=VALUE`, or a key alone.
-fn pair(word: &str) -> Result<(String, String), String> {
+pub(super) fn pair(word: &str) -> Result<(String, String), String> {
     let (key, value) = word.split_once('=').unwrap_or((word, ""));
     if key.is_empty() {
-        return Err(format!("`{word}`: a tag is KEY or KEY=VALUE"));
+        return Err("a tag is KEY or KEY=VALUE".to_owned());
     }
     Ok((key.to_owned(), value.to_owned()))
 }
 
 /// A day, or a time before now.
-fn since(text: &str) -> Result<Since, String> {
+pub(super) fn since(text: &str) -> Result<Since, String> {
     if let Some(seconds) = day(text) {
         return Ok(Since::UnixSeconds(seconds));
     }
-    age("since", text).map(Since::Ago)
+    let age = age(text).map(Since::Ago);
+    age.map_err(|why| format!("{why}, or a day as 2026-11-21"))
 }
 
 /// `2026-11-21`, as seconds since 1970.
@@ -222,35 +195,12 @@ fn day(text: &str) -> Option<u64> {
     u64::try_from(found * 86_400).ok()
 }
 
-fn age(flag: &str, text: &str) -> Result<u64, String> {
+/// `90d`, in seconds.
+pub(super) fn age(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
-    let factor = UNITS
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .map(|(_, seconds)| *seconds);
+    let factor = UNITS.iter().find(|(name, _)| *name == unit);
     let seconds = number.parse::<u64>().ok().zip(factor);
-    let seconds = seconds.and_then(|(number, factor)| number.checked_mul(factor));
-    seconds.ok_or_else(|| {
-        let date = if flag == "since" {
-            ", or a day as 2026-11-21"
-        } else {
-            ""
-        };
-        format!("--{flag} {text}: expected an age as 90d, 12h, 2w or 1y{date}")
-    })
-}
-
-fn number(flag: &str, text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("--{flag} {text}: expected a whole number from 1"))
-}
-
-pub(super) fn one(given: &ArgMatches, name: &str) -> Option<String> {
-    given.try_get_one::<String>(name).ok().flatten().cloned()
-}
-
-fn all(given: &ArgMatches, name: &str) -> Vec<String> {
-    let values = given.try_get_many::<String>(name).ok().flatten();
-    values.into_iter().flatten().cloned().collect()
+    let seconds = seconds.and_then(|(number, (_, factor))| number.checked_mul(*factor));
+    seconds.ok_or_else(|| "it takes an age as 90d, 12h, 2w or 1y".to_owned())
 }

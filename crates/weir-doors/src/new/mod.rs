@@ -7,13 +7,14 @@ mod flags;
 mod xdma;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Command};
 
 pub use flags::FLAGS;
 use xdma::{XdmaBlockSize, XdmaCard, XdmaMode};
 
 use crate::door::Door;
 use crate::flags::command;
+use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
@@ -55,11 +56,12 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let (card, size, modes) = read_matches(&matches)
+    let given = GivenFlags::of_matches(FLAGS, &matches)?;
+    let (card, size, modes) = read_given(&given)
         .map_err(|what| Refusal::usage(format!("{what}\n  help: `weir new --help` says more")))?;
     Ok(Action::Write(NewFiles {
-        directory: word(&matches, "output").to_owned(),
-        force: matches.get_flag("force"),
+        directory: given.text("output").unwrap_or_default().to_owned(),
+        force: given.has("force"),
         files: modes
             .into_iter()
             .map(|mode| xdma::file(&card, size, mode))
@@ -83,51 +85,29 @@ pub fn builder() -> Command {
         )
 }
 
-fn word<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
-    matches.get_one::<String>(name).map_or("", String::as_str)
-}
-
-fn read_matches(matches: &ArgMatches) -> Result<(XdmaCard, XdmaBlockSize, Vec<XdmaMode>), String> {
-    let number = |name: &str, max: u64| {
-        let text = word(matches, name);
-        let number = text.parse().ok().filter(|n| (1..=max).contains(n));
-        number.ok_or_else(|| format!("--{name} {text}: expected a number from 1 to {max}"))
-    };
-    let driver = word(matches, "driver");
-    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if driver.is_empty() || !driver.chars().all(is_name) {
-        return Err(format!(
-            "--driver {driver}: expected small letters, digits and -"
-        ));
-    }
-    let memory = word(matches, "memory");
+fn read_given(given: &GivenFlags) -> Result<(XdmaCard, XdmaBlockSize, Vec<XdmaMode>), String> {
+    let text = |name| given.text(name).unwrap_or_default();
     let card = XdmaCard {
-        driver: driver.to_owned(),
-        channels: number("channels", 64)?,
-        workers: number("workers", 256)?,
-        memory: bytes(memory)
-            .filter(|n| (1 << 20..=1 << 50).contains(n))
-            .ok_or_else(|| format!("--memory {memory}: expected a size from 1m to 1024t"))?,
+        driver: text("driver").to_owned(),
+        channels: given.number("channels"),
+        workers: given.number("workers"),
+        memory: given.number("memory"),
     };
-    let text = word(matches, "size");
-    let size = match text {
-        "X" | "x" => XdmaBlockSize::Sweep,
-        "var" => XdmaBlockSize::Open,
-        _ => bytes(text)
-            .filter(|n| (512..=1 << 30).contains(n) && n.is_multiple_of(512))
-            .map(XdmaBlockSize::Fixed)
-            .ok_or_else(|| {
-                format!("--size {text}: expected X, var, or a multiple of 512 from 512 to 1g")
-            })?,
+    let size = match (text("size"), given.number::<u64>("size")) {
+        ("X", _) => XdmaBlockSize::Sweep,
+        ("var", _) => XdmaBlockSize::Open,
+        (_, bytes) if bytes.is_multiple_of(512) => XdmaBlockSize::Fixed(bytes),
+        (text, _) => return Err(format!("--size {text}: it takes a multiple of 512")),
     };
     let (section, block) = (card.section(size), size.largest());
     if section == 0 {
         return Err(format!(
-            "--memory {memory} has no room for {} sections of one block of {block} bytes",
+            "--memory {} has no room for {} sections of one block of {block} bytes",
+            text("memory"),
             card.workers
         ));
     }
-    let modes = match (word(matches, "mode"), size) {
+    let modes = match (text("mode"), size) {
         ("verify", XdmaBlockSize::Sweep) => {
             return Err("--mode verify: a sweep is for speed and has no verify file".to_owned());
         }
@@ -139,19 +119,6 @@ fn read_matches(matches: &ArgMatches) -> Result<(XdmaCard, XdmaBlockSize, Vec<Xd
     };
     Ok((card, size, modes))
 }
-
-/// A number of bytes, with k, m, g or t where it is long.
-fn bytes(text: &str) -> Option<u64> {
-    let lower = text.to_ascii_lowercase();
-    let unit = UNITS.into_iter().find(|(unit, _)| lower.ends_with(*unit));
-    let (digits, shift) = unit.map_or((lower.as_str(), 0), |(_, shift)| {
-        (&lower[..lower.len() - 1], shift)
-    });
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
-/// Units of sizes, and the bits they shift by.
-const UNITS: [(char, u32); 4] = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
 
 #[cfg(test)]
 mod tests {
@@ -203,9 +170,12 @@ mod tests {
             ("xdma --channels 0", "from 1 to 64"),
             ("xdma --channels 65", "from 1 to 64"),
             ("xdma --workers none", "from 1 to 256"),
-            ("xdma --size 513", "a multiple of 512 from 512 to 1g"),
-            ("xdma --size 2g", "a multiple of 512 from 512 to 1g"),
-            ("xdma --memory 1k", "from 1m to 1024t"),
+            ("xdma --size 513", "a multiple of 512"),
+            (
+                "xdma --size 2g",
+                "it takes X, var, or a whole number from 512 to 1073741824",
+            ),
+            ("xdma --memory 1k", "it takes a whole number from 1048576"),
             ("xdma --memory 1m --size 1m", "no room for 4 sections"),
             ("xdma --size X --mode verify", "has no verify file"),
             ("xdma --driver ../x", "small letters"),

@@ -4,8 +4,8 @@
 //! directions are different names for the same memory; what is written through one is read and
 //! checked through the other.
 
-use super::UNITS;
-
+/// Units of sizes, and the bits they shift by.
+const UNITS: [(char, u32); 4] = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
 /// Block sizes of a sweep, in KiB.
 const SWEEP: [u64; 8] = [4, 8, 16, 32, 64, 256, 1024, 2048];
 /// Lines of every job file: no file is made in place of a missing node, and a channel that hangs ends its
