@@ -1,5 +1,6 @@
 //! The flags of the effective bandwidth door: the peer's, then weir's own.
 
+use super::values;
 use crate::flags::Flag;
 use crate::given::{FlagNeed, GivenFlags};
 use crate::takes::Takes;
@@ -112,7 +113,8 @@ pub const FLAGS: &[Flag] = &[
         "E,E,…",
         SIZES,
         "These exponents, instead of a range",
-    ),
+    )
+    .takes(Takes::Grammar(|text| values::exponents(text).map(drop))),
     Flag::with_value("comm-type", "TYPE", WORLD, "Transport; see --list-comm").default("AUTO"),
     Flag::with_value(
         "ranks",
@@ -257,6 +259,7 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Damage on purpose: flip:rank=1,size=8,byte=3",
     )
+    .takes(Takes::Grammar(|text| values::fault(text).map(drop)))
     .repeats()
     .long("Also stall:rank=R,size=E,after=N and die:rank=R,size=E,after=N."),
     Flag::with_value(
@@ -265,6 +268,7 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Set a prediction beside: 520n, 520n-parallel, fit",
     )
+    .takes(Takes::Grammar(|text| values::model(text).map(drop)))
     .long("Or c=2,w=32,f=156.25e6,lat=520e-9[,dup=1|2]."),
     Flag::with_value("simulate", "N", MEASURE, "Predict N ranks")
         .range(1, 1_000_000)

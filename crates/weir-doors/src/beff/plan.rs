@@ -32,7 +32,7 @@ pub(super) fn of(
     warnings: &mut Vec<Warning>,
 ) -> Result<Plan, Refusal> {
     let ranks = ranks(given, transport, machine.launcher())?;
-    let schedule = schedule(given, warnings)?;
+    let schedule = schedule(given, warnings);
     let mut workload = ExchangeWorkload {
         transfers: card::transfers(given, transport, &machine.transports())?,
         ..workload(given, &schedule, ranks.count)?
@@ -100,23 +100,21 @@ fn ranks(
     })
 }
 
-fn schedule(given: &GivenFlags, warnings: &mut Vec<Warning>) -> Result<LoopSchedule, Refusal> {
+fn schedule(given: &GivenFlags, warnings: &mut Vec<Warning>) -> LoopSchedule {
     let (upper, mut lower): (u64, u64) = (given.number("upper"), given.number("lower"));
     if lower > upper {
         warnings.push(crossed("Loop Length"));
         lower = upper;
     }
-    let exponents = match given.text("sizes") {
-        Some(list) => values::exponents(list).map_err(|why| wrong("sizes", list, &why))?,
-        None => range(given, warnings),
-    };
-    Ok(LoopSchedule {
+    let listed = given.parsed("sizes", values::exponents);
+    let exponents = listed.unwrap_or_else(|| range(given, warnings));
+    LoopSchedule {
         exponents,
         upper,
         lower,
         offset: given.number("o"),
         steps: given.number("d"),
-    })
+    }
 }
 
 fn range(given: &GivenFlags, warnings: &mut Vec<Warning>) -> Vec<u8> {
@@ -157,7 +155,7 @@ fn workload(
         _ => Pairing::Auto,
     };
     if let Some(why) = pairing.misfit(ranks) {
-        return Err(wrong("pairing", "pairs", &why));
+        return Err(refuse(&format!("--pairing pairs: {why}")));
     }
     Ok(ExchangeWorkload {
         sizes: schedule.sizes(),
@@ -176,10 +174,7 @@ fn workload(
         validation: validation(given)?,
         seed: given.number("seed"),
         timeout_ns: given.seconds("timeout").unwrap_or_default(),
-        model: given
-            .text("model")
-            .map(|text| values::model(text).map_err(|why| wrong("model", text, &why)))
-            .transpose()?,
+        model: given.parsed("model", values::model),
         ..ExchangeWorkload::default()
     })
 }
@@ -233,8 +228,4 @@ fn echo(given: &GivenFlags, schedule: &LoopSchedule, transport: &TransportRecord
         }
     }
     out
-}
-
-fn wrong(name: &str, value: &str, why: &str) -> Refusal {
-    refuse(&format!("--{name} {value}: {why}"))
 }

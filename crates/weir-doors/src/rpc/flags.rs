@@ -1,6 +1,8 @@
 //! The flags of `weir rpc serve`.
 
+use super::settings;
 use crate::flags::Flag;
+use crate::selftest::values;
 use crate::takes::Takes;
 
 const GROUP: &str = "Group";
@@ -13,7 +15,9 @@ const NO_TLS: &str = "this build has no TLS";
 
 /// All of them, in the order of the help text.
 pub(super) const FLAGS: &[Flag] = &[
-    Flag::with_value("group", "NAME", GROUP, "Name of the group").default("daos_server"),
+    Flag::with_value("group", "NAME", GROUP, "Name of the group")
+        .takes(values::GROUP)
+        .default("daos_server"),
     Flag::with_value(
         "rank",
         "N",
@@ -21,7 +25,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "Rank in the group; else the launcher's (mpirun, srun), else the next free one",
     )
     .range(0, 4_294_967_294),
-    Flag::with_value("ranks", "N-M", GROUP, "These ranks, all in this process"),
+    Flag::with_value("ranks", "N-M", GROUP, "These ranks, all in this process")
+        .takes(Takes::Grammar(|text| settings::ranks(text).map(drop))),
     Flag::with_value(
         "tags",
         "T",
@@ -35,6 +40,7 @@ pub(super) const FLAGS: &[Flag] = &[
         GROUP,
         "The tags of a DAOS engine: T + H + 2",
     )
+    .takes(Takes::Grammar(|text| settings::layout(text).map(drop)))
     .long("Tag 0 metadata, 1 monitoring, 2 to T+1 targets, then helpers."),
     Flag::with_value(
         "path",
@@ -57,6 +63,7 @@ pub(super) const FLAGS: &[Flag] = &[
         WAY,
         "Where it listens and how data moves",
     )
+    .takes(Takes::Grammar(|text| values::listen_uris(text).map(drop)))
     .default("tcp://127.0.0.1:0")
     .long(
         "tcp://HOST[:PORT], shm://, ofi+PROVIDER://IFACE[:PORT]; several with commas. Port 0 is \
@@ -70,16 +77,19 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .range(1, 1024)
     .long("Tag t is answered by poller t mod N. Without it the tags or the CPUs, the fewer."),
-    Flag::with_value("cpus", "LIST", WAY, "A CPU for each poller, 0,2,4-7").long(
-        "Without --pollers as many pollers, if there are so many tags. They have to be among the CPUs that \
-         it was started with.",
-    ),
+    Flag::with_value("cpus", "LIST", WAY, "A CPU for each poller, 0,2,4-7")
+        .takes(Takes::Cpus)
+        .long(
+            "Without --pollers as many pollers, if there are so many tags. They have to be among the CPUs \
+             that it was started with.",
+        ),
     Flag::with_value(
         "poll",
         "HOW",
         WAY,
         "How pollers wait: auto, busy, block, spin:US",
-    ),
+    )
+    .takes(values::POLL),
     Flag::with_value(
         "token-file",
         "FILE",
@@ -142,13 +152,15 @@ pub(super) const FLAGS: &[Flag] = &[
         "N|idle:S",
         END,
         "End soon after N requests, or after S idle seconds",
-    ),
+    )
+    .takes(Takes::Grammar(|text| settings::end(text).map(drop))),
     Flag::with_value(
         "service-time",
         "DIST",
         END,
         "Busy time of each request: const:US, exp:US, bimodal:US1,P,US2",
-    ),
+    )
+    .takes(Takes::Grammar(|text| settings::service_time(text).map(drop))),
     Flag::switch(
         "dry-run",
         END,

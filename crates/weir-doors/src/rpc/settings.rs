@@ -10,7 +10,7 @@ use weir_units::{Bytes, Nanos, parse};
 
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::selftest::values::{group_name, listen_uris, poll};
+use crate::selftest::values::{listen_uris, poll};
 use crate::selftest::{TableDirectory, UsedVariables};
 
 /// Most ranks of one process, and most tags of a rank.
@@ -53,23 +53,25 @@ pub(super) fn of(
     given: &GivenFlags,
     variables: &mut UsedVariables<'_>,
 ) -> Result<ServeSettings, Refusal> {
-    let read = Reader { given };
-    let poll = match read.value("poll", poll)? {
+    let poll = match given.parsed("poll", poll) {
         Some(poll) => poll,
         None => variables.poll()?.unwrap_or_default(),
     };
     let interface = variables.interface();
     let pollers = given.whole("pollers");
-    let cpus = read
-        .value("cpus", |text| one_each(text, pollers))?
-        .unwrap_or_default();
-    let group = read.value("group", group_name)?.unwrap_or_default();
+    let cpus = given.cpus("cpus").unwrap_or_default();
+    refuse_cpus(given, cpus.len(), pollers)?;
+    refuse_both(given, "rank", "ranks")?;
+    let group = given.text("group").unwrap_or_default().to_owned();
     let serve = RpcServe {
-        ranks: ranks(&read)?,
+        ranks: match given.whole("rank") {
+            Some(rank) => Some((rank, rank)),
+            None => given.parsed("ranks", ranks),
+        },
         group_size: None,
-        tags: tags(&read, variables)?,
+        tags: tags(given, variables)?,
         addresses: if given.has("transport") {
-            read.value("transport", listen_uris)?.unwrap_or_default()
+            given.parsed("transport", listen_uris).unwrap_or_default()
         } else {
             vec![transport(interface.as_deref(), variables)?]
         },
@@ -92,50 +94,27 @@ pub(super) fn of(
         max_connections: given.number("max-conns"),
         max_sessions: given.number("max-sessions"),
         half_frame_timeout_ns: given.time("half-frame-timeout").unwrap_or_default(),
-        service_time: read
-            .value("service-time", service_time)?
+        service_time: given
+            .parsed("service-time", service_time)
             .unwrap_or_default(),
     };
     Ok(ServeSettings {
         serve,
         directories: variables.table_directories(given.text("path")),
         ready_descriptor: given.whole("ready-fd"),
-        end: read.value("exit-after", end)?.unwrap_or(ServeEnd::Never),
+        end: given.parsed("exit-after", end).unwrap_or(ServeEnd::Never),
         notes: Vec::new(),
     })
 }
 
-/// Reads values of flags.
-struct Reader<'a> {
-    given: &'a GivenFlags,
-}
-
-impl Reader<'_> {
-    fn value<T>(
-        &self,
-        name: &str,
-        read: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, Refusal> {
-        let text = self.given.text(name);
-        let value = text.map(|text| read(text).map_err(|why| refuse(name, text, &why)));
-        value.transpose()
+/// Refuses two flags that exclude each other.
+fn refuse_both(given: &GivenFlags, one: &str, other: &str) -> Result<(), Refusal> {
+    if !given.has(one) || !given.has(other) {
+        return Ok(());
     }
-
-    /// Refuses two flags that exclude each other.
-    fn refuse_both(&self, one: &str, other: &str) -> Result<(), Refusal> {
-        if !self.given.has(one) || !self.given.has(other) {
-            return Ok(());
-        }
-        let text = self.given.text(one).unwrap_or_default();
-        let why = format!("--{other} says it as well; leave one out");
-        Err(refuse(one, text, &why))
-    }
-}
-
-fn refuse(name: &str, text: &str, why: &str) -> Refusal {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(clean).take(120).collect();
-    Refusal::usage(format!("--{name} {text}: {why}"))
+    let text = given.text(one).unwrap_or_default();
+    let why = format!("--{other} says it as well; leave one out");
+    Err(Refusal::usage(format!("--{one} {text}: {why}")))
 }
 
 fn small(text: &str, range: (u64, u64)) -> Result<u32, String> {
@@ -143,33 +122,27 @@ fn small(text: &str, range: (u64, u64)) -> Result<u32, String> {
     u32::try_from(number).map_err(|_| format!("it goes up to {}", u32::MAX))
 }
 
-/// CPUs, each for a poller.
-fn one_each(text: &str, pollers: Option<u32>) -> Result<Vec<u32>, String> {
-    let cpus = parse::cpus(text)?;
-    match pollers {
-        Some(pollers) if cpus.len() > pollers as usize => {
-            let plural = if pollers == 1 { "" } else { "s" };
-            let count = cpus.len();
-            Err(format!("{count} CPUs for {pollers} poller{plural}"))
-        }
-        _ => Ok(cpus),
-    }
+/// Refuses CPUs that no poller has.
+fn refuse_cpus(given: &GivenFlags, count: usize, pollers: Option<u32>) -> Result<(), Refusal> {
+    let Some(pollers) = pollers.filter(|pollers| count > *pollers as usize) else {
+        return Ok(());
+    };
+    let plural = if pollers == 1 { "" } else { "s" };
+    let text = given.text("cpus").unwrap_or_default();
+    let why = format!("{count} CPUs for {pollers} poller{plural}");
+    Err(Refusal::usage(format!("--cpus {text}: {why}")))
 }
 
-fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
-    read.refuse_both("rank", "ranks")?;
-    let one = read.given.whole("rank");
-    let several = read.value("ranks", |text| {
-        let wrong = || format!("it takes N or FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let number = |text| small(text, (0, LARGEST)).map_err(|_| wrong());
-        let (first, last) = (number(first)?, number(last)?);
-        let count = u64::from(last.checked_sub(first).ok_or_else(wrong)?) + 1;
-        (count <= MOST_RANKS)
-            .then_some((first, last))
-            .ok_or_else(wrong)
-    })?;
-    Ok(one.map(|rank| (rank, rank)).or(several))
+/// `3`, `0-3`.
+pub(super) fn ranks(text: &str) -> Result<(u32, u32), String> {
+    let wrong = || format!("it takes N or FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text| small(text, (0, LARGEST)).map_err(|_| wrong());
+    let (first, last) = (number(first)?, number(last)?);
+    let count = u64::from(last.checked_sub(first).ok_or_else(wrong)?) + 1;
+    (count <= MOST_RANKS)
+        .then_some((first, last))
+        .ok_or_else(wrong)
 }
 
 /// Transport by the variables: at the interface, else at the loopback address.
@@ -186,17 +159,16 @@ fn transport(
     Ok(format!("{scheme}://{host}:{port}"))
 }
 
-fn tags(read: &Reader<'_>, variables: &mut UsedVariables<'_>) -> Result<u32, Refusal> {
-    read.refuse_both("tags", "layout")?;
-    let tags = read.given.whole("tags");
-    match tags.or(read.value("layout", layout)?) {
+fn tags(given: &GivenFlags, variables: &mut UsedVariables<'_>) -> Result<u32, Refusal> {
+    refuse_both(given, "tags", "layout")?;
+    match given.whole("tags").or(given.parsed("layout", layout)) {
         Some(tags) => Ok(tags),
         None => Ok(variables.contexts()?.unwrap_or(1)),
     }
 }
 
 /// `daos,targets=16,helpers=4`: metadata, monitoring, targets, helpers.
-fn layout(text: &str) -> Result<u32, String> {
+pub(super) fn layout(text: &str) -> Result<u32, String> {
     let wrong = || "it takes daos,targets=T,helpers=H, as daos,targets=16,helpers=4".to_owned();
     let rest = text.strip_prefix("daos,").ok_or_else(wrong)?;
     let (mut targets, mut helpers) = (None, None);
@@ -221,7 +193,7 @@ fn layout(text: &str) -> Result<u32, String> {
 }
 
 /// `1000`, `idle:30`.
-fn end(text: &str) -> Result<ServeEnd, String> {
+pub(super) fn end(text: &str) -> Result<ServeEnd, String> {
     match text.strip_prefix("idle:") {
         Some(idle) => parse::seconds(idle).map(ServeEnd::Idle),
         None => parse::whole(text, (1, u64::MAX))
@@ -231,7 +203,7 @@ fn end(text: &str) -> Result<ServeEnd, String> {
 }
 
 /// `const:100`, `exp:50`, `bimodal:10,0.99,1000`; microseconds.
-fn service_time(text: &str) -> Result<RpcServiceTime, String> {
+pub(super) fn service_time(text: &str) -> Result<RpcServiceTime, String> {
     let wrong = || "it takes const:US, exp:US or bimodal:US1,P,US2, as const:100".to_owned();
     let micros = |text: &str| {
         let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');

@@ -30,7 +30,7 @@ pub const FLAGS: &[Flag] = &[
         "Group of servers to test against",
     )
     .letter('g')
-    .takes(Takes::Grammar(|text| values::group_name(text).map(drop)))
+    .takes(values::GROUP)
     .default("daos_server"),
     Flag::with_value("endpoint", "RANKS:TAGS", REFERENCE, "Who is asked (default 0:0)")
         .letter('e')

@@ -10,6 +10,8 @@ use crate::takes::Takes;
 
 /// Largest product of repetitions and RPCs at once.
 pub(super) const MOST: i64 = 1 << 30;
+/// The name of a group.
+pub(crate) const GROUP: Takes = Takes::Grammar(|text| group_name(text).map(drop));
 /// Polling, of masters and of servers.
 pub(crate) const POLL: Takes = Takes::Grammar(|text| poll(text).map(drop));
 
@@ -154,7 +156,7 @@ pub(super) fn transport_or_null(text: &str) -> Result<String, String> {
 }
 
 /// The name of a group, which becomes part of a file's name.
-pub(crate) fn group_name(text: &str) -> Result<String, String> {
+fn group_name(text: &str) -> Result<String, String> {
     const LONGEST: usize = 64;
     let odd = |c: &char| !(*c == ' ' || c.is_ascii_graphic()) || ";\"`'\\/".contains(*c);
     if text.is_empty() || text.len() > LONGEST {
