@@ -32,6 +32,7 @@ impl Refusal {
     }
 
     /// The same refusal, for which the peer has these words.
+    #[must_use]
     pub fn by_peer(self, words: impl Display) -> Self {
         Self {
             peer: Some(whole(printable(&words.to_string()))),
@@ -40,6 +41,7 @@ impl Refusal {
     }
 
     /// The refusal as the peer has it, with this exit code.
+    #[must_use]
     pub fn of_peer(self, code: u8) -> Self {
         Self::new(code, self.peer.unwrap_or(self.message))
     }

@@ -378,7 +378,7 @@ impl<'a> Caller<'a> {
     fn print_rest(&self, result: &RunResult, live: &PeerText<'_>) -> Outcome {
         signals::release();
         let text = self.peer(result)?;
-        let code = self.write_files(result, &text)?;
+        let code = self.write_files(result, &text);
         Ok(code.max(live.finish(result, text)))
     }
 
@@ -401,11 +401,10 @@ impl<'a> Caller<'a> {
     fn print(&self, result: &RunResult, voice: Voice) -> Outcome {
         signals::release();
         if voice == Voice::Weir || self.measures.print.is_none() {
-            let options = RunOptions::read(self.given)?;
-            return Ok(print_report(result, &options));
+            return Ok(print_report(result, &RunOptions::read(self.given)));
         }
         let text = self.peer(result)?;
-        Ok(self.write_files(result, &text)?.max(emit(&text)))
+        Ok(self.write_files(result, &text).max(emit(&text)))
     }
 
     fn peer(&self, result: &RunResult) -> Result<Printed, Refusal> {
@@ -413,14 +412,14 @@ impl<'a> Caller<'a> {
             return Ok(Printed::default());
         };
         let mut text = print(result, self.given, self.machine)?;
-        add_report(&mut text, result, &RunOptions::read(self.given)?);
+        add_report(&mut text, result, &RunOptions::read(self.given));
         Ok(text)
     }
 
     /// Writes the files of a peer's text and those of `--output`; 1 where one could not be written.
-    fn write_files(&self, result: &RunResult, text: &Printed) -> Outcome {
-        let is_good = write_outputs(result, &RunOptions::read(self.given)?);
-        Ok(write_files(text).max(u8::from(!is_good)))
+    fn write_files(&self, result: &RunResult, text: &Printed) -> u8 {
+        let is_good = write_outputs(result, &RunOptions::read(self.given));
+        write_files(text).max(u8::from(!is_good))
     }
 
     /// Decides where the history keeps a run. It keeps one of a peer only where the environment or a flag

@@ -84,7 +84,7 @@ fn runs_again(show: &Show, runs: &Runs) -> Outcome {
         check_words(door, &own, &show.words)?;
     }
     let words = [own, show.words.clone()].concat();
-    let options = RunOptions::read(&given("run", &words)?)?;
+    let options = RunOptions::read(&given("run", &words)?);
     let text = house_report::text_of_runs(runs, options.format, &options, true);
     Ok(u8::from(!output::print(&text)))
 }
@@ -118,7 +118,7 @@ fn of_door(
         None if voice(&given) == Voice::Peer => Voice::Peer,
         None => stored.unwrap_or(Voice::Peer),
     };
-    let options = RunOptions::read(&given)?;
+    let options = RunOptions::read(&given);
     match measures.print.filter(|_| voice == Voice::Peer) {
         Some(print) => {
             let mut text = print(result, &given, &ThisMachine::new())?;

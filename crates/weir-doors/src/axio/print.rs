@@ -24,7 +24,7 @@ pub(super) fn print(
     given: &Given,
     _: &dyn Machine,
 ) -> Result<Printed, Refusal> {
-    let options = RunOptions::read(given)?;
+    let options = RunOptions::read(given);
     let search = search::of_words(verb(&given.operands)?, given)?;
     let is_found = search.as_ref().is_none_or(|s| s.has_found_all(result));
     let out = match &search {

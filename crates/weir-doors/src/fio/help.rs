@@ -70,16 +70,10 @@ pub(super) fn option(name: &str) -> Result<String, Refusal> {
     let known =
         option_records().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied()));
     let missing = format!("No such command: {name}");
-    match nearest(name, known).and_then(find_option) {
-        Some(near) => Ok(format!(
-            "{missing} - showing closest match\n{}",
-            describe(near)
-        )),
-        None => {
-            let why = format!("--cmdhelp {name}: jobs have no such option");
-            Err(Refusal::usage(why).by_peer(missing))
-        }
-    }
+    let near = nearest(name, known).and_then(find_option);
+    let shown = near.map(|near| format!("{missing} - showing closest match\n{}", describe(near)));
+    let why = || format!("--cmdhelp {name}: jobs have no such option");
+    shown.ok_or_else(|| Refusal::usage(why()).by_peer(missing))
 }
 
 fn list<'a>(records: impl Iterator<Item = &'a OptionRecord>) -> String {

@@ -47,7 +47,7 @@ pub const DOOR: Door = Door {
 
 const MEASURES: Measures = Measures {
     manner: Manner::Own(reader::read),
-    print: Some(print::print),
+    print: Some(|result, given, machine| Ok(print::print(result, given, machine))),
     observe: Some(observer::observer),
     asks_peer: print::asks_peer,
     peer_code: |_, _, _| 1,

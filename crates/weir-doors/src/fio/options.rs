@@ -202,7 +202,7 @@ pub(super) fn checksums(list: &str) -> Result<Vec<VerifyMethod>, String> {
     }
     let find = |name: &str| {
         let found = all.into_iter().find(|m| m.name() == name);
-        found.ok_or_else(|| format!("it takes any of {}", all.map(|m| m.name()).join(", ")))
+        found.ok_or_else(|| format!("it takes any of {}", all.map(VerifyMethod::name).join(", ")))
     };
     list.split(',').map(|word| find(word.trim())).collect()
 }
@@ -235,9 +235,7 @@ pub(super) fn peers_words(flag: &Flag, value: &str) -> Option<String> {
 }
 
 fn unknown_hash(list: &str) -> String {
-    let known = VerifyMethod::CHECKSUMS
-        .map(|method| method.name())
-        .join("\n");
+    let known = VerifyMethod::CHECKSUMS.map(VerifyMethod::name).join("\n");
     let mut words = list.split(',').map(str::trim);
     match words.find(|word| checksums(word).is_err()) {
         Some("help") => known,

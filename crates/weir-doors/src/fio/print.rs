@@ -45,13 +45,9 @@ pub(super) fn refuse_report_flags(given: &Given) -> Result<(), Refusal> {
 }
 
 /// The text of a result. There is none where no job reads or writes blocks.
-pub(super) fn print(
-    result: &RunResult,
-    given: &Given,
-    machine: &dyn Machine,
-) -> Result<Printed, Refusal> {
+pub(super) fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Printed {
     let options = FioOptions::of(given);
-    let strict = RunOptions::read(given)?.strict;
+    let strict = RunOptions::read(given).strict;
     let complaint = strict.complaint(result.warnings.iter());
     let code = if calls_peer(given) {
         exit_code(result, options.exit).max(u8::from(complaint.is_some()))
@@ -60,10 +56,10 @@ pub(super) fn print(
     };
     let mut jobs = result.plan.jobs();
     if !jobs.any(|(_, job)| job.workload.blocks().is_some()) {
-        return Ok(Printed {
+        return Printed {
             code,
             ..Printed::default()
-        });
+        };
     }
     let texts = text_options(&options, machine);
     let mut text = report(result, &options, texts, machine);
@@ -72,7 +68,7 @@ pub(super) fn print(
             .insert_str(0, &banner(&result.plan, texts, &result.weir_version));
     }
     text.err += &complaint.unwrap_or_default();
-    Ok(Printed { code, ..text })
+    Printed { code, ..text }
 }
 
 /// Settings of texts on this machine.

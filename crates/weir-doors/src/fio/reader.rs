@@ -190,13 +190,11 @@ impl Reader<'_> {
         if inline.is_some() || !needed {
             return Ok((inline.map(str::to_owned), 1));
         }
-        match self.args.get(index + 1) {
-            Some(next) => Ok((Some(next.clone()), 2)),
-            None => {
-                let peer = format!("fio: option '--{name}' requires an argument");
-                Err(Refusal::usage(format!("--{name} needs a value after it")).by_peer(peer))
-            }
-        }
+        let next = self.args.get(index + 1).map(|next| (Some(next.clone()), 2));
+        next.ok_or_else(|| {
+            let peer = format!("fio: option '--{name}' requires an argument");
+            Refusal::usage(format!("--{name} needs a value after it")).by_peer(peer)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Flags of the house: every door that measures has them.
 
+use super::{options, strict, web};
 use crate::flags::{Flag, history, store_result};
 use crate::given::FlagNeed;
 use crate::takes::Takes;
@@ -67,6 +68,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         OUTPUT,
         "Write the report to a file as well",
     )
+    .takes(Takes::Grammar(|text| options::output(text).map(drop).map_err(str::to_owned)))
     .repeats()
     .long("The suffix decides the format: .txt, .json, .html, .md, .csv or .series.csv."),
     Flag::switch(
@@ -109,6 +111,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
         OUTPUT,
         "Show the run to browsers and Prometheus",
     )
+    .takes(Takes::Grammar(|text| web::address(text).map(drop)))
     .optional()
     .long(
         "Bare: a free port of 127.0.0.1. / is a page, /metrics for Prometheus, /events, \
@@ -167,6 +170,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
     .prints()
     .long("gravest: the three gravest of each job. JSON has all of them."),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
+        .takes(Takes::Grammar(|text| strict::strict(text).map(drop)))
         .optional()
         .long("With a comma-separated list only the warnings with these ids do."),
     Flag::with_value(

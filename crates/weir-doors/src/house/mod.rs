@@ -141,7 +141,7 @@ impl Run {
             store: store.map(str::to_owned),
             history: history.map(str::to_owned),
             voice: voice(given),
-            options: options::options(house)?,
+            options: options::options(house),
         })
     }
 
@@ -305,10 +305,7 @@ impl RunOptions {
     }
 
     /// Reads the options from these arguments.
-    ///
-    /// # Errors
-    /// Values that cannot be used.
-    pub fn read(given: &Given) -> Result<Self, Refusal> {
+    pub fn read(given: &Given) -> Self {
         options::options(&given.house)
     }
 }

@@ -4,24 +4,23 @@ use weir_units::parse;
 
 use super::{Output, ProgressStyle, RunFormat, RunOptions, Strict, Web, live, strict, web};
 use crate::given::GivenFlags;
-use crate::refusal::Refusal;
 
-pub(super) fn options(given: &GivenFlags) -> Result<RunOptions, Refusal> {
+pub(super) fn options(given: &GivenFlags) -> RunOptions {
     let outputs = given.all("output").map(output);
-    Ok(RunOptions {
+    RunOptions {
         format: given
             .text("format")
             .and_then(RunFormat::of_word)
             .unwrap_or(RunFormat::Text),
-        outputs: outputs.collect::<Result<_, _>>()?,
+        outputs: outputs.filter_map(Result::ok).collect(),
         append: given.has("append"),
         progress: progress(given),
-        strict: strict::strict(given.text("strict"))?,
+        strict: given.parsed("strict", strict::strict).unwrap_or(Strict::No),
         no_latency: given.has("no-latency"),
         live: live::read(given),
-        web: web::read(given)?,
+        web: web::read(given),
         ..options_of_text(given)
-    })
+    }
 }
 
 /// Display of progress that these flags ask for.
@@ -62,15 +61,13 @@ pub(crate) fn options_of_text(given: &GivenFlags) -> RunOptions {
     }
 }
 
-fn output(path: &str) -> Result<Output, Refusal> {
-    match RunFormat::of_file(path) {
-        Some(format) => Ok(Output {
-            path: path.to_owned(),
-            format,
-        }),
-        None => Err(Refusal::usage(format!(
-            "--output {path}: the suffix decides the format; known are .txt, .json, .html, .md, .csv \
-             and .series.csv"
-        ))),
-    }
+pub(super) fn output(path: &str) -> Result<Output, &'static str> {
+    let format = RunFormat::of_file(path);
+    let output = format.map(|format| Output {
+        path: path.to_owned(),
+        format,
+    });
+    output.ok_or(
+        "the suffix decides the format; known are .txt, .json, .html, .md, .csv and .series.csv",
+    )
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use weir_schema::{Warning, WarningKind};
 
 use crate::flags::nearest;
-use crate::refusal::Refusal;
 
 /// Warnings that fail the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +37,10 @@ impl Strict {
 }
 
 /// The list behind `--strict`, or nothing behind it.
-pub(super) fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
-    let list = match list {
-        None => return Ok(Strict::No),
-        Some("") => return Ok(Strict::All),
-        Some(list) => list,
-    };
+pub(super) fn strict(list: &str) -> Result<Strict, String> {
+    if list.is_empty() {
+        return Ok(Strict::All);
+    }
     let ids: Vec<&str> = list.split(',').map(str::trim).collect();
     if let Some(odd) = ids.iter().find(|id| WarningKind::of(id).is_none()) {
         let near = nearest(odd, WarningKind::ids());
@@ -56,9 +53,7 @@ pub(super) fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
             },
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(Refusal::usage(format!(
-            "--strict: no warning `{odd}`\n  help: {hint}"
-        )));
+        return Err(format!("no warning `{odd}`\n  help: {hint}"));
     }
     Ok(Strict::Ids(ids.into_iter().map(str::to_owned).collect()))
 }
@@ -70,15 +65,12 @@ mod tests {
     #[test]
     fn what_fails_the_run_is_named_once() {
         let warnings = ["slow", "cpu-steal", "slow"].map(|id| Warning::new(id, None, ""));
-        let said = |strict: Option<&str>| super::strict(strict).unwrap().complaint(warnings.iter());
-        assert_eq!(said(None), None);
-        assert_eq!(said(Some("ramp")), None);
+        let said = |strict| super::strict(strict).unwrap().complaint(warnings.iter());
+        assert_eq!(Strict::No.complaint(warnings.iter()), None);
+        assert_eq!(said("ramp"), None);
+        assert_eq!(said("slow").unwrap(), "error: --strict: slow (a warning)\n");
         assert_eq!(
-            said(Some("slow")).unwrap(),
-            "error: --strict: slow (a warning)\n"
-        );
-        assert_eq!(
-            said(Some("")).unwrap(),
+            said("").unwrap(),
             "error: --strict: cpu-steal, slow (a warning)\n"
         );
     }

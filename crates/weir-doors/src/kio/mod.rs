@@ -55,7 +55,7 @@ pub const DOOR: Door = Door {
 
 const MEASURES: Measures = Measures {
     manner: Manner::Getopt(&MANNER),
-    print: Some(output::print),
+    print: Some(|result, given, machine| Ok(output::print(result, given, machine))),
     asks_peer: output::asks_peer,
     without: &["ranks", "rank-timeout"],
     help: include_str!("help.md"),

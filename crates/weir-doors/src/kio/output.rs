@@ -16,7 +16,6 @@ use crate::door::{Printed, PrintedFile};
 use crate::given::{Given, GivenFlags};
 use crate::house::{RunFormat, RunOptions, exit_code};
 use crate::machine::Machine;
-use crate::refusal::Refusal;
 
 /// Columns of a row that are not of a thread's settings: those before, those behind.
 const BEFORE: [&str; 6] = [
@@ -71,11 +70,7 @@ pub(super) fn options(given: &GivenFlags, utc_offset_s: i64) -> KioOptions {
 }
 
 /// Text of a result, and files with their text.
-pub(super) fn print(
-    result: &RunResult,
-    given: &Given,
-    machine: &dyn Machine,
-) -> Result<Printed, Refusal> {
+pub(super) fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Printed {
     let options = &options(given, machine.utc_offset_s());
     let mut out = traced(result, given.number("trace-offsets"), machine);
     let report = match format(given) {
@@ -97,20 +92,20 @@ pub(super) fn print(
             Some(RunFormat::Text)
         }
     };
-    let strict = RunOptions::read(given)?.strict;
+    let strict = RunOptions::read(given).strict;
     let mut err = String::new();
     if report != Some(RunFormat::Text) {
         complain(&mut err, result);
     }
     let raised = result.warnings.iter();
     err += &strict.complaint(raised).unwrap_or_default();
-    Ok(Printed {
+    Printed {
         out,
         err,
         report,
         code: exit_code(result, &strict),
         files: files(result, given, options),
-    })
+    }
 }
 
 /// Prints the failures, and the work that a run that ended early left undone.

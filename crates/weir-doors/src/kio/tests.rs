@@ -88,7 +88,7 @@ fn text_of(result: &RunResult, text: &str) -> String {
     let given = args::read_given(&DOOR, &words(text)).unwrap();
     let (module, facts) = (&ModuleFacts::default(), &facts());
     let printed = output::print(result, &given, &Fake { module, facts });
-    printed.unwrap().out
+    printed.out
 }
 
 fn jobs(plan: &Plan) -> Vec<&Job> {

@@ -66,7 +66,7 @@ pub const DOOR: Door = Door {
                 || DOOR.command().render_help().to_string(),
             )
         }),
-        print: Some(print::print),
+        print: Some(|result, given, machine| Ok(print::print(result, given, machine))),
         observe: Some(print::observer),
         asks_peer: |given| peers_form(given).is_some(),
         variables: exit::variables,
@@ -163,15 +163,12 @@ pub enum TimeUnit {
 
 impl SelfTestOptions {
     /// Options that these arguments ask for.
-    ///
-    /// # Errors
-    /// Values that cannot be used.
-    pub fn read(given: &Given) -> Result<Self, Refusal> {
-        let percentiles = RunOptions::read(given)?.percentiles.unwrap_or_default();
+    pub fn read(given: &Given) -> Self {
+        let percentiles = RunOptions::read(given).percentiles.unwrap_or_default();
         let mut percentiles: Vec<f64> = percentiles.iter().map(|percent| percent.0).collect();
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
-        Ok(Self {
+        Self {
             format: match given.text("output") {
                 Some("json") => SelfTestFormat::Json,
                 Some("json-cart") => SelfTestFormat::CartJson,
@@ -191,6 +188,6 @@ impl SelfTestOptions {
                 rate_search::goal(text, given.is("arrival", "poisson"))
             }),
             head: HeadFacts::read(given),
-        })
+        }
     }
 }

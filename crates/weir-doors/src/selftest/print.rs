@@ -13,16 +13,11 @@ use crate::given::Given;
 use crate::house::{self, RunFormat, RunOptions, calls_peer};
 use crate::machine::Machine;
 use crate::observer::{Observer, Snapshot};
-use crate::refusal::Refusal;
 
 /// Prints a result.
-pub(super) fn print(
-    result: &RunResult,
-    given: &Given,
-    machine: &dyn Machine,
-) -> Result<Printed, Refusal> {
-    let options = SelfTestOptions::read(given)?;
-    let house = RunOptions::read(given)?;
+pub(super) fn print(result: &RunResult, given: &Given, machine: &dyn Machine) -> Printed {
+    let options = SelfTestOptions::read(given);
+    let house = RunOptions::read(given);
     let is_json = options.format == SelfTestFormat::Json;
     let own = given.house.has("format").then_some(house.format);
     let report = own.or(is_json.then_some(RunFormat::Json));
@@ -49,13 +44,13 @@ pub(super) fn print(
         text: samples::print(&samples::kept(result, code)),
         appends: false,
     });
-    Ok(Printed {
+    Printed {
         out,
         err,
         report,
         code: in_style_of(code, Some(result), is_cart(given, machine)),
         files: samples.into_iter().collect(),
-    })
+    }
 }
 
 /// The blocks of a run while it lasts.
@@ -64,7 +59,7 @@ pub(super) fn observer(given: &Given, _: &dyn Machine) -> Box<dyn Observer> {
     let is_text =
         |options: &SelfTestOptions| output::has_blocks(options) && !given.house.has("format");
     Box::new(Blocks {
-        options: options.ok().filter(is_text),
+        options: Some(options).filter(is_text),
         groups: Vec::new(),
         shown: 0,
     })

@@ -333,7 +333,7 @@ mod tests {
     const CAPACITY: f64 = 100_000.0;
 
     fn options() -> SelfTestOptions {
-        SelfTestOptions::read(&read_given(&DOOR, &[]).unwrap()).unwrap()
+        SelfTestOptions::read(&read_given(&DOOR, &[]).unwrap())
     }
 
     /// Model of a server that has this capacity and waits the longer the nearer a rate comes to it.

@@ -26,7 +26,7 @@ const LONGEST_SAMPLES: u64 = 1 << 30;
 /// # Errors
 /// Arguments that do not go together (exit 2), a group that is not there (3).
 pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
-    let options = SelfTestOptions::read(given)?;
+    let options = SelfTestOptions::read(given);
     if let Some(file) = given.text("replay") {
         return replay(given, file, machine);
     }

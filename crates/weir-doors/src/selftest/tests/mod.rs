@@ -96,7 +96,7 @@ fn read_with(words: &[&str], variables: &[(&str, &str)]) -> Result<Request, Refu
 }
 
 fn options(words: &[&str]) -> SelfTestOptions {
-    SelfTestOptions::read(&read_given(&DOOR, &list(words)).unwrap()).unwrap()
+    SelfTestOptions::read(&read_given(&DOOR, &list(words)).unwrap())
 }
 
 /// Run that was asked for, and how it is shown.
@@ -206,7 +206,7 @@ fn forms_of_the_peer_are_printed_in_either_voice() {
     // A form of weir's report in the peer's voice.
     let given = read_given(&DOOR, &list(&["--voice", "peer", "--format", "csv"])).unwrap();
     let (result, _) = replayed(GOLDEN, &[]);
-    let printed = print::print(&result, &given, &TestMachine(&[])).unwrap();
+    let printed = print::print(&result, &given, &TestMachine(&[]));
     assert_eq!((printed.report, &*printed.out), (Some(RunFormat::Csv), ""));
 }
 
