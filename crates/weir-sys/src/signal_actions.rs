@@ -74,14 +74,13 @@ impl HeldSignals {
     /// All that can be held back.
     pub fn all() -> Self {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: both places are as large as what the calls write, and neither call fails with these
-        // arguments.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
-            Self {
-                before: before.assume_init(),
-            }
+        // SAFETY: the place is as large as what is written.
+        unsafe { libc::sigfillset(all.as_mut_ptr()) };
+        // SAFETY: the call before wrote the set, and the other place is as large as what is written.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
+        Self {
+            // SAFETY: the call wrote it; with these arguments it does not fail.
+            before: unsafe { before.assume_init() },
         }
     }
 }
