@@ -5,8 +5,7 @@
     reason = "two calls into the library, before its family is known"
 )]
 
-use std::ffi::{c_char, c_int, c_void};
-use std::ptr::NonNull;
+use std::ffi::{c_char, c_int};
 
 use weir_sys::library::Library;
 
@@ -15,6 +14,14 @@ use super::error::MpiError;
 
 /// The standard's largest buffer for the library's description (MPICH; Open MPI: 256).
 const LIBRARY_TEXT: usize = 8192;
+
+weir_sys::library_calls! {
+    /// Functions of every family.
+    struct FactCalls {
+        describe = c"MPI_Get_library_version"(*mut c_char, *mut c_int) -> c_int;
+        version = c"MPI_Get_version"(*mut c_int, *mut c_int) -> c_int;
+    }
+}
 
 /// Facts about an MPI library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,16 +53,14 @@ impl MpiLibraryFacts {
             file: file.to_owned(),
             says: says.to_owned(),
         };
-        let find = |symbol| library.symbol(symbol);
-        let (Some(describe), Some(number)) =
-            (find(c"MPI_Get_library_version"), find(c"MPI_Get_version"))
-        else {
-            return Err(unknown(name, "it is no MPI library"));
-        };
-        let file = Library::file(describe).unwrap_or_else(|| name.to_owned());
-        let text = description(describe);
+        // SAFETY: the MPI standard gives both symbols the types of their fields.
+        let calls = unsafe { FactCalls::resolve(library) };
+        let calls = calls.map_err(|_| unknown(name, "it is no MPI library"))?;
+        let file = library.symbol(c"MPI_Get_version").and_then(Library::file);
+        let file = file.unwrap_or_else(|| name.to_owned());
+        let text = calls.description();
         let first = text.lines().next().unwrap_or_default().trim();
-        let (version, subversion) = standard(number);
+        let (version, subversion) = calls.standard();
         let is_ours = library.symbol(c"ompi_mpi_comm_world").is_some();
         let family = if is_ours {
             Family::OpenMpi
@@ -82,34 +87,30 @@ fn is_mpich(description: &str) -> bool {
         .any(|name| description.contains(name))
 }
 
-fn description(address: NonNull<c_void>) -> String {
-    type Describe = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
-    // SAFETY: the MPI standard gives `MPI_Get_library_version` this type.
-    let describe = unsafe { std::mem::transmute::<NonNull<c_void>, Describe>(address) };
-    let mut text = vec![0u8; LIBRARY_TEXT];
-    let mut length: c_int = 0;
-    // SAFETY: the buffer is as large as the standard's largest, both pointers are writable, and
-    // the call is allowed before MPI is started.
-    let code = unsafe { describe(text.as_mut_ptr().cast(), &raw mut length) };
-    let length = usize::try_from(length).unwrap_or(0).min(text.len());
-    if code != 0 {
-        return String::new();
+impl FactCalls {
+    fn description(&self) -> String {
+        let mut text = vec![0u8; LIBRARY_TEXT];
+        let mut length: c_int = 0;
+        // SAFETY: the buffer is as large as the standard's largest, both pointers are writable, and
+        // the call is allowed before MPI is started.
+        let code = unsafe { (self.describe)(text.as_mut_ptr().cast(), &raw mut length) };
+        let length = usize::try_from(length).unwrap_or(0).min(text.len());
+        if code != 0 {
+            return String::new();
+        }
+        let end = text[..length].iter().position(|&byte| byte == 0);
+        String::from_utf8_lossy(&text[..end.unwrap_or(length)]).into_owned()
     }
-    let end = text[..length].iter().position(|&byte| byte == 0);
-    String::from_utf8_lossy(&text[..end.unwrap_or(length)]).into_owned()
-}
 
-fn standard(address: NonNull<c_void>) -> (u32, u32) {
-    type Number = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
-    // SAFETY: the MPI standard gives `MPI_Get_version` this type.
-    let number = unsafe { std::mem::transmute::<NonNull<c_void>, Number>(address) };
-    let (mut version, mut subversion): (c_int, c_int) = (0, 0);
-    // SAFETY: both pointers are writable, and the call is allowed before MPI is started.
-    let code = unsafe { number(&raw mut version, &raw mut subversion) };
-    let plain = |n: c_int| u32::try_from(n).unwrap_or(0);
-    if code == 0 {
-        (plain(version), plain(subversion))
-    } else {
-        (0, 0)
+    fn standard(&self) -> (u32, u32) {
+        let (mut version, mut subversion): (c_int, c_int) = (0, 0);
+        // SAFETY: both pointers are writable, and the call is allowed before MPI is started.
+        let code = unsafe { (self.version)(&raw mut version, &raw mut subversion) };
+        let plain = |n: c_int| u32::try_from(n).unwrap_or(0);
+        if code == 0 {
+            (plain(version), plain(subversion))
+        } else {
+            (0, 0)
+        }
     }
 }
