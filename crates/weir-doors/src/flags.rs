@@ -81,6 +81,22 @@ pub(crate) const fn history(category: &'static str) -> Flag {
     .long("Without it WEIR_HISTORY says so; else it is kept in the user's own.")
 }
 
+/// The flag `--set` of doors that read jobs.
+pub(crate) const fn set(category: &'static str) -> Flag {
+    Flag::with_value(
+        "set",
+        "[SECTION:]KEY=VALUE",
+        category,
+        "Override a job option; wins over the file",
+    )
+    .takes(Takes::Grammar(|text| {
+        let wrong = || "it takes [SECTION:]KEY=VALUE".to_owned();
+        text.contains('=').then_some(()).ok_or_else(wrong)
+    }))
+    .repeats()
+    .long("Without SECTION it holds for every job.")
+}
+
 /// Refuses files for a result with arguments that measure nothing.
 pub(crate) fn refuse_result_files(
     store: Option<&str>,

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_short_help_ends_where_the_long_one_begins() {
         let page = man("compare");
-        let ended = "Override a job option on every side.\nActs only with ";
+        let ended = "with each of these values of a job option.\nActs only with ";
         assert!(page.contains(ended), "{page}");
         // What no further sentence follows stays as it is.
         assert!(page.contains("run them in turns\n"), "{page}");

@@ -1,6 +1,6 @@
 //! The flags of `weir compare`.
 
-use crate::flags::{Flag, store_result};
+use crate::flags::{Flag, set, store_result};
 use crate::given::{FlagNeed, GivenFlags};
 use crate::takes::Takes;
 
@@ -43,14 +43,7 @@ pub const FLAGS: &[Flag] = &[
         "Run one job file with each of these values of a job option",
     )
     .needs(RUN),
-    Flag::with_value(
-        "set",
-        "[SECTION:]KEY=VALUE",
-        WHAT,
-        "Override a job option on every side",
-    )
-    .repeats()
-    .needs(RUN),
+    set(WHAT).needs(RUN),
     Flag::with_value(
         "ranks",
         "N",

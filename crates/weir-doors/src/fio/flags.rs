@@ -1,7 +1,7 @@
 //! The flags of fio's command line that are not options of jobs, and weir's own beside them.
 
 use super::options::{checksums, formats, time};
-use crate::flags::Flag;
+use crate::flags::{Flag, set};
 use crate::given::{FlagNeed, GivenFlags};
 use crate::takes::Takes;
 
@@ -127,17 +127,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .optional()
     .default("agg"),
-    Flag::with_value(
-        "set",
-        "[SECTION:]KEY=VALUE",
-        OWN,
-        "Override a job option; wins over the file",
-    )
-    .takes(Takes::Grammar(|text| {
-        let wrong = || "it takes [SECTION:]KEY=VALUE".to_owned();
-        text.contains('=').then_some(()).ok_or_else(wrong)
-    }))
-    .repeats(),
+    set(OWN),
     Flag::with_value(
         "map",
         "OLD=NEW",

@@ -58,7 +58,7 @@ pub(super) fn input(given: &Given, machine: &dyn Machine) -> Result<Input, Refus
         return of_plan(given, plan);
     }
     let files = given.operands.iter().cloned();
-    of_jobs(given, files.map(JobSource::File).collect())
+    Ok(of_jobs(given, files.map(JobSource::File).collect()))
 }
 
 fn kind(path: &str, given: &Given, machine: &dyn Machine) -> Result<ArgumentKind, Refusal> {
@@ -101,7 +101,7 @@ fn of_example(given: &Given, name: &str) -> Result<Input, Refusal> {
         )));
     }
     refuse(given, "destroy", "a job file says itself what it writes")?;
-    of_jobs(given, vec![JobSource::Text { name, text }])
+    Ok(of_jobs(given, vec![JobSource::Text { name, text }]))
 }
 
 fn of_plan(given: &Given, plan: &str) -> Result<Input, Refusal> {
@@ -126,14 +126,14 @@ fn of_plan(given: &Given, plan: &str) -> Result<Input, Refusal> {
 }
 
 /// Job files: options win over them, as `--set` does.
-fn of_jobs(given: &Given, sources: Vec<JobSource>) -> Result<Input, Refusal> {
-    let mut jobs = compile_request(given, sources)?;
+fn of_jobs(given: &Given, sources: Vec<JobSource>) -> Input {
+    let mut jobs = compile_request(given, sources);
     let set = |option: &CommandWord| match &option.value {
         Some(value) => format!("{}={value}", option.key),
         None => option.key.clone(),
     };
     jobs.sets.extend(given.options.iter().map(set));
-    Ok(Input::Jobs(jobs))
+    Input::Jobs(jobs)
 }
 
 /// A job for each target, all with the same options.
@@ -167,7 +167,7 @@ fn of_targets(given: &Given, machine: &dyn Machine) -> Result<Input, Refusal> {
         }
     }
     Ok(Input::Targets {
-        jobs: compile_request(given, vec![JobSource::Words(words)])?,
+        jobs: compile_request(given, vec![JobSource::Words(words)]),
         targets: targets.clone(),
         destroyed,
     })
@@ -203,21 +203,15 @@ fn job_name(target: &str, targets: &[String]) -> String {
     }
 }
 
-fn compile_request(given: &Given, sources: Vec<JobSource>) -> Result<CompileRequest, Refusal> {
-    let all = |name| given.all(name).map(str::to_owned).collect::<Vec<_>>();
-    let sets = all("set");
-    if let Some(bad) = sets.iter().find(|s| !s.contains('=')) {
-        return Err(Refusal::usage(format!(
-            "--set {bad}: expected [SECTION:]KEY=VALUE"
-        )));
-    }
-    Ok(CompileRequest {
+fn compile_request(given: &Given, sources: Vec<JobSource>) -> CompileRequest {
+    let all = |name| given.all(name).map(str::to_owned).collect();
+    CompileRequest {
         dialect: Dialect::Run,
         command: given.command(),
         sources,
-        sets,
+        sets: all("set"),
         maps: all("map"),
         sections: all("section"),
         read_only: given.has("readonly"),
-    })
+    }
 }

@@ -1,20 +1,13 @@
 //! The own flags of `weir run`.
 
-use crate::flags::Flag;
+use crate::flags::{Flag, set};
 
 const PLAN: &str = "What is run";
 const MEASURE: &str = "Measuring";
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
-    Flag::with_value(
-        "set",
-        "[SECTION:]KEY=VALUE",
-        PLAN,
-        "Override a job option; wins over the file",
-    )
-    .repeats()
-    .long("Without SECTION it holds for every job."),
+    set(PLAN),
     Flag::with_value(
         "map",
         "OLD=NEW",
