@@ -325,7 +325,7 @@ fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
     for (words, says) in [
         (
             "--store-result c",
-            "--store-result c: this file is the configuration",
+            "c: this file is where the result goes (--store-result), and the configuration too",
         ),
         (
             "--monitor ./c",
@@ -333,7 +333,7 @@ fn what_is_written_replaces_neither_the_configuration_nor_each_other() {
         ),
         (
             "--monitor m --store-result m",
-            "--store-result m: this file is where --monitor goes",
+            "m: this file is where the result goes (--store-result), and where --monitor goes too",
         ),
     ] {
         let words: Vec<&str> = ["axio", "-c", "c"]

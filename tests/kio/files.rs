@@ -101,6 +101,19 @@ fn a_file_with_other_columns_is_refused_before_any_io() {
             .unwrap(),
         target
     );
+    // Nothing is read before it is known to be no target, and bytes are never printed.
+    stage.file("key", "\u{1}key\n");
+    for (file, code, says) in [
+        ("./F", 2, "works on this file"),
+        ("key", 1, "it holds no rows"),
+    ] {
+        let said = kio(&stage, &format!("-d F --runtime 1 -o {file}")).code(code);
+        let said = said.silent().err(says);
+        assert!(
+            !said.err.contains("existing") && !said.err.contains("key\n"),
+            "{said}"
+        );
+    }
     stage.file("empty.csv", "");
     kio(&stage, "-d F --runtime 1 -o empty.csv").code(0);
     assert!(stage.read("empty.csv").starts_with("timestamp,"));

@@ -154,7 +154,7 @@ fn files_that_cannot_be_written_are_refused_before_anything_runs() {
     refused(&[&rounds[..], &["-o", "none/c.md"]].concat(), "none/c.md");
     refused(
         &[&rounds[..], &["-o", "r.json", "--store-result=r.json"]].concat(),
-        "would replace",
+        "where the comparison goes",
     );
     assert!(!stage.list().contains(&"begun".to_owned()));
 }

@@ -330,7 +330,7 @@ fn a_report_does_not_replace_the_file_it_is_made_from() {
         .say(&["run", "--output", "./p.json", "p.json"])
         .code(2)
         .silent()
-        .err("would replace");
+        .err("what the plan is made from");
     assert_eq!(stage.read("p.json"), plan);
 }
 
@@ -372,13 +372,13 @@ fn a_result_is_not_stored_over_what_else_the_words_name() {
     for (words, why) in [
         (
             ["run", "--store-result", &file, &file],
-            "is what the plan is made from",
+            "what the plan is made from",
         ),
         (
             ["run", "--store-result", &link, &file],
-            "is what the plan is made from",
+            "what the plan is made from",
         ),
-        (["fio", "--store-result", &file, &file], "is a job file"),
+        (["fio", "--store-result", &file, &file], "a job file"),
     ] {
         let code = if words[0] == "fio" { 1 } else { 2 };
         let said = said(stage.called(&words)).code(code);
@@ -452,7 +452,7 @@ fn metrics_and_configurations_replace_no_input_no_target_and_no_other_output() {
             "run --rw=read --bs=1 --metrics-file kept kept",
             "works on this file",
         ),
-        ("kio -d kept -g kept", "this file is an input"),
+        ("kio -d kept -g ./kept", "and a target too"),
     ] {
         let words: Vec<_> = words.split(' ').collect();
         stage.say(&words).code(2).err(why);

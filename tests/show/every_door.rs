@@ -175,6 +175,7 @@ fn wrong_values(flag: &Flag) -> Vec<String> {
     let out = match flag.takes {
         Takes::Text if flag.choices.is_empty() || flag.value.is_none() => return Vec::new(),
         Takes::Text => return vec!["zork".to_owned()],
+        Takes::StoredFile => return vec!["-".to_owned()],
         Takes::Whole(i64::MIN, most) | Takes::Scaled(i64::MIN, most) => {
             most.saturating_add(1).to_string()
         }
@@ -424,9 +425,11 @@ fn outputs_that_would_replace_an_input_or_each_other_are_refused() {
         let twice = [program.short(door), both.to_vec()].concat();
         complaints.refused(&stage, program, &twice, &[program.named("r.json")]);
         if let Some(input) = line(door).and_then(|line| line.input) {
-            let own = [format!("{store}={input}")];
-            let arguments = [&program.short(door)[..], &own].concat();
-            complaints.refused(&stage, program, &arguments, &[input]);
+            for output in [store, house(door, "history"), house(door, "metrics-file")] {
+                let own = [format!("{output}={input}")];
+                let arguments = [&program.short(door)[..], &own].concat();
+                complaints.refused(&stage, program, &arguments, &[input]);
+            }
         }
     });
 }

@@ -68,6 +68,7 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
         category,
         "Store the whole result, for weir show",
     )
+    .takes(Takes::StoredFile)
 }
 
 /// The flag `--history` of every door of weir's own that measures.

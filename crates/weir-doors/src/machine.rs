@@ -9,7 +9,6 @@ use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 
 use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
-use crate::rows::UnfitRows;
 
 use crate::axio::MachineFacts;
 
@@ -94,14 +93,6 @@ pub trait Machine {
     /// Idleness of the CPUs while it was watched, which ends with the first call.
     fn idleness(&self) -> Option<Idleness> {
         None
-    }
-
-    /// Finds out whether rows under this head can be added to a file.
-    ///
-    /// # Errors
-    /// Why they cannot.
-    fn check_rows(&self, _path: &str, _head: &str) -> Result<(), UnfitRows> {
-        Ok(())
     }
 
     /// Seconds that local time is ahead of UTC.

@@ -11,6 +11,8 @@ use crate::door::{Printed, Voice};
 use crate::given::Given;
 use crate::house::Input;
 use crate::kio::ModuleCall;
+use crate::refusal::Refusal;
+use crate::rows::UnfitRows;
 use crate::search::RunSearch;
 
 /// Request of a door that measures.
@@ -109,14 +111,32 @@ pub enum Tool {
 }
 
 /// File that a door names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct NamedFile {
     /// Path of the file.
     pub path: String,
     /// Part of the file in the command, for messages: "the --baseline", "where --output-csv goes".
     pub role: String,
-    /// The command writes the file.
-    pub is_written: bool,
+    /// Change of the file by the command.
+    pub change: FileChange,
+}
+
+/// Change of a file by the command that names it.
+#[derive(Clone, Debug)]
+pub enum FileChange {
+    /// The file is read.
+    Unchanged,
+    /// The file is replaced.
+    Replaced,
+    /// Rows are added to the file.
+    Rows {
+        /// The head of the rows.
+        head: String,
+        /// Refusal of a file to which they cannot be added, by its path.
+        refuse: fn(&str, &UnfitRows) -> Refusal,
+    },
+    /// The history takes a result in.
+    Kept,
 }
 
 impl NamedFile {
@@ -125,16 +145,21 @@ impl NamedFile {
         Self {
             path: path.to_owned(),
             role: role.into(),
-            is_written: false,
+            change: FileChange::Unchanged,
         }
     }
 
     /// File that the command writes.
     pub fn written(path: &str, role: impl Into<String>) -> Self {
         Self {
-            is_written: true,
+            change: FileChange::Replaced,
             ..Self::read(path, role)
         }
+    }
+
+    /// True if the command changes the file.
+    pub fn is_changed(&self) -> bool {
+        !matches!(self.change, FileChange::Unchanged)
     }
 }
 

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum UnfitRows {
     /// The first line is this other one.
     OtherHead(String),
+    /// The first line is no text.
+    NoRows,
     /// The last row has no end of line, so that the next one would become a part of it.
     OpenEnd,
     /// The file cannot be read or written.
@@ -23,6 +25,7 @@ impl fmt::Display for UnfitRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OtherHead(_) => "its first line is not the head of these rows",
+            Self::NoRows => "it holds no rows",
             Self::OpenEnd => "its last row has no end",
             Self::Io(error) => error,
         })

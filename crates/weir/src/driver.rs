@@ -9,7 +9,7 @@ use std::path::Path;
 
 use weir_doors::args::{self, Arguments};
 use weir_doors::house::{self, Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
-use weir_doors::request::{Action, NamedFile, Request, Tool};
+use weir_doors::request::{Action, FileChange, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
 use weir_doors::{DoorCall, Given, Machine, Measures, Printed, Refusal, USAGE, Voice};
 use weir_schema::{Plan, RunResult};
@@ -91,7 +91,7 @@ fn carry_out(call: &DoorCall, measures: &Measures, prints_for_all: bool) -> Outc
             (input, Mode::DryRun)
         }
         _ if !prints_for_all => return Ok(0),
-        Action::Print(text) => return print_text(&text),
+        Action::Print(text) => return print_text(&text, &request.files),
         Action::Compare(asked) => {
             print_notes(&request);
             return compare::in_rounds(&asked);
@@ -130,7 +130,8 @@ fn run_of(given: &Given, input: Input, request: &Request) -> Result<Run, Refusal
 }
 
 /// Writes the files of a text that needs no measuring, then prints it; the exit code.
-fn print_text(text: &Printed) -> Outcome {
+fn print_text(text: &Printed, files: &[NamedFile]) -> Outcome {
+    written_files::check(files, [])?;
     for file in &text.files {
         output::write_file(&file.path, &file.text).map_err(|why| Refusal::new(USAGE, why))?;
     }
@@ -177,6 +178,7 @@ impl<'a> Caller<'a> {
 
     /// Prints a result that needs no measuring.
     fn show(&self, result: &RunResult) -> Outcome {
+        written_files::check(&self.request.files, [])?;
         print_notes(self.request);
         let voice = self.request.voice;
         let voice = voice.unwrap_or_else(|| house::voice(self.given));
@@ -202,7 +204,8 @@ impl<'a> Caller<'a> {
                         return Err(Refusal::usage(why));
                     }
                     print_notes(self.request);
-                    repeat::run(run, repeat, &self.named_files(run), &|result| {
+                    let check = |plans: &[&Plan]| self.check_files(run, plans);
+                    repeat::run(run, repeat, &check, &|result| {
                         self.print_one_of_several(run, result);
                     })
                 }
@@ -215,7 +218,7 @@ impl<'a> Caller<'a> {
     fn plan(&self, run: &Run) -> Result<Plan, Refusal> {
         print_notes(self.request);
         let plan = self.adjusted(run, &run.input)?;
-        self.check_files(run, &plan)?;
+        self.check_files(run, &[&plan])?;
         Ok(plan)
     }
 
@@ -237,9 +240,6 @@ impl<'a> Caller<'a> {
             return Err(Refusal::usage(format!("--{flag}: {why}")));
         }
         self.plan(run)?;
-        let (files, keep) = (self.named_files(run), self.keep(run));
-        measure::check_store(run.store.as_deref(), &files)?;
-        keep.check()?;
         let record = self.request.monitor.as_deref().map(HostRecord::start);
         let record = record.transpose()?;
         let adjust = |plan| self.adjusted(run, &Input::Made(Box::new(plan)));
@@ -250,14 +250,19 @@ impl<'a> Caller<'a> {
                 None => shown,
             }
         })?;
-        let code = measure::conclude(end.result, keep, run.store.as_deref(), &|result| {
-            let code = self.print_in(result, run)?;
-            Ok(code.max(u8::from(!end.has_found_all)))
-        })?;
+        let code = measure::conclude(
+            end.result,
+            self.keep(run),
+            run.store.as_deref(),
+            &|result| {
+                let code = self.print_in(result, run)?;
+                Ok(code.max(u8::from(!end.has_found_all)))
+            },
+        )?;
         Ok(code.max(record.map_or(0, HostRecord::write)))
     }
 
-    /// Files that are read and written besides the stored result, by their parts.
+    /// Files that are read and changed, by their parts.
     fn named_files(&self, run: &Run) -> Vec<NamedFile> {
         let text = self.request.text_file.iter();
         let text = text.map(|path| NamedFile::written(path, "where the text goes (--output)"));
@@ -267,28 +272,18 @@ impl<'a> Caller<'a> {
             .iter()
             .map(|path| NamedFile::read(path, "read for this run"));
         let house = other_files(run);
-        own.chain(read).chain(house).collect()
+        let history = self.keep(run).file();
+        let history = history.iter().map(|path| NamedFile {
+            change: FileChange::Kept,
+            ..NamedFile::read(&path.to_string_lossy(), "the history")
+        });
+        own.chain(read).chain(house).chain(history).collect()
     }
 
-    /// Refuses files that cannot be written, that would replace one that is read, or a target.
-    fn check_files(&self, run: &Run, plan: &Plan) -> Result<(), Refusal> {
-        let all = self.named_files(run);
-        let written: Vec<&NamedFile> = all.iter().filter(|file| file.is_written).collect();
-        for (at, file) in written.iter().enumerate() {
-            let path = &file.path;
-            let is_other =
-                |other: &&NamedFile| other.role != file.role && output::are_same(&other.path, path);
-            let read = all.iter().filter(|other| !other.is_written);
-            if let Some(other) = read.chain(written[..at].iter().copied()).find(is_other) {
-                return Err(Refusal::usage(format!(
-                    "{path}: this file is {}, and {} too\n  help: name another file",
-                    file.role, other.role
-                )));
-            }
-            output::check_writable(path).map_err(|why| Refusal::new(USAGE, why))?;
-        }
-        let paths: Vec<&str> = written.iter().map(|file| file.path.as_str()).collect();
-        written_files::refuse_targets(plan, &paths)
+    /// Refuses files that cannot be changed, that are read too, and targets.
+    fn check_files(&self, run: &Run, plans: &[&Plan]) -> Result<(), Refusal> {
+        written_files::check(&self.named_files(run), plans.iter().copied())?;
+        self.keep(run).check()
     }
 
     fn measure(&self, run: &Run, prints_for_all: bool) -> Outcome {
@@ -303,7 +298,6 @@ impl<'a> Caller<'a> {
             (None, None)
         };
         let text = self.peer_text(run);
-        let files = self.named_files(run);
         let record = self.request.monitor.as_deref().map(HostRecord::start);
         let record = record.transpose()?;
         let code = measure::measure(&MeasureRequest {
@@ -312,7 +306,6 @@ impl<'a> Caller<'a> {
             timeout: run.rank_timeout,
             store: run.store.as_deref(),
             keep: self.keep(run),
-            other_files: &files,
             warnings: &self.request.warnings,
             ..MeasureRequest::of(
                 &|| self.plan(run),
@@ -386,7 +379,7 @@ impl<'a> Caller<'a> {
     fn print_in(&self, result: &RunResult, run: &Run) -> Outcome {
         match run.voice {
             Voice::Weir => {
-                let has_files = self.request.files.iter().any(|file| file.is_written);
+                let has_files = self.request.files.iter().any(NamedFile::is_changed);
                 let written = if has_files {
                     write_files(&self.peer(result)?)
                 } else {

@@ -6,8 +6,9 @@
 use std::io;
 
 use weir_doors::house::{Output, Run, RunFormat, RunOptions, exit_code};
+use weir_doors::request::{FileChange, NamedFile};
 use weir_doors::rows::UnfitRows;
-use weir_doors::{Printed, Refusal, USAGE, Voice};
+use weir_doors::{Printed, Refusal, Voice};
 use weir_report::{ColorChoice, Flags, LabelledResult, Style};
 use weir_schema::{RunResult, Runs, Warning, Word};
 use weir_units::Percent;
@@ -15,26 +16,25 @@ use weir_units::Percent;
 use crate::rows;
 use crate::{environment, output, report, session, signals};
 
-/// Finds out before anything is measured whether a report can be written.
-pub(crate) fn check_output(
-    path: &str,
-    format: RunFormat,
-    options: &RunOptions,
-) -> Result<(), Refusal> {
-    let refuse = |message| Refusal::new(USAGE, message);
-    output::check_writable(path).map_err(refuse)?;
-    if options.append && format.is_rows() {
-        rows::check_rows(path, &several_of(&[], format)).map_err(|why| {
-            let remedy = match why {
-                UnfitRows::OtherHead(_) | UnfitRows::OpenEnd => {
-                    "\n  help: name another file, or leave --append out to replace this one"
-                }
-                UnfitRows::Io(_) => "",
-            };
-            refuse(format!("error: --append: {path}: {why}{remedy}\n"))
-        })?;
+/// The file of a report.
+pub(crate) fn output_file(file: &Output, options: &RunOptions) -> NamedFile {
+    let named = NamedFile::written(&file.path, "where the report goes (--output)");
+    if !(options.append && file.format.is_rows()) {
+        return named;
     }
-    Ok(())
+    NamedFile {
+        change: FileChange::Rows {
+            head: several_of(&[], file.format),
+            refuse: |path, why| {
+                let help = match why {
+                    UnfitRows::Io(_) => "",
+                    _ => "\n  help: name another file, or leave --append out to replace this one",
+                };
+                Refusal::usage(format!("--append: {path}: {why}{help}"))
+            },
+        },
+        ..named
+    }
 }
 
 /// Writes a report, or adds its rows to those of a file; true if that worked.

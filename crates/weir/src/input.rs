@@ -1,7 +1,7 @@
 //! Plans from what a command line names: job files, a stored plan, the arguments themselves.
 //!
-//! In: a [`Run`]. Out: its plan, checked against the files that are read and written. Not here:
-//! compiling job files (`weir-jobfile`).
+//! In: a [`Run`]. Out: its plan, and the files that it names. Not here: compiling job files
+//! (`weir-jobfile`), checking files (`written_files`).
 
 use weir_doors::house::{Input, Run};
 use weir_doors::request::NamedFile;
@@ -10,21 +10,25 @@ use weir_doors::{Machine as _, Refusal, USAGE};
 use weir_jobfile::{CompileRequest, Diagnostic};
 use weir_schema::{Plan, SchemaError};
 
-use crate::house_report::check_output;
+use crate::house_report::output_file;
 use crate::machine::ThisMachine;
-use crate::{output, targets, written_files};
+use crate::{output, targets};
 
-/// Files that the house reads and writes besides the stored result.
+/// The part of a stored result.
+pub(crate) const STORE: &str = "where the result goes (--store-result)";
+
+/// Files that the house reads and writes.
 pub(crate) fn other_files(run: &Run) -> Vec<NamedFile> {
     let read = inputs(&run.input).into_iter();
     let read = read.map(|path| NamedFile::read(path, "what the plan is made from"));
     let written = run.options.outputs.iter();
-    let written =
-        written.map(|file| NamedFile::written(&file.path, "where the report goes (--output)"));
+    let written = written.map(|file| output_file(file, &run.options));
     let metrics = run.options.web.metrics_file.iter();
     let metrics =
         metrics.map(|path| NamedFile::written(path, "where the metrics go (--metrics-file)"));
-    read.chain(written).chain(metrics).collect()
+    let store = run.store.iter();
+    let store = store.map(|path| NamedFile::written(path, STORE));
+    read.chain(written).chain(metrics).chain(store).collect()
 }
 
 /// The files that a plan is made from.
@@ -36,31 +40,11 @@ fn inputs(input: &Input) -> Vec<&str> {
     }
 }
 
-/// The plan that the arguments ask for. Every refusal is made here.
+/// The plan that the arguments ask for.
 pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
     let mut plan = plan_of(input)?;
     run.adjust(&mut plan)?;
-    for file in &run.options.outputs {
-        refuse_own_input(&file.path, &run.input)?;
-        check_output(&file.path, file.format, &run.options)?;
-    }
-    let outputs = run.options.outputs.iter().map(|file| file.path.as_str());
-    let written: Vec<_> = outputs.chain(run.store.as_deref()).collect();
-    written_files::refuse_targets(&plan, &written)?;
     Ok(plan)
-}
-
-/// Refuses a report that would replace an input of the run.
-fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
-    if inputs(input)
-        .iter()
-        .any(|source| output::are_same(report, source))
-    {
-        return Err(Refusal::usage(format!(
-            "the report {report} would replace the file it is made from"
-        )));
-    }
-    Ok(())
 }
 
 fn plan_of(input: &Input) -> Result<Plan, Refusal> {

@@ -15,7 +15,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::axio::MachineFacts;
 use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
-use weir_doors::rows::UnfitRows;
 use weir_doors::{Machine, NamedPath};
 use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, compile};
 use weir_rpc::group::RpcGroup;
@@ -28,7 +27,7 @@ use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
 use crate::idleness::IdlenessWatch;
-use crate::{environment, held_input, kio, output, rows, runners};
+use crate::{environment, held_input, kio, output, runners};
 
 /// Bytes of a file in which its first section would begin.
 const LONGEST_HEAD: u64 = 64 << 10;
@@ -146,10 +145,6 @@ impl Machine for ThisMachine {
     fn idleness(&self) -> Option<Idleness> {
         let watch = self.idleness_watch.get()?;
         Some(self.idleness.get_or_init(|| watch.idleness()).clone())
-    }
-
-    fn check_rows(&self, path: &str, head: &str) -> Result<(), UnfitRows> {
-        rows::check_rows(path, head)
     }
 
     fn utc_offset_s(&self) -> i64 {

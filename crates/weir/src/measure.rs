@@ -4,8 +4,7 @@
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
 //! nothing. Not here: what a plan is made of, and what a report looks like.
 
-use weir_doors::request::NamedFile;
-use weir_doors::{Refusal, USAGE};
+use weir_doors::Refusal;
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
 use weir_units::Nanos;
@@ -32,8 +31,6 @@ pub(crate) struct MeasureRequest<'a> {
     pub(crate) store: Option<&'a str>,
     /// Rule by which the history keeps the result.
     pub(crate) keep: Keep<'a>,
-    /// Other files of the command, with their roles. The result must not replace one of them.
-    pub(crate) other_files: &'a [NamedFile],
     /// Warnings about the arguments.
     pub(crate) warnings: &'a [Warning],
     /// Makes the door's observer, which also words refusals of jobs.
@@ -56,7 +53,6 @@ impl<'a> MeasureRequest<'a> {
             timeout: None,
             store: None,
             keep: Keep::Never,
-            other_files: &[],
             warnings: &[],
             observer,
             report,
@@ -128,16 +124,12 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
 
 /// Carries out a request in this process, whatever started it, and returns the exit code.
 pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
-    check_store(request.store, request.other_files)?;
-    request.keep.check()?;
     carry_out(request, RankWorld::Threads(1), Some(request.plan))
 }
 
 /// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
 fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
     let mut plan = (request.plan)()?;
-    check_store(request.store, request.other_files)?;
-    request.keep.check()?;
     let is_odd = |ranks: &Ranks| {
         ranks.count == 0 || (ranks.spawn != Spawn::Launcher && ranks.count > MOST_RANKS)
     };
@@ -316,31 +308,6 @@ fn store(path: &str, result: &RunResult) -> Result<(), String> {
         .to_json()
         .map_err(|e| format!("error: --store-result {path}: {e}\n"))?;
     output::write_file(path, &text)
-}
-
-/// Finds out before the run whether the result can be stored.
-pub(crate) fn check_store(store: Option<&str>, others: &[NamedFile]) -> Result<(), Refusal> {
-    let Some(path) = store else {
-        return Ok(());
-    };
-    if path == "-" {
-        return Err(Refusal::usage(
-            "--store-result -: a result is stored in a file",
-        ));
-    }
-    let is_same = |other: &&NamedFile| output::are_same(path, &other.path);
-    if let Some(other) = others.iter().find(is_same) {
-        return Err(Refusal::usage(format!(
-            "--store-result {path}: this file is {}",
-            other.role
-        )));
-    }
-    output::check_writable(path).map_err(|message| {
-        Refusal::new(
-            USAGE,
-            message.replacen("error: ", "error: --store-result: ", 1),
-        )
-    })
 }
 
 fn run(

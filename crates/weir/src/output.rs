@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -286,6 +287,9 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     }
     if target.is_dir() || path.ends_with('/') {
         return refuse(&"it is a directory");
+    }
+    if fs::metadata(target).is_ok_and(|found| found.file_type().is_block_device()) {
+        return refuse(&"it is a block device");
     }
     refuse_history(path)?;
     let target = match Destination::of(target) {

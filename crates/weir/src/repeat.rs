@@ -3,14 +3,14 @@
 //! In: the arguments. Out: the report over all runs, the exit code. Not here: one run
 //! (`turns`), the figures (`weir-schema`), the report (`weir-report`).
 
+use weir_doors::Refusal;
 use weir_doors::house::{Repeat, Run, exit_code};
-use weir_doors::request::NamedFile;
-use weir_schema::{RUNS_SCHEMA, RunResult, RunSeries, Runs};
+use weir_schema::{Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs};
 
 use crate::history::{self, Keep};
 use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
-use crate::{Outcome, house_report, measure, output, signals};
+use crate::{Outcome, house_report, output, signals};
 
 const FLAG: &str = "--repeat";
 
@@ -20,11 +20,12 @@ struct Series {
     results: Vec<RunResult>,
 }
 
-/// Carries all runs out and reports them; `each` hears the result of every one.
+/// Carries all runs out and reports them; `check` refuses files of the command beside the plans, `each`
+/// hears the result of every run.
 pub(crate) fn run(
     run: &Run,
     repeat: Repeat,
-    files: &[NamedFile],
+    check: &dyn Fn(&[&Plan]) -> Result<(), Refusal>,
     each: &dyn Fn(&RunResult),
 ) -> Outcome {
     refuse_launcher(FLAG)?;
@@ -35,8 +36,8 @@ pub(crate) fn run(
             results: Vec::new(),
         });
     }
-    measure::check_store(run.store.as_deref(), files)?;
-    Keep::Always(run.history.as_deref()).check()?;
+    let plans: Vec<&Plan> = all.iter().map(|series| &series.turn.plan).collect();
+    check(&plans)?;
     signals::claim()?;
     let caught = signals::catch(None, None)?;
     let turns = Turns::new(FLAG, run.command(), &caught)?;

@@ -4,7 +4,7 @@
 //! report says (`weir-report`).
 
 use weir_compare::Rule;
-use weir_doors::house::RunFormat;
+use weir_doors::house::{Output, RunFormat};
 use weir_doors::report::{Action, Report, ReportFormat, read};
 use weir_doors::{Refusal, USAGE};
 use weir_report::{LabelledResult, LineTone, PageSection, PlotChoice, SectionLine, SectionPart};
@@ -12,7 +12,7 @@ use weir_schema::{RunResult, Runs};
 
 use crate::compare::{StoredRuns, sides_of};
 use crate::stored::Stored;
-use crate::{Outcome, house_report, output, picture, printed};
+use crate::{Outcome, house_report, output, picture, printed, written_files};
 
 /// Most results shown beside each other.
 pub(crate) const MOST: usize = 16;
@@ -36,7 +36,9 @@ fn carry_out(report: &Report) -> Outcome {
         }
         match file.format {
             ReportFormat::Whole(format) => {
-                house_report::check_output(&file.path, format, &report.options)?;
+                let path = file.path.clone();
+                let file = house_report::output_file(&Output { path, format }, &report.options);
+                written_files::check_change(&file)?;
             }
             ReportFormat::Svg | ReportFormat::Png => {
                 let writable = output::check_writable(&file.path);

@@ -109,8 +109,9 @@ fn fits(file: &mut File, head: &str) -> Result<bool, UnfitRows> {
         return Err(UnfitRows::OpenEnd);
     }
     if found != head.as_bytes() {
-        let found = String::from_utf8_lossy(&found).into_owned();
-        return Err(UnfitRows::OtherHead(found));
+        let is_text = |line: &String| !line.trim_end().contains(char::is_control);
+        let found = String::from_utf8(found).ok().filter(is_text);
+        return Err(found.map_or(UnfitRows::NoRows, UnfitRows::OtherHead));
     }
     let mut last = [0];
     file.seek(SeekFrom::End(-1))?;
@@ -168,6 +169,7 @@ mod tests {
             ("a,b", "no end"),
             ("a,b\r\n1,2", "no end"),
             ("x", "not the head"),
+            ("\u{1}key\n", "no rows"),
         ] {
             fs::write(&path, text).unwrap();
             let refusal = check_rows(&path, head).unwrap_err().to_string();

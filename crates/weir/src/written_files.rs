@@ -1,21 +1,66 @@
-//! Check that a run's other files are none of its targets.
+//! Check that files of a command can be changed, and are neither what it reads nor targets of its jobs.
 //!
-//! In: a plan, the files that take the report and the result. Out: a refusal that names the job.
+//! In: the files that a command names, by their parts; plans. Out: a refusal that names file and part, or
+//! the job. Nothing is opened before all names are compared.
 
 use std::path::Path;
 
-use weir_doors::Refusal;
+use weir_doors::request::{FileChange, NamedFile};
+use weir_doors::{Refusal, USAGE};
 use weir_schema::{FileNames, Job, Plan};
 
-use crate::output;
+use crate::{output, rows};
 
 /// # Errors
-/// A file that is written once all is measured, or a log or trace of a job, and that a job works on.
-pub(crate) fn refuse_targets(plan: &Plan, written: &[&str]) -> Result<(), Refusal> {
+/// A file that is changed and is read too, or changed for another part, or a target; one that cannot be
+/// changed.
+pub(crate) fn check<'a>(
+    files: &[NamedFile],
+    plans: impl IntoIterator<Item = &'a Plan>,
+) -> Result<(), Refusal> {
+    let changed: Vec<&NamedFile> = files.iter().filter(|file| file.is_changed()).collect();
+    for (at, file) in changed.iter().enumerate() {
+        let path = &file.path;
+        let is_other =
+            |other: &&NamedFile| other.role != file.role && output::are_same(&other.path, path);
+        let read = files.iter().filter(|other| !other.is_changed());
+        if let Some(other) = read.chain(changed[..at].iter().copied()).find(is_other) {
+            return Err(Refusal::usage(format!(
+                "{path}: this file is {}, and {} too\n  help: name another file",
+                file.role, other.role
+            )));
+        }
+    }
+    let paths: Vec<&str> = changed.iter().map(|file| file.path.as_str()).collect();
+    for plan in plans {
+        refuse_targets(plan, &paths)?;
+    }
+    changed.into_iter().try_for_each(check_change)
+}
+
+/// # Errors
+/// A file that cannot be changed so.
+pub(crate) fn check_change(file: &NamedFile) -> Result<(), Refusal> {
+    let path = &file.path;
+    if matches!(file.change, FileChange::Kept) {
+        return Ok(());
+    }
+    output::check_writable(path).map_err(|why| Refusal::new(USAGE, why))?;
+    match &file.change {
+        FileChange::Rows { head, refuse } => {
+            rows::check_rows(path, head).map_err(|why| refuse(path, &why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// A file that the command changes, or a log or trace of a job, and that a job works on.
+fn refuse_targets(plan: &Plan, written: &[&str]) -> Result<(), Refusal> {
     let refuse = |path: &str, job: &Job| {
         let name = &job.name;
         Err(Refusal::usage(format!(
-            "{path}: the job {name} works on this file, which would be replaced"
+            "{path}: the job {name} works on this file, which would be changed"
         )))
     };
     let plain = written.iter().filter(|p| output::is_plain(Path::new(p)));

@@ -492,7 +492,7 @@ fn an_option_without_anything_to_act_on_is_refused() {
     assert_eq!(work(&run("--seed 3 --validate full").plan).seed, 3);
     let beside = run("--baseline o.json");
     assert!(beside.options.baseline.is_some());
-    assert_eq!(beside.files, [NamedFile::read("o.json", "the --baseline")]);
+    assert!(matches!(&beside.files[..], [file] if file.role == "the --baseline"));
     refused("--baseline p.json", "--baseline p.json: no such file");
 }
 

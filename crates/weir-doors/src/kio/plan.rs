@@ -16,8 +16,8 @@ use super::{ModuleFacts, TargetFacts, output, targets};
 use crate::door::{Printed, PrintedFile};
 use crate::given::{Given as DoorGiven, GivenFlags};
 use crate::machine::Machine;
-use crate::refusal::Refusal;
-use crate::request::{Action, NamedFile, Request};
+use crate::refusal::{Refusal, USAGE};
+use crate::request::{Action, FileChange, NamedFile, Request};
 use crate::rows::UnfitRows;
 
 /// The longest configuration that is read.
@@ -49,12 +49,13 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     let globals = Globals::of(given, &file, cpus.as_deref());
     let named: Vec<String> = given.all("device").map(str::to_owned).collect();
     if let Some(path) = given.text("generate-config") {
-        if named.iter().any(|device| device == path) || given.is("config", path) {
-            return Err(Refusal::usage(format!(
-                "{path}: this file is an input; name another"
-            )));
-        }
-        return generate(path, &file, line, globals);
+        let mut request = generate(path, &file, line, globals)?;
+        let targets = named
+            .iter()
+            .map(|device| NamedFile::read(device, "a target"));
+        let written = NamedFile::written(path, "where --generate-config goes");
+        request.files = targets.chain([written]).collect();
+        return Ok(request);
     }
     let module = machine.kernel_module();
     if given.has("compare") {
@@ -85,7 +86,7 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
     }
     let plan = builder.plan(&points)?;
     notes.append(&mut builder.notes);
-    finish(given, machine, plan, notes)
+    finish(given, plan, notes)
 }
 
 /// Writes a configuration to a file, and returns kio.py's text about it.
@@ -119,12 +120,7 @@ fn compare(builder: &mut Builder<'_>, points: &[Point]) -> Result<Request, Refus
     Ok(Request::new(Action::Compare(Box::new(asked))))
 }
 
-fn finish(
-    given: &DoorGiven,
-    machine: &dyn Machine,
-    plan: Plan,
-    notes: Vec<String>,
-) -> Result<Request, Refusal> {
+fn finish(given: &DoorGiven, plan: Plan, notes: Vec<String>) -> Result<Request, Refusal> {
     let of_one = OF_ONE.into_iter().find(|flag| given.has(flag));
     if let Some(flag) = of_one.filter(|_| given.house.has("repeat")) {
         return Err(Refusal::usage(format!(
@@ -140,36 +136,37 @@ fn finish(
         request.action = Action::DryRun(input, text);
     }
     request.notes = notes;
-    for (flag, role) in [
-        ("output-csv", "where --output-csv goes"),
-        ("output-yaml", "where --output-yaml goes"),
-    ] {
-        let file = given.text(flag).map(|path| NamedFile::written(path, role));
-        request.files.extend(file);
-    }
-    if let Some(path) = given.text("output-csv") {
-        check_rows(path, machine)?;
-    }
+    let rows = given.text("output-csv").map(|path| NamedFile {
+        change: FileChange::Rows {
+            head: output::head(),
+            refuse: unfit,
+        },
+        ..NamedFile::read(path, "where --output-csv goes")
+    });
+    let report = given.text("output-yaml");
+    let report = report.map(|path| NamedFile::written(path, "where --output-yaml goes"));
+    request.files.extend(rows.into_iter().chain(report));
     Ok(request)
 }
 
-/// Refuses a file to which the rows cannot be added, with 1 as kio.py ends there.
-fn check_rows(path: &str, machine: &dyn Machine) -> Result<(), Refusal> {
-    let head = output::head();
-    let why = match machine.check_rows(path, &head) {
-        Ok(()) => return Ok(()),
-        Err(UnfitRows::OtherHead(found)) => output::unlike(&head, &found),
-        Err(UnfitRows::OpenEnd) => {
-            "its last row has no end, and the next one would become a part of it\n  \
-             help: end that row with a line break, or name another file"
-                .to_owned()
+/// Refusal of a file to which the rows cannot be added, with 1 as kio.py ends there.
+fn unfit(path: &str, why: &UnfitRows) -> Refusal {
+    let (code, why) = match why {
+        UnfitRows::OtherHead(found) => (1, output::unlike(&output::head(), found)),
+        UnfitRows::OpenEnd => {
+            let help = "end that row with a line break, or name another file";
+            (
+                1,
+                format!("{why}, and the next one would become a part of it\n  help: {help}"),
+            )
         }
-        Err(UnfitRows::Io(why)) => {
-            return Err(Refusal::usage(format!("--output-csv {path}: {why}")));
-        }
+        UnfitRows::NoRows => (1, format!("{why}\n  help: name another file")),
+        UnfitRows::Io(_) => (USAGE, why.to_string()),
     };
-    let message = format!("error: --output-csv {path}: {why}\n");
-    Err(Refusal::new(1, message))
+    Refusal {
+        code,
+        ..Refusal::usage(format!("--output-csv {path}: {why}"))
+    }
 }
 
 fn of_file(path: &str, machine: &dyn Machine) -> Result<Config, Refusal> {

@@ -14,9 +14,10 @@ use weir_doors::request::NamedFile;
 use weir_schema::{Kind, Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs, Workload};
 
 use crate::command_turn::{self, CommandTurn, shell};
+use crate::input::STORE;
 use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
-use crate::{Outcome, history, input, measure, output, signals};
+use crate::{Outcome, history, input, output, signals, written_files};
 
 pub(super) use command_turn::METRICS as COMMAND_METRICS;
 
@@ -76,11 +77,6 @@ pub(super) fn run(asked: &Compare) -> Outcome {
     };
     let flag = flag_of(of);
     refuse_launcher(flag)?;
-    let others = other_files(of);
-    measure::check_store(store.as_deref(), &others)?;
-    let sources = others.iter().map(|file| &file.path).chain(store);
-    let sources: Vec<&str> = sources.map(String::as_str).collect();
-    super::show::check(&asked.show, &sources)?;
     if save.is_some() {
         history::check_save()?;
     }
@@ -113,6 +109,7 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
         rounds,
         of,
         command,
+        store,
         progress,
         ..
     } = &asked.input
@@ -121,6 +118,12 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
     };
     let flag = flag_of(of);
     let all = contenders(flag, of)?;
+    let mut files = other_files(of);
+    files.extend(store.iter().map(|path| NamedFile::written(path, STORE)));
+    let outputs = asked.show.outputs.iter();
+    let role = "where the comparison goes (--output)";
+    files.extend(outputs.map(|file| NamedFile::written(&file.path, role)));
+    written_files::check(&files, plans(&all))?;
     let mut rule = rule(asked, &all)?;
     let looks = rounds.looks(figures(&all, &rule), rule.alpha)?;
     rule.alpha = rounds.alpha_of_a_look(rule.alpha);

@@ -149,7 +149,8 @@ impl Keep<'_> {
         })
     }
 
-    fn file(self) -> Option<PathBuf> {
+    /// The file of the history, where one keeps it.
+    pub(crate) fn file(self) -> Option<PathBuf> {
         match self {
             Self::Always(flag) => place::file(flag),
             Self::WhereNamed => place::named().and_then(|_| place::file(None)),

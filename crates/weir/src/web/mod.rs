@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use weir_doors::Refusal;
 use weir_doors::house::Web;
-use weir_doors::{Refusal, USAGE};
 use weir_report::prometheus::{Form, metrics};
 use weir_schema::RunResult;
 
@@ -52,7 +52,6 @@ impl Window {
             linger: Duration::from_nanos(web.linger.0),
         };
         if let Some(path) = &web.metrics_file {
-            output::check_writable(path).map_err(|message| Refusal::new(USAGE, message))?;
             let writer = window.clone();
             let started = thread::Builder::new().name("weir-metrics".to_owned());
             started
