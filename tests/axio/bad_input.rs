@@ -184,11 +184,11 @@ fn forms_and_words_without_effect_are_refused_or_noted() {
     for (words, why) in [
         (
             &["--backend", "list", "--format", "json"][..],
-            "--backend list prints text",
+            "--format has no effect with --backend list",
         ),
         (
             &["show", "--example", "echo", "--format", "json"],
-            "`weir axio show` prints text",
+            "--format has no effect with `weir axio show`",
         ),
         (&["show"], "please specify the configuration file via -c"),
         (&["verify"], "please specify the configuration file via -c"),

@@ -339,7 +339,7 @@ fn by_the_verb_it_is_weirs_report_with_files_repeats_and_dry_runs() {
         .calm();
     by_verb("--ios 200 --dry-run")
         .code(0)
-        .out("would read F with io_uring\n");
+        .out("would run: thread 0 (io_uring), read F\n");
     // A form of the other program's is printed by the verb too, and again of what was stored.
     let said = by_verb("--ios 200 --format kio --store-result s.json").code(0);
     summary(&said.out);

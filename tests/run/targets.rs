@@ -72,7 +72,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("--bs=4x --rw=read data", "command line, argument 1"),
     ("--time_based= --rw=read data", "a value is missing"),
     ("--rw", "a value is required"),
-    ("--calibrate --rw=read", "leave `--rw=read` out"),
+    ("--calibrate --rw=read", "--rw=read has no effect with"),
+    ("--example list --format json", "--format has no effect"),
+    ("--example list jobs.fio", "jobs.fio has no effect"),
 ];
 
 /// A stage with job files, and with files that hold something.

@@ -25,6 +25,8 @@ struct Line {
     input: Option<&'static str>,
     /// They need more rights than a user has.
     forbidden: Option<&'static str>,
+    /// Flags that ask for forms of the peer's text.
+    forms: &'static [&'static str],
 }
 
 /// Arguments of doors. One without a line has those of its first example.
@@ -35,6 +37,7 @@ const LINES: &[Line] = &[
         long: "j.fio --time_based --runtime=3600",
         input: Some("j.fio"),
         forbidden: Some("--rw=read secret"),
+        forms: &[],
     },
     Line {
         verb: "fio",
@@ -42,6 +45,7 @@ const LINES: &[Line] = &[
         long: "--time_based --runtime=3600 j.fio",
         input: Some("j.fio"),
         forbidden: None,
+        forms: &["--output-format=json", "--minimal"],
     },
     Line {
         verb: "kio",
@@ -49,6 +53,7 @@ const LINES: &[Line] = &[
         long: "-d data --read-mix-percent 100 --runtime 3600",
         input: Some("data"),
         forbidden: Some("-d secret --read-mix-percent 100 --runtime 1"),
+        forms: &["--format=csv"],
     },
     Line {
         verb: "beff",
@@ -56,6 +61,7 @@ const LINES: &[Line] = &[
         long: "--comm-type shm --ranks 1 -n 20000 -u 8 -l 8 -m 22",
         input: None,
         forbidden: None,
+        forms: &["--format=table"],
     },
     Line {
         verb: "net",
@@ -63,6 +69,7 @@ const LINES: &[Line] = &[
         long: "lat-bw --min-time 3600",
         input: None,
         forbidden: None,
+        forms: &[],
     },
     Line {
         verb: "axio",
@@ -70,6 +77,7 @@ const LINES: &[Line] = &[
         long: "-c c.conf --set duration=3600 --set stall_timeout=3600",
         input: Some("c.conf"),
         forbidden: Some("--example scan --server --backend packet:lo"),
+        forms: &[],
     },
     Line {
         verb: "selftest",
@@ -77,6 +85,7 @@ const LINES: &[Line] = &[
         long: "--loopback -e 0:0 -s 0 --duration 60min",
         input: None,
         forbidden: None,
+        forms: &["--output=csv"],
     },
 ];
 
@@ -160,6 +169,14 @@ fn house(door: &Door, name: &str) -> String {
     let is_own = door.flags.iter().any(|flag| flag.name == name);
     let is_taken = is_own && door.measures.is_some();
     format!("--{}{name}", if is_taken { "weir-" } else { "" })
+}
+
+/// The same of a flag with a value.
+fn house_with_value(door: &Door, text: &str) -> String {
+    match text.split_once('=') {
+        Some((name, value)) => format!("{}={value}", house(door, name)),
+        None => house(door, text),
+    }
 }
 
 fn with_value(name: &str, value: &str) -> Vec<String> {
@@ -384,11 +401,57 @@ fn values_that_a_flag_does_not_take_are_refused_by_name() {
 #[test]
 fn flags_that_contradict_are_refused() {
     let stage = stage();
+    let of_runs = [
+        "repeat",
+        "store-result=r.json",
+        "history=off",
+        "output=r.json",
+        "format=json",
+        "metrics-file=m",
+        "live",
+        "web",
+        "strict",
+    ];
     at_each_door(ALL_LINKS, |door, program, complaints| {
-        for (one, other) in [("show-plan", "dry-run"), ("repeat", "show-plan")] {
-            let both = [house(door, one), house(door, other)];
+        for mode in ["show-plan", "dry-run"] {
+            for flag in of_runs.into_iter().chain(["show-plan", "dry-run"]) {
+                if flag == mode {
+                    continue;
+                }
+                let both = [house(door, mode), house_with_value(door, flag)];
+                let arguments = [&program.short(door)[..], &both].concat();
+                let named = flag.split('=').next().unwrap_or(flag);
+                let named = house(door, named);
+                complaints.refused(&stage, program, &arguments, &[program.named(&named)]);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_form_of_the_peers_text_contradicts_the_voice_of_weir() {
+    let stage = stage();
+    at_each_door(ALL_LINKS, |door, program, complaints| {
+        for form in line(door).map_or(&[][..], |line| line.forms) {
+            let both = [(*form).to_owned(), house(door, "voice") + "=weir"];
             let arguments = [&program.short(door)[..], &both].concat();
-            complaints.refused(&stage, program, &arguments, &[one]);
+            complaints.refused(&stage, program, &arguments, &["--voice weir"]);
+        }
+    });
+}
+
+#[test]
+fn flags_of_the_house_are_named_as_they_are_typed() {
+    let stage = stage();
+    at_each_door(0, |door, program, complaints| {
+        for (flag, other, rest) in [
+            ("pretty", "format", " json`"),
+            ("append", "output", " FILE.csv`"),
+            ("output=x.y", "output", " x.y: the suffix"),
+        ] {
+            let arguments = [&program.short(door)[..], &[house_with_value(door, flag)]].concat();
+            let named = house(door, other) + rest;
+            complaints.refused(&stage, program, &arguments, &[&named]);
         }
     });
 }

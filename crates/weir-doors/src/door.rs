@@ -51,8 +51,8 @@ pub struct Measures {
     pub print: Option<PrintMeasured>,
     /// Live text of the peer.
     pub observe: Option<MakeObserver>,
-    /// True if flags of the door ask for one of the peer's forms. The plain verb prints such a form too.
-    pub asks_peer: fn(&Given) -> bool,
+    /// Flag of the door that asks for a form of the peer's text. The plain verb prints such a form too.
+    pub peers_form: fn(&Given) -> Option<&'static str>,
     /// Reads the environment variables that every call obeys: the file for the messages of standard error,
     /// beside the terminal.
     pub variables: fn(&dyn Machine) -> Result<Option<LogSettings>, Refusal>,
@@ -210,7 +210,7 @@ impl Measures {
             read,
             print: None,
             observe: None,
-            asks_peer: |_| false,
+            peers_form: |_| None,
             variables: |_| Ok(None),
             names_jobs: true,
             peer_code: |code, _, _| code,

@@ -10,7 +10,6 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 pub use weir_jobfile::nearest;
 
 use crate::given::FlagNeed;
-use crate::refusal::Refusal;
 use crate::takes::Takes;
 
 /// A flag of a door.
@@ -96,25 +95,6 @@ pub(crate) const fn set(category: &'static str) -> Flag {
     }))
     .repeats()
     .long("Without SECTION it holds for every job.")
-}
-
-/// Refuses files for a result with arguments that measure nothing.
-pub(crate) fn refuse_result_files(
-    store: Option<&str>,
-    history: Option<&str>,
-) -> Result<(), Refusal> {
-    match (store, history) {
-        (Some(file), _) => Err(Refusal::usage(nothing_to_store(file))),
-        (None, Some(file)) => Err(Refusal::usage(format!(
-            "--history {file}: nothing is measured by these words; leave it out"
-        ))),
-        (None, None) => Ok(()),
-    }
-}
-
-/// Message about `--store-result` with arguments that measure nothing.
-pub fn nothing_to_store(file: &str) -> String {
-    format!("--store-result {file}: nothing is measured by these words; leave it out")
 }
 
 impl Flag {

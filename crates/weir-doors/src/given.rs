@@ -10,6 +10,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use weir_jobfile::CommandWord;
 
+use crate::args::house_spelling;
 use crate::door::Door;
 use crate::flags::{Flag, find};
 use crate::refusal::Refusal;
@@ -170,6 +171,38 @@ impl Given {
             .chain(self.args.iter().cloned())
             .collect()
     }
+}
+
+impl Given {
+    /// # Errors
+    /// A flag other than these, beside arguments that leave it nothing to do.
+    pub(crate) fn refuse_beside(&self, mode: &str, taken: &[&str]) -> Result<(), Refusal> {
+        let own = self
+            .own
+            .iter()
+            .find(|(flag, _)| !taken.contains(&flag.name));
+        let own = own.map(|(flag, _)| flag.spelling());
+        let option = self.options.first().map(|option| option.text.clone());
+        let house = || self.refuse_house(mode, taken);
+        own.or(option)
+            .map_or_else(house, |other| Err(idle_beside(&other, mode)))
+    }
+
+    /// # Errors
+    /// The same of flags of the house alone.
+    pub(crate) fn refuse_house(&self, mode: &str, taken: &[&str]) -> Result<(), Refusal> {
+        let mut house = self.house.iter().map(|(flag, _)| flag);
+        house
+            .find(|flag| !taken.contains(&flag.name))
+            .map_or(Ok(()), |flag| {
+                Err(idle_beside(&house_spelling(self.door, flag), mode))
+            })
+    }
+}
+
+/// Refusal of an argument that other arguments leave nothing to do.
+pub(crate) fn idle_beside(other: &str, mode: &str) -> Refusal {
+    Refusal::usage(format!("{other} has no effect with {mode}; leave it out"))
 }
 
 impl Deref for Given {

@@ -4,6 +4,9 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
+use crate::args::at_door;
+use crate::door::Door;
+
 /// Exit code where arguments, a plan or a file cannot be used and nothing was touched.
 pub const USAGE: u8 = 2;
 /// Exit code where the machine lacks what is needed.
@@ -49,6 +52,13 @@ impl Refusal {
     /// Words, a plan or a file that cannot be used, and why.
     pub fn usage(why: impl Display) -> Self {
         Self::new(USAGE, printable(&format!("error: {why}")))
+    }
+
+    /// The same about flags of the house, with the names that they have at a door.
+    #[must_use]
+    pub fn at_door(self, door: &Door) -> Self {
+        let message = at_door(door, &self.message);
+        Self { message, ..self }
     }
 
     /// Refusal with the exit code for something that the machine lacks.

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use weir_doors::args::{self, Arguments};
+use weir_doors::args::{self, Arguments, at_door};
 use weir_doors::house::{self, Input, Mode, ProgressStyle, Run, RunOptions, calls_peer};
 use weir_doors::request::{Action, FileChange, NamedFile, Request, Tool};
 use weir_doors::search::RunSearch;
@@ -105,9 +105,6 @@ fn carry_out(call: &DoorCall, measures: &Measures, prints_for_all: bool) -> Outc
     if mode != Mode::Run {
         run.mode = mode;
     }
-    if given.house.text("voice") == Some("peer") && measures.print.is_none() {
-        return Err(Refusal::usage("--voice peer: this door has no peer"));
-    }
     if machine.is_input_held() && run.mode == Mode::Run {
         run.history.get_or_insert_with(|| "off".to_owned());
         held_input::end_with_input();
@@ -195,7 +192,8 @@ impl<'a> Caller<'a> {
             Mode::DryRun => {
                 let plan = self.plan(run)?;
                 session::check(&plan, self.observer(run, &plan, None).as_ref())?;
-                Ok(printed(&dry_text.unwrap_or_else(|| jobs_text(&plan))))
+                let peers = dry_text.filter(|_| run.voice == Voice::Peer);
+                Ok(printed(&peers.unwrap_or_else(|| jobs_text(&plan))))
             }
             Mode::Run => match run.repeat {
                 Some(repeat) => {
@@ -224,7 +222,8 @@ impl<'a> Caller<'a> {
 
     /// The plan of an input, with the settings that the command line makes in every plan.
     fn adjusted(&self, run: &Run, input: &Input) -> Result<Plan, Refusal> {
-        let mut plan = plan_to_run(run, input)?;
+        let mut plan =
+            plan_to_run(run, input).map_err(|refusal| refusal.at_door(self.given.door))?;
         if self.measures.print.is_some() {
             plan.voice = Some(run.voice);
         }
@@ -271,7 +270,10 @@ impl<'a> Caller<'a> {
         let read = read
             .iter()
             .map(|path| NamedFile::read(path, "read for this run"));
-        let house = other_files(run);
+        let house = other_files(run).into_iter().map(|file| NamedFile {
+            role: at_door(self.given.door, &file.role),
+            ..file
+        });
         let history = self.keep(run).file();
         let history = history.iter().map(|path| NamedFile {
             change: FileChange::Kept,
@@ -455,7 +457,11 @@ fn write_files(text: &Printed) -> u8 {
 fn jobs_text(plan: &Plan) -> String {
     let jobs = plan.jobs().map(|(_, job)| {
         let name = weir_report::clean(&job.name, false);
-        format!("would run: {name} ({})\n", job.engine.name)
+        let mut line = format!("would run: {name} ({})", job.engine.name);
+        for (work, path) in house::planned_work(job) {
+            line += &format!(", {work} {}", weir_report::clean(path, false));
+        }
+        line + "\n"
     });
     jobs.collect()
 }

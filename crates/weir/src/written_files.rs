@@ -45,7 +45,9 @@ pub(crate) fn check_change(file: &NamedFile) -> Result<(), Refusal> {
     if matches!(file.change, FileChange::Kept) {
         return Ok(());
     }
-    output::check_writable(path).map_err(|why| Refusal::new(USAGE, why))?;
+    let role = format!("; it is {}\n", file.role);
+    output::check_writable(path)
+        .map_err(|why| Refusal::new(USAGE, why.replacen('\n', &role, 1)))?;
     match &file.change {
         FileChange::Rows { head, refuse } => {
             rows::check_rows(path, head).map_err(|why| refuse(path, &why))

@@ -12,7 +12,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint};
 use crate::door::{Door, DoorLink, Manner, Measures, Operands};
 use crate::flags::{Flag, command as command_of, find};
 use crate::given::{Given, GivenFlags};
-use crate::house::{HOUSE_FLAGS, joined};
+use crate::house::{HOUSE_FLAGS, check_voice, joined};
 use crate::house_words::{self, Parsed};
 use crate::refusal::{Refusal, USAGE};
 
@@ -65,7 +65,11 @@ impl DoorCall {
 /// # Errors
 /// Arguments that are not understood: exit code 2.
 pub fn read(call: &DoorCall) -> Result<Arguments, Refusal> {
-    read_by(call, false).map_err(|refusal| with_usage(refusal, call))
+    let read = read_by(call, false).and_then(|read| match &read {
+        Arguments::Given(given) => check_voice(given).map(|()| read),
+        Arguments::Print(_) => Ok(read),
+    });
+    read.map_err(|refusal| with_usage(refusal, call))
 }
 
 /// Reads arguments that follow those of a stored result: the last of several values holds.
@@ -150,10 +154,30 @@ pub(crate) fn house_spelling(door: &Door, flag: &Flag) -> String {
     Flag::spelling_of(&house_name(door, flag))
 }
 
+/// A text about flags of the house, with the names that they have at a door.
+pub fn at_door(door: &Door, text: &str) -> String {
+    let mut parts = text.split("--");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c != '-' && !c.is_ascii_alphanumeric());
+        let name = &part[..end.unwrap_or(part.len())];
+        let name = find(HOUSE_FLAGS, name).map(|flag| house_name(door, flag));
+        let prefix = name.is_some_and(|name| name.starts_with("weir-"));
+        push!(out, "--{}{part}", if prefix { "weir-" } else { "" });
+    }
+    out
+}
+
 /// The command that reads the arguments of a door in the manner of the house, and from which help,
 /// manual and completions are made.
 pub(crate) fn command(door: &Door, measures: &Measures) -> Command {
-    let house = house_flags(door, measures).map(|(flag, name)| flag.to_house_arg(&name));
+    let house = house_flags(door, measures).map(|(flag, name)| {
+        let arg = flag.to_house_arg(&name);
+        match arg.get_long_help().map(ToString::to_string) {
+            Some(text) => arg.long_help(at_door(door, &text)),
+            None => arg,
+        }
+    });
     let mut command = command_of(&format!("weir {}", door.verb), door.flags)
         .args(house)
         .about(door.purpose)

@@ -5,7 +5,6 @@
 use serde_json::json;
 
 use super::print::is_json;
-use super::refuse_flags;
 use super::traffic::{LINE_TAKES, LineRate, SMALLEST_FRAME, line_rate, real, whole};
 use crate::given::Given;
 use crate::refusal::Refusal;
@@ -18,7 +17,7 @@ const LARGEST_FRAME: u64 = 65_536;
 
 /// Reads the operands of `linerate`.
 pub(super) fn read(given: &Given) -> Result<Request, Refusal> {
-    refuse_flags(given, &["voice", "format"], "acts not with `linerate`")?;
+    given.refuse_beside("`linerate`", &["voice", "format"])?;
     let plain: Vec<&str> = given.operands.iter().skip(1).map(String::as_str).collect();
     let Some((rate, frames)) = plain.split_first() else {
         let more = "\n  help: as in `weir axio linerate 10G 64`";
@@ -109,7 +108,7 @@ mod tests {
             ("1 64", "linerate 1: expected bits per second, 1k to 1000T"),
             ("10G 63", "frame 63: expected bytes"),
             ("10G 64 --formt json", "no option `--formt`"),
-            ("10G --both", "--both acts not with `linerate`"),
+            ("10G --both", "--both has no effect with `linerate`"),
         ] {
             assert!(said(words).unwrap_err().contains(why), "{words}");
         }

@@ -108,7 +108,7 @@ const STANDARD_INPUT: &str = "-";
 fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     let verb = verb(&given.operands)?;
     refuse_unavailable(given)?;
-    refuse_forms(verb, given)?;
+    refuse_idle(verb, given)?;
     if verb == LINE_RATE {
         return line_rate_table::read(given);
     }
@@ -187,29 +187,32 @@ fn files(given: &GivenFlags) -> Vec<NamedFile> {
     config.into_iter().chain(monitor).collect()
 }
 
-/// Refuses forms that nothing here is printed in.
-fn refuse_forms(verb: &str, given: &Given) -> Result<(), Refusal> {
-    let Some(format) = given.house.text("format").filter(|form| *form != "text") else {
-        return Ok(());
-    };
+/// Refuses flags beside arguments that measure nothing, and forms that nothing here is printed in.
+fn refuse_idle(verb: &str, given: &Given) -> Result<(), Refusal> {
+    let verb_itself = format!("`weir axio {verb}`");
+    for (flag, mode) in [("example", "--example list"), ("backend", "--backend list")] {
+        if given.is(flag, examples::LIST) {
+            return given.refuse_beside(mode, &[flag]);
+        }
+    }
+    if verb == "selftest" {
+        return given.refuse_beside(&verb_itself, &["voice"]);
+    }
     let looks = ["verify", "print"].into_iter().find(|flag| given.has(flag));
-    let what = if given.is("backend", "list") {
-        "--backend list".to_owned()
-    } else if ["verify", "show", "selftest", "tools"].contains(&verb) {
-        format!("`weir axio {verb}`")
-    } else if let Some(flag) = looks {
-        format!("--{flag}")
-    } else {
-        let has_all = verb != LINE_RATE && house::voice(given) == Voice::Weir;
-        return if has_all || format == "json" {
-            Ok(())
-        } else {
+    if let Some(flag) = looks {
+        given.refuse_house(&format!("--{flag}"), &["voice", "strict"])?;
+    }
+    if ["verify", "show", "tools"].contains(&verb) {
+        given.refuse_house(&verb_itself, &["voice", "strict"])?;
+    }
+    let has_all = verb != LINE_RATE && house::voice(given) == Voice::Weir;
+    match given.house.text("format") {
+        Some(format) if !has_all && !["text", "json"].contains(&format) => {
             let why = "this has the forms text and json";
             Err(Refusal::usage(format!("--format {format}: {why}")))
-        };
-    };
-    let why = "prints text alone; leave it out";
-    Err(Refusal::usage(format!("--format {format}: {what} {why}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Requests that need no configuration.
@@ -228,8 +231,6 @@ fn without_configuration(
         return Ok(Some(Request::print(backend::list(&machine.packet_links()))));
     }
     if verb == "selftest" {
-        let why = "acts not with `selftest`, which measures a configuration of its own";
-        refuse_flags(given, &["voice"], why)?;
         return Ok(Some(Request::new(Action::Tool(Tool::StageTiming))));
     }
     if given.has("peer") && verb != "verify" && !given.has("verify") {
@@ -240,15 +241,6 @@ fn without_configuration(
     }
     let lists = tools::has_own(given, verb == "tools")? && given.has("list-packages");
     Ok(lists.then(|| Request::print(tools::PACKAGES)))
-}
-
-/// Refuses all flags but these of the house.
-fn refuse_flags(given: &Given, but: &[&str], why: &str) -> Result<(), Refusal> {
-    let house = given.house.iter().filter(|(f, _)| !but.contains(&f.name));
-    match given.iter().chain(house).next() {
-        Some((flag, _)) => Err(Refusal::usage(format!("{} {why}", flag.spelling()))),
-        None => Ok(()),
-    }
 }
 
 /// Notes before a run.

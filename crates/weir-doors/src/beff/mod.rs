@@ -52,7 +52,7 @@ pub const DOOR: Door = Door {
         })),
         print: Some(print),
         names_jobs: false,
-        asks_peer: |given| peers_form(given).is_some(),
+        peers_form,
         without: &["ranks", "rank-timeout"],
         help: include_str!("help.md"),
         examples: &[

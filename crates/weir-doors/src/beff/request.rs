@@ -8,10 +8,7 @@ use weir_schema::{ExchangeResult, Outcome, RankFacts, RunResult, Warning};
 
 use super::device::made_up;
 use super::flags::is_test;
-use super::{
-    Baseline, BeffFormat, BeffOptions, comm, first_exchange, peers_form, plan, refuse,
-    setting_flags,
-};
+use super::{Baseline, BeffFormat, BeffOptions, comm, first_exchange, plan, refuse, setting_flags};
 use crate::door::Voice;
 use crate::given::{Given, GivenFlags};
 use crate::house::Input;
@@ -29,6 +26,7 @@ const LONGEST_RESULT: u64 = 1 << 28;
 pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     let all = machine.transports();
     if given.has("list-comm") {
+        given.refuse_beside("--list-comm", &["list-comm"])?;
         return Ok(Request::print(comm::list(&all)));
     }
     if given.has("selftest") {
@@ -71,7 +69,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     };
     request.rank_timeout = plan.jobs().find_map(|(_, job)| job.workload.timeout_ns());
     if is_shown {
-        refuse_house(given)?;
+        given.refuse_house("--test", &["voice"])?;
         let mut result = machine.blank_result(plan);
         result.warnings.clone_from(&warnings);
         devices(given, &mut result)?;
@@ -90,14 +88,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
 /// The self test chooses all options of its runs itself. The peer's needs a kernel file, which
 /// scripts give it.
 fn self_test(given: &Given) -> Result<Request, Refusal> {
-    let mut own = given.iter().chain(given.house.iter());
-    let foreign = own.find(|(flag, _)| !["selftest", "file"].contains(&flag.name));
-    if let Some((flag, _)) = foreign {
-        return Err(refuse(&format!(
-            "{} with --selftest, which chooses its own; leave it out",
-            flag.spelling()
-        )));
-    }
+    given.refuse_beside("--selftest, which chooses its own", &["selftest", "file"])?;
     let mut request = Request::new(Action::Tool(Tool::TestTransports));
     let idle = |file| format!("the self test runs no kernel: {file} is left alone");
     request.notes.extend(given.text("file").map(idle));
@@ -117,24 +108,7 @@ fn refuse_contradictions(given: &Given) -> Result<(), Refusal> {
             "--dump-json {path} with --repeat: it is one file for several runs; use --store-result"
         )));
     }
-    match peers_form(given) {
-        Some(flag) if given.house.is("voice", "weir") => Err(refuse(&format!(
-            "--{flag} with --voice weir, whose report does not have it; leave one of them out"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses flags of the house that have no effect where nothing is measured.
-fn refuse_house(given: &Given) -> Result<(), Refusal> {
-    let idle = given.house.iter().find(|(flag, _)| flag.name != "voice");
-    idle.map_or(Ok(()), |(flag, value)| {
-        let gap = if value.is_empty() { "" } else { " " };
-        Err(Refusal::usage(format!(
-            "{}{gap}{value}: nothing is measured by these words; leave it out",
-            flag.spelling()
-        )))
-    })
+    Ok(())
 }
 
 /// The result to compare with.

@@ -657,16 +657,18 @@ fn forms_that_the_report_of_weir_does_not_have_are_the_peers_in_either_voice() {
     ] {
         assert_eq!(voice(peers), Voice::Peer, "{peers}");
     }
-    refused("--format csv --voice weir", "--format with --voice weir");
     refused("--dump-json o.json --repeat", "one file for several runs");
 }
 
 #[test]
 fn nothing_is_kept_where_nothing_is_measured() {
     for words in ["--store-result r.json", "--repeat", "--output r.html"] {
-        let want = format!("{words}: nothing is measured");
+        let flag = words.split(' ').next().unwrap();
+        let want = format!("{flag} has no effect with --test");
         refused(&format!("--test {words}"), &want);
     }
+    let want = "--format has no effect with --list-comm";
+    refused("--list-comm --format json", want);
 }
 
 proptest::proptest! {

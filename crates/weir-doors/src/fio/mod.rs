@@ -49,7 +49,7 @@ const MEASURES: Measures = Measures {
     manner: Manner::Own(reader::read),
     print: Some(|result, given, machine| Ok(print::print(result, given, machine))),
     observe: Some(observer::observer),
-    asks_peer: print::asks_peer,
+    peers_form: print::peers_form,
     peer_code: |_, _, _| 1,
     help: include_str!("help.md"),
     examples: &[

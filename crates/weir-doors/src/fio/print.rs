@@ -19,8 +19,8 @@ const OF_REPORT: &[&str] = &[
     "format", "color", "ascii", "width", "pretty", "raw", "warnings",
 ];
 
-/// True if a form of fio's is asked for, or figures that weir's report does not have.
-pub(super) fn asks_peer(given: &Given) -> bool {
+/// Flag that asks for a form of fio's, or for figures that weir's report does not have.
+pub(super) fn peers_form(given: &Given) -> Option<&'static str> {
     const FLAGS: &[&str] = &[
         "output-format",
         "minimal",
@@ -29,7 +29,7 @@ pub(super) fn asks_peer(given: &Given) -> bool {
         "status-interval",
         "idle-prof",
     ];
-    FLAGS.iter().any(|flag| given.has(flag))
+    FLAGS.iter().copied().find(|flag| given.has(flag))
 }
 
 /// Refuses flags about weir's report where fio's is printed.

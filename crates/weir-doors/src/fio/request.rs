@@ -12,7 +12,7 @@ use super::debug::{self, DebugWords};
 use super::options::{Eta, FioOptions, checksums, time};
 use super::{complaint, help, print, refuse};
 use crate::door::{Printed, Voice};
-use crate::flags::{Flag, Standing, nothing_to_store};
+use crate::flags::{Flag, Standing};
 use crate::given::Given;
 use crate::house::{Input, voice};
 use crate::machine::{Machine, NamedPath};
@@ -45,10 +45,6 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         let peer = format!("No job(s) defined\n\n{}", help::page());
         return Err(Refusal::usage(why).by_peer(peer));
     }
-    let runs_nothing = reads_only.is_some() || given.house.has("show-plan");
-    if let Some(file) = given.house.text("store-result").filter(|_| runs_nothing) {
-        return Err(refuse(nothing_to_store(file)));
-    }
     let mut compiled = compiled(given, &options, machine)?;
     let shows_parsing = given.all("debug").any(debug::shows_parsing);
     let before = if shows_parsing {
@@ -59,7 +55,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     let Some(flag) = reads_only else {
         return measured(given, options, compiled, before, machine);
     };
-    refuse_house_flags(given, flag)?;
+    given.refuse_house(&format!("--{flag}"), &["voice"])?;
     let shown = match flag {
         "showcmd" => compiled.show_command.clone() + "\n",
         _ => String::new(),
@@ -250,17 +246,6 @@ fn notes(given: &Given, options: &FioOptions, is_peer: bool) -> Vec<String> {
     let idle = idle.into_iter();
     notes.extend(idle.map(|(flag, when)| format!("--{flag} has no effect: it acts only {when}")));
     notes
-}
-
-/// Refuses flags of the house beside one that runs nothing.
-fn refuse_house_flags(given: &Given, mode: &str) -> Result<(), Refusal> {
-    let mut odd = given.house.iter().filter(|(flag, _)| flag.name != "voice");
-    odd.next().map_or(Ok(()), |(flag, _)| {
-        let name = flag.name;
-        Err(refuse(format!(
-            "--{name} acts only without `--{mode}`, which runs nothing; leave it out"
-        )))
-    })
 }
 
 /// Refuses flags that cannot act on the run that is asked for.

@@ -174,7 +174,7 @@ fn the_mode_says_what_happens_to_the_jobs() {
     assert!(printed("--showcmd a.fio").starts_with("fio --name="));
     let shown = given("a.fio --show-plan").unwrap();
     assert!(shown.house.has("show-plan"));
-    assert!(refused("--showcmd --live a.fio").contains("--live acts only without `--showcmd`"));
+    assert!(refused("--showcmd --live a.fio").contains("--live has no effect with --showcmd"));
 }
 
 #[test]

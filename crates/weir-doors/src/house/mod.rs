@@ -18,16 +18,19 @@ use weir_units::{Nanos, Percent};
 pub use flags::HOUSE_FLAGS;
 pub use live::Live;
 pub(crate) use options::{options_of_text, progress};
-pub use plan::exit_code;
+pub use plan::{exit_code, planned_work};
 pub(crate) use repeat::joined;
 pub use repeat::{Repeat, begin_anew};
 pub use strict::Strict;
 pub use web::Web;
 
 use crate::door::Voice;
-use crate::flags::refuse_result_files;
+use crate::flags::Flag;
 use crate::given::{Given, GivenFlags};
 use crate::refusal::Refusal;
+
+/// Flags that change the plan, or whose text is printed of it.
+const OF_PLANS: &[&str] = &["percentiles", "no-latency", "rank-timeout", "voice"];
 
 /// A run: its input, its mode and its display.
 #[derive(Clone, Debug)]
@@ -114,32 +117,28 @@ impl Run {
     /// # Errors
     /// Values that cannot be used, flags that contradict or cannot act.
     pub fn read(given: &Given, input: Input) -> Result<Self, Refusal> {
+        Self::read_house(given, input).map_err(|refusal| refusal.at_door(given.door))
+    }
+
+    fn read_house(given: &Given, input: Input) -> Result<Self, Refusal> {
         let house = &given.house;
+        let modes = [("show-plan", Mode::ShowPlan), ("dry-run", Mode::DryRun)];
+        let mode = modes.into_iter().find(|(flag, _)| house.has(flag));
+        if let Some((flag, _)) = mode {
+            given.refuse_house(&format!("--{flag}"), &[OF_PLANS, &[flag]].concat())?;
+        }
         if let Some(why) = house.refusal() {
             return Err(Refusal::usage(why));
         }
-        let (store, history) = (house.text("store-result"), house.text("history"));
-        let mode = match (house.has("show-plan"), house.has("dry-run")) {
-            (true, true) => {
-                let why = "--show-plan and --dry-run: leave one of them out";
-                return Err(Refusal::usage(why));
-            }
-            (true, false) => Mode::ShowPlan,
-            (false, true) => Mode::DryRun,
-            (false, false) => Mode::Run,
-        };
-        if mode != Mode::Run {
-            refuse_result_files(store, history)?;
-        }
         Ok(Self {
             input,
-            mode,
+            mode: mode.map_or(Mode::Run, |(_, mode)| mode),
             ranks: house.whole("ranks"),
             targets: TargetsPerRank::default(),
             rank_timeout: house.seconds("rank-timeout"),
             repeat: repeat::read(house)?,
-            store: store.map(str::to_owned),
-            history: history.map(str::to_owned),
+            store: house.text("store-result").map(str::to_owned),
+            history: house.text("history").map(str::to_owned),
             voice: voice(given),
             options: options::options(house),
         })
@@ -175,12 +174,26 @@ impl Run {
 /// door's own flags ask for a form of it.
 pub fn voice(given: &Given) -> Voice {
     let measures = given.door.measures.filter(|way| way.print.is_some());
-    let asks = measures.is_some_and(|way| given.link.is_some() || (way.asks_peer)(given));
+    let asks =
+        measures.is_some_and(|way| given.link.is_some() || (way.peers_form)(given).is_some());
     match given.house.text("voice") {
         _ if measures.is_none() => Voice::Weir,
         Some("peer") => Voice::Peer,
         None if asks => Voice::Peer,
         _ => Voice::Weir,
+    }
+}
+
+/// # Errors
+/// weir's voice with a flag that asks for a form of the peer's text.
+pub(crate) fn check_voice(given: &Given) -> Result<(), Refusal> {
+    let form = given.door.measures.and_then(|way| (way.peers_form)(given));
+    match form.filter(|_| given.house.text("voice") == Some("weir")) {
+        None => Ok(()),
+        Some(flag) => Err(Refusal::usage(format!(
+            "{} with --voice weir, whose report does not have it; leave one of them out",
+            Flag::spelling_of(flag)
+        ))),
     }
 }
 

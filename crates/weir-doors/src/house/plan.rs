@@ -4,8 +4,8 @@
 //! command line asks for; the exit code of a result.
 
 use weir_schema::{
-    ExitAll, Job, JobResult, Kind, Load, Plan, RpcOutcome, RunResult, State, TargetsPerRank,
-    Timing, Workload,
+    ExitAll, FileNames, Job, JobResult, Kind, Load, Plan, RpcOutcome, RunResult, State,
+    TargetsPerRank, Timing, Workload,
 };
 
 use super::{Input, Mode, Run, Strict};
@@ -80,6 +80,23 @@ impl Run {
             _ => Ok(()),
         }
     }
+}
+
+/// Work of a job on each of the targets that it names: `read and write`.
+pub fn planned_work(job: &Job) -> Vec<(String, &str)> {
+    let Some(work) = job.blocks() else {
+        return Vec::new();
+    };
+    let FileNames::Listed { paths, .. } = &work.targets.files else {
+        return Vec::new();
+    };
+    let kinds = Kind::DATA.into_iter().filter(|kind| work.mix.has(*kind));
+    let mut names: Vec<&str> = kinds.map(Kind::name).collect();
+    if work.bursts.is_some_and(|bursts| bursts.flush_only) {
+        names = vec!["flush"];
+    }
+    let what = names.join(" and ");
+    paths.iter().map(|path| (what.clone(), &**path)).collect()
 }
 
 fn forbid_writes(plan: &mut Plan, path: &str) -> Result<(), Refusal> {

@@ -32,15 +32,6 @@ pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
             ))),
         };
     }
-    for (flag, what) in [
-        ("show-plan", "prints the plan"),
-        ("dry-run", "checks the plan"),
-    ] {
-        if given.has(flag) {
-            let why = format!("--repeat: --{flag} {what} and runs nothing; leave one of them out");
-            return Err(Refusal::usage(why));
-        }
-    }
     for (flag, is_given) in [
         ("live", given.has("live")),
         ("web", given.text("web").is_some()),

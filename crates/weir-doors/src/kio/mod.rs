@@ -28,7 +28,7 @@ pub(crate) use points::{EXTENSION, check_extension};
 
 use crate::args;
 use crate::door::{Door, DoorLink, Getopt, Manner, Measures};
-use crate::flags::{find, nearest};
+use crate::flags::nearest;
 use crate::given::Given;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -56,7 +56,7 @@ pub const DOOR: Door = Door {
 const MEASURES: Measures = Measures {
     manner: Manner::Getopt(&MANNER),
     print: Some(|result, given, machine| Ok(output::print(result, given, machine))),
-    asks_peer: output::asks_peer,
+    peers_form: output::peers_form,
     without: &["ranks", "rank-timeout"],
     help: include_str!("help.md"),
     examples: &[
@@ -216,24 +216,13 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
 
 /// Refuses flags of the house that concern the run of a single plan, where there is none.
 fn refuse_of_house(given: &Given) -> Result<(), Refusal> {
-    let (mode, taken): (&str, &[&str]) = if given.has("generate-config") {
-        ("generate-config", &[])
+    if given.has("generate-config") {
+        given.refuse_house("--generate-config", &[])
     } else if given.has("compare") {
-        ("compare", &["store-result", "progress"])
+        given.refuse_house("--compare", &["store-result", "progress"])
     } else {
-        return Ok(());
-    };
-    let mut odd = given
-        .house
-        .iter()
-        .filter(|(flag, _)| !taken.contains(&flag.name));
-    odd.next().map_or(Ok(()), |(flag, _)| {
-        let weir = find(FLAGS, flag.name).map_or("", |_| "weir-");
-        Err(Refusal::usage(format!(
-            "--{weir}{} acts only without `--{mode}`; leave it out",
-            flag.name
-        )))
-    })
+        Ok(())
+    }
 }
 
 /// weir's own version, where no module has one.

@@ -47,9 +47,13 @@ pub(super) struct KioOptions {
     utc_offset_s: i64,
 }
 
-/// True if one of kio.py's forms is asked for, or the whole result instead of a report.
-pub(super) fn asks_peer(given: &Given) -> bool {
-    !given.is("format", "table") || given.has("trace-offsets")
+/// Flag that asks for one of kio.py's forms, or for the whole result instead of a report. That of the link
+/// is the usual one.
+pub(super) fn peers_form(given: &Given) -> Option<&'static str> {
+    let is_usual = given.link == Some("kio.py") && given.is("format", "kio");
+    let has_form = !given.is("format", "table") && !is_usual;
+    let traces = given.has("trace-offsets").then_some("trace-offsets");
+    has_form.then_some("format").or(traces)
 }
 
 /// The form that is printed: by the voice of the peer that of kio.py where no other is named.

@@ -3,7 +3,9 @@
 //!
 //! In: jobs of a plan, with what they did. Out: lines. Not here: where they are printed.
 
-use weir_schema::{BlockWorkload, FileNames, Job, JobResult, Kind, Plan, read_share};
+use weir_schema::{BlockWorkload, Job, JobResult, Kind, Plan, read_share};
+
+use crate::house::planned_work;
 
 /// Share of its depth by which the mean in flight may be off.
 const SLACK: f64 = 0.05;
@@ -23,21 +25,8 @@ pub(super) fn of(planned: &Job, done: &JobResult) -> Vec<String> {
 pub(super) fn planned(plan: &Plan) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (_, job) in plan.jobs() {
-        let Some(work) = job.blocks() else { continue };
-        let FileNames::Listed { paths, .. } = &work.targets.files else {
-            continue;
-        };
-        let kinds = Kind::DATA.into_iter().filter(|kind| work.mix.has(*kind));
-        let mut names: Vec<&str> = kinds.map(Kind::name).collect();
-        if work.bursts.is_some_and(|bursts| bursts.flush_only) {
-            names = vec!["flush"];
-        }
-        for path in paths {
-            let line = format!(
-                "would {} {path} with {}",
-                names.join(" and "),
-                job.engine.name
-            );
+        for (work, path) in planned_work(job) {
+            let line = format!("would {work} {path} with {}", job.engine.name);
             if !lines.contains(&line) {
                 lines.push(line);
             }

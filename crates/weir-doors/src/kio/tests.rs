@@ -403,11 +403,11 @@ fn flags_of_the_house_about_one_plan_are_refused_where_there_is_none() {
     for (text, named) in [
         (
             "-g kio.conf --dry-run",
-            "--dry-run acts only without `--generate-config`",
+            "--dry-run has no effect with --generate-config",
         ),
         (
             "-g kio.conf --weir-format json",
-            "--weir-format acts only without",
+            "--weir-format has no effect with",
         ),
         ("-d a --repeat 2 -o r.csv", "--repeat: --output-csv"),
         ("status --raw", "takes no words, and there is `--raw`"),

@@ -18,7 +18,7 @@ pub use stored_plan::check_stored;
 use crate::args;
 use crate::door::{Door, Manner, Measures, Operands};
 use crate::examples::{LIST, list};
-use crate::given::Given;
+use crate::given::{Given, idle_beside};
 use crate::house::Run;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -55,9 +55,11 @@ pub const DOOR: Door = Door {
 /// The request of these arguments.
 fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     if given.has("calibrate") {
-        return calibrate(given);
+        refuse_all_beside(given, "calibrate", "--calibrate")?;
+        return Ok(Request::new(Action::Tool(Tool::Calibrate)));
     }
     if given.is("example", LIST) {
+        refuse_all_beside(given, "example", "--example list")?;
         return Ok(Request::print(list(examples::EXAMPLES)));
     }
     let mut request = Request::new(Action::Measure(arguments::input(given, machine)?));
@@ -90,16 +92,9 @@ struct NoMachine;
 
 impl Machine for NoMachine {}
 
-/// It measures the instrument alone, and prints that.
-fn calibrate(given: &Given) -> Result<Request, Refusal> {
-    let mut flags = given.own.iter().chain(given.house.iter());
-    let other = flags.find(|(flag, _)| flag.name != "calibrate");
-    let other = other.map(|(flag, _)| flag.spelling());
-    let option = given.options.first().map(|option| option.text.clone());
-    match other.or(option).or_else(|| given.operands.first().cloned()) {
-        None => Ok(Request::new(Action::Tool(Tool::Calibrate))),
-        Some(other) => Err(Refusal::usage(format!(
-            "--calibrate measures the instrument and nothing else; leave `{other}` out"
-        ))),
-    }
+/// Refuses all arguments beside a flag that needs none.
+fn refuse_all_beside(given: &Given, flag: &str, mode: &str) -> Result<(), Refusal> {
+    given.refuse_beside(mode, &[flag])?;
+    let operand = given.operands.first();
+    operand.map_or(Ok(()), |other| Err(idle_beside(other, mode)))
 }

@@ -2,7 +2,7 @@
 //!
 //! In: the options. Out: the refusal of the first that another leaves nothing to do for. Not here: values.
 
-use super::{peers_form, refuse};
+use super::refuse;
 use crate::given::Given;
 use crate::refusal::Refusal;
 
@@ -96,10 +96,6 @@ pub(super) fn refuse_contradictions(given: &Given) -> Result<(), Refusal> {
             let why = format!("{why}; leave out --{other} or this");
             return Err(refuse(one, given.text(one).unwrap_or_default(), &why));
         }
-    }
-    if let Some(flag) = peers_form(given).filter(|_| given.house.is("voice", "weir")) {
-        let why = "the report of --voice weir does not have it; leave one of them out";
-        return Err(refuse(flag, "", why));
     }
     given
         .refusal()

@@ -68,7 +68,7 @@ pub const DOOR: Door = Door {
         }),
         print: Some(|result, given, machine| Ok(print::print(result, given, machine))),
         observe: Some(print::observer),
-        asks_peer: |given| peers_form(given).is_some(),
+        peers_form: |given| peers_form(given),
         variables: exit::variables,
         peer_code: exit::peer_code,
         names_jobs: false,

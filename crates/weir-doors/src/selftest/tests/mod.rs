@@ -195,14 +195,6 @@ fn forms_of_the_peer_are_printed_in_either_voice() {
     for words in [&["-b"] as &[&str], &["--output", "csv"], &["--verbose"]] {
         assert_eq!(of(words), Voice::Peer, "{words:?}");
     }
-    let words = ["--loopback", "--output", "csv", "--voice", "weir"];
-    let refusal = read_with(&words, &[]).unwrap_err();
-    assert!(
-        refusal
-            .message
-            .contains("--output: the report of --voice weir"),
-        "{refusal}"
-    );
     // A form of weir's report in the peer's voice.
     let given = read_given(&DOOR, &list(&["--voice", "peer", "--format", "csv"])).unwrap();
     let (result, _) = replayed(GOLDEN, &[]);
