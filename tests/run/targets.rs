@@ -30,7 +30,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("--rw=write --destroy data data more", "--destroy more"),
     (
         "--rw=write --destroy ./data data",
-        "no target is written so",
+        "if data is meant, --destroy data",
     ),
     ("--rw=read --destroy data data", "nothing is written"),
     ("--rw=read --overwrite=1 data", "--destroy data"),
@@ -42,6 +42,15 @@ const REFUSED: &[(&str, &str)] = &[
     ("--rw=write --show-plan data", "--destroy data"),
     ("--rw=write --dry-run data", "--destroy data"),
     ("--rw=write --repeat=2 data", "--destroy data"),
+    ("--rw=read data more data", "stands there twice"),
+    ("--rw=read --offset=1g data", "begins at offset"),
+    ("--rw=write --size=4k none/f", "none does not exist"),
+    ("--rw=write --size=4k none/", "it is a directory"),
+    ("--rw=write --size=4k none/ --dry-run", "it is a directory"),
+    (
+        "--rw=write /",
+        "/: it is a directory\n  help: name a job file",
+    ),
     // A new file has a size.
     ("--rw=write new", "--size"),
     ("--rw=read empty", "--size"),
@@ -119,6 +128,9 @@ fn what_is_refused_says_why_and_changes_nothing() {
             1,
             "{words}\n{said}"
         );
+        let mut parts = said.err.trim_start_matches("error: ").split(": ");
+        let (job, target) = (parts.next().unwrap(), parts.next().unwrap_or("-"));
+        assert!(!target.ends_with(job), "{words}: named twice\n{said}");
         said.code(2).silent();
         assert!(content(&stage) == before, "{words}: something was changed");
     }

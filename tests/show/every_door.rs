@@ -441,6 +441,28 @@ fn a_form_of_the_peers_text_contradicts_the_voice_of_weir() {
 }
 
 #[test]
+fn rows_are_of_what_was_measured_or_are_refused() {
+    let stage = stage();
+    for door in doors() {
+        let [program, ..] = Program::all(door).collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        // Ranks that work together have no operations one by one.
+        let is_joint = ["net", "beff"].contains(&door.verb);
+        for form in ["csv"].into_iter().chain(is_joint.then_some("csv-series")) {
+            let flag = format!("{}={form}", house(door, "format"));
+            let said = said(program.command(&stage, &[program.short(door), vec![flag]].concat()));
+            if form == "csv" {
+                let said = said.code(0);
+                assert!(said.out.lines().count() > 1, "weir {}\n{said}", door.verb);
+            } else {
+                said.code(2).silent().err("csv has a row for each figure");
+            }
+        }
+    }
+}
+
+#[test]
 fn flags_of_the_house_are_named_as_they_are_typed() {
     let stage = stage();
     at_each_door(0, |door, program, complaints| {

@@ -1,23 +1,30 @@
-//! Results as CSV: a row for each kind of operation of each job, or for each interval of it, in ns,
-//! bytes and operations.
+//! Results as CSV: a row for each kind of operation of each job and for each headline figure that is of
+//! none, or for each interval of a kind, in ns, bytes and operations.
 //!
 //! In: results with their labels. Out: RFC 4180 with line feeds; what is missing is empty. Not here:
-//! headline figures that are not of a kind of operation, which JSON has.
+//! headline figures of other units, which JSON has.
 
-use weir_schema::{LatencyInterval, Stage};
+use weir_schema::{LatencyInterval, Metric, Stage};
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
 use crate::entry::{KindSum, ReportEntry};
 use crate::number_format::date;
 use crate::phrases::aspects;
-use crate::plot::{LabelledResult, PlottedRun};
+use crate::plot::{LabelledResult, PlottedRun, sized};
 
 const HEAD: &str = "run_id,time_utc,label,group,job,kind,workers,block_bytes,queue_depth,operations,\
 bytes,duration_ns,ops_per_s,bytes_per_s,ops_per_s_low,ops_per_s_high,lat_mean_ns,lat_min_ns,\
 lat_p50_ns,lat_p90_ns,lat_p99_ns,lat_p999_ns,lat_p9999_ns,lat_max_ns,errors,complete,warnings";
 const SERIES_HEAD: &str = "run_id,time_utc,label,group,job,kind,t_ns,dt_ns,operations,in_flight,\
 lat_p50_ns,lat_p99_ns,lat_p999_ns,lat_max_ns";
+/// Columns of headline figures by their unit, and its size in that of the column.
+const UNITS: [(&str, &str, f64); 4] = [
+    (Metric::BYTES_PER_S, "bytes_per_s", 1.0),
+    (Metric::OPS_PER_S, "ops_per_s", 1.0),
+    ("packets/s", "ops_per_s", 1.0),
+    (Metric::SECONDS, "lat_mean_ns", 1e9),
+];
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
 
 /// The head and the rows, each line ended.
@@ -25,10 +32,11 @@ pub fn csv(results: &[LabelledResult<'_>]) -> String {
     let mut out = format!("{HEAD}\n");
     for run in &PlottedRun::all(results) {
         for entry in &run.entries {
-            for kind in &entry.kinds {
-                let cells = row(run, entry, kind).map(|cell| quoted(&cell));
-                out += &cells.join(",");
-                out.push('\n');
+            let kinds = entry.kinds.iter().map(|kind| row(run, entry, kind));
+            let figures = entry.metrics().into_iter();
+            let figures = figures.filter_map(|metric| figure_row(run, entry, metric));
+            for cells in kinds.chain(figures) {
+                push!(out, "{}\n", cells.map(|cell| quoted(&cell)).join(","));
             }
         }
     }
@@ -41,7 +49,9 @@ pub fn csv_series(results: &[LabelledResult<'_>]) -> String {
     for run in &PlottedRun::all(results) {
         for entry in &run.entries {
             for kind in &entry.kinds {
-                let of = names(run, entry, kind).map(|cell| quoted(&cell)).join(",");
+                let of = names(run, entry, &kind.name)
+                    .map(|cell| quoted(&cell))
+                    .join(",");
                 let Some(over_time) = entry.latency_over_time(kind) else {
                     continue;
                 };
@@ -56,7 +66,7 @@ pub fn csv_series(results: &[LabelledResult<'_>]) -> String {
 }
 
 /// Names at the begin of a row.
-fn names(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 6] {
+fn names(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &str) -> [String; 6] {
     let started = run.result.started_unix_ns;
     [
         started.to_string(),
@@ -64,8 +74,37 @@ fn names(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [Stri
         run.label.to_owned(),
         entry.group.to_string(),
         entry.name().to_owned(),
-        kind.name.clone(),
+        kind.to_owned(),
     ]
+}
+
+/// The row of a headline figure; `None` where no column has its unit.
+fn figure_row(
+    run: &PlottedRun<'_>,
+    entry: &ReportEntry<'_>,
+    metric: &Metric,
+) -> Option<[String; 27]> {
+    let (_, column, scale) = UNITS.iter().find(|(unit, ..)| *unit == metric.unit)?;
+    let sized = sized(&metric.name);
+    let names = names(run, entry, sized.map_or(&metric.name, |(what, _)| what));
+    let size = sized.map_or_else(String::new, |(_, size)| size.to_string());
+    let cells = names.into_iter().map(Some).chain(std::iter::repeat(None));
+    let mut cells = HEAD.split(',').zip(cells).map(|(name, cell)| match name {
+        "block_bytes" => size.clone(),
+        "complete" => run.result.complete.to_string(),
+        "warnings" => warnings(run, entry),
+        _ if name == *column => format!("{:.3}", metric.value * scale),
+        _ => cell.unwrap_or_default(),
+    });
+    Some(std::array::from_fn(|_| cells.next().unwrap_or_default()))
+}
+
+/// Ids of the warnings about an entry.
+fn warnings(run: &PlottedRun<'_>, entry: &ReportEntry<'_>) -> String {
+    let is_its = |job: &Option<String>| job.as_deref().is_none_or(|job| job == entry.name());
+    let warnings = run.result.warnings.iter().filter(|w| is_its(&w.job));
+    let warnings: Vec<&str> = warnings.map(|w| w.id.as_str()).collect();
+    warnings.join(" ")
 }
 
 fn interval_cells(begin: Nanos, interval: &LatencyInterval, stage: Stage) -> [String; 8] {
@@ -91,7 +130,6 @@ fn interval_cells(begin: Nanos, interval: &LatencyInterval, stage: Stage) -> [St
 }
 
 fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 27] {
-    let result = run.result;
     let text = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
     let rate = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.3}"));
     let block = entry.plan.and_then(|plan| {
@@ -105,10 +143,7 @@ fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String
     let [p50, p90, p99, p999, p9999, max] =
         PERCENTILES.map(|p| text(latency.and_then(|h| h.percentile(p))));
     let errors: u64 = kind.sum.errors.values().sum();
-    let is_its = |job: &Option<String>| job.as_deref().is_none_or(|job| job == entry.name());
-    let warnings = result.warnings.iter().filter(|w| is_its(&w.job));
-    let warnings: Vec<&str> = warnings.map(|w| w.id.as_str()).collect();
-    let [run_id, time, label, group, job, name] = names(run, entry, kind);
+    let [run_id, time, label, group, job, name] = names(run, entry, &kind.name);
     [
         run_id,
         time,
@@ -137,8 +172,8 @@ fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String
         p9999,
         max,
         errors.to_string(),
-        result.complete.to_string(),
-        warnings.join(" "),
+        run.result.complete.to_string(),
+        warnings(run, entry),
     ]
 }
 
@@ -194,6 +229,23 @@ mod tests {
             stalled.unwrap().ends_with(",500000000,0,,,,,"),
             "{stalled:?}"
         );
+    }
+
+    #[test]
+    fn a_figure_of_no_kind_has_a_row() {
+        let result = sample::message_sizes();
+        let text = csv(&[LabelledResult {
+            label: "r".into(),
+            result: &result,
+        }]);
+        let metrics = &result.groups[0].jobs[0].metrics;
+        assert_eq!(text.lines().count(), 1 + metrics.len(), "{text}");
+        let sized = metrics
+            .iter()
+            .find(|m| m.name.ends_with(" at 8 B"))
+            .unwrap();
+        let row = format!(",bandwidth,,8,,,,,,{:.3},", sized.value);
+        assert!(text.contains(&row), "{row}\n{text}");
     }
 
     #[test]

@@ -459,7 +459,7 @@ fn jobs_text(plan: &Plan) -> String {
         let name = weir_report::clean(&job.name, false);
         let mut line = format!("would run: {name} ({})", job.engine.name);
         for (work, path) in house::planned_work(job) {
-            line += &format!(", {work} {}", weir_report::clean(path, false));
+            line = format!("{line}, {work} {}", weir_report::clean(path, false));
         }
         line + "\n"
     });

@@ -86,10 +86,18 @@ pub(crate) trait RunObserver {
     }
     /// Refusal of a job that cannot run.
     fn refusal(&self, job: &str, why: &str) -> String {
-        let own = || format!("error: {job}: {why}\n");
         self.shown()
-            .map_or_else(own, |shown| shown.refusal(job, why))
+            .map_or_else(|| refused(job, why), |shown| shown.refusal(job, why))
     }
+}
+
+/// Refusal of a job, which is not named twice where it is called like its target.
+pub(crate) fn refused(job: &str, why: &str) -> String {
+    let target = why.split_once(": ").map_or("", |(target, _)| target);
+    if target == job || target.rsplit('/').next() == Some(job) {
+        return format!("error: {why}\n");
+    }
+    format!("error: {job}: {why}\n")
 }
 
 /// Carries out a request and returns the exit code, which is 0 on ranks that print nothing.

@@ -28,7 +28,7 @@ use weir_schema::{Announcement, Job, Plan, RunResult, Workload};
 use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::measure::RunObserver;
+use crate::measure::{RunObserver, refused};
 use crate::stall::StallWatch;
 use crate::turns::WHICH_RUN;
 use crate::{environment, output};
@@ -287,7 +287,7 @@ impl RunObserver for ProgressObserver {
 
     fn refusal(&self, job: &str, why: &str) -> String {
         if self.names_jobs {
-            return format!("error: {}: {why}\n", clean(job, false));
+            return refused(&clean(job, false), why);
         }
         let mut refused = self.refused.borrow_mut();
         if refused.iter().any(|known| known == why) {

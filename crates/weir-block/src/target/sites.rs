@@ -109,8 +109,13 @@ pub(crate) fn look(named: NamedTarget) -> Result<Site, Failure> {
     if site.named.shown.is_empty() {
         return Err(failure("plan", Some(libc::EINVAL), "a file has no name"));
     }
+    let directory = |site: &Site| {
+        let message = "it is a directory: name a file in it, or give it as directory=";
+        site.failure("open", Some(libc::EISDIR), message)
+    };
     let stat = match rustix::fs::stat(&site.named.path) {
         Ok(stat) => stat,
+        Err(Errno::NOENT) if site.named.shown.ends_with('/') => return Err(directory(&site)),
         Err(Errno::NOENT) => return Ok(site),
         Err(errno) => return Err(site.refused("open", "look at it", errno)),
     };
@@ -118,10 +123,7 @@ pub(crate) fn look(named: NamedTarget) -> Result<Site, Failure> {
         FileType::RegularFile => SiteKind::File,
         FileType::BlockDevice => SiteKind::Block,
         FileType::CharacterDevice => SiteKind::Character,
-        FileType::Directory => {
-            let message = "it is a directory: name a file in it, or give it as directory=";
-            return Err(site.failure("open", Some(libc::EISDIR), message));
-        }
+        FileType::Directory => return Err(directory(&site)),
         _ => {
             let message = "it is neither a file nor a block or character device";
             return Err(site.failure("open", Some(libc::EINVAL), message));

@@ -61,7 +61,7 @@ pub const HOUSE_FLAGS: &[Flag] = &[
     .choices(&["text", "json", "html", "md", "csv", "csv-series"])
     .default("text")
     .prints()
-    .long("csv: a row for each kind of operation of each job; csv-series: for each interval."),
+    .long("csv: a row for each kind of operation and each figure of each job; csv-series: for each interval."),
     Flag::with_value(
         "output",
         "FILE",

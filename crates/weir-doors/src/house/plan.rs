@@ -8,7 +8,7 @@ use weir_schema::{
     TargetsPerRank, Timing, Workload,
 };
 
-use super::{Input, Mode, Run, Strict};
+use super::{Input, Mode, Run, RunFormat, Strict};
 use crate::refusal::{LACKS, Refusal, USAGE};
 
 impl Run {
@@ -70,6 +70,18 @@ impl Run {
             ),
         ];
         let mut given = given.iter().filter(|(_, given, _)| *given);
+        let outputs = self.options.outputs.iter().map(|file| file.format);
+        let mut formats = outputs.chain([self.options.format]);
+        // Ranks that work together have no operations one by one.
+        let is_joint = |job: &Job| job.workload.timeout_ns().is_some();
+        if formats.any(|format| format == RunFormat::CsvSeries)
+            && plan.jobs().all(|(_, job)| is_joint(job))
+        {
+            return Err(Refusal::usage(format!(
+                "csv-series: no job of {} has intervals\n  help: csv has a row for each figure",
+                plan.name
+            )));
+        }
         match given.next() {
             Some((flag, _, what)) if plan.jobs().all(|(_, job)| job.workload.load().is_none()) => {
                 Err(Refusal::usage(format!(
