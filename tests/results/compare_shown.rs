@@ -140,7 +140,7 @@ fn files_that_cannot_be_written_are_refused_before_anything_runs() {
     let stored = ["before.json", "after.json"];
     refused(
         &[&stored[..], &["-o", "after.json"]].concat(),
-        "would replace",
+        "where the comparison goes",
     );
     refused(&[&stored[..], &["-o", "c.htm"]].concat(), ".html");
     refused(&[&stored[..], &["-o", "none/c.md"]].concat(), "none/c.md");

@@ -165,7 +165,7 @@ fn what_cannot_be_reported_is_refused_and_nothing_is_written() {
         ("report none.json -o r.html", "none.json"),
         ("report text.json -o r.html", "text.json"),
         ("report r.json text.json -o r.html", "text.json"),
-        ("report r.json -o r.json", "would replace the result"),
+        ("report r.json -o r.json", "a result that is reported"),
         ("report r.json -o none/r.html", "none/r.html"),
         ("report r.json --output r.pdf", "known are .html"),
     ] {

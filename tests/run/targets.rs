@@ -30,7 +30,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("--rw=write --destroy data data more", "--destroy more"),
     (
         "--rw=write --destroy ./data data",
-        "if data is meant, --destroy data",
+        "help: write it as the target is written",
     ),
     ("--rw=read --destroy data data", "nothing is written"),
     ("--rw=read --overwrite=1 data", "--destroy data"),
@@ -42,7 +42,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("--rw=write --show-plan data", "--destroy data"),
     ("--rw=write --dry-run data", "--destroy data"),
     ("--rw=write --repeat=2 data", "--destroy data"),
-    ("--rw=read data more data", "stands there twice"),
     ("--rw=read --offset=1g data", "begins at offset"),
     ("--rw=write --size=4k none/f", "none does not exist"),
     ("--rw=write --size=4k none/", "it is a directory"),

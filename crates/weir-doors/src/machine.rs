@@ -34,14 +34,6 @@ pub trait Machine {
         RunResult::of(plan.clone())
     }
 
-    /// Finds out whether a file can be written.
-    ///
-    /// # Errors
-    /// Why it cannot.
-    fn check_writable(&self, _path: &str) -> Result<(), String> {
-        Ok(())
-    }
-
     /// Value of an environment variable.
     fn variable(&self, _name: &str) -> Option<String> {
         None

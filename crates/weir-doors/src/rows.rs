@@ -26,7 +26,7 @@ impl fmt::Display for UnfitRows {
         f.write_str(match self {
             Self::OtherHead(_) => "its first line is not the head of these rows",
             Self::NoRows => "it holds no rows",
-            Self::OpenEnd => "its last row has no end",
+            Self::OpenEnd => "its last row has no end, and the next one would become a part of it",
             Self::Io(error) => error,
         })
     }

@@ -18,13 +18,6 @@ bytes,duration_ns,ops_per_s,bytes_per_s,ops_per_s_low,ops_per_s_high,lat_mean_ns
 lat_p50_ns,lat_p90_ns,lat_p99_ns,lat_p999_ns,lat_p9999_ns,lat_max_ns,errors,complete,warnings";
 const SERIES_HEAD: &str = "run_id,time_utc,label,group,job,kind,t_ns,dt_ns,operations,in_flight,\
 lat_p50_ns,lat_p99_ns,lat_p999_ns,lat_max_ns";
-/// Columns of headline figures by their unit, and its size in that of the column.
-const UNITS: [(&str, &str, f64); 4] = [
-    (Metric::BYTES_PER_S, "bytes_per_s", 1.0),
-    (Metric::OPS_PER_S, "ops_per_s", 1.0),
-    ("packets/s", "ops_per_s", 1.0),
-    (Metric::SECONDS, "lat_mean_ns", 1e9),
-];
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
 
 /// The head and the rows, each line ended.
@@ -84,7 +77,12 @@ fn figure_row(
     entry: &ReportEntry<'_>,
     metric: &Metric,
 ) -> Option<[String; 27]> {
-    let (_, column, scale) = UNITS.iter().find(|(unit, ..)| *unit == metric.unit)?;
+    let (column, scale) = match metric.unit.as_str() {
+        Metric::BYTES_PER_S => ("bytes_per_s", 1.0),
+        Metric::OPS_PER_S | "packets/s" => ("ops_per_s", 1.0),
+        Metric::SECONDS => ("lat_mean_ns", 1e9),
+        _ => return None,
+    };
     let sized = sized(&metric.name);
     let names = names(run, entry, sized.map_or(&metric.name, |(what, _)| what));
     let size = sized.map_or_else(String::new, |(_, size)| size.to_string());
@@ -93,7 +91,7 @@ fn figure_row(
         "block_bytes" => size.clone(),
         "complete" => run.result.complete.to_string(),
         "warnings" => warnings(run, entry),
-        _ if name == *column => format!("{:.3}", metric.value * scale),
+        _ if name == column => format!("{:.3}", metric.value * scale),
         _ => cell.unwrap_or_default(),
     });
     Some(std::array::from_fn(|_| cells.next().unwrap_or_default()))

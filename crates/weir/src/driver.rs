@@ -118,7 +118,7 @@ fn carry_out(call: &DoorCall, measures: &Measures, prints_for_all: bool) -> Outc
 
 /// The run that the flags of the house and a door's request ask for.
 fn run_of(given: &Given, input: Input, request: &Request) -> Result<Run, Refusal> {
-    let mut run = Run::read(given, input)?;
+    let mut run = Run::read(given, input).map_err(|refusal| refusal.at_door(given.door))?;
     run.targets = request.targets;
     run.rank_timeout = request.rank_timeout.or(run.rank_timeout);
     run.voice = request.voice.unwrap_or(run.voice);

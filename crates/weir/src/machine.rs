@@ -85,11 +85,6 @@ impl Machine for ThisMachine {
         }
     }
 
-    fn check_writable(&self, path: &str) -> Result<(), String> {
-        output::check_writable(path)
-            .map_err(|why| why.trim_start_matches("error: ").trim_end().to_owned())
-    }
-
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }

@@ -4,9 +4,10 @@
 //! report says (`weir-report`).
 
 use weir_compare::Rule;
+use weir_doors::Refusal;
 use weir_doors::house::{Output, RunFormat};
 use weir_doors::report::{Action, Report, ReportFormat, read};
-use weir_doors::{Refusal, USAGE};
+use weir_doors::request::NamedFile;
 use weir_report::{LabelledResult, LineTone, PageSection, PlotChoice, SectionLine, SectionPart};
 use weir_schema::{RunResult, Runs};
 
@@ -26,26 +27,17 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn carry_out(report: &Report) -> Outcome {
-    for file in &report.outputs {
-        let is_source = |operand: &&String| output::are_same(operand, &file.path);
-        if let Some(operand) = report.operands.iter().find(is_source) {
-            return Err(Refusal::usage(format!(
-                "the report {} would replace the result {operand}",
-                file.path
-            )));
+    let read = report.operands.iter();
+    let read = read.map(|operand| NamedFile::read(operand, "a result that is reported"));
+    let written = report.outputs.iter().map(|file| match file.format {
+        ReportFormat::Whole(format) => {
+            let path = file.path.clone();
+            house_report::output_file(&Output { path, format }, &report.options)
         }
-        match file.format {
-            ReportFormat::Whole(format) => {
-                let path = file.path.clone();
-                let file = house_report::output_file(&Output { path, format }, &report.options);
-                written_files::check_change(&file)?;
-            }
-            ReportFormat::Svg | ReportFormat::Png => {
-                let writable = output::check_writable(&file.path);
-                writable.map_err(|message| Refusal::new(USAGE, message))?;
-            }
-        }
-    }
+        _ => NamedFile::written(&file.path, "where the picture goes (--output)"),
+    });
+    let files: Vec<NamedFile> = read.chain(written).collect();
+    written_files::check(&files, [])?;
     let stored = report.operands.iter().map(|operand| Stored::read(operand));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     let mut files = Vec::new();

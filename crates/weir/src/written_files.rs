@@ -40,7 +40,7 @@ pub(crate) fn check<'a>(
 
 /// # Errors
 /// A file that cannot be changed so.
-pub(crate) fn check_change(file: &NamedFile) -> Result<(), Refusal> {
+fn check_change(file: &NamedFile) -> Result<(), Refusal> {
     let path = &file.path;
     if matches!(file.change, FileChange::Kept) {
         return Ok(());

@@ -53,12 +53,9 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     }
     let mut notes: Vec<String> = note.into_iter().collect();
     notes.extend(idle(given, &transport, !is_shown && !is_only_shown));
-    let mut files = Vec::new();
-    if let Some(path) = &form.dump_json {
-        let refuse = |why| Refusal::usage(format!("--dump-json {path}: {why}"));
-        machine.check_writable(path).map_err(refuse)?;
-        files.push(NamedFile::written(path, "where --dump-json goes"));
-    }
+    let dump = form.dump_json.iter();
+    let dump = dump.map(|path| NamedFile::written(path, "where --dump-json goes"));
+    let mut files: Vec<NamedFile> = dump.collect();
     if let Some(path) = given.text("baseline").filter(|_| !is_only_shown) {
         notes.extend(baseline(path, machine)?.differences(&plan));
         files.push(NamedFile::read(path, "the --baseline"));

@@ -117,10 +117,6 @@ impl Run {
     /// # Errors
     /// Values that cannot be used, flags that contradict or cannot act.
     pub fn read(given: &Given, input: Input) -> Result<Self, Refusal> {
-        Self::read_house(given, input).map_err(|refusal| refusal.at_door(given.door))
-    }
-
-    fn read_house(given: &Given, input: Input) -> Result<Self, Refusal> {
         let house = &given.house;
         let modes = [("show-plan", Mode::ShowPlan), ("dry-run", Mode::DryRun)];
         let mode = modes.into_iter().find(|(flag, _)| house.has(flag));

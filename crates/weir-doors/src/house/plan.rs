@@ -72,13 +72,16 @@ impl Run {
         let mut given = given.iter().filter(|(_, given, _)| *given);
         let outputs = self.options.outputs.iter().map(|file| file.format);
         let mut formats = outputs.chain([self.options.format]);
+        let is_series = formats.any(|format| format == RunFormat::CsvSeries);
         // Ranks that work together have no operations one by one.
-        let is_joint = |job: &Job| job.workload.timeout_ns().is_some();
-        if formats.any(|format| format == RunFormat::CsvSeries)
-            && plan.jobs().all(|(_, job)| is_joint(job))
+        if is_series
+            && plan
+                .jobs()
+                .all(|(_, job)| job.workload.timeout_ns().is_some())
         {
+            let why = "has intervals\n  help: csv has a row for each figure";
             return Err(Refusal::usage(format!(
-                "csv-series: no job of {} has intervals\n  help: csv has a row for each figure",
+                "csv-series: no job of {} {why}",
                 plan.name
             )));
         }

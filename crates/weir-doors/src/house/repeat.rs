@@ -32,15 +32,10 @@ pub(super) fn read(given: &GivenFlags) -> Result<Option<Repeat>, Refusal> {
             ))),
         };
     }
-    for (flag, is_given) in [
-        ("live", given.has("live")),
-        ("web", given.text("web").is_some()),
-        ("metrics-file", given.text("metrics-file").is_some()),
-    ] {
-        if is_given {
-            let why = "shows one run, and here are several; leave one of them out";
-            return Err(Refusal::usage(format!("--repeat: --{flag} {why}")));
-        }
+    let flags = ["live", "web", "metrics-file"];
+    if let Some(flag) = flags.into_iter().find(|flag| given.has(flag)) {
+        let why = "shows one run, and here are several; leave one of them out";
+        return Err(Refusal::usage(format!("--repeat: --{flag} {why}")));
     }
     let runs = given.whole("repeat").unwrap_or(USUAL);
     let pause = given.seconds("pause").unwrap_or_default();

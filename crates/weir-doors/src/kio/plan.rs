@@ -153,15 +153,8 @@ fn finish(given: &DoorGiven, plan: Plan, notes: Vec<String>) -> Result<Request, 
 fn unfit(path: &str, why: &UnfitRows) -> Refusal {
     let (code, why) = match why {
         UnfitRows::OtherHead(found) => (1, output::unlike(&output::head(), found)),
-        UnfitRows::OpenEnd => {
-            let help = "end that row with a line break, or name another file";
-            (
-                1,
-                format!("{why}, and the next one would become a part of it\n  help: {help}"),
-            )
-        }
-        UnfitRows::NoRows => (1, format!("{why}\n  help: name another file")),
         UnfitRows::Io(_) => (USAGE, why.to_string()),
+        _ => (1, format!("{why}\n  help: name another file")),
     };
     Refusal {
         code,

@@ -150,22 +150,13 @@ fn of_targets(given: &Given, machine: &dyn Machine) -> Result<Input, Refusal> {
         let why = "the arguments that are no flags are the targets; leave it out";
         return Err(Refusal::usage(format!("--{}: {why}", option.key)));
     }
-    let is_earlier = |(at, path): &(usize, &String)| targets[..*at].contains(path);
-    if let Some((_, path)) = targets.iter().enumerate().find(is_earlier) {
-        let help = "--numjobs says how many workers are on it";
-        return Err(Refusal::usage(format!(
-            "{path}: it stands there twice\n  help: {help}"
-        )));
-    }
     let destroyed: Vec<String> = given.all("destroy").map(str::to_owned).collect();
     if let Some(stray) = destroyed.iter().find(|path| !targets.contains(path)) {
         let why = "no target is written so on the command line";
-        let last = |path: &str| path.rsplit('/').next().map(str::to_owned);
-        let meant = targets.iter().find(|path| last(path) == last(stray));
-        let help = meant.map_or_else(String::new, |path| {
-            format!("\n  help: if {path} is meant, --destroy {path}")
-        });
-        return Err(Refusal::usage(format!("--destroy {stray}: {why}{help}")));
+        let help = "write it as the target is written";
+        return Err(Refusal::usage(format!(
+            "--destroy {stray}: {why}\n  help: {help}"
+        )));
     }
     refuse_own_files(given, machine)?;
     let mut words = given.options.clone();

@@ -39,10 +39,6 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     });
     let notes: Vec<String> = old.chain(made.notes).collect();
     let samples = given.text("samples");
-    if let Some(file) = samples {
-        let refuse = |why| Refusal::usage(format!("--samples: {why}"));
-        machine.check_writable(file).map_err(refuse)?;
-    }
     // By the verb a dry run says what a run would refuse.
     let is_dry = given.house.has("dry-run") && house::voice(given) == Voice::Peer;
     let head = output::head(&made.plan, &options);
@@ -76,7 +72,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     request.notes = notes;
     request.stall = given.seconds("stall-timeout");
     let samples = samples.iter();
-    let samples = samples.map(|file| NamedFile::written(file, "that of --samples"));
+    let samples = samples.map(|file| NamedFile::written(file, "where the samples go (--samples)"));
     request.files = samples.collect();
     Ok(request)
 }

@@ -13,10 +13,11 @@ use weir_compare::{
     USUAL_METRICS, Verdict, blind, compare, held, is_of_loops,
 };
 use weir_doors::compare::{Action, Compare, CompareInput, StoredSide, read};
+use weir_doors::request::NamedFile;
 use weir_doors::{Refusal, USAGE};
 use weir_schema::RunResult;
 
-use crate::{Outcome, output, printed, prints_for_all};
+use crate::{Outcome, output, printed, prints_for_all, written_files};
 
 pub(crate) use rounds::{Measured, measured};
 pub(crate) use sides::{StoredRuns, of_stored as sides_of};
@@ -62,8 +63,9 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
         return Ok(0);
     }
     let operands = stored.iter().flat_map(|side| &side.operands);
-    let operands: Vec<&str> = operands.map(String::as_str).collect();
-    show::check(&asked.show, &operands)?;
+    let read = operands.map(|operand| NamedFile::read(operand, "a result that is compared"));
+    let files: Vec<NamedFile> = read.chain(show::files(&asked.show)).collect();
+    written_files::check(&files, [])?;
     let (sides, stored_rule) = sides::of_operands(stored)?;
     if sides::are_one_run(&sides) {
         output::error("note: the sides hold the same run, which does not differ from itself\n");

@@ -120,9 +120,7 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
     let all = contenders(flag, of)?;
     let mut files = other_files(of);
     files.extend(store.iter().map(|path| NamedFile::written(path, STORE)));
-    let outputs = asked.show.outputs.iter();
-    let role = "where the comparison goes (--output)";
-    files.extend(outputs.map(|file| NamedFile::written(&file.path, role)));
+    files.extend(super::show::files(&asked.show));
     written_files::check(&files, plans(&all))?;
     let mut rule = rule(asked, &all)?;
     let looks = rounds.looks(figures(&all, &rule), rule.alpha)?;

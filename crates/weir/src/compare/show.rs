@@ -7,25 +7,17 @@ use std::io;
 
 use weir_compare::{Comparison, Side, csv, json, junit, markdown, page_section, text};
 use weir_doors::compare::{CompareFormat, CompareShow};
-use weir_doors::{Refusal, USAGE};
+use weir_doors::request::NamedFile;
 use weir_report::{ColorChoice, Flags, LabelledResult, LineTone, SectionLine, SectionPart, Style};
 use weir_schema::RunResult;
 
 use crate::{environment, output, report};
 
-/// Finds out before the measurement whether the files can be written and replace none of these.
-pub(super) fn check(show: &CompareShow, sources: &[&str]) -> Result<(), Refusal> {
-    for file in &show.outputs {
-        let is_it = |source: &&&str| output::are_same(source, &file.path);
-        if let Some(source) = sources.iter().find(is_it) {
-            return Err(Refusal::usage(format!(
-                "--output {}: it would replace {source}\n  help: name another file",
-                file.path
-            )));
-        }
-        output::check_writable(&file.path).map_err(|message| Refusal::new(USAGE, message))?;
-    }
-    Ok(())
+/// Files that get the comparison.
+pub(super) fn files(show: &CompareShow) -> impl Iterator<Item = NamedFile> {
+    let role = "where the comparison goes (--output)";
+    let outputs = show.outputs.iter();
+    outputs.map(move |file| NamedFile::written(&file.path, role))
 }
 
 /// Writes and prints the comparison; 1 where that failed.
