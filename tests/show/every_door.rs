@@ -192,7 +192,7 @@ fn wrong_values(flag: &Flag) -> Vec<String> {
     let out = match flag.takes {
         Takes::Text if flag.choices.is_empty() || flag.value.is_none() => return Vec::new(),
         Takes::Text => return vec!["zork".to_owned()],
-        Takes::StoredFile => return vec!["-".to_owned()],
+        _ if flag.name == "store-result" => return vec!["-".to_owned()],
         Takes::Whole(i64::MIN, most) | Takes::Scaled(i64::MIN, most) => {
             most.saturating_add(1).to_string()
         }

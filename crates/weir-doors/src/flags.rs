@@ -67,7 +67,10 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
         category,
         "Store the whole result, for weir show",
     )
-    .takes(Takes::StoredFile)
+    .takes(Takes::Grammar(|file| {
+        let is_file = (file != "-").then_some(());
+        is_file.ok_or_else(|| "a result is stored in a file".to_owned())
+    }))
 }
 
 /// The flag `--history` of every door of weir's own that measures.

@@ -12,8 +12,6 @@ use crate::flags::{Flag, nearest};
 pub enum Takes {
     /// Any text: its door reads it.
     Text,
-    /// File for a result, which is not standard output.
-    StoredFile,
     /// Whole number of a range, both ends included.
     Whole(i64, i64),
     /// Whole number of a range, also in base 16, or with k, M, G or T for powers of 1024.
@@ -53,8 +51,7 @@ impl Takes {
     /// The values that are.
     fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Self::StoredFile if text == "-" => Err("a result is stored in a file".to_owned()),
-            Self::Text | Self::StoredFile => Ok(()),
+            Self::Text => Ok(()),
             Self::Whole(least, most) => parse::whole(text, (least, most)).map(drop),
             Self::Scaled(least, most) => parse::scaled(text, (least, most)).map(drop),
             Self::Number(least, most) => within(text, (least, most), "a number"),
