@@ -8,15 +8,20 @@ use std::{env, fs, io};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes a folder for this use. An existing one is another program's.
+    /// Makes a folder for this use. One that is there belongs to another program, or to one that was killed
+    /// and had the number of this process.
     ///
     /// # Errors
     /// The folder cannot be made: its path, and the variable that names its parent.
     pub(crate) fn new(what: &str) -> io::Result<Self> {
-        let name = format!("weir-{what}-{}", std::process::id());
         let parent = env::temp_dir();
-        let folder = parent.join(name);
-        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        let mut folder = parent.join(format!("weir-{what}-{}", std::process::id()));
+        let make = |folder: &Path| fs::DirBuilder::new().mode(0o700).create(folder);
+        let mut made = make(&folder);
+        while matches!(&made, Err(why) if why.kind() == io::ErrorKind::AlreadyExists) {
+            folder.as_mut_os_string().push("+");
+            made = make(&folder);
+        }
         made.map_err(|why| {
             let parent = parent.display();
             let named = match env::var_os("TMPDIR") {
@@ -40,5 +45,16 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What is left in the folder for temporary files harms nobody.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_another_program_left_is_no_hindrance() {
+        let [first, second] = [(); 2].map(|()| Scratch::new("left").unwrap());
+        assert_ne!(first.path(), second.path());
     }
 }
