@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -167,7 +168,7 @@ impl ProcessWorld {
                 wait.left()?;
             };
             if !status.success() {
-                return Err(self.processes.gone(peer, status));
+                return Err(self.ended(peer, status));
             }
         }
         Ok(())
@@ -191,7 +192,13 @@ impl ProcessWorld {
             peer,
             detail: "its process has ended".to_owned(),
         };
-        exit_status.map_or_else(unknown, |status| self.processes.gone(peer, status))
+        exit_status.map_or_else(unknown, |status| self.ended(peer, status))
+    }
+
+    /// Error for a rank that did not end well: the loss before it, after which the others were asked to end.
+    fn ended(&self, peer: u32, status: ExitStatus) -> WorldError {
+        let before = self.monitor.lost();
+        before.unwrap_or_else(|| self.processes.gone(peer, status))
     }
 
     /// Makes sure that there is a connection to a rank; whether that rank is there.

@@ -31,7 +31,10 @@ fn threads_and_processes_do_everything_together() {
 fn a_process_that_dies_is_named_and_the_others_end() {
     let said = ranks(&["processes", "3", "die"]);
     assert_eq!(said.code, Some(1), "{said:#?}");
-    assert!(said.err.contains("rank 0: rank 2 is gone: its process "));
+    assert!(
+        said.err.contains("rank 0: rank 2 is gone: its process "),
+        "{said:#?}"
+    );
     // Rank 0 ends the others as soon as it knows: they may not come to speak.
     assert!(said.err.contains(" ended with exit code 7\n"));
 }
