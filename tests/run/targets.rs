@@ -285,7 +285,8 @@ fn a_device_is_written_only_where_nothing_on_it_can_be_lost_by_mistake() {
     }
     let write = format!("--rw=write --size=1m {destroy}");
     refused(&write, "an ext file system");
-    match Mounted::at(&stage, "point", &[path]) {
+    // Only to be read: else the kernel writes to it by itself.
+    match Mounted::at(&stage, "point", &["-o", "ro", path]) {
         Ok(_mounted) => {
             refused(&write, "is mounted on");
             refused("--rw=write --size=1m", &destroy);

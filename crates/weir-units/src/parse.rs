@@ -89,6 +89,7 @@ pub fn size(text: &str, most: u64) -> Result<Bytes, String> {
         Some("k" | "ki" | "kib") => 1 << 10,
         Some("m" | "mi" | "mib") => 1 << 20,
         Some("g" | "gi" | "gib") => 1 << 30,
+        Some("t" | "ti" | "tib") => 1 << 40,
         _ => return Err(wrong()),
     };
     let number = digits.parse::<u64>().ok();

@@ -280,8 +280,10 @@ pub(crate) fn are_same(one: &str, other: &str) -> bool {
 /// Finds out before the run whether a report file can be written at all.
 pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     let target = Path::new(path);
-    let refuse =
-        |why: &dyn std::fmt::Display| Err(format!("error: {path} cannot be written: {why}\n"));
+    let refuse = |why: &dyn std::fmt::Display| {
+        let path = weir_report::clean(path, false);
+        Err(format!("error: {path} cannot be written: {why}\n"))
+    };
     if path.is_empty() {
         return refuse(&"it has no name");
     }

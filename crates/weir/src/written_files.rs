@@ -19,10 +19,12 @@ pub(crate) fn check<'a>(
     plans: impl IntoIterator<Item = &'a Plan>,
 ) -> Result<(), Refusal> {
     let changed: Vec<&NamedFile> = files.iter().filter(|file| file.is_changed()).collect();
+    let is_device = |path: &str| !output::is_plain(Path::new(path));
     for (at, file) in changed.iter().enumerate() {
         let path = &file.path;
-        let is_other =
-            |other: &&NamedFile| other.role != file.role && output::are_same(&other.path, path);
+        let is_other = |other: &&NamedFile| {
+            other.role != file.role && !is_device(path) && output::are_same(&other.path, path)
+        };
         let read = files.iter().filter(|other| !other.is_changed());
         if let Some(other) = read.chain(changed[..at].iter().copied()).find(is_other) {
             return Err(Refusal::usage(format!(
@@ -34,6 +36,7 @@ pub(crate) fn check<'a>(
     let paths: Vec<&str> = changed.iter().map(|file| file.path.as_str()).collect();
     for plan in plans {
         refuse_targets(plan, &paths)?;
+        refuse_logs(plan, files)?;
     }
     changed.into_iter().try_for_each(check_change)
 }
@@ -82,6 +85,22 @@ fn refuse_targets(plan: &Plan, written: &[&str]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// # Errors
+/// A log or trace of a job that is another file of the command.
+fn refuse_logs(plan: &Plan, files: &[NamedFile]) -> Result<(), Refusal> {
+    for (_, job) in plan.jobs() {
+        for log in logs(job) {
+            if let Some(file) = files.iter().find(|file| is_named(log, &file.path)) {
+                return Err(Refusal::usage(format!(
+                    "{}: this file is {}, and the job {} writes a log to it\n  help: name another file",
+                    file.path, file.role, job.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The files that a job names.
 fn files(job: &Job) -> Vec<String> {
     let Some(work) = job.workload.blocks() else {
@@ -109,13 +128,14 @@ fn logs(job: &Job) -> Vec<&str> {
     };
     let logs = load.recording.logs.iter().map(|log| log.path.as_str());
     let trace = load.recording.trace.iter().map(|trace| &*trace.path);
-    logs.chain(trace).collect()
+    let operations = load.recording.record_operations_to.as_deref();
+    logs.chain(trace).chain(operations).collect()
 }
 
 /// True if a file is the log, or the log of some worker.
 fn is_named(log: &str, file: &str) -> bool {
     let Some((before, after)) = log.split_once("$worker") else {
-        return log == file;
+        return output::is_plain(Path::new(log)) && output::are_same(log, file);
     };
     let number = file
         .strip_prefix(before)
@@ -154,7 +174,7 @@ mod tests {
         };
         let refused = |target, path| refuse_targets(&plan(target, path), &[]).is_err();
         assert!(refused("x_bw.2.log", "x_bw.$worker.log"));
-        assert!(refused("x_bw.log", "x_bw.log"));
+        assert!(refused("x_bw.log", "./x_bw.log"));
         assert!(!refused("x_bw..log", "x_bw.$worker.log"));
         assert!(!refused("x_bw.1a.log", "x_bw.$worker.log"));
         assert!(!refused("data", "x_bw.$worker.log"));

@@ -53,7 +53,7 @@ pub const DOOR: Door = Door {
         print: Some(print),
         names_jobs: false,
         peers_form,
-        without: &["ranks", "rank-timeout"],
+        without: &["ranks", "rank-timeout", "percentiles", "no-latency"],
         help: include_str!("help.md"),
         examples: &[
             "weir beff --ranks 2 -u 64 -l 8 -m 16",

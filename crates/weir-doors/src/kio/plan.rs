@@ -54,7 +54,9 @@ pub(super) fn request(given: &DoorGiven, machine: &dyn Machine) -> Result<Reques
             .iter()
             .map(|device| NamedFile::read(device, "a target"));
         let written = NamedFile::written(path, "where --generate-config goes");
-        request.files = targets.chain([written]).collect();
+        let read = given.text("config");
+        let read = read.map(|path| NamedFile::read(path, "the --config"));
+        request.files = targets.chain(read).chain([written]).collect();
         return Ok(request);
     }
     let module = machine.kernel_module();

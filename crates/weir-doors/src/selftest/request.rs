@@ -73,7 +73,9 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     request.stall = given.seconds("stall-timeout");
     let samples = samples.iter();
     let samples = samples.map(|file| NamedFile::written(file, "where the samples go (--samples)"));
-    request.files = samples.collect();
+    let token = given.text("token-file");
+    let token = token.map(|file| NamedFile::read(file, "the --token-file"));
+    request.files = samples.chain(token).collect();
     Ok(request)
 }
 

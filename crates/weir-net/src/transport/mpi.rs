@@ -45,7 +45,8 @@ fn availability() -> Availability {
     match MpiLibrary::open(Launcher::of_this_process(), wish.as_deref()) {
         Ok(_) => Availability::Ready,
         Err(error) => Availability::Missing {
-            what: format!("an MPI library: {error}"),
+            // Its further lines say what helps.
+            what: format!("an MPI library: {error}").lines().take(1).collect(),
             remedy: "install openmpi-bin or mpich, or name a library in WEIR_MPI_LIB".to_owned(),
         },
     }
