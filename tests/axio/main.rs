@@ -389,7 +389,7 @@ fn a_run_in_which_nothing_comes_back_fails_and_says_so() {
         "--example",
         "scan",
         "--inject-loss",
-        "99.9999999",
+        "99.9999",
         "--set",
         "duration=20",
         "--set",

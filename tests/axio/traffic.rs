@@ -113,7 +113,7 @@ fn a_client_whose_messages_are_all_given_up_has_stalled() {
 fn a_client_that_nothing_came_back_to_has_stalled_before_its_time_to_stall() {
     let stage = Stage::new();
     let sets = "inflight=32 msg_timeout_ms=300 duration=0.1 iteration=2";
-    let said = echo(&stage, sets, &["--inject-loss", "99.9999999"]).code(1);
+    let said = echo(&stage, sets, &["--inject-loss", "99.9999"]).code(1);
     said.err("no message of client 0 was answered for 200 ms; 0 were answered before");
     // The window is smaller than a batch, and the flush is due later.
     let sets = "inflight=16 flush_us=1000000 msg_timeout_ms=10 duration=0.2 iteration=1";
