@@ -462,3 +462,23 @@ fn metrics_and_configurations_replace_no_input_no_target_and_no_other_output() {
         );
     }
 }
+
+#[test]
+fn operations_are_recorded_over_no_target_input_or_other_output() {
+    let stage = Stage::new();
+    stage.file("data", "d".repeat(4096));
+    let job = "[a]\nfilename=data\nrw=read\nbs=4k\nsize=4k\n";
+    stage.file("j.fio", job);
+    for words in [
+        &["--set", "write_iolog=./data"][..],
+        &["--set", "write_iolog=j.fio"],
+        &["--set", "write_iolog=r", "--store-result", "./r"],
+        &["--set", "write_lat_log=x", "--metrics-file", "x_lat.1.log"],
+    ] {
+        let said = stage.say(&[&["run", "j.fio"], words].concat());
+        said.code(2).silent().err("the job a w");
+    }
+    assert_eq!(stage.read("data"), "d".repeat(4096));
+    assert_eq!(stage.read("j.fio"), job);
+    assert_eq!(stage.list(), ["data", "j.fio"]);
+}
