@@ -160,6 +160,7 @@ fn formats_of(given: &GivenFlags) -> Vec<FioFormat> {
     let mut all = Vec::new();
     for (flag, value) in given.iter() {
         match flag.name {
+            // The reader has checked it.
             "output-format" => all = formats(value).unwrap_or_default(),
             "minimal" => all = vec![FioFormat::Terse],
             "append-terse" if all.is_empty() => all = vec![FioFormat::Terse, FioFormat::Normal],
@@ -239,6 +240,7 @@ fn unknown_hash(list: &str) -> String {
     let mut words = list.split(',').map(str::trim);
     match words.find(|word| checksums(word).is_err()) {
         Some("help") => known,
+        // Only lists with such a word are refused.
         word => format!(
             "fio: unknown hash `{}`. Available:\n{known}",
             word.unwrap_or_default()

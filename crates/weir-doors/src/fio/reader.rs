@@ -168,9 +168,11 @@ impl Reader<'_> {
             let why = format!("--{name} is not available: {why}");
             return Err(Refusal::usage(why).by_peer(peer));
         }
-        if flag.standing == Standing::Works && flag.check(&value).is_err() {
-            let why = flag.wrong_value(&format!("--{name}"), &value);
-            let refusal = Refusal::usage(why.unwrap_or_default());
+        if flag.standing == Standing::Works
+            && flag.check(&value).is_err()
+            && let Some(why) = flag.wrong_value(&format!("--{name}"), &value)
+        {
+            let refusal = Refusal::usage(why);
             return Err(match peers_words(flag, &value) {
                 Some(peer) => refusal.by_peer(peer),
                 None => refusal,

@@ -128,6 +128,7 @@ fn answer(given: &Given, machine: &dyn Machine) -> Result<Option<Request>, Refus
         return Ok(None);
     };
     let tool = match (last.0.name, last.1) {
+        // The reader has checked the list.
         ("crctest", list) => Tool::Checksums(checksums(list).unwrap_or_default()),
         ("cpuclock-test", _) => Tool::ClockTest,
         ("inflate-log", path) => Tool::InflateLog(path.to_owned()),

@@ -26,6 +26,7 @@ pub(super) fn trend(given: &GivenFlags, words: &[String]) -> Request {
     Request::Trend {
         figure: Some(figure).filter(|figure| !figure.is_empty()),
         filter: filter(given),
+        // Its default is always there.
         least_change: given.share("min-change").unwrap_or_default(),
         style: style(given),
     }
