@@ -379,6 +379,34 @@ fn a_state_is_stored_when_it_is_asked_for_and_bounds_a_reader() {
 }
 
 #[test]
+fn a_state_holds_for_writes_that_went_over_their_range_again() {
+    for (rw, further) in [
+        ("write", "--time_based"),
+        ("randwrite", "--time_based"),
+        ("write", "--io_size=160k"),
+        ("randwrite", "--io_size=160k"),
+    ] {
+        let stage = Stage::new();
+        let words =
+            format!("fio --name=w --filename=f --rw={rw} --bs=4k --size=32k --verify=crc32c");
+        let pass: Vec<&str> = words
+            .split(' ')
+            .chain([further, "--runtime=200ms"])
+            .collect();
+        let write = ["--do_verify=0", "--verify_state_save=1"];
+        stage.peer_says(&[&pass[..], &write].concat()).code(0);
+        let check = ["--verify_only", "--verify_state_load=1"];
+        let check = [&pass[..], &check].concat();
+        stage.peer_says(&check).code(0);
+        // The block of another place is good in itself.
+        let mut data = std::fs::read(stage.path("f")).unwrap();
+        data.copy_within(0..4096, 8192);
+        std::fs::write(stage.path("f"), data).unwrap();
+        stage.peer_says(&check).code(1).err("misplaced");
+    }
+}
+
+#[test]
 fn a_state_that_cannot_be_stored_is_found_before_anything_is_written() {
     let stage = Stage::new();
     let save = [WRITE, &["--verify_state_save=1", "--aux-path=none/there"]].concat();

@@ -25,7 +25,7 @@ pub(in crate::source) fn verified(
     let interval = interval(workload).ok_or(BuildError::Interval)?;
     let history = if !workload.reads_back() {
         History::None
-    } else if writes_once(draw) {
+    } else if writes_once(draw, verification.earlier.as_ref().map_or(0, |e| e.writes)) {
         History::Redrawn(Redrawn::new(drawn(
             draw,
             rules.clone(),
@@ -49,8 +49,8 @@ pub(in crate::source) fn verified(
     Ok(VariedSource::Verified(Box::new(source)))
 }
 
-/// True if no byte is written twice in a pass.
-fn writes_once(draw: SourceRules<'_>) -> bool {
+/// True if no byte is written twice in a pass, and the writes of an earlier run are no more than one.
+fn writes_once(draw: SourceRules<'_>, earlier: u64) -> bool {
     let workload = draw.workload;
     let access = &workload.access;
     let occurring = || Kind::DATA.into_iter().filter(|&k| workload.mix.has(k));
@@ -83,5 +83,11 @@ fn writes_once(draw: SourceRules<'_>) -> bool {
         FileOrder::InTurn | FileOrder::Sequential | FileOrder::Uniform
     );
     let each_once = each_once && !(skewed && draw.extents.len() > 1);
-    access.zones.is_none() && one_size && aligned && each_once && draw.limits.bytes <= room
+    let is_one_pass = earlier.saturating_mul(block) <= draw.limits.bytes;
+    access.zones.is_none()
+        && one_size
+        && aligned
+        && each_once
+        && draw.limits.bytes <= room
+        && is_one_pass
 }

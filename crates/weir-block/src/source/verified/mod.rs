@@ -121,9 +121,17 @@ impl VerifiedSource {
     fn draw_only(&mut self) {
         let most = self.earlier.as_ref().map_or(u64::MAX, |e| e.writes);
         let mut drawn = 0;
-        while self.writes < most
-            && let Some(op) = self.own.next(0)
-        {
+        let mut before_pass = 0;
+        while self.writes < most {
+            let Some(op) = self.own.next(0) else {
+                if self.earlier.is_none() || self.writes == before_pass {
+                    break;
+                }
+                // The earlier run went over its range again.
+                before_pass = self.writes;
+                self.own.renew(self.pass_bytes);
+                continue;
+            };
             drawn += 1;
             if drawn % DRAWN_AT_ONCE == 0 && self.checkers.findings().is_end_due() {
                 self.checkers.findings().set_unchecked(true);
@@ -226,7 +234,8 @@ impl VerifiedSource {
     fn end_of_pass(&mut self) {
         self.passes_left = self.passes_left.saturating_sub(1);
         self.checkers.findings().set_unchecked(false);
-        if self.passes_left == 0 {
+        // A run that only checks what an earlier one wrote has checked all of it.
+        if self.passes_left == 0 || (self.only_checks && self.earlier.is_some()) {
             self.over = true;
         } else {
             self.is_last = false;
