@@ -5,7 +5,6 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::stage::{Running, Said, Stage, until};
-use super::troubled_peers::until_it_works;
 use super::two_sides::{CONFIG, side};
 use super::{stored, sum};
 
@@ -22,7 +21,7 @@ fn an_interrupted_run_prints_what_it_has() {
         "stall_timeout=30",
     ];
     let running = Running::start(stage.peer(&words));
-    until_it_works(&running);
+    running.works_for(10);
     running.signal(Signal::INT);
     let said = running.end().code(130);
     said.out("End-to-end").out("pool in use 0");
@@ -56,7 +55,7 @@ fn interrupted_at_its_end(stage: &Stage, signal: Signal) -> Said {
     let words = "axio --example echo --inject-loss 1% --store-result r.json";
     let words: Vec<&str> = words.split_whitespace().chain(sets).collect();
     let running = Running::start(stage.peer(&words));
-    until_it_works(&running);
+    running.works_for(10);
     // A signal that comes before the end of its measurement says no less.
     std::thread::sleep(Duration::from_secs(1));
     running.signal(signal);
@@ -82,7 +81,7 @@ fn a_signal_to_a_client_whose_server_hangs_ends_it_with_its_own_tables() {
     let sets = ["duration=300", "iteration=1", "msg_timeout_ms=20000"];
     let server = Running::start(side(&stage, "--server", 50, &sets));
     let client = Running::start(side(&stage, "--client", 50, &sets));
-    until_it_works(&server);
+    server.works_for(10);
     server.signal(Signal::STOP);
     client.signal(Signal::INT);
     let client = client.end().code(130);
@@ -102,7 +101,7 @@ fn what_was_answered_while_a_run_was_stopped_is_neither_lost_nor_missed() {
         .chain(sets)
         .collect();
     let running = Running::start(stage.peer(&words));
-    until_it_works(&running);
+    running.works_for(10);
     running.signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(1500));
     running.signal(Signal::CONT);

@@ -23,17 +23,6 @@ fn side_said(stage: &Stage, role: &str, test: u32, sets: &[&str]) -> Said {
     said(side(stage, role, test, sets))
 }
 
-/// Waits until a side has used the CPU for 100 ms: it measures.
-pub(super) fn until_it_works(side: &Running) {
-    let stat = format!("/proc/{}/stat", side.process().as_raw_nonzero());
-    until("it has used 100 ms", || {
-        let stat = std::fs::read_to_string(&stat).unwrap();
-        let fields: Vec<&str> = stat.split_whitespace().collect();
-        let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
-        ticks(13) + ticks(14) >= 10
-    });
-}
-
 /// Calls the server of a test once it is there.
 fn call(test: u32) -> TcpStream {
     let at = (addresses(test)[1].clone(), MANAGEMENT_PORT);
@@ -140,7 +129,7 @@ fn a_server_whose_client_shows_no_sign_of_life_does_not_wait_for_its_end() {
     let sets = ["duration=300", "iteration=1", "stall_timeout=3"];
     let server = Running::start(side(&stage, "--server", 49, &sets));
     let client = Running::start(side(&stage, "--client", 49, &sets));
-    until_it_works(&client);
+    client.works_for(10);
     client.signal(Signal::STOP);
     let server = server.end().code(1);
     client.signal(Signal::KILL);
@@ -156,7 +145,7 @@ fn a_server_whose_client_is_stopped_says_so_and_fails() {
     let sets = ["duration=1", "iteration=1", "msg_timeout_ms=200"];
     let server = Running::start(side(&stage, "--server", 45, &sets));
     let client = Running::start(side(&stage, "--client", 45, &sets));
-    until_it_works(&client);
+    client.works_for(10);
     client.signal(Signal::STOP);
     let server = server.end().code(1);
     client.signal(Signal::KILL);
@@ -179,7 +168,7 @@ fn a_client_whose_server_is_stopped_waits_for_its_figures_as_long_as_for_an_answ
     ];
     let server = Running::start(side(&stage, "--server", 46, &sets));
     let client = Running::start(side(&stage, "--client", 46, &sets));
-    until_it_works(&server);
+    server.works_for(10);
     server.signal(Signal::STOP);
     let client = client.end().code(1);
     // Once it goes on it finds out that nobody waits for what it counted.

@@ -203,13 +203,7 @@ fn a_side_whose_other_side_is_killed_ends_with_what_it_has() {
             let [client, server] = both;
             [server, client]
         };
-        let stat = format!("/proc/{}/stat", gone.process().as_raw_nonzero());
-        until("it has used 200 ms", || {
-            let stat = std::fs::read_to_string(&stat).unwrap();
-            let fields: Vec<&str> = stat.split_whitespace().collect();
-            let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
-            ticks(13) + ticks(14) >= 20
-        });
+        gone.works_for(20);
         gone.signal(Signal::KILL);
         assert_eq!(gone.end().code, None, "it was killed");
         // The plan goes on for 200 s: it is the other side's end that ends this one.

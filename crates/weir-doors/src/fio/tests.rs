@@ -13,13 +13,16 @@ use crate::machine::SampleMachine;
 use crate::refusal::USAGE;
 use crate::request::{Action, Request, Tool, Trigger};
 
-fn given(text: &str) -> Result<Given, Refusal> {
-    let call = DoorCall {
+fn read(text: &str) -> Result<Arguments, Refusal> {
+    args::read(&DoorCall {
         door: &DOOR,
         link: DOOR.links.first(),
         args: text.split_whitespace().map(str::to_owned).collect(),
-    };
-    match args::read(&call)? {
+    })
+}
+
+fn given(text: &str) -> Result<Given, Refusal> {
+    match read(text)? {
         Arguments::Given(given) => Ok(*given),
         Arguments::Print(page) => panic!("{page}"),
     }
@@ -158,7 +161,9 @@ fn flags_of_the_door_are_no_job_options() {
 
 #[test]
 fn flags_of_the_house_stand_beside_them_and_none_is_an_option_of_jobs() {
-    let given = given("job.fio -format json --weir-output r.json --repeat 3 --output o").unwrap();
+    let given =
+        given("job.fio -voice weir -format json --weir-output r.json --repeat 3 --output o")
+            .unwrap();
     assert_eq!(given.house.text("format"), Some("json"));
     assert_eq!(given.house.text("output"), Some("r.json"));
     assert_eq!(given.house.text("repeat"), Some("3"));
@@ -387,7 +392,9 @@ fn engines_are_listed_from_the_catalogue() {
 proptest! {
     #[test]
     fn no_words_make_the_reader_panic(words in prop::collection::vec("-{0,3}[a-z=:,+\\PC]{0,12}", 0..6)) {
-        let _ = request(&words.join(" "));
+        if let Ok(Arguments::Given(given)) = read(&words.join(" ")) {
+            let _ = (MEASURES.read)(&given, &SampleMachine(None));
+        }
         let _ = crate::run::read_run(&words);
         let _ = crate::top::call(&words);
     }
