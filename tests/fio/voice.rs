@@ -48,7 +48,8 @@ fn a_form_that_fios_own_flags_name_is_printed_by_the_verb_and_changes_no_code() 
     by_verb(&stage, &failing).code(1);
     stage.peer_says(&[&["fio"], JOB, &failing].concat()).code(3);
     let both = by_verb(&stage, &["--minimal", "--format=json"]).code(2);
-    both.silent().err("--format is for weir's report");
+    both.silent()
+        .err("--format json is a form of weir's report");
 }
 
 #[test]

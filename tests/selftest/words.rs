@@ -107,6 +107,13 @@ fn a_run_that_is_refused_prints_nothing_but_why_and_that_once() {
     let words = ["--loopback", "-s", "0", "--history", "none/h.db"];
     let refused = selftest(stage, &words).code(2);
     refused.err("--history none/h.db: there is no directory none\n");
+    stage.file("notes", "of mine\n");
+    for other in ["notes", ".", "/dev/null"] {
+        let words = ["--loopback", "-s", "0", "--history", other];
+        let said = format!("--history {other}: it is no history\n");
+        selftest(stage, &words).code(2).err(&said);
+    }
+    assert_eq!(stage.read("notes"), "of mine\n");
     assert!(!std::path::Path::new(&stage.path("none")).exists());
 }
 

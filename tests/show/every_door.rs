@@ -2,6 +2,7 @@
 //! exit code, and nothing written. The cases come from the doors' records: a new door has them all.
 
 mod interrupts;
+mod modes;
 mod outputs;
 
 use std::fs;
@@ -387,48 +388,6 @@ fn values_that_a_flag_does_not_take_are_refused_by_name() {
                 let arguments = with_value(&name, &value);
                 complaints.refused(&stage, program, &arguments, named);
             }
-        }
-    });
-}
-
-#[test]
-fn flags_that_contradict_are_refused() {
-    let stage = stage();
-    let of_runs = [
-        "repeat",
-        "store-result=r.json",
-        "history=off",
-        "output=r.json",
-        "format=json",
-        "metrics-file=m",
-        "live",
-        "web",
-        "strict",
-    ];
-    at_each_door(ALL_LINKS, |door, program, complaints| {
-        for mode in ["show-plan", "dry-run"] {
-            for flag in of_runs.into_iter().chain(["show-plan", "dry-run"]) {
-                if flag == mode {
-                    continue;
-                }
-                let both = [house(door, mode), house_with_value(door, flag)];
-                let arguments = [&program.short(door)[..], &both].concat();
-                let named = flag.split('=').next().unwrap_or(flag);
-                let named = house(door, named);
-                complaints.refused(&stage, program, &arguments, &[program.named(&named)]);
-            }
-        }
-    });
-}
-
-#[test]
-fn a_form_of_the_peers_text_contradicts_the_voice_of_weir() {
-    let stage = stage();
-    at_each_door(0, |door, program, complaints| {
-        for form in line(door).map_or(&[][..], |line| line.forms) {
-            let both = [(*form).to_owned(), house(door, "voice") + "=weir"];
-            let arguments = [&program.short(door)[..], &both].concat();
-            complaints.refused(&stage, program, &arguments, &["--voice weir"]);
         }
     });
 }

@@ -53,6 +53,8 @@ pub struct Measures {
     pub observe: Option<MakeObserver>,
     /// Flag of the door that asks for a form of the peer's text. The plain verb prints such a form too.
     pub peers_form: fn(&Given) -> Option<&'static str>,
+    /// Forms of weir's report that the text in the peer's voice has too.
+    pub peer_formats: &'static [&'static str],
     /// Reads the environment variables that every call obeys: the file for the messages of standard error,
     /// beside the terminal.
     pub variables: fn(&dyn Machine) -> Result<Option<LogSettings>, Refusal>,
@@ -211,6 +213,7 @@ impl Measures {
             print: None,
             observe: None,
             peers_form: |_| None,
+            peer_formats: &[],
             variables: |_| Ok(None),
             names_jobs: true,
             peer_code: |code, _, _| code,

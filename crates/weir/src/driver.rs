@@ -192,7 +192,7 @@ impl<'a> Caller<'a> {
             Mode::DryRun => {
                 let plan = self.plan(run)?;
                 session::check(&plan, self.observer(run, &plan, None).as_ref())?;
-                let peers = dry_text.filter(|_| run.voice == Voice::Peer);
+                let peers = dry_text.filter(|text| run.voice == Voice::Peer && !text.is_empty());
                 Ok(printed(&peers.unwrap_or_else(|| jobs_text(&plan))))
             }
             Mode::Run => match run.repeat {

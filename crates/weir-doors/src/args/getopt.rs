@@ -84,6 +84,9 @@ impl Reader<'_> {
             (None, Some(value)) => {
                 return Err(self.refuse(&self.superfluous(flag, value), None));
             }
+            (_, Some("")) if flag.optional && !self.takes_peers => {
+                return Err(self.refuse(&self.missing(flag), None));
+            }
             (_, Some(value)) => value.to_owned(),
             (Some(_), None) if !flag.optional => self.next(flag, rest)?,
             (_, None) => String::new(),

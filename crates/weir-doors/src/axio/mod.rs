@@ -62,6 +62,7 @@ pub const DOOR: Door = Door {
         print: Some(print::print),
         observe: Some(print::observer),
         without: &["ranks", "rank-timeout", "percentiles", "no-latency"],
+        peer_formats: &["text", "json"],
         help: include_str!("help.md"),
         examples: &[
             "weir axio --example echo",
@@ -205,9 +206,8 @@ fn refuse_idle(verb: &str, given: &Given) -> Result<(), Refusal> {
     if ["verify", "show", "tools"].contains(&verb) {
         given.refuse_house(&verb_itself, &["voice", "strict"])?;
     }
-    let has_all = verb != LINE_RATE && house::voice(given) == Voice::Weir;
     match given.house.text("format") {
-        Some(format) if !has_all && !["text", "json"].contains(&format) => {
+        Some(format) if verb == LINE_RATE && !["text", "json"].contains(&format) => {
             let why = "this has the forms text and json";
             Err(Refusal::usage(format!("--format {format}: {why}")))
         }

@@ -15,9 +15,7 @@ use crate::machine::Machine;
 use crate::refusal::Refusal;
 
 /// Flags of the house about weir's report.
-const OF_REPORT: &[&str] = &[
-    "format", "color", "ascii", "width", "pretty", "raw", "warnings",
-];
+const OF_REPORT: &[&str] = &["color", "ascii", "width", "pretty", "raw", "warnings"];
 
 /// Flag that asks for a form of fio's, or for figures that weir's report does not have.
 pub(super) fn peers_form(given: &Given) -> Option<&'static str> {

@@ -24,6 +24,7 @@ pub use repeat::{Repeat, begin_anew};
 pub use strict::Strict;
 pub use web::Web;
 
+use crate::args::house_spelling;
 use crate::door::Voice;
 use crate::flags::Flag;
 use crate::given::{Given, GivenFlags};
@@ -120,8 +121,9 @@ impl Run {
         let house = &given.house;
         let modes = [("show-plan", Mode::ShowPlan), ("dry-run", Mode::DryRun)];
         let mode = modes.into_iter().find(|(flag, _)| house.has(flag));
-        if let Some((flag, _)) = mode {
-            given.refuse_house(&format!("--{flag}"), &[OF_PLANS, &[flag]].concat())?;
+        // A dry run checks them all: it is the command of the run with a word behind it.
+        if house.has("show-plan") {
+            given.refuse_house("--show-plan", &[OF_PLANS, &["show-plan"]].concat())?;
         }
         if let Some(why) = house.refusal() {
             return Err(Refusal::usage(why));
@@ -181,16 +183,24 @@ pub fn voice(given: &Given) -> Voice {
 }
 
 /// # Errors
-/// weir's voice with a flag that asks for a form of the peer's text.
+/// A form of the text of one voice where the other speaks.
 pub(crate) fn check_voice(given: &Given) -> Result<(), Refusal> {
     let form = given.door.measures.and_then(|way| (way.peers_form)(given));
-    match form.filter(|_| given.house.text("voice") == Some("weir")) {
-        None => Ok(()),
-        Some(flag) => Err(Refusal::usage(format!(
-            "{} with --voice weir, whose report does not have it; leave one of them out",
-            Flag::spelling_of(flag)
-        ))),
-    }
+    let formats = given.door.measures.map_or(&[][..], |way| way.peer_formats);
+    let mut reports = given.house.iter().filter(|(flag, _)| flag.name == "format");
+    let report = reports.find(|(_, format)| !formats.contains(format));
+    let why = match (form.map(Flag::spelling_of), report) {
+        (Some(form), _) if given.house.is("voice", "weir") => {
+            format!("{form} with --voice weir, whose report does not have it")
+        }
+        (form, Some((flag, value))) if voice(given) == Voice::Peer => {
+            let peer = form.as_deref().unwrap_or("this voice");
+            let flag = house_spelling(given.door, flag);
+            format!("{flag} {value} is a form of weir's report, and {peer} asks for the peer's")
+        }
+        _ => return Ok(()),
+    };
+    Err(Refusal::usage(why + "; leave one of them out"))
 }
 
 /// True if these arguments call the peer. The history keeps the peer's runs only where a history is named.

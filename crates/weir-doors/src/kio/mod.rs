@@ -236,8 +236,8 @@ fn of_verb(verb: &str, given: &Given, machine: &dyn Machine) -> Result<Request, 
         "load" | "convert" => "device",
         _ => "",
     };
-    // A link may choose a format.
-    let is_odd = |name: &str| name != taken && name != "format";
+    // A link chooses a format.
+    let is_odd = |name: &str| name != taken && (name != "format" || given.link.is_none());
     let mut all = given.own.iter().chain(given.house.iter());
     if let Some((flag, _)) = all.find(|(flag, _)| is_odd(flag.name)) {
         return Err(Refusal::usage(too_much(verb, &flag.spelling())));

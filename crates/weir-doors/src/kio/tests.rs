@@ -675,14 +675,23 @@ fn the_link_of_the_other_program_prints_as_it_does() {
     ] {
         assert_eq!(of(text), (format.to_owned(), whose), "{text}");
     }
-    let tool = |text: &str| request(text).unwrap().action;
+    let by_link = |text: &str| {
+        let given = args::read_given(&DOOR, &words(text)).unwrap();
+        let (module, facts) = (&ModuleFacts::default(), &facts());
+        let link = DOOR.links.iter().find(|link| link.name == "kio.py");
+        let link = link.map(|link| link.name);
+        super::request(&Given { link, ..given }, &Fake { module, facts })
+            .unwrap()
+            .action
+    };
     let status = Action::Tool(Tool::KernelModule(ModuleCall::Status));
     assert_eq!(
-        format!("{:?}", tool("--format=kio status")),
+        format!("{:?}", by_link("--format=kio status")),
         format!("{status:?}")
     );
+    assert!(request("--format=kio status").is_err());
     assert!(
-        matches!(tool("--format=kio --version"), Action::Print(v) if v.out.starts_with("weir-"))
+        matches!(by_link("--format=kio --version"), Action::Print(v) if v.out.starts_with("weir-"))
     );
 }
 

@@ -35,6 +35,7 @@ pub const DOOR: Door = Door {
         print: Some(print),
         names_jobs: false,
         without: &["ranks", "rank-timeout"],
+        peer_formats: &["text", "json"],
         help: HELP,
         examples: &[
             "weir net lat-bw",

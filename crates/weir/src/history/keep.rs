@@ -4,6 +4,8 @@
 //! corrected, and a line on standard error where a figure has changed. Whatever fails here costs a
 //! warning and nothing else: the result is written beside. Not here: what is kept (`weir-history`).
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use weir_doors::Refusal;
@@ -133,20 +135,27 @@ pub(crate) fn check_save() -> Result<(), Refusal> {
 }
 
 impl Keep<'_> {
-    /// Finds out before the run whether the flag names a file in an existing directory. weir makes only that
-    /// of the user's own history.
+    /// Finds out before the run whether the flag names a history, or a new file in an existing directory. weir
+    /// makes only that of the user's own history.
     pub(crate) fn check(self) -> Result<(), Refusal> {
         let Self::Always(Some(flag)) = self else {
             return Ok(());
         };
-        let folder = place::file(Some(flag)).and_then(|path| path.parent().map(Path::to_owned));
-        let missing = folder.filter(|folder| folder != Path::new("") && !folder.is_dir());
-        missing.map_or(Ok(()), |folder| {
+        let Some(path) = place::file(Some(flag)) else {
+            return Ok(());
+        };
+        let refuse = |why: String| Err(Refusal::usage(format!("--history {flag}: {why}")));
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             let folder = folder.display();
-            Err(Refusal::usage(format!(
-                "--history {flag}: there is no directory {folder}\n  help: make it, or name another file"
-            )))
-        })
+            return refuse(format!(
+                "there is no directory {folder}\n  help: make it, or name another file"
+            ));
+        }
+        if path.exists() && !is_database(&path) {
+            return refuse("it is no history\n  help: name another file".to_owned());
+        }
+        Ok(())
     }
 
     /// The file of the history, where one keeps it.
@@ -157,6 +166,14 @@ impl Keep<'_> {
             Self::Never => None,
         }
     }
+}
+
+/// True for a file that is empty, or begins as those of the library below the history do. What cannot be read
+/// is found out when it is opened.
+fn is_database(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let mut read = || File::open(path)?.take(16).read_to_end(&mut begin);
+    path.is_file() && (read().is_err() || matches!(&begin[..], b"" | b"SQLite format 3\0"))
 }
 
 /// Place of a run. It names the file where that is not the default.
