@@ -36,6 +36,7 @@ mod counts;
 mod cut_short;
 mod end_to_end;
 mod faults;
+mod hostile_memory;
 mod limits;
 mod load;
 mod messages;

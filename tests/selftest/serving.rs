@@ -226,16 +226,18 @@ fn a_port_that_somebody_has_ends_with_3_and_leaves_no_entry() {
 }
 
 #[test]
-fn listening_beyond_this_machine_without_a_token_is_warned_of() {
+fn listening_beyond_this_machine_without_a_token_has_to_be_asked_for() {
     let stage = Stage::new();
     let path = stage.file("token", "one");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     let open = "--rank 0 --transport tcp://0.0.0.0:0";
-    let warned = serve(&stage, open).code(0);
-    let warned = warned.err("warning: tcp://0.0.0.0:0: everyone who reaches it");
-    assert!(!warned.out.contains("0.0.0.0"), "{warned}");
-    let safe = serve(&stage, &format!("{open} --token-file token")).code(0);
-    assert!(!safe.err.contains("everyone who reaches it"), "{safe}");
+    let refused = serve(&stage, open).code(2).silent();
+    refused
+        .err("tcp://0.0.0.0:0: whoever reaches it")
+        .err("--open-to-anyone");
+    let allowed = serve(&stage, &format!("{open} --open-to-anyone")).code(0);
+    assert!(!allowed.out.contains("0.0.0.0"), "{allowed}");
+    serve(&stage, &format!("{open} --token-file token")).code(0);
     serve(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://")
         .code(0)
         .calm();

@@ -96,7 +96,7 @@ pub(crate) struct Dispatcher<L> {
     headers: LowerHeaders,
     /// Bytes of the longest frame of a message.
     longest: usize,
-    /// Both are empty at most times between stages, so that their beginnings stay near.
+    /// Both are emptied between stages, so that their first entries stay in the cache.
     tx: Vec<PacketBuffer>,
     rx: Vec<PacketBuffer>,
     link_timer: FlushTimer,

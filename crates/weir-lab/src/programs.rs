@@ -1,4 +1,4 @@
-//! Programs for a guest: a file, and the libraries without which it does not start.
+//! Libraries that a program needs in a guest.
 //!
 //! In: a path of this machine. Out: the paths that `ldd` lists. Not here: packing them (`parts`).
 
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The libraries of a program; none for scripts, static programs and whatever is no program.
 pub(crate) fn libraries(file: &Path) -> Result<Vec<PathBuf>> {
-    if !is_dynamic(file)? {
+    if !is_program(file)? {
         return Ok(Vec::new());
     }
     let output = Command::new("ldd").arg(file).output().context("ldd")?;
@@ -36,8 +36,8 @@ fn listed(text: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// An ELF file that is executable: only those are handed to the loader.
-fn is_dynamic(file: &Path) -> Result<bool> {
+/// True for an ELF file that is executable: no other is handed to the loader.
+fn is_program(file: &Path) -> Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
     let mut magic = Vec::new();
     let open = fs::File::open(file).with_context(|| file.display().to_string())?;

@@ -18,13 +18,14 @@ pub fn read_token(path: &Path) -> Result<Token, RpcError> {
     Token::read(path).map_err(|why| RpcError::new(DerCode::NoPermission, why.to_string()))
 }
 
-/// The proof of a side.
-pub fn proof(token: &Token, client: &[u8; 16], server: &[u8; 16], side: LinkSide) -> [u8; 32] {
+/// The proof of a side: of both greetings as they were sent, with all that they say, and of the side.
+pub fn proof(token: &Token, hello: &[u8], reply: &[u8], side: LinkSide) -> [u8; 32] {
     let side: &[u8] = match side {
         LinkSide::Client => b"client",
         LinkSide::Server => b"server",
     };
-    token.proof(&[b"weir-auth", client, server, side])
+    let length = (hello.len() as u64).to_le_bytes();
+    token.proof(&[b"weir-auth", &length, hello, reply, side])
 }
 
 #[cfg(test)]
@@ -32,24 +33,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_depends_on_token_nonces_and_side() {
+    fn a_proof_depends_on_token_greetings_and_side() {
         let token = Token::new(b"secret".to_vec());
-        let expected = proof(&token, &[1; 16], &[2; 16], LinkSide::Client);
+        let other = Token::new(b"secreT".to_vec());
+        let of = |token: &Token, hello: &[u8], reply: &[u8], side| proof(token, hello, reply, side);
+        let expected = of(&token, b"ab", b"c", LinkSide::Client);
         let others = [
-            proof(
-                &Token::new(b"secreT".to_vec()),
-                &[1; 16],
-                &[2; 16],
-                LinkSide::Client,
-            ),
-            proof(&token, &[3; 16], &[2; 16], LinkSide::Client),
-            proof(&token, &[1; 16], &[3; 16], LinkSide::Client),
-            proof(&token, &[1; 16], &[2; 16], LinkSide::Server),
+            of(&other, b"ab", b"c", LinkSide::Client),
+            of(&token, b"aB", b"c", LinkSide::Client),
+            of(&token, b"a", b"bc", LinkSide::Client),
+            of(&token, b"ab", b"C", LinkSide::Client),
+            of(&token, b"ab", b"c", LinkSide::Server),
         ];
-        assert!(same(
-            &expected,
-            &proof(&token, &[1; 16], &[2; 16], LinkSide::Client)
-        ));
+        assert!(same(&expected, &of(&token, b"ab", b"c", LinkSide::Client)));
         assert!(others.iter().all(|other| !same(&expected, other)));
     }
 }

@@ -11,6 +11,7 @@
 
 #![deny(unsafe_code)]
 
+mod account;
 pub mod auth;
 pub mod client;
 pub mod error;
@@ -26,5 +27,6 @@ mod thread_wait;
 pub mod transport;
 pub mod wire;
 
+pub use account::MemoryAccount;
 pub use error::{DerCode, RpcError};
 pub use runner::RpcRunner;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_schema::{RpcEndpoint, RpcServiceTime};
 
 use crate::testbed::raw::{bulk_session, greeted, header, open};
-use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
+use crate::testbed::{client, client_setup, endpoints, gives_back, payload, run, server_setup};
 use weir_rpc::client::{ClientSetup, RpcClient, ServerEndpoint};
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
@@ -54,7 +54,7 @@ fn a_session_with_payloads_above_the_servers_limit_is_refused_with_both_numbers(
             assert!(refused.message.contains(says), "{refused}");
         }
     }
-    assert_eq!(server.memory_left(), memory);
+    gives_back(&server, memory);
     // Bulk has no such limit, and payloads of just that length are fine.
     for (send, reply) in [
         ((Bulk, 1 << 20), (Empty, 0)),
@@ -184,6 +184,7 @@ impl HandServer {
         let hello = ClientHello::decode(&body).unwrap();
         let reply = HelloReply {
             nonce: [1; 16],
+            run: [1; 16],
             rank: hello.rank,
             tags: 1,
             features: hello.features,

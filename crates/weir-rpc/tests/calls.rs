@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_schema::{RpcServiceTime, RpcVerify};
 use weir_units::Nanos;
 
-use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
+use crate::testbed::{client, client_setup, endpoints, gives_back, payload, run, server_setup};
 use weir_rpc::client::{CallPayload, ClientSetup};
 use weir_rpc::server::RpcServer;
 use weir_rpc::service::self_test::SelfTestService;
@@ -30,7 +30,7 @@ fn all_end_well(payload: CallPayload, calls: u64, change: impl Fn(&mut ClientSet
         "{payload:?}"
     );
     client.close().unwrap();
-    assert_eq!(server.memory_left(), memory);
+    gives_back(&server, memory);
     server.stop().unwrap();
 }
 

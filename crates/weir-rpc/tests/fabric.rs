@@ -3,7 +3,7 @@
 use weir_schema::{RpcPoll, RpcServiceTime, RpcVerify};
 use weir_units::Nanos;
 
-use crate::testbed::{client_setup, endpoints, payload, run, server_setup, skip};
+use crate::testbed::{client_setup, endpoints, gives_back, payload, run, server_setup, skip};
 use weir_rpc::client::RpcClient;
 use weir_rpc::links::ofi::{FabricChoice, OfiLink, OfiSettings};
 use weir_rpc::server::RpcServer;
@@ -55,7 +55,7 @@ fn all_end_well(provider: &str, poll: RpcPoll, size: u32, calls: u64) {
                 "{what}"
             );
             client.close().unwrap();
-            assert_eq!(server.memory_left(), memory, "{what}");
+            gives_back(&server, memory);
         }
     }
     server.stop().unwrap();

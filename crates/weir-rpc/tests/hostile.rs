@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 use weir_schema::RpcServiceTime;
 
 use crate::testbed::raw::{bulk_call, bulk_session, described, greeted, header, next, open};
-use crate::testbed::{client, client_setup, endpoints, payload, run, server_setup};
+use crate::testbed::{client, client_setup, endpoints, gives_back, payload, run, server_setup};
 use weir_rpc::DerCode;
-use weir_rpc::auth::Token;
+use weir_rpc::auth::{Token, proof};
 use weir_rpc::client::{ControlStream, RpcClient};
+use weir_rpc::links::LinkSide;
 use weir_rpc::links::stream::StreamLink;
 use weir_rpc::server::RpcServer;
 use weir_rpc::transport::RpcTransport;
 use weir_rpc::wire::{
-    BulkAccess, FrameHeader, FrameKind, OpenRequest, PREAMBLE, Preamble, PreambleReply,
+    BulkAccess, ClientHello, FrameHeader, FrameKind, HEADER, HelloReply, MAX_FRAME, MIN_FRAME,
+    OpenReply, OpenRequest, PREAMBLE, Preamble, PreambleReply, features,
 };
 use weir_schema::RpcPayloadKind::{Bulk, Empty, Inline};
 
@@ -197,7 +199,7 @@ fn a_frame_that_breaks_a_rule_ends_its_connection() {
         control.send(&header(kind), &[]).unwrap();
         is_refused(&mut control);
     }
-    assert_eq!(server.memory_left(), memory);
+    gives_back(&server, memory);
     still_serves(&server);
 }
 
@@ -421,6 +423,144 @@ fn whoever_does_not_know_the_token_stays_outside() {
         assert_eq!(error.code, DerCode::NoPermission);
         assert!(error.message.contains("authentication failed"), "{error}");
         assert_eq!(server.counters().refused.load(Relaxed), refused);
+    }
+}
+
+/// A frame of a handshake as bytes.
+fn frame(kind: FrameKind, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len()).unwrap();
+    [&header(kind).encode(length, true)[..], body].concat()
+}
+
+/// The next frame of a raw stream.
+fn read_frame(stream: &mut TcpStream) -> (FrameHeader, Vec<u8>) {
+    let mut head = [0; HEADER];
+    stream.read_exact(&mut head).unwrap();
+    let (header, length) = FrameHeader::decode(&head, true).unwrap();
+    let mut body = vec![0; length as usize];
+    stream.read_exact(&mut body).unwrap();
+    (header, body)
+}
+
+/// Preamble and HELLO of a client that has called this address; the body of the HELLO alone.
+fn opening(called: &str) -> (Vec<u8>, Vec<u8>) {
+    let hello = ClientHello {
+        nonce: [7; 16],
+        rank: 0,
+        tag: 0,
+        features: features::ALL,
+        max_frame: MAX_FRAME,
+        process: 1,
+        boot: 0,
+        group: "test".to_owned(),
+        transports: "tcp".to_owned(),
+        address: Vec::new(),
+        called: called.to_owned(),
+    };
+    let mut body = Vec::new();
+    hello.encode(&mut body);
+    let preamble = Preamble {
+        major: 1,
+        minor: 0,
+        flags: 0,
+    };
+    let bytes = [&preamble.encode()[..], &frame(FrameKind::Hello, &body)].concat();
+    (bytes, body)
+}
+
+#[test]
+fn a_handshake_that_was_recorded_opens_nothing() {
+    let mut setup = server_setup(1, RpcServiceTime::None);
+    let token = Token::new(b"one".to_vec());
+    setup.token = Some(token.clone());
+    let server = RpcServer::start(setup).unwrap();
+    let (opening, hello) = opening(&server.addresses()[0].1.place);
+    let mut known = raw(&server);
+    known.write_all(&opening).unwrap();
+    let (header, reply) = read_frame(&mut known);
+    assert_eq!(header.kind, FrameKind::HelloAck);
+    let answer = frame(
+        FrameKind::Auth,
+        &proof(&token, &hello, &reply, LinkSide::Client),
+    );
+    known.write_all(&answer).unwrap();
+    assert_eq!(read_frame(&mut known).0.kind, FrameKind::Auth);
+    let mut again = raw(&server);
+    again.write_all(&[opening, answer].concat()).unwrap();
+    let (header, second) = read_frame(&mut again);
+    assert_eq!(header.kind, FrameKind::HelloAck);
+    let nonces = [reply, second].map(|body| HelloReply::decode(&body).unwrap().nonce);
+    assert_ne!(nonces[0], nonces[1]);
+    let (header, _) = read_frame(&mut again);
+    assert_eq!(header.kind, FrameKind::Error);
+    assert_eq!(DerCode::from_status(header.word), DerCode::NoPermission);
+    closes(&mut again);
+}
+
+#[test]
+fn a_greeting_that_another_program_passes_on_gets_no_answer_to_prove() {
+    let mut setup = server_setup(1, RpcServiceTime::None);
+    setup.token = Some(Token::new(b"one".to_vec()));
+    let server = RpcServer::start(setup).unwrap();
+    let mut between = raw(&server);
+    between.write_all(&opening("127.0.0.1:9").0).unwrap();
+    let (header, why) = read_frame(&mut between);
+    assert_eq!(header.kind, FrameKind::Error);
+    assert_eq!(DerCode::from_status(header.word), DerCode::NoPermission);
+    let why = String::from_utf8(why).unwrap();
+    assert!(why.contains("127.0.0.1:9"), "{why}");
+    closes(&mut between);
+}
+
+#[test]
+fn whoever_connects_and_says_nothing_keeps_nobody_out() {
+    let mut setup = server_setup(1, RpcServiceTime::None);
+    setup.limits.handshake = Duration::from_secs(3600);
+    setup.limits.pending = 8;
+    let server = RpcServer::start(setup).unwrap();
+    let mut silent: Vec<_> = (0..8).map(|_| raw(&server)).collect();
+    still_serves(&server);
+    closes(&mut silent[0]);
+}
+
+#[test]
+fn bulk_data_come_in_frames_no_longer_than_agreed() {
+    let server = start();
+    let mut stream = raw(&server);
+    let (mut bytes, _) = opening(&server.addresses()[0].1.place);
+    // The field is behind nonce, rank, tag and features.
+    let at = PREAMBLE + HEADER + 16 + 4 + 4 + 8;
+    bytes[at..at + 4].copy_from_slice(&MIN_FRAME.to_le_bytes());
+    stream.write_all(&bytes).unwrap();
+    let (_, reply) = read_frame(&mut stream);
+    assert_eq!(HelloReply::decode(&reply).unwrap().max_frame, MIN_FRAME);
+    let asked = OpenRequest {
+        send_kind: Empty,
+        send_size: 0,
+        reply_kind: Bulk,
+        reply_size: 100_000,
+        ..bulk_session()
+    };
+    let mut body = Vec::new();
+    asked.encode(&mut body);
+    stream.write_all(&frame(FrameKind::Open, &body)).unwrap();
+    let opened = loop {
+        let (header, body) = read_frame(&mut stream);
+        if header.kind == FrameKind::OpenAck {
+            break OpenReply::decode(&body).unwrap();
+        }
+    };
+    let body = described(100_000, BulkAccess::WRITE);
+    let length = u32::try_from(body.len()).unwrap();
+    let call = bulk_call(opened.session, 0).encode(length, true);
+    stream.write_all(&[&call[..], &body].concat()).unwrap();
+    let mut came = 0;
+    while came < 100_000 {
+        let (header, body) = read_frame(&mut stream);
+        assert!(body.len() <= MIN_FRAME as usize, "{}", body.len());
+        if header.kind == FrameKind::BulkPush {
+            came += body.len() - 8;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weir_schema::{RpcPoll, RpcServiceTime, RpcVerify};
 use weir_units::Nanos;
 
-use crate::testbed::{client_setup, endpoints, payload, run, run_with, server_setup};
+use crate::testbed::{client_setup, endpoints, gives_back, payload, run, run_with, server_setup};
 use weir_rpc::client::{CallPayload, ClientSetup, RpcClient};
 use weir_rpc::links::LinkSide;
 use weir_rpc::links::shm::RpcShmLink;
@@ -50,7 +50,7 @@ fn all_end_well(payload: CallPayload, calls: u64, poll: RpcPoll, verify: RpcVeri
     let ended = (outcome.good, outcome.failed);
     assert_eq!(ended, (calls, Vec::new()), "{payload:?}");
     client.close().unwrap();
-    assert_eq!(server.memory_left(), memory);
+    gives_back(&server, memory);
     server.stop().unwrap();
     let _ = std::fs::remove_file(path);
 }

@@ -64,7 +64,7 @@ pub struct LiveKind {
     pub issued: Counter,
     /// Completed without error.
     pub completed: Counter,
-    /// Moved.
+    /// Bytes that completed operations moved.
     pub bytes: Counter,
     /// Completed with fewer bytes than asked for, then continued.
     pub short: Counter,
@@ -171,7 +171,7 @@ impl LiveKind {
         errors.latencies.record(lat_ns);
     }
 
-    /// Sets the number of failed operations by errno, for a loop that is not the run's and times no
+    /// Sets the number of failed operations by errno, for an engine with a loop of its own that times no
     /// operation; the writer's thread only.
     #[cold]
     pub fn set_failed(&self, by_code: impl IntoIterator<Item = (i32, u64)>) {
@@ -183,7 +183,7 @@ impl LiveKind {
         self.failed.set(errors.by_code.values().sum());
     }
 
-    /// Adds failed operations of a loop that is not the run's.
+    /// Adds failed operations of an engine with a loop of its own.
     #[cold]
     pub fn add_failed(&self, number: i32, count: u64) {
         self.failed.add(count);

@@ -1,4 +1,4 @@
-//! Latencies over time: the part of a run's batches that is kept once all is judged.
+//! Latencies over time: what a result keeps of a run's batches, after its intervals of confidence are known.
 //!
 //! In: the batches of a kind, over all workers and ranks. Out: [`LatencyOverTime`], some hundred
 //! intervals with percentiles and counts by row, a few hundred bytes each. Not here: how sure figures

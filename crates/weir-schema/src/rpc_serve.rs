@@ -36,6 +36,8 @@ pub struct RpcServe {
     pub poll: RpcPoll,
     /// File with the secret that clients must know.
     pub token_file: Option<PathBuf>,
+    /// Whoever reaches it may use it, where no token is asked for.
+    pub is_open: bool,
     /// Tests may be started from here.
     pub allows_masters: bool,
     /// Longest in-line payload of requests and of replies.
@@ -68,6 +70,7 @@ impl RpcServe {
             cpus: Vec::new(),
             poll: RpcPoll::Automatic,
             token_file: None,
+            is_open: false,
             allows_masters: false,
             max_message: Bytes(16 << 20),
             memory_limit: Some(Bytes(1 << 30)),

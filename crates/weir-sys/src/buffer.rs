@@ -243,6 +243,18 @@ impl Drop for AlignedBuf {
     }
 }
 
+/// Bytes of the machine's memory that a buffer takes once it is touched: whole pages, and whole huge ones where
+/// those are asked for; `None` for one that cannot be.
+pub fn footprint(spec: &BufferSpec) -> Option<u64> {
+    let (len, ..) = extent(spec).ok()?;
+    let page = if prefers_huge_pages(&spec.backing, len) {
+        HugePage::TwoMiB.size()
+    } else {
+        rustix::param::page_size()
+    };
+    Some(len.checked_next_multiple_of(page)? as u64)
+}
+
 /// True if a buffer gains from huge pages that nobody asked for by name: it fills half of one.
 fn prefers_huge_pages(backing: &Backing, len: usize) -> bool {
     *backing == Backing::Transparent && len >= HugePage::TwoMiB.size() / 2

@@ -3,12 +3,13 @@
 //! In: a file, or bytes; what a proof is of. Out: a proof (HMAC-SHA256), whether two are the same, numbers that
 //! make each proof another one. Not here: when it is asked for.
 
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Read;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 
 use crate::SysError;
@@ -95,18 +96,21 @@ pub fn number() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// A number that is never used twice.
-pub fn nonce() -> [u8; 16] {
+/// A number that nobody guesses, and that is never used twice. It needs no descriptor.
+///
+/// # Errors
+/// The kernel has no such numbers.
+pub fn nonce() -> io::Result<[u8; 16]> {
     let mut nonce = [0; 16];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut nonce));
-    if read.is_err() {
-        // Without the kernel's numbers at least no two are the same.
-        let now = std::time::SystemTime::UNIX_EPOCH
-            .elapsed()
-            .unwrap_or_default();
-        nonce = (now.as_nanos() ^ u128::from(std::process::id()) << 96).to_le_bytes();
+    let mut had = 0;
+    while had < nonce.len() {
+        match getrandom(&mut nonce[had..], GetRandomFlags::empty()) {
+            Ok(more) => had += more,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
     }
-    nonce
+    Ok(nonce)
 }
 
 #[cfg(test)]

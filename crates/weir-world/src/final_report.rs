@@ -24,8 +24,8 @@ const AFTER_LOSS: Duration = Duration::from_secs(1);
 /// After a signal: a launcher that sent it to all kills soon.
 const HURRY: Duration = Duration::from_millis(500);
 
-/// A rank that a signal ended gives the others so long to end, then ends them: they may be in calls
-/// of MPI that wait for it.
+/// Time that the others have to end after a signal has ended a rank; then they are ended, since they may be in
+/// calls of MPI that wait for it.
 const FAREWELL: Duration = Duration::from_millis(1500);
 
 /// Distance of a rank from the cause of a failure; of several the least counts.

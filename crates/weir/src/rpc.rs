@@ -12,11 +12,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use weir_doors::Refusal;
 use weir_doors::rpc::{Action, ServeEnd, ServeSettings, read};
 use weir_doors::selftest::{TableDirectory, log_settings};
-use weir_rpc::RpcError;
 use weir_rpc::server::hosting::{Host, host};
+use weir_rpc::{DerCode, RpcError};
 use weir_schema::RpcServe;
 use weir_world::Launcher;
 
@@ -73,17 +75,20 @@ fn serve(settings: ServeSettings) -> Outcome {
 }
 
 fn lacks(why: &RpcError) -> Refusal {
-    Refusal::lacks(why.to_string())
+    match why.code {
+        DerCode::Invalid => Refusal::usage(why),
+        _ => Refusal::lacks(why),
+    }
 }
 
 fn open_descriptor(number: i32) -> Result<File, Refusal> {
-    // Through /proc, which opens it anew: no descriptor is taken from whoever has it.
-    let path = format!("/proc/self/fd/{number}");
-    let file = File::options().write(true).open(&path);
-    file.map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => "this descriptor is not open".to_owned(),
-            _ => error.to_string(),
+    // A copy: no descriptor is taken from whoever has it.
+    let this = pidfd_open(getpid(), PidfdFlags::empty());
+    let copy = this.and_then(|this| pidfd_getfd(this, number, PidfdGetfdFlags::empty()));
+    copy.map(File::from).map_err(|errno| {
+        let why = match errno {
+            Errno::BADF => "this descriptor is not open".to_owned(),
+            other => other.to_string(),
         };
         Refusal::usage(format!("--ready-fd {number}: {why}"))
     })

@@ -15,7 +15,7 @@ const LOOK: Nanos = Nanos(100_000_000);
 /// Looks for stalls.
 #[derive(Debug)]
 pub(crate) struct StallWatch {
-    /// A stall is as long as this.
+    /// Shortest time without a finished call that is a stall.
     limit: Nanos,
     plan: Plan,
     looked: Cell<Nanos>,

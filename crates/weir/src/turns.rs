@@ -1,9 +1,8 @@
 //! Runs of several sides in turns, each in a process of its own.
 //!
 //! In: plans or shell commands. Out: the result of each run. A run cannot know what differs from run to
-//! run: where memory lies, what the caches hold, which CPUs it gets. So each begins anew: another
-//! process, files made again where the plan changes them, else without what the page cache holds of
-//! them. Sides take turns, so that what changes with time is no advantage to one of them. Not here: how
+//! run: where memory lies, what the caches hold, which CPUs it gets. So each begins anew, in
+//! another process. Files that the plan changes are made again; of the others the page cache is emptied. Sides take turns, so that what changes with time is no advantage to one of them. Not here: how
 //! many runs there are, and what they say together.
 
 use std::collections::BTreeSet;
@@ -267,7 +266,7 @@ pub(crate) fn wait(
     }
 }
 
-/// Signals that a run has got already: one that both got is one to it.
+/// Number of the interruptions that were passed on: each is passed on once.
 #[derive(Default)]
 pub(crate) struct PassedOn(u32);
 

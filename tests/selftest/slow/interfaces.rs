@@ -49,7 +49,7 @@ ip address add 10.99.0.1/32 dev lo
 ip link set eth0 up
 ip link set eth1 up
 mkfifo ready
-env $1 $WEIR rpc serve --path . --rank 0 --tags 1 $2 > ready &
+env $1 $WEIR rpc serve --path . --rank 0 --tags 1 --open-to-anyone $2 > ready &
 server=$!
 read -r line < ready
 echo \"$line\"

@@ -95,7 +95,14 @@ pub(super) const FLAGS: &[Flag] = &[
         "FILE",
         WAY,
         "The secret that clients must know",
-    ),
+    )
+    .long("Both sides prove it to each other when they connect; what follows is neither secret nor sealed."),
+    Flag::switch(
+        "open-to-anyone",
+        WAY,
+        "Listen beyond this machine without a secret",
+    )
+    .long("Whoever reaches it can have it use memory, and start tests against its group."),
     Flag::with_value(
         "allow-master",
         "yes|no",
@@ -115,9 +122,10 @@ pub(super) const FLAGS: &[Flag] = &[
         "mem-limit",
         "SIZE",
         LIMITS,
-        "Memory of all buffers; 1g or a quarter of the memory, the smaller",
+        "Memory of sessions, messages and ordered tests; 1g or a quarter of the memory, the smaller",
     )
-    .takes(Takes::Size(u64::MAX)),
+    .takes(Takes::Size(u64::MAX))
+    .long("Calls that wait and answers that nobody reads have 48 MiB besides."),
     Flag::with_value("max-conns", "N", LIMITS, "Connections")
     .range(1, 1 << 20).default("16384"),
     Flag::with_value(

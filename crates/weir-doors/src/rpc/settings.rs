@@ -88,6 +88,7 @@ pub(super) fn of(
         cpus,
         poll,
         token_file: given.text("token-file").map(PathBuf::from),
+        is_open: given.has("open-to-anyone"),
         allows_masters: !given.is("allow-master", "no"),
         max_message: given.size("max-msg").unwrap_or(Bytes(16 << 20)),
         memory_limit: given.size("mem-limit"),

@@ -200,7 +200,8 @@ impl<'a> UsedVariables<'a> {
         all
     }
 
-    /// The directory of the table: that of --path, else the first that has it.
+    /// The directory of the table: that of --path, else the first that has it. A table that somebody else has
+    /// laid where nobody named a directory could send calls anywhere.
     fn table(
         &mut self,
         given: &GivenFlags,
@@ -221,7 +222,13 @@ impl<'a> UsedVariables<'a> {
         let mut first = None;
         for directory in places(self.variable, has_agent) {
             let path = directory.path;
-            if machine.named_path(&table_file(&path, group)).is_file() {
+            let table = table_file(&path, group);
+            if machine.named_path(&table).is_file() {
+                if !machine.is_believed(&table) {
+                    let help = "help: --path names the directory whose tables you believe";
+                    let why = format!("{table}: this table is another user's\n  {help}");
+                    return Err(Refusal::lacks(why));
+                }
                 if let Some(variable) = directory.variable {
                     self.effects.push(format!("{variable}={path}"));
                 }

@@ -106,7 +106,7 @@ pub trait Messages: Sized {
     /// As [`Messages::send`].
     fn both_ways(&mut self, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt>;
 
-    /// Facts that it found out.
+    /// Facts about the library and the machine that it found out.
     fn facts(&self) -> Facts {
         Facts::default()
     }

@@ -17,9 +17,9 @@ use crate::service::payload::{fill, payload_sum};
 use crate::service::self_test::CLIENT_FILL;
 use crate::transport::{ConnectionTrouble, RpcCounters};
 use crate::wire::{
-    BULK_PIECE, BulkAccess, BulkMode, FrameHeader, FrameKind, PullRange, PushHead, RpcId, flag,
+    BulkAccess, BulkMode, FrameHeader, FrameKind, PullRange, PushHead, RpcId, bulk_piece, flag,
 };
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// Data that a server waits for and that found no room.
 #[derive(Clone, Copy, Debug)]
@@ -28,16 +28,23 @@ pub(super) struct HeldData {
     pub(super) rpc: RpcId,
     pub(super) session: u32,
     pub(super) range: PullRange,
+    /// Bytes of it in a frame.
+    piece: u64,
 }
 
 impl HeldData {
     /// The range of a call's memory that a server asks for, or is to have.
-    pub(super) const fn of_call(peer: PeerId, header: &FrameHeader, range: PullRange) -> Self {
+    pub(super) const fn of_call(
+        (peer, max_frame): (PeerId, u32),
+        header: &FrameHeader,
+        range: PullRange,
+    ) -> Self {
         Self {
             peer,
             rpc: header.rpc,
             session: header.session,
             range,
+            piece: bulk_piece(max_frame),
         }
     }
 
@@ -46,7 +53,7 @@ impl HeldData {
         let header = FrameHeader::of_call(FrameKind::BulkData, self.rpc, self.session);
         let PullRange { offset, length } = &mut self.range;
         while *length > 0 {
-            let from = MemoryRange::new(region, *offset, BULK_PIECE.min(*length));
+            let from = MemoryRange::new(region, *offset, self.piece.min(*length));
             let head = PushHead { offset: *offset }.encode();
             match link.send_memory(self.peer, &header, &head, from) {
                 Sent::Queued => {
@@ -123,7 +130,7 @@ impl ClientState {
             ready: VecDeque::new(),
             quarantine: Vec::new(),
             spares: Vec::new(),
-            assemblies: Assemblies::default(),
+            assemblies: Assemblies::new(&MemoryAccount::unlimited()),
             counters: RpcCounters::default(),
             refusals: Vec::new(),
             last_loss: None,
@@ -267,7 +274,7 @@ impl ClientState {
         if sent == Sent::Queued && eager {
             let (offset, length) = (0, send.length);
             let range = PullRange { offset, length };
-            self.send_data(link, HeldData::of_call(peer, &header, range));
+            self.send_data(link, HeldData::of_call((peer, max_frame), &header, range));
         }
         sent
     }

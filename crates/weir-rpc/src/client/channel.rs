@@ -41,6 +41,7 @@ struct ChannelState {
     /// Ranges that found no room.
     held: Vec<HeldData>,
     session: u32,
+    max_frame: u32,
 }
 
 /// A session with a service, over a link of its own.
@@ -49,7 +50,6 @@ pub struct RpcChannel<L> {
     peer: PeerId,
     state: ChannelState,
     send_size: u32,
-    max_frame: u32,
     /// The longest payload that the server takes, in bytes.
     longest: u64,
 }
@@ -72,9 +72,11 @@ impl<L: Link> RpcChannel<L> {
         let mut channel = Self {
             link,
             peer,
-            state: ChannelState::default(),
+            state: ChannelState {
+                max_frame: reply.max_frame,
+                ..ChannelState::default()
+            },
             send_size: asked.send_size,
-            max_frame: reply.max_frame,
             longest: reply.max_message,
         };
         let mut body = Vec::new();
@@ -118,7 +120,7 @@ impl<L: Link> RpcChannel<L> {
         let payload = body.last().map_or(0, |payload| payload.len() as u64);
         let calls = &mut self.state.calls;
         let call = calls.get_mut(slot as usize).filter(|call| !call.is_out);
-        let fits = length <= self.max_frame as usize && payload <= self.longest;
+        let fits = length <= self.state.max_frame as usize && payload <= self.longest;
         let Some(call) = call.filter(|_| fits) else {
             let message = "a slot that is not free, or a payload that is too long";
             return Err(RpcError::new(DerCode::Invalid, message).into());
@@ -262,7 +264,10 @@ impl ChannelState {
                 let range = PullRange::decode(body)?;
                 let allowed = self.range(header.rpc, BulkUse::Get, range);
                 allowed.ok_or_else(outside)?;
-                self.send_data(link, HeldData::of_call(peer, header, range));
+                self.send_data(
+                    link,
+                    HeldData::of_call((peer, self.max_frame), header, range),
+                );
             }
             FrameKind::BulkPush => {
                 let (_, data) = PushHead::decode(body)?;

@@ -19,7 +19,7 @@ use crate::links::PeerId;
 use crate::links::assembly::Assemblies;
 use crate::links::socket::{self, IsOver};
 use crate::wire::{FrameHeader, HEADER, MAJOR, MINOR, PREAMBLE, PreambleReply, flag};
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// Longest body of several frames, in bytes.
 const LONGEST: u64 = 1 << 30;
@@ -63,9 +63,14 @@ impl ControlStream {
         Ok(Self {
             stream,
             input: Vec::new(),
-            assemblies: Assemblies::default(),
+            assemblies: Assemblies::new(&MemoryAccount::unlimited()),
             max_frame: crate::wire::MAX_FRAME,
         })
+    }
+
+    /// The address that was called, by which the server knows itself: that of the other end, or the path.
+    pub(super) fn called(&self, address: &RpcAddress) -> String {
+        socket::far_end(&self.stream).map_or_else(|| address.place.clone(), |at| at.to_string())
     }
 
     /// Bodies above this travel in several frames.
@@ -164,10 +169,7 @@ impl ControlStream {
                     return Ok(Some((header, body)));
                 }
                 let peer = PeerId::default();
-                if let Some(whole) = self
-                    .assemblies
-                    .add(peer, &header, &body, LONGEST, u64::MAX)?
-                {
+                if let Some(whole) = self.assemblies.add(peer, &header, &body, LONGEST)? {
                     return Ok(Some((header, whole)));
                 }
                 continue;

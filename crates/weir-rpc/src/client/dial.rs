@@ -123,7 +123,8 @@ fn shake_hands(
     let mut control =
         ControlStream::connect(&endpoint.address, &setup.from, setup.within, is_over)?;
     let hello = ClientHello {
-        nonce: nonce(),
+        nonce: nonce().map_err(RpcError::io("a number for the greeting"))?,
+        called: control.called(&endpoint.address),
         group: setup.group.clone(),
         rank: endpoint.endpoint.rank,
         tag: endpoint.endpoint.tag,
@@ -139,34 +140,39 @@ fn shake_hands(
         minor: MINOR,
         flags: 0,
     };
-    let mut body = Vec::new();
-    hello.encode(&mut body);
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    let mut hello_body = Vec::new();
+    hello.encode(&mut hello_body);
+    let length = u32::try_from(hello_body.len()).unwrap_or(u32::MAX);
     let mut first = preamble.encode().to_vec();
     first.extend_from_slice(&FrameHeader::plain(FrameKind::Hello).encode(length, true));
-    first.extend_from_slice(&body);
+    first.extend_from_slice(&hello_body);
     let written = control.write(&first, &greeting.passed);
     // A full server answers without reading: its reply is read before a failed write counts.
     let body = expect(&mut control, FrameKind::HelloAck, (until, is_over))?;
     written?;
     let reply = HelloReply::decode(&body)?;
-    if endpoint.nonce.is_some_and(|known| known != reply.nonce) {
+    if endpoint.nonce.is_some_and(|known| known != reply.run) {
         return Err(RpcError::new(
             DerCode::Unreachable,
             "another server listens there than the group table says (a stale entry?)",
         ));
     }
-    let patience = (until, is_over);
-    authenticate(&mut control, setup.token.as_ref(), &hello, &reply, patience)?;
+    let token = setup.token.as_ref();
+    let greetings = (&hello_body[..], &body[..]);
+    authenticate(
+        &mut control,
+        (token, reply.authenticate),
+        greetings,
+        (until, is_over),
+    )?;
     control.set_max_frame(reply.max_frame);
     Ok((control, reply))
 }
 
 fn authenticate(
     control: &mut ControlStream,
-    token: Option<&Token>,
-    hello: &ClientHello,
-    reply: &HelloReply,
+    tokens: (Option<&Token>, bool),
+    (hello, reply): (&[u8], &[u8]),
     patience: (Instant, IsOver<'_>),
 ) -> Result<(), RpcError> {
     let failed = |why| {
@@ -175,7 +181,7 @@ fn authenticate(
             format!("authentication failed: {why}"),
         )
     };
-    let token = match (token, reply.authenticate) {
+    let token = match tokens {
         (None, false) => return Ok(()),
         (None, true) => {
             return Err(failed(
@@ -185,12 +191,12 @@ fn authenticate(
         (Some(_), false) => return Err(failed("the server does not know any token")),
         (Some(token), true) => token,
     };
-    let own = proof(token, &hello.nonce, &reply.nonce, LinkSide::Client);
+    let own = proof(token, hello, reply, LinkSide::Client);
     let mut body = Vec::new();
     Auth { proof: own }.encode(&mut body);
     control.send(&FrameHeader::plain(FrameKind::Auth), &body)?;
     let theirs = Auth::decode(&expect(control, FrameKind::Auth, patience)?)?;
-    let right = proof(token, &hello.nonce, &reply.nonce, LinkSide::Server);
+    let right = proof(token, hello, reply, LinkSide::Server);
     if same(&right, &theirs.proof) {
         Ok(())
     } else {

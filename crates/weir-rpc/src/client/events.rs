@@ -14,8 +14,8 @@ use crate::links::assembly::is_fragment;
 use crate::links::{Frame, Link, LinkHandler, MemoryRange, PeerId};
 use crate::service::payload::{follows, payload_sum};
 use crate::wire::{
-    Closed, FrameHeader, FrameKind, OpenReply, PingTimes, PullRange, PushHead, RpcId, WireReader,
-    flag,
+    Closed, FrameHeader, FrameKind, MIN_FRAME, OpenReply, PingTimes, PullRange, PushHead, RpcId,
+    WireReader, flag,
 };
 use crate::{DerCode, RpcError};
 
@@ -36,7 +36,7 @@ impl ClientState {
         let Frame { peer, header, body } = frame;
         if is_fragment(header) {
             let longest = u64::from(self.setup.payload.reply.bytes) + 64;
-            let whole = self.assemblies.add(peer, header, body, longest, u64::MAX)?;
+            let whole = self.assemblies.add(peer, header, body, longest)?;
             let answer = |body: &[u8]| self.answer(link, Frame { body, ..frame }, None);
             return whole.as_deref().map_or(Ok(()), answer);
         }
@@ -165,7 +165,11 @@ impl ClientState {
         if self.held.len() > HELD_EACH * self.setup.slots as usize {
             return Err(RpcError::protocol("more pulls than are allowed"));
         }
-        self.send_data(link, HeldData::of_call(peer, header, range));
+        let known = self.table.of_peer(peer);
+        let max_frame = known.map_or(MIN_FRAME, |known| {
+            self.table.connections[known as usize].max_frame
+        });
+        self.send_data(link, HeldData::of_call((peer, max_frame), header, range));
         Ok(())
     }
 

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use weir_schema::{RankTags, RpcTable};
@@ -25,6 +26,10 @@ const SUFFIX: &str = ".attach_info_tmp";
 const LONGEST: u64 = 64 << 20;
 /// Longest line, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
+/// Time for which somebody may hold the table's lock: who changes it needs milliseconds.
+const LOCKED: Duration = Duration::from_secs(5);
+/// Pause between two looks whether the lock is free.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A rank of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -262,9 +267,9 @@ pub fn change_table<R>(
     let lock = place
         .directory
         .join(format!("{}{SUFFIX}.lock", place.group));
-    let lock = own_file().truncate(false).open(lock).map_err(io)?;
+    let lock_file = own_file().truncate(false).open(&lock).map_err(io)?;
     // Given back with the file.
-    lock.lock().map_err(io)?;
+    wait_for_lock(&lock_file, &lock)?;
     let mut table = if path.exists() {
         GroupTable::read(&place.directory, &place.group)?
     } else {
@@ -272,7 +277,7 @@ pub fn change_table<R>(
     };
     let result = change(&mut table)?;
     let text = table.text(&place.group, place.is_plain);
-    let (group, mark) = (&place.group, nonce_text(nonce()));
+    let (group, mark) = (&place.group, nonce_text(nonce().map_err(io)?));
     let new = place.directory.join(format!(".{group}{SUFFIX}.{mark}"));
     let written = write_table(place, &new, &text).and_then(|()| fs::rename(&new, &path));
     if written.is_err() {
@@ -280,6 +285,49 @@ pub fn change_table<R>(
     }
     written.map_err(io)?;
     Ok(result)
+}
+
+/// Locks a file, or says who has it.
+fn wait_for_lock(file: &File, path: &Path) -> Result<(), RpcError> {
+    let until = Instant::now() + LOCKED;
+    loop {
+        let why = match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => error.to_string(),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(LOOK);
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => {
+                let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+                let number = file
+                    .metadata()
+                    .map_err(RpcError::io("look at a lock"))?
+                    .ino();
+                let holder = holder(&locks, number);
+                let holder =
+                    holder.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+                format!(
+                    "{holder} has held this lock for more than {} s",
+                    LOCKED.as_secs()
+                )
+            }
+        };
+        let why = format!("{}: {why}", path.display());
+        return Err(RpcError::new(DerCode::Busy, why));
+    }
+}
+
+/// The process that holds the lock of a file, by the kernel's list: `1: FLOCK ADVISORY WRITE 77 fe:00:5 0 EOF`.
+fn holder(locks: &str, inode: u64) -> Option<&str> {
+    let mut held = locks
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let is_it = |place: &&str| place.rsplit(':').next() == Some(inode.to_string().as_str());
+    held.find_map(|words| match words[..] {
+        [_, "FLOCK", _, _, process, ref place, ..] if is_it(place) => Some(process),
+        _ => None,
+    })
 }
 
 fn write_table(place: &RpcTable, path: &Path, text: &str) -> std::io::Result<()> {

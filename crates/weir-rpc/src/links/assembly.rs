@@ -3,12 +3,15 @@
 //! In: fragments of a connection. Out: whole bodies. The first fragment says how long all of them
 //! are together, which is checked before anything is kept; memory grows with what has come.
 
+use crate::account::{Charge, MemoryAccount};
 use crate::links::{Link, MemoryRange, PeerId, Sent};
 use crate::wire::{FrameHeader, FrameKind, RpcId, WireReader, flag};
 use crate::{DerCode, RpcError};
 
 /// Unfinished bodies that a connection may have.
 const MOST: usize = 64;
+/// Memory that is taken at once for a body, in bytes.
+const STEP: usize = 64 << 10;
 
 #[derive(Debug)]
 struct PartialBody {
@@ -26,32 +29,38 @@ pub(crate) fn is_fragment(header: &FrameHeader) -> bool {
 }
 
 /// Unfinished bodies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Assemblies {
     unfinished: Vec<PartialBody>,
-    /// Bytes of all of them.
-    held: u64,
+    /// Memory of all of them.
+    charge: Charge,
 }
 
 impl Assemblies {
+    /// None so far; their memory is taken from this account.
+    pub(crate) fn new(account: &MemoryAccount) -> Self {
+        Self {
+            unfinished: Vec::new(),
+            charge: Charge::new(account),
+        }
+    }
+
     fn find(&self, peer: PeerId, header: &FrameHeader) -> Option<usize> {
         self.unfinished.iter().position(|partial| {
             partial.peer == peer && partial.kind == header.kind && partial.rpc == header.rpc
         })
     }
 
-    /// Adds a fragment; the body once it is whole. A body may be as long as `longest`, and all
-    /// unfinished ones together as `room`.
+    /// Adds a fragment; the body once it is whole. A body may be as long as `longest`.
     pub(crate) fn add(
         &mut self,
         peer: PeerId,
         header: &FrameHeader,
         body: &[u8],
         longest: u64,
-        room: u64,
     ) -> Result<Option<Vec<u8>>, RpcError> {
-        self.held += body.len() as u64;
-        if self.held > room {
+        let held = self.held() + (body.len().max(STEP)) as u64;
+        if !self.charge.is_now(held) {
             return Err(RpcError::new(
                 DerCode::NoMemory,
                 "no memory for unfinished messages",
@@ -59,7 +68,12 @@ impl Assemblies {
         }
         let at = match (self.find(peer, header), header.flags & flag::CONTINUED != 0) {
             (Some(at), true) => {
-                self.unfinished[at].body.extend_from_slice(body);
+                let whole = &mut self.unfinished[at].body;
+                if whole.capacity() - whole.len() < body.len() {
+                    // Doubling would take twice what has come.
+                    whole.reserve_exact(body.len().max(STEP));
+                }
+                whole.extend_from_slice(body);
                 at
             }
             (None, false) => self.begin(peer, header, body, longest)?,
@@ -72,7 +86,7 @@ impl Assemblies {
         }
         let whole = is_last.then(|| self.unfinished.swap_remove(at).body);
         if whole.is_some() {
-            self.count();
+            self.charge.is_at_most(self.held());
         }
         Ok(whole)
     }
@@ -106,12 +120,12 @@ impl Assemblies {
     /// A connection is gone.
     pub(crate) fn forget(&mut self, peer: PeerId) {
         self.unfinished.retain(|partial| partial.peer != peer);
-        self.count();
+        self.charge.is_at_most(self.held());
     }
 
-    fn count(&mut self) {
-        let lengths = self.unfinished.iter().map(|one| one.body.len() as u64);
-        self.held = lengths.sum();
+    fn held(&self) -> u64 {
+        let bodies = self.unfinished.iter();
+        bodies.map(|one| one.body.capacity() as u64).sum()
     }
 }
 
@@ -196,6 +210,10 @@ mod tests {
         generation: 1,
     };
 
+    fn all_of(room: u64) -> Assemblies {
+        Assemblies::new(&MemoryAccount::new(room))
+    }
+
     fn header(flags: u8) -> FrameHeader {
         FrameHeader {
             flags,
@@ -206,7 +224,7 @@ mod tests {
     /// The first fragment of a message that shall have so many bytes.
     fn begun(all: &mut Assemblies, total: u64, body: &[u8]) -> Result<(), DerCode> {
         let body = [&total.to_le_bytes()[..], body].concat();
-        let added = all.add(PEER, &header(flag::MORE), &body, 10, 100);
+        let added = all.add(PEER, &header(flag::MORE), &body, 10);
         added
             .map(|whole| assert_eq!(whole, None))
             .map_err(|why| why.code)
@@ -222,15 +240,9 @@ mod tests {
             (flag::MORE, 4, Err(DerCode::Protocol)),
             (flag::MORE, 5, Err(DerCode::Protocol)),
         ] {
-            let mut all = Assemblies::default();
+            let mut all = all_of(1 << 20);
             assert_eq!(begun(&mut all, 10, &[1; 6]), Ok(()));
-            let ended = all.add(
-                PEER,
-                &header(flag::CONTINUED | flags),
-                &vec![2; last],
-                10,
-                100,
-            );
+            let ended = all.add(PEER, &header(flag::CONTINUED | flags), &vec![2; last], 10);
             let ended = ended.map(|whole| whole.map(|body| body.len()));
             assert_eq!(ended.map_err(|why| why.code), right, "{flags} {last}");
         }
@@ -238,11 +250,11 @@ mod tests {
 
     #[test]
     fn messages_that_are_too_long_or_too_many_are_not_begun() {
-        let mut all = Assemblies::default();
+        let mut all = all_of(1 << 20);
         assert_eq!(begun(&mut all, 11, &[1; 6]), Err(DerCode::Protocol));
-        let alone = all.add(PEER, &header(flag::CONTINUED), &[1; 6], 10, 100);
+        let alone = all.add(PEER, &header(flag::CONTINUED), &[1; 6], 10);
         assert_eq!(alone.unwrap_err().code, DerCode::Protocol);
-        let mut all = Assemblies::default();
+        let mut all = all_of(1 << 20);
         let mut slot = 0;
         let refused = loop {
             let rpc = RpcId {
@@ -253,7 +265,7 @@ mod tests {
                 rpc,
                 ..header(flag::MORE)
             };
-            if let Err(why) = all.add(PEER, &header, &10_u64.to_le_bytes(), 10, u64::MAX) {
+            if let Err(why) = all.add(PEER, &header, &10_u64.to_le_bytes(), 10) {
                 break why.code;
             }
             slot += 1;
@@ -261,10 +273,13 @@ mod tests {
         assert_eq!((refused, slot), (DerCode::Protocol, 64));
         all.forget(PEER);
         assert_eq!(begun(&mut all, 10, &[1; 6]), Ok(()));
-        // All of them together have so much room.
-        let other = PeerId { index: 1, ..PEER };
-        let more = [&10_u64.to_le_bytes()[..], &[1; 6]].concat();
-        let added = all.add(other, &header(flag::MORE), &more, 10, 13);
-        assert_eq!(added.unwrap_err().code, DerCode::NoMemory);
+        // All of them together have what the account has left.
+        let account = MemoryAccount::new(STEP as u64 + 100);
+        let mut all = Assemblies::new(&account);
+        assert_eq!(begun(&mut all, 10, &[1; 6]), Ok(()));
+        assert!(account.take(100));
+        assert_eq!(begun(&mut all, 10, &[1; 6]), Err(DerCode::NoMemory));
+        all.forget(PEER);
+        assert_eq!(account.left(), STEP as u64);
     }
 }

@@ -20,8 +20,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::RpcError;
 use crate::wire::{BulkDescriptor, FrameHeader};
+use crate::{MemoryAccount, RpcError};
 
 /// A connection of a link: its place and which of the connections that have had this place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,6 +64,8 @@ impl MemoryRange {
         Some(usize::try_from(self.offset).ok()?..usize::try_from(end).ok()?)
     }
 }
+
+const PAGE: usize = 4 << 10;
 
 /// The answer to a frame or a move that was handed to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +171,41 @@ pub trait Link: Sized {
     /// There is not enough memory.
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError>;
 
+    /// The same for several buffers of one size, which may lie beside each other.
+    ///
+    /// # Errors
+    /// There is not enough memory for all of them.
+    fn allocate_many(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        low_byte: Option<u8>,
+    ) -> Result<Vec<RegionId>, RpcError> {
+        let mut all = Vec::new();
+        for _ in 0..count {
+            match self.allocate(bytes, low_byte) {
+                Ok(region) => all.push(region),
+                Err(why) => {
+                    for region in all {
+                        self.release(region);
+                    }
+                    return Err(why);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Bytes of the machine's memory that such buffers take; `None` where there is not so much in any machine.
+    fn footprint(&self, count: usize, bytes: usize, low_byte: Option<u8>) -> Option<u64> {
+        let each = bytes.checked_add(usize::from(low_byte.unwrap_or(0)))?;
+        let each = each.max(1).checked_next_multiple_of(PAGE)?;
+        Some(each.checked_mul(count)? as u64)
+    }
+
+    /// Takes what peers make it hold from this account, from now on. A server asks for it.
+    fn limit_memory(&mut self, _account: MemoryAccount) {}
+
     /// Gives memory back. Frames that still refer to it are sent from what it held, or not at all.
     fn release(&mut self, region: RegionId);
 
@@ -252,6 +289,11 @@ pub trait Link: Sized {
 
     /// Waker of this thread, for other threads.
     fn waker(&self) -> LinkWaker;
+
+    /// True if what is queued for a peer finds no room with it: more answers would only be kept.
+    fn is_congested(&mut self, _peer: PeerId) -> bool {
+        false
+    }
 
     /// True if a frame that is not out yet refers to a region, so that its contents must stay.
     fn is_in_use(&self, _region: RegionId) -> bool {

@@ -71,6 +71,22 @@ pub(crate) fn connect(
     Ok(socket)
 }
 
+/// Address of the other end, of a connection of the network.
+pub(crate) fn far_end(socket: &OwnedFd) -> Option<SocketAddr> {
+    let end = net::getpeername(socket).ok()??;
+    SocketAddr::try_from(end).ok().map(canonical)
+}
+
+/// Address of this end, of a connection of the network.
+pub(crate) fn near_end(socket: &OwnedFd) -> Option<SocketAddr> {
+    let end = net::getsockname(socket).ok()?;
+    SocketAddr::try_from(end).ok().map(canonical)
+}
+
+fn canonical(at: SocketAddr) -> SocketAddr {
+    SocketAddr::new(at.ip().to_canonical(), at.port())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

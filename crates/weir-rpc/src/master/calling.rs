@@ -101,7 +101,7 @@ pub fn part(whole: u64, thread: u32, threads: u32) -> u64 {
 
 /// Memory of a call in flight beside its payload, in bytes: of the loop, of its transport, of what measures
 /// the loop itself before.
-const SLOT: u64 = 256;
+pub(super) const SLOT: u64 = 256;
 
 /// Checks that there is memory for so many calls in flight.
 ///

@@ -25,11 +25,12 @@ use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin;
 use weir_units::Nanos;
 
+use crate::account::Charge;
 use crate::group::known_groups::KnownGroups;
 use crate::group::node_name;
 use crate::interface::local::process_cpus;
 use crate::master::call_list::CallList;
-use crate::master::calling::{CallLoop, Calling};
+use crate::master::calling::{CallLoop, Calling, SLOT};
 use crate::master::engine::EndSigns;
 use crate::master::measured::{MasterParts, requested};
 use crate::master::route::{CallRoute, TransportUser};
@@ -58,6 +59,10 @@ fn bound(work: RpcWorkload, server: &RpcServe) -> RpcWorkload {
         ..work
     }
 }
+
+const PAGE: u64 = 4 << 10;
+/// Memory of a sample, as it is kept and as text, in bytes.
+const SAMPLE: u64 = 96;
 
 /// Runs tests on threads of its own.
 #[derive(Debug)]
@@ -197,6 +202,25 @@ struct OrderedTest {
     list: CallList,
     route: CallRoute,
     clock: Clock,
+    /// Memory of its buffers and samples.
+    _charge: Charge,
+}
+
+/// Memory of a test that was ordered: its order, read twice over, its calls with their buffers in whole pages,
+/// and its samples, which go out as text.
+fn memory_of(work: &RpcWorkload, order: usize) -> u64 {
+    let buffer = u64::from(work.request.bytes.max(work.reply.bytes));
+    let calls = work
+        .in_flight()
+        .saturating_mul(buffer.next_multiple_of(PAGE) + SLOT);
+    let all = work.load.bounds.operations.unwrap_or(work.repetitions);
+    let samples = if work.samples {
+        all.saturating_mul(SAMPLE)
+    } else {
+        0
+    };
+    let order = 2 * order as u64;
+    order.saturating_add(calls).saturating_add(samples)
 }
 
 impl OrderedTest {
@@ -214,6 +238,16 @@ impl OrderedTest {
             RpcError::new(DerCode::Invalid, why)
         })?;
         let work = bound(work, server);
+        let mut charge = Charge::new(&order.account);
+        let memory = memory_of(&work, order.body.len());
+        if !charge.is_now(memory) {
+            let left = order.account.left();
+            let why = format!(
+                "the test takes {memory} bytes, and {left} are left of the server's memory limit: fewer RPCs at \
+                 once, or shorter ones"
+            );
+            return Err(RpcError::new(DerCode::NoMemory, why));
+        }
         let here = Path::new("");
         let group = known.with_left(&work, here);
         let group = group.map_err(|why| refuse(&why.message))?;
@@ -237,6 +271,7 @@ impl OrderedTest {
             work,
             route,
             clock,
+            _charge: charge,
         })
     }
 
@@ -441,6 +476,7 @@ pub fn monotonic_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use crate::MemoryAccount;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     use weir_schema::{EndpointSet, Members, RpcTable, RpcWarmup};
 
@@ -464,6 +500,7 @@ mod tests {
             master: RpcEndpoint { rank: 0, tag: 1 },
             body: serde_json::to_vec(work).unwrap(),
             answers: answers.clone(),
+            account: MemoryAccount::unlimited(),
         }
     }
 

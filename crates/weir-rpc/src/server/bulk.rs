@@ -8,7 +8,10 @@ use super::calls::CallStage;
 use super::poller::PollerState;
 use crate::links::{Frame, Link, MemoryRange, MoveDirection, PeerId, Sent};
 use crate::service::NextStep;
-use crate::wire::{BULK_PIECE, BULK_WINDOW, FrameHeader, FrameKind, PullRange, PushHead, flag};
+use crate::wire::{
+    BULK_PIECE, BULK_WINDOW, FrameHeader, FrameKind, MIN_FRAME, PullRange, PushHead, bulk_piece,
+    flag,
+};
 use crate::{DerCode, RpcError};
 
 impl PollerState {
@@ -95,17 +98,19 @@ impl PollerState {
             call.facts.header.rpc,
             call.facts.header.session,
         );
-        let length = BULK_PIECE.min(total - sent);
+        let peer = call.facts.peer;
+        let most = self.peer(peer).map_or(MIN_FRAME, |served| served.max_frame);
+        let length = bulk_piece(most).min(total - sent);
         let from = MemoryRange::new(region, sent, length);
         let head = PushHead { offset: sent }.encode();
-        match link.send_memory(call.facts.peer, &header, &head, from) {
+        match link.send_memory(peer, &header, &head, from) {
             Sent::Queued if sent + length == total => {
                 self.step_done(link, place);
                 true
             }
             Sent::Queued => {
                 let sent = sent + length;
-                call.stage = CallStage::Pushing { sent, total };
+                self.calls.get(place).stage = CallStage::Pushing { sent, total };
                 self.pushing.push_back(token);
                 true
             }
@@ -123,9 +128,7 @@ impl PollerState {
         if session.peer != peer {
             return None;
         }
-        let calls = &mut self.calls;
-        let mut active = session.active.iter().copied();
-        active.find(|&place| calls.get(place).facts.header.rpc == header.rpc)
+        session.active.get(&header.rpc).copied()
     }
 
     /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.

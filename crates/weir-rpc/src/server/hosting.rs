@@ -99,7 +99,7 @@ impl Hosting {
 
     fn host(&self, server: RpcServer, ranks: Vec<u32>) -> Result<Host, RpcError> {
         let mut addresses = server.addresses().to_vec();
-        let mut notes: Vec<String> = self.exposed().into_iter().collect();
+        let mut notes = Vec::new();
         for (_, address) in &mut addresses {
             notes.extend(name_interface(address, self.asked.interface.as_deref())?);
         }
@@ -147,10 +147,12 @@ impl Hosting {
                 addresses: places.collect::<Result<_, RpcError>>()?,
             })
         };
-        let setups: Result<_, RpcError> = ranks.iter().map(rank_setup).collect();
+        let setups: Result<Vec<RankSetup>, RpcError> = ranks.iter().map(rank_setup).collect();
+        let setups = setups?;
+        self.refuse_exposed(setups.iter().flat_map(|rank| &rank.addresses))?;
         RpcServer::start(ServerSetup {
             group: self.asked.group.clone(),
-            ranks: setups?,
+            ranks: setups,
             domain: self.asked.domain.clone(),
             pollers,
             cpus,
@@ -179,21 +181,28 @@ impl Hosting {
         }
     }
 
-    /// The danger of listening beyond this machine without a secret.
-    fn exposed(&self) -> Option<String> {
+    /// # Errors
+    /// It would listen beyond this machine without a secret, and nobody has said that it shall.
+    fn refuse_exposed<'a>(
+        &self,
+        mut addresses: impl Iterator<Item = &'a RpcAddress>,
+    ) -> Result<(), RpcError> {
         let is_local = |address: &RpcAddress| {
             let host = address.place.rsplit_once(':').map_or("", |(host, _)| host);
             let host = host.trim_matches(['[', ']']);
             let is_loopback = host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
             address.scheme == "shm" || is_loopback || ["localhost", "lo"].contains(&host)
         };
-        let open = self.addresses.iter().find(|address| !is_local(address))?;
-        self.asked.token_file.is_none().then(|| {
-            format!(
-                "{open}: everyone who reaches it can have this server use memory and start tests \
-                 against its group (--token-file FILE, --allow-master no)"
-            )
-        })
+        let open = addresses.find(|address| !is_local(address));
+        let is_asked_for = self.asked.is_open || self.asked.token_file.is_some();
+        let Some(open) = open.filter(|_| !is_asked_for) else {
+            return Ok(());
+        };
+        let why = format!(
+            "{open}: whoever reaches it can have this server use memory and start tests against its group\n  \
+             help: --token-file FILE asks for a secret; --open-to-anyone lets everyone in"
+        );
+        Err(RpcError::new(DerCode::Invalid, why))
     }
 
     /// Number of threads that answer for so many tags, and the CPU of each where it has one.

@@ -1,9 +1,8 @@
-//! Limits of a server, and the amounts that peers have taken.
+//! Limits of a server, and its counters.
 //!
-//! In: limits; what is taken and given back, by any thread. Out: whether it may be. Not here: what
-//! happens to those who ask for more.
+//! Not here: the account of memory (`account`), and what happens to those who ask for more.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 /// Bounds of a server.
@@ -51,34 +50,6 @@ impl Default for ServerLimits {
     }
 }
 
-/// A quantity that threads take from and give back to.
-#[derive(Debug)]
-pub(super) struct Quota {
-    left: AtomicU64,
-}
-
-impl Quota {
-    pub(super) fn new(all: u64) -> Self {
-        Self {
-            left: AtomicU64::new(all),
-        }
-    }
-
-    /// Takes so much, if that is left; true if it was.
-    pub(super) fn take(&self, amount: u64) -> bool {
-        let less = |left: u64| left.checked_sub(amount);
-        self.left.fetch_update(Relaxed, Relaxed, less).is_ok()
-    }
-
-    pub(super) fn give(&self, amount: u64) {
-        self.left.fetch_add(amount, Relaxed);
-    }
-
-    pub(super) fn left(&self) -> u64 {
-        self.left.load(Relaxed)
-    }
-}
-
 /// Counters of a server; any thread may look.
 #[derive(Debug, Default)]
 pub struct ServerCounters {
@@ -94,17 +65,4 @@ pub struct ServerCounters {
     pub sessions: AtomicU32,
     /// Requests that were taken.
     pub requests: AtomicU64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quota_is_never_overdrawn() {
-        let quota = Quota::new(10);
-        assert!(quota.take(4) && !quota.take(7) && quota.take(6) && !quota.take(1));
-        quota.give(10);
-        assert_eq!(quota.left(), 10);
-    }
 }

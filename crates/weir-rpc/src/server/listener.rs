@@ -25,6 +25,8 @@ use crate::{DerCode, RpcError};
 const LOOK: Duration = Duration::from_millis(20);
 /// Connections that are accepted before those in their handshake are looked at.
 const BURST: u32 = 64;
+/// Time after which a handshake makes room for others, where there are too many.
+const SILENT: Duration = Duration::from_millis(500);
 /// Pause without accepting after descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -139,8 +141,7 @@ pub(super) fn spare() -> Option<OwnedFd> {
 
 impl ListenerState<'_> {
     fn wait(&self) {
-        let accepting =
-            self.pending.len() < self.shared.setup.limits.pending as usize && !self.is_paused();
+        let accepting = !self.is_paused() && self.has_room();
         let listening = self.bound.iter().filter(|_| accepting);
         let listening = listening.map(BoundListener::fd);
         let talking = self.pending.iter().map(PendingClient::fd);
@@ -164,7 +165,7 @@ impl ListenerState<'_> {
         self.paused_until = None;
         for at in 0..self.bound.len() {
             for _ in 0..BURST {
-                if self.pending.len() >= self.shared.setup.limits.pending as usize {
+                if !self.has_room() {
                     return;
                 }
                 match self.bound[at].accept() {
@@ -182,13 +183,33 @@ impl ListenerState<'_> {
         if let Err(why) = connections.enter(source, &setup.limits) {
             return self.turn_away(&stream, &why.to_string());
         }
-        let link = self.bound[at].link;
-        let rank = self.bound[at].rank;
-        let scheme = &self.bound[at].address.scheme;
-        match PendingClient::new(stream, source, link, rank, scheme) {
+        if let Some(oldest) = self.oldest() {
+            self.drop_pending(oldest);
+        }
+        let BoundListener {
+            link,
+            rank,
+            ref address,
+            ..
+        } = self.bound[at];
+        match PendingClient::new(stream, source, link, rank, address) {
             Ok(client) => self.pending.push(client),
             Err(_) => self.shared.connections.leave(source),
         }
+    }
+
+    /// The oldest handshake, where as many are under way as may be.
+    fn oldest(&self) -> Option<usize> {
+        let is_full = self.pending.len() >= self.shared.setup.limits.pending as usize;
+        let oldest = || (0..self.pending.len()).min_by_key(|&at| self.pending[at].since());
+        is_full.then(oldest).flatten()
+    }
+
+    /// True if one more handshake may begin: there is room, or the oldest one has been silent for long. Whoever
+    /// connects and says nothing keeps nobody out.
+    fn has_room(&self) -> bool {
+        let oldest = self.oldest();
+        oldest.is_none_or(|at| self.pending[at].since().elapsed() >= SILENT)
     }
 
     /// Without a descriptor left a connection cannot even be closed. The spare one makes room for

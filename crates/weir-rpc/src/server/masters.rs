@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weir_schema::RpcEndpoint;
 
 use super::MasterAnswers;
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// An order to run a test.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct MasterOrder {
     pub body: Vec<u8>,
     /// Where `START_ACK`, `READY`, progress and result go.
     pub answers: MasterAnswers,
+    /// Account of the memory that the test takes.
+    pub account: MemoryAccount,
 }
 
 /// Signs for a test from whoever ordered it.

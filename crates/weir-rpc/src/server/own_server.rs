@@ -59,6 +59,8 @@ pub fn start(work: &RpcWorkload, tags: u32) -> Result<(Host, RpcGroup), Failure>
     let asked = RpcServe {
         token_file: work.token_file.as_ref().map(PathBuf::from),
         domain: work.domain.clone(),
+        // It starts no tests for others, and is gone with the run.
+        is_open: true,
         max_message: usual.max_message.max(Bytes(longest)),
         ..usual
     };

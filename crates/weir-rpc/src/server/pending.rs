@@ -14,7 +14,8 @@ use weir_sys::socket::{receive_with_descriptors, set_user_timeout};
 use super::connections::SourceAddress;
 use super::inbox::Arrival;
 use super::start::{RankSetup, ServerShared};
-use crate::auth::{proof, same};
+use crate::auth::{Token, nonce, proof, same};
+use crate::group::address::RpcAddress;
 use crate::group::boot::boot;
 use crate::links::socket;
 use crate::links::{LinkGreeting, LinkSide, NewPeer};
@@ -39,6 +40,15 @@ pub(super) struct Accepted {
     tag: usize,
     hello: ClientHello,
     reply: HelloReply,
+    /// Both greetings as bytes, of which proofs are.
+    greetings: [Vec<u8>; 2],
+}
+
+impl Accepted {
+    fn proof(&self, token: &Token, side: LinkSide) -> [u8; 32] {
+        let [hello, reply] = &self.greetings;
+        proof(token, hello, reply, side)
+    }
 }
 
 /// Progress of a handshake.
@@ -61,6 +71,8 @@ pub(super) struct PendingClient {
     link: usize,
     rank: u32,
     scheme: String,
+    /// Where the listener is, behind the scheme.
+    place: String,
     passed: Vec<OwnedFd>,
 }
 
@@ -70,7 +82,7 @@ impl PendingClient {
         source: SourceAddress,
         link: usize,
         rank: u32,
-        scheme: &str,
+        address: &RpcAddress,
     ) -> Result<Self, RpcError> {
         socket::prepare(&stream)?;
         Ok(Self {
@@ -81,7 +93,8 @@ impl PendingClient {
             stage: HandshakeStage::Preamble,
             link,
             rank,
-            scheme: scheme.to_owned(),
+            scheme: address.scheme.clone(),
+            place: address.place.clone(),
             passed: Vec::new(),
         })
     }
@@ -92,6 +105,11 @@ impl PendingClient {
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+
+    /// Moment at which it came.
+    pub(super) fn since(&self) -> Instant {
+        self.since
     }
 
     pub(super) fn is_late(&self, shared: &ServerShared) -> bool {
@@ -182,6 +200,10 @@ impl PendingClient {
                 }
             }
             (HandshakeStage::Proof(accepted), FrameKind::Auth) => {
+                // Others of this address may have tried since its HELLO.
+                if !shared.connections.may_prove(self.source) {
+                    return self.refuse_guess(shared);
+                }
                 if !is_proof(shared, &accepted, &body) {
                     shared.connections.wrong_proof(self.source);
                     let error = RpcError::new(DerCode::NoPermission, "authentication failed");
@@ -229,8 +251,12 @@ impl PendingClient {
         if self.scheme == "shm" && hello.boot != boot() {
             return missing("shared memory does not reach another machine".to_owned());
         }
+        if shared.setup.token.is_some() {
+            self.check_called(&hello)?;
+        }
         let reply = HelloReply {
-            nonce: shared.nonce,
+            nonce: nonce().map_err(RpcError::io("a number for the greeting"))?,
+            run: shared.run,
             rank: hello.rank,
             tags,
             features: hello.features & features::ALL,
@@ -241,17 +267,37 @@ impl PendingClient {
             transport: self.scheme.clone(),
             address: address_of(tag, self.link).to_vec(),
         };
-        Ok(Accepted { tag, hello, reply })
+        let mut said = Vec::new();
+        reply.encode(&mut said);
+        Ok(Accepted {
+            tag,
+            hello,
+            reply,
+            greetings: [body.to_vec(), said],
+        })
+    }
+
+    /// # Errors
+    /// The client has called another address, from which somebody may have passed its greeting on.
+    fn check_called(&self, hello: &ClientHello) -> Result<(), RpcError> {
+        let own = socket::near_end(&self.stream).map(|at| at.to_string());
+        let own = own.as_ref().unwrap_or(&self.place);
+        if *own == hello.called {
+            return Ok(());
+        }
+        let why = format!(
+            "you have called {}, and this server was reached at {own}: with a token no other program may \
+             stand between",
+            hello.called
+        );
+        Err(RpcError::new(DerCode::NoPermission, why))
     }
 
     fn accept(&mut self, shared: &ServerShared, accepted: Box<Accepted>) -> Progressed {
         if accepted.reply.authenticate && !shared.connections.may_prove(self.source) {
-            let error = RpcError::new(DerCode::Busy, "too many wrong proofs, try again later");
-            return self.refuse(shared, &error, "too many wrong proofs");
+            return self.refuse_guess(shared);
         }
-        let mut body = Vec::new();
-        accepted.reply.encode(&mut body);
-        write_frame(&self.stream, FrameKind::HelloAck, 0, &body);
+        write_frame(&self.stream, FrameKind::HelloAck, 0, &accepted.greetings[1]);
         if accepted.reply.authenticate {
             self.stage = HandshakeStage::Proof(accepted);
             return Progressed::Waiting;
@@ -262,12 +308,7 @@ impl PendingClient {
     /// The client wants to know as well whom it talks to.
     fn prove(&self, shared: &ServerShared, accepted: &Accepted) {
         if let Some(token) = &shared.setup.token {
-            let own = proof(
-                token,
-                &accepted.hello.nonce,
-                &shared.nonce,
-                LinkSide::Server,
-            );
+            let own = accepted.proof(token, LinkSide::Server);
             let mut body = Vec::new();
             Auth { proof: own }.encode(&mut body);
             write_frame(&self.stream, FrameKind::Auth, 0, &body);
@@ -295,6 +336,11 @@ impl PendingClient {
             tag: accepted.tag,
             source: self.source,
         }
+    }
+
+    fn refuse_guess(&self, shared: &ServerShared) -> Progressed {
+        let error = RpcError::new(DerCode::Busy, "too many wrong proofs, try again later");
+        self.refuse(shared, &error, "too many wrong proofs")
     }
 
     fn refuse(&self, shared: &ServerShared, error: &RpcError, why: &'static str) -> Progressed {
@@ -328,11 +374,5 @@ fn is_proof(shared: &ServerShared, accepted: &Accepted, body: &[u8]) -> bool {
     let (Some(token), Ok(auth)) = (&shared.setup.token, Auth::decode(body)) else {
         return false;
     };
-    let right = proof(
-        token,
-        &accepted.hello.nonce,
-        &shared.nonce,
-        LinkSide::Client,
-    );
-    same(&right, &auth.proof)
+    same(&accepted.proof(token, LinkSide::Client), &auth.proof)
 }

@@ -14,6 +14,7 @@ use super::MasterOrder;
 use super::calls::CallTable;
 use super::connections::SourceAddress;
 use super::inbox::{Arrival, PollerInbox};
+use super::open_close::DroppedSession;
 use super::sessions::ServerSession;
 use super::start::ServerShared;
 use super::tags::ServedTag;
@@ -55,6 +56,10 @@ pub(super) struct PollerState {
     pub(super) stalled: VecDeque<u64>,
     /// Sessions with calls that wait for a buffer that is still being sent.
     pub(super) starved: Vec<u32>,
+    /// Sessions that open or close, a piece in each round.
+    pub(super) sessions_under_way: Vec<u32>,
+    /// Sessions that nobody uses any more, whose memory is given back in pieces.
+    pub(super) dropped: Vec<DroppedSession>,
     pub(super) assemblies: Assemblies,
     pub(super) shared: Arc<ServerShared>,
     inbox: Arc<PollerInbox>,
@@ -101,7 +106,9 @@ impl<L: Link> Poller<L> {
             pushing: VecDeque::new(),
             stalled: VecDeque::new(),
             starved: Vec::new(),
-            assemblies: Assemblies::default(),
+            sessions_under_way: Vec::new(),
+            dropped: Vec::new(),
+            assemblies: Assemblies::new(&shared.memory),
             shared,
             inbox,
             requests: 0,
@@ -175,7 +182,7 @@ impl<L: Link> PollerRound for Poller<L> {
         let shared = &self.state.shared;
         shared.counters.requests.fetch_add(requests, Relaxed);
         for peer in self.link.close_stale(shared.setup.limits.half_frame) {
-            self.state.forget(&mut self.link, peer);
+            self.state.forget(peer);
         }
     }
 }
@@ -194,19 +201,19 @@ impl PollerState {
         number: u32,
     ) -> Result<&mut ServerSession, RpcError> {
         match self.sessions.get_mut((number as usize).wrapping_sub(1)) {
-            Some(Some(session)) if session.peer == peer && !session.closing => Ok(session),
+            Some(Some(session)) if session.peer == peer && session.is_open() => Ok(session),
             _ => Err(RpcError::protocol("no such session on this connection")),
         }
     }
 
     /// A connection is gone, and all that was its own.
-    pub(super) fn forget<L: Link>(&mut self, link: &mut L, peer: PeerId) {
+    pub(super) fn forget(&mut self, peer: PeerId) {
         let Some(served) = self.peers.remove(peer) else {
             return;
         };
         self.assemblies.forget(peer);
         for &session in &served.sessions {
-            self.drop_session(link, session);
+            self.drop_session(session);
         }
         if let Some(test) = served.test {
             test.end();
@@ -222,15 +229,14 @@ impl PollerState {
         let header = FrameHeader::plain(FrameKind::Error).with_word(error.code.to_status());
         link.send(peer, &header, &[error.message.as_bytes()]);
         link.close(peer);
-        self.forget(link, peer);
+        self.forget(peer);
     }
 
     fn start_test<L: Link>(&mut self, link: &mut L, frame: Frame<'_>) -> Result<(), RpcError> {
         let Frame { peer, header, body } = frame;
-        let room = self.shared.memory.left();
         let whole = if is_fragment(header) {
             let assemblies = &mut self.assemblies;
-            assemblies.add(peer, header, body, LONGEST_ORDER, room)?
+            assemblies.add(peer, header, body, LONGEST_ORDER)?
         } else {
             Some(body.to_vec())
         };
@@ -250,6 +256,7 @@ impl PollerState {
             master: self.tags[tag].endpoint,
             body,
             answers,
+            account: self.shared.memory.clone(),
         };
         match self.shared.setup.masters.start(order) {
             Ok(test) => {
@@ -297,7 +304,7 @@ impl PollerState {
             }
             FrameKind::Error => {
                 link.close(peer);
-                self.forget(link, peer);
+                self.forget(peer);
             }
             _ => return Err(RpcError::protocol("a frame of this kind may not come now")),
         }
@@ -335,11 +342,11 @@ impl<L: Link> LinkHandler<L> for PollerState {
         self.move_ended(link, token, result);
     }
 
-    fn lost(&mut self, link: &mut L, peer: PeerId, why: RpcError) {
+    fn lost(&mut self, _: &mut L, peer: PeerId, why: RpcError) {
         if why.code == DerCode::Protocol {
             self.shared.counters.protocol_errors.fetch_add(1, Relaxed);
         }
-        self.forget(link, peer);
+        self.forget(peer);
     }
 }
 

@@ -11,11 +11,20 @@ use crate::service::{NextStep, ServiceCall};
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, flag};
 use crate::{DerCode, RpcError};
 
+/// Memory of a call that waits or moves data, with its descriptor and its entries in lists, in bytes.
+const EACH_CALL: u64 = 640;
+/// Calls of one session that are ended in a round, so that others are served meanwhile.
+pub(super) const CALLS_A_ROUND: usize = 1024;
+
 impl PollerState {
     /// Something can go on without anything having come.
     #[inline]
     pub(super) fn has_work(&self) -> bool {
-        !(self.pushing.is_empty() && self.stalled.is_empty() && self.starved.is_empty())
+        !(self.pushing.is_empty()
+            && self.stalled.is_empty()
+            && self.starved.is_empty()
+            && self.sessions_under_way.is_empty()
+            && self.dropped.is_empty())
     }
 
     /// Goes on with what could not go on before.
@@ -27,6 +36,10 @@ impl PollerState {
     }
 
     fn go_on_now<L: Link>(&mut self, link: &mut L) {
+        for session in std::mem::take(&mut self.sessions_under_way) {
+            self.go_on_with(link, session);
+        }
+        self.bury(link);
         for session in std::mem::take(&mut self.starved) {
             if let Some(Some(session)) = self.sessions.get_mut(session as usize - 1) {
                 session.starving = false;
@@ -60,8 +73,7 @@ impl PollerState {
         let Frame { peer, header, body } = frame;
         if is_fragment(header) {
             let longest = self.shared.setup.limits.max_message + 1024;
-            let room = self.shared.memory.left();
-            let whole = self.assemblies.add(peer, header, body, longest, room)?;
+            let whole = self.assemblies.add(peer, header, body, longest)?;
             let whole = whole.as_deref();
             return whole.map_or(Ok(()), |body| self.take(link, Frame { body, ..frame }));
         }
@@ -78,8 +90,9 @@ impl PollerState {
         };
         let mut region = None;
         if self.tags[tag].services[service].needs_buffer(header.word) {
+            let is_congested = link.is_congested(peer);
             let session = self.session(peer, header.session)?;
-            if session.waiting.is_empty() {
+            if session.waiting.is_empty() && !is_congested {
                 region = session.take_buffer(link);
             }
             if region.is_none() {
@@ -102,7 +115,10 @@ impl PollerState {
                 }
             }
             NextStep::Pull(_) | NextStep::PushAndReply(_) => {
-                let place = self.keep(peer, header, &mut parts)?;
+                let Some(place) = self.keep(peer, header, &mut parts)? else {
+                    self.refuse_call(link, facts, region);
+                    return Ok(());
+                };
                 let call = self.calls.get(place);
                 call.region = region;
                 call.facts = facts;
@@ -145,15 +161,21 @@ impl PollerState {
         Ok(Some((session.tag, session.service)))
     }
 
-    /// Gives a call a place in the table.
+    /// Gives a call a place in the table; none where there is no memory for it.
     fn keep(
         &mut self,
         peer: PeerId,
         header: &FrameHeader,
         parts: &mut RequestParts<'_>,
-    ) -> Result<u32, RpcError> {
+    ) -> Result<Option<u32>, RpcError> {
         // Without a session nothing bounds how many there are.
-        self.session(peer, header.session)?;
+        let session = self.session(peer, header.session)?;
+        if session.active.contains_key(&header.rpc) {
+            return Err(RpcError::protocol("a call that is out already"));
+        }
+        if !self.shared.memory.take_rest(EACH_CALL) {
+            return Ok(None);
+        }
         let place = self.calls.add(ServerCall {
             stage: CallStage::Waiting { dropped: 0 },
             generation: 0,
@@ -165,8 +187,9 @@ impl PollerState {
             checksum: parts.checksum,
             payload: Vec::new(),
         });
-        self.session(peer, header.session)?.active.push(place);
-        Ok(place)
+        let session = self.session(peer, header.session)?;
+        session.active.insert(header.rpc, place);
+        Ok(Some(place))
     }
 
     /// Keeps a payload for later steps of a call, if there is memory for it.
@@ -181,10 +204,11 @@ impl PollerState {
         taken
     }
 
-    /// Frees a call's place, and the memory of its payload.
+    /// Frees a call's place, its memory, and that of its payload.
     pub(super) fn remove_call(&mut self, place: u32) {
         let length = self.calls.get(place).payload.len() as u64;
         self.shared.memory.give(length);
+        self.shared.memory.give_rest(EACH_CALL);
         self.calls.remove(place);
     }
 
@@ -195,15 +219,19 @@ impl PollerState {
         header: &FrameHeader,
         parts: &mut RequestParts<'_>,
     ) -> Result<(), RpcError> {
-        let place = self.keep(peer, header, parts)?;
+        let Some(place) = self.keep(peer, header, parts)? else {
+            self.refuse_call(link, AnswerFacts::new(peer, *header), None);
+            return Ok(());
+        };
         self.calls.get(place).facts.waited = true;
         if !self.keep_payload(place, parts.payload) {
             self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
             return Ok(());
         }
+        let token = self.calls.token(place);
         let session = self.session(peer, header.session)?;
         session.buffer_waits += 1;
-        session.waiting.push_back(place);
+        session.waiting.push_back(token);
         if !session.free.is_empty() {
             // There is one, but it is still being sent.
             self.starve(header.session);
@@ -217,9 +245,17 @@ impl PollerState {
             let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) else {
                 return;
             };
-            let Some(&place) = session.waiting.front() else {
+            let Some(&token) = session.waiting.front() else {
                 return;
             };
+            // It may have been cancelled.
+            let Some(place) = self.calls.by_token(token) else {
+                session.waiting.pop_front();
+                continue;
+            };
+            if link.is_congested(session.peer) {
+                return self.starve(number);
+            }
             let Some(region) = session.take_buffer(link) else {
                 if !session.free.is_empty() {
                     self.starve(number);
@@ -323,19 +359,34 @@ impl PollerState {
         }
     }
 
-    /// Ends all calls of a session that the link does not work on.
-    pub(super) fn end_calls<L: Link>(&mut self, link: &mut L, number: u32) {
+    /// Answers a call for which there is no memory.
+    #[cold]
+    fn refuse_call<L: Link>(&mut self, link: &mut L, facts: AnswerFacts, region: Option<RegionId>) {
+        self.answer(link, &facts, NextStep::Fail(DerCode::NoMemory), None);
+        if let Some(region) = region {
+            self.give_buffer(facts.header.session, region);
+        }
+    }
+
+    /// Ends calls of a session that the link does not work on, [`CALLS_A_ROUND`] at most; true if there were no
+    /// more.
+    pub(super) fn end_calls<L: Link>(&mut self, link: &mut L, number: u32) -> bool {
         let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) else {
-            return;
+            return true;
         };
         session.waiting.clear();
-        for place in session.active.clone() {
+        let calls = &mut self.calls;
+        let places = session.active.values().copied();
+        let ended = places.filter(|&place| !calls.get(place).cancelled);
+        let ended: Vec<u32> = ended.take(CALLS_A_ROUND).collect();
+        for &place in &ended {
             let call = self.calls.get(place);
             call.cancelled = true;
             if !call.moving {
                 self.finish(link, place, NextStep::Fail(DerCode::Canceled));
             }
         }
+        ended.len() < CALLS_A_ROUND
     }
 
     /// Answers a call of the table, and lets others have its buffer and its place.
@@ -347,8 +398,13 @@ impl PollerState {
         self.answer(link, &facts, step, region);
         self.remove_call(place);
         if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) {
-            session.active.retain(|&other| other != place);
-            session.waiting.retain(|&other| other != place);
+            session.active.remove(&facts.header.rpc);
+            if session.waiting.len() > 2 * session.active.len() + 64 {
+                let calls = &self.calls;
+                session
+                    .waiting
+                    .retain(|&token| calls.by_token(token).is_some());
+            }
         }
         if let Some(region) = region {
             self.give_buffer(number, region);

@@ -3,13 +3,17 @@
 //! In: what a client asks for. Out: what it gets, within the limits. Buffers are made and touched
 //! when a session opens and never later. Not here: calls.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use super::limits::Quota;
 use crate::links::{Link, PeerId, RegionId};
 use crate::service::SessionShape;
-use crate::wire::OpenRequest;
-use crate::{DerCode, RpcError, machine_memory};
+use crate::wire::{OpenRequest, RpcId};
+use crate::{DerCode, MemoryAccount, RpcError, machine_memory};
+
+/// Buffers of one session that are made or given back in a round, so that others are served meanwhile.
+const BUFFERS_A_ROUND: usize = 256;
+/// Bytes of buffers that a round makes, if it is more than one.
+const BYTES_A_ROUND: usize = 16 << 20;
 
 /// A client's session.
 #[derive(Debug)]
@@ -22,12 +26,12 @@ pub(super) struct ServerSession {
     pub(super) buffers: Vec<RegionId>,
     /// Free ones, the longest free first.
     pub(super) free: VecDeque<RegionId>,
-    /// Calls without a buffer, in order.
-    pub(super) waiting: VecDeque<u32>,
+    /// Calls without a buffer, in order, by their tokens; some may have ended.
+    pub(super) waiting: VecDeque<u64>,
     /// It is in the poller's list of those with calls that wait.
     pub(super) starving: bool,
-    /// Calls that are not answered at once.
-    pub(super) active: Vec<u32>,
+    /// Places of calls that are not answered at once.
+    pub(super) active: HashMap<RpcId, u32>,
     pub(super) credits: u32,
     pub(super) requests: u64,
     pub(super) buffer_waits: u64,
@@ -35,52 +39,80 @@ pub(super) struct ServerSession {
     memory: u64,
     /// CLOSE has come; the answer follows when moves of memory have ended.
     pub(super) closing: bool,
+    /// Buffers that are still to be made before OPEN is answered.
+    pub(super) opening: Option<Opening>,
 }
 
-/// Checks what a client asks for, and how much memory that is.
-fn memory_needed(asked: &OpenRequest, shape: &SessionShape) -> Option<(u32, u64)> {
-    let buffers = if shape.buffer_bytes == 0 {
-        0
-    } else {
-        asked.buffers.max(1)
+/// Rest of an OPEN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opening {
+    /// The call that the answer is of.
+    pub(super) rpc: RpcId,
+    left: u32,
+    size: usize,
+    low_byte: Option<u8>,
+    fill: u8,
+}
+
+/// Buffers that a round makes, of this size.
+fn piece(bytes: usize) -> usize {
+    (BYTES_A_ROUND / bytes.max(1)).clamp(1, BUFFERS_A_ROUND)
+}
+
+/// Number of buffers that a client asks for, and the memory that they take.
+fn memory_needed<L: Link>(
+    link: &L,
+    asked: &OpenRequest,
+    shape: &SessionShape,
+) -> Option<(u32, u64)> {
+    if shape.buffer_bytes == 0 {
+        return Some((0, 0));
+    }
+    let (buffers, bytes) = (
+        asked.buffers.max(1),
+        usize::try_from(shape.buffer_bytes).ok()?,
+    );
+    let (all, piece) = (buffers as usize, piece(bytes));
+    let whole = link.footprint(piece, bytes, asked.low_byte)?;
+    let whole = whole.checked_mul((all / piece) as u64)?;
+    let rest = match all % piece {
+        0 => 0,
+        rest => link.footprint(rest, bytes, asked.low_byte)?,
     };
-    // What an address may be moved by.
-    let spare = if asked.low_byte.is_some() { 256 } else { 0 };
-    let each = shape.buffer_bytes.checked_add(spare)?;
-    Some((buffers, each.checked_mul(u64::from(buffers))?))
+    Some((buffers, whole.checked_add(rest)?))
 }
 
 impl ServerSession {
-    /// Opens a session: as many buffers as are asked for and fit into the memory that is left,
-    /// at least one.
+    /// Begins a session with as many buffers as are asked for, which [`ServerSession::make_buffers`] makes; they
+    /// have to fit into the memory that is left.
     pub(super) fn open<L: Link>(
-        link: &mut L,
-        peer: PeerId,
+        link: &L,
+        (peer, rpc): (PeerId, RpcId),
         places: (usize, usize),
         asked: &OpenRequest,
         shape: &SessionShape,
-        limits: (&Quota, u32),
+        limits: (&MemoryAccount, u32),
     ) -> Result<Self, RpcError> {
-        let (quota, most_credits) = limits;
-        let needed = memory_needed(asked, shape);
+        let (account, most_credits) = limits;
+        let needed = memory_needed(link, asked, shape);
         let no_memory = || {
             let (buffers, all) = needed.unwrap_or((asked.buffers, u64::MAX));
             let why = format!(
                 "buffers for a session take {all} bytes ({buffers} of {} bytes), and {} bytes are left of \
                  the server's memory limit (`weir rpc serve --mem-limit` says how many there are)",
                 shape.buffer_bytes,
-                quota.left()
+                account.left()
             );
             RpcError::new(DerCode::NoMemory, why)
         };
         let (buffers, memory) = needed.ok_or_else(no_memory)?;
-        if !quota.take(memory) {
+        if !account.take(memory) {
             return Err(no_memory());
         }
         // The limit may be more than there is.
         let what = || "the server's buffers for a session".to_owned();
-        machine_memory::check(memory, what).inspect_err(|_| quota.give(memory))?;
-        let mut session = Self {
+        machine_memory::check(memory, what).inspect_err(|_| account.give(memory))?;
+        Ok(Self {
             peer,
             tag: places.0,
             service: places.1,
@@ -89,28 +121,46 @@ impl ServerSession {
             free: VecDeque::new(),
             waiting: VecDeque::new(),
             starving: false,
-            active: Vec::new(),
+            active: HashMap::new(),
             credits: asked.credits.clamp(1, most_credits),
             requests: 0,
             buffer_waits: 0,
             memory,
             closing: false,
+            opening: Some(Opening {
+                rpc,
+                left: buffers,
+                size: usize::try_from(shape.buffer_bytes).unwrap_or(usize::MAX),
+                low_byte: asked.low_byte,
+                fill: shape.fill,
+            }),
+        })
+    }
+
+    /// Makes buffers of a session that opens, as many as one round may make; true once all are there.
+    ///
+    /// # Errors
+    /// The machine has no memory.
+    pub(super) fn make_buffers<L: Link>(&mut self, link: &mut L) -> Result<bool, RpcError> {
+        let Some(opening) = &mut self.opening else {
+            return Ok(true);
         };
-        let size = usize::try_from(shape.buffer_bytes).unwrap_or(usize::MAX);
-        for _ in 0..buffers {
-            match link.allocate(size, asked.low_byte) {
-                Ok(region) => {
-                    link.bytes(region).fill(shape.fill);
-                    session.buffers.push(region);
-                    session.free.push_back(region);
-                }
-                Err(error) => {
-                    session.give_back(link, quota);
-                    return Err(error);
-                }
+        let count = piece(opening.size).min(opening.left as usize);
+        if count > 0 {
+            let made = link.allocate_many(count, opening.size, opening.low_byte)?;
+            for region in made {
+                link.bytes(region).fill(opening.fill);
+                self.buffers.push(region);
+                self.free.push_back(region);
+                opening.left -= 1;
             }
         }
-        Ok(session)
+        Ok(opening.left == 0)
+    }
+
+    /// True between the answers to OPEN and CLOSE.
+    pub(super) fn is_open(&self) -> bool {
+        !self.closing && self.opening.is_none()
     }
 
     /// A buffer that nothing refers to any more.
@@ -123,12 +173,15 @@ impl ServerSession {
         self.free.pop_front()
     }
 
-    /// Gives memory back.
-    pub(super) fn give_back<L: Link>(&mut self, link: &mut L, quota: &Quota) {
-        for region in self.buffers.drain(..) {
+    /// Gives buffers back, as many as one round may; true once all are, and their memory with them.
+    pub(super) fn give_back<L: Link>(&mut self, link: &mut L, account: &MemoryAccount) -> bool {
+        let kept = self.buffers.len().saturating_sub(BUFFERS_A_ROUND);
+        for region in self.buffers.drain(kept..) {
             link.release(region);
         }
-        self.free.clear();
-        quota.give(std::mem::take(&mut self.memory));
+        if kept == 0 {
+            account.give(std::mem::take(&mut self.memory));
+        }
+        kept == 0
     }
 }

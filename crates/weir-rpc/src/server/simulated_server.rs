@@ -28,7 +28,7 @@ impl<L: Link> SimulatedServer<L> {
             tags,
             addresses: Vec::new(),
         }];
-        let shared = Arc::new(ServerShared::new(ServerSetup {
+        let setup = ServerSetup {
             group: "g".to_owned(),
             ranks,
             pollers: 1,
@@ -43,7 +43,8 @@ impl<L: Link> SimulatedServer<L> {
             token: None,
             masters: Arc::new(NoMasters),
             log: Box::new(|_| {}),
-        }));
+        };
+        let shared = Arc::new(ServerShared::new(setup, [0; 16]));
         let served = (0..tags).map(|tag| ServedTag {
             endpoint: RpcEndpoint { rank: 0, tag },
             services: services(0, tag),

@@ -14,14 +14,13 @@ use weir_sys::{CpuList, pin};
 
 use super::connections::Connections;
 use super::inbox::{PollerInbox, PollerOrder};
-use super::limits::Quota;
 use super::listener::{BoundListener, run_listener, spare};
 use super::thread::{PollerThread, TICK, run_poller};
 use super::{ServerCounters, ServerLimits, TestMasters};
 use crate::auth::{Token, nonce};
 use crate::group::address::RpcAddress;
 use crate::service::RpcService;
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// A rank of a server.
 #[derive(Clone, Debug)]
@@ -66,8 +65,9 @@ pub struct ServerSetup {
 /// State that the threads of a server share.
 pub(super) struct ServerShared {
     pub(super) setup: ServerSetup,
-    pub(super) nonce: [u8; 16],
-    pub(super) memory: Quota,
+    /// The run of the server.
+    pub(super) run: [u8; 16],
+    pub(super) memory: MemoryAccount,
     pub(super) counters: ServerCounters,
     pub(super) connections: Connections,
     /// No more connections are taken.
@@ -75,10 +75,10 @@ pub(super) struct ServerShared {
 }
 
 impl ServerShared {
-    pub(super) fn new(setup: ServerSetup) -> Self {
+    pub(super) fn new(setup: ServerSetup, run: [u8; 16]) -> Self {
         Self {
-            nonce: nonce(),
-            memory: Quota::new(setup.limits.memory),
+            run,
+            memory: MemoryAccount::new(setup.limits.memory),
             counters: ServerCounters::default(),
             connections: Connections::default(),
             closing: AtomicBool::new(false),
@@ -133,7 +133,8 @@ impl RpcServer {
             }
         }
         let bound = bind_all(&setup.ranks, &links)?;
-        let shared = Arc::new(ServerShared::new(setup));
+        let run = nonce().map_err(RpcError::io("a number for this run"))?;
+        let shared = Arc::new(ServerShared::new(setup, run));
         let Pollers {
             inboxes,
             threads,
@@ -164,7 +165,7 @@ impl RpcServer {
 
     /// This run of the server: the group table has it too.
     pub fn nonce(&self) -> [u8; 16] {
-        self.shared.nonce
+        self.shared.run
     }
 
     /// Its counters.

@@ -76,6 +76,7 @@ fn with_link<L: Link + 'static>(
     number: usize,
     mut link: L,
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
+    link.limit_memory(thread.shared.memory.clone());
     let address = link.greeting()?.address;
     let tags = thread.tags.iter().map(|endpoint| ServedTag {
         endpoint: *endpoint,

@@ -133,6 +133,8 @@ message! {
         pub transports: String [TRANSPORTS],
         /// Its address on a fabric; empty where it has none.
         pub address: Vec<u8> [ADDRESS],
+        /// The address that it has called.
+        pub called: String [TRANSPORTS],
     }
     "max_frame" if |hello| is_no_limit(hello.max_frame)
 }
@@ -141,8 +143,10 @@ message! {
     /// The server's answer to HELLO.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct HelloReply {
-        /// The server's own; the group table has it too.
+        /// Never the same twice.
         pub nonce: [u8; 16],
+        /// The run of the server; the group table has it too.
+        pub run: [u8; 16],
         /// Who answers.
         pub rank: u32,
         /// Number of tags of this rank.
@@ -169,7 +173,7 @@ message! {
     /// Proof of knowing the token.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Auth {
-        /// HMAC-SHA256 over both nonces and the side.
+        /// HMAC-SHA256 over both greetings and the side.
         pub proof: [u8; 32],
     }
 }

@@ -33,6 +33,15 @@ pub const MAX_FRAME: u32 = (1 << 20) + 64;
 pub const MIN_FRAME: u32 = 4096;
 /// Bulk data travel in frames with at most this many bytes of it.
 pub const BULK_PIECE: u64 = 256 << 10;
+/// Bulk data that a frame carries behind its offset, where a body has at most so many bytes.
+pub const fn bulk_piece(max_frame: u32) -> u64 {
+    let longest = max_frame as u64 - 8;
+    if longest < BULK_PIECE {
+        longest
+    } else {
+        BULK_PIECE
+    }
+}
 /// Pieces that a server asks for ahead, for each call.
 pub const BULK_WINDOW: u32 = 8;
 

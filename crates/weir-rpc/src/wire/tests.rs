@@ -39,9 +39,10 @@ fn hello() -> impl Strategy<Value = ClientHello> {
         MIN_FRAME..=MAX_FRAME,
         "[a-z_]{1,64}",
         "[a-z,+]{0,40}",
+        "[0-9.:/]{0,40}",
         proptest::collection::vec(any::<u8>(), 0..100),
     )
-        .prop_map(|(numbers, max_frame, group, transports, address)| {
+        .prop_map(|(numbers, max_frame, group, transports, called, address)| {
             let (nonce, rank, tag, features, process, boot) = numbers;
             ClientHello {
                 nonce,
@@ -54,21 +55,23 @@ fn hello() -> impl Strategy<Value = ClientHello> {
                 group,
                 transports,
                 address,
+                called,
             }
         })
 }
 
 fn hello_reply() -> impl Strategy<Value = HelloReply> {
     (
-        any::<([u8; 16], u32, u32, u64, u64, u32, bool)>(),
+        any::<([u8; 16], [u8; 16], u32, u32, u64, u64, u32, bool)>(),
         MIN_FRAME..=MAX_FRAME,
         "[a-z+]{0,20}",
         proptest::collection::vec(any::<u8>(), 0..100),
     )
         .prop_map(|(numbers, max_frame, transport, address)| {
-            let (nonce, rank, tags, features, max_message, credits, authenticate) = numbers;
+            let (nonce, run, rank, tags, features, max_message, credits, authenticate) = numbers;
             HelloReply {
                 nonce,
+                run,
                 rank,
                 tags,
                 features,

@@ -11,7 +11,7 @@ pub(crate) mod raw;
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_rpc::client::{CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint};
 use weir_rpc::links::stream::StreamLink;
@@ -43,6 +43,20 @@ pub(crate) fn server_setup(tags: u32, time: RpcServiceTime) -> ServerSetup {
         token: None,
         masters: Arc::new(NoMasters),
         log: Box::new(|_| {}),
+    }
+}
+
+/// Waits until a server has all its memory: what a connection holds is given back with its end.
+#[track_caller]
+pub(crate) fn gives_back(server: &RpcServer, memory: u64) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while server.memory_left() != memory {
+        assert!(
+            Instant::now() < end,
+            "{} of {memory} bytes",
+            server.memory_left()
+        );
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

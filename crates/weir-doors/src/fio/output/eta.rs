@@ -20,7 +20,7 @@ pub struct EtaLine {
     bytes: [u64; 3],
     length: usize,
     was_estimated: bool,
-    /// A new line begins before the next one.
+    /// The line ends, and the next one does not overwrite it.
     pub breaks: bool,
 }
 

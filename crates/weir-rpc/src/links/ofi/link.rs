@@ -36,7 +36,7 @@ use crate::links::{
     PeerId, RegionId, Sent,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, BulkSegment, FrameHeader, HEADER};
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// Rounds between two looks at the streams, while the fabric is busy.
 const LOOK_AT_STREAMS: u32 = 64;
@@ -439,6 +439,15 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
             nap = (nap * 2).min(NAPS[1]);
         }
         Ok(events)
+    }
+
+    fn is_congested(&mut self, peer: PeerId) -> bool {
+        let known = self.peers.get(peer);
+        known.is_some_and(|peer| peer.is_congested())
+    }
+
+    fn limit_memory(&mut self, account: MemoryAccount) {
+        self.control.limit_memory(account);
     }
 
     fn waker(&self) -> LinkWaker {

@@ -37,6 +37,20 @@ impl LinkMemory {
         }
     }
 
+    pub(super) fn allocate_many(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        low_byte: Option<u8>,
+    ) -> Result<Vec<RegionId>, RpcError> {
+        match self {
+            Self::Own(own) => own.allocate_many(count, bytes, low_byte),
+            Self::Shared(arena) => (0..count)
+                .map(|_| arena.allocate(bytes, low_byte))
+                .collect(),
+        }
+    }
+
     pub(super) fn release(&mut self, region: RegionId) {
         match self {
             Self::Own(own) => own.release(region),

@@ -34,13 +34,13 @@ use self::memory::LinkMemory;
 use self::polling::SOCKET_ROUNDS;
 use self::windows::ClientWindows;
 use crate::links::peer_table::PeerTable;
-use crate::links::stream::{Collected, StreamLink};
+use crate::links::stream::{Collected, RegionTable, StreamLink};
 use crate::links::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, MoveDirection, NewPeer,
     PeerId, RegionId, Sent,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind};
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// The frame that wakes the other side. It says nothing.
 const BELL: FrameKind = FrameKind::BulkAck;
@@ -218,6 +218,28 @@ impl Link for RpcShmLink {
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
         self.memory.allocate(bytes, low_byte)
+    }
+
+    fn allocate_many(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        low_byte: Option<u8>,
+    ) -> Result<Vec<RegionId>, RpcError> {
+        self.memory.allocate_many(count, bytes, low_byte)
+    }
+
+    fn footprint(&self, count: usize, bytes: usize, low_byte: Option<u8>) -> Option<u64> {
+        RegionTable::footprint(count, bytes, low_byte)
+    }
+
+    fn limit_memory(&mut self, account: MemoryAccount) {
+        self.control.limit_memory(account);
+    }
+
+    fn is_congested(&mut self, peer: PeerId) -> bool {
+        let known = self.peers.get(peer);
+        known.is_some_and(|peer| !peer.held.is_empty())
     }
 
     fn release(&mut self, region: RegionId) {

@@ -12,7 +12,7 @@ use super::frames::SLOTS;
 use super::{BELL, RpcShmLink};
 use crate::RpcError;
 use crate::links::stream::CollectedEvent;
-use crate::links::{Link, LinkHandler, PeerId};
+use crate::links::{Link, LinkHandler, LinkSide, PeerId};
 
 /// Frames that are taken from one ring before the next has its turn.
 const BATCH: u32 = 64;
@@ -67,6 +67,10 @@ impl RpcShmLink {
         let Some((id, peer)) = self.peers.at(place) else {
             return 0;
         };
+        if self.side == LinkSide::Server && !peer.held.is_empty() {
+            // Answers that it does not read wait for it.
+            return 0;
+        }
         match peer.receiver.look() {
             Ok(true) => {}
             Ok(false) => {
@@ -101,7 +105,8 @@ impl RpcShmLink {
             let Some((id, peer)) = self.peers.at(place) else {
                 break;
             };
-            if !peer.receiver.has_more() {
+            let is_congested = self.side == LinkSide::Server && !peer.held.is_empty();
+            if is_congested || !peer.receiver.has_more() {
                 break;
             }
             match peer.receiver.receive(scratch) {

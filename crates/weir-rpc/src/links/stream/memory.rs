@@ -3,7 +3,7 @@
 //! In: sizes. Out: bytes by region. A region that a frame still refers to is kept until the frame
 //! is through, so that its number never means other memory meanwhile.
 
-use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec};
+use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, footprint};
 use weir_units::Bytes;
 
 use crate::links::{MemoryRange, RegionId};
@@ -12,9 +12,16 @@ use crate::{DerCode, RpcError};
 /// Room to move the address of a buffer by.
 const SPARE: usize = 256;
 
+/// Memory of one mapping, in which several regions may lie.
+#[derive(Debug)]
+struct Slab {
+    memory: AlignedBuf,
+    regions: u32,
+}
+
 #[derive(Debug)]
 struct HeldRegion {
-    memory: AlignedBuf,
+    slab: u32,
     offset: usize,
     length: usize,
     /// Frames on their way that refer to it.
@@ -27,6 +34,31 @@ struct HeldRegion {
 pub(crate) struct RegionTable {
     regions: Vec<Option<HeldRegion>>,
     free: Vec<u32>,
+    slabs: Vec<Option<Slab>>,
+    free_slabs: Vec<u32>,
+}
+
+/// Distance of regions that lie in one slab: their addresses end alike.
+fn stride(bytes: usize, low_byte: Option<u8>) -> Option<usize> {
+    let spare = usize::from(low_byte.unwrap_or(0));
+    bytes
+        .max(1)
+        .checked_add(spare)?
+        .checked_next_multiple_of(SPARE)
+}
+
+fn slab_spec(count: usize, bytes: usize, low_byte: Option<u8>) -> Option<BufferSpec> {
+    let whole = stride(bytes, low_byte)?.checked_mul(count)? as u64;
+    let huge = BufferSpec {
+        backing: Backing::Transparent,
+        ..BufferSpec::private(Bytes(whole))
+    };
+    // Huge pages that would be empty for the most part are memory that nobody asked for.
+    let waste = footprint(&huge)? - whole;
+    if waste <= whole / 8 {
+        return Some(huge);
+    }
+    Some(BufferSpec::private(Bytes(whole)))
 }
 
 impl RegionTable {
@@ -36,30 +68,52 @@ impl RegionTable {
         bytes: usize,
         low_byte: Option<u8>,
     ) -> Result<RegionId, RpcError> {
-        let spare = if low_byte.is_some() { SPARE } else { 0 };
-        let whole = bytes.max(1).checked_add(spare);
-        let spec = BufferSpec {
-            backing: Backing::Transparent,
-            ..BufferSpec::private(Bytes(whole.unwrap_or(usize::MAX) as u64))
+        let regions = self.allocate_many(1, bytes, low_byte)?;
+        let none = || RpcError::new(DerCode::NoMemory, "no buffer");
+        regions.into_iter().next().ok_or_else(none)
+    }
+
+    /// As many regions of one size, in one mapping.
+    pub(crate) fn allocate_many(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        low_byte: Option<u8>,
+    ) -> Result<Vec<RegionId>, RpcError> {
+        let no_memory = |why: &dyn ToString| RpcError::new(DerCode::NoMemory, why.to_string());
+        let (Some(stride), Some(spec)) =
+            (stride(bytes, low_byte), slab_spec(count, bytes, low_byte))
+        else {
+            return Err(no_memory(&"more than the address space"));
         };
-        let memory = AlignedBuf::new(&spec)
-            .map_err(|error| RpcError::new(DerCode::NoMemory, error.to_string()))?;
-        let region = HeldRegion {
-            memory,
-            // The memory begins at a page.
-            offset: usize::from(low_byte.unwrap_or(0)),
-            length: bytes,
-            pins: 0,
-            released: false,
+        let last = self
+            .regions
+            .len()
+            .max(self.slabs.len())
+            .saturating_add(count);
+        u32::try_from(last).map_err(|_| no_memory(&"too many buffers"))?;
+        let slab = Slab {
+            memory: AlignedBuf::new(&spec).map_err(|error| no_memory(&error))?,
+            regions: u32::try_from(count).unwrap_or(u32::MAX),
         };
-        if let Some(index) = self.free.pop() {
-            self.regions[index as usize] = Some(region);
-            return Ok(RegionId(index));
-        }
-        let index = u32::try_from(self.regions.len())
-            .map_err(|_| RpcError::new(DerCode::NoMemory, "too many buffers"))?;
-        self.regions.push(Some(region));
-        Ok(RegionId(index))
+        let slab = put(&mut self.slabs, &mut self.free_slabs, slab);
+        let regions = (0..count).map(|number| {
+            let region = HeldRegion {
+                slab,
+                // The memory begins at a page.
+                offset: number * stride + usize::from(low_byte.unwrap_or(0)),
+                length: bytes,
+                pins: 0,
+                released: false,
+            };
+            RegionId(put(&mut self.regions, &mut self.free, region))
+        });
+        Ok(regions.collect())
+    }
+
+    /// Bytes that so many regions take of the machine: whole pages, and huge ones where those are asked for.
+    pub(crate) fn footprint(count: usize, bytes: usize, low_byte: Option<u8>) -> Option<u64> {
+        footprint(&slab_spec(count, bytes, low_byte)?)
     }
 
     /// Gives a region back once nothing refers to it.
@@ -73,15 +127,28 @@ impl RegionTable {
     }
 
     fn drop_region(&mut self, region: RegionId) {
-        self.regions[region.0 as usize] = None;
+        let Some(held) = self.regions[region.0 as usize].take() else {
+            return;
+        };
         self.free.push(region.0);
+        let place = &mut self.slabs[held.slab as usize];
+        if let Some(slab) = place {
+            slab.regions -= 1;
+            if slab.regions == 0 {
+                *place = None;
+                self.free_slabs.push(held.slab);
+            }
+        }
     }
 
     /// All of a region; empty for none.
     #[inline]
     pub(crate) fn bytes(&mut self, region: RegionId) -> &mut [u8] {
         match self.regions.get_mut(region.0 as usize) {
-            Some(Some(held)) => held.memory.slot_mut(held.offset, held.length),
+            Some(Some(held)) => match &mut self.slabs[held.slab as usize] {
+                Some(slab) => slab.memory.slot_mut(held.offset, held.length),
+                None => &mut [],
+            },
             _ => &mut [],
         }
     }
@@ -92,7 +159,10 @@ impl RegionTable {
         let Some(Some(held)) = self.regions.get(range.region.0 as usize) else {
             return &[];
         };
-        let bytes = held.memory.slot(held.offset, held.length);
+        let Some(slab) = &self.slabs[held.slab as usize] else {
+            return &[];
+        };
+        let bytes = slab.memory.slot(held.offset, held.length);
         let part = range.bounds().and_then(|bounds| bytes.get(bounds));
         part.unwrap_or(&[])
     }
@@ -128,6 +198,16 @@ impl RegionTable {
     }
 }
 
+/// A free place, and the value in it.
+fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, value: T) -> u32 {
+    if let Some(place) = free.pop() {
+        places[place as usize] = Some(value);
+        return place;
+    }
+    places.push(Some(value));
+    u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +225,26 @@ mod tests {
         table.unpin(region);
         assert!(table.bytes(region).is_empty());
         assert_eq!(table.allocate(10, None).unwrap(), region);
+    }
+
+    #[test]
+    fn regions_of_one_mapping_end_alike_and_lie_apart() {
+        let mut table = RegionTable::default();
+        let regions = table.allocate_many(3, 300, Some(7)).unwrap();
+        for (fill, region) in (1..).zip(&regions) {
+            assert_eq!(table.bytes(*region).as_ptr().addr() & 255, 7);
+            table.bytes(*region).fill(fill);
+        }
+        for (fill, region) in (1..).zip(&regions) {
+            assert_eq!(table.bytes(*region), [fill; 300]);
+        }
+        let page = RegionTable::footprint(3, 300, Some(7)).unwrap();
+        assert_eq!(page, 4096);
+        for region in regions {
+            table.release(region);
+        }
+        assert!(table.slabs.iter().all(Option::is_none));
+        assert!(RegionTable::footprint(usize::MAX, 300, None).is_none());
     }
 
     #[test]

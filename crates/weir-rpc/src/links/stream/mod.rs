@@ -31,7 +31,7 @@ use crate::links::{
     WireCounts,
 };
 use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, features};
-use crate::{DerCode, RpcError};
+use crate::{DerCode, MemoryAccount, RpcError};
 
 /// The buffer that all connections are read into first.
 const SHARED: usize = 64 << 10;
@@ -65,8 +65,11 @@ pub struct StreamLink {
     lost: Vec<(PeerId, RpcError)>,
     /// Buffers of long bodies, kept for the next ones.
     spare: Vec<Vec<u8>>,
-    /// Connections with bytes that came with their handshake.
+    /// Connections with bytes that were read and not handled: with their handshake, or as too much waited for
+    /// them.
     early: Vec<PeerId>,
+    /// Account of what peers make a server hold.
+    account: Option<MemoryAccount>,
     round: u32,
     /// Streams that talk are read without epoll, and epoll does not hear of them: it would take
     /// its share of every arrival.
@@ -100,6 +103,7 @@ impl StreamLink {
             lost: Vec::new(),
             spare: Vec::new(),
             early: Vec::new(),
+            account: None,
             round: 0,
             unwatched: false,
             gave_room: false,
@@ -209,6 +213,23 @@ impl Link for StreamLink {
         self.memory.allocate(bytes, low_byte)
     }
 
+    fn allocate_many(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        low_byte: Option<u8>,
+    ) -> Result<Vec<RegionId>, RpcError> {
+        self.memory.allocate_many(count, bytes, low_byte)
+    }
+
+    fn footprint(&self, count: usize, bytes: usize, low_byte: Option<u8>) -> Option<u64> {
+        RegionTable::footprint(count, bytes, low_byte)
+    }
+
+    fn limit_memory(&mut self, account: MemoryAccount) {
+        self.account = Some(account);
+    }
+
     fn release(&mut self, region: RegionId) {
         self.memory.release(region);
     }
@@ -228,7 +249,9 @@ impl Link for StreamLink {
             new.stream,
             new.features & features::HEADER_CHECKSUM != 0,
             new.max_frame,
-            new.side == LinkSide::Server,
+            self.account
+                .as_ref()
+                .filter(|_| new.side == LinkSide::Server),
         );
         match stream.watched(&self.epoll, peer.index) {
             Ok(stream) => self.streams.insert(peer, stream),

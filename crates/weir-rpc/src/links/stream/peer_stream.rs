@@ -12,8 +12,12 @@ use super::memory::RegionTable;
 use super::send_queue::SendQueue;
 use super::{ROOM, gone};
 use crate::RpcError;
+use crate::account::{Charge, MemoryAccount};
 use crate::links::MemoryRange;
 use crate::wire::{FrameHeader, PushHead};
+
+/// Memory that a connection may hold without asking, in bytes: short calls go on where others have taken all.
+const FREE: u64 = 16 << 10;
 
 /// A long body on its way in.
 #[derive(Debug)]
@@ -40,8 +44,11 @@ pub(super) struct PeerStream {
     /// Headers carry sums.
     pub(super) summed: bool,
     pub(super) max_frame: u32,
-    /// It is not read while too much waits to go out.
-    holds_back: bool,
+    /// Share of the account that peers of a server take from; it is not read while too much waits to go out,
+    /// or the account has nothing left. A client trusts its server.
+    charge: Option<Charge>,
+    /// Whole frames were read and not handled.
+    pub(super) is_stopped: bool,
     pub(super) dirty: bool,
     pub(super) hot: bool,
     pub(super) broken: bool,
@@ -65,12 +72,18 @@ pub(super) struct PeerStream {
 }
 
 impl PeerStream {
-    pub(super) fn new(fd: OwnedFd, summed: bool, max_frame: u32, holds_back: bool) -> Self {
+    pub(super) fn new(
+        fd: OwnedFd,
+        summed: bool,
+        max_frame: u32,
+        account: Option<&MemoryAccount>,
+    ) -> Self {
         Self {
             fd,
             summed,
             max_frame,
-            holds_back,
+            charge: account.map(Charge::of_rest),
+            is_stopped: false,
             dirty: false,
             hot: false,
             broken: false,
@@ -108,19 +121,71 @@ impl PeerStream {
         }
         let goes_on = is_awaited && self.queue.pending() < before;
         self.lacked_room &= !goes_on;
+        if self.queue.is_empty() {
+            self.discharge();
+        }
         Ok(goes_on)
     }
 
     /// Too much waits for the peer to read it.
     #[inline]
     pub(super) fn is_held_back(&self) -> bool {
-        self.holds_back && self.queue.pending() >= ROOM
+        self.charge.is_some() && self.queue.pending() >= ROOM
+    }
+
+    /// No further frame of it is handled now: too much waits for it, or the account has no memory for what it
+    /// holds.
+    #[inline]
+    pub(super) fn stops(&mut self) -> bool {
+        self.is_held_back() || !self.is_charged()
+    }
+
+    #[inline]
+    fn is_charged(&mut self) -> bool {
+        let held = self.held();
+        self.charge
+            .as_mut()
+            .is_none_or(|charge| charge.is_now(held))
+            || self.is_charged_bare(held)
+    }
+
+    /// The same without memory that it holds for later.
+    #[cold]
+    fn is_charged_bare(&mut self, before: u64) -> bool {
+        self.queue.shrink();
+        self.partial.shrink_to_fit();
+        let held = self.held();
+        held < before
+            && self
+                .charge
+                .as_mut()
+                .is_none_or(|charge| charge.is_now(held))
+    }
+
+    /// Memory that it holds, beyond what each connection may.
+    #[inline]
+    fn held(&self) -> u64 {
+        let gathered = self
+            .long
+            .as_ref()
+            .map_or(0, |long| long.gathered.capacity());
+        let own = (self.partial.capacity() + gathered) as u64 + self.queue.held();
+        own.saturating_sub(FREE)
+    }
+
+    /// Gives back what it holds no more.
+    #[inline]
+    pub(super) fn discharge(&mut self) {
+        let held = self.held();
+        if let Some(charge) = &mut self.charge {
+            charge.is_at_most(held);
+        }
     }
 
     /// Events that epoll is to report.
     pub(super) fn wanted(&self) -> epoll::EventFlags {
         let mut wanted = epoll::EventFlags::empty();
-        if !self.is_held_back() {
+        if !self.is_held_back() && !self.is_stopped {
             wanted |= epoll::EventFlags::IN;
         }
         if !self.queue.is_empty() {

@@ -27,6 +27,8 @@ const SPARE: usize = 4;
 enum ParsedBytes {
     /// To here; the rest is the beginning of a frame.
     To(usize),
+    /// To here; the rest waits until the peer has read what waits for it.
+    Stopped(usize),
     /// The connection is gone.
     Ended,
 }
@@ -38,7 +40,7 @@ impl StreamLink {
         let Some((peer, stream)) = self.streams.at(index) else {
             return 0;
         };
-        if stream.broken || stream.is_held_back() {
+        if stream.broken || stream.is_stopped || stream.stops() {
             return 0;
         }
         let mut shared = std::mem::take(&mut self.shared);
@@ -87,15 +89,22 @@ impl StreamLink {
     #[inline]
     fn handle<H: LinkHandler<Self>>(&mut self, peer: PeerId, bytes: &[u8], handler: &mut H) -> u32 {
         let mut frames = 0;
-        match self.parse(peer, bytes, &mut frames, handler) {
-            ParsedBytes::Ended => {}
-            ParsedBytes::To(end) => {
-                if let Some(stream) = self.streams.get(peer) {
-                    stream.frames = stream.frames.wrapping_add(frames);
-                    if end < bytes.len() {
-                        stream.partial.extend_from_slice(&bytes[end..]);
-                    }
-                }
+        let (end, is_stopped) = match self.parse(peer, bytes, &mut frames, handler) {
+            ParsedBytes::Ended => return frames,
+            ParsedBytes::To(end) => (end, false),
+            ParsedBytes::Stopped(end) => (end, end < bytes.len()),
+        };
+        if let Some(stream) = self.streams.get(peer) {
+            stream.frames = stream.frames.wrapping_add(frames);
+            if end < bytes.len() {
+                stream.partial.extend_from_slice(&bytes[end..]);
+            }
+            if is_stopped || stream.is_stopped {
+                stream.is_stopped = is_stopped;
+                stream.set_interest(&self.epoll, peer.index, stream.wanted());
+            }
+            if is_stopped {
+                self.early.push(peer);
             }
         }
         frames
@@ -124,10 +133,13 @@ impl StreamLink {
             if bytes.len() - body >= length {
                 *frames += 1;
                 handler.message(self, peer, &header, &bytes[body..body + length]);
-                if !self.streams.contains(peer) {
-                    return ParsedBytes::Ended;
-                }
                 at = body + length;
+                let Some(stream) = self.streams.get(peer) else {
+                    return ParsedBytes::Ended;
+                };
+                if stream.stops() {
+                    return ParsedBytes::Stopped(at);
+                }
             } else if length > LONG && bytes.len() - body >= PushHead::LENGTH {
                 self.begin_long(peer, &header, length, &bytes[body..], handler);
                 return ParsedBytes::To(bytes.len());
@@ -222,6 +234,7 @@ impl StreamLink {
         }
         stream.frames = stream.frames.wrapping_add(1);
         if let Some(long) = stream.long.take() {
+            stream.discharge();
             self.mark_hot(peer.index);
             self.end_long(peer, *long, handler);
         }
@@ -254,12 +267,17 @@ impl StreamLink {
         self.early.push(peer);
     }
 
-    /// Handles what came with handshakes.
+    /// Handles what came with handshakes, and what waited for room.
     #[cold]
     pub(super) fn handle_early<H: LinkHandler<Self>>(&mut self, handler: &mut H) -> u32 {
         let mut frames = 0;
-        while let Some(peer) = self.early.pop() {
-            if let Some(stream) = self.streams.get(peer) {
+        for peer in std::mem::take(&mut self.early) {
+            let Some(stream) = self.streams.get(peer) else {
+                continue;
+            };
+            if stream.stops() {
+                self.early.push(peer);
+            } else {
                 let early = std::mem::take(&mut stream.partial);
                 frames += self.handle(peer, &early, handler);
             }

@@ -37,7 +37,19 @@ impl SendQueue {
     /// Adds bytes of its own.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        let lacks = self.bytes.capacity() - self.bytes.len() < bytes.len();
+        if lacks && self.bytes.capacity() >= KEPT {
+            // Doubling would take twice what waits.
+            self.bytes.reserve_exact(bytes.len().max(KEPT));
+        }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Memory that it holds, apart from regions.
+    #[inline]
+    pub(super) fn held(&self) -> u64 {
+        let parts = self.parts.capacity() * size_of::<QueuedPart>();
+        (self.bytes.capacity() + parts) as u64
     }
 
     /// Adds a part of a region, which is pinned until it is out.
@@ -115,7 +127,29 @@ impl SendQueue {
         (offered, write(&pieces[..count]))
     }
 
-    fn advance(&mut self, mut taken: usize, memory: &mut RegionTable) {
+    fn advance(&mut self, taken: usize, memory: &mut RegionTable) {
+        self.pass(taken, memory);
+        if self.start == self.bytes.len() {
+            self.start = 0;
+            self.bytes.clear();
+            for part in &mut self.parts {
+                part.after = 0;
+            }
+            if self.bytes.capacity() > KEPT {
+                self.bytes = Vec::new();
+            }
+        } else if self.start > KEPT && self.start >= self.bytes.len() / 2 {
+            // As much is moved as was written since the last time, at most.
+            self.bytes.drain(..self.start);
+            for part in &mut self.parts {
+                part.after -= self.start;
+            }
+            self.start = 0;
+        }
+    }
+
+    /// So many bytes are out.
+    fn pass(&mut self, mut taken: usize, memory: &mut RegionTable) {
         while let Some(part) = self.parts.front_mut() {
             let own = (part.after - self.start).min(taken);
             self.start += own;
@@ -135,16 +169,6 @@ impl SendQueue {
             self.parts.pop_front();
         }
         self.start += taken;
-        if self.start == self.bytes.len() {
-            self.start = 0;
-            self.bytes.clear();
-            if self.bytes.capacity() > KEPT {
-                self.bytes = Vec::new();
-            }
-        } else if self.start > KEPT && self.parts.is_empty() {
-            self.bytes.drain(..self.start);
-            self.start = 0;
-        }
     }
 
     /// Forgets everything.

@@ -92,10 +92,23 @@ impl StreamLink {
             if flags.contains(epoll::EventFlags::OUT) {
                 self.write(index);
             }
+            if flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
+                self.notice_end(index);
+            }
             seen += self.read(index, handler);
         }
         self.events = events;
         Ok(seen)
+    }
+
+    /// The end of a connection that is not read, since too much waits for it.
+    #[cold]
+    fn notice_end(&mut self, index: u32) {
+        if let Some((peer, stream)) = self.streams.at(index)
+            && stream.is_stopped
+        {
+            self.break_off(peer, gone(Errno::CONNRESET));
+        }
     }
 
     pub(super) fn write(&mut self, index: u32) {

@@ -153,6 +153,7 @@ pub(super) fn dummy() -> NewPeer {
 pub(super) fn reply() -> HelloReply {
     HelloReply {
         nonce: [0; 16],
+        run: [0; 16],
         rank: 0,
         tags: ENDPOINTS,
         features: 0,
@@ -257,6 +258,70 @@ fn holds(case: &Case) {
         server.borrow_mut().round();
     }
     assert_eq!(*regions.borrow(), 0, "buffers of the server");
+    assert_eq!(server.borrow().memory_taken(), 0);
+}
+
+/// Buffers of a session that a round makes or gives back.
+const PIECE: i64 = 256;
+
+#[test]
+fn a_session_with_many_buffers_opens_and_ends_in_pieces() {
+    let none = Faults {
+        drop: 0.0,
+        duplicate: 0.0,
+        reorder: 0.0,
+        kill: 0.0,
+    };
+    let net = SimulatedNet::new(1, none);
+    let service = |_, _| -> Vec<Box<dyn crate::service::RpcService>> {
+        vec![Box::new(SelfTestService::new(RpcServiceTime::None, 1))]
+    };
+    let link = SimulatedLink::new(&net, LinkSide::Server);
+    let regions = Rc::clone(&link.regions);
+    let server = Rc::new(RefCell::new(SimulatedServer::new(link, 1, &service)));
+    let pieces = Rc::new(RefCell::new(Vec::new()));
+    let round = {
+        let (server, pieces) = (Rc::clone(&server), Rc::clone(&pieces));
+        move || {
+            let before = *regions.borrow();
+            server.borrow_mut().round();
+            let piece = *regions.borrow() - before;
+            assert!(piece.abs() <= PIECE, "{piece} in a round");
+            if piece != 0 {
+                pieces.borrow_mut().push(piece);
+            }
+        }
+    };
+    let mut link = SimulatedLink::new(&net, LinkSide::Client);
+    link.meanwhile = Some(Box::new(round.clone()));
+    let of = |kind, bytes| RpcPayload { kind, bytes };
+    let payload = CallPayload {
+        request: of(RpcPayloadKind::Bulk, 100),
+        reply: of(RpcPayloadKind::Empty, 0),
+    };
+    let setup = ClientSetup {
+        buffers: 1000,
+        ..setup_of(1, payload)
+    };
+    let (joining, time) = (Rc::clone(&server), Rc::clone(&net));
+    let client = RpcClient::attach_with(
+        link,
+        setup,
+        Box::new(move || time.borrow().now_ns),
+        |_, endpoint| {
+            joining.borrow_mut().join(dummy(), endpoint.endpoint.tag);
+            Ok((dummy(), reply()))
+        },
+        &|| false,
+    );
+    client.unwrap().close().unwrap();
+    for _ in 0..100 {
+        net.borrow_mut().step();
+        round();
+    }
+    let made = [PIECE, PIECE, PIECE, 232];
+    let ended = made.map(|piece| -piece);
+    assert_eq!(*pieces.borrow(), [made, ended].concat());
     assert_eq!(server.borrow().memory_taken(), 0);
 }
 

@@ -142,6 +142,11 @@ impl FabricLinkPeer {
         Ok(outlook)
     }
 
+    /// True if frames for which there was no room are kept.
+    pub(super) fn is_congested(&self) -> bool {
+        !self.overflow.is_empty()
+    }
+
     /// Keeps a frame for which there is no room.
     #[cold]
     pub(super) fn keep(
