@@ -230,4 +230,29 @@ mod tests {
         assert!(queue.is_empty());
         assert!(got == expected);
     }
+
+    #[test]
+    fn a_queue_that_is_never_empty_holds_no_more_than_waits() {
+        let mut memory = RegionTable::default();
+        let region = memory.allocate(16 << 10, None).unwrap();
+        let range = MemoryRange {
+            region,
+            offset: 0,
+            length: 16 << 10,
+        };
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut queue = SendQueue::default();
+        let mut piece = vec![0; 64 << 10];
+        for _ in 0..4000 {
+            while queue.pending() < 1 << 20 {
+                queue.push(&[0; 8191]);
+                queue.push_part(range, &mut memory);
+            }
+            queue.write(&ours, &mut memory).unwrap();
+            let came = theirs.read(&mut piece).unwrap();
+            assert!(came > 0 && !queue.is_empty());
+            assert!(queue.held() < 2 << 20, "{}", queue.held());
+        }
+    }
 }
