@@ -238,6 +238,12 @@ fn listening_beyond_this_machine_without_a_token_has_to_be_asked_for() {
     let allowed = serve(&stage, &format!("{open} --open-to-anyone")).code(0);
     assert!(!allowed.out.contains("0.0.0.0"), "{allowed}");
     serve(&stage, &format!("{open} --token-file token")).code(0);
+    let both = serve(
+        &stage,
+        &format!("{open} --token-file token --open-to-anyone"),
+    )
+    .code(2);
+    both.err("--open-to-anyone acts only without `--token-file`");
     serve(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://")
         .code(0)
         .calm();

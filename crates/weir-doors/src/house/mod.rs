@@ -121,7 +121,7 @@ impl Run {
         let house = &given.house;
         let modes = [("show-plan", Mode::ShowPlan), ("dry-run", Mode::DryRun)];
         let mode = modes.into_iter().find(|(flag, _)| house.has(flag));
-        // A dry run checks them all: it is the command of the run with a word behind it.
+        // A dry run takes them: it is the command of the run with a word behind it.
         if house.has("show-plan") {
             given.refuse_house("--show-plan", &[OF_PLANS, &["show-plan"]].concat())?;
         }

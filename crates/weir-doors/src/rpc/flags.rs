@@ -2,6 +2,7 @@
 
 use super::settings;
 use crate::flags::Flag;
+use crate::given::FlagNeed;
 use crate::selftest::values;
 use crate::takes::Takes;
 
@@ -10,6 +11,7 @@ const WAY: &str = "How it is reached";
 const LIMITS: &str = "Limits";
 const END: &str = "Start and end";
 
+const NO_TOKEN: FlagNeed = FlagNeed::new("without `--token-file`", |g| !g.has("token-file"));
 /// Reason for refusing flags that need TLS.
 const NO_TLS: &str = "this build has no TLS";
 
@@ -102,6 +104,7 @@ pub(super) const FLAGS: &[Flag] = &[
         WAY,
         "Listen beyond this machine without a secret",
     )
+    .needs(NO_TOKEN)
     .long("Whoever reaches it can have it use memory, and start tests against its group."),
     Flag::with_value(
         "allow-master",

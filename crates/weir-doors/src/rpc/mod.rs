@@ -77,6 +77,9 @@ pub fn read(
     };
     let given = GivenFlags::of_matches(FLAGS, &matches)?;
     refuse_unavailable(&given)?;
+    if let Some(why) = given.refusal() {
+        return Err(Refusal::usage(why));
+    }
     let mut variables = UsedVariables::new(variable);
     let mut settings = settings::of(&given, &mut variables)?;
     variables.log()?;

@@ -26,8 +26,10 @@ const SUFFIX: &str = ".attach_info_tmp";
 const LONGEST: u64 = 64 << 20;
 /// Longest line, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
-/// Time for which somebody may hold the table's lock: who changes it needs milliseconds.
-const LOCKED: Duration = Duration::from_secs(5);
+/// Time for which a process may hold the table's lock: a server that starts on a fabric needs some of it.
+const LOCKED: Duration = Duration::from_secs(10);
+/// The same where nobody knows who holds it, as on other machines, one after the other.
+const LOCKED_UNKNOWN: Duration = Duration::from_secs(60);
 /// Pause between two looks whether the lock is free.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -287,34 +289,43 @@ pub fn change_table<R>(
     Ok(result)
 }
 
-/// Locks a file, or says who has it.
+/// Locks a file, or says who has it. Many servers may start at the same time: the time begins anew with each that
+/// gets the lock, as far as the kernel's list has them.
 fn wait_for_lock(file: &File, path: &Path) -> Result<(), RpcError> {
-    let until = Instant::now() + LOCKED;
+    let number = file
+        .metadata()
+        .map_err(RpcError::io("look at a lock"))?
+        .ino();
+    let (mut last, mut since) = (None, Instant::now());
     loop {
-        let why = match file.try_lock() {
+        match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => error.to_string(),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(LOOK);
-                continue;
+            Err(TryLockError::Error(error)) => {
+                return Err(RpcError::io(format_args!("lock {}", path.display()))(error));
             }
-            Err(TryLockError::WouldBlock) => {
-                let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-                let number = file
-                    .metadata()
-                    .map_err(RpcError::io("look at a lock"))?
-                    .ino();
-                let holder = holder(&locks, number);
-                let holder =
-                    holder.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
-                format!(
-                    "{holder} has held this lock for more than {} s",
-                    LOCKED.as_secs()
-                )
-            }
+            Err(TryLockError::WouldBlock) => {}
+        }
+        // Without the list the holder has no name, and nothing else changes.
+        let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+        let now = holder(&locks, number).map(str::to_owned);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        let most = if last.is_some() {
+            LOCKED
+        } else {
+            LOCKED_UNKNOWN
         };
-        let why = format!("{}: {why}", path.display());
-        return Err(RpcError::new(DerCode::Busy, why));
+        if since.elapsed() > most {
+            let who = last.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+            let why = format!(
+                "{who} has held this lock for more than {} s",
+                most.as_secs()
+            );
+            let why = format!("{}: {why}", path.display());
+            return Err(RpcError::new(DerCode::Busy, why));
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -534,5 +545,14 @@ mod tests {
         let refused = GroupTable::read(&directory, "g").unwrap_err();
         assert!(refused.message.contains("chmod o-w"), "{refused}");
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_its_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 5 fe:00:77 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 6 fe:00:78 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 7 fe:00:77 0 EOF\n";
+        assert_eq!(holder(locks, 77), Some("7"));
+        assert_eq!(holder(locks, 79), None);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct RegionTable {
 }
 
 /// Distance of regions that lie in one slab: their addresses end alike.
-fn stride(bytes: usize, low_byte: Option<u8>) -> Option<usize> {
+fn region_distance(bytes: usize, low_byte: Option<u8>) -> Option<usize> {
     let spare = usize::from(low_byte.unwrap_or(0));
     bytes
         .max(1)
@@ -48,7 +48,7 @@ fn stride(bytes: usize, low_byte: Option<u8>) -> Option<usize> {
 }
 
 fn slab_spec(count: usize, bytes: usize, low_byte: Option<u8>) -> Option<BufferSpec> {
-    let whole = stride(bytes, low_byte)?.checked_mul(count)? as u64;
+    let whole = region_distance(bytes, low_byte)?.checked_mul(count)? as u64;
     let huge = BufferSpec {
         backing: Backing::Transparent,
         ..BufferSpec::private(Bytes(whole))
@@ -81,9 +81,10 @@ impl RegionTable {
         low_byte: Option<u8>,
     ) -> Result<Vec<RegionId>, RpcError> {
         let no_memory = |why: &dyn ToString| RpcError::new(DerCode::NoMemory, why.to_string());
-        let (Some(stride), Some(spec)) =
-            (stride(bytes, low_byte), slab_spec(count, bytes, low_byte))
-        else {
+        let (Some(distance), Some(spec)) = (
+            region_distance(bytes, low_byte),
+            slab_spec(count, bytes, low_byte),
+        ) else {
             return Err(no_memory(&"more than the address space"));
         };
         let last = self
@@ -101,7 +102,7 @@ impl RegionTable {
             let region = HeldRegion {
                 slab,
                 // The memory begins at a page.
-                offset: number * stride + usize::from(low_byte.unwrap_or(0)),
+                offset: number * distance + usize::from(low_byte.unwrap_or(0)),
                 length: bytes,
                 pins: 0,
                 released: false,
