@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -63,7 +64,67 @@ fn strangers_are_sent_away_and_the_client_is_served_beside_one_that_is_silent() 
     server
         .err("speaks otherwise: expected value")
         .err("it does not greet first")
-        .err("a line of more than 1048576 bytes");
+        .err("a line of more than 262144 bytes");
+}
+
+#[test]
+fn both_sides_prove_that_they_know_the_token() {
+    let stage = stage();
+    for (name, token) in [("right", "sixteen letters!"), ("wrong", "sixteen letters?")] {
+        let path = stage.file(name, token);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let with = |role: &str, more: &[&str]| {
+        let mut side = side(&stage, role, 58, &[]);
+        side.args(more);
+        side
+    };
+    let server = Running::start(with("--server", &["--token-file", "right"]));
+    for (client, why) in [
+        (&[][..], "it asks for a token (--token-file)"),
+        (
+            &["--token-file", "wrong"],
+            "this is another token than the server's",
+        ),
+    ] {
+        said(with("--client", client)).code(3).err(why);
+    }
+    said(with("--client", &["--token-file", "right"])).code(0);
+    server.end().code(0).err("this is another token");
+    let server = Running::start(with("--server", &[]));
+    let unsure = said(with("--client", &["--token-file", "right"])).code(3);
+    unsure.err("it asks for no token; start it with --token-file");
+    said(with("--client", &[])).code(0);
+    server.end().code(0);
+}
+
+#[test]
+fn listening_beyond_this_machine_without_a_token_has_to_be_asked_for() {
+    let stage = stage();
+    let with = |more: &[&str]| {
+        let mut side = side(&stage, "--server", 59, &["local_ip=203.0.113.1"]);
+        side.args(more);
+        said(side)
+    };
+    with(&[])
+        .code(2)
+        .err("203.0.113.1: whoever reaches it")
+        .err("--open-to-anyone");
+    with(&["--open-to-anyone"])
+        .code(3)
+        .err("`ip address` lists them");
+    let both = with(&["--open-to-anyone", "--token-file", "c.conf"]).code(2);
+    both.err("--open-to-anyone acts only without `--token-file`");
+    let idle = stage.peer_says(&[
+        "axio",
+        "--loopback",
+        "-c",
+        "c.conf",
+        "--token-file",
+        "c.conf",
+    ]);
+    idle.code(2)
+        .err("--token-file acts only where one run calls another");
 }
 
 #[test]
@@ -94,6 +155,10 @@ fn a_side_that_lacks_something_says_so_before_it_waits() {
             ("backend=xdp:lo,queue=99", ""),
             ("local_ip=203.0.113.1", "`ip address` lists them"),
         ] {
+            // That of a server is another test's, as it listens beyond this machine.
+            if role == "--server" && set.starts_with("local_ip") {
+                continue;
+            }
             side_said(&stage, role, 42, &[set]).code(3).err(why);
         }
     }

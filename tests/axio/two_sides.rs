@@ -318,10 +318,12 @@ fn links_that_cannot_be_had_are_refused_by_name() {
 const HOSTS: &str = r#"
 lab=$1
 shift
+printf 'a secret of both hosts\n' >token
+chmod 600 token
 side() {
     role=$1 own=$2 other=$3
     shift 3
-    "$lab" rank "$0" "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
+    "$lab" rank "$0" "--$role" --token-file token -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
 }
 export PMI_RANK=0
 side server 1 2 "$@" >server 2>&1 &
@@ -336,10 +338,12 @@ exit $code
 const CLIENT_FIRST: &str = r#"
 lab=$1
 shift
+printf 'a secret of both hosts\n' >token
+chmod 600 token
 side() {
     role=$1 own=$2 other=$3
     shift 3
-    exec "$lab" rank "$0" "--$role" -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
+    exec "$lab" rank "$0" "--$role" --token-file token -c c.conf --set "local_ip=10.77.0.$own" --set "remote_ip=10.77.0.$other" "$@"
 }
 (PMI_RANK=1; export PMI_RANK; side client 2 1 "$@" --store-result r.json) &
 client=$!

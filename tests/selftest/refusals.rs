@@ -194,7 +194,11 @@ fn a_server_that_takes_no_orders_says_so_of_each_master() {
 #[test]
 fn f9_whoever_does_not_know_the_token_is_sent_away() {
     let stage = Stage::new();
-    for (name, token) in [("right", "one"), ("wrong", "two")] {
+    for (name, token) in [
+        ("right", "sixteen letters!"),
+        ("wrong", "sixteen letters?"),
+        ("short", "fifteen letters"),
+    ] {
         let path = stage.file(name, token);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
@@ -205,8 +209,10 @@ fn f9_whoever_does_not_know_the_token_is_sent_away() {
         let refused = attempt(wrong).code(3).err("authentication failed");
         refused.out("\t+ Not sent: 10\n");
     }
+    let short = attempt("--token-file short").code(3);
+    short.err("15 bytes; a token has at least 16");
     // A secret that others may read is none.
-    let path = stage.file("open", "one");
+    let path = stage.file("open", "sixteen letters!");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
     attempt("--token-file open")
         .code(3)

@@ -82,7 +82,7 @@ fn a_rank_that_somebody_serves_is_not_taken_away() {
 #[test]
 fn a_rank_of_a_server_that_has_crashed_or_asks_for_a_token_is_known_as_such() {
     let stage = Stage::new();
-    let path = stage.file("token", "one");
+    let path = stage.file("token", "sixteen letters!");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     for words in [
         "--token-file token",
@@ -228,7 +228,7 @@ fn a_port_that_somebody_has_ends_with_3_and_leaves_no_entry() {
 #[test]
 fn listening_beyond_this_machine_without_a_token_has_to_be_asked_for() {
     let stage = Stage::new();
-    let path = stage.file("token", "one");
+    let path = stage.file("token", "sixteen letters!");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     let open = "--rank 0 --transport tcp://0.0.0.0:0";
     let refused = serve(&stage, open).code(2).silent();
@@ -356,7 +356,7 @@ fn f9_an_address_guesses_tokens_ten_times_a_second() {
         );
     };
     let stage = Stage::new();
-    let path = stage.file("token", "right");
+    let path = stage.file("token", "sixteen letters!");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     let words = format!("--rank 0 --token-file token --transport tcp://{own}:0");
     let server = Server::start(&stage, &words);
@@ -376,7 +376,7 @@ fn f9_an_address_guesses_tokens_ten_times_a_second() {
             .map_or_else(|e| e.code, |_| DerCode::Other)
     };
     let began = Instant::now();
-    let codes: Vec<_> = (0..300).map(|_| attempt("wrong")).collect();
+    let codes: Vec<_> = (0..300).map(|_| attempt("some other secret")).collect();
     let seconds = usize::try_from(began.elapsed().as_secs()).unwrap() + 1;
     let proved = codes
         .iter()
@@ -391,7 +391,9 @@ fn f9_an_address_guesses_tokens_ten_times_a_second() {
         "{codes:?}"
     );
     // Whoever knows it gets in, later.
-    until("it is forgiven", || attempt("right") == DerCode::Other);
+    until("it is forgiven", || {
+        attempt("sixteen letters!") == DerCode::Other
+    });
     assert_eq!(server.end(), Some(0));
 }
 

@@ -8,15 +8,18 @@
 use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use weir_run::{JobContext, failure};
+use weir_schema::json::in_text;
 use weir_schema::{Failure, PacketPathWorkload, PathIteration, PathSide};
 use weir_sys::Signals;
+use weir_sys::token::{Protocol, ProvingSide, Token, nonce, same};
 
 /// The form of frames and lines.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Time for which a client calls.
 const CALLING: Duration = Duration::from_secs(30);
 /// Between calls, and between looks whether one has come.
@@ -37,6 +40,8 @@ use lines::{LineStream, lost};
 pub(crate) enum PeerLine {
     /// Who it is.
     Hello(Box<Hello>),
+    /// That it knows the token.
+    Proof([u8; 32]),
     /// It does not go together with the other: why, as the other would say it.
     Refused(String),
     /// It cannot run: why.
@@ -50,13 +55,20 @@ pub(crate) enum PeerLine {
     /// Its threads make no packets any more.
     End,
     /// Counts of the server.
-    Counted(Vec<PathIteration>),
+    Counted(#[serde(with = "in_text")] Vec<PathIteration>),
 }
 
 /// Who a side is.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     version: u32,
+    /// Never the same twice.
+    nonce: [u8; 16],
+    /// Of a client: the address that it has called.
+    called: Option<SocketAddr>,
+    /// A proof has to follow.
+    authenticate: bool,
+    #[serde(with = "in_text")]
     pub(crate) work: PacketPathWorkload,
     /// Of its interface, where it has one.
     pub(crate) hardware_address: Option<[u8; 6]>,
@@ -79,6 +91,25 @@ pub(crate) struct OwnSide<'a> {
     pub(crate) hardware_address: Option<[u8; 6]>,
 }
 
+impl OwnSide<'_> {
+    /// Its greeting, as it is sent.
+    fn hello(&self, called: Option<SocketAddr>, token: Option<&Token>) -> Result<Vec<u8>, Failure> {
+        let number = nonce().map_err(|why| failure("peer", None, why.to_string()))?;
+        lines::text(&PeerLine::Hello(Box::new(Hello {
+            version: VERSION,
+            nonce: number,
+            called,
+            authenticate: token.is_some(),
+            work: PacketPathWorkload {
+                token_file: None,
+                ..self.work.clone()
+            },
+            hardware_address: self.hardware_address,
+            link: self.link.to_owned(),
+        })))
+    }
+}
+
 impl PathPeer {
     /// Meets the other side, which has to want the same; also what it said of itself.
     ///
@@ -89,19 +120,13 @@ impl PathPeer {
         listener: Option<&TcpListener>,
         context: &JobContext<'_>,
     ) -> Result<(Self, Hello), Failure> {
-        let hello = PeerLine::Hello(Box::new(Hello {
-            version: VERSION,
-            work: own.work.clone(),
-            hardware_address: own.hardware_address,
-            link: own.link.to_owned(),
-        }));
+        let token = own.work.token_file.as_ref();
+        let token = token.map(|file| Token::read(Path::new(file)));
+        let token = token.transpose();
+        let token = token.map_err(|why| failure("authentication", None, why.to_string()))?;
         let (mut peer, other) = match listener {
-            Some(listener) => {
-                let (mut peer, other) = callers::await_client(listener, context)?;
-                peer.say(&hello)?;
-                (peer, other)
-            }
-            None => Self::greet(server_address(own.work), &hello, context.signals)?,
+            Some(listener) => callers::await_client(listener, &own, token.as_ref(), context)?,
+            None => Self::greet(&own, token.as_ref(), context.signals)?,
         };
         if let Some([here, there]) = disagreement(&own, &other) {
             // Whether it hears of this does not matter here.
@@ -113,15 +138,39 @@ impl PathPeer {
 
     /// Calls the server and greets it.
     fn greet(
-        at: SocketAddr,
-        hello: &PeerLine,
+        own: &OwnSide<'_>,
+        token: Option<&Token>,
         signals: &Signals,
     ) -> Result<(Self, Hello), Failure> {
+        let at = server_address(own.work);
         let stream = call(at, signals)?;
         let mut peer = Self::of(stream).map_err(|why| lost("the other side", &why))?;
-        peer.say(hello)?;
-        let why = match peer.wait(ANSWER, &|| signals.interrupted())? {
-            Some(PeerLine::Hello(other)) => return Ok((peer, *other)),
+        let hello = own.hello(Some(at), token)?;
+        peer.lines.say_text(&hello)?;
+        let deny = |peer: &Self, why: &str| {
+            let why = format!("{}: {why}", peer.name);
+            Err(failure("authentication", None, why))
+        };
+        let ends = || signals.interrupted();
+        let denied = |why: Failure| failure("authentication", None, why.message);
+        let why = match peer.wait_text(ANSWER, &ends)? {
+            Some((reply, PeerLine::Hello(other))) => match (token, other.authenticate) {
+                (None, false) => return Ok((peer, *other)),
+                (None, true) => return deny(&peer, "it asks for a token (--token-file)"),
+                (Some(_), false) => {
+                    return deny(&peer, "it asks for no token; start it with --token-file");
+                }
+                (Some(token), true) => {
+                    let proof = |side| token.proof(Protocol::PacketPath, [&hello, &reply], side);
+                    peer.say(&PeerLine::Proof(proof(ProvingSide::Client)))?;
+                    match peer.wait(ANSWER, &ends).map_err(denied)? {
+                        Some(PeerLine::Proof(its)) if same(&its, &proof(ProvingSide::Server)) => {
+                            return Ok((peer, *other));
+                        }
+                        _ => return deny(&peer, "it does not know the token"),
+                    }
+                }
+            },
             Some(_) => "speaks otherwise",
             None => "says nothing",
         };
@@ -163,19 +212,39 @@ impl PathPeer {
         patience: Duration,
         ends: &dyn Fn() -> bool,
     ) -> Result<Option<PeerLine>, Failure> {
+        Ok(self.wait_text(patience, ends)?.map(|(_, line)| line))
+    }
+
+    /// The same, with the bytes of the line.
+    fn wait_text(
+        &mut self,
+        patience: Duration,
+        ends: &dyn Fn() -> bool,
+    ) -> Result<Option<(Vec<u8>, PeerLine)>, Failure> {
         let start = Instant::now();
         loop {
-            match self.hear()? {
-                Some(PeerLine::Refused(why)) => {
+            let heard = self.lines.hear_text()?;
+            match heard.map(|text| self.meaning(text)).transpose()? {
+                Some((_, PeerLine::Refused(why))) => {
                     return Err(failure("plan", None, format!("{}: {why}", self.name)));
                 }
-                Some(PeerLine::Failed(why)) => {
+                Some((_, PeerLine::Failed(why))) => {
                     let why = format!("{} cannot run: {why}", self.name);
                     return Err(failure("peer", None, why));
                 }
                 Some(line) => return Ok(Some(line)),
                 None if start.elapsed() > patience || ends() => return Ok(None),
                 None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    fn meaning(&self, text: Vec<u8>) -> Result<(Vec<u8>, PeerLine), Failure> {
+        match serde_json::from_slice(&text) {
+            Ok(line) => Ok((text, line)),
+            Err(why) => {
+                let why = format!("{}: speaks otherwise: {why}", self.name);
+                Err(failure("peer", None, why))
             }
         }
     }
@@ -199,7 +268,9 @@ impl PathPeer {
     /// # Errors
     /// The other side is gone, or says what is none.
     pub(crate) fn hear(&mut self) -> Result<Option<PeerLine>, Failure> {
-        self.lines.hear()
+        let heard = self.lines.hear_text()?;
+        let heard = heard.map(|text| self.meaning(text)).transpose()?;
+        Ok(heard.map(|(_, line)| line))
     }
 
     /// Who it is, for messages.
@@ -355,6 +426,9 @@ mod tests {
         };
         let hello = Hello {
             version: VERSION,
+            nonce: [0; 16],
+            called: None,
+            authenticate: false,
             work: other,
             hardware_address: Some([2, 0, 0, 0, 0, 2]),
             link: "udp".to_owned(),

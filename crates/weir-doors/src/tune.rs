@@ -148,6 +148,13 @@ const FLAGS: &[Flag] = &[
     )
     .needs(WITH_SERVER),
     Flag::with_value(
+        "token-file",
+        "FILE",
+        SETTINGS,
+        "The client's --token-file of weir axio; the server's stands in the command",
+    )
+    .needs(WITH_SERVER),
+    Flag::with_value(
         "server-wait",
         "SECONDS",
         SETTINGS,
@@ -432,6 +439,7 @@ fn server_of(given: &GivenFlags) -> Result<Option<TuneServer>, Refusal> {
         command: command.to_owned(),
         config: config.to_owned(),
         wait: given.seconds("server-wait").unwrap_or_default(),
+        token_file: given.text("token-file").map(str::to_owned),
     }))
 }
 

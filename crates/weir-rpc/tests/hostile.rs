@@ -409,14 +409,14 @@ fn half_a_frame_that_lies_too_long_ends_its_connection() {
 #[test]
 fn whoever_does_not_know_the_token_stays_outside() {
     let mut setup = server_setup(1, RpcServiceTime::None);
-    setup.token = Some(Token::new(b"one".to_vec()));
+    setup.token = Some(Token::new(b"one secret of ours".to_vec()));
     let server = RpcServer::start(setup).unwrap();
     let attach = |token: Option<&[u8]>| {
         let mut setup = client_setup(endpoints(&server, 1), payload((Empty, 0), (Empty, 0)));
         setup.dial.token = token.map(|token| Token::new(token.to_vec()));
         RpcClient::attach(StreamLink::new().unwrap(), setup).map(|_| ())
     };
-    assert_eq!(attach(Some(b"one")), Ok(()));
+    assert_eq!(attach(Some(b"one secret of ours")), Ok(()));
     // The first gives up by itself; the proof of the second is wrong to the server.
     for (wrong, refused) in [(None, 0), (Some(&b"two"[..]), 1)] {
         let error = attach(wrong).unwrap_err();
@@ -471,7 +471,7 @@ fn opening(called: &str) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn a_handshake_that_was_recorded_opens_nothing() {
     let mut setup = server_setup(1, RpcServiceTime::None);
-    let token = Token::new(b"one".to_vec());
+    let token = Token::new(b"one secret of ours".to_vec());
     setup.token = Some(token.clone());
     let server = RpcServer::start(setup).unwrap();
     let (opening, hello) = opening(&server.addresses()[0].1.place);
@@ -500,7 +500,7 @@ fn a_handshake_that_was_recorded_opens_nothing() {
 #[test]
 fn a_greeting_that_another_program_passes_on_gets_no_answer_to_prove() {
     let mut setup = server_setup(1, RpcServiceTime::None);
-    setup.token = Some(Token::new(b"one".to_vec()));
+    setup.token = Some(Token::new(b"one secret of ours".to_vec()));
     let server = RpcServer::start(setup).unwrap();
     let mut between = raw(&server);
     between.write_all(&opening("127.0.0.1:9").0).unwrap();

@@ -4,9 +4,11 @@
 //! destination, and those of a plan or a result are large. So all reading is from a slice, all
 //! writing is compact text, and what else is wanted is made from that text.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Error, Value};
+
+use crate::{PacketPathWorkload, PathIteration};
 
 /// A value from its text.
 ///
@@ -23,6 +25,61 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 /// Without JSON form.
 pub fn value(of: &impl Serialize) -> Result<Value, Error> {
     read(&serde_json::to_string(of)?)
+}
+
+/// A large type that other crates send as text within their own messages: its reader and its writer are
+/// compiled here alone, for size.
+pub trait InText: Sized {
+    /// The value as text.
+    ///
+    /// # Errors
+    /// Without JSON form.
+    fn to_text(&self) -> Result<String, Error>;
+
+    /// A value from its text.
+    ///
+    /// # Errors
+    /// Not JSON, another shape.
+    fn from_text(text: &str) -> Result<Self, Error>;
+}
+
+macro_rules! in_text {
+    ($($of:ty),*) => {
+        $(impl InText for $of {
+            fn to_text(&self) -> Result<String, Error> {
+                serde_json::to_string(self)
+            }
+
+            fn from_text(text: &str) -> Result<Self, Error> {
+                read(text)
+            }
+        })*
+    };
+}
+
+in_text!(PacketPathWorkload, Vec<PathIteration>);
+
+/// For serde's `with`: a field as its text.
+pub mod in_text {
+    use super::{Deserialize, Deserializer, InText, Serializer};
+
+    /// Writes the text.
+    ///
+    /// # Errors
+    /// Without JSON form.
+    pub fn serialize<S: Serializer>(of: &impl InText, to: S) -> Result<S::Ok, S::Error> {
+        let text = of.to_text().map_err(serde::ser::Error::custom)?;
+        to.serialize_str(&text)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// No text, or of another shape.
+    pub fn deserialize<'de, T: InText, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        let text = String::deserialize(from)?;
+        T::from_text(&text).map_err(serde::de::Error::custom)
+    }
 }
 
 /// Compact JSON, indented by two for people. Numbers and texts stay as they are written.

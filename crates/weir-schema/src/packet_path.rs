@@ -98,6 +98,12 @@ pub struct PacketPathWorkload {
     /// TCP port of the server at which two runs agree on what they do; 0: a server asks for no client.
     #[serde(default = "first_management_port")]
     pub management_port: u16,
+    /// The file with the secret that both runs have to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
+    /// A server that others than this machine reach serves whoever calls, without a secret.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open_to_anyone: bool,
     /// Messages that all clients together begin per second, whatever comes back; 0: as many as may be in
     /// flight.
     #[serde(default)]
@@ -177,6 +183,8 @@ impl Default for PacketPathWorkload {
             addresses: [[10, 77, 0, 1], [10, 77, 0, 2]],
             hardware_addresses: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
             management_port: first_management_port(),
+            token_file: None,
+            open_to_anyone: false,
             messages_per_s: 0,
             most_messages: 0,
             request_cycle: Vec::new(),

@@ -1,12 +1,16 @@
 //! A secret that two programs share, and the proof that both know it, without saying it.
 //!
-//! In: a file, or bytes; what a proof is of. Out: a proof (HMAC-SHA256), whether two are the same, numbers that
-//! make each proof another one. Not here: when it is asked for.
+//! In: a file, or bytes; both greetings of a connection. Out: a proof (HMAC-SHA256), whether two are the same,
+//! numbers that make each proof another one, whether an address may try once more. Not here: when it is asked
+//! for, the words of a greeting.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -18,6 +22,14 @@ use crate::SysError;
 const BLOCK: usize = 64;
 /// Longest token file.
 const LONGEST: u64 = 4096;
+/// Fewest bytes of a token: who hears a handshake can try all that are shorter.
+const SHORTEST: usize = 16;
+/// Wrong proofs that an address may send within a second.
+const TRIES: u32 = 10;
+/// Time that a wrong proof counts.
+const WATCH: Duration = Duration::from_secs(1);
+/// Addresses that are remembered for their wrong proofs.
+const REMEMBERED: usize = 4096;
 
 /// Secret that both sides have to know.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,7 +44,8 @@ impl Token {
     /// A file's contents without the end of its line.
     ///
     /// # Errors
-    /// It cannot be read, is empty, or others than its owner may read it: [`SysError::Invalid`].
+    /// It cannot be read, has fewer than 16 bytes, or others than its owner may read it:
+    /// [`SysError::Invalid`].
     pub fn read(path: &Path) -> Result<Self, SysError> {
         let refuse = |why: String| {
             let message = format!("token file {}: {why}", path.display());
@@ -50,16 +63,78 @@ impl Token {
         }
         let bytes = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
         match bytes.trim_ascii_end() {
-            [] => Err(refuse("empty".to_owned())),
+            short if short.len() < SHORTEST => Err(refuse(format!(
+                "{} bytes; a token has at least {SHORTEST} (`head -c 24 /dev/urandom | base64` makes one)",
+                short.len()
+            ))),
             token => Ok(Self(token.to_vec())),
         }
     }
 
-    /// The proof of these parts, one after the other. Parts of other protocols begin with other words, and
-    /// parts of one have lengths that are known.
-    pub fn proof(&self, parts: &[&[u8]]) -> [u8; 32] {
-        hmac(&self.0, parts)
+    /// The proof of one side of a connection: of both greetings as they were sent, with all that they say,
+    /// each with a [`nonce`] of its own.
+    pub fn proof(
+        &self,
+        protocol: Protocol,
+        [client, server]: [&[u8]; 2],
+        side: ProvingSide,
+    ) -> [u8; 32] {
+        let length = (client.len() as u64).to_le_bytes();
+        let words = [b"weir-auth", [protocol as u8, side as u8].as_slice()].concat();
+        hmac(&self.0, &[&words, &length, client, server])
     }
+}
+
+/// Protocol that a connection speaks: a proof of one is none of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// RPCs.
+    Rpc = 1,
+    /// Both sides of a packet path agree on a run.
+    PacketPath,
+    /// Messages between ranks.
+    Ranks,
+}
+
+/// Side of a connection that proves that it knows the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProvingSide {
+    /// It called.
+    Client = 1,
+    /// It was called.
+    Server,
+}
+
+/// Limit of guesses: the wrong proofs of each address within a second.
+#[derive(Debug, Default)]
+pub struct GuessLimit(HashMap<IpAddr, (u32, Option<Instant>)>);
+
+impl GuessLimit {
+    /// True if a proof of this address is looked at.
+    pub fn may_try(&self, address: IpAddr) -> bool {
+        let wrong = self.0.get(&address);
+        wrong.is_none_or(|(count, since)| *count < TRIES || is_over(*since))
+    }
+
+    /// Counts a wrong proof. Whoever has thousands of addresses is not stopped by counting them: beyond
+    /// [`REMEMBERED`] they are not remembered.
+    pub fn wrong(&mut self, address: IpAddr) {
+        if self.0.len() >= REMEMBERED && !self.0.contains_key(&address) {
+            self.0.retain(|_, (_, since)| !is_over(*since));
+            if self.0.len() >= REMEMBERED {
+                return;
+            }
+        }
+        let (count, since) = self.0.entry(address).or_default();
+        if is_over(*since) {
+            (*count, *since) = (0, Some(Instant::now()));
+        }
+        *count += 1;
+    }
+}
+
+fn is_over(since: Option<Instant>) -> bool {
+    since.is_none_or(|since| since.elapsed() > WATCH)
 }
 
 impl std::fmt::Debug for Token {
@@ -116,6 +191,45 @@ pub fn nonce() -> io::Result<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proof_depends_on_token_protocol_greetings_and_side() {
+        let of = |token: &[u8], protocol, greetings: [&[u8]; 2], side| {
+            Token::new(token.to_vec()).proof(protocol, greetings, side)
+        };
+        let (rpc, client) = (Protocol::Rpc, ProvingSide::Client);
+        let expected = of(b"secret", rpc, [b"ab", b"c"], client);
+        let others = [
+            of(b"secreT", rpc, [b"ab", b"c"], client),
+            of(b"secret", Protocol::Ranks, [b"ab", b"c"], client),
+            of(b"secret", rpc, [b"aB", b"c"], client),
+            of(b"secret", rpc, [b"a", b"bc"], client),
+            of(b"secret", rpc, [b"ab", b"C"], client),
+            of(b"secret", rpc, [b"ab", b"c"], ProvingSide::Server),
+        ];
+        assert!(same(&expected, &of(b"secret", rpc, [b"ab", b"c"], client)));
+        assert!(others.iter().all(|other| !same(&expected, other)));
+    }
+
+    #[test]
+    fn an_address_guesses_ten_times_a_second_and_few_addresses_are_remembered() {
+        let mut limit = GuessLimit::default();
+        let address = |number: usize| IpAddr::from(u32::try_from(number).unwrap().to_be_bytes());
+        for _ in 0..TRIES {
+            assert!(limit.may_try(address(1)));
+            limit.wrong(address(1));
+        }
+        assert!(!limit.may_try(address(1)));
+        assert!(limit.may_try(address(2)));
+        (0..2 * REMEMBERED).for_each(|number| limit.wrong(address(number)));
+        assert!(limit.0.len() <= REMEMBERED);
+        // A second later.
+        let earlier = Instant::now().checked_sub(2 * WATCH);
+        limit.0.values_mut().for_each(|(_, since)| *since = earlier);
+        assert!(limit.may_try(address(1)));
+        limit.wrong(address(REMEMBERED * 3));
+        assert_eq!(limit.0.len(), 1);
+    }
 
     #[test]
     fn the_hash_is_that_of_the_standard() {

@@ -21,7 +21,7 @@ ip link set weirA up
 $there python3 listen.py >lengths &
 listener=$!
 while [ ! -s lengths ]; do sleep 0.01; done
-$there "$axio" --server -c c.conf --set backend=packet:weirB --set local_ip=10.77.0.2 \
+$there "$axio" --server --open-to-anyone -c c.conf --set backend=packet:weirB --set local_ip=10.77.0.2 \
     --set remote_ip=10.77.0.1 "$@" >server 2>&1 &
 server=$!
 code=0

@@ -1,7 +1,8 @@
 //! Who calls a server that waits for its client: that client, or somebody else, who is sent away.
 //!
-//! In: connections. Out: the first whose greeting is that of a client; a note of each that is none. A
-//! connection that says nothing is let go after a while, and does not keep the others waiting.
+//! In: connections. Out: the first whose greeting is that of a client, which has proved that it knows the token
+//! where there is one; a note of each that is none. A connection that says nothing is let go after a while, and
+//! does not keep the others waiting. All of them together hold 16 MiB at the most.
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
@@ -10,15 +11,18 @@ use std::time::{Duration, Instant};
 use weir_run::{JobContext, failure};
 use weir_schema::{Announcement, Failure, PacketPathWorkload};
 use weir_sys::socket::is_passing;
+use weir_sys::token::{GuessLimit, Protocol, ProvingSide, Token, same};
 
-use super::{Hello, PAUSE, PathPeer, PeerLine, interrupted, server_address};
+use super::{Hello, OwnSide, PAUSE, PathPeer, PeerLine, interrupted, server_address};
 
 /// Time that a greeting may take.
 const GREETING: Duration = Duration::from_secs(5);
 /// Bytes that it may have.
-const LONGEST_GREETING: usize = 1 << 20;
+const LONGEST_GREETING: usize = 256 << 10;
 /// Connections that may be about to greet.
 const MOST_CALLERS: usize = 64;
+/// Time after which one makes room for others, where there are too many.
+const SILENT: Duration = Duration::from_millis(500);
 
 /// Opens the port at which a client calls.
 ///
@@ -51,61 +55,168 @@ pub(crate) fn listen(work: &PacketPathWorkload) -> Result<TcpListener, Failure> 
     })
 }
 
-/// Waits for a client's greeting.
+/// A connection that is about to greet, or to prove that it knows the token.
+struct Caller {
+    peer: PathPeer,
+    since: Instant,
+    /// Its greeting, and both greetings as bytes, of which proofs are.
+    greeted: Option<(Box<Hello>, [Vec<u8>; 2])>,
+}
+
+/// Waits for a client's greeting, and answers it.
 pub(super) fn await_client(
     listener: &TcpListener,
+    own: &OwnSide<'_>,
+    token: Option<&Token>,
     context: &JobContext<'_>,
 ) -> Result<(PathPeer, Hello), Failure> {
     if let Ok(address) = listener.local_addr() {
         let address = address.to_string();
         (context.announce)(&Announcement::Listening { address });
     }
-    let mut callers: Vec<(PathPeer, Instant)> = Vec::new();
+    let mut desk = Desk {
+        own,
+        token,
+        guesses: GuessLimit::default(),
+    };
+    let mut callers: Vec<Caller> = Vec::new();
     loop {
         if context.signals.interrupted() {
             return Err(interrupted());
+        }
+        let mut still = Vec::new();
+        for mut caller in callers.drain(..) {
+            let why = match desk.progress(&mut caller) {
+                Ok(Some(hello)) => return Ok((caller.peer, *hello)),
+                Ok(None) if caller.since.elapsed() < GREETING => {
+                    still.push(caller);
+                    continue;
+                }
+                Ok(None) => format!("no greeting within {GREETING:?}"),
+                Err(why) => why,
+            };
+            sent_away(context, caller.peer.name, why);
+        }
+        callers = still;
+        if callers.len() >= MOST_CALLERS && callers[0].since.elapsed() > SILENT {
+            let why = "silent, and others wait".to_owned();
+            sent_away(context, callers.remove(0).peer.name, why);
         }
         while callers.len() < MOST_CALLERS {
             let Some(stream) = next_caller(listener)? else {
                 break;
             };
             // One that is gone already is nobody.
-            if let Ok(mut caller) = PathPeer::of(stream) {
-                caller.lines.allow(LONGEST_GREETING);
-                callers.push((caller, Instant::now()));
+            if let Ok(mut peer) = PathPeer::of(stream) {
+                peer.lines.allow(LONGEST_GREETING);
+                callers.push(Caller {
+                    peer,
+                    since: Instant::now(),
+                    greeted: None,
+                });
             }
         }
-        let mut still = Vec::new();
-        for (mut caller, since) in callers.drain(..) {
-            let why = match caller.lines.hear_bytes() {
-                Ok(Some(said)) => match serde_json::from_slice(&said) {
-                    Ok(PeerLine::Hello(hello)) => {
-                        caller.lines.allow(super::LONGEST);
-                        return Ok((caller, *hello));
-                    }
-                    Ok(_) => "it does not greet first".to_owned(),
-                    Err(why) => format!("speaks otherwise: {why}"),
-                },
-                Ok(None) if since.elapsed() < GREETING => {
-                    still.push((caller, since));
-                    continue;
-                }
-                Ok(None) => format!("no greeting within {GREETING:?}"),
-                Err(why) => {
-                    let own = why.message.strip_prefix(&caller.name);
-                    let why = own.unwrap_or(&why.message);
-                    let why = why.strip_prefix(" is lost").unwrap_or(why);
-                    why.trim_start_matches([':', ' ']).to_owned()
-                }
-            };
-            (context.announce)(&Announcement::Stranger {
-                address: caller.name,
-                awaited: "client of weir axio".to_owned(),
-                why,
-            });
-        }
-        callers = still;
         std::thread::sleep(PAUSE);
+    }
+}
+
+fn sent_away(context: &JobContext<'_>, address: String, why: String) {
+    (context.announce)(&Announcement::Stranger {
+        address,
+        awaited: "client of weir axio".to_owned(),
+        why,
+    });
+}
+
+/// The server, as callers meet it.
+struct Desk<'a> {
+    own: &'a OwnSide<'a>,
+    token: Option<&'a Token>,
+    guesses: GuessLimit,
+}
+
+impl Desk<'_> {
+    /// Hears what a caller says next; its greeting, once nothing more has to come.
+    ///
+    /// # Errors
+    /// Why it is no client.
+    fn progress(&mut self, caller: &mut Caller) -> Result<Option<Box<Hello>>, String> {
+        let reason = |peer: &PathPeer, why: &Failure| {
+            let own = why.message.strip_prefix(&peer.name);
+            let why = own.unwrap_or(&why.message);
+            let why = why.strip_prefix(" is lost").unwrap_or(why);
+            why.trim_start_matches([':', ' ']).to_owned()
+        };
+        let peer = &mut caller.peer;
+        let heard = peer.lines.hear_text().map_err(|why| reason(peer, &why))?;
+        let Some(text) = heard else {
+            return Ok(None);
+        };
+        let (text, line) = peer.meaning(text).map_err(|why| reason(peer, &why))?;
+        let hello = match (line, caller.greeted.take()) {
+            (PeerLine::Hello(hello), None) => {
+                self.check_called(peer, &hello)?;
+                let reply = self.own.hello(None, self.token);
+                let reply = reply.map_err(|why| why.message)?;
+                peer.lines
+                    .say_text(&reply)
+                    .map_err(|why| reason(peer, &why))?;
+                if self.token.is_none() && hello.authenticate {
+                    return Err("it asks for a token, and this server has none".to_owned());
+                }
+                if self.token.is_some() {
+                    caller.greeted = Some((hello, [text, reply]));
+                    return Ok(None);
+                }
+                hello
+            }
+            (PeerLine::Proof(proof), Some((hello, greetings))) => {
+                self.check(peer, &proof, &greetings)?;
+                hello
+            }
+            (_, None) => return Err("it does not greet first".to_owned()),
+            (_, Some(_)) => return Err("it does not prove that it knows the token".to_owned()),
+        };
+        peer.lines.allow(super::LONGEST);
+        Ok(Some(hello))
+    }
+
+    /// # Errors
+    /// It knows another token, or has tried too many.
+    fn check(
+        &mut self,
+        peer: &mut PathPeer,
+        proof: &[u8; 32],
+        [hello, reply]: &[Vec<u8>; 2],
+    ) -> Result<(), String> {
+        let Some(token) = self.token else {
+            return Ok(());
+        };
+        let from = peer.lines.ends().map_err(|why| why.to_string())?[1].ip();
+        let of = |side| token.proof(Protocol::PacketPath, [hello, reply], side);
+        let why = if !self.guesses.may_try(from) {
+            "too many wrong tokens, try again later"
+        } else if same(proof, &of(ProvingSide::Client)) {
+            let own = PeerLine::Proof(of(ProvingSide::Server));
+            return peer.say(&own).map_err(|why| why.message);
+        } else {
+            self.guesses.wrong(from);
+            "this is another token than the server's"
+        };
+        let _ = peer.say(&PeerLine::Refused(why.to_owned()));
+        Err(why.to_owned())
+    }
+
+    /// # Errors
+    /// The client has called another address, from which somebody may have passed its greeting on.
+    fn check_called(&self, peer: &mut PathPeer, hello: &Hello) -> Result<(), String> {
+        let own = peer.lines.ends().map_err(|why| why.to_string())?[0];
+        if self.token.is_none() || hello.called == Some(own) {
+            return Ok(());
+        }
+        let why = "with a token no other program may stand between client and server";
+        let _ = peer.say(&PeerLine::Refused(why.to_owned()));
+        Err("its greeting was for another address".to_owned())
     }
 }
 
@@ -130,4 +241,113 @@ fn has_left(why: &io::Error) -> bool {
         why.kind(),
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+
+    use weir_schema::PathSide;
+
+    use super::*;
+
+    /// What a desk says of a caller that sends these lines, each once the one before is answered.
+    fn met(
+        desk: &mut Desk<'_>,
+        listener: &TcpListener,
+        lines: &mut dyn Iterator<Item = Vec<u8>>,
+        replies: &mut Vec<Vec<u8>>,
+    ) -> Result<(), String> {
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut answers = BufReader::new(stream.try_clone().unwrap());
+        let mut caller = Caller {
+            peer: PathPeer::of(listener.accept().unwrap().0).unwrap(),
+            since: Instant::now(),
+            greeted: None,
+        };
+        for line in lines {
+            (&stream).write_all(&line).unwrap();
+            let before = caller.greeted.is_some();
+            let met = loop {
+                let progress = desk.progress(&mut caller)?;
+                if progress.is_some() || caller.greeted.is_some() != before {
+                    break progress;
+                }
+            };
+            let mut reply = Vec::new();
+            answers.read_until(b'\n', &mut reply).unwrap();
+            replies.push(reply);
+            if met.is_some() {
+                return Ok(());
+            }
+        }
+        Err("it says no more".to_owned())
+    }
+
+    #[test]
+    fn a_proof_is_of_its_connection_alone_and_guesses_are_limited() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let token = Token::new(b"sixteen letters!".to_vec());
+        let side = |side| PacketPathWorkload {
+            side: Some(side),
+            management_port: at.port(),
+            ..PacketPathWorkload::default()
+        };
+        let (client, server) = (side(PathSide::Client), side(PathSide::Server));
+        let of = |work| OwnSide {
+            work,
+            side: PathSide::Client,
+            link: "udp",
+            hardware_address: None,
+        };
+        let own = of(&server);
+        let mut desk = Desk {
+            own: &own,
+            token: Some(&token),
+            guesses: GuessLimit::default(),
+        };
+        let hello = of(&client).hello(Some(at), Some(&token)).unwrap();
+        let proof = |token: &Token, hello: &[u8], reply: &[u8]| {
+            let proof = token.proof(Protocol::PacketPath, [hello, reply], ProvingSide::Client);
+            super::super::lines::text(&PeerLine::Proof(proof)).unwrap()
+        };
+        let mut replies = Vec::new();
+        let greeted = met(
+            &mut desk,
+            &listener,
+            &mut [hello.clone()].into_iter(),
+            &mut replies,
+        );
+        assert_eq!(greeted, Err("it says no more".to_owned()));
+        let recorded = proof(&token, &hello, &replies[0]);
+        // The same bytes once more: the server's number is another one.
+        let again = [hello.clone(), recorded];
+        let replayed = met(
+            &mut desk,
+            &listener,
+            &mut again.into_iter(),
+            &mut Vec::new(),
+        );
+        assert!(replayed.unwrap_err().contains("another token"));
+        let other = of(&client)
+            .hello(Some("127.0.0.9:1".parse().unwrap()), Some(&token))
+            .unwrap();
+        let passed_on = met(
+            &mut desk,
+            &listener,
+            &mut [other].into_iter(),
+            &mut Vec::new(),
+        );
+        assert!(passed_on.unwrap_err().contains("another address"));
+        let guess = || [hello.clone(), proof(&Token::new(b"a".to_vec()), b"", b"")].into_iter();
+        let mut said = Vec::new();
+        for _ in 0..11 {
+            said.push(met(&mut desk, &listener, &mut guess(), &mut Vec::new()).unwrap_err());
+        }
+        assert!(
+            said.iter().any(|why| why.contains("too many wrong tokens")),
+            "{said:?}"
+        );
+    }
 }

@@ -5,11 +5,10 @@
 //! such line, or a line that is too long. Nothing here waits for a line. Not here: what lines say.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use weir_run::failure;
 use weir_schema::Failure;
 use weir_sys::socket::{is_passing, notice_silence, set_user_timeout};
@@ -54,11 +53,16 @@ impl LineStream {
     /// # Errors
     /// The other side is gone.
     pub(crate) fn say(&mut self, line: &impl Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string(line);
-        let mut text = text.map_err(|why| failure("peer", None, why.to_string()))?;
-        text.push('\n');
+        self.say_text(&text(line)?)
+    }
+
+    /// The same of the bytes of a line.
+    ///
+    /// # Errors
+    /// The other side is gone.
+    pub(crate) fn say_text(&mut self, text: &[u8]) -> Result<(), Failure> {
         let start = Instant::now();
-        let mut left = text.as_bytes();
+        let mut left = text;
         while !left.is_empty() {
             match self.stream.write(left) {
                 Ok(0) => return Err(lost(&self.name, &ErrorKind::WriteZero.into())),
@@ -72,25 +76,11 @@ impl LineStream {
         Ok(())
     }
 
-    /// A line, where one has come.
-    ///
-    /// # Errors
-    /// The other side is gone, or says what is none.
-    pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Failure> {
-        let Some(line) = self.hear_bytes()? else {
-            return Ok(None);
-        };
-        serde_json::from_slice(&line).map(Some).map_err(|why| {
-            let why = format!("{}: speaks otherwise: {why}", self.name);
-            failure("peer", None, why)
-        })
-    }
-
     /// The bytes of a line with its end, where one has come.
     ///
     /// # Errors
     /// The other side is gone, or the line is too long.
-    pub(crate) fn hear_bytes(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+    pub(crate) fn hear_text(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         loop {
             let end = self.begun.iter().position(|byte| *byte == b'\n');
             if end.unwrap_or(self.begun.len()) > self.longest {
@@ -115,10 +105,26 @@ impl LineStream {
         self.longest = longest;
     }
 
+    /// Addresses of this end and of the other.
+    ///
+    /// # Errors
+    /// The other side is gone.
+    pub(crate) fn ends(&self) -> io::Result<[SocketAddr; 2]> {
+        Ok([self.stream.local_addr()?, self.stream.peer_addr()?])
+    }
+
     /// Who the other side is, for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// The bytes of a line, with its end.
+pub(super) fn text(line: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let text = serde_json::to_vec(line);
+    let mut text = text.map_err(|why| failure("peer", None, why.to_string()))?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 pub(super) fn lost(name: &str, why: &io::Error) -> Failure {

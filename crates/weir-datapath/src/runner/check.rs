@@ -2,6 +2,7 @@
 //! need, batches that never fill.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 use weir_run::failure;
 use weir_schema::{
@@ -39,6 +40,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(sizes(work));
     wrong.extend(size_cycle(work));
     wrong.extend(other_side_only(work));
+    wrong.extend(exposed(work));
     wrong.extend(streams(work));
     wrong.extend(batches(work));
     wrong.extend(alone::without_meaning(work, &job.engine.name));
@@ -47,6 +49,20 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
     let misplaced = placement(&job.placement);
     wrong.chain(unfit).chain(misplaced).collect()
+}
+
+/// A server that others than this machine reach, of which nobody has said that everyone may use it.
+fn exposed(work: &PacketPathWorkload) -> Option<String> {
+    let at = Ipv4Addr::from(work.addresses[1]);
+    let is_exposed =
+        work.side == Some(PathSide::Server) && work.management_port > 0 && !at.is_loopback();
+    let is_asked_for = work.token_file.is_some() || work.open_to_anyone;
+    (is_exposed && !is_asked_for).then(|| {
+        format!(
+            "{at}: whoever reaches it can have this server run what fits\n  help: --token-file FILE, on both \
+             sides, asks for a secret; --open-to-anyone lets everyone in"
+        )
+    })
 }
 
 /// Numbers out of their range.

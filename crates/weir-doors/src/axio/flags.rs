@@ -1,6 +1,7 @@
 //! The flags of `weir axio`.
 
 use crate::flags::Flag;
+use crate::given::FlagNeed;
 use crate::takes::Takes;
 
 const CONFIG: &str = "Configuration";
@@ -11,6 +12,8 @@ const MEASURE: &str = "Measuring";
 const LONGEST: f64 = 86_400.0;
 const SEARCH: &str = "Searches (ndr, rfc2544)";
 const OUTPUT: &str = "Output";
+
+const NO_TOKEN: FlagNeed = FlagNeed::new("without `--token-file`", |g| !g.has("token-file"));
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -59,6 +62,23 @@ pub const FLAGS: &[Flag] = &[
         "client",
         SIDES,
         "The client alone, which calls its server for half a minute (role : client)",
+    ),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        SIDES,
+        "The secret that both sides must know",
+    )
+    .long("Both prove it to each other when they meet; what follows is neither secret nor sealed."),
+    Flag::switch(
+        "open-to-anyone",
+        SIDES,
+        "A server listens beyond this machine without a secret",
+    )
+    .needs(NO_TOKEN)
+    .long(
+        "Whoever reaches it can have it run what fits its own configuration. While it waits, all callers together \
+         hold 16 MiB at the most.",
     ),
     Flag::switch(
         "verify",

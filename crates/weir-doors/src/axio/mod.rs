@@ -162,6 +162,7 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     }
     asked.work.only_stage = stage;
     make_trouble(given, &mut asked.work)?;
+    server::open_to(given, &mut asked.work)?;
     let search = search.map(|search| search.over(&asked.work, asked.line));
     let search = search.transpose()?;
     let notes = notes_of_run(&asked_look, (&name, &asked), search.as_ref())?;
@@ -185,7 +186,9 @@ fn files(given: &GivenFlags) -> Vec<NamedFile> {
     let config = config.map(|file| NamedFile::read(file, CONFIGURATION));
     let monitor = given.text("monitor");
     let monitor = monitor.map(|file| NamedFile::written(file, "where --monitor goes"));
-    config.into_iter().chain(monitor).collect()
+    let token = given.text("token-file");
+    let token = token.map(|file| NamedFile::read(file, "the --token-file"));
+    config.into_iter().chain(monitor).chain(token).collect()
 }
 
 /// Refuses flags beside arguments that measure nothing, and forms that nothing here is printed in.

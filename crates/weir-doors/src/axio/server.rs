@@ -1,6 +1,6 @@
-//! Flags that make a server slower on purpose: a limited rate, pauses.
+//! Flags of two runs that meet: who may call the server, and what makes it slower on purpose.
 //!
-//! In: flags. Out: the server of a packet path. Not here: loss on purpose, which a client has.
+//! In: flags. Out: the side of a packet path. Not here: loss on purpose, which a client has.
 
 use weir_schema::{PacketPathWorkload, PathSide};
 use weir_units::Nanos;
@@ -11,6 +11,31 @@ use crate::refusal::Refusal;
 
 /// The longest pause.
 const LONGEST: Nanos = Nanos::from_secs(3600);
+
+/// `--token-file` and `--open-to-anyone`.
+///
+/// # Errors
+/// There is no other run, or it is the one that listens.
+pub(super) fn open_to(given: &GivenFlags, work: &mut PacketPathWorkload) -> Result<(), Refusal> {
+    let idle = match work.side {
+        None => ["token-file", "open-to-anyone"].as_slice(),
+        Some(PathSide::Client) => &["open-to-anyone"],
+        Some(PathSide::Server) => &[],
+    };
+    if let Some(flag) = idle.iter().find(|flag| given.has(flag)) {
+        let why = format!(
+            "--{flag} acts only where one run calls another, {}",
+            match *flag {
+                "token-file" => "on both",
+                _ => "on the server",
+            }
+        );
+        return Err(Refusal::usage(why));
+    }
+    work.token_file = given.text("token-file").map(str::to_owned);
+    work.open_to_anyone = given.has("open-to-anyone");
+    Ok(())
+}
 
 /// `--sink-rate` and `--inject-pause`; loss on purpose at a server is refused.
 ///

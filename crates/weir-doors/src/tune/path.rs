@@ -93,9 +93,11 @@ impl Tune {
             return Ok(self);
         }
         let mut command = ["axio", "-c", "{config}"].map(str::to_owned).to_vec();
-        if self.server.is_some() {
+        if let Some(server) = &self.server {
             self.refuse_other_role(config)?;
             command.push("--client".to_owned());
+            let token = server.token_file.as_ref();
+            command.extend(token.map(|file| format!("--token-file={file}")));
         } else if !has_role && config.keys().all(|key| key != "role") {
             command.push("--loopback".to_owned());
         }

@@ -20,6 +20,8 @@ pub struct TuneServer {
     pub config: String,
     /// Time that the command has until its server listens.
     pub wait: Nanos,
+    /// File of the secret that both sides must know.
+    pub token_file: Option<String>,
 }
 
 /// Configuration of a server, with the layouts of its workspaces.
