@@ -36,7 +36,7 @@ pub(crate) fn png_of(svg: &str) -> Result<Vec<u8>, Refusal> {
     let (width, height) = size_of(svg);
     // As large as it is, without a border and without bars.
     let page = format!(
-        "<!DOCTYPE html><style>html,body{{margin:0;overflow:hidden}}svg{{display:block;width:{width}px}}\
+        "<!DOCTYPE html><style>html,body{{margin:0;overflow:hidden}}body>svg{{display:block;width:{width}px}}\
          </style>{svg}"
     );
     fs::write(at("picture.html"), page).map_err(|e| refuse(&e))?;

@@ -66,9 +66,9 @@ fn pages_come_alive_without_an_error_in_both_themes() {
             dom.contains("data-errors=\"0\""),
             "{name}: the script failed"
         );
-        // A plot that lives has a canvas beside its still picture.
-        let canvases = dom.matches("<canvas tabindex=").count();
-        assert_eq!(canvases, dom.matches(" data-plot").count(), "{name}");
+        // A plot that lives has tools before its picture.
+        let tools = dom.matches("<div class=\"tools\">").count();
+        assert_eq!(tools, dom.matches(" data-plot=").count(), "{name}");
     }
     for theme in ["light", "dark"] {
         let bytes = shot(&format!("run.html#theme={theme}"), &format!("{theme}.png"));
@@ -131,17 +131,17 @@ fn a_rectangle_on_the_heat_map_says_its_share_until_escape() {
     stage.say(&["report", "run.json", "-o", "run.html"]).code(0);
     let script = "
         const figure = document.querySelector('figure[data-name=heat-map]');
-        const canvas = figure.querySelector('canvas[tabindex]');
-        const box = canvas.getBoundingClientRect();
-        const at = (type, x, y) => canvas.dispatchEvent(new PointerEvent(type,
+        const pane = figure.querySelector('svg svg');
+        const box = pane.getBoundingClientRect();
+        const at = (type, x, y) => pane.dispatchEvent(new PointerEvent(type,
             { clientX: box.left + x, clientY: box.top + y, pointerId: 1 }));
         const share = figure.querySelector('.share');
         const said = document.body.dataset;
-        at('pointermove', box.width / 2, 150);
+        at('pointermove', box.width / 2, box.height / 2);
         said.tip = figure.querySelector('.tip').textContent;
-        at('pointerdown', 0, 0); at('pointermove', box.width, 299); at('pointerup', box.width, 299);
+        at('pointerdown', 0, 0); at('pointermove', box.width, box.height); at('pointerup', box.width, box.height);
         said.all = share.textContent;
-        at('pointerdown', box.width / 2, 0); at('pointermove', box.width, 299); at('pointerup', box.width, 299);
+        at('pointerdown', box.width / 2, 0); at('pointermove', box.width, box.height); at('pointerup', box.width, box.height);
         said.half = share.textContent;
         said.shown = !share.hidden;
         dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));

@@ -1,15 +1,12 @@
 //! Budget of a page: the parts of each job, and the parts that are left out where there is too
 //! much.
 //!
-//! In: headings, tables and plots in order. Out: those that fit, their data, and the names of what
-//! went: first plots that show members one by one, then latencies by interval, then the last jobs.
-
-use serde_json::Value;
+//! In: headings, tables and plots in order. Out: those that fit, and the names of what went: first plots that show members one by one, then latencies by interval, then the last jobs.
 
 use super::page::Page;
 use super::table;
 use crate::plot::escaped;
-use crate::plot::{Detail, Plot, data_of, inline};
+use crate::plot::{Detail, Plot, counts, inline};
 
 /// A page is never larger.
 pub(super) const MOST_BYTES: usize = 8_000_000;
@@ -28,19 +25,10 @@ struct JobParts {
     pieces: Vec<Piece>,
 }
 
-/// Text of the document, or a plot with the data of the script.
+/// Text of the document, or a plot.
 struct Piece {
     text: String,
-    data: Option<Value>,
-    /// As long as the data are in the page.
-    data_bytes: usize,
     detail: Detail,
-}
-
-impl Piece {
-    fn bytes(&self) -> usize {
-        self.text.len() + self.data_bytes
-    }
 }
 
 impl PageParts {
@@ -66,16 +54,13 @@ impl PageParts {
     pub(super) fn heading(&mut self, text: &str) {
         self.push(Piece {
             text: text.to_owned(),
-            data: None,
-            data_bytes: 0,
             detail: Detail::Figures,
         });
     }
 
     pub(super) fn plot(&mut self, plot: &Plot) {
-        let data = data_of(plot);
-        let data_bytes = data.as_ref().map_or(0, |d| d.to_string().len());
-        let marked = if data.is_some() { " data-plot" } else { "" };
+        let counts = counts(plot).map(|counts| format!(" data-plot=\"{counts}\""));
+        let marked = counts.unwrap_or_default();
         let table = table::folded("Figures", &plot.table);
         let (title, caption) = (escaped(&plot.title), escaped(&plot.caption));
         let name = escaped(&plot.name);
@@ -85,8 +70,6 @@ impl PageParts {
                  <figcaption>{caption}</figcaption>{table}</figure>\n",
                 inline(plot)
             ),
-            data,
-            data_bytes,
             detail: plot.detail,
         });
     }
@@ -106,7 +89,7 @@ impl PageParts {
     /// All that is to be in the page.
     pub(super) fn bytes(&self) -> usize {
         let pieces = self.jobs.iter().flat_map(|job| &job.pieces);
-        pieces.map(Piece::bytes).sum()
+        pieces.map(|piece| piece.text.len()).sum()
     }
 
     /// Drops what does not fit into so much room.
@@ -130,7 +113,11 @@ impl PageParts {
         let mut bytes = self.bytes();
         while bytes > room {
             let Some(job) = self.jobs.pop() else { break };
-            bytes -= job.pieces.iter().map(Piece::bytes).sum::<usize>();
+            bytes -= job
+                .pieces
+                .iter()
+                .map(|piece| piece.text.len())
+                .sum::<usize>();
             dropped += usize::from(!job.name.is_empty());
         }
         self.left_out(dropped, "the plots and tables of");
@@ -152,11 +139,5 @@ impl PageParts {
         for piece in self.jobs.iter().flat_map(|job| &job.pieces) {
             page.push(&piece.text);
         }
-    }
-
-    /// The data of the plots that are in the page, in their order.
-    pub(super) fn data(&self) -> Value {
-        let pieces = self.jobs.iter().flat_map(|job| &job.pieces);
-        pieces.filter_map(|piece| piece.data.clone()).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! A page that says what was measured: one file, readable without network and without its script.
 //!
 //! In: results with their labels, sections that others fill. Out: a document with the summary, warnings, tables and plots of
-//! each job, the machine and the plan. Names come from outside: in the document they are escaped, in
-//! the data every `<` is, and the policy lets no script run but our own. A page has at most 8 MB; what
-//! had to go for that is named in it. The script draws every kind of plot from the same data as the
-//! still pictures, so it is a small one of our own. Not here: what a plot shows (`plot`).
+//! each job, the machine and the plan. Names come from outside: they are escaped, and the policy lets no script
+//! run but our own. A page has at most 8 MB; what had to go for that is named in it. The script draws
+//! nothing: it reads the coordinates of the pictures and writes them anew, so it is a small one of our
+//! own. Not here: what a plot shows (`plot`).
 
 mod budget;
 mod facts;
@@ -56,7 +56,7 @@ pub fn html(results: &[LabelledResult<'_>], sections: &[PageSection]) -> String 
     page.push(&parts.losses());
     parts.write(&mut page);
     page.push(&fixed);
-    page.finish(&parts.data())
+    page.finish()
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! The document around the sections: head, policy, style sheet, data, script.
+//! The document around the sections: head, policy, style sheet, script.
 
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::number_format::date;
 use crate::plot::escaped;
-use crate::plot::{DARK, DASHES, LIGHT, PlottedRun, style_rules};
+use crate::plot::{DARK, LIGHT, PlottedRun, style_rules};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -58,14 +57,10 @@ impl Page {
     }
 
     /// The whole document.
-    pub(super) fn finish(mut self, data: &Value) -> String {
-        // No end of an element, whatever stands in a name.
-        let data = json!({"dashes": DASHES, "plots": data});
-        let data = data.to_string().replace('<', "\\u003c");
+    pub(super) fn finish(mut self) -> String {
         push!(
             self.text,
-            "</main><script type=\"application/json\" id=\"data\">{data}</script>\
-             <script>{SCRIPT}</script></body></html>\n"
+            "</main><script>{SCRIPT}</script></body></html>\n"
         );
         self.text
     }

@@ -1,22 +1,19 @@
 //! Plots: what a result shows over time, over latency, over members, over a parameter.
 //!
-//! In: results. Out: each [`Plot`] as plain data, from which the static picture (`svg`), the data of
-//! the page's script (`data`) and its table are made, so that all three show the same. What was not
-//! measured has no plot. Not here: the page around them (`html`).
+//! In: results. Out: each [`Plot`] as plain data, from which its picture (`svg`) and its table are made.
+//! What was not measured has no plot. Not here: the page around them (`html`).
 
 mod axis;
-mod data;
 mod fold;
 mod from_result;
 mod palette;
 mod svg;
 
 use axis::PlotAxis;
-pub(crate) use data::data_of;
 pub(crate) use from_result::{JobAcross, PlottedRun, jobs_across, of_job, of_runs, sized};
-pub(crate) use palette::{DARK, DASHES, LIGHT, style_rules};
+pub(crate) use palette::{DARK, LIGHT, style_rules};
 pub use svg::svg;
-pub(crate) use svg::{escaped, inline};
+pub(crate) use svg::{counts, escaped, inline};
 
 use weir_schema::RunResult;
 

@@ -54,7 +54,7 @@ pub(crate) const DARK: Palette = Palette {
 };
 
 /// The dash of each colour.
-pub(crate) const DASHES: [&str; 8] = [
+const DASHES: [&str; 8] = [
     "",
     "8 3",
     "2 3",

@@ -1,4 +1,4 @@
-//! A plot as a still picture: SVG of at most some 30 KB.
+//! A plot as a picture: SVG.
 //!
 //! In: a plot. Out: an `svg` element. Inside a page it takes its colours from the page's style sheet;
 //! alone it brings a light one along. Names come from outside and are escaped. Not here: what is
@@ -9,6 +9,8 @@ mod chart;
 mod heat;
 mod legend;
 
+use std::collections::BTreeSet;
+
 use super::from_result::{JobAcross, PlottedRun, jobs_across, of_job, of_runs};
 use super::{LIGHT, LabelledResult, Plot, PlotBody, PlotChoice, style_rules};
 use crate::color::clean;
@@ -16,9 +18,19 @@ use crate::color::clean;
 /// The width of every picture.
 const WIDTH: f64 = 560.0;
 
-/// The picture for a page.
+/// The picture for a page, whose script reads it.
 pub(crate) fn inline(plot: &Plot) -> String {
     drawn(plot, 0.0, "")
+}
+
+/// What the page's script reads beside the picture: the counts of a heat map; nothing of a picture that
+/// it leaves as it is.
+pub(crate) fn counts(plot: &Plot) -> Option<String> {
+    match &plot.body {
+        PlotBody::Bars(_) | PlotBody::Pairs(_) => None,
+        PlotBody::Chart(_) => Some(String::new()),
+        PlotBody::Heat(map) => Some(heat::counts(map)),
+    }
 }
 
 /// One plot of these results as a file.
@@ -35,28 +47,19 @@ pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String
         Some(word) => of_word(word, &jobs, &words)
             .ok_or_else(|| format!("there is no job `{word}` (there are {})", words.join(", ")))?,
     };
-    let mut found = Vec::new();
-    let mut names = Vec::new();
-    for at in chosen {
-        for plot in of_job(&jobs[at]) {
-            names.push(plot.name.clone());
-            if plot.name == choice.name {
-                found.push((Some(at), plot));
-            }
-        }
-    }
-    for plot in of_runs(&runs) {
-        names.push(plot.name.clone());
-        if plot.name == choice.name {
-            found.push((None, plot));
-        }
-    }
+    let of_jobs = chosen.into_iter().flat_map(|at| {
+        let plots = of_job(&jobs[at]).into_iter();
+        plots.map(move |plot| (Some(at), plot))
+    });
+    let of_runs = of_runs(&runs).into_iter().map(|plot| (None, plot));
+    let all: Vec<(Option<usize>, Plot)> = of_jobs.chain(of_runs).collect();
+    let is_chosen = |(_, plot): &&(_, Plot)| plot.name == choice.name;
+    let found: Vec<&(Option<usize>, Plot)> = all.iter().filter(is_chosen).collect();
     match found.as_slice() {
         [(at, plot)] => Ok(alone(plot, at.map_or("", |at| jobs[at].name))),
         [] => {
-            names.sort();
-            names.dedup();
-            let list = names.join(", ");
+            let names: BTreeSet<&str> = all.iter().map(|(_, plot)| plot.name.as_str()).collect();
+            let list = names.into_iter().collect::<Vec<_>>().join(", ");
             Err(format!(
                 "there is no plot `{}` (there are {list})",
                 choice.name

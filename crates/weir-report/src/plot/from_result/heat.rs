@@ -10,7 +10,7 @@ use crate::plot::axis::{AxisUnit, PlotAxis};
 use crate::plot::{Detail, HeatColumn, HeatMap, HeatPanel, Plot, PlotBody, PlotTable, real};
 
 /// Columns and rows of a panel.
-const COLUMNS: usize = 600;
+const COLUMNS: usize = 240;
 const ROWS: usize = 256;
 /// Panels below each other.
 const PANELS: usize = 6;

@@ -1,7 +1,7 @@
 //! A bar for each row, with its interval and its value.
 
 use super::super::Bars;
-use super::super::axis::PlotAxis;
+use super::chart::uprights;
 use super::{WIDTH, escaped, fitting, legend, short, stroke, text, width_of};
 
 const ROW: f64 = 24.0;
@@ -23,7 +23,7 @@ pub(super) fn drawn(bars: &Bars, top: f64) -> (f64, String) {
         let place = bars.axis.place(value).unwrap_or(0.0).clamp(0.0, 1.0);
         left + place * (right - left)
     };
-    out += &grid(&bars.axis, &place, (top, bottom));
+    out += &uprights(&bars.axis, &place, (top, bottom));
     for (row, y) in bars
         .rows
         .iter()
@@ -58,20 +58,4 @@ pub(super) fn drawn(bars: &Bars, top: f64) -> (f64, String) {
         out += &text("title", "start", (end + 8.0, middle + 4.0), &row.text);
     }
     (bottom + 40.0, out)
-}
-
-fn grid(axis: &PlotAxis, place: &dyn Fn(f64) -> f64, (top, bottom): (f64, f64)) -> String {
-    let mut out = String::new();
-    let mut free_from = f64::NEG_INFINITY;
-    for tick in axis.ticks() {
-        let x = place(tick.at);
-        out += &stroke("grid", (x, top), (x, bottom));
-        let half = width_of(&tick.text) / 2.0;
-        if x - half > free_from {
-            out += &text("", "middle", (x, bottom + 16.0), &tick.text);
-            free_from = x + half + 6.0;
-        }
-    }
-    let middle = f64::midpoint(place(axis.range.0), place(axis.range.1));
-    out + &text("", "middle", (middle, bottom + 33.0), &axis.title())
 }

@@ -1,21 +1,17 @@
 //! Counts over two axes: a panel below the other, each cell the stronger the more it holds.
 //!
-//! Cells of one strength are one path, in which neighbours of a row are one stroke: a picture of ten
-//! thousand cells takes some 20 KB. Where it would take more, neighbouring columns are drawn as one.
+//! Cells of one row and strength are one path, in which neighbours are one stroke: ten thousand cells
+//! take some 60 KB.
+
+use serde_json::{Value, json};
 
 use super::super::palette::STRENGTHS;
 use super::super::{HeatColumn, HeatMap, HeatPanel, count, real, whole};
-use super::chart::{BELOW, Frame, LEFT, RIGHT};
+use super::chart::{BELOW, Frame, HEIGHT, LEFT, RIGHT};
 use super::{WIDTH, short, text};
-
-/// Of a panel alone, and of one of several.
-const HEIGHTS: [f64; 2] = [230.0, 150.0];
-/// The cells of all panels take at most so many bytes.
-const BYTES: usize = 22_000;
 
 /// Its height, and what is drawn.
 pub(super) fn drawn(map: &HeatMap, top: f64) -> (f64, String) {
-    let height = HEIGHTS[usize::from(map.panels.len() > 1)];
     let most = map.most();
     let mut top = top + 26.0;
     let mut out = String::new();
@@ -26,53 +22,17 @@ pub(super) fn drawn(map: &HeatMap, top: f64) -> (f64, String) {
             left: LEFT,
             right: WIDTH - RIGHT,
             top,
-            bottom: top + height,
+            bottom: top + HEIGHT,
         };
-        out += &frame.shades(&panel.shades);
         out += &frame.grid();
-        out += &cells(&frame, map, panel, (most, BYTES / map.panels.len()));
         if map.panels.len() > 1 {
             out += &text("title", "end", (frame.right, top - 9.0), &panel.name);
         }
-        top += height + BELOW + 26.0;
+        let cells = paths(&frame, map, &panel.columns, most);
+        out += &frame.inside(&(frame.shades(&panel.shades) + &cells));
+        top += HEIGHT + BELOW + 26.0;
     }
     (top - 26.0, out)
-}
-
-/// In so many bytes.
-fn cells(
-    frame: &Frame<'_>,
-    map: &HeatMap,
-    panel: &HeatPanel,
-    (most, bytes): (u64, usize),
-) -> String {
-    let mut as_one = 1;
-    loop {
-        let columns: Vec<HeatColumn> = panel.columns.chunks(as_one).map(joined).collect();
-        let drawn = paths(frame, map, &columns, most);
-        if drawn.len() <= bytes || columns.len() < 2 {
-            return drawn;
-        }
-        as_one += 1;
-    }
-}
-
-/// Several columns as one, as strong as they are on average.
-fn joined(columns: &[HeatColumn]) -> HeatColumn {
-    let mut cells = std::collections::BTreeMap::new();
-    for (row, n) in columns.iter().flat_map(|column| &column.cells) {
-        let sum: &mut u64 = cells.entry(*row).or_default();
-        *sum = sum.saturating_add(*n);
-    }
-    let mean = |sum: u64| sum.div_ceil(columns.len().max(1) as u64);
-    HeatColumn {
-        from: columns.first().map_or(0.0, |column| column.from),
-        to: columns.last().map_or(0.0, |column| column.to),
-        cells: cells
-            .into_iter()
-            .map(|(row, sum)| (row, mean(sum)))
-            .collect(),
-    }
 }
 
 /// A path for each row and strength. Rows are as high as the axis has them: below 64 ns they are not
@@ -125,18 +85,28 @@ fn paths(frame: &Frame<'_>, map: &HeatMap, columns: &[HeatColumn], most: u64) ->
     out
 }
 
-/// Strokes of one height, each from the end of the one before.
+/// Strokes of one height.
 fn path<'a>(strokes: impl Iterator<Item = &'a (usize, usize, usize)>) -> String {
-    let mut path = String::new();
-    let mut at = None;
-    for (from, to, _) in strokes {
-        match at {
-            None => push!(path, "M{from} 0h{}", to - from),
-            Some(at) => push!(path, "m{} 0h{}", from - at, to - from),
-        }
-        at = Some(*to);
-    }
-    path
+    let strokes = strokes.map(|(from, to, _)| format!("M{from} 0H{to}"));
+    strokes.collect()
+}
+
+/// The counts for the page's script, JSON of numbers alone: the edges of the rows; then by panel the
+/// columns, each with its begin, its end, and of each cell how many rows above the last it is and its
+/// count.
+pub(super) fn counts(map: &HeatMap) -> String {
+    let column = |column: &HeatColumn| {
+        let mut next = 0;
+        let cells = column.cells.iter().flat_map(|(row, n)| {
+            let above = row - next;
+            next = row + 1;
+            [above as u64, *n]
+        });
+        json!((column.from, column.to, cells.collect::<Vec<u64>>()))
+    };
+    let columns = |panel: &HeatPanel| panel.columns.iter().map(column).collect();
+    let panels: Vec<Vec<Value>> = map.panels.iter().map(columns).collect();
+    json!((&map.edges, panels)).to_string()
 }
 
 /// Strength of a count among all up to the greatest: each has its logarithm's share.

@@ -32,11 +32,11 @@ pub(super) fn drawn(names: &[(usize, &str)], top: f64, as_lines: bool) -> (f64, 
                 "<rect class=\"f{slot}\" x=\"{left}\" y=\"{above}\" width=\"{SAMPLE}\" height=\"10\"/>"
             )
         };
-        out += &sample;
+        push!(out, "<g class=\"key\">{sample}");
         let at = short(x + SAMPLE + 8.0);
         push!(
             out,
-            "<text x=\"{at}\" y=\"{}\">{}<title>{}</title></text>",
+            "<text x=\"{at}\" y=\"{}\">{}<title>{}</title></text></g>",
             short(y),
             escaped(&shown),
             escaped(name)

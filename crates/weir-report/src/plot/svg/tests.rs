@@ -30,7 +30,7 @@ fn a_stall_is_a_gap_in_the_line_and_a_shade_behind_it() {
     let text = drawn(&sample::open_loop(), "throughput");
     let line = text.lines().find(|l| l.starts_with("<path class=\"line"));
     assert_eq!(line.unwrap().matches('M').count(), 2, "{line:?}");
-    assert_eq!(text.matches("<rect class=\"shade\"").count(), 1);
+    assert_eq!(text.matches("<path class=\"shade\"").count(), 1);
     assert_snapshot!("stall", text);
 }
 
@@ -60,7 +60,7 @@ fn a_heat_map_of_many_cells_is_small() {
     let job = &mut result.groups[0].jobs[0];
     *job = weir_schema::sample::over_time(job.clone(), vec![over_time]);
     let text = drawn(&result, "heat-map");
-    assert!((10_000..30_000).contains(&text.len()), "{}", text.len());
+    assert!((10_000..60_000).contains(&text.len()), "{}", text.len());
 }
 
 #[test]
