@@ -40,7 +40,7 @@ pub use html::{LineTone, PageSection, SectionLine, SectionPart, html};
 pub use json::json;
 pub use markdown::markdown;
 pub use number_format::NumberFormat;
-pub use plot::{LabelledResult, PlotChoice, plot_names, svg};
+pub use plot::{LabelledResult, PlotChoice, svg};
 pub use style::{ColorChoice, Flags, Style, Terminal};
 pub use text::{runs_text, text};
 

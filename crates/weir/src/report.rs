@@ -174,18 +174,8 @@ fn names(operands: &[String]) -> Vec<String> {
 /// The one plot that is asked for.
 fn svg_of(report: &Report, stored: &[Stored]) -> Result<String, Refusal> {
     let results = labelled(report, stored);
-    let Some(name) = report.plot.clone() else {
-        let mut names = weir_report::plot_names(&results);
-        names.sort();
-        names.dedup_by(|a, b| a.0 == b.0);
-        let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
-        return Err(Refusal::usage(format!(
-            "SVG and PNG hold one plot: name it with --plot (there are {})",
-            names.join(", ")
-        )));
-    };
     let choice = PlotChoice {
-        name,
+        name: report.plot.clone(),
         job: report.job.clone(),
     };
     weir_report::svg(&results, &choice).map_err(Refusal::usage)

@@ -170,6 +170,55 @@ fn a_rectangle_on_the_heat_map_says_its_share_until_escape() {
 }
 
 #[test]
+fn a_plot_zooms_where_it_is_dragged_hides_a_line_and_shows_everything_again() {
+    let Some(program) = browser() else {
+        return skip(
+            "a_plot_zooms_where_it_is_dragged_hides_a_line_and_shows_everything_again",
+            "no chromium (apt-get install chromium)",
+        );
+    };
+    let stage = stored();
+    stage.say(&["report", "run.json", "-o", "run.html"]).code(0);
+    let script = "
+        const figure = document.querySelector('figure[data-name=latency]');
+        const pane = figure.querySelector('svg svg');
+        const box = pane.getBoundingClientRect();
+        const at = (type, share) => pane.dispatchEvent(new PointerEvent(type,
+            { clientX: box.left + share * box.width, clientY: box.top + 50, pointerId: 1 }));
+        const press = key => dispatchEvent(new KeyboardEvent('keydown', { key }));
+        const texts = () => [...figure.querySelectorAll('.x text, .y text')].map(text => text.textContent).join('|');
+        const lines = () => [...figure.querySelectorAll('.line')].map(line => line.getAttribute('d')).join('|');
+        const said = document.body.dataset, [all, whole] = [texts(), lines()];
+        at('pointerdown', 0.5); at('pointermove', 0.75); at('pointerup', 0.75);
+        said.zoomed = texts() !== all && lines() !== whole && !/NaN|Infinity/.test(lines());
+        at('pointermove', 0);
+        said.tip = figure.querySelector('.tip').textContent.split('\\n')[0];
+        press('Escape');
+        said.back = texts() === all;
+        figure.querySelector('.tools button').click();
+        said.linear = texts() !== all && !/NaN|Infinity/.test(lines());
+        figure.querySelector('.tools button').click();
+        figure.querySelector('.key').dispatchEvent(new Event('click'));
+        said.hidden = figure.querySelectorAll('.series[hidden]').length;";
+    stage.file("used.html", used_by(&stage.read("run.html"), script));
+    let dom = opens(&stage, &program, &["--dump-dom"], "used.html").out;
+    for said in [
+        "errors=\"0",
+        "zoomed=\"true",
+        "back=\"true",
+        "linear=\"true",
+        "hidden=\"1",
+    ] {
+        assert!(dom.contains(&format!("data-{said}\"")), "{said}");
+    }
+    // The picture lasts 400 ms, and its second half begins at the left.
+    let (_, tip) = dom.split_once("data-tip=\"").unwrap();
+    let (tip, _) = tip.split_once(" ms\"").unwrap();
+    let tip: f64 = tip.parse().unwrap();
+    assert!((150.0..250.0).contains(&tip), "{tip}");
+}
+
+#[test]
 fn a_plot_is_drawn_as_a_png() {
     if browser().is_none() {
         return skip(

@@ -28,7 +28,7 @@
     "%": [[1, ""]],
   };
   const digits = value => {
-    const before = value && Math.floor(Math.log10(Math.abs(value))) + 1;
+    const before = value && Math.floor(Math.log10(Math.abs(+value.toPrecision(3)))) + 1;
     return value ? value.toFixed(Math.min(12, Math.max(0, 3 - before))) : "0";
   };
   const print = (value, unit) => {

@@ -30,7 +30,7 @@ pub struct LabelledResult<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlotChoice {
     /// Name of the plots: `throughput`, `distribution`.
-    pub name: String,
+    pub name: Option<String>,
     /// Of which job, where several have it: its name, `NAME#2` for the second of that name, or its
     /// number among all jobs.
     pub job: Option<String>,
@@ -205,22 +205,6 @@ pub(crate) struct Bar {
 pub(crate) struct PlotTable {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
-}
-
-/// The plots of some results: what each shows, and of which job; nothing for those of a whole run.
-pub fn plot_names(results: &[LabelledResult<'_>]) -> Vec<(String, Option<String>)> {
-    let runs = PlottedRun::all(results);
-    let of_job = |job: &JobAcross<'_, '_>| {
-        let plots = of_job(job).into_iter();
-        let named = plots.map(|plot| (plot.name, Some(job.name.to_owned())));
-        named.collect::<Vec<_>>()
-    };
-    let of_jobs = jobs_across(&runs)
-        .iter()
-        .flat_map(of_job)
-        .collect::<Vec<_>>();
-    let of_runs = of_runs(&runs).into_iter().map(|plot| (plot.name, None));
-    of_runs.chain(of_jobs).collect()
 }
 
 /// A whole number as a position in a picture.

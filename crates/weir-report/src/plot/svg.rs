@@ -36,7 +36,7 @@ pub(crate) fn counts(plot: &Plot) -> Option<String> {
 /// One plot of these results as a file.
 ///
 /// # Errors
-/// No such plot, no such job, or several jobs have it; what there is.
+/// No such plot or no name of one, no such job, or several jobs have it; what there is.
 pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String, String> {
     let runs = PlottedRun::all(results);
     let jobs = jobs_across(&runs);
@@ -53,24 +53,26 @@ pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String
     });
     let of_runs = of_runs(&runs).into_iter().map(|plot| (None, plot));
     let all: Vec<(Option<usize>, Plot)> = of_jobs.chain(of_runs).collect();
-    let is_chosen = |(_, plot): &&(_, Plot)| plot.name == choice.name;
+    let name = choice.name.as_deref();
+    let is_chosen = |(_, plot): &&(_, Plot)| Some(plot.name.as_str()) == name;
     let found: Vec<&(Option<usize>, Plot)> = all.iter().filter(is_chosen).collect();
     match found.as_slice() {
         [(at, plot)] => Ok(alone(plot, at.map_or("", |at| jobs[at].name))),
         [] => {
             let names: BTreeSet<&str> = all.iter().map(|(_, plot)| plot.name.as_str()).collect();
             let list = names.into_iter().collect::<Vec<_>>().join(", ");
-            Err(format!(
-                "there is no plot `{}` (there are {list})",
-                choice.name
-            ))
+            let why = name.map_or_else(
+                || "SVG and PNG hold one plot: name it with --plot".to_owned(),
+                |name| format!("there is no plot `{name}`"),
+            );
+            Err(format!("{why} (there are {list})"))
         }
         several => {
             let of_jobs = several.iter().filter_map(|(at, _)| *at);
             let of_jobs: Vec<&str> = of_jobs.map(|at| words[at].as_str()).collect();
             Err(format!(
                 "several jobs have a plot `{}`: choose one of {} with --job",
-                choice.name,
+                name.unwrap_or_default(),
                 of_jobs.join(", ")
             ))
         }

@@ -4,7 +4,6 @@ use insta::assert_snapshot;
 use weir_schema::RunResult;
 
 use super::*;
-use crate::plot::plot_names;
 use crate::sample;
 
 fn labelled(result: &RunResult) -> [LabelledResult<'_>; 1] {
@@ -17,7 +16,7 @@ fn labelled(result: &RunResult) -> [LabelledResult<'_>; 1] {
 /// One element a line, so that a difference is seen.
 fn drawn(result: &RunResult, name: &str) -> String {
     let choice = PlotChoice {
-        name: name.into(),
+        name: Some(name.into()),
         job: None,
     };
     svg(&labelled(result), &choice)
@@ -91,8 +90,13 @@ fn every_picture_is_small_and_says_what_it_shows() {
         sample::message_sizes(),
     ] {
         let results = labelled(&result);
-        for (name, job) in plot_names(&results) {
-            let text = svg(&results, &PlotChoice { name, job }).unwrap();
+        let runs = PlottedRun::all(&results);
+        let of_jobs = jobs_across(&runs)
+            .iter()
+            .flat_map(of_job)
+            .collect::<Vec<_>>();
+        for plot in of_jobs.into_iter().chain(of_runs(&runs)) {
+            let text = alone(&plot, "job");
             assert!(text.len() < 30_000, "{}", text.len());
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
             assert!(!text.contains("aria-label=\"\""));
@@ -107,7 +111,7 @@ fn a_plot_that_there_is_not_is_refused_with_those_that_there_are() {
     let result = sample::together();
     let of = |name: &str, job: Option<&str>| {
         let choice = PlotChoice {
-            name: name.into(),
+            name: Some(name.into()),
             job: job.map(str::to_owned),
         };
         svg(&labelled(&result), &choice)
@@ -139,7 +143,7 @@ fn jobs_of_one_name_are_told_apart_by_a_number() {
     }
     let of = |job: Option<&str>| {
         let choice = PlotChoice {
-            name: "throughput".into(),
+            name: Some("throughput".into()),
             job: job.map(str::to_owned),
         };
         svg(&labelled(&result), &choice)
