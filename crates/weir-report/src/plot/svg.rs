@@ -23,7 +23,7 @@ pub(crate) fn inline(plot: &Plot) -> String {
     drawn(plot, 0.0, "")
 }
 
-/// What the page's script reads beside the picture: the counts of a heat map; nothing of a picture that
+/// The counts of a heat map, which the page's script reads beside the picture; nothing of a picture that
 /// it leaves as it is.
 pub(crate) fn counts(plot: &Plot) -> Option<String> {
     match &plot.body {
