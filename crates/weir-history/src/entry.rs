@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use weir_schema::{Better, JobResult, Metric, RunResult, RunSeries, Runs, SchemaError, json};
+use weir_schema::{
+    Better, JobResult, Metric, Outcome, RunResult, RunSeries, Runs, SchemaError, json,
+};
 use weir_units::Nanos;
 
 use crate::fingerprint::{machine_key, plan_fingerprint};
@@ -111,14 +113,9 @@ impl Entry {
         machine: Option<&str>,
     ) -> Result<Self, SchemaError> {
         let schema = result.schema.clone();
-        let json = if result.duration_ns > LONG {
-            coarser(result).to_json()?
-        } else {
-            result.to_json()?
-        };
         Ok(Self {
             schema,
-            json: Some(json),
+            json: Some(kept(result).to_json()?),
             metrics: metrics_of(result),
             ..Self::about(id, result, machine)?
         })
@@ -138,11 +135,10 @@ impl Entry {
         let Some(first) = series.runs.first() else {
             return Ok(None);
         };
-        let mut kept = runs.clone();
-        kept.series = vec![series.clone()];
-        let long = kept.series.iter_mut().flat_map(|series| &mut series.runs);
-        for run in long.filter(|run| run.duration_ns > LONG) {
-            *run = coarser(run);
+        let mut all = runs.clone();
+        all.series = vec![series.clone()];
+        for run in all.series.iter_mut().flat_map(|series| &mut series.runs) {
+            *run = kept(run);
         }
         let durations = series.runs.iter().map(|run| run.duration_ns.0);
         let of_runs = series.runs.iter().flat_map(|run| &run.warnings);
@@ -152,7 +148,7 @@ impl Entry {
             complete: series.runs.iter().all(|run| run.complete),
             warnings: ids(warnings.map(|warning| warning.id.as_str())),
             schema: runs.schema.clone(),
-            json: Some(kept.to_json(false)?),
+            json: Some(all.to_json(false)?),
             metrics: metrics_of_series(series, first),
             ..Self::about(id, first, machine)?
         }))
@@ -280,15 +276,20 @@ impl JobNames {
     }
 }
 
-/// The same with series of a second.
-fn coarser(result: &RunResult) -> RunResult {
+/// A run as it is kept: without its RPCs one by one; where it was long, with series of a second.
+fn kept(result: &RunResult) -> RunResult {
     let mut result = result.clone();
-    let jobs = result.groups.iter_mut().flat_map(|group| &mut group.jobs);
-    let workers = jobs.flat_map(JobResult::workers_mut);
-    for kind in workers.flat_map(|worker| &mut worker.kinds) {
-        let interval = kind.series.interval().0.max(1);
-        let factor = usize::try_from(SECOND.0 / interval).unwrap_or(1);
-        kind.series = kind.series.coarser(factor);
+    let is_long = result.duration_ns > LONG;
+    for job in result.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+        if let Outcome::Rpc(done) = &mut job.outcome {
+            done.masters.iter_mut().for_each(|one| one.samples.clear());
+        }
+        let workers = job.workers_mut().iter_mut().filter(|_| is_long);
+        for kind in workers.flat_map(|worker| &mut worker.kinds) {
+            let interval = kind.series.interval().0.max(1);
+            let factor = usize::try_from(SECOND.0 / interval).unwrap_or(1);
+            kind.series = kind.series.coarser(factor);
+        }
     }
     result
 }
@@ -296,7 +297,7 @@ fn coarser(result: &RunResult) -> RunResult {
 #[cfg(test)]
 mod tests {
     use weir_schema::sample;
-    use weir_schema::{Kind, RUNS_SCHEMA};
+    use weir_schema::{Job, Kind, Plan, RUNS_SCHEMA, RpcWorkload};
     use weir_stats::Estimate;
 
     use super::*;
@@ -333,6 +334,21 @@ mod tests {
         );
         let again = RunResult::from_json(entry.json.as_deref().unwrap()).unwrap();
         assert_eq!(again, run(100));
+    }
+
+    #[test]
+    fn rpcs_one_by_one_are_not_kept() {
+        let job = Job::of_rpcs("a", RpcWorkload::default());
+        let result = sample::everything(Plan::new("p", "run", vec![job]));
+        let samples = |json: &str| {
+            let result = RunResult::from_json(json).unwrap();
+            result.groups[0].jobs[0].rpc().unwrap().masters[0]
+                .samples
+                .len()
+        };
+        assert!(samples(&result.to_json().unwrap()) > 0);
+        let entry = Entry::of_result("X", &result, None).unwrap();
+        assert_eq!(samples(&entry.json.unwrap()), 0);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::json;
 use crate::plan::{Job, Plan};
 use crate::prune::{jobs, prune_fields, prune_newer};
 use crate::result::RunResult;
+use crate::rpc::RpcWorkload;
+use crate::rpc_result::RpcMaster;
 use crate::workload::Workload;
 
 /// Version word of plans.
@@ -250,6 +252,31 @@ impl RunResult {
         self.schema != RESULT_SCHEMA
     }
 }
+
+/// The compact JSON of what an RPC's master is ordered to do, and of what it measured, read and written here alone.
+macro_rules! between_processes {
+    ($($of:ty),*) => {$(
+        impl $of {
+            /// Reads what another process of this version has written.
+            ///
+            /// # Errors
+            /// Not JSON, another shape.
+            pub fn from_json(text: &[u8]) -> Result<Self, SchemaError> {
+                Ok(serde_json::from_slice(text)?)
+            }
+
+            /// As another process reads it.
+            ///
+            /// # Errors
+            /// A number without JSON form (not finite).
+            pub fn to_json(&self) -> Result<Vec<u8>, SchemaError> {
+                Ok(serde_json::to_vec(self)?)
+            }
+        }
+    )*};
+}
+
+between_processes!(RpcWorkload, RpcMaster);
 
 /// File name and JSON Schema of each document.
 #[cfg(feature = "json-schema")]

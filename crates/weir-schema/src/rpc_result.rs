@@ -130,9 +130,8 @@ pub struct RpcMaster {
     /// Progress over time, of a master that others were at work beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<RpcProgress>,
-    /// Every RPC that was sent, in the order in which they were begun, where they were kept; no stored
-    /// result has them.
-    #[serde(skip)]
+    /// Every RPC that was sent, in the order in which they were begun, where they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<RpcSample>,
 }
 
@@ -337,6 +336,9 @@ impl RpcMaster {
             (sum(|one| one.succeeded), sum(RpcEndpointResult::failures));
         let sent = self.succeeded.saturating_add(self.failed);
         self.not_sent = self.requested.saturating_sub(sent);
+        let wrong = ErrorCode::from(WRONG_PAYLOAD);
+        let wrong = |one: &RpcEndpointResult| one.failed.get(&wrong).copied();
+        self.mismatches = self.endpoints.iter().filter_map(wrong).sum();
         self.figures = LatencyFigures::of_histogram(&self.latency);
     }
 
@@ -356,6 +358,8 @@ impl RpcMaster {
     }
 }
 
+/// Code of RPCs whose payload was not what was sent.
+const WRONG_PAYLOAD: &str = "DER_CSUM";
 /// Fewer endpoints show nothing of what is usual.
 const FEWEST_COMPARED: usize = 4;
 /// Multiple of the usual distance from the usual median that is far; of medians that scatter as by

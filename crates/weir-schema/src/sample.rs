@@ -19,15 +19,13 @@ use crate::kind::Kind;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_over_time::{LatencyInterval, LatencyOverTime};
 use crate::load_of_loop::{Bounds, Load};
-use crate::outcome::{LoopOutcome, Outcome};
+use crate::outcome::Outcome;
 use crate::plan::{EngineChoice, Group, Job, Plan, Word};
 use crate::recording::Recording;
 use crate::result::{
     Confidence, Failure, GroupResult, JobResult, KindResult, Rates, RunResult, Span, Stage,
     StageHistogram, State, WorkerResult,
 };
-use crate::rpc::RPC_KINDS;
-use crate::rpc_result::{RpcMaster, RpcOutcome};
 use crate::workload::Workload;
 
 /// Bytes of an operation.
@@ -178,45 +176,6 @@ pub fn exchange_result(name: &str, exchange: ExchangeResult) -> JobResult {
 /// A job that measured latency and bandwidth.
 pub fn latency_bandwidth_result(name: &str, found: LatencyBandwidthResult) -> JobResult {
     measured(name, Outcome::LatencyBandwidth(Box::new(found)))
-}
-
-/// A job of RPCs with what its masters measured; one worker stands for each of them.
-pub fn rpc_result(name: &str, masters: Vec<RpcMaster>, bytes: u64) -> JobResult {
-    let worker = |(number, master): (u32, &RpcMaster)| {
-        let rpcs = KindResult {
-            issued: master.succeeded + master.failed,
-            operations: master.succeeded,
-            bytes: Bytes(bytes * master.succeeded),
-            runtime_ns: master.duration_ns,
-            stages: vec![StageHistogram {
-                stage: Stage::Lat,
-                histogram: master.latency.clone(),
-            }],
-            ..KindResult::new(&RPC_KINDS[0])
-        };
-        worker(number, master.duration_ns, vec![rpcs])
-    };
-    let workers = (0..).zip(&masters).map(worker).collect();
-    let mut job = measured(
-        name,
-        Outcome::Rpc(Box::new(RpcOutcome {
-            workers: LoopOutcome {
-                workers,
-                ..LoopOutcome::default()
-            },
-            masters,
-        })),
-    );
-    job.span = masters_span(&job);
-    job.conclude();
-    job
-}
-
-fn masters_span(job: &JobResult) -> Option<Span> {
-    job.workers()
-        .iter()
-        .filter_map(|w| w.span)
-        .reduce(Span::hull)
 }
 
 /// A job that came to its end with this outcome.

@@ -21,7 +21,6 @@ mod rate_search;
 mod rate_table;
 mod request;
 mod rows;
-mod sampled_result;
 pub mod samples;
 mod sizes;
 mod sweep;

@@ -41,7 +41,7 @@ pub(super) fn print(result: &RunResult, given: &Given, machine: &dyn Machine) ->
     }
     let samples = given.text("samples").map(|path| PrintedFile {
         path: path.to_owned(),
-        text: samples::print(&samples::kept(result, code)),
+        text: samples::print(result, code),
         appends: false,
     });
     Printed {

@@ -323,7 +323,8 @@ pub(super) fn has_all(result: &RunResult, goal: &RateGoal) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::{RpcEndpoint, RpcEndpointResult, sample};
+    use weir_schema::{JobResult, RpcEndpoint, RpcEndpointResult, sample};
+    use weir_units::Bytes;
 
     use super::*;
     use crate::args::read_given;
@@ -354,7 +355,7 @@ mod tests {
         master.duration_ns = Nanos::from_secs_f64(100.0 / rate).unwrap();
         master.overload = asked.is_some_and(|asked| asked > CAPACITY * 0.999);
         master.conclude();
-        let done = sample::rpc_result(&job.name.clone(), vec![master], 0);
+        let done = JobResult::of_masters(&job.name.clone(), vec![master], Bytes(0));
         let mut result = sample::result(plan);
         result.groups[0].jobs[0] = done;
         result

@@ -89,9 +89,8 @@ fn replay(given: &Given, file: &str, machine: &dyn Machine) -> Result<Request, R
     }
     let text = machine.file_under(samples::HEAD, file, LONGEST_SAMPLES);
     let sampled = text.and_then(|text| samples::read(&text));
-    let sampled = sampled.map_err(|why| refuse("replay", file, &why))?;
-    let result = samples::result(&sampled.masters);
-    let code = in_style_of(sampled.exit_code, Some(&result), is_cart(given, machine));
+    let (result, code) = sampled.map_err(|why| refuse("replay", file, &why))?;
+    let code = in_style_of(code, Some(&result), is_cart(given, machine));
     let mut request = Request::new(Action::Show(Box::new(result)));
     request.least_code = code;
     Ok(request)

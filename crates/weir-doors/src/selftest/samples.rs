@@ -1,16 +1,19 @@
 //! Samples: every RPC that a run has sent as a line of text, how many it has not, and how it ended.
 //!
-//! In: the text of a samples file, or what a run kept of its RPCs. Out: the samples, or the text. Spec: RPC
-//! self-test, 8.2. Not here: files, the result that samples make (`sampled_result`).
+//! In: the text of a samples file, or a result with samples. Out: the result of a plan as far as samples say what
+//! was to be done, or the text. Spec: RPC self-test, 8.2. Not here: files, counting (`RpcMaster::conclude_samples`).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use weir_schema::{RpcEndpoint, RpcMaster, RpcPayload, RpcPayloadKind, RpcSample, RunResult};
-use weir_units::{Nanos, parse};
+use weir_schema::{
+    EndpointSet, Failure, Group, GroupResult, Job, JobResult, Plan, RpcEndpoint, RpcEndpointResult,
+    RpcMaster, RpcPayload, RpcPayloadKind, RpcSample, RpcWorkload, RunResult, Span, Start,
+};
+use weir_units::{Nanos, QueueDepth, parse};
 
+use super::MessagePair;
 use super::output::measured;
-pub use super::sampled_result::result;
-use super::sizes::{MessagePair, reply_word, request_word};
+use super::sizes::{reply_word, request_word};
 
 /// The first line of a file.
 pub const HEAD: &str = "# weir-selftest-samples 1";
@@ -28,131 +31,83 @@ const LARGEST_CODE: i32 = 4095;
 /// The name of the field; its value is `RANK:TAG/NANOSECONDS`, several with commas.
 const TURNS: &str = "turns_ns";
 
-/// Samples of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SampledRun {
-    /// Of each pair of sizes its masters.
-    pub masters: Vec<SampledMaster>,
-    /// Exit code: samples alone do not say whether a signal ended the run, or who was not there.
-    pub exit_code: u8,
-}
-
-/// The RPCs of one master with one pair of sizes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SampledMaster {
-    /// Payloads of requests and replies.
-    pub pair: MessagePair,
-    /// At once.
-    pub in_flight: u32,
-    /// Which.
-    pub master: RpcEndpoint,
-    /// From the first to the last.
-    pub duration_ns: Nanos,
-    /// Those that were sent, in the order in which they were begun.
-    pub samples: Vec<RpcSample>,
-    /// Number of RPCs that were not sent.
-    pub unsent: u64,
-    /// Why it has measured nothing, on one line.
-    pub failure: Option<String>,
-    /// Time for which each endpoint was called alone; empty unless each had a turn of its own.
-    pub turns: BTreeMap<RpcEndpoint, Nanos>,
-}
-
-impl SampledMaster {
-    /// RPCs that there were to be.
-    pub fn requested(&self) -> u64 {
-        (self.samples.len() as u64).saturating_add(self.unsent)
-    }
-}
-
-/// The samples that a run with this exit code has kept, of masters that have some or have failed.
-pub fn kept(result: &RunResult, exit_code: u8) -> SampledRun {
-    let mut masters = Vec::new();
-    for (work, outcome) in measured(result) {
-        let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let all = outcome.masters.iter().map(|master| SampledMaster {
-            pair: MessagePair::of(work),
-            in_flight: u32::try_from(work.in_flight()).unwrap_or(u32::MAX),
-            master: master.endpoint,
-            duration_ns: master.duration_ns,
-            samples: master.samples.clone(),
-            unsent: master.not_sent,
-            failure: master.failure.as_ref().map(|why| one_line(&why.message)),
-            turns: turns_of(master),
-        });
-        masters.extend(all.filter(|one| one.failure.is_some() || one.requested() > 0));
-    }
-    SampledRun { masters, exit_code }
-}
-
-/// The text of a samples file.
-pub fn print(run: &SampledRun) -> String {
+/// The text of a samples file: of a run with this exit code, those masters that have some or have failed.
+pub fn print(result: &RunResult, exit_code: u8) -> String {
     let mut out = format!("{HEAD}\n");
-    for one in &run.masters {
-        let (request, reply) = (one.pair.request, one.pair.reply);
-        push!(
-            out,
-            "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}{}\n",
-            request.bytes,
-            request_word(request.kind),
-            reply.bytes,
-            reply_word(reply.kind),
-            one.in_flight,
-            one.master,
-            one.duration_ns.0,
-            turns_text(&one.turns)
-        );
-        if let Some(why) = &one.failure {
-            push!(out, "{FAILED}{why}\n");
-            continue;
-        }
-        push!(out, "{COLUMNS}\n");
-        for sample in &one.samples {
-            let RpcEndpoint { rank, tag } = sample.endpoint;
-            push!(
-                out,
-                "{},{rank},{tag},{}\n",
-                sample.latency_ns.0,
-                sample.code
-            );
-        }
-        match one.unsent {
-            0 => {}
-            1 => push!(out, "{UNSENT}\n"),
-            count => push!(out, "{UNSENT}:{count}\n"),
+    for (work, done) in measured(result) {
+        let has_some =
+            |one: &&RpcMaster| one.failure.is_some() || one.not_sent > 0 || !one.samples.is_empty();
+        for master in done.masters.iter().filter(has_some) {
+            print_master(&mut out, work, master);
         }
     }
-    push!(out, "{EXIT}{}\n", run.exit_code);
+    push!(out, "{EXIT}{exit_code}\n");
     out
 }
 
-/// Why a text is of something else.
-fn no_head() -> String {
-    format!("line 1: it begins with `{HEAD}`")
+fn print_master(out: &mut String, work: &RpcWorkload, master: &RpcMaster) {
+    push!(
+        out,
+        "# tuple send={}:{} reply={}:{} inflight={} master={} duration_ns={}{}\n",
+        work.request.bytes,
+        request_word(work.request.kind),
+        work.reply.bytes,
+        reply_word(work.reply.kind),
+        work.in_flight(),
+        master.endpoint,
+        master.duration_ns.0,
+        turns_text(&master.endpoints)
+    );
+    if let Some(why) = &master.failure {
+        push!(out, "{FAILED}{}\n", one_line(&why.message));
+        return;
+    }
+    push!(out, "{COLUMNS}\n");
+    for sample in &master.samples {
+        let RpcEndpoint { rank, tag } = sample.endpoint;
+        push!(
+            out,
+            "{},{rank},{tag},{}\n",
+            sample.latency_ns.0,
+            sample.code
+        );
+    }
+    match master.not_sent {
+        0 => {}
+        1 => push!(out, "{UNSENT}\n"),
+        count => push!(out, "{UNSENT}:{count}\n"),
+    }
 }
 
-/// Reads a samples file.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A master whose samples are read, with the line of its tuple.
+type Tuple = (usize, RpcWorkload, RpcMaster);
+
+/// Reads a samples file: the result that it makes, and the exit code of its run.
 ///
 /// # Errors
 /// Another file; a line that is none, with its number.
-pub fn read(text: &str) -> Result<SampledRun, String> {
+pub fn read(text: &str) -> Result<(RunResult, u8), String> {
     let mut lines = (1..).zip(text.lines());
     if lines.next().is_none_or(|(_, line)| line.trim_end() != HEAD) {
-        return Err(no_head());
+        return Err(format!("line 1: it begins with `{HEAD}`"));
     }
-    let mut masters: Vec<SampledMaster> = Vec::new();
-    let mut last_tuple = 0;
+    let mut jobs: Vec<SampledJob> = Vec::new();
+    let mut open: Option<Tuple> = None;
     let mut has_columns = true;
     let mut exit_code = 0;
     for (number, line) in lines {
         let refuse = |why: String| format!("line {number}: {why}");
         let line = line.trim_end();
         if let Some(tuple) = line.strip_prefix("# tuple ") {
-            check_rows(masters.last(), last_tuple)?;
-            masters.push(tuple_line(tuple).map_err(refuse)?);
-            (has_columns, last_tuple) = (false, number);
-        } else if let (Some(why), Some(last)) = (line.strip_prefix(FAILED), masters.last_mut()) {
-            last.failure = Some(why.to_owned());
+            close(&mut jobs, open.take())?;
+            let (work, master) = tuple_line(tuple).map_err(refuse)?;
+            (open, has_columns) = (Some((number, work, master)), false);
+        } else if let (Some(why), Some((_, _, last))) = (line.strip_prefix(FAILED), &mut open) {
+            last.failure = Some(Failure::new("master", one_line(why)));
         } else if let Some(code) = line.strip_prefix(EXIT) {
             let code =
                 parse::whole(code, (0, 255)).map_err(|why| refuse(format!("exit: {why}")))?;
@@ -162,27 +117,53 @@ pub fn read(text: &str) -> Result<SampledRun, String> {
         } else if line == COLUMNS {
             has_columns = true;
         } else {
-            let last = masters.last_mut().filter(|_| has_columns);
-            let last =
+            let last = open.as_mut().filter(|_| has_columns);
+            let (_, _, last) =
                 last.ok_or_else(|| refuse(format!("`# tuple …` and `{COLUMNS}` go before it")))?;
             take_row(last, line).map_err(refuse)?;
         }
     }
-    if masters.is_empty() {
+    close(&mut jobs, open)?;
+    if jobs.is_empty() {
         return Err("it has no samples".to_owned());
     }
-    check_rows(masters.last(), last_tuple)?;
-    check_sums(&masters)?;
-    Ok(SampledRun { masters, exit_code })
+    check_sums(&jobs)?;
+    Ok((result(jobs), exit_code))
+}
+
+/// Puts a master that is read with those before it: of the same sizes, until one of them comes again.
+///
+/// # Errors
+/// It has no rows, and has not failed; RPCs that succeeded took no time.
+fn close(jobs: &mut Vec<SampledJob>, tuple: Option<Tuple>) -> Result<(), String> {
+    let Some((line, work, master)) = tuple else {
+        return Ok(());
+    };
+    if master.requested == 0 && master.failure.is_none() {
+        return Err(format!("line {line}: no samples follow this tuple"));
+    }
+    let succeeded = |one: &RpcSample| one.code == 0;
+    if master.duration_ns == Nanos::ZERO && master.samples.iter().any(succeeded) {
+        return Err(format!(
+            "line {line}: duration_ns: it takes nanoseconds above 0, as RPCs succeeded"
+        ));
+    }
+    let is_new = |known: &RpcMaster| known.endpoint != master.endpoint;
+    match jobs.last_mut() {
+        Some(last) if last.0 == work && last.1.iter().all(is_new) => last.1.push(master),
+        _ => jobs.push((work, vec![master])),
+    }
+    Ok(())
 }
 
 /// Sums of counts have 64 bits.
-fn check_sums(masters: &[SampledMaster]) -> Result<(), String> {
-    let samples = masters.iter().flat_map(|one| &one.samples);
+fn check_sums(jobs: &[SampledJob]) -> Result<(), String> {
+    let masters = || jobs.iter().flat_map(|(_, masters)| masters);
+    let samples = masters().flat_map(|one| &one.samples);
     if !fits(samples.map(|one| one.latency_ns.0)) {
         return Err("its latencies add up to more than 64 bits hold".to_owned());
     }
-    if !fits(masters.iter().map(SampledMaster::requested)) {
+    if !fits(masters().map(|one| one.requested)) {
         return Err("its RPCs are more than 64 bits count".to_owned());
     }
     Ok(())
@@ -192,24 +173,7 @@ fn fits(mut numbers: impl Iterator<Item = u64>) -> bool {
     numbers.try_fold(0_u64, u64::checked_add).is_some()
 }
 
-/// A tuple has rows, unless its master has failed, and RPCs that succeeded took some time.
-fn check_rows(master: Option<&SampledMaster>, line: usize) -> Result<(), String> {
-    let Some(master) = master else {
-        return Ok(());
-    };
-    if master.requested() == 0 && master.failure.is_none() {
-        return Err(format!("line {line}: no samples follow this tuple"));
-    }
-    let succeeded = |one: &RpcSample| one.code == 0;
-    if master.duration_ns == Nanos::ZERO && master.samples.iter().any(succeeded) {
-        return Err(format!(
-            "line {line}: duration_ns: it takes nanoseconds above 0, as RPCs succeeded"
-        ));
-    }
-    Ok(())
-}
-
-fn tuple_line(text: &str) -> Result<SampledMaster, String> {
+fn tuple_line(text: &str) -> Result<(RpcWorkload, RpcMaster), String> {
     let some = |name: &str| {
         let words = text.split_whitespace();
         let mut values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -226,19 +190,16 @@ fn tuple_line(text: &str) -> Result<SampledMaster, String> {
     let master = field("master")?;
     let master = endpoint(master).ok_or_else(|| format!("master={master}: it takes RANK:TAG"))?;
     let in_flight = number("inflight", (1, u32::MAX.into()))?;
-    Ok(SampledMaster {
-        pair: MessagePair {
-            request: payload("send", field("send")?)?,
-            reply: payload("reply", field("reply")?)?,
-        },
-        in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
-        master,
-        duration_ns: Nanos(number("duration_ns", (0, u64::MAX))?),
-        samples: Vec::new(),
-        unsent: 0,
-        failure: None,
-        turns: turns.transpose()?.unwrap_or_default(),
-    })
+    let mut work = RpcWorkload {
+        request: payload("send", field("send")?)?,
+        reply: payload("reply", field("reply")?)?,
+        ..RpcWorkload::default()
+    };
+    work.load.depth.queue_depth = QueueDepth(u32::try_from(in_flight).unwrap_or(u32::MAX));
+    let mut master = RpcMaster::new(master, "");
+    master.duration_ns = Nanos(number("duration_ns", (0, u64::MAX))?);
+    master.endpoints = turns.transpose()?.unwrap_or_default();
+    Ok((work, master))
 }
 
 /// `1048578:BULK_PUT`.
@@ -266,16 +227,10 @@ fn endpoint(text: &str) -> Option<RpcEndpoint> {
     })
 }
 
-/// Of a master's endpoints.
-fn turns_of(master: &RpcMaster) -> BTreeMap<RpcEndpoint, Nanos> {
-    let all = master.endpoints.iter();
-    all.filter_map(|one| Some((one.endpoint, one.turn_ns?)))
-        .collect()
-}
-
 /// The last field of a tuple, with the blank before it; nothing without turns.
-fn turns_text(turns: &BTreeMap<RpcEndpoint, Nanos>) -> String {
-    let all = turns.iter().map(|(at, time)| format!("{at}/{}", time.0));
+fn turns_text(endpoints: &[RpcEndpointResult]) -> String {
+    let all = endpoints.iter();
+    let all = all.filter_map(|one| Some(format!("{}/{}", one.endpoint, one.turn_ns?.0)));
     let all: Vec<String> = all.collect();
     if all.is_empty() {
         return String::new();
@@ -283,30 +238,33 @@ fn turns_text(turns: &BTreeMap<RpcEndpoint, Nanos>) -> String {
     format!(" {TURNS}={}", all.join(","))
 }
 
-/// Value of such a field.
-fn turns(text: &str) -> Option<BTreeMap<RpcEndpoint, Nanos>> {
+/// Endpoints with the turns in the value of such a field.
+fn turns(text: &str) -> Option<Vec<RpcEndpointResult>> {
     let one = |turn: &str| {
         let (at, time) = turn.split_once('/')?;
-        Some((endpoint(at)?, Nanos(time.parse().ok()?)))
+        let at = endpoint(at)?;
+        let turn_ns = Some(Nanos(time.parse().ok()?));
+        let new = RpcEndpointResult::new(at);
+        Some(RpcEndpointResult { turn_ns, ..new })
     };
     text.split(',').map(one).collect()
 }
 
 /// One RPC, or some that were not sent.
-fn take_row(master: &mut SampledMaster, line: &str) -> Result<(), String> {
-    let Some(rest) = line.strip_prefix(UNSENT) else {
-        master.samples.push(sample(line)?);
-        return Ok(());
-    };
-    let count = match rest.strip_prefix(':') {
-        _ if rest.is_empty() => 1,
-        Some(count) => {
+fn take_row(master: &mut RpcMaster, line: &str) -> Result<(), String> {
+    let count = match line.strip_prefix(UNSENT) {
+        None => {
+            master.samples.push(sample(line)?);
+            1
+        }
+        Some("") => 1,
+        Some(rest) => {
+            let count = rest.strip_prefix(':').ok_or_else(|| no_sample(line))?;
             parse::whole(count, (1, u64::MAX)).map_err(|why| format!("`{line}`: unsent: {why}"))?
         }
-        None => return Err(no_sample(line)),
     };
-    let sum = master.unsent.checked_add(count);
-    master.unsent = sum.ok_or_else(|| format!("`{line}`: unsent: more than 64 bits count"))?;
+    let all = master.requested.checked_add(count);
+    master.requested = all.ok_or_else(|| format!("`{line}`: unsent: more than 64 bits count"))?;
     Ok(())
 }
 
@@ -338,11 +296,86 @@ fn sample(line: &str) -> Result<RpcSample, String> {
     }
 }
 
+/// Sizes and RPCs at once; the masters with their samples, RPCs that there were to be, and turns.
+type SampledJob = (RpcWorkload, Vec<RpcMaster>);
+
+/// The result that these samples make.
+fn result(jobs: Vec<SampledJob>) -> RunResult {
+    let mut plan = Plan::new("selftest", "selftest", Vec::new());
+    plan.groups.clear();
+    let mut groups: Vec<GroupResult> = Vec::new();
+    let mut duration_ns = Nanos::ZERO;
+    for (sizes, mut masters) in jobs {
+        let is_alone = masters.len() == 1;
+        for master in &mut masters {
+            conclude(master, is_alone);
+            duration_ns = duration_ns.saturating_add(master.duration_ns);
+        }
+        let work = work(sizes, &masters);
+        let bytes = work.bytes();
+        let name = MessagePair::of(&work).words();
+        let mut job = Job::of_rpcs(name.trim_matches(['(', ')']), work);
+        job.start = Start {
+            barrier: !groups.is_empty(),
+            ..Start::default()
+        };
+        let mut group = GroupResult {
+            jobs: vec![JobResult::of_masters(&job.name, masters, bytes)],
+            ..GroupResult::default()
+        };
+        group.conclude();
+        groups.push(group);
+        plan.groups.push(Group { jobs: vec![job] });
+    }
+    RunResult {
+        groups,
+        duration_ns,
+        complete: true,
+        ..RunResult::of(plan)
+    }
+}
+
+/// Of the only master, or one of several: when each of those was at work no sample says.
+fn conclude(master: &mut RpcMaster, is_alone: bool) {
+    if master.failure.is_some() {
+        *master = RpcMaster {
+            failure: master.failure.take(),
+            duration_ns: master.duration_ns,
+            ..RpcMaster::new(master.endpoint, "")
+        };
+        return;
+    }
+    master.span = is_alone.then_some(Span {
+        start_ns: Nanos::ZERO,
+        end_ns: master.duration_ns,
+    });
+    master.conclude_samples();
+}
+
+/// Plan of the run, as far as the samples say.
+fn work(sizes: RpcWorkload, masters: &[RpcMaster]) -> RpcWorkload {
+    let called = || masters.iter().flat_map(|one| &one.endpoints);
+    let endpoints: BTreeSet<RpcEndpoint> = called().map(|one| one.endpoint).collect();
+    let all = masters.iter().map(|one| one.requested).max().unwrap_or(0);
+    let several = masters.iter().filter(|_| masters.len() > 1);
+    let mut work = RpcWorkload {
+        repetitions: all.div_ceil((endpoints.len() as u64).max(1)),
+        endpoints: endpoints.into_iter().map(EndpointSet::one).collect(),
+        // Of one alone they do not say whether it was another than the command.
+        masters: several.map(|one| EndpointSet::one(one.endpoint)).collect(),
+        matrix: called().any(|one| one.turn_ns.is_some()),
+        ..sizes
+    };
+    work.load.bounds.operations = Some(all);
+    work
+}
+
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::selftest::output::work_of;
 
     #[test]
     fn a_line_that_is_none_is_refused_with_its_number() {
@@ -450,56 +483,116 @@ pub(crate) mod tests {
         assert!(refusal.contains(says), "{lines:?}: {refusal}");
     }
 
-    pub(crate) fn any_master() -> impl Strategy<Value = SampledMaster> {
+    /// The result of these tuples: bytes of requests, rank of the master, lines behind.
+    fn of(tuples: &[(u32, u32, &str)]) -> RunResult {
+        let mut text = format!("{HEAD}\n");
+        for (bytes, rank, lines) in tuples {
+            push!(
+                text,
+                "# tuple send={bytes}:IOV reply=0:EMPTY inflight=1 master={rank}:0 duration_ns=1000\n\
+                 {lines}\n"
+            );
+        }
+        read(&text).unwrap().0
+    }
+
+    #[test]
+    fn wrong_payloads_are_counted_and_a_master_that_failed_takes_nothing_from_the_others() {
+        let rows = "latency_ns,rank,tag,code\n5,2,0,0\n5,2,0,-2021\n5,2,0,-2021\n,,,unsent";
+        let result = of(&[(1, 0, "# failed: it is not there"), (1, 1, rows)]);
+        let (_, job) = result.plan.jobs().next().unwrap();
+        assert_eq!(work_of(job).unwrap().repetitions, 4);
+        let masters = &result.groups[0].jobs[0].rpc().unwrap().masters;
+        let counts = |one: &RpcMaster| (one.failure.is_some(), one.mismatches, one.failed);
+        let counts: Vec<_> = masters.iter().map(counts).collect();
+        assert_eq!(counts, [(true, 0, 0), (false, 2, 2)]);
+    }
+
+    #[test]
+    fn a_tuple_ends_where_its_sizes_or_its_masters_come_again() {
+        let none = "latency_ns,rank,tag,code\n,,,unsent";
+        let all = [(1, 0), (1, 1), (1, 0), (2, 0), (2, 1)].map(|(size, rank)| (size, rank, none));
+        let groups = of(&all).groups;
+        let sizes = groups
+            .iter()
+            .map(|group| group.jobs[0].rpc().unwrap().masters.len());
+        assert_eq!(sizes.collect::<Vec<_>>(), [2, 1, 2]);
+    }
+
+    /// The lines of a master: of a tuple with a number in it, and rows.
+    fn any_tuple() -> impl Strategy<Value = String> {
         let sample = (0_u64..1_000_000, 0_u32..4, 0_u32..4, -1100_i32..1);
-        let sample = sample.prop_map(|(ns, rank, tag, code)| RpcSample {
-            latency_ns: Nanos(ns),
-            endpoint: RpcEndpoint { rank, tag },
-            code: if code > -500 { 0 } else { code },
+        let sample = sample.prop_map(|(ns, rank, tag, code)| {
+            let code = if code > -500 { 0 } else { code };
+            (
+                format!("{rank}:{tag}"),
+                format!("{ns},{rank},{tag},{code}\n"),
+            )
         });
-        let payload = (0_u32..3, 0_u32..5000).prop_map(|(kind, bytes)| {
-            use RpcPayloadKind::{Bulk, Empty, Inline};
-            RpcPayload::of([Empty, Inline, Bulk][kind as usize], bytes)
-        });
-        let unsent = prop_oneof![Just(0), Just(1), 2_u64..1 << 40];
-        let numbers = (1_u32..100, 0_u32..9, 1_u64..1 << 40, unsent);
-        (
-            payload.clone(),
-            payload,
-            numbers,
-            prop::collection::vec(sample, 0..50),
-        )
-            .prop_map(|(request, reply, (in_flight, rank, ns, unsent), samples)| {
-                SampledMaster {
-                    pair: MessagePair { request, reply },
-                    in_flight,
-                    master: RpcEndpoint { rank, tag: 0 },
-                    duration_ns: Nanos(ns),
-                    unsent: unsent.max(u64::from(samples.is_empty())),
-                    turns: samples
-                        .iter()
-                        .map(|one| (one.endpoint, Nanos(ns)))
-                        .collect(),
-                    samples,
-                    failure: None,
-                }
+        let samples = prop::collection::vec(sample, 0..50);
+        let payload = |bulk: &'static str| {
+            (0_u32..3, 1_u32..5000).prop_map(move |(kind, bytes)| match kind {
+                0 => "0:EMPTY".to_owned(),
+                1 => format!("{bytes}:IOV"),
+                _ => format!("{bytes}:{bulk}"),
             })
+        };
+        let numbers = (1_u32..100, 0_u32..9, 1_u64..1 << 40, any::<bool>());
+        let unsent = prop_oneof![Just(0), Just(1), 2_u64..1 << 40];
+        let all = (
+            payload("BULK_GET"),
+            payload("BULK_PUT"),
+            numbers,
+            unsent,
+            samples,
+        );
+        all.prop_map(
+            |(request, reply, (deep, rank, ns, has_turns), unsent, samples)| {
+                let called: BTreeSet<&String> = samples.iter().map(|(at, _)| at).collect();
+                let turns: Vec<String> = called.iter().map(|at| format!("{at}/{ns}")).collect();
+                let turns = match turns.join(",") {
+                    all if has_turns && !all.is_empty() => format!(" {TURNS}={all}"),
+                    _ => String::new(),
+                };
+                let unsent = match unsent.max(u64::from(samples.is_empty())) {
+                    0 => String::new(),
+                    1 => format!("{UNSENT}\n"),
+                    count => format!("{UNSENT}:{count}\n"),
+                };
+                let rows: String = samples.iter().map(|(_, row)| row.as_str()).collect();
+                format!(
+                    "# tuple send={request} reply={reply} inflight={deep} master={rank}:0 \
+                 duration_ns={ns}{turns}\n{COLUMNS}\n{rows}{unsent}"
+                )
+            },
+        )
     }
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_again(
-            masters in prop::collection::vec(any_master(), 1..5),
+        fn what_is_read_is_printed_again_and_every_repetition_is_counted(
+            masters in prop::collection::vec(any_tuple(), 1..5),
             failed in any::<bool>(),
-            exit_code: u8,
+            code: u8,
         ) {
-            let mut run = SampledRun { masters, exit_code };
-            if failed {
-                let first = &mut run.masters[0];
-                (first.samples, first.unsent) = (Vec::new(), 0);
-                first.failure = Some("1:0 runs a test already".to_owned());
+            let failed = if failed {
+                "# tuple send=0:EMPTY reply=0:EMPTY inflight=1 master=9:0 duration_ns=0\n\
+                 # failed: 1:0 runs a test already\n"
+            } else {
+                ""
+            };
+            let text = format!("{HEAD}\n{failed}{}{EXIT}{code}\n", masters.concat());
+            let (result, exit_code) = read(&text).unwrap();
+            prop_assert_eq!(exit_code, code);
+            prop_assert_eq!(print(&result, exit_code), text);
+            for (_, done) in measured(&result) {
+                for master in &done.masters {
+                    let sent = master.succeeded + master.failed;
+                    prop_assert_eq!(sent, master.samples.len() as u64);
+                    prop_assert_eq!(sent + master.not_sent, master.requested);
+                }
             }
-            prop_assert_eq!(read(&print(&run)).unwrap(), run);
+            prop_assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
         }
     }
 }

@@ -13,13 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use weir_run::{
     Engine, KINDS, LoneLoop, LoopPlan, LoopStop, Measured, Source, WorkerLive, measured,
 };
 use weir_schema::{
-    Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcProgress, RpcSample, RpcServe, RpcWorkload,
-    Span, expand_endpoints, expand_masters,
+    Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcProgress, RpcServe, RpcWorkload, Span,
+    expand_endpoints, expand_masters,
 };
 use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin;
@@ -105,7 +104,7 @@ impl TestMasters for MasterHost {
                     answers.send(FrameKind::StartAck, 0, Vec::new());
                     let done = test.serve(&asked, &answers);
                     drop(turn);
-                    send(&answers, done);
+                    send(&answers, &done);
                 }
                 Err(why) => {
                     drop(turn);
@@ -150,42 +149,8 @@ impl Drop for MasterTurn {
     }
 }
 
-/// Report of a master at its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MasterReport {
-    /// Its figures.
-    pub master: RpcMaster,
-    /// Each of its RPCs where they were kept.
-    samples: Vec<(Nanos, RpcEndpoint, i32)>,
-}
-
-impl MasterReport {
-    /// Of these figures, with the samples that they have.
-    pub fn new(mut master: RpcMaster) -> Self {
-        let samples = std::mem::take(&mut master.samples).into_iter();
-        let fields = |one: RpcSample| (one.latency_ns, one.endpoint, one.code);
-        Self {
-            master,
-            samples: samples.map(fields).collect(),
-        }
-    }
-
-    /// The figures with their samples.
-    pub fn into_master(self) -> RpcMaster {
-        let sample = |(latency_ns, endpoint, code)| RpcSample {
-            latency_ns,
-            endpoint,
-            code,
-        };
-        RpcMaster {
-            samples: self.samples.into_iter().map(sample).collect(),
-            ..self.master
-        }
-    }
-}
-
-fn send(answers: &MasterAnswers, done: RpcMaster) {
-    match serde_json::to_vec(&MasterReport::new(done)) {
+fn send(answers: &MasterAnswers, done: &RpcMaster) {
+    match done.to_json() {
         Ok(body) => answers.send(FrameKind::Result, 0, body),
         Err(error) => {
             let words = error.to_string().into_bytes();
@@ -231,7 +196,7 @@ impl OrderedTest {
         clock: Clock,
     ) -> Result<Self, RpcError> {
         let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
-        let work = serde_json::from_slice(&order.body).map_err(|error| {
+        let work = RpcWorkload::from_json(&order.body).map_err(|error| {
             let why = format!(
                 "the order cannot be read, command and servers have to be of the same version of weir: {error}"
             );
@@ -498,7 +463,7 @@ mod tests {
     fn order(work: &RpcWorkload, answers: &MasterAnswers) -> MasterOrder {
         MasterOrder {
             master: RpcEndpoint { rank: 0, tag: 1 },
-            body: serde_json::to_vec(work).unwrap(),
+            body: work.to_json().unwrap(),
             answers: answers.clone(),
             account: MemoryAccount::unlimited(),
         }

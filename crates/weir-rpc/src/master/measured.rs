@@ -13,7 +13,6 @@ use weir_schema::{
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
-use crate::DerCode;
 use crate::master::call_list::CallList;
 use crate::master::calling::CallsMade;
 use crate::master::route::CallRoute;
@@ -90,18 +89,14 @@ impl MasterParts<'_> {
             master.overload = as_float(sent) + 1.0 < sending * rate * KEPT;
             master.service = Some(service);
         }
-        let wrong = ErrorCode::from(DerCode::Mismatch.name());
-        let of = |one: &RpcEndpointResult| one.failed.get(&wrong).copied();
-        master.mismatches = master.endpoints.iter().filter_map(of).sum();
         self.add_counters(&mut master);
         master.cpu = self.cpu;
         master.busy = self.busy();
         master.client_bound = master.busy.is_some_and(|share| share > BOUND);
         master.conclude();
         if self.work.samples {
-            let samples = self.samples();
-            master.set_exact_figures(&samples);
-            master.samples = samples;
+            master.samples = self.samples();
+            master.set_exact_figures();
         }
         master
     }

@@ -15,7 +15,7 @@ use crate::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use crate::links::LinkGreeting;
 use crate::links::socket::IsOver;
 use crate::master::engine::EndSigns;
-use crate::master::host::{MasterReport, monotonic_ns};
+use crate::master::host::monotonic_ns;
 use crate::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
 use crate::{DerCode, RpcError};
 
@@ -234,7 +234,7 @@ impl MasterConnection {
         task: &RpcWorkload,
         is_over: IsOver<'_>,
     ) -> Result<Option<RpcMaster>, RpcError> {
-        let body = serde_json::to_vec(task).map_err(|error| {
+        let body = task.to_json().map_err(|error| {
             let why = format!("the order cannot be written: {error}");
             RpcError::new(DerCode::Invalid, why)
         })?;
@@ -317,10 +317,10 @@ fn said(header: &FrameHeader, body: &[u8]) -> Result<MasterWord, RpcError> {
         FrameKind::Ready => Ok(MasterWord::Ready),
         FrameKind::Progress => Ok(MasterWord::Progress(ProgressNote::decode(body)?.done)),
         FrameKind::Result => {
-            let report: MasterReport = serde_json::from_slice(body).map_err(|error| {
+            let master = RpcMaster::from_json(body).map_err(|error| {
                 RpcError::protocol(format!("its result cannot be read: {error}"))
             })?;
-            Ok(MasterWord::Ended(Box::new(report.into_master())))
+            Ok(MasterWord::Ended(Box::new(master)))
         }
         FrameKind::GoAway => Err(RpcError::new(DerCode::Unreachable, "the server leaves")),
         _ => Ok(MasterWord::Nothing),
@@ -353,7 +353,6 @@ mod tests {
 
     use super::*;
     use crate::group::address::RpcAddress;
-    use crate::master::host::MasterReport;
     use crate::server::{
         MasterOrder, RankSetup, RpcServer, ServerLimits, ServerSetup, TestControl, TestMasters,
     };
@@ -397,7 +396,7 @@ mod tests {
                         .push((order.master.tag, ready_ns, begin_ns));
                     result.succeeded = 7;
                 }
-                let body = serde_json::to_vec(&MasterReport::new(result)).unwrap();
+                let body = result.to_json().unwrap();
                 order.answers.send(FrameKind::Result, 0, body);
             });
             Ok(control)

@@ -22,6 +22,7 @@ use crate::rpc_endpoints::RpcEndpoint;
 use crate::rpc_result::{
     RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster, RpcOutcome, RpcServerUse, RpcTrouble,
 };
+use crate::rpc_samples::RpcSample;
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
 use crate::warning::Warning;
@@ -135,7 +136,6 @@ fn broken_master(time: Span) -> RpcMaster {
         bulk_path: Some("emulated-rendezvous".to_owned()),
         effective_in_flight: Some(15.9),
         overload: true,
-        mismatches: 1,
         late_replies: 2,
         buffer_waits: 3,
         credit_waits: 6,
@@ -160,9 +160,15 @@ fn broken_master(time: Span) -> RpcMaster {
             cause: "the other side closed the connection".to_owned(),
             count: 1,
         }],
+        samples: vec![RpcSample {
+            latency_ns: Nanos(52_000),
+            endpoint: RpcEndpoint { rank: 0, tag: 2 },
+            code: -1006,
+        }],
         ..RpcMaster::new(own, "tcp")
     };
     master.conclude();
+    master.mismatches = 1;
     master
 }
 

@@ -104,7 +104,7 @@ fn where_nothing_succeeded_the_json_has_no_figures_and_says_why() {
     let mut result = RunResult::of(run_of(&["-u", "-s", "0"]).plan);
     let mut master = RpcMaster::new(RpcEndpoint { rank: 3, tag: 1 }, "tcp");
     master.failure = Some(weir_schema::Failure::new("missing", "no such rank"));
-    result.groups[0].jobs = vec![sample::rpc_result("a", vec![master], 0)];
+    result.groups[0].jobs = vec![JobResult::of_masters("a", vec![master], Bytes(0))];
     let options = options(&["--output", "json-cart"]);
     let text = output::text(&result, &options);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();

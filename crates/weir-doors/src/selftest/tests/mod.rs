@@ -7,8 +7,8 @@ mod text;
 
 use super::*;
 use weir_schema::{
-    Job, MOST_ENDPOINTS, Outcome, Plan, RankTags, RpcAddresses, RpcEndpoint, RpcEndpointResult,
-    RpcMaster, RpcPoll, RpcWarmup, RpcWorkload, RunResult, Schedule, Workload, sample,
+    Job, JobResult, MOST_ENDPOINTS, Outcome, Plan, RankTags, RpcAddresses, RpcEndpoint,
+    RpcEndpointResult, RpcMaster, RpcPoll, RpcWarmup, RpcWorkload, RunResult, Schedule, Workload,
 };
 use weir_units::{Bytes, Nanos};
 
@@ -137,7 +137,7 @@ fn head_of(words: &[&str]) -> String {
 }
 
 fn replayed(text: &str, words: &[&str]) -> (RunResult, String) {
-    let result = samples::result(&samples::read(text).unwrap().masters);
+    let result = samples::read(text).unwrap().0;
     let text = output::text(&result, &options(words));
     (result, text)
 }

@@ -128,7 +128,7 @@ fn several_masters_are_added_up_where_it_is_known_when_they_were_at_work() {
     assert_eq!(text.matches("Results for").count(), 1);
     let unknown = "Aggregate of 2 masters\n\t+ Samples do not say when each was at work";
     assert!(text.contains(unknown), "{text}");
-    let mut result = samples::result(&samples::read(&two).unwrap().masters);
+    let mut result = samples::read(&two).unwrap().0;
     let job = &mut result.groups[0].jobs[0];
     let weir_schema::Outcome::Rpc(done) = &mut job.outcome else {
         panic!("{job:?}")
@@ -157,7 +157,7 @@ fn several_masters_are_added_up_where_it_is_known_when_they_were_at_work() {
 fn a_failed_master_is_named() {
     let mut master = RpcMaster::new(RpcEndpoint { rank: 3, tag: 1 }, "tcp");
     master.failure = Some(weir_schema::Failure::new("missing", "no such rank"));
-    let job = sample::rpc_result("a", vec![master], 0);
+    let job = JobResult::of_masters("a", vec![master], Bytes(0));
     let mut result = RunResult::of(run_of(&["-u", "-s", "0"]).plan);
     result.groups[0].jobs = vec![job];
     let options = options(&[]);
@@ -304,7 +304,7 @@ fn where_nothing_was_sent_the_block_says_what_happened_instead() {
     master.conclude();
     let options = options(&[]);
     let mut with = |state, failure| {
-        let mut job = sample::rpc_result("a", vec![master.clone()], 0);
+        let mut job = JobResult::of_masters("a", vec![master.clone()], Bytes(0));
         (job.state, job.failure) = (state, failure);
         result.groups[0].jobs = vec![job];
         output::text(&result, &options)
