@@ -175,6 +175,7 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
     let measured = self_test(&stage, words).code(0);
     for masters in counted_alike(&stage, &measured) {
         assert_eq!(masters[0][0]["endpoints"][1]["succeeded"], 100);
+        assert_eq!(masters[0][0]["samples"].as_array().unwrap().len(), 200);
     }
     let samples = stage.read("s");
     let first = samples.lines().nth(3).unwrap();
@@ -202,6 +203,7 @@ fn counted_alike(stage: &Stage, measured: &Said) -> [Vec<Vec<Value>>; 2] {
             "duration_ns",
             "figures",
             "latency",
+            "samples",
         ];
         let ends = master["endpoints"].as_array().unwrap().iter();
         let ends =
