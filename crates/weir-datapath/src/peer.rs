@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use weir_run::{JobContext, failure};
 use weir_schema::json::in_text;
-use weir_schema::{Failure, PacketPathWorkload, PathIteration, PathSide};
+use weir_schema::{Failure, PacketPathWorkload, PathCallers, PathIteration, PathSide};
 use weir_sys::Signals;
 use weir_sys::token::{Protocol, ProvingSide, Token, nonce, same};
 
@@ -101,7 +101,7 @@ impl OwnSide<'_> {
             called,
             authenticate: token.is_some(),
             work: PacketPathWorkload {
-                token_file: None,
+                callers: PathCallers::ThisMachine,
                 ..self.work.clone()
             },
             hardware_address: self.hardware_address,
@@ -120,9 +120,10 @@ impl PathPeer {
         listener: Option<&TcpListener>,
         context: &JobContext<'_>,
     ) -> Result<(Self, Hello), Failure> {
-        let token = own.work.token_file.as_ref();
-        let token = token.map(|file| Token::read(Path::new(file)));
-        let token = token.transpose();
+        let token = match &own.work.callers {
+            PathCallers::Token(file) => Token::read(Path::new(file)).map(Some),
+            PathCallers::ThisMachine | PathCallers::Anyone => Ok(None),
+        };
         let token = token.map_err(|why| failure("authentication", None, why.to_string()))?;
         let (mut peer, other) = match listener {
             Some(listener) => callers::await_client(listener, &own, token.as_ref(), context)?,
@@ -156,9 +157,9 @@ impl PathPeer {
         let why = match peer.wait_text(ANSWER, &ends)? {
             Some((reply, PeerLine::Hello(other))) => match (token, other.authenticate) {
                 (None, false) => return Ok((peer, *other)),
-                (None, true) => return deny(&peer, "it asks for a token (--token-file)"),
+                (None, true) => return deny(&peer, "it asks for a token"),
                 (Some(_), false) => {
-                    return deny(&peer, "it asks for no token; start it with --token-file");
+                    return deny(&peer, "it asks for no token");
                 }
                 (Some(token), true) => {
                     let proof = |side| token.proof(Protocol::PacketPath, [&hello, &reply], side);

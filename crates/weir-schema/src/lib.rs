@@ -105,7 +105,7 @@ pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
 pub use packet_path::{
     IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PACKET_PATH_KINDS,
-    PacketPathWorkload, PacketStream, PathGroup, PathStage, PoolPages, StageBatches,
+    PacketPathWorkload, PacketStream, PathCallers, PathGroup, PathStage, PoolPages, StageBatches,
 };
 pub use packet_path_result::{
     PacketPathOutcome, PathIteration, PathSide, PathThread, RequestSizeCount, StageFigures,

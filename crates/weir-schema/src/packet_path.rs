@@ -98,12 +98,9 @@ pub struct PacketPathWorkload {
     /// TCP port of the server at which two runs agree on what they do; 0: a server asks for no client.
     #[serde(default = "first_management_port")]
     pub management_port: u16,
-    /// The file with the secret that both runs have to know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_file: Option<String>,
-    /// A server that others than this machine reach serves whoever calls, without a secret.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub open_to_anyone: bool,
+    /// Who may call the server.
+    #[serde(default, skip_serializing_if = "PathCallers::is_usual")]
+    pub callers: PathCallers,
     /// Messages that all clients together begin per second, whatever comes back; 0: as many as may be in
     /// flight.
     #[serde(default)]
@@ -126,6 +123,25 @@ pub struct PacketPathWorkload {
     pub pool_pages: PoolPages,
     /// Of what handlers draw; 0 asks for another one at each run.
     pub seed: u64,
+}
+
+/// Who may call a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathCallers {
+    /// Programs of its machine.
+    #[default]
+    ThisMachine,
+    /// Whoever reaches it.
+    Anyone,
+    /// Whoever knows the secret in this file; of a client: the server has to know it too.
+    Token(String),
+}
+
+impl PathCallers {
+    fn is_usual(&self) -> bool {
+        *self == Self::ThisMachine
+    }
 }
 
 fn first_management_port() -> u16 {
@@ -183,8 +199,7 @@ impl Default for PacketPathWorkload {
             addresses: [[10, 77, 0, 1], [10, 77, 0, 2]],
             hardware_addresses: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
             management_port: first_management_port(),
-            token_file: None,
-            open_to_anyone: false,
+            callers: PathCallers::ThisMachine,
             messages_per_s: 0,
             most_messages: 0,
             request_cycle: Vec::new(),

@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// What a desk says of a caller that sends these lines, each once the one before is answered.
+    /// The end of a caller that sends these lines, each once the one before is answered.
     fn met(
         desk: &mut Desk<'_>,
         listener: &TcpListener,

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use weir_run::failure;
 use weir_schema::{
     Failure, Job, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PacketPathWorkload, PacketStream,
-    PathSide, PathStage, Placement,
+    PathCallers, PathSide, PathStage, Placement,
 };
 use weir_sys::topology::Topology;
 use weir_units::{Bytes, Nanos};
@@ -54,13 +54,14 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
 /// A server that others than this machine reach, of which nobody has said that everyone may use it.
 fn exposed(work: &PacketPathWorkload) -> Option<String> {
     let at = Ipv4Addr::from(work.addresses[1]);
-    let is_exposed =
-        work.side == Some(PathSide::Server) && work.management_port > 0 && !at.is_loopback();
-    let is_asked_for = work.token_file.is_some() || work.open_to_anyone;
-    (is_exposed && !is_asked_for).then(|| {
+    let is_exposed = work.side == Some(PathSide::Server)
+        && work.management_port > 0
+        && work.callers == PathCallers::ThisMachine
+        && !at.is_loopback();
+    is_exposed.then(|| {
         format!(
-            "{at}: whoever reaches it can have this server run what fits\n  help: --token-file FILE, on both \
-             sides, asks for a secret; --open-to-anyone lets everyone in"
+            "{at}: whoever reaches it can have this server run what fits\n  help: a secret of both sides \
+             (--token-file FILE), or everyone may (--open-to-anyone)"
         )
     })
 }

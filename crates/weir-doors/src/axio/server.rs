@@ -2,7 +2,7 @@
 //!
 //! In: flags. Out: the side of a packet path. Not here: loss on purpose, which a client has.
 
-use weir_schema::{PacketPathWorkload, PathSide};
+use weir_schema::{PacketPathWorkload, PathCallers, PathSide};
 use weir_units::Nanos;
 
 use super::traffic::{AskedRate, plain_number, rate, whole};
@@ -32,8 +32,11 @@ pub(super) fn open_to(given: &GivenFlags, work: &mut PacketPathWorkload) -> Resu
         );
         return Err(Refusal::usage(why));
     }
-    work.token_file = given.text("token-file").map(str::to_owned);
-    work.open_to_anyone = given.has("open-to-anyone");
+    work.callers = match given.text("token-file") {
+        Some(file) => PathCallers::Token(file.to_owned()),
+        None if given.has("open-to-anyone") => PathCallers::Anyone,
+        None => PathCallers::ThisMachine,
+    };
     Ok(())
 }
 
