@@ -107,7 +107,7 @@ fn what_means_nothing_beside_a_stage_is_refused_by_name() {
     for (words, why) in [
         (
             &["--server"][..],
-            "--server: it means nothing with --stage app_rx, which has no other side",
+            "--server: it means nothing with --stage app_rx, which is a run without link and other side",
         ),
         (&["--client"], "--client: it means"),
         (&["--set", "role=server"], "--set: role: it means"),

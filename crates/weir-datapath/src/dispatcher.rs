@@ -269,7 +269,7 @@ impl<L: PacketLink> Dispatcher<L> {
             .link
             .receive(pool, &mut self.rx, self.batch_rx.min(room));
         counts.link_rx.take(received);
-        counts.sums.strays += self.link.strangers();
+        self.link.count(counts);
         if TIMED {
             let received = u32::try_from(received).unwrap_or(0);
             self.left.0 = self.left.0.saturating_sub(received);
@@ -449,11 +449,6 @@ impl<L: PacketLink> Dispatcher<L> {
         self.targets.iter_mut().for_each(BufferSender::publish);
         self.others.iter_mut().for_each(BufferSender::publish);
         handed
-    }
-
-    /// Its link.
-    pub(crate) fn link_mut(&mut self) -> &mut L {
-        &mut self.link
     }
 
     /// Packets that the link had no room for, since the beginning.

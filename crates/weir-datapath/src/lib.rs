@@ -20,7 +20,6 @@ mod frame;
 mod handler;
 mod link;
 mod message_form;
-mod one_stage;
 mod outstanding;
 mod pace;
 mod packet_handler;

@@ -6,17 +6,20 @@
 //! UDP port names.
 
 use crate::copy_link::CopyLink;
+use crate::counts::ThreadCounts;
 use crate::dpdk_library::DpdkQueue;
 use crate::frame::target_port;
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 use crate::shm_link::ShmLink;
 use crate::xdp_link::XdpLink;
 
+mod alone;
 mod choice;
 mod datagrams;
 mod socket_link;
 mod states;
 
+pub(crate) use alone::{LoneLink, LoneRound, request_maker};
 pub(crate) use choice::{LinkChoice, OpenedLinks};
 pub(crate) use socket_link::{SocketKind, SocketLink};
 pub(crate) use states::NO_VERBS;
@@ -53,10 +56,9 @@ pub(crate) trait PacketLink: Send {
         None
     }
 
-    /// Packets that came from somebody else than the other side since this was last asked, which were passed over.
-    fn strangers(&mut self) -> u64 {
-        0
-    }
+    /// Counts what it alone knows of what came since this was last asked: packets of somebody else than the other side,
+    /// which were passed over.
+    fn count(&mut self, _counts: &mut ThreadCounts) {}
 
     /// Packets that came and found no room, where the link knows.
     fn dropped(&self) -> Option<u64> {
@@ -73,13 +75,13 @@ pub(crate) trait PacketLink: Send {
 }
 
 /// One of the links: chosen once per burst, which costs less than a loop of its own for each would.
-#[derive(Debug)]
 pub(crate) enum AnyLink {
     Ring(Box<RingLink>),
     Socket(SocketLink),
     Xdp(Box<XdpLink>),
     Shm(Box<ShmLink>),
     Dpdk(CopyLink<DpdkQueue>),
+    Alone(Box<LoneLink>),
 }
 
 /// The same call of any of the links.
@@ -91,6 +93,7 @@ macro_rules! of_each {
             AnyLink::Xdp($link) => $call,
             AnyLink::Shm($link) => $call,
             AnyLink::Dpdk($link) => $call,
+            AnyLink::Alone($link) => $call,
         }
     };
 }
@@ -131,8 +134,8 @@ impl PacketLink for AnyLink {
     }
 
     #[inline]
-    fn strangers(&mut self) -> u64 {
-        of_each!(self, link => link.strangers())
+    fn count(&mut self, counts: &mut ThreadCounts) {
+        of_each!(self, link => link.count(counts));
     }
 
     fn dropped(&self) -> Option<u64> {

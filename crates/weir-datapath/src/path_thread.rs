@@ -359,6 +359,10 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
         if let Some(why) = dispatcher.and_then(Dispatcher::trouble) {
             self.shared.fail(failure("link", None, why));
         }
+        if self.work.only_stage.is_some() {
+            // No message goes anywhere.
+            return;
+        }
         let messages = &worker.live.kinds[0];
         let done = self.answered + self.counts.answered;
         messages.completed.set(done);

@@ -11,7 +11,7 @@ use weir_run::{
 };
 use weir_schema::{
     Failure, IdlePolicy, Job, LoopOutcome, Outcome, PacketPathOutcome, PacketPathWorkload,
-    PathSide, PathStage, PoolPages, Workload,
+    PathSide, PathStage, PathThread, PoolPages, Workload,
 };
 use weir_sys::cpulist::CpuList;
 use weir_sys::pin;
@@ -20,15 +20,13 @@ use self::cpu_choice::CpuChoice;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HandlerCall, HandlerStart, MessageWork, with_handler};
-use crate::link::{LinkChoice, OpenedLinks};
-use crate::one_stage::{OneStage, side_of};
+use crate::link::{AnyLink, LinkChoice, OpenedLinks, request_maker};
 use crate::path_thread::{PathThreadParts, Pipeline};
 use crate::peer::{Hello, OwnSide, PathPeer, listen};
 use crate::pool::{Pool, pools};
 use crate::shared::PathShared;
-use crate::wiring::{ThreadWiring, wire};
+use crate::wiring::{ThreadWiring, narrowed, wire};
 
-mod alone;
 mod check;
 mod cpu_choice;
 
@@ -109,10 +107,8 @@ impl PathJob {
         (context, has_peer): (&JobContext<'_>, bool),
     ) -> Result<Self, Failure> {
         let links = links.complete(&work, choice)?;
-        let wired = match work.only_stage {
-            Some(stage) => pools.into_iter().map(|pool| lone(stage, pool)).collect(),
-            None => wire(&work, links, pools, context.seed),
-        };
+        let work = narrowed(work);
+        let wired = wire(&work, links, pools, context.seed);
         let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;
         let clients = wired.iter().filter(is_client);
         let clients = clients.filter(|one| one.application.is_some()).count();
@@ -148,7 +144,7 @@ impl PathJob {
     /// The work of a thread with its handler.
     fn run<W: MessageWork>(
         &self,
-        wiring: ThreadWiring,
+        mut wiring: ThreadWiring,
         worker: &mut WorkerContext<'_>,
     ) -> Result<LoopStop, Failure> {
         let scale = worker.scale.load();
@@ -160,9 +156,10 @@ impl PathJob {
             seed: self.seed ^ u64::from(worker.clone) << 32,
             content: &self.content,
         };
-        if let Some(stage) = self.work.only_stage {
-            let stage = OneStage::new(stage, (start, wiring.pool), (worker.clock, scale));
-            return Ok(alone::run::<W>(self, stage, worker));
+        let link = wiring.dispatcher.as_mut().map(|parts| &mut parts.link);
+        if let Some(AnyLink::Alone(link)) = link {
+            let make = request_maker::<W>(&start, (worker.clock, scale));
+            link.source = Some((worker.clock, make));
         }
         let handler = W::new(&start);
         let application = wiring.application;
@@ -204,15 +201,30 @@ fn path_pools(work: &PacketPathWorkload, threads: u32) -> Result<(Vec<Pool>, Poo
     made.map_err(|why| failure("missing", None, why.to_string()))
 }
 
-/// A thread that has a stage alone, and its pool.
-fn lone(stage: PathStage, pool: Pool) -> ThreadWiring {
-    ThreadWiring {
-        side: side_of(stage),
-        thread: 0,
-        pool,
-        application: None,
-        dispatcher: None,
-        stages: vec![stage],
+/// The figures of a stage alone, without those of what is around it.
+fn only(stage: PathStage, all: &PathThread) -> PathThread {
+    let figures = *all.stage(stage);
+    let of = |other| Some(figures).filter(|_| other == stage).unwrap_or_default();
+    PathThread {
+        side: all.side,
+        is_application: all.is_application,
+        is_dispatcher: !all.is_application,
+        span_ns: all.span_ns,
+        application_tx: of(PathStage::ApplicationTx),
+        application_rx: of(PathStage::ApplicationRx),
+        dispatch_tx: of(PathStage::DispatchTx),
+        dispatch_rx: of(PathStage::DispatchRx),
+        link_tx: of(PathStage::LinkTx),
+        link_rx: of(PathStage::LinkRx),
+        passes: all.passes,
+        timed_passes: all.timed_passes,
+        timed_ns: figures.busy_ns,
+        wrong: all.wrong,
+        incomplete: all.incomplete,
+        application_drops: all.application_drops,
+        dispatch_drops: all.dispatch_drops,
+        rounds_without_buffers: all.rounds_without_buffers,
+        ..PathThread::default()
     }
 }
 
@@ -288,9 +300,14 @@ impl Prepared for PathJob {
     }
 
     fn outcome(&self, done: LoopOutcome, _: &[&WorkerLive]) -> Outcome {
+        let mut iterations = self.shared.iterations();
+        if let Some(stage) = self.work.only_stage {
+            let threads = iterations.iter_mut().flat_map(|one| &mut one.threads);
+            threads.for_each(|thread| *thread = only(stage, thread));
+        }
         Outcome::PacketPath(Box::new(PacketPathOutcome {
             workers: done,
-            iterations: self.shared.iterations(),
+            iterations,
             buffers_in_use: self.shared.in_use(),
             clock_read_ns: *locked(&self.clock_read_ns),
             idle: self.idle,

@@ -10,14 +10,13 @@ use weir_schema::{PacketPathWorkload, PacketStream, PathSide, PathStage};
 use crate::application::ApplicationParts;
 use crate::dispatcher::{DispatcherParts, Route, Routes, StreamRoute, ThreadSource};
 use crate::flush::FlushTimer;
-use crate::link::{AnyLink, RingLink, RingLinkParts};
+use crate::link::{AnyLink, LoneLink, LoneRound, RingLink, RingLinkParts};
 use crate::pool::{BufferReceiver, BufferSender, Pool, buffer_ring};
 
 /// The links of a side's dispatchers, by their numbers.
 pub(crate) type SideLinks<L> = BTreeMap<u8, L>;
 
 /// Parts that a thread owns.
-#[derive(Debug)]
 pub(crate) struct ThreadWiring {
     pub(crate) side: PathSide,
     pub(crate) thread: u8,
@@ -41,8 +40,12 @@ pub(crate) fn wire(
     pools: Vec<Pool>,
     seed: u64,
 ) -> Vec<ThreadWiring> {
-    let threads = work.threads();
     let mut pools = pools.into_iter();
+    if let Some(stage) = work.only_stage {
+        let of = |pool| alone(work, stage, pool, seed);
+        return pools.filter_map(of).collect();
+    }
+    let threads = work.threads();
     let mut links = links(work);
     let mut all = Vec::new();
     for &side in work.sides() {
@@ -64,6 +67,85 @@ pub(crate) fn wire(
         }
     }
     all
+}
+
+/// A thread that has a stage alone, of one workspace: the parts beside it are left out, and its link has their ends of
+/// rings.
+fn alone(
+    work: &PacketPathWorkload,
+    stage: PathStage,
+    pool: Pool,
+    seed: u64,
+) -> Option<ThreadWiring> {
+    use PathStage::{ApplicationRx, ApplicationTx, DispatchRx, DispatchTx, LinkRx, LinkTx};
+    let [client, server] = links(work);
+    let (side, mut own, far) = match stage {
+        ApplicationTx | DispatchTx | LinkTx => (PathSide::Client, client, server),
+        ApplicationRx | DispatchRx | LinkRx => (PathSide::Server, server, client),
+    };
+    let wired = SideWiring::of(work, side, (&mut own, &mut SideLinks::new()), seed);
+    let mut dispatcher = wired.dispatchers.into_values().next()?;
+    let mut applications = wired.applications.into_values();
+    let is_application = matches!(stage, ApplicationTx | ApplicationRx);
+    let (application, mut to, mut from) = if is_application {
+        let sources = dispatcher.sources.drain(..).map(|source| source.ring);
+        let from = sources.collect();
+        (applications.next(), dispatcher.targets.pop()?, from)
+    } else {
+        let ends = applications.map(|parts| (parts.tx, parts.rx));
+        let (mut to, from): (Vec<_>, Vec<_>) = ends.unzip();
+        (None, to.pop()?, from)
+    };
+    match stage {
+        LinkTx => from.extend(far.from.into_values().flatten()),
+        LinkRx => to = far.to.into_values().flatten().next()?.1,
+        _ => {}
+    }
+    let link = LoneLink {
+        stage,
+        source: None,
+        to,
+        from,
+        ring: dispatcher.link,
+        batch: work.batches.dispatch_tx as usize,
+        round: LoneRound::default(),
+    };
+    let dispatcher = DispatcherParts {
+        link: AnyLink::Alone(Box::new(link)),
+        ..dispatcher
+    };
+    Some(ThreadWiring {
+        side,
+        thread: 0,
+        pool,
+        application,
+        dispatcher: Some(dispatcher),
+        // The link turns round before the stage of an application.
+        stages: vec![DispatchTx, DispatchRx, ApplicationTx, ApplicationRx],
+    })
+}
+
+/// The part of a plan's work that a stage alone has.
+pub(crate) fn narrowed(mut work: PacketPathWorkload) -> PacketPathWorkload {
+    let Some(stage) = work.only_stage else {
+        return work;
+    };
+    work.streams.truncate(1);
+    for stream in &mut work.streams {
+        stream.groups.truncate(1);
+        if stage != PathStage::DispatchRx {
+            let groups = stream.groups.iter_mut();
+            groups.for_each(|group| group.threads.truncate(1));
+        }
+    }
+    if stage != PathStage::LinkTx {
+        // What is not the stage's own does not wait for more.
+        work.batches.dispatch_tx = 1;
+    }
+    if stage != PathStage::ApplicationTx {
+        work.in_flight = 0;
+    }
+    work
 }
 
 /// Rings from each of these dispatchers to each that it is linked to, in the order of their numbers.

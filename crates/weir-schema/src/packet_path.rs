@@ -414,16 +414,12 @@ impl PathStage {
         Self::LinkRx,
     ];
 
+    /// Names of these rows.
+    pub const ROW_NAMES: [&str; 6] = ["app_tx", "app_rx", "disp_tx", "disp_rx", "nic_tx", "nic_rx"];
+
     /// Name of its row in tables.
-    pub const fn row(self) -> &'static str {
-        match self {
-            Self::ApplicationTx => "app_tx",
-            Self::ApplicationRx => "app_rx",
-            Self::DispatchTx => "disp_tx",
-            Self::DispatchRx => "disp_rx",
-            Self::LinkTx => "nic_tx",
-            Self::LinkRx => "nic_rx",
-        }
+    pub fn row(self) -> &'static str {
+        Self::ROW_NAMES[self.row_place()]
     }
 
     /// Place of its row in tables, from 0.

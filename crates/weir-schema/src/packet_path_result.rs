@@ -198,17 +198,10 @@ impl StageFigures {
 impl PathThread {
     /// A stage of it, by its word in plans.
     pub fn stage(&self, stage: PathStage) -> &StageFigures {
-        match stage {
-            PathStage::ApplicationTx => &self.application_tx,
-            PathStage::ApplicationRx => &self.application_rx,
-            PathStage::DispatchTx => &self.dispatch_tx,
-            PathStage::DispatchRx => &self.dispatch_rx,
-            PathStage::LinkTx => &self.link_tx,
-            PathStage::LinkRx => &self.link_rx,
-        }
+        self.stages()[stage.row_place()].1
     }
 
-    /// A stage of it.
+    /// All of them, in the order of their rows in tables.
     pub fn stages(&self) -> [(&'static str, &StageFigures); 6] {
         [
             ("application_tx", &self.application_tx),

@@ -44,11 +44,6 @@ impl<W: MessageWork> Application<W> {
         (taken, count)
     }
 
-    /// True if no message waits to be taken.
-    pub(crate) fn has_nothing(&mut self) -> bool {
-        self.whole.is_empty() && self.rx.look() == 0
-    }
-
     /// Answers of several packets are always new: their requests have fewer.
     fn needs_new_buffers(&self) -> bool {
         self.new_buffers || self.form.packets > 1

@@ -50,7 +50,7 @@ pub(crate) struct HandlerStart<'a> {
 }
 
 /// Work of a handler on messages.
-pub(crate) trait MessageWork: Send {
+pub(crate) trait MessageWork: Send + 'static {
     /// Content of requests, where that is made once before the run.
     fn content(_work: &PacketPathWorkload) -> Vec<u8> {
         Vec::new()

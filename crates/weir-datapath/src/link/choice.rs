@@ -41,7 +41,6 @@ pub(crate) enum LinkChoice {
 }
 
 /// The links of a run before the other side is known: of the client, of the server.
-#[derive(Debug)]
 pub(crate) struct OpenedLinks {
     links: [SideLinks<AnyLink>; 2],
     /// Memory for the client that will come.

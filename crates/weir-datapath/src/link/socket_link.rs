@@ -8,6 +8,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
+use crate::counts::ThreadCounts;
 use crate::frame::{MESSAGE_AT, target_port, write_ports};
 use crate::link::PacketLink;
 use crate::link::datagrams::{Datagram, MOST_DATAGRAMS, dropped, receive_many, send_many};
@@ -168,8 +169,8 @@ impl PacketLink for SocketLink {
         into.len() - before
     }
 
-    fn strangers(&mut self) -> u64 {
-        std::mem::take(&mut self.strangers)
+    fn count(&mut self, counts: &mut ThreadCounts) {
+        counts.sums.strays += std::mem::take(&mut self.strangers);
     }
 
     fn dropped(&self) -> Option<u64> {
@@ -211,10 +212,13 @@ mod tests {
         while received + link.strangers < 3 {
             received += link.receive(&mut pool, &mut came, 2) as u64;
         }
-        assert_eq!((came.len(), received, link.strangers()), (1, 1, 2));
+        let mut counts = ThreadCounts::default();
+        link.count(&mut counts);
+        assert_eq!((came.len(), received, counts.sums.strays), (1, 1, 2));
         let frame = pool.memory.frame(&came[0]);
         assert_eq!(&frame[MESSAGE_AT..], b"one");
-        assert_eq!(link.strangers(), 0);
+        link.count(&mut counts);
+        assert_eq!(counts.sums.strays, 2, "each once");
         came.drain(..).for_each(|buffer| pool.free(buffer));
         link.close(&mut pool);
     }

@@ -12,7 +12,6 @@ use weir_schema::{
 use weir_sys::topology::Topology;
 use weir_units::{Bytes, Nanos};
 
-use super::alone;
 use crate::link::LinkChoice;
 use crate::pool::BUFFER_BYTES;
 
@@ -43,7 +42,7 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(exposed(work));
     wrong.extend(streams(work));
     wrong.extend(batches(work));
-    wrong.extend(alone::without_meaning(work, &job.engine.name));
+    wrong.extend(beside_a_stage(work, &job.engine.name));
     // What the machine lacks matters once the plan is right.
     let unfit = unfit.filter(|found| wrong.is_empty() || found.cause == "plan");
     let wrong = wrong.into_iter().map(|why| failure("plan", None, why));
@@ -206,6 +205,31 @@ fn other_side_only(work: &PacketPathWorkload) -> Vec<String> {
             "client"
         };
         format!("`{name}` acts on the {acts_on}, which is a run of its own")
+    };
+    given.map(words).collect()
+}
+
+/// Settings that mean nothing where a stage is alone.
+fn beside_a_stage(work: &PacketPathWorkload, link: &str) -> Vec<String> {
+    let given = [
+        ("side", work.side.is_some()),
+        ("messages_per_s", work.messages_per_s > 0),
+        ("most_messages", work.most_messages > 0),
+        ("sink_packets_per_s", work.sink_packets_per_s > 0),
+        ("pause_ns", work.pause_ns.0 > 0),
+        ("dropped_per_million", work.dropped_per_million > 0),
+        ("timed_pass", work.timed_pass != 1),
+        ("pass_interval_ns", work.pass_interval_ns.0 > 0),
+        ("engine", link != "ring"),
+    ];
+    let is_alone = work.only_stage.is_some();
+    let given = given
+        .into_iter()
+        .filter(|(_, is_given)| is_alone && *is_given);
+    let words = |(name, _)| {
+        format!(
+            "`{name}` means nothing with `only_stage`: a stage alone has no link and no other side, and each of its calls is timed"
+        )
     };
     given.map(words).collect()
 }

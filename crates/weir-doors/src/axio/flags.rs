@@ -1,5 +1,7 @@
 //! The flags of `weir axio`.
 
+use weir_schema::PathStage;
+
 use crate::flags::Flag;
 use crate::given::FlagNeed;
 use crate::takes::Takes;
@@ -126,7 +128,7 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Measure this stage alone, on 256 buffers, without link and other side",
     )
-    .choices(&super::lone_stage::WORDS)
+    .choices(&PathStage::ROW_NAMES)
     .long(
         "Its row is that of the table, and its rate what its own time allows. It needs no role. nic_tx and nic_rx are the \
          rings of backend ring alone.",

@@ -5,18 +5,20 @@
 use weir_schema::{PacketPathOutcome, PacketPathWorkload, PathIteration, PathStage};
 
 use super::config::AxioConfig;
-use super::output::{dashes, header, quotient};
+use super::output::{dashes, header, inverse, quotient, row};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// Words of stages: the names of their rows.
-pub(super) const WORDS: [&str; 6] = [
-    PathStage::ROWS[0].row(),
-    PathStage::ROWS[1].row(),
-    PathStage::ROWS[2].row(),
-    PathStage::ROWS[3].row(),
-    PathStage::ROWS[4].row(),
-    PathStage::ROWS[5].row(),
+/// Flags that mean nothing beside a stage.
+const FLAGS: &str = "server client inject-loss inject-pause sink-rate both force stage-timing";
+/// Keys, and the only value that they may have beside it.
+const KEYS: [(&str, &str); 6] = [
+    ("role", "loopback"),
+    ("backend", "ring"),
+    ("rate", ""),
+    ("messages", ""),
+    ("stage_timing", "all"),
+    ("loop_interval_ns", "0"),
 ];
 
 /// Stage that the arguments name.
@@ -31,49 +33,23 @@ pub(super) fn of_words(
     let Some(word) = given.text("stage") else {
         return Ok(None);
     };
-    let refused = |what: &str, why: &str| {
-        Err(Refusal::usage(format!(
-            "{what}: it means nothing with --stage {word}, which {why}; leave one of them out"
-        )))
-    };
-    if verb != "run" {
-        return refused(&format!("`{verb}`"), "is a run");
+    let verb = (verb != "run").then(|| format!("`{verb}`"));
+    let mut flags = FLAGS.split(' ').filter(|flag| given.has(flag));
+    let is_plain = |key, plain: &str| config.text(key).is_none_or(|text| text == plain);
+    let mut keys = KEYS
+        .into_iter()
+        .filter(|(key, plain)| !is_plain(key, plain));
+    let flag = || flags.next().map(|flag| format!("--{flag}"));
+    let key = || keys.next().map(|(key, _)| config.place_of(key));
+    if let Some(what) = verb.or_else(flag).or_else(key) {
+        return Err(Refusal::usage(format!(
+            "{what}: it means nothing with --stage {word}, which is a run without link and other side whose every call is timed; \
+             leave one of them out"
+        )));
     }
-    let flags = [
-        ("server", "has no other side"),
-        ("client", "has no other side"),
-        ("inject-loss", "has no link"),
-        ("inject-pause", "has no other side"),
-        ("sink-rate", "has no other side"),
-        ("both", "prints its own row alone"),
-        ("force", "waits for no window"),
-        ("stage-timing", "times each call"),
-    ];
-    if let Some((flag, why)) = flags.iter().find(|(flag, _)| given.has(flag)) {
-        return refused(&format!("--{flag}"), why);
-    }
-    let is = |key: &str, plain: &[&str]| config.text(key).is_none_or(|text| plain.contains(&text));
-    let keys = [
-        ("role", is("role", &["loopback"]), "has no other side"),
-        ("backend", is("backend", &["ring"]), "has no link"),
-        ("rate", is("rate", &[]), "takes what it can"),
-        ("messages", is("messages", &[]), "takes what it can"),
-        (
-            "stage_timing",
-            is("stage_timing", &["all"]),
-            "times each call",
-        ),
-        (
-            "loop_interval_ns",
-            is("loop_interval_ns", &["0"]),
-            "does not wait",
-        ),
-    ];
-    if let Some((key, _, why)) = keys.iter().find(|(_, is_plain, _)| !is_plain) {
-        return refused(&config.place_of(key), why);
-    }
-    let mut stages = PathStage::ROWS.into_iter();
-    Ok(stages.find(|stage| stage.row() == word))
+    Ok(PathStage::ROWS
+        .into_iter()
+        .find(|stage| stage.row() == word))
 }
 
 /// Note on the parts of a configuration with several workspaces that `--stage` leaves out.
@@ -87,17 +63,16 @@ pub(super) fn note(work: &PacketPathWorkload) -> Option<String> {
 /// Row of a stage alone. Its rate counts its own time only.
 pub(super) fn table(iteration: &PathIteration, stage: PathStage) -> String {
     let mut out = dashes() + &header() + &dashes();
+    let cells = 2 + usize::from(!matches!(stage, PathStage::LinkTx | PathStage::LinkRx));
     for thread in &iteration.threads {
         let figures = thread.stage(stage);
         let average = figures.mean_us().unwrap_or(0.0);
-        let rate = if average > 0.0 { 1.0 / average } else { 0.0 };
-        push!(out, "{:<20}{:<20}", stage.row(), format!("{rate:.3}"));
-        push!(out, "{:<20}", format!("{average:.3}"));
-        if !matches!(stage, PathStage::LinkTx | PathStage::LinkRx) {
-            let stall = figures.mean_stall_us().unwrap_or(0.0);
-            push!(out, "{:<20}", format!("{stall:.3}"));
-        }
-        out.push('\n');
+        let stall = figures.mean_stall_us().unwrap_or(0.0);
+        row(
+            &mut out,
+            stage.row(),
+            &[inverse(average), average, stall][..cells],
+        );
     }
     out + &dashes() + "\n"
 }

@@ -265,7 +265,7 @@ pub(super) fn header() -> String {
     names.collect::<String>() + "\n"
 }
 
-fn row(out: &mut String, name: &str, cells: &[f64]) {
+pub(super) fn row(out: &mut String, name: &str, cells: &[f64]) {
     push!(out, "{name:<20}");
     for cell in cells {
         push!(out, "{:<20}", format!("{cell:.3}"));
@@ -453,7 +453,7 @@ fn sum(all: impl Iterator<Item = f64>) -> f64 {
     all.fold(0.0, |sum, one| sum + one)
 }
 
-fn inverse(rate: f64) -> f64 {
+pub(super) fn inverse(rate: f64) -> f64 {
     if rate > 0.0 { 1.0 / rate } else { 0.0 }
 }
 
