@@ -139,7 +139,7 @@ pub(crate) fn narrowed(mut work: PacketPathWorkload) -> PacketPathWorkload {
         }
     }
     if stage != PathStage::LinkTx {
-        // What is not the stage's own does not wait for more.
+        // A round goes on as a whole; a link alone sends a batch at a time.
         work.batches.dispatch_tx = 1;
     }
     if stage != PathStage::ApplicationTx {
