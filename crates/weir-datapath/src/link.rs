@@ -135,7 +135,11 @@ impl PacketLink for AnyLink {
 
     #[inline]
     fn count(&mut self, counts: &mut ThreadCounts) {
-        of_each!(self, link => link.count(counts));
+        match self {
+            Self::Socket(link) => link.count(counts),
+            Self::Alone(link) => link.count(counts),
+            _ => {}
+        }
     }
 
     fn dropped(&self) -> Option<u64> {

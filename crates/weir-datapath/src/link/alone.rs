@@ -145,6 +145,7 @@ impl PacketLink for LoneLink {
         into.len() - before
     }
 
+    #[cold]
     fn count(&mut self, counts: &mut ThreadCounts) {
         let (packets, ticks) = std::mem::take(&mut self.round.timed);
         if packets > 0 {
