@@ -2,8 +2,7 @@
 //!
 //! Every rank listens on an address of the interface asked for and tells it to the ranks that
 //! send to it. A message goes out while the other comes in: whatever its size, neither side waits
-//! for the other to read first. A stream begins with a greeting that says whose it is, so that a
-//! stranger who connects is turned away.
+//! for the other to read first. Not here: the beginning of a stream (`greeting`).
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,7 +10,6 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
 use weir_sys::socket::{is_passing, wait_ready};
@@ -23,6 +21,8 @@ use crate::buffers::Buffers;
 use crate::error::Halt;
 use crate::exchange::drive;
 use weir_world::Watchdog;
+
+mod greeting;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "tcp",
@@ -49,8 +49,6 @@ const LOOKS: u32 = 50;
 const PIECE: Duration = Duration::from_millis(50);
 /// Bytes that go out at once at a rate.
 const PACED: usize = 4096;
-/// Bytes of a stream's greeting: token, sender, replication.
-const GREETING: usize = 24;
 
 /// A replication's two streams.
 struct Streams {
@@ -72,69 +70,6 @@ fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
     move |source| Halt::Io { what, source }
 }
 
-fn greeting(token: u64, sender: u32, replication: usize) -> [u8; GREETING] {
-    let mut bytes = [0; GREETING];
-    bytes[..8].copy_from_slice(&token.to_le_bytes());
-    bytes[8..16].copy_from_slice(&u64::from(sender).to_le_bytes());
-    bytes[16..].copy_from_slice(&(replication as u64).to_le_bytes());
-    bytes
-}
-
-/// Streams that come in, by replication. Those that do not greet as they should are dropped.
-fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<TcpStream>, Halt> {
-    let wanted: Vec<_> = (0..)
-        .zip(setup.partners)
-        .map(|(replication, partners)| greeting(token, partners.from, replication))
-        .collect();
-    let mut found: Vec<Option<TcpStream>> = wanted.iter().map(|_| None).collect();
-    listener
-        .set_nonblocking(true)
-        .map_err(fail("listen without waiting"))?;
-    while found.iter().any(Option::is_none) {
-        setup.watchdog.check()?;
-        match listener.accept() {
-            Ok((mut stream, _)) => {
-                let mut said = [0; GREETING];
-                let heard = stream
-                    .set_nonblocking(false)
-                    .and_then(|()| stream.set_read_timeout(Some(Duration::from_secs(2))))
-                    .and_then(|()| stream.read_exact(&mut said));
-                let place = wanted.iter().position(|greeting| *greeting == said);
-                if let (Ok(()), Some(place)) = (heard, place) {
-                    found[place] = Some(stream);
-                }
-            }
-            Err(error) if is_passing(&error) => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Err(error) => return Err(fail("accept a stream")(error)),
-        }
-    }
-    Ok(found.into_iter().flatten().collect())
-}
-
-/// The action tried, with a question where the answer may lie in the network.
-fn connecting(address: SocketAddr, error: &io::Error) -> String {
-    let hint = match error.raw_os_error() {
-        Some(number) if number == Errno::MFILE.raw_os_error() => "",
-        _ => " (is its address reachable?)",
-    };
-    format!("connect to another rank at {address}{hint}")
-}
-
-/// The stream to a rank, which listens already.
-fn connect(
-    address: SocketAddr,
-    greeting: [u8; GREETING],
-    watchdog: &Watchdog,
-) -> Result<TcpStream, Halt> {
-    let limit = watchdog.limit().max(Duration::from_millis(1));
-    let mut stream = TcpStream::connect_timeout(&address, limit)
-        .map_err(|error| fail(connecting(address, &error))(error))?;
-    stream.write_all(&greeting).map_err(fail("greet"))?;
-    Ok(stream)
-}
-
 impl Transport for Tcp {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let mine = address::own(setup, "port")?;
@@ -143,24 +78,14 @@ impl Transport for Tcp {
         let token = address::token(setup)?;
         let words = vec![mine.to_string().into_bytes(); setup.partners.len()];
         let theirs = setup.swap_with_senders(&words)?;
-        let rank = setup.comm.rank();
-        // The kernel completes connections before they are accepted, so that all may connect
-        // first. Where one could not, nobody waits for its streams, and all listen until all know.
-        let out: Result<Vec<TcpStream>, Halt> = theirs
-            .iter()
-            .enumerate()
-            .map(|(replication, theirs)| {
-                let greeting = greeting(token, rank, replication);
-                connect(address::parse(theirs)?, greeting, setup.watchdog)
-            })
-            .collect();
-        let out = setup.comm.together(out, setup.watchdog)?;
-        let into = accept(&listener, token, setup)?;
+        let theirs: Result<Vec<SocketAddr>, Halt> =
+            theirs.iter().map(|bytes| address::parse(bytes)).collect();
+        let theirs = setup.comm.together(theirs, setup.watchdog)?;
+        let [out, into] = greeting::meet(&listener, &theirs, token, setup)?;
         let streams = setup.partners.iter().zip(out).zip(into);
         let streams = streams.map(|((partners, out), into)| {
             for stream in [&out, &into] {
                 stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
             }
             Ok(Streams {
                 to: partners.to,
