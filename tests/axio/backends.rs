@@ -58,7 +58,8 @@ fn a_link_that_this_build_has_not_is_missing_and_never_another() {
     let stage = Stage::new();
     stage.file("c.conf", SEND);
     let refused = |words: &[&str]| {
-        let all = [&["axio", "-c", "c.conf", "--server"], words].concat();
+        let all = ["axio", "-c", "c.conf", "--server", "--open-to-anyone"];
+        let all = [&all, words].concat();
         stage.peer_says(&all)
     };
     refused(&["--backend", "verbs:rc:mlx5_0"])

@@ -78,7 +78,7 @@ const LINES: &[Line] = &[
         short: "-c c.conf --set duration=0.05",
         long: "-c c.conf --set duration=3600 --set stall_timeout=3600",
         input: Some("c.conf"),
-        forbidden: Some("--example scan --server --backend packet:lo"),
+        forbidden: Some("--example scan --server --open-to-anyone --backend packet:lo"),
         forms: &[],
     },
     Line {

@@ -107,34 +107,41 @@ pub enum ProvingSide {
 
 /// Limit of guesses: the wrong proofs of each address within a second.
 #[derive(Debug, Default)]
-pub struct GuessLimit(HashMap<IpAddr, (u32, Option<Instant>)>);
+pub struct GuessLimit {
+    wrong: HashMap<IpAddr, (u32, Instant)>,
+    /// Moment at which those whose time was over were forgotten, as there were too many.
+    swept: Option<Instant>,
+}
 
 impl GuessLimit {
     /// True if a proof of this address is looked at.
-    pub fn may_try(&self, address: IpAddr) -> bool {
-        let wrong = self.0.get(&address);
-        wrong.is_none_or(|(count, since)| *count < TRIES || is_over(*since))
+    pub fn may_try(&self, address: IpAddr, now: Instant) -> bool {
+        let wrong = self.wrong.get(&address);
+        wrong.is_none_or(|(count, since)| *count < TRIES || is_over(*since, now))
     }
 
     /// Counts a wrong proof. Whoever has thousands of addresses is not stopped by counting them: beyond
     /// [`REMEMBERED`] they are not remembered.
-    pub fn wrong(&mut self, address: IpAddr) {
-        if self.0.len() >= REMEMBERED && !self.0.contains_key(&address) {
-            self.0.retain(|_, (_, since)| !is_over(*since));
-            if self.0.len() >= REMEMBERED {
+    pub fn wrong(&mut self, address: IpAddr, now: Instant) {
+        if self.wrong.len() >= REMEMBERED && !self.wrong.contains_key(&address) {
+            if self.swept.is_none_or(|swept| is_over(swept, now)) {
+                self.wrong.retain(|_, (_, since)| !is_over(*since, now));
+                self.swept = Some(now);
+            }
+            if self.wrong.len() >= REMEMBERED {
                 return;
             }
         }
-        let (count, since) = self.0.entry(address).or_default();
-        if is_over(*since) {
-            (*count, *since) = (0, Some(Instant::now()));
+        let (count, since) = self.wrong.entry(address).or_insert((0, now));
+        if is_over(*since, now) {
+            (*count, *since) = (0, now);
         }
         *count += 1;
     }
 }
 
-fn is_over(since: Option<Instant>) -> bool {
-    since.is_none_or(|since| since.elapsed() > WATCH)
+fn is_over(since: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(since) > WATCH
 }
 
 impl std::fmt::Debug for Token {
@@ -215,20 +222,19 @@ mod tests {
     fn an_address_guesses_ten_times_a_second_and_few_addresses_are_remembered() {
         let mut limit = GuessLimit::default();
         let address = |number: usize| IpAddr::from(u32::try_from(number).unwrap().to_be_bytes());
+        let now = Instant::now();
         for _ in 0..TRIES {
-            assert!(limit.may_try(address(1)));
-            limit.wrong(address(1));
+            assert!(limit.may_try(address(1), now));
+            limit.wrong(address(1), now);
         }
-        assert!(!limit.may_try(address(1)));
-        assert!(limit.may_try(address(2)));
-        (0..2 * REMEMBERED).for_each(|number| limit.wrong(address(number)));
-        assert!(limit.0.len() <= REMEMBERED);
-        // A second later.
-        let earlier = Instant::now().checked_sub(2 * WATCH);
-        limit.0.values_mut().for_each(|(_, since)| *since = earlier);
-        assert!(limit.may_try(address(1)));
-        limit.wrong(address(REMEMBERED * 3));
-        assert_eq!(limit.0.len(), 1);
+        assert!(!limit.may_try(address(1), now));
+        assert!(limit.may_try(address(2), now));
+        (0..2 * REMEMBERED).for_each(|number| limit.wrong(address(number), now));
+        assert_eq!(limit.wrong.len(), REMEMBERED);
+        let later = now + 2 * WATCH;
+        assert!(limit.may_try(address(1), later));
+        limit.wrong(address(REMEMBERED * 3), later);
+        assert_eq!(limit.wrong.len(), 1);
     }
 
     #[test]

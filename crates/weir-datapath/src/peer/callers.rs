@@ -194,13 +194,13 @@ impl Desk<'_> {
         };
         let from = peer.lines.ends().map_err(|why| why.to_string())?[1].ip();
         let of = |side| token.proof(Protocol::PacketPath, [hello, reply], side);
-        let why = if !self.guesses.may_try(from) {
+        let why = if !self.guesses.may_try(from, Instant::now()) {
             "too many wrong tokens, try again later"
         } else if same(proof, &of(ProvingSide::Client)) {
             let own = PeerLine::Proof(of(ProvingSide::Server));
             return peer.say(&own).map_err(|why| why.message);
         } else {
-            self.guesses.wrong(from);
+            self.guesses.wrong(from, Instant::now());
             "this is another token than the server's"
         };
         let _ = peer.say(&PeerLine::Refused(why.to_owned()));

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use weir_sys::token::GuessLimit;
 
@@ -73,14 +74,14 @@ impl Connections {
     /// True if this address may prove itself now: not after many wrong proofs within a second.
     pub(super) fn may_prove(&self, source: SourceAddress) -> bool {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        source.is_none_or(|address| all.guesses.may_try(address))
+        source.is_none_or(|address| all.guesses.may_try(address, Instant::now()))
     }
 
     /// A proof was wrong.
     pub(super) fn wrong_proof(&self, source: SourceAddress) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(address) = source {
-            all.guesses.wrong(address);
+            all.guesses.wrong(address, Instant::now());
         }
     }
 }
