@@ -121,7 +121,7 @@ impl GuessLimit {
     }
 
     /// Counts a wrong proof. Whoever has thousands of addresses is not stopped by counting them: beyond
-    /// [`REMEMBERED`] they are not remembered.
+    /// 4096 they are not remembered.
     pub fn wrong(&mut self, address: IpAddr, now: Instant) {
         if self.wrong.len() >= REMEMBERED && !self.wrong.contains_key(&address) {
             if self.swept.is_none_or(|swept| is_over(swept, now)) {

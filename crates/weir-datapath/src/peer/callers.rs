@@ -246,9 +246,11 @@ fn has_left(why: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
+    use std::net::SocketAddr;
 
     use weir_schema::PathSide;
 
+    use super::super::lines;
     use super::*;
 
     /// The end of a caller that sends these lines, each once the one before is answered.
@@ -284,34 +286,42 @@ mod tests {
         Err("it says no more".to_owned())
     }
 
+    /// A side of a run over this port.
+    fn work(side: PathSide, at: SocketAddr) -> PacketPathWorkload {
+        PacketPathWorkload {
+            side: Some(side),
+            management_port: at.port(),
+            ..PacketPathWorkload::default()
+        }
+    }
+
+    fn side(work: &PacketPathWorkload) -> OwnSide<'_> {
+        OwnSide {
+            work,
+            side: PathSide::Client,
+            link: "udp",
+            hardware_address: None,
+        }
+    }
+
+    fn proof(token: &Token, hello: &[u8], reply: &[u8]) -> Vec<u8> {
+        let proof = token.proof(Protocol::PacketPath, [hello, reply], ProvingSide::Client);
+        lines::text(&PeerLine::Proof(proof)).unwrap()
+    }
+
     #[test]
     fn a_proof_is_of_its_connection_alone_and_guesses_are_limited() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let token = Token::new(b"sixteen letters!".to_vec());
-        let side = |side| PacketPathWorkload {
-            side: Some(side),
-            management_port: at.port(),
-            ..PacketPathWorkload::default()
-        };
-        let (client, server) = (side(PathSide::Client), side(PathSide::Server));
-        let of = |work| OwnSide {
-            work,
-            side: PathSide::Client,
-            link: "udp",
-            hardware_address: None,
-        };
-        let own = of(&server);
+        let [client, server] = [PathSide::Client, PathSide::Server].map(|side| work(side, at));
+        let own = side(&server);
         let mut desk = Desk {
             own: &own,
             token: Some(&token),
             guesses: GuessLimit::default(),
         };
-        let hello = of(&client).hello(Some(at), Some(&token)).unwrap();
-        let proof = |token: &Token, hello: &[u8], reply: &[u8]| {
-            let proof = token.proof(Protocol::PacketPath, [hello, reply], ProvingSide::Client);
-            super::super::lines::text(&PeerLine::Proof(proof)).unwrap()
-        };
+        let hello = side(&client).hello(Some(at), Some(&token)).unwrap();
         let mut replies = Vec::new();
         let greeted = met(
             &mut desk,
@@ -319,35 +329,23 @@ mod tests {
             &mut [hello.clone()].into_iter(),
             &mut replies,
         );
-        assert_eq!(greeted, Err("it says no more".to_owned()));
+        assert_eq!(greeted.unwrap_err(), "it says no more");
         let recorded = proof(&token, &hello, &replies[0]);
+        let end = |desk: &mut Desk<'_>, lines: &[&[u8]]| {
+            let mut lines = lines.iter().map(|line| line.to_vec());
+            met(desk, &listener, &mut lines, &mut Vec::new()).unwrap_err()
+        };
         // The same bytes once more: the server's number is another one.
-        let again = [hello.clone(), recorded];
-        let replayed = met(
-            &mut desk,
-            &listener,
-            &mut again.into_iter(),
-            &mut Vec::new(),
-        );
-        assert!(replayed.unwrap_err().contains("another token"));
-        let other = of(&client)
-            .hello(Some("127.0.0.9:1".parse().unwrap()), Some(&token))
-            .unwrap();
-        let passed_on = met(
-            &mut desk,
-            &listener,
-            &mut [other].into_iter(),
-            &mut Vec::new(),
-        );
-        assert!(passed_on.unwrap_err().contains("another address"));
-        let guess = || [hello.clone(), proof(&Token::new(b"a".to_vec()), b"", b"")].into_iter();
-        let mut said = Vec::new();
-        for _ in 0..11 {
-            said.push(met(&mut desk, &listener, &mut guess(), &mut Vec::new()).unwrap_err());
-        }
-        assert!(
-            said.iter().any(|why| why.contains("too many wrong tokens")),
-            "{said:?}"
-        );
+        let replayed = end(&mut desk, &[&hello, &recorded]);
+        assert!(replayed.contains("another token"), "{replayed}");
+        let elsewhere = Some("127.0.0.9:1".parse().unwrap());
+        let passed_on = side(&client).hello(elsewhere, Some(&token)).unwrap();
+        let passed_on = end(&mut desk, &[&passed_on]);
+        assert!(passed_on.contains("another address"), "{passed_on}");
+        // All of a time that is not over when this is looked at.
+        let later = Instant::now() + Duration::from_secs(3600);
+        (0..10).for_each(|_| desk.guesses.wrong(at.ip(), later));
+        let guessed = end(&mut desk, &[&hello, &recorded]);
+        assert!(guessed.contains("too many wrong tokens"), "{guessed}");
     }
 }
