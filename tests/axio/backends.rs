@@ -47,9 +47,16 @@ fn without_rights_the_list_says_which_are_missing_and_a_run_is_refused() {
         2,
         "{list}"
     );
-    nobody(&["--example", "scan", "--server", "--backend", "packet:lo"])
-        .code(3)
-        .err("CAP_NET_RAW");
+    nobody(&[
+        "--example",
+        "scan",
+        "--server",
+        "--open-to-anyone",
+        "--backend",
+        "packet:lo",
+    ])
+    .code(3)
+    .err("CAP_NET_RAW");
     nobody(&["--example", "scan", "--backend", "xdp:lo,peer=weirB"]).code(3);
 }
 
