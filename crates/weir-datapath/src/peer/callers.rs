@@ -2,7 +2,7 @@
 //!
 //! In: connections. Out: the first whose greeting is that of a client, which has proved that it knows the token
 //! where there is one; a note of each that is none. A connection that says nothing is let go after a while, and
-//! does not keep the others waiting. All of them together hold 16 MiB at the most.
+//! does not keep the others waiting. There are 64 at once at the most, with 256 KiB each to greet.
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
@@ -19,6 +19,8 @@ use super::{Hello, OwnSide, PAUSE, PathPeer, PeerLine, interrupted, server_addre
 const GREETING: Duration = Duration::from_secs(5);
 /// Bytes that it may have.
 const LONGEST_GREETING: usize = 256 << 10;
+/// Bytes of a proof, as a line.
+const LONGEST_PROOF: usize = 1 << 10;
 /// Connections that may be about to greet.
 const MOST_CALLERS: usize = 64;
 /// Time after which one makes room for others, where there are too many.
@@ -165,6 +167,7 @@ impl Desk<'_> {
                     return Err("it asks for a token, and this server has none".to_owned());
                 }
                 if self.token.is_some() {
+                    peer.lines.allow(LONGEST_PROOF);
                     caller.greeted = Some((hello, [text, reply]));
                     return Ok(None);
                 }
@@ -203,6 +206,7 @@ impl Desk<'_> {
             self.guesses.wrong(from, Instant::now());
             "this is another token than the server's"
         };
+        // Whether it hears of this does not matter here.
         let _ = peer.say(&PeerLine::Refused(why.to_owned()));
         Err(why.to_owned())
     }
@@ -215,6 +219,7 @@ impl Desk<'_> {
             return Ok(());
         }
         let why = "with a token no other program may stand between client and server";
+        // Whether it hears of this does not matter here.
         let _ = peer.say(&PeerLine::Refused(why.to_owned()));
         Err("its greeting was for another address".to_owned())
     }

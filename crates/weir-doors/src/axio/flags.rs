@@ -79,8 +79,8 @@ pub const FLAGS: &[Flag] = &[
     )
     .needs(NO_TOKEN)
     .long(
-        "Whoever reaches it can have it run what fits its own configuration. While it waits, all callers together \
-         hold 16 MiB at the most.",
+        "Whoever reaches it can have it run what fits its own configuration. While it waits, 64 callers at once \
+         may greet, with 256 KiB each.",
     ),
     Flag::switch(
         "verify",
