@@ -247,10 +247,11 @@ impl NetError {
     }
 
     /// The same once a signal has come. That others have left comes of it then: they saw it a
-    /// moment before this rank's watchdog looked.
+    /// moment before this rank's watchdog looked. So may a failure of OpenCL: compilers of drivers
+    /// catch signals themselves, and take away the files of a build under way.
     pub(crate) fn after_signal(mut self) -> Self {
         if let Self::Setup { cause, .. } | Self::At { cause, .. } = &mut self
-            && matches!(cause, Halt::Left { .. } | Halt::Stopped)
+            && matches!(cause, Halt::Left { .. } | Halt::Stopped | Halt::OpenCl(_))
         {
             *cause = Halt::Interrupted;
         }
@@ -278,6 +279,7 @@ mod tests {
     fn after_a_signal_only_what_comes_of_it_is_an_interruption() {
         assert!(after_signal(Halt::Left { peer: 0 }).is_interruption());
         assert!(after_signal(Halt::Stopped).is_interruption());
+        assert!(after_signal(Halt::OpenCl("no file".to_owned())).is_interruption());
         assert!(!after_signal(Halt::Garbled("x".to_owned())).is_interruption());
         assert!(!after_signal(Halt::Silent { seconds: 1.0 }).is_interruption());
     }
