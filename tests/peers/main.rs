@@ -11,6 +11,7 @@ mod beside;
 mod differ;
 mod engines;
 mod examples;
+mod founding;
 mod generate;
 mod generated;
 mod grammar;

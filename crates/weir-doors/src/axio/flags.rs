@@ -24,7 +24,8 @@ pub const FLAGS: &[Flag] = &[
         .long(
             "The configuration on standard input goes to its end, or to a line `end`. After such a line the run lasts \
              as long as standard input does, a server prints READY and its address once it listens, and the history \
-             does not keep the result: `weir tune --server-command` starts servers so.",
+             does not keep the result: `weir tune --server-command` starts servers so. Without this flag a server \
+             reads config/recv_config and a client config/send_config, where there is such a file.",
         ),
     Flag::with_value(
         "example",

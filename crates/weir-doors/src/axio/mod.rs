@@ -123,7 +123,7 @@ fn request(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     let is_tool = verb == "tools";
     let only_looks =
         is_tool || verb == "verify" || verb == "show" || given.has("verify") || given.has("print");
-    let Some((name, text)) = source(given, machine)? else {
+    let Some((name, text)) = source(given, machine, !only_looks)? else {
         return no_file(is_tool);
     };
     let (config, mut wrong) = configuration(given, &name, &text)?;

@@ -14,10 +14,17 @@ use crate::refusal::Refusal;
 /// The longest configuration that is read.
 pub(super) const LONGEST_CONFIG: u64 = 16 << 20;
 
-/// The configuration that the arguments name, with its name.
+/// Configurations of the sides of a run whose arguments name none, as the older emulator reads them.
+const OF_SIDES: [(&str, &str); 2] = [
+    ("server", "config/recv_config"),
+    ("client", "config/send_config"),
+];
+
+/// The configuration that the arguments name, with its name; for a run that names none, that of its side.
 pub(super) fn source(
     given: &GivenFlags,
     machine: &dyn Machine,
+    is_run: bool,
 ) -> Result<Option<(String, String)>, Refusal> {
     match (given.text("config"), given.text("example")) {
         (Some(_), Some(_)) => Err(Refusal::usage(
@@ -37,8 +44,18 @@ pub(super) fn source(
             let (name, text) = examples::find(EXAMPLES, name)?;
             Ok(Some((name.to_owned(), text.to_owned())))
         }
-        (None, None) => Ok(None),
+        (None, None) => Ok(of_side(given, machine).filter(|_| is_run)),
     }
+}
+
+/// The configuration of the side that a flag or the variable names, if there is one.
+fn of_side(given: &GivenFlags, machine: &dyn Machine) -> Option<(String, String)> {
+    let named = machine.variable("AXIO_NODE");
+    let side = |is: &dyn Fn(&str) -> bool| OF_SIDES.into_iter().find(|(side, _)| is(side));
+    let by_flag = side(&|side| given.has(side));
+    let (_, file) = by_flag.or_else(|| side(&|side| named.as_deref() == Some(side)))?;
+    let text = machine.file(file, LONGEST_CONFIG).ok()?;
+    Some((file.to_owned(), text))
 }
 
 /// The configuration with the values of arguments, and the errors in its lines.
