@@ -139,12 +139,19 @@ pub fn addresses() -> io::Result<Vec<InterfaceAddress>> {
     Ok(all.map(of).collect())
 }
 
-/// The first whole address of each kind that an interface has, that of the older kind first.
-pub fn first_addresses(all: &[InterfaceAddress], interface: &str) -> Vec<IpAddr> {
+/// The whole addresses that an interface has, those of the older kind first.
+pub fn addresses_of(all: &[InterfaceAddress], interface: &str) -> Vec<InterfaceAddress> {
     let its = |one: &&InterfaceAddress| one.interface == interface && one.is_whole();
-    let ips = || all.iter().filter(its).map(|one| one.ip);
-    let old = ips().find(IpAddr::is_ipv4);
-    old.into_iter().chain(ips().find(IpAddr::is_ipv6)).collect()
+    let mut its: Vec<_> = all.iter().filter(its).cloned().collect();
+    its.sort_by_key(|one| one.ip.is_ipv6());
+    its
+}
+
+/// The one of these addresses that another is reached from: one of its network, else the first of its kind.
+pub fn address_towards(own: &[InterfaceAddress], there: IpAddr) -> Option<IpAddr> {
+    let near = own.iter().find(|own| own.is_near(there));
+    let alike = || own.iter().find(|own| own.ip.is_ipv4() == there.is_ipv4());
+    near.or_else(alike).map(|own| own.ip)
 }
 
 #[cfg(test)]
@@ -164,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_gives_its_first_address_of_each_kind_the_older_first() {
+    fn an_interface_gives_its_whole_addresses_the_older_first_and_that_near_to_another() {
         let all = [
             ("lo", "127.0.0.1"),
             ("a", "fe80::1"),
             ("a", "fd00::1"),
             ("b", "fd00::2"),
             ("b", "10.0.0.2"),
-            ("b", "10.0.0.3"),
+            ("b", "10.0.1.3"),
             ("c", "fe80::2"),
         ];
         let all = all.map(|(interface, ip)| InterfaceAddress {
@@ -180,12 +187,19 @@ mod tests {
             network_bits: 24,
         });
         let of = |name| {
-            let found = first_addresses(&all, name).into_iter();
-            found.map(|ip| ip.to_string()).collect::<Vec<_>>()
+            let found = addresses_of(&all, name).into_iter();
+            found.map(|one| one.ip.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(of("a"), ["fd00::1"]);
-        assert_eq!(of("b"), ["10.0.0.2", "fd00::2"]);
+        assert_eq!(of("b"), ["10.0.0.2", "10.0.1.3", "fd00::2"]);
         assert_eq!(of("c"), [""; 0]);
+        let towards = |there: &str| {
+            let own = address_towards(&addresses_of(&all, "b"), there.parse().unwrap());
+            own.map(|ip| ip.to_string())
+        };
+        assert_eq!(towards("10.0.1.9").as_deref(), Some("10.0.1.3"));
+        assert_eq!(towards("10.9.9.9").as_deref(), Some("10.0.0.2"));
+        assert_eq!(towards("::1").as_deref(), Some("fd00::2"));
     }
 
     #[test]

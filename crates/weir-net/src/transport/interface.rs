@@ -41,8 +41,8 @@ impl<'a> AddressOrInterface<'a> {
             Self::Interface(name) => {
                 let all = interface::addresses()
                     .map_err(|error| format!("cannot list the network interfaces: {error}"))?;
-                let first = interface::first_addresses(&all, name).into_iter().next();
-                first.ok_or_else(|| {
+                let first = interface::addresses_of(&all, name).into_iter().next();
+                first.map(|one| one.ip).ok_or_else(|| {
                     let known = all.iter().filter(|one| one.is_whole());
                     let known = known.map(|one| format!("{} {}", one.interface, one.ip));
                     let known: Vec<_> = known.collect();

@@ -3,7 +3,6 @@
 //! In: frames to send. Out: frames that come, within a time. Not here: calls, which never wait
 //! (`RpcClient`).
 
-use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use weir_sys::interface::InterfaceAddress;
 use weir_sys::socket::{send_with_descriptors, wait_ready};
 
 use super::memory::unless_over;
@@ -41,13 +41,13 @@ fn lost(errno: Errno) -> RpcError {
 }
 
 impl ControlStream {
-    /// Connects, from the address of the same kind where there are some.
+    /// Connects, from the nearest of some addresses where there are any.
     ///
     /// # Errors
     /// Nobody listens there, or not within the time.
     pub(super) fn connect(
         address: &RpcAddress,
-        from: &[IpAddr],
+        from: &[InterfaceAddress],
         within: Duration,
         is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {

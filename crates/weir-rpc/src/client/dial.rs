@@ -3,11 +3,11 @@
 //! In: whom to call, and who calls. Out: a connection whose handshake is done, or why there is
 //! none. It blocks, at most for the time given: no thread calls it while it measures.
 
-use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use weir_schema::RpcEndpoint;
+use weir_sys::interface::InterfaceAddress;
 
 use super::control::ControlStream;
 use crate::auth::{Token, nonce, proof, same};
@@ -39,9 +39,8 @@ pub struct DialSetup {
     pub group: String,
     /// Proof that this client is allowed.
     pub token: Option<Token>,
-    /// Addresses of this machine that connections come from, one of each kind; empty: as the kernel
-    /// has it.
-    pub from: Vec<IpAddr>,
+    /// Addresses of this machine that connections come from; empty: as the kernel has it.
+    pub from: Vec<InterfaceAddress>,
     /// Limit of connecting and the handshake.
     pub within: Duration,
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use weir_schema::{RpcInterface, RpcWorkload};
 use weir_sys::device::NetworkInterface;
-use weir_sys::interface::{InterfaceAddress, addresses, first_addresses};
+use weir_sys::interface::{self, InterfaceAddress, addresses, addresses_of};
 use weir_sys::topology::Topology;
 use weir_sys::{CpuList, pin};
 
@@ -28,8 +28,8 @@ const ANY_PORT: u16 = 9;
 /// Where the calls of a process come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalInterface {
-    /// Addresses that connections come from, one of each kind; empty: as the kernel has it.
-    pub addresses: Vec<IpAddr>,
+    /// Addresses that connections come from; empty: as the kernel has it.
+    pub addresses: Vec<InterfaceAddress>,
     /// The domain of the fabric that was asked for.
     pub domain: Option<String>,
     /// The interface and who uses it; nothing where data takes none.
@@ -66,7 +66,7 @@ impl LocalInterface {
         let supports = |one: &NetworkInterface| near.contains(&one.name);
         let turn = |node| turn(group.directory.as_deref(), node);
         let choice = choose_interface(&facts(), asked, supports, turn)?;
-        this.addresses = first_addresses(&known, &choice.name);
+        this.addresses = addresses_of(&known, &choice.name);
         if asked.is_some() && this.addresses.is_empty() {
             let name = &choice.name;
             let why = format!("network interface {name} has no address to connect from");
@@ -94,23 +94,21 @@ impl LocalInterface {
 
     /// The address that connections to this one come from; `None`: as the kernel has it.
     pub fn address_towards(&self, there: IpAddr) -> Option<IpAddr> {
-        let mut own = self.addresses.iter().copied();
-        own.find(|own| own.is_ipv4() == there.is_ipv4())
+        interface::address_towards(&self.addresses, there)
     }
 }
 
-/// The addresses of an interface of this machine, that of the older kind first.
+/// An address of an interface of this machine, of the older kind where it has one.
 ///
 /// # Errors
 /// There is no such interface, or it has no address.
-pub fn addresses_of_interface(name: &str) -> Result<Vec<IpAddr>, RpcError> {
+pub fn address_of_interface(name: &str) -> Result<IpAddr, RpcError> {
     named_interface(interfaces_of_this_machine(), name)?;
-    let its = first_addresses(&addresses().unwrap_or_default(), name);
-    if its.is_empty() {
+    let its = addresses_of(&addresses().unwrap_or_default(), name);
+    its.first().map(|one| one.ip).ok_or_else(|| {
         let why = format!("network interface {name} has no address");
-        return Err(RpcError::new(DerCode::NotThere, why));
-    }
-    Ok(its)
+        RpcError::new(DerCode::NotThere, why)
+    })
 }
 
 /// The address of this kind by which others reach this machine: that of an interface which was asked for, or
@@ -121,8 +119,8 @@ pub fn addresses_of_interface(name: &str) -> Result<Vec<IpAddr>, RpcError> {
 pub fn reachable_address(asked: Option<&str>, is_ipv4: bool) -> Result<Option<IpAddr>, RpcError> {
     let known = addresses().unwrap_or_default();
     let address = |name: &str| {
-        let all = first_addresses(&known, name);
-        all.into_iter().find(|ip| ip.is_ipv4() == is_ipv4)
+        let mut all = addresses_of(&known, name).into_iter().map(|one| one.ip);
+        all.find(|ip| ip.is_ipv4() == is_ipv4)
     };
     let has_address = |one: &NetworkInterface| address(&one.name).is_some();
     let choice = choose_interface(&facts(), asked, has_address, |_| 0)?;
@@ -238,7 +236,7 @@ mod tests {
     #[test]
     fn a_server_on_the_loopback_is_reached_over_it_without_a_word() {
         let local = of(None, "tcp://127.0.0.1:1").unwrap();
-        assert_eq!(local.addresses, Vec::<IpAddr>::new());
+        assert_eq!(local.addresses, []);
         assert_eq!(local.interface.unwrap().name, "lo");
         let about_domain = "domain mlx5_0 has no effect: tcp is no fabric";
         assert_eq!(local.notes, [about_domain]);

@@ -4,13 +4,14 @@
 //! here: what is said over them.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use weir_sys::interface::{InterfaceAddress, address_towards};
 use weir_sys::socket::{notice_silence, wait_ready};
 
 use crate::RpcError;
@@ -31,11 +32,11 @@ pub(crate) fn prepare(socket: &OwnedFd) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// Connects a stream of the network within a time, from one of these addresses where there are some; given
+/// Connects a stream of the network within a time, from the nearest of some addresses where there are any; given
 /// up once `is_over`.
 pub(crate) fn connect(
     to: SocketAddr,
-    from: &[IpAddr],
+    from: &[InterfaceAddress],
     within: Duration,
     is_over: IsOver<'_>,
 ) -> io::Result<OwnedFd> {
@@ -47,12 +48,11 @@ pub(crate) fn connect(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
     if !from.is_empty() {
-        let own = from.iter().find(|own| own.is_ipv4() == to.is_ipv4());
-        let own = own.ok_or_else(|| {
+        let own = address_towards(from, to.ip()).ok_or_else(|| {
             let why = "the interface has no address of that kind";
             io::Error::new(io::ErrorKind::AddrNotAvailable, why)
         })?;
-        net::bind(&socket, &SocketAddr::new(*own, 0))?;
+        net::bind(&socket, &SocketAddr::new(own, 0))?;
     }
     match net::connect(&socket, &to) {
         Ok(()) => return Ok(socket),
@@ -96,10 +96,14 @@ mod tests {
     fn a_connection_comes_from_the_address_that_it_shall_come_from() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
-        let from = ["::1", "127.0.0.77"].map(|ip| ip.parse().unwrap());
+        let from = ["::1", "10.9.9.9", "127.0.0.77"].map(|ip| InterfaceAddress {
+            interface: "lo".to_owned(),
+            ip: ip.parse().unwrap(),
+            network_bits: 8,
+        });
         let within = Duration::from_secs(5);
         let _socket = connect(to, &from, within, &|| false).unwrap();
-        assert_eq!(listener.accept().unwrap().1.ip(), from[1]);
+        assert_eq!(listener.accept().unwrap().1.ip(), from[2].ip);
         let error = connect(to, &from[..1], within, &|| false).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         drop(listener);

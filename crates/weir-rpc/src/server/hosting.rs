@@ -19,7 +19,7 @@ use crate::group::held_rank::refuse_held;
 use crate::group::table::{GroupMember, GroupTable, change_table, remove_from_table};
 use crate::group::{count_servers, node_name, nonce_text};
 use crate::interface::choice::{interfaces_of_this_machine, named_interface};
-use crate::interface::local::{addresses_of_interface, reachable_address};
+use crate::interface::local::{address_of_interface, reachable_address};
 use crate::machine_memory;
 use crate::master::host::MasterHost;
 use crate::server::{
@@ -269,9 +269,7 @@ impl Hosting {
                 RpcError::new(DerCode::NotThere, also)
             });
         }
-        let first = addresses_of_interface(host)?.into_iter().next();
-        let host = first.unwrap_or(Ipv4Addr::LOCALHOST.into());
-        let host = match host {
+        let host = match address_of_interface(host)? {
             IpAddr::V6(ip) => format!("[{ip}]"),
             IpAddr::V4(ip) => ip.to_string(),
         };

@@ -3,7 +3,7 @@
 //! In: a job that asks for one. Out: the server, and the group that it alone is. Not here: serving
 //! (`hosting`).
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use weir_schema::{Failure, RpcServe, RpcWorkload};
@@ -12,7 +12,7 @@ use weir_units::Bytes;
 use crate::error::refused;
 use crate::group::RpcGroup;
 use crate::group::address::RpcAddress;
-use crate::interface::local::addresses_of_interface;
+use crate::interface::local::address_of_interface;
 use crate::server::hosting::{Host, host};
 
 fn set_tags(group: &mut RpcGroup, tags: u32) {
@@ -39,9 +39,8 @@ fn own_address(work: &RpcWorkload) -> Result<RpcAddress, Failure> {
     let place = match &work.interface {
         _ if scheme == "shm" => String::new(),
         Some(name) => {
-            let addresses = addresses_of_interface(name).map_err(|why| refused(&why))?;
-            let first = addresses.first().copied();
-            SocketAddr::new(first.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).to_string()
+            let address = address_of_interface(name).map_err(|why| refused(&why))?;
+            SocketAddr::new(address, 0).to_string()
         }
         None => "127.0.0.1:0".to_owned(),
     };
