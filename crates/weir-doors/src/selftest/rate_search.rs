@@ -2,7 +2,8 @@
 //!
 //! In: a plan, and what each of its steps measured. Out: the plan of the next step, until the rate is
 //! known; the result of all steps. A pair of sizes first has as many RPCs as go with those in flight; then the
-//! rate is halved in between, in at most twelve steps. Not here: running a step, the text (`rate_table`).
+//! rate is halved in between, at most twelve times. A rate that is not kept is tried twice, and the one that is found
+//! once more. Not here: running a step, the text (`rate_table`).
 
 use std::cmp::Ordering;
 
@@ -18,7 +19,7 @@ use super::sizes::MessagePair;
 use crate::rate_bracket::{RateBracket, append};
 use crate::search::{RunSearch, SearchEnd};
 
-/// Steps with a rate, of each pair of sizes.
+/// Rates that are tried for each pair of sizes.
 const STEPS: u32 = 12;
 /// A rate is known where what is kept and what is not differ by no more than this share.
 const FINE: f64 = 0.01;
@@ -156,6 +157,18 @@ struct RateStep {
     number: u32,
     rate: f64,
     bracket: RateBracket,
+    trial: Trial,
+}
+
+/// Reason for which a rate is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trial {
+    /// It never was.
+    First,
+    /// It was not kept; one stall may have been why.
+    Second,
+    /// It was found.
+    Last,
 }
 
 impl RateSearch {
@@ -213,6 +226,7 @@ impl RunSearch for RateSearch {
                     kept: 0.0,
                     missed: rate,
                 },
+                trial: Trial::First,
             }),
             Some(step) => step.after(is_kept),
         };
@@ -249,16 +263,27 @@ impl RunSearch for RateSearch {
 
 impl RateStep {
     fn after(self, is_kept: bool) -> Option<Self> {
-        // The first is the highest there can be.
-        if is_kept && self.number == 1 {
-            return None;
-        }
+        let trial = match self.trial {
+            Trial::Last => return None,
+            Trial::First if !is_kept => {
+                let trial = Trial::Second;
+                return Some(Self { trial, ..self });
+            }
+            Trial::First | Trial::Second => Trial::First,
+        };
         let bracket = self.bracket.with(self.rate, is_kept);
-        let rate = bracket.middle(FINE).filter(|_| self.number < STEPS)?;
+        // The first is the highest there can be.
+        let is_last = self.number == STEPS || (is_kept && self.number == 1);
+        let (rate, trial) = match bracket.middle(FINE).filter(|_| !is_last) {
+            Some(rate) => (rate, trial),
+            None if bracket.kept > 0.0 => (bracket.kept, Trial::Last),
+            None => return None,
+        };
         Some(Self {
             number: self.number + 1,
             rate,
             bracket,
+            trial,
         })
     }
 }
@@ -362,15 +387,22 @@ mod tests {
     }
 
     fn found(limit: &str) -> (RunResult, RateGoal) {
+        found_with(limit, |_, _| {})
+    }
+
+    /// The same, with a change of each step.
+    fn found_with(limit: &str, change: impl Fn(u32, &mut RunResult)) -> (RunResult, RateGoal) {
         let goal = goal(limit, false).unwrap();
         let job = Job::of_rpcs("0", RpcWorkload::default());
         let mut search = RateSearch::new(Plan::new("p", "selftest", vec![job]), goal);
         let mut steps = 0;
         while let Some(plan) = search.next_plan() {
             steps += 1;
-            search.take(measured(plan));
+            let mut result = measured(plan);
+            change(steps, &mut result);
+            search.take(result);
         }
-        assert!(steps <= STEPS + 1, "{steps}");
+        assert!(steps <= 2 * STEPS + 2, "{steps}");
         (Box::new(search).end().unwrap().result, goal)
     }
 
@@ -402,6 +434,36 @@ mod tests {
             RunResult::from_json(&result.to_json().unwrap()).unwrap(),
             result
         );
+    }
+
+    #[test]
+    fn one_stall_does_not_decide_and_a_rate_that_is_found_is_tried_again() {
+        let rate = |result: &RunResult, goal: &RateGoal| {
+            best(goal, &steps(result)[0].1).unwrap().rate.unwrap()
+        };
+        let (quiet, goal) = found("p99<40");
+        let stall = |result: &mut RunResult| {
+            master(result).latency.record_n(1_000_000, 50);
+        };
+        // Its second rate, the first that is kept: the first one had two steps.
+        let (stalled, _) = found_with("p99<40", |step, result| {
+            if step == 4 {
+                stall(result);
+            }
+        });
+        assert!((rate(&stalled, &goal) - rate(&quiet, &goal)).abs() < 1.0);
+        let count = steps(&quiet)[0].1.len();
+        let (doubtful, _) = found_with("p99<40", |step, result| {
+            if step as usize == count {
+                stall(result);
+            }
+        });
+        let text = text(&doubtful, &goal, &options());
+        let line = format!(
+            "+ Found: {:.0} RPCs/sec, kept in 1 of 2 steps\n",
+            rate(&quiet, &goal)
+        );
+        assert!(text.contains(&line), "{text}");
     }
 
     #[test]

@@ -41,13 +41,13 @@ pub(super) fn text(result: &RunResult, goal: &RateGoal, options: &SelfTestOption
                  (--duration)\n"
             );
         }
-        push!(out, "+ {}\n\n", found(best, &steps));
+        push!(out, "+ {}\n\n", found(goal, best, &steps));
     }
     out
 }
 
 /// The last line of a pair of sizes.
-fn found(best: Option<&DoneStep<'_>>, steps: &[DoneStep<'_>]) -> String {
+fn found(goal: &RateGoal, best: Option<&DoneStep<'_>>, steps: &[DoneStep<'_>]) -> String {
     let is_cut = steps.iter().any(|step| step.is_cut);
     let rate = best.and_then(|best| Some((best.rate?, best.work.masters.is_empty())));
     let Some((rate, is_own)) = rate else {
@@ -65,7 +65,18 @@ fn found(best: Option<&DoneStep<'_>>, steps: &[DoneStep<'_>]) -> String {
         "Found"
     };
     let whose = if is_own { "" } else { " of each master" };
-    format!("{what}: {rate:.0} RPCs/sec{whose}")
+    let same = steps
+        .iter()
+        .filter(|step| step.rate == best.and_then(|best| best.rate) && !step.is_cut);
+    let (all, kept) = same.fold((0, 0), |(all, kept), step| {
+        (all + 1, kept + u32::from(goal.misses(step).is_empty()))
+    });
+    let doubt = if kept < all {
+        format!(", kept in {kept} of {all} steps")
+    } else {
+        String::new()
+    };
+    format!("{what}: {rate:.0} RPCs/sec{whose}{doubt}")
 }
 
 /// True if some master had too few RPCs for the percentile.
