@@ -138,6 +138,19 @@ fn a_link_with_the_older_programs_name_warms_up_briefly() {
     assert_eq!(warmup(said(crate::quiet(by_verb)))["name"], "automatic");
 }
 
+#[test]
+fn reading_the_parts_of_a_long_reply_is_work_of_the_client() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let words = "-e 0:0 -s '0 b512k' -i 1 -r 2000 --warmup 0 --poll block --output json";
+    let said = self_test(&stage, words).code(0);
+    let master = &masters(&said)[0][0];
+    let cpu = number(&master["cpu"]["user_ns"]) + number(&master["cpu"]["system_ns"]);
+    // Whoever sleeps between replies uses its CPU for nothing else.
+    let share = cpu / number(&master["duration_ns"]);
+    assert!(number(&master["busy"]) > share / 2.0, "{share} {master}");
+}
+
 /// A self-test with variables.
 fn with(stage: &Stage, variables: &[(&str, &str)], words: &str) -> Said {
     let mut command = stage.peer(&split(&format!("self_test -u --path . {words}")));

@@ -4,7 +4,7 @@
 //! the transport was made. Not here: which endpoint is next, and when (the engine and the loop).
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_schema::{RpcEndpoint, RpcServerUse};
 
@@ -108,6 +108,19 @@ pub trait RpcTransport: Sized {
         at_most: u32,
         done: impl FnMut(u32, i64),
     ) -> io::Result<u32>;
+
+    /// The same; also the CPU time of looks that brought nothing.
+    ///
+    /// # Errors
+    /// As [`RpcTransport::poll`].
+    fn poll_timed(
+        &mut self,
+        timeout_ns: Option<u64>,
+        at_most: u32,
+        done: impl FnMut(u32, i64),
+    ) -> io::Result<(u32, Duration)> {
+        Ok((self.poll(timeout_ns, at_most, done)?, Duration::ZERO))
+    }
 
     /// True if an endpoint can be called. One that is lost may come back where reconnecting was
     /// asked for.

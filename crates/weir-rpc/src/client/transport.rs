@@ -32,6 +32,8 @@ const LOOK: u32 = 16;
 const EXACT: Duration = Duration::from_secs(1);
 /// A thread that did not look at the clock for so many sweeps was busy elsewhere or not run.
 const UNSEEN: u64 = 4;
+/// A look that took no longer was not kept from its CPU for long.
+const SURELY_RUN: Duration = Duration::from_micros(20);
 /// Longest sleep, so that time-outs are seen.
 const SLEEP: Duration = Duration::from_millis(50);
 /// Limit of a server's answer to a ping for its CPU use.
@@ -54,6 +56,8 @@ pub struct RpcClient<L> {
     rounds: u32,
     /// The clock is read with every answer.
     is_exact: bool,
+    /// CPU time of looks that brought nothing, while they are timed.
+    idle: Option<Duration>,
     sweep_ns: u64,
     next_sweep_ns: u64,
     dialling: Option<Receiver<Dialled>>,
@@ -114,6 +118,7 @@ impl<L: Link> RpcClient<L> {
             time,
             rounds: 0,
             is_exact,
+            idle: None,
             sweep_ns,
             next_sweep_ns: sweep_ns,
             dialling: None,
@@ -286,14 +291,33 @@ impl<L: Link> RpcClient<L> {
         given
     }
 
+    /// A look is over, which began at `looked`, or where it slept with this CPU time. One that brought a part
+    /// of an answer was work.
+    #[cold]
+    fn count_idle(&mut self, looked: &mut Instant, used: Option<Duration>, events: u32) {
+        let began = std::mem::replace(looked, Instant::now());
+        let took = match used {
+            Some(used) => thread_cpu_time().saturating_sub(used),
+            None => looked.duration_since(began).min(SURELY_RUN),
+        };
+        if events == 0 && self.state.held.is_empty() {
+            self.idle = self.idle.map(|idle| idle + took);
+        }
+    }
+
     /// Looks until there is a completion or the time is over.
     fn wait_for_ready(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
         let patience = patience(self.state.setup.poll);
         let mut began = None;
         let mut looks = 0_u32;
         let mut wait = None;
+        let mut looked = self.idle.map(|_| Instant::now());
         loop {
+            let used = looked.and(wait).map(|_| thread_cpu_time());
             let events = self.round(wait)?;
+            if let Some(looked) = &mut looked {
+                self.count_idle(looked, used, events);
+            }
             if !self.state.ready.is_empty() || timeout_ns == Some(0) {
                 return Ok(());
             }
@@ -313,6 +337,13 @@ impl<L: Link> RpcClient<L> {
                 .then(|| left.unwrap_or(sleep).min(sleep));
         }
     }
+}
+
+/// CPU time of this thread.
+fn thread_cpu_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let whole = Duration::from_secs(u64::try_from(used.tv_sec).unwrap_or(0));
+    whole + Duration::from_nanos(u64::try_from(used.tv_nsec).unwrap_or(0))
 }
 
 impl<L: Link> RpcTransport for RpcClient<L> {
@@ -341,6 +372,18 @@ impl<L: Link> RpcTransport for RpcClient<L> {
             self.wait_for_ready(timeout_ns)?;
         }
         Ok(self.hand_out(at_most, done))
+    }
+
+    fn poll_timed(
+        &mut self,
+        timeout_ns: Option<u64>,
+        at_most: u32,
+        done: impl FnMut(u32, i64),
+    ) -> io::Result<(u32, Duration)> {
+        self.idle = Some(Duration::ZERO);
+        let count = self.poll(timeout_ns, at_most, done);
+        let idle = self.idle.take().unwrap_or_default();
+        Ok((count?, idle))
     }
 
     #[inline]

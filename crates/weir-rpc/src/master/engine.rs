@@ -23,8 +23,6 @@ const DRAIN_IN_TIME: Duration = Duration::from_secs(3);
 /// One of so many waits for answers is timed: what is looked for is a share, and two looks at the clock for
 /// each would show.
 const TIMED: u32 = 64;
-/// In a wait that took no longer the thread was not kept from its CPU for long, nor asleep.
-const SURELY_RUN: Duration = Duration::from_micros(20);
 /// Fewer timed waits say nothing.
 const LEAST_TIMED: u32 = 16;
 /// Lost endpoints that may come back are looked at every so many harvests.
@@ -53,7 +51,7 @@ pub struct RpcEngine<'a, T> {
     signs: EndSigns<'a>,
     /// Since when it is to end.
     ending: Option<Instant>,
-    /// Waits that were timed, and the CPU time they took.
+    /// Waits that were timed, and the CPU time of their looks that brought nothing.
     timed: (u32, Duration),
 }
 
@@ -131,7 +129,7 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
     }
 
     #[inline]
-    fn harvest(
+    fn harvest<const IS_TIMED: bool>(
         &mut self,
         timeout: u64,
         at_most: u32,
@@ -142,17 +140,25 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             entries,
             called,
             whole,
+            timed,
             ..
         } = self;
         let mut has_failures = false;
-        let count = transport.poll(Some(timeout), at_most, |slot, result| {
+        let take = |slot: u32, result: i64| {
             if entries.counts {
                 entries.count_back(called.get(slot as usize).copied().unwrap_or(u32::MAX));
             }
             has_failures |= result < 0;
             let result = if result < 0 { result } else { *whole };
             done(Completed { slot, result });
-        })?;
+        };
+        let count = if IS_TIMED {
+            let (count, idle) = transport.poll_timed(Some(timeout), at_most, take)?;
+            *timed = (timed.0.saturating_add(1), timed.1 + idle);
+            count
+        } else {
+            transport.poll(Some(timeout), at_most, take)?
+        };
         self.harvests = self.harvests.wrapping_add(1);
         if has_failures || (self.may_return && self.harvests.is_multiple_of(LOOK_FOR_LOST)) {
             self.look_at_endpoints();
@@ -161,30 +167,6 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             self.look_for_end();
         }
         Ok(count)
-    }
-
-    /// The same; where no answer is there already, the wait for one is timed.
-    #[cold]
-    #[inline(never)]
-    fn harvest_timed(
-        &mut self,
-        timeout: u64,
-        at_most: u32,
-        mut done: impl FnMut(Completed),
-    ) -> io::Result<u32> {
-        self.timed.0 = self.timed.0.saturating_add(1);
-        let there = self.harvest(0, at_most, &mut done)?;
-        if there > 0 {
-            return Ok(there);
-        }
-        let (used, began) = (thread_cpu_time(), Instant::now());
-        let came = self.harvest(timeout, at_most, done)?;
-        let mut waited = began.elapsed();
-        if waited > SURELY_RUN {
-            waited = waited.min(thread_cpu_time().saturating_sub(used));
-        }
-        self.timed.1 += waited;
-        Ok(came)
     }
 
     /// Nothing came: whether the loop has to end, and has waited long enough.
@@ -201,13 +183,6 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             self.transport.cancel();
         }
     }
-}
-
-/// CPU time of this thread.
-fn thread_cpu_time() -> Duration {
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let whole = Duration::from_secs(u64::try_from(used.tv_sec).unwrap_or(0));
-    whole + Duration::from_nanos(u64::try_from(used.tv_nsec).unwrap_or(0))
 }
 
 impl<T: RpcTransport> Engine for RpcEngine<'_, T> {
@@ -241,9 +216,9 @@ impl<T: RpcTransport> Engine for RpcEngine<'_, T> {
             _ => wait.timeout_ns.unwrap_or(LOOK_NS).min(LOOK_NS),
         };
         if timeout > 0 && self.harvests % TIMED == TIMED / 2 {
-            return self.harvest_timed(timeout, wait.at_most, done);
+            return self.harvest::<true>(timeout, wait.at_most, done);
         }
-        self.harvest(timeout, wait.at_most, done)
+        self.harvest::<false>(timeout, wait.at_most, done)
     }
 }
 

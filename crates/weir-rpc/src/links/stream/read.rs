@@ -34,7 +34,8 @@ enum ParsedBytes {
 }
 
 impl StreamLink {
-    /// Reads once from a connection and handles what is whole. Returns how many frames that were.
+    /// Reads once from a connection and handles what is whole. Returns how many frames that were, at least 1
+    /// where bytes came.
     #[inline]
     pub(super) fn read<H: LinkHandler<Self>>(&mut self, index: u32, handler: &mut H) -> u32 {
         let Some((peer, stream)) = self.streams.at(index) else {
@@ -78,7 +79,7 @@ impl StreamLink {
                 // them brings the steps back.
                 stream.sends_long &= had + came < end;
                 self.mark_hot(peer.index);
-                self.handle(peer, &shared[..had + came], handler)
+                self.handle(peer, &shared[..had + came], handler).max(1)
             }
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Err(errno) => self.end(peer, gone(errno), handler),
@@ -230,7 +231,7 @@ impl StreamLink {
         long.got += came.min(room);
         if long.got < long.length {
             self.mark_hot(peer.index);
-            return 0;
+            return 1;
         }
         stream.frames = stream.frames.wrapping_add(1);
         if let Some(long) = stream.long.take() {
