@@ -100,10 +100,10 @@ pub struct RpcMaster {
     /// RPCs at once that a server allowed a thread, where that is fewer than it wanted; the fewest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credits: Option<u32>,
-    /// RPCs that had to wait at their master: for credits, a quota, or room to send.
+    /// RPCs that had begun and waited at their master: for room to send, or for a credit that a server kept.
     #[serde(default)]
     pub credit_waits: u64,
-    /// Time that those waited together.
+    /// Time that those waited together, and in which others did not begin for want of a credit.
     #[serde(default)]
     pub credit_wait_ns: Nanos,
     /// Segments that were sent again, where the transport counts them.

@@ -71,11 +71,8 @@ pub(super) fn lines(
         lines.extend(mean.map(|mean| format!("Effective in-flight: {mean:.2}")));
     }
     if is_limited {
-        let (count, time) = (master.credit_waits, master.credit_wait_ns);
-        lines.push(format!(
-            "Waits for credits: {count}, together {} us",
-            time.0 / 1000
-        ));
+        let time = master.credit_wait_ns.0 / 1000;
+        lines.push(format!("Waits for credits: together {time} us"));
     }
     if options.is_verbose {
         lines.extend(verbose(master));

@@ -4,6 +4,7 @@
 //! ended, what was learnt beside what the loop records. Not here: what is recorded (the loop), who else calls.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -114,9 +115,11 @@ pub fn check_slots(work: &RpcWorkload) -> Result<(), RpcError> {
     })
 }
 
-/// Calls in flight of a thread.
+/// Calls in flight of a thread, which a quota may limit.
 pub fn slots_of(work: &RpcWorkload, thread: u32, threads: u32) -> u32 {
-    u32::try_from(part(work.in_flight(), thread, threads)).unwrap_or(u32::MAX)
+    let quota = NonZeroU32::new(work.quota).map_or(u32::MAX, NonZeroU32::get);
+    let slots = part(work.in_flight(), thread, threads);
+    u32::try_from(slots).unwrap_or(u32::MAX).min(quota)
 }
 
 /// Calls of a thread, where their number is bounded: of those that have any in flight.
@@ -171,10 +174,16 @@ impl Calling<'_> {
         let calls_due = calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX);
         let (first, failed) = self.begin(&mut transport, calls_due)?;
         let (servers, counted) = (transport.server_use()?, transport.counters());
-        let limit = work.in_flight_per_endpoint;
-        let counts = limit.is_some() || work.matrix || work.spread == RpcSpread::Least;
-        let waits = limit.is_some() || work.matrix || transport.may_return();
-        let entries = EntryStates::new(&self.list.targets, counts);
+        // A call that lacks a credit is not made yet: its latency begins when it can go out.
+        let granted = work.in_flight_per_endpoint.into_iter();
+        let limit = granted.chain(counted.fewer_credits).min();
+        let of_rank = Some(work.credits_per_rank).filter(|most| (1..slots).contains(most));
+        let is_limited = limit.or(of_rank).is_some() || work.matrix;
+        let counts = is_limited || work.spread == RpcSpread::Least;
+        let waits = is_limited || transport.may_return();
+        let ranks = self.list.entries.iter().map(|entry| entry.rank);
+        let all: Vec<_> = self.list.targets.iter().copied().zip(ranks).collect();
+        let entries = EntryStates::of_ranks(&all, of_rank, counts);
         let bytes = work.bytes().0;
         let spread = SpreadPlan {
             spread: work.spread,

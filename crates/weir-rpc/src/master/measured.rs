@@ -224,10 +224,22 @@ impl MasterParts<'_> {
                 add_server(master, one);
             }
         }
+        self.add_missing_credits(master);
         master.servers.sort_by_key(|one| one.endpoint);
         let troubles = self.made.iter().flat_map(|thread| &thread.troubles);
         for (one, before_end) in troubles {
             self.add_trouble(master, one, *before_end);
+        }
+    }
+
+    /// Calls that a limit held back had not begun: the time for which so many fewer were out.
+    fn add_missing_credits(&self, master: &mut RpcMaster) {
+        let (work, mean) = (self.work, master.effective_in_flight.unwrap_or(0.0));
+        let is_limited = work.credits_per_rank > 0 || work.quota > 0 || master.credits.is_some();
+        if is_limited && self.rate().is_none() {
+            let asked = as_float(work.in_flight().min(master.requested));
+            let missing = (asked - mean).max(0.0) * self.duration_ns.as_secs_f64();
+            master.credit_wait_ns.0 += Nanos::from_secs_f64(missing).unwrap_or_default().0;
         }
     }
 

@@ -63,6 +63,8 @@ pub struct EntryStates {
     turn: Cell<Option<(u32, Instant)>>,
     /// Times of the turns that are over.
     turns: RefCell<Vec<Duration>>,
+    /// Calls that each rank may still take.
+    room: Box<[Cell<u32>]>,
 }
 
 #[derive(Debug)]
@@ -70,23 +72,36 @@ struct EntryState {
     target: u32,
     is_up: Cell<bool>,
     in_flight: Cell<u32>,
+    /// The place of its rank.
+    rank: usize,
 }
 
 impl EntryStates {
     /// Of entries whose endpoints have these numbers. All of them can be called.
     pub fn new(targets: &[u32], counts: bool) -> Rc<Self> {
-        let entry = |target: &u32| EntryState {
+        let all: Vec<_> = targets.iter().map(|target| (*target, 0)).collect();
+        Self::of_ranks(&all, None, counts)
+    }
+
+    /// The same, each with its rank, which takes so many calls at once.
+    pub fn of_ranks(all: &[(u32, u32)], limit: Option<u32>, counts: bool) -> Rc<Self> {
+        let mut ranks: Vec<u32> = all.iter().map(|(_, rank)| *rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let entry = |(target, rank): &(u32, u32)| EntryState {
             target: *target,
             is_up: Cell::new(true),
             in_flight: Cell::new(0),
+            rank: ranks.binary_search(rank).unwrap_or(0),
         };
         Rc::new(Self {
-            entries: targets.iter().map(entry).collect(),
-            up: Cell::new(u32::try_from(targets.len()).unwrap_or(u32::MAX)),
+            entries: all.iter().map(entry).collect(),
+            room: vec![Cell::new(limit.unwrap_or(u32::MAX)); ranks.len()].into(),
+            up: Cell::new(u32::try_from(all.len()).unwrap_or(u32::MAX)),
             counts,
             waits: Cell::new(false),
             turn: Cell::new(None),
-            turns: RefCell::new(vec![Duration::ZERO; targets.len()]),
+            turns: RefCell::new(vec![Duration::ZERO; all.len()]),
         })
     }
 
@@ -146,6 +161,14 @@ impl EntryStates {
     pub(crate) fn count_out(&self, entry: u32) {
         if let Some(state) = self.entries.get(entry as usize) {
             state.in_flight.set(state.in_flight.get() + 1);
+            self.change_room(state, u32::wrapping_sub);
+        }
+    }
+
+    #[inline]
+    fn change_room(&self, entry: &EntryState, change: fn(u32, u32) -> u32) {
+        if let Some(room) = self.room.get(entry.rank) {
+            room.set(change(room.get(), 1));
         }
     }
 
@@ -153,6 +176,7 @@ impl EntryStates {
     pub(crate) fn count_back(&self, entry: u32) {
         if let Some(state) = self.entries.get(entry as usize) {
             state.in_flight.set(state.in_flight.get().saturating_sub(1));
+            self.change_room(state, u32::wrapping_add);
         }
     }
 }
@@ -234,8 +258,14 @@ impl<const WAITS: bool> RpcSource<WAITS> {
     }
 
     #[inline]
+    fn has_room(&self, entry: &EntryState) -> bool {
+        let room = self.entries.room.get(entry.rank);
+        entry.in_flight.get() < self.limit && room.is_some_and(|room| room.get() > 0)
+    }
+
+    #[inline]
     fn can_take(&self, entry: &EntryState) -> bool {
-        let has_room = !WAITS || entry.in_flight.get() < self.limit;
+        let has_room = !WAITS || self.has_room(entry);
         let is_there = entry.is_up.get() || (WAITS && self.calls_lost_ones());
         has_room && is_there
     }
@@ -284,6 +314,9 @@ impl<const WAITS: bool> RpcSource<WAITS> {
         let found = loop {
             let entry = states.entries.get(self.at)?;
             if turns.left > 0 && (entry.is_up.get() || states.waits.get()) {
+                if !self.has_room(entry) {
+                    break None;
+                }
                 if turns.left == turns.of(self.at) {
                     states.begin_turn(u32::try_from(self.at).unwrap_or(u32::MAX));
                 }
@@ -425,6 +458,20 @@ mod tests {
         assert!(source.next(0).is_none() && source.is_waiting());
         entries.count_back(1);
         assert_eq!(drawn(&mut source, 1), [1]);
+    }
+
+    #[test]
+    fn the_endpoints_of_a_rank_share_its_limit() {
+        let entries = EntryStates::of_ranks(&[(0, 5), (1, 5), (2, 8)], Some(2), true);
+        let mut source =
+            RpcSource::<true>::new(Rc::clone(&entries), &plan(RpcSpread::RoundRobin, 20));
+        entries.count_out(0);
+        entries.count_out(1);
+        assert_eq!(drawn(&mut source, 2), [2, 2]);
+        (0..2).for_each(|_| entries.count_out(2));
+        assert!(source.next(0).is_none() && source.is_waiting());
+        entries.count_back(0);
+        assert_eq!(drawn(&mut source, 1), [0]);
     }
 
     #[test]
