@@ -106,6 +106,10 @@ static void kio_counts_clear(struct kio_job *job)
 			counts->sums[kind].min_ns = KIO_NEVER;
 	}
 	memset(&job->now, 0, sizeof(job->now));
+	/* What the thread does counts from here as well. */
+	job->cpu_before = current->se.sum_exec_runtime;
+	job->wakeups = job->polls = job->polls_empty = 0;
+	job->idle_ns = job->pause_ns = job->verify_ns = 0;
 }
 
 /* A bio failed or its data is wrong. */
@@ -435,7 +439,6 @@ static void kio_begin(struct kio_job *job)
 	if (job->complete == KIO_COMPLETE_POLL && job->plan.cpu < 0)
 		set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	kio_counts_clear(job);
-	job->cpu_before = current->se.sum_exec_runtime;
 	job->began = start;
 	job->measure_at = session->ramp_ns ? start + session->ramp_ns : KIO_NEVER;
 	job->interval_at = KIO_NEVER;

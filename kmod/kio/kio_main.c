@@ -64,7 +64,8 @@ MODULE_PARM_DESC(max_mem_mb, "MiB of buffers of all sessions together");
 
 static u64 kio_max_memory(void)
 {
-	return (u64)READ_ONCE(kio_max_mem_mb) << 20;
+	/* Half of the machine's memory stays with the others, whatever the parameter says. */
+	return min((u64)READ_ONCE(kio_max_mem_mb) << 20, (u64)totalram_pages() << (PAGE_SHIFT - 1));
 }
 
 int kio_take_memory(u64 bytes)

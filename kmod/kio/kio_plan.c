@@ -151,6 +151,16 @@ static int kio_check_offsets(struct kio_add_job *args, struct block_device *bdev
 	return 0;
 }
 
+/* A bio that is split is refused each time where it must not wait: it would never go out. */
+static int kio_refuse_split(struct kio_add_job *args, struct block_device *bdev)
+{
+	if (!(args->flags & KIO_JOB_NOWAIT) || !(args->notes & KIO_NOTE_SPLIT))
+		return 0;
+	return kio_refuse(args, KIO_FIELD_BLOCK_SIZE, -EINVAL,
+			  "a block that is split cannot go out without a wait: at most %u bytes",
+			  queue_max_sectors(bdev_get_queue(bdev)) << SECTOR_SHIFT);
+}
+
 static int kio_check_device(struct kio_add_job *args, struct kio_device *device)
 {
 	struct request_queue *q = bdev_get_queue(device->bdev);
@@ -164,6 +174,8 @@ static int kio_check_device(struct kio_add_job *args, struct kio_device *device)
 		args->notes |= KIO_NOTE_TAG_WAITS;
 	if (kio_moves_data(args) && args->block_size > (u64)queue_max_sectors(q) << SECTOR_SHIFT)
 		args->notes |= KIO_NOTE_SPLIT;
+	if (kio_refuse_split(args, device->bdev))
+		return -EINVAL;
 	if (args->complete != KIO_COMPLETE_POLL)
 		return 0;
 	if (!kio_queue_polls(device->bdev))
@@ -214,6 +226,8 @@ static struct bio_vec *kio_pieces_alloc(u32 bytes, int node, u16 *nr)
 {
 	struct bio_vec *vecs = kmalloc_array(KIO_MAX_PIECES, sizeof(*vecs), GFP_KERNEL), *fit;
 	u32 order = min_t(u32, get_order(bytes), KIO_MAX_ORDER);
+	/* Without memory the job is refused, and no other process killed for it. */
+	const gfp_t plain = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY;
 	u32 n = 0;
 
@@ -226,7 +240,7 @@ static struct bio_vec *kio_pieces_alloc(u32 bytes, int node, u16 *nr)
 		/* Whole pieces only, but for a block below a page. */
 		while (order && (PAGE_SIZE << order) > bytes)
 			order--;
-		page = alloc_pages_node(node, order ? gfp : GFP_KERNEL | __GFP_ZERO, order);
+		page = alloc_pages_node(node, order ? gfp : plain, order);
 		if (!page && order) {
 			order--;
 			continue;
@@ -271,6 +285,8 @@ static int kio_slots_fill(struct kio_job *job, int node)
 	for (i = 0; i < job->plan.queue_depth; i++) {
 		struct kio_slot *slot = &job->slots[i];
 
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		for (dir = 0; dir <= both; dir++) {
 			slot->vecs[dir] = kio_pieces_alloc(job->len, node, &slot->pieces[dir]);
 			if (!slot->vecs[dir])
@@ -437,7 +453,7 @@ static int kio_job_alloc(struct kio_job *job, int node)
 		return kio_refuse(plan, KIO_FIELD_BLOCK_SIZE, -ENOMEM,
 				  "memory is used up, or too fragmented for blocks of %u bytes",
 				  plan->block_size);
-	return 0;
+	return kio_refuse_split(plan, job->bdev);
 }
 
 struct kio_job *kio_job_new(struct kio_session *session, struct kio_device *device,

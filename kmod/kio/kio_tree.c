@@ -284,14 +284,13 @@ int kio_tree_run(void)
 		kio_tree_publish(NULL);
 		return -EIO;
 	}
-	if (err)
-		return err;
-	kio_log_ends(session);
-	/* What is left of it are numbers: the device is free again. */
+	if (!err)
+		kio_log_ends(session);
+	/* What is left of it are numbers: the device is free again, also where it never began. */
 	mutex_lock(&session->lock);
 	kio_session_close_devices(session);
 	mutex_unlock(&session->lock);
-	return session->error;
+	return err ? err : session->error;
 }
 
 /* Ends the run that is going on, if there is one. */

@@ -32,6 +32,9 @@ check "$(value job0.read ios)" -lt "$(value job0 issued)" "ramp"
 check "$(grep -c ^interval $GOT)" -ge 3 intervals
 check "$(awk '/^interval/ {split($3, n, "="); s += n[2]} END {print s + 0}' $GOT)" -le \
 	"$(value job0.read ios)" "I/Os of intervals"
+# Nor does what the thread did in a ramp count: it spins, and a tick is all that is not known.
+client 0 run device=$NULL complete=1 runtime_ms=100 ramp_ms=500
+check "$(value job0 cpu_ns)" -le "$(($(value job0 runtime) + 50000000))" "CPU time without the ramp"
 client 0 run device=$SLOW runtime_ms=60000 stop_ms=100 -- device=$NULL
 check_books 0
 check_books 1
@@ -51,6 +54,13 @@ for wrong in block_size=1000:2 queue_depth=0:3 read_mix_percent=101:8 offset_str
 	client 2 run device=$NULL ${wrong%:*}
 	lab_check grep -q "field=${wrong#*:} .*EINVAL message=." $GOT
 done
+client 2 run device=$NULL flags=2 block_size=16777216
+lab_check grep -q 'field=2 .*EINVAL message=.*split' $GOT
+# More buffers than the machine has memory are refused, and nobody is killed for them.
+client 2 run device=$NULL block_size=1048576 \
+	queue_depth=$(($(awk '/^MemTotal/ {print $2}' /proc/meminfo) / 1024))
+lab_check grep -q ENOMEM $GOT
+check "$(dmesg | grep -c 'Out of memory')" -eq 0 "killed processes"
 client 2 run device=$NULL runtime_ms=0
 lab_check grep -q 'would never end' $GOT
 client 0 info
