@@ -394,6 +394,14 @@ fn commands_are_compared_by_what_they_use() {
     assert_eq!(stage.read("prepared").lines().count(), 16);
     let again = stage.say(&["compare", "r.json", "--metrics=wall"]).code(0);
     again.out("sleep 0.3 is worse in wall");
+    // The memory is that of the commands, however much weir has.
+    let stored = stage.read("r.json");
+    let values = stored.split("\"name\":\"rss\"").skip(1).map(|rest| {
+        let value = rest.split("\"value\":").nth(1)?;
+        value.split([',', '}']).next()?.parse::<f64>().ok()
+    });
+    let most = values.flatten().fold(0.0, f64::max);
+    assert!(most > 0.0 && most < 4.0 * 1024.0 * 1024.0, "{most}");
     stage.say(&["show", "r.json"]).code(0);
     let failing = [
         "compare",

@@ -11,7 +11,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Instant;
 
 use weir_units::{Bytes, Nanos};
@@ -31,12 +31,12 @@ pub struct EndedChild {
     pub peak_memory: Bytes,
 }
 
-/// Waits until a child ends.
+/// Waits until the child of this number ends.
 ///
 /// # Errors
 /// It is no child of this process any more.
-pub fn wait(child: &Child) -> io::Result<EndedChild> {
-    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+pub fn wait(child: u32) -> io::Result<EndedChild> {
+    let pid = libc::pid_t::try_from(child).map_err(io::Error::other)?;
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn a_child_has_its_own_time_memory_and_exit_code() {
         let mut child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
-        let ended = wait(&child).unwrap();
+        let ended = wait(child.id()).unwrap();
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.peak_memory.0 > 100 << 10, "{ended:?}");
         // It is gone: nobody can wait for it again.
-        assert!(wait(&child).is_err() && child.wait().is_err());
+        assert!(wait(child.id()).is_err() && child.wait().is_err());
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         let begin = Instant::now();
         let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         let mut child = Command::new("sh").args(["-c", busy]).spawn().unwrap();
-        let ended = wait(&child).unwrap();
+        let ended = wait(child.id()).unwrap();
         assert!(child.wait().is_err());
         let passed = Nanos(u64::try_from(ended.at.duration_since(begin).as_nanos()).unwrap());
         // The loop asks nothing of the kernel. A time is known to the microsecond.

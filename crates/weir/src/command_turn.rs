@@ -6,13 +6,14 @@
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, set_child_subreaper};
 use weir_doors::Refusal;
 use weir_schema::{GroupResult, JobResult, Metric, Plan, RunResult, State};
 use weir_sys::child::{EndedChild, wait};
@@ -24,6 +25,10 @@ use crate::turns::{PassedOn, Turns};
 
 /// The variable of random length.
 const PADDING: &str = "WEIR_PADDING";
+/// Starts a command once it may, says the number of its process and is gone. What a process had before it became
+/// another program counts as memory of that one: a shell had little.
+const START: &str =
+    "exec 3<&0; { read -r go <&3 && exec sh -c \"$0\" 3<&- </dev/null >/dev/null; } & echo $!";
 /// Limit of the length of the padding, shorter than a page.
 const LONGEST_PADDING: u64 = 4096;
 /// While a command runs, signals are looked for this often.
@@ -52,15 +57,18 @@ impl CommandTurn {
         let started = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let begin = Instant::now();
-        let child = shell(&self.0)
+        let starter = shell(START)
+            .arg(&self.0)
             .env(PADDING, padding)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .stderr(errors)
             // A shell ends at a signal and leaves what it has started: all of them get it.
             .process_group(0)
             .spawn()
             .map_err(|e| turns.lacks(e))?;
-        let ended = end_of(child, turns, || progress.look(label)).map_err(|e| turns.lacks(e))?;
+        let look = || progress.look(label);
+        let (begin, ended) = run_started(starter, turns, look).map_err(|e| turns.lacks(e))?;
         let was_cut = turns.caught.interrupted();
         if !ended.status.success() && !was_cut {
             let text = fs::read(&said).unwrap_or_default();
@@ -116,18 +124,34 @@ pub(crate) fn shell(command: &str) -> Command {
     shell
 }
 
-/// Waits for a command in a thread of its own, so that its end is seen at once, and passes signals on.
-fn end_of(child: Child, turns: &Turns<'_>, mut look: impl FnMut()) -> std::io::Result<EndedChild> {
-    let pid = Pid::from_child(&child);
+/// Lets a command begin that its starter leaves behind. Its end is waited for in a thread of its own, so that it
+/// is seen at once; signals are passed on. Returns its begin as well.
+fn run_started(
+    mut starter: Child,
+    turns: &Turns<'_>,
+    mut look: impl FnMut(),
+) -> std::io::Result<(Instant, EndedChild)> {
+    let group = Pid::from_child(&starter);
+    // It becomes a child of this process.
+    set_child_subreaper(Some(group))?;
+    let said = starter.stdout.take().map(BufReader::new);
+    let go = starter.stdin.take();
+    let mut number = String::new();
+    said.map(|mut said| said.read_line(&mut number))
+        .transpose()?;
+    starter.wait()?;
+    let command = number.trim().parse().map_err(std::io::Error::other)?;
+    let begin = Instant::now();
+    go.map(|mut go| go.write_all(b"\n")).transpose()?;
     let (send, ended) = channel();
     // Nobody listens any more only where this process ends.
-    thread::spawn(move || send.send(wait(&child)));
+    thread::spawn(move || send.send(wait(command)));
     let mut passed_on = PassedOn::default();
     loop {
         match ended.recv_timeout(LOOK) {
-            Ok(ended) => return ended,
+            Ok(ended) => return Ok((begin, ended?)),
             Err(RecvTimeoutError::Timeout) => {
-                passed_on.group(pid, turns.caught);
+                passed_on.group(group, turns.caught);
                 look();
             }
             Err(RecvTimeoutError::Disconnected) => {

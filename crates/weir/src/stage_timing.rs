@@ -137,7 +137,7 @@ fn trial(timing: &str) -> Result<Trial, Refusal> {
         .stderr(Stdio::null());
     let mut running = command.spawn().map_err(Refusal::lacks)?;
     let text = running.stdout.take().map(std::io::read_to_string);
-    let ended = child::wait(&running).map_err(Refusal::lacks)?;
+    let ended = child::wait(running.id()).map_err(Refusal::lacks)?;
     if !ended.status.success() {
         return Err(failed(format!(
             "with stage timing {timing} it ended with {}",
