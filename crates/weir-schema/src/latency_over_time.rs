@@ -70,8 +70,10 @@ impl LatencyInterval {
 }
 
 impl LatencyOverTime {
-    /// In so many intervals and perhaps one that is not whole; nothing where no latency was recorded.
+    /// In so many intervals and perhaps one that is not whole; nothing where no latency was recorded, or all at
+    /// the end.
     pub(crate) fn of(batches: &KindBatches, most: usize) -> Option<Self> {
+        batches.batches.seen_over_time().ok()?;
         let mut end = Nanos::ZERO;
         let store = batches.batches.joined(most);
         let intervals = store.all().map(|batch| {
@@ -217,6 +219,24 @@ mod tests {
         let mut result = RunResult::of(sample::plan(vec![planned]));
         result.groups[0].jobs = jobs;
         result
+    }
+
+    #[test]
+    fn latencies_that_are_told_at_the_end_alone_did_not_happen_there() {
+        let mut store = BatchStore::new(STRETCH, 1);
+        for stretch in 0..30 {
+            let mut batch = batch(0, stretch);
+            if stretch < 29 {
+                batch.histogram = Histogram::new();
+            }
+            store.push(batch).unwrap();
+        }
+        let batches = KindBatches {
+            kind: Kind::Read.into(),
+            stage: Stage::Lat,
+            batches: store,
+        };
+        assert_eq!(LatencyOverTime::of(&batches, 20), None);
     }
 
     fn count(over_time: &LatencyOverTime) -> u64 {

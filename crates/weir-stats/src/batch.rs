@@ -328,7 +328,10 @@ impl BatchStore {
     /// Fails if values were not recorded while the operations were done. Where most batches have
     /// operations and no values, the few that hold the values of all say nothing about how the run
     /// went.
-    fn seen_over_time(&self) -> Result<(), NoInterval> {
+    ///
+    /// # Errors
+    /// [`NoInterval::SeenAtEnd`].
+    pub fn seen_over_time(&self) -> Result<(), NoInterval> {
         let bare = self.batches.iter().filter(|b| b.histogram.is_empty());
         let bare: f64 = bare.map(|batch| batch.operations as f64).sum();
         if 2.0 * bare > self.total(of_operations) {

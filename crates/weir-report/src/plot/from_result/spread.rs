@@ -29,6 +29,8 @@ pub(super) fn of_workers(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let runs = runs.map(|(run, entry)| {
         let as_one = entry.jobs.len() > 1;
         let members = entry.workers.iter().filter_map(|w| {
+            // One that has no operations to do is not slow at them.
+            w.kinds.first()?;
             let number = if as_one { w.number } else { w.clone };
             Some(Member {
                 name: format!("worker {number}"),
