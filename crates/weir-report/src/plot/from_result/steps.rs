@@ -255,13 +255,17 @@ fn trade(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
     let p99 = |p: &Step| Some((p.rate, p.p99?));
     let lines = lines(steps, several, &[("p50", p50), ("p99", p99)]);
     lines.first()?;
-    let best = steps
-        .first()?
-        .points
+    let points = steps
         .iter()
-        .max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+        .flat_map(|run| run.points.iter().map(|p| (run.label, p)));
+    let (label, best) = points.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))?;
+    let of = if several {
+        format!(" of {label}")
+    } else {
+        String::new()
+    };
     let caption = format!(
-        "At the best rate, {}, 99 % take at most {}.",
+        "At the best rate, {}{of}, 99 % take at most {}.",
         unit.print(best.rate),
         AxisUnit::Seconds.print(best.p99?)
     );

@@ -275,6 +275,17 @@ fn a_sweep_is_a_line_with_its_knee_and_no_sweep_is_none() {
 }
 
 #[test]
+fn the_best_rate_is_that_of_all_results() {
+    let (mut part, whole) = (sample::sweep(), sample::sweep());
+    part.groups.pop();
+    part.plan.groups.pop();
+    let results = labelled(&[&part, &whole]);
+    let plots = of_runs(&PlottedRun::all(&results));
+    let caption = &named(&plots, "rate-latency").caption;
+    assert!(caption.contains(" of new, 99 % take at most "), "{caption}");
+}
+
+#[test]
 fn two_results_are_two_lines_with_their_labels() {
     let (old, mut new) = (sample::single(), sample::single());
     new.groups[0].jobs[0].name = "renamed".into();
