@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use weir_schema::{
     Confidence, Failure, GroupResult, Job, JobResult, Kind, KindName, KindResult, LatencyOverTime,
-    Metric, PacketPathWorkload, RunResult, Span, Stage, State, WorkerResult, Workload,
+    Metric, PacketPathWorkload, RpcMaster, RunResult, Span, Stage, State, WorkerResult, Workload,
 };
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -198,25 +198,46 @@ impl<'a> ReportEntry<'a> {
             return window(work);
         }
         let depth = self.plan?.load().depth.queue_depth.0;
-        let workers = self.workers.len().saturating_mul(self.ranks);
-        Some(u64::from(depth).saturating_mul(workers as u64))
+        let callers = self.callers().saturating_mul(self.ranks);
+        Some(u64::from(depth).saturating_mul(callers as u64))
+    }
+
+    /// The masters of a job of RPCs.
+    pub(crate) fn masters(&self) -> impl Iterator<Item = &'a RpcMaster> + '_ {
+        let outcomes = self.jobs.iter().filter_map(|job| job.rpc());
+        outcomes.flat_map(|done| &done.masters)
+    }
+
+    /// Masters on servers that do the work in place of workers of this run; none where workers do it.
+    fn remote_masters(&self) -> impl Iterator<Item = &'a RpcMaster> + '_ {
+        let plan = self.plan.map(|plan| &plan.workload);
+        let is_remote = matches!(plan, Some(Workload::Rpc(work)) if !work.masters.is_empty());
+        self.masters().filter(move |_| is_remote)
+    }
+
+    /// Number of those who do the work, each with a depth of its own.
+    pub(crate) fn callers(&self) -> usize {
+        match self.remote_masters().count() {
+            0 => self.workers.len(),
+            masters => masters,
+        }
     }
 
     /// Cores in use: user and system time over the time each worker ran.
     pub(crate) fn cores(&self) -> Option<(f64, f64)> {
-        let mut sums = None;
-        for worker in &self.workers {
-            let Some(time) = worker.span.map(Span::length).filter(|t| *t > Nanos::ZERO) else {
-                continue;
-            };
-            let (user, system) = sums.unwrap_or((0.0, 0.0));
+        let workers = self.workers.iter();
+        let of_workers = workers.filter_map(|worker| Some((worker.span?.length(), &worker.cpu)));
+        let mut of_masters = self.remote_masters().peekable();
+        let of_all: Vec<_> = match of_masters.peek() {
+            Some(_) => of_masters.map(|one| (one.duration_ns, &one.cpu)).collect(),
+            None => of_workers.collect(),
+        };
+        let ran = of_all.into_iter().filter(|(time, _)| *time > Nanos::ZERO);
+        ran.map(|(time, cpu)| {
             let share = |part: Nanos| part.as_secs_f64() / time.as_secs_f64();
-            sums = Some((
-                user + share(worker.cpu.user_ns),
-                system + share(worker.cpu.system_ns),
-            ));
-        }
-        sums
+            (share(cpu.user_ns), share(cpu.system_ns))
+        })
+        .reduce(|(user, system), one| (user + one.0, system + one.1))
     }
 
     /// Operations per interval on the entry's own time line: (start, length, operations).

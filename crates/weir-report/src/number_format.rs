@@ -4,7 +4,7 @@
 //! In: quantities. Out: text. The printing itself is `weir-units`'; here is only what a report
 //! adds: a column that shares one unit, an error beside its value, dates.
 
-use weir_schema::Metric;
+use weir_schema::{Metric, RunResult};
 use weir_units::{Bytes, BytesPerSec, Count, Date, Iops, Nanos};
 
 /// Steps of rates, largest first.
@@ -208,6 +208,22 @@ pub(crate) fn date(unix_ns: u64) -> String {
         second / 60 % 60,
         second % 60,
     )
+}
+
+/// The program whose figures these are, with its version.
+pub(crate) fn program(result: &RunResult) -> String {
+    let own = || format!("weir {}", result.weir_version);
+    let foreign = result.source.as_ref().map(|source| {
+        let program = source.program.as_ref().unwrap_or(&source.format);
+        format!("{program}, imported")
+    });
+    foreign.unwrap_or_else(own)
+}
+
+/// When it began; other programs may not say so.
+pub(crate) fn start(result: &RunResult) -> Option<String> {
+    let is_known = result.source.is_none() || result.started_unix_ns > 0;
+    is_known.then(|| date(result.started_unix_ns))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use weir_units::{Bytes, Nanos};
 
 use super::table::{list, table};
 use crate::figures::NUMBERS;
-use crate::number_format::{date, significant};
+use crate::number_format::{program, significant, start};
 use crate::plot::PlottedRun;
 use crate::plot::escaped;
 
@@ -73,6 +73,8 @@ fn machine(result: &RunResult) -> String {
         ClockSource::Monotonic => "monotonic",
         ClockSource::Simulated => "simulated",
     };
+    // Of what other programs measured it is not known, and commands do not ask for it.
+    let is_own = result.source.is_none() && !clock.reason.is_empty();
     let residual = clock.residual_ns.map(|ns| {
         let ppm = clock
             .residual_ppm
@@ -90,7 +92,7 @@ fn machine(result: &RunResult) -> String {
             .map(|why| format!("not measured: {why}"))
     });
     list(&[
-        ("started", Some(date(result.started_unix_ns))),
+        ("started", start(result)),
         ("host", host.hostname.clone()),
         ("processor", host.cpu_model.clone()),
         ("processors", host.cpus.map(|n| n.to_string())),
@@ -100,10 +102,13 @@ fn machine(result: &RunResult) -> String {
         ("system", host.os.clone()),
         ("kernel", host.kernel.clone()),
         ("governor", host.governor.clone()),
-        ("clock", Some(format!("{source} ({})", clock.reason))),
+        (
+            "clock",
+            is_own.then(|| format!("{source} ({})", clock.reason)),
+        ),
         (
             "clock read",
-            Some(format!("{} ns", significant(clock.read_ns, 2))),
+            is_own.then(|| format!("{} ns", significant(clock.read_ns, 2))),
         ),
         ("clock residual", residual),
         ("instrument", own),
@@ -111,7 +116,7 @@ fn machine(result: &RunResult) -> String {
             "peak memory",
             instrument.peak_memory_bytes.map(|b| b.to_string()),
         ),
-        ("program", Some(format!("weir {}", result.weir_version))),
+        ("program", Some(program(result))),
         ("command", Some(result.plan.command.join(" "))),
     ])
 }

@@ -1,7 +1,7 @@
 //! The section of one job: what it did, its figures, its plots, its phases.
 
 use weir_schema::Span;
-use weir_units::Nanos;
+use weir_units::{Iops, Nanos};
 
 use super::budget::PageParts;
 use super::table::{list, table};
@@ -12,7 +12,7 @@ use crate::phrases::{aspects, title};
 use crate::plot::escaped;
 use crate::plot::{JobAcross, of_job};
 
-/// Phases that are listed.
+/// Phases that are listed, and rows of masters.
 const PHASES: usize = 200;
 
 pub(super) fn section(job: &JobAcross<'_, '_>, parts: &mut PageParts) {
@@ -30,6 +30,7 @@ pub(super) fn section(job: &JobAcross<'_, '_>, parts: &mut PageParts) {
         parts.plot(&plot);
     }
     for (_, entry) in &job.runs {
+        parts.heading(&masters(entry));
         parts.heading(&phases(entry));
     }
     parts.heading("</section>\n");
@@ -37,7 +38,7 @@ pub(super) fn section(job: &JobAcross<'_, '_>, parts: &mut PageParts) {
 
 /// Summary of the job: its plan, and the work done.
 fn about(entry: &ReportEntry<'_>) -> String {
-    let workers = entry.workers.len();
+    let workers = entry.callers();
     let said = entry
         .plan
         .map(|plan| title(&aspects(plan, workers.max(1))).join(", "));
@@ -59,6 +60,40 @@ fn about(entry: &ReportEntry<'_>) -> String {
         ("in flight", in_flight),
         ("processors", cpu),
     ])
+}
+
+/// Rows of its masters and their endpoints, where it has some.
+fn masters(entry: &ReportEntry<'_>) -> String {
+    let time = |ns: Option<Nanos>| ns.map_or_else(String::new, |ns| NUMBERS.time(ns));
+    let rows = entry.masters().flat_map(|master| {
+        let median = master.figures.as_ref().map(|figures| figures.median_ns);
+        let whole = [
+            master.endpoint.to_string(),
+            "all".to_owned(),
+            NUMBERS.count(master.succeeded),
+            NUMBERS.count(master.failed),
+            NUMBERS.iops(Iops(master.rate())),
+            time(median),
+        ];
+        let endpoints = master.endpoints.iter().map(move |one| {
+            let failed = one.failed.values().sum();
+            vec![
+                master.endpoint.to_string(),
+                one.endpoint.to_string(),
+                NUMBERS.count(one.succeeded),
+                NUMBERS.count(failed),
+                String::new(),
+                time(one.median_ns),
+            ]
+        });
+        std::iter::once(whole.to_vec()).chain(endpoints)
+    });
+    let rows: Vec<Vec<String>> = rows.take(PHASES).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = ["master", "endpoint", "RPCs", "failed", "rate", "median"];
+    format!("<h3>Masters</h3>{}", table(&head.map(str::to_owned), &rows))
 }
 
 /// Times of the ranks in its phases, where it has some.

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::number_format::date;
+use crate::number_format::{program, start};
 use crate::plot::escaped;
 use crate::plot::{DARK, LIGHT, PlottedRun, style_rules};
 
@@ -84,10 +84,10 @@ fn about(runs: &[PlottedRun<'_>]) -> String {
     let result = run.result;
     let host = result.host.hostname.as_ref();
     let parts = [
-        Some(date(result.started_unix_ns)),
+        start(result),
         host.cloned(),
-        Some(format!("weir {}", result.weir_version)),
-        Some(format!("run {}", result.started_unix_ns)),
+        Some(program(result)),
+        (result.source.is_none()).then(|| format!("run {}", result.started_unix_ns)),
         (runs.len() > 1).then(|| format!("{} results", runs.len())),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

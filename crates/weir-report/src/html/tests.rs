@@ -45,6 +45,62 @@ fn hostile_names_are_text() {
 }
 
 #[test]
+fn masters_on_servers_are_who_does_the_work() {
+    use weir_schema::{CpuUse, EndpointSet, Job, Plan, RpcEndpoint, RpcMaster, RpcWorkload};
+    let place = |rank| RpcEndpoint { rank, tag: 0 };
+    let mut work = RpcWorkload {
+        masters: vec![EndpointSet::one(place(2)), EndpointSet::one(place(3))],
+        ..RpcWorkload::default()
+    };
+    work.load.depth.queue_depth = weir_units::QueueDepth(16);
+    let master = |rank| {
+        let mut master = RpcMaster::new(place(rank), "tcp");
+        master.duration_ns = weir_units::Nanos::SECOND;
+        master.cpu = CpuUse {
+            user_ns: weir_units::Nanos::from_millis(500),
+            ..CpuUse::default()
+        };
+        master
+            .endpoints
+            .push(weir_schema::RpcEndpointResult::new(place(7)));
+        master.conclude();
+        master
+    };
+    let plan = Plan::new("p", "selftest", vec![Job::of_rpcs("a", work)]);
+    let mut result = weir_schema::sample::result(plan);
+    let masters = vec![master(2), master(3)];
+    let mut job = weir_schema::JobResult::of_masters("a", masters, weir_units::Bytes(0));
+    if let weir_schema::Outcome::Rpc(done) = &mut job.outcome {
+        // The run itself has one worker, which calls nobody.
+        done.workers.workers.truncate(1);
+        done.workers.workers[0].depth.mean_in_flight = Some(31.4);
+    }
+    result.groups[0].jobs = vec![job];
+    let page = page(&result);
+    for words in ["31.4 of 32 on average", "1.00 processors", "2 workers"] {
+        assert!(page.contains(words), "{words}");
+    }
+    for cell in ["<h3>Masters</h3>", "<td>3:0</td>", "<td>7:0</td>"] {
+        assert!(page.contains(cell), "{cell}");
+    }
+}
+
+#[test]
+fn what_another_program_measured_is_not_said_to_be_of_weir() {
+    let mut result = sample::workers();
+    result.source = Some(weir_schema::ForeignSource {
+        format: "fio".into(),
+        program: Some("fio-3.36".into()),
+    });
+    result.started_unix_ns = 0;
+    let page = page(&result);
+    assert!(page.contains("fio-3.36, imported"));
+    for of_weir in ["weir 0", "1970", "clock read", " · run "] {
+        assert!(!page.contains(of_weir), "{of_weir}");
+    }
+}
+
+#[test]
 fn a_page_asks_nothing_of_any_network_and_runs_our_script_alone() {
     let page = page(&sample::workers());
     // The name of a namespace is never fetched.

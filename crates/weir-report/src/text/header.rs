@@ -4,7 +4,7 @@ use weir_schema::{ClockSource, DeviceFacts};
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::number_format::date;
+use crate::number_format::{program, start};
 
 /// Below this width there is only the first line.
 const ONE_LINE_BELOW: usize = 80;
@@ -24,17 +24,9 @@ impl Report<'_> {
     fn first_line(&mut self) {
         let result = self.result;
         let dim = |text: &str| Text::new(Tone::Dim, text);
-        let own = format!("weir {}", result.weir_version);
-        let foreign = result.source.as_ref().map(|source| {
-            let program = source.program.as_ref().unwrap_or(&source.format);
-            format!("{program}, imported")
-        });
-        let program = dim(&foreign.unwrap_or(own));
+        let program = dim(&program(result));
         let name = dim(&result.plan.name);
-        // Other programs may not say when.
-        let is_known = result.source.is_none() || result.started_unix_ns > 0;
-        let date = is_known.then(|| date(result.started_unix_ns));
-        let date = dim(&date.unwrap_or_default());
+        let date = dim(&start(result).unwrap_or_default());
         let used = [&program, &name, &date]
             .map(|t| self.layout.columns(t))
             .iter()

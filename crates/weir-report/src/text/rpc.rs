@@ -16,8 +16,7 @@ const MOST_ROWS: usize = 8;
 
 impl Report<'_> {
     pub(super) fn rpc(&mut self, entry: &ReportEntry<'_>) {
-        let outcomes = entry.jobs.iter().filter_map(|job| job.rpc());
-        let masters: Vec<&RpcMaster> = outcomes.flat_map(|done| &done.masters).collect();
+        let masters: Vec<&RpcMaster> = entry.masters().collect();
         for master in masters.iter().take(MOST_ROWS) {
             self.master(master);
         }
