@@ -33,6 +33,7 @@ mod backends;
 mod bad_input;
 mod configuration;
 mod interrupts;
+mod losses;
 mod one_stage;
 mod pools;
 mod searches;

@@ -126,6 +126,64 @@ fn the_script_of_the_monitor_writes_its_report_and_refuses_what_has_no_effect() 
     );
 }
 
+/// Counts and workloads alone, as the older tool's own file.
+const SPACE: &str = "kAppCoreNum : 2\nkDispQueueNum : 2\niteration : 1\nduration : 0.05\n\
+    workload : 1 : TxApplication,TxDispatcher,TxNIC,RXNIC,RXDispatcher,RxApplication : 0 : 0 : 0\n\
+    workload : 2 : TxApplication,TxDispatcher,TxNIC,RXNIC,RXDispatcher,RxApplication : 1 : 1 : 1\n";
+
+#[test]
+fn each_iteration_of_the_search_shows_its_configuration_and_leaves_its_log() {
+    let stage = Stage::new();
+    stage.file("c", SPACE);
+    let said = stage.peer_says(&["axio", "tools", "-c", "c", "-p", "-v", "-t", "2"]);
+    let said = said.code(0);
+    for says in ["Current iteration: 0=", "Current iteration: 1="] {
+        assert_eq!(said.out.matches(says).count(), 1, "{said}");
+    }
+    // Once before the search as well.
+    for says in ["kAppTxMsgBatchSize: ", "Parameter Verification Passed"] {
+        assert_eq!(said.out.matches(says).count(), 3, "{said}");
+    }
+    for number in 0..2 {
+        let log = stage.read(&format!("tmp/axio-emulator_iter_{number}.log"));
+        assert!(log.contains("Perf Statistics"), "{log}");
+        assert_eq!(log, stage.read(&format!("tmp/axio_iter_{number}.log")));
+    }
+    let found = stage.read("c.out");
+    assert!(found.contains("kNICRxPostSize : "), "{found}");
+    assert_eq!(stage.read("c"), SPACE);
+    // Without an iteration there is what it began with.
+    stage
+        .peer_says(&["axio", "tools", "-c", "c", "-t", "0"])
+        .code(0);
+    assert!(stage.read("c.out").contains("kNICRxPostSize : 32"));
+}
+
+#[test]
+fn a_search_at_the_servers_side_says_where_to_search() {
+    let stage = Stage::new();
+    let receiver = SPACE.replace("TxApplication,", "");
+    let server = format!("role : server\n{SPACE}");
+    for (file, text) in [("r", receiver), ("s", server)] {
+        stage.file(file, text);
+        for words in [
+            &["axio", "tools", "-c", file, "-t", "5"][..],
+            &["tune", "-c", file],
+        ] {
+            let said = stage.say(words).code(2);
+            said.err("this is a server's side")
+                .err("tune from the client");
+        }
+    }
+    // The first of several errors is what is wrong.
+    stage.file(
+        "w",
+        SPACE.replace("iteration", "inflight : 16\nreq_size : 99999999\niteration"),
+    );
+    let said = stage.say(&["tune", "-c", "w", "-t", "3"]);
+    assert!(!said.err.contains("more failures of this kind"), "{said}");
+}
+
 #[test]
 fn words_of_the_tools_are_refused_elsewhere() {
     let stage = stage();

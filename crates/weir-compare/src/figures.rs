@@ -14,6 +14,8 @@ use crate::rule::{USUAL_METRICS, percent_of};
 /// freedom.
 const ERRORS_WITHIN: f64 = 2.306;
 const FREEDOM_WITHIN: f64 = 8.0;
+/// What did not come through, beside the usual figures of what did.
+const LOSSES: [&str; 2] = ["loss", "begun of the rate"];
 /// CPU time of an operation.
 const CPU_PER_OP: &str = "cpu_per_op";
 
@@ -97,7 +99,8 @@ pub(crate) fn figures(job: &JobResult, names: &[String]) -> Vec<Figure> {
         .flat_map(|name| of_name(name))
         .collect();
     if !usual.is_empty() {
-        return usual;
+        let losses = LOSSES.iter().flat_map(|name| of_name(name));
+        return usual.into_iter().chain(losses).collect();
     }
     let all = job.metrics.iter();
     all.map(|metric| Figure::of(metric, None, &metric.name))

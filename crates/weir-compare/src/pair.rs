@@ -4,7 +4,7 @@
 //! In: both sides with the runs that count. Out: a [`PairDraft`], which becomes a comparison once the
 //! chances of all figures are corrected. Not here: the figures of a job (`job`).
 
-use weir_schema::RunResult;
+use weir_schema::{Job, RunResult};
 
 use crate::compare::{Counted, Sides, errors};
 use crate::comparison::{JobComparison, PairComparison};
@@ -45,7 +45,7 @@ impl PairDraft {
         }
         pair.differences = of_machines(first_a, first_b);
         let matched = matched(first_a, first_b);
-        let (count_a, count_b) = (first_a.jobs().count(), first_b.jobs().count());
+        let [count_a, count_b] = [first_a, first_b].map(|run| planned_jobs(run).len());
         if matched.len() < count_a.max(count_b) {
             pair.problems
                 .push(format!("{count_a} and {count_b} jobs of other names"));
@@ -132,22 +132,31 @@ fn add_plans(
 /// Jobs of either result that belong together: those of one name or, where their number is the same,
 /// of one place.
 fn matched(a: &RunResult, b: &RunResult) -> Vec<(usize, usize)> {
-    let names = |run: &RunResult| run.jobs().map(|job| job.name.clone()).collect::<Vec<_>>();
-    let (of_a, of_b) = (names(a), names(b));
+    let (of_a, of_b) = (planned_jobs(a), planned_jobs(b));
+    let numbers = |(one, other): (&(usize, &str), &(usize, &str))| (one.0, other.0);
     if of_a.len() == of_b.len() {
-        return (0..of_a.len()).map(|number| (number, number)).collect();
+        return of_a.iter().zip(&of_b).map(numbers).collect();
     }
-    let pairs = of_a
-        .iter()
-        .enumerate()
-        .filter_map(|(number, name)| Some((number, of_b.iter().position(|other| other == name)?)));
+    let pairs = of_a.iter().filter_map(|one| {
+        let other = of_b.iter().find(|other| other.1 == one.1)?;
+        Some(numbers((one, other)))
+    });
     pairs.collect()
+}
+
+/// Number and name of each job that is no step of a search, which has other steps in each run.
+fn planned_jobs(run: &RunResult) -> Vec<(usize, &str)> {
+    let is_step = |(_, job): (usize, &Job)| job.start.is_search_step;
+    let steps: Vec<bool> = run.plan.jobs().map(is_step).collect();
+    let jobs = run.jobs().map(|job| job.name.as_str()).enumerate();
+    jobs.filter(|(number, _)| steps.get(*number) != Some(&true))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::Kind;
     use weir_schema::sample::{self, JobSample};
-    use weir_schema::{Job, Kind};
 
     use super::*;
 

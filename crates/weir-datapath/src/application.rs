@@ -58,7 +58,7 @@ pub(crate) struct Application<W> {
     rx: BufferReceiver,
     handler: W,
     /// Lengths of the messages that it sends.
-    form: MessageForm,
+    pub(crate) form: MessageForm,
     /// Packets of what it takes.
     taken_packets: u32,
     pub(crate) outstanding: Outstanding,

@@ -55,7 +55,6 @@ impl StageCount {
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn packets(&self) -> u64 {
         self.packets
     }

@@ -3,10 +3,14 @@
 //!
 //! A message in flight has a slot, and its number says which, in which use of it. A message that is
 //! given up frees its slot for another use, so that an answer that comes later is known as late. Where
-//! any number may be in flight they are counted alone: what is lost is known at the end.
+//! any number may be in flight they are counted, and the latest have a bit each, so that a second answer
+//! does not pass for that of another message: what is lost is known at the end.
 
 /// Uses of a slot that are told apart.
 const USES: u16 = 1 << 12;
+
+/// Messages whose answers are told apart where any number may be in flight: more than a path holds.
+const LATEST: u32 = 1 << 20;
 
 /// No clock comes so far.
 const FREE: u64 = u64::MAX;
@@ -20,6 +24,8 @@ pub(crate) struct Outstanding {
     next: u32,
     /// Messages in flight where there are no slots.
     open: usize,
+    /// The bits of the latest of them that have no answer.
+    unanswered: Vec<u64>,
     origin: u32,
 }
 
@@ -103,6 +109,7 @@ impl Outstanding {
             slots,
             next: 0,
             open: 0,
+            unanswered: vec![0; if most > 0 { 0 } else { LATEST as usize / 64 }],
             origin: u32::from(thread & 15) << 28,
         }
     }
@@ -127,6 +134,8 @@ impl Outstanding {
         let Some(slots) = &mut self.slots else {
             self.next = self.next.wrapping_add(1) & 0x0fff_ffff;
             self.open += 1;
+            let (word, bit) = bit_of(self.next);
+            self.unanswered[word] |= bit;
             return Some(self.origin | self.next);
         };
         let slot = slots.free.take()?;
@@ -139,7 +148,10 @@ impl Outstanding {
     #[inline]
     pub(crate) fn end(&mut self, message: u32) -> bool {
         let Some(slots) = &mut self.slots else {
-            let is_expected = self.open > 0;
+            let age = self.next.wrapping_sub(message) & 0x0fff_ffff;
+            let (word, bit) = bit_of(message);
+            let is_expected = age < LATEST && self.unanswered[word] & bit != 0;
+            self.unanswered[word] &= !(bit * u64::from(is_expected));
             self.open -= usize::from(is_expected);
             return is_expected;
         };
@@ -157,10 +169,8 @@ impl Outstanding {
 
     /// Gives all up, at the end; how many.
     pub(crate) fn give_up(&mut self) -> u64 {
-        match &mut self.slots {
-            Some(_) => self.expire(u64::MAX, 0),
-            None => std::mem::take(&mut self.open) as u64,
-        }
+        self.unanswered.fill(0);
+        std::mem::take(&mut self.open) as u64 + self.expire(u64::MAX, 0)
     }
 
     /// Gives up those that were sent so many ticks ago or earlier; how many.
@@ -180,6 +190,13 @@ impl Outstanding {
         }
         given_up
     }
+}
+
+/// Word and bit of a message where there are no slots.
+#[inline]
+fn bit_of(message: u32) -> (usize, u64) {
+    let place = (message % LATEST) as usize;
+    (place / 64, 1 << (place % 64))
 }
 
 impl MessageSlot {
@@ -242,6 +259,7 @@ mod tests {
         let messages: Vec<u32> = (0..70_000).filter_map(|now| all.begin(now)).collect();
         assert_eq!(messages.len(), 70_000);
         assert!(all.end(messages[0]));
+        assert!(!all.end(messages[0]), "a second answer is no other's");
         assert_eq!((all.count(), all.expire(u64::MAX, 0)), (69_999, 0));
         assert_eq!((all.give_up(), all.count()), (69_999, 0));
         assert!(!all.end(messages[1]), "it was given up");

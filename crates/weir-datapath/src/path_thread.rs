@@ -437,6 +437,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
             self.counts.sums.request_sizes = part.supply.take_counts();
             let intended = part.intended(now);
             self.counts.sums.intended = intended - std::mem::replace(&mut self.intended, intended);
+            self.counts.sums.begun =
+                self.counts.application_tx.packets() / u64::from(part.form.packets);
         }
         let dispatcher = self.parts.dispatcher.as_ref();
         if let Some(drops) = dispatcher.and_then(Dispatcher::link_drops) {

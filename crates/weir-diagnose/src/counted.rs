@@ -12,7 +12,9 @@ pub struct CountedFigures {
     pub sent_share: Reading,
     /// Rounds of the generator without a credit.
     pub share_without_credit: Reading,
-    /// Busy share of the busiest stage.
+    /// Rounds of the generator that found too few buffers.
+    pub share_without_buffers: Reading,
+    /// Busy share of the busiest stage of either side.
     pub busiest_share: Reading,
     /// Busy share of all stages of a core together.
     pub total_busy_share: Reading,
@@ -37,6 +39,7 @@ impl CountedFigures {
         Self {
             sent_share: none("intended rate"),
             share_without_credit: none("rounds without credit"),
+            share_without_buffers: none("rounds without buffers"),
             busiest_share: none("busy shares"),
             total_busy_share: none("busy shares"),
             tx_full_retries: none("retries at a full ring"),

@@ -5,6 +5,7 @@
 
 use weir_schema::PathStage;
 
+use crate::counted::CountedFigures;
 use crate::diagnosis::PathContext;
 use crate::reading::Reading;
 use crate::reference::{PathClass, ReferenceFinding};
@@ -15,34 +16,18 @@ use crate::stage_tables::{StageTable, StageTables};
 pub struct PathEvidence {
     /// The critical stage and what it does.
     pub critical: Option<(PathStage, PathClass)>,
+    /// Counts of the run, or of its host where these are larger.
+    pub counted: CountedFigures,
     /// Millions of packets a second from end to end.
     pub throughput_mpps: Reading,
     /// The same in the table before it, or behind it.
     pub other_throughput_mpps: Reading,
-    /// Packets that were sent, of those that an open loop meant to send.
-    pub sent_share: Reading,
     /// Used share of the link's capacity.
     pub link_share: Reading,
-    /// Rounds of the generator without a credit.
-    pub share_without_credit: Reading,
-    /// Busy share of the busiest stage.
-    pub busiest_share: Reading,
-    /// Busy share of all stages of a core together.
-    pub total_busy_share: Reading,
     /// The part of its time that each of the first four stages waits.
     pub stall_shares: Vec<Reading>,
     /// Buffers in use.
     pub pool_use: Reading,
-    /// Times that the device's ring was full on sending.
-    pub tx_full_retries: Reading,
-    /// Packets a flush.
-    pub packets_per_flush: Reading,
-    /// Packets a burst received, of the most that it may have.
-    pub burst_share: Reading,
-    /// Packets that the device missed or had no buffer for.
-    pub missed_packets: Reading,
-    /// Fill of the device's ring on receiving.
-    pub receive_ring_use: Reading,
     /// Packets dropped at full rings between dispatchers and workers.
     pub ring_drops: Reading,
     /// Loads that missed the last cache.
@@ -55,8 +40,6 @@ pub struct PathEvidence {
     pub memory_share: Reading,
     /// The most packets of a workspace over the fewest.
     pub workspace_spread: Reading,
-    /// Time in which workers did not get their CPU.
-    pub lost_cpu_share: Reading,
 }
 
 const NO_REPORT: &str = "no host report was given";
@@ -166,44 +149,33 @@ pub(crate) fn evidence(
     );
     PathEvidence {
         critical: finding.critical,
+        counted: CountedFigures {
+            missed_packets: larger(report.map(|r| &r.interface_drops), &counted.missed_packets),
+            lost_cpu_share: larger(report.map(|r| &r.lost_cpu_share), &counted.lost_cpu_share),
+            ..counted.clone()
+        },
         throughput_mpps: table.throughput_mpps.clone(),
         other_throughput_mpps: path
             .tables
             .get(other)
             .map_or_else(one_table, |table| table.throughput_mpps.clone()),
-        sent_share: counted.sent_share.clone(),
         link_share: host.link_share(&table.throughput_mpps),
-        share_without_credit: counted.share_without_credit.clone(),
-        busiest_share: counted.busiest_share.clone(),
-        total_busy_share: counted.total_busy_share.clone(),
         stall_shares: shares
             .map(|(time, stall)| time.with(stall, share))
             .collect(),
         pool_use: table.pool_use.clone(),
-        tx_full_retries: counted.tx_full_retries.clone(),
-        packets_per_flush: counted.packets_per_flush.clone(),
-        burst_share: counted.burst_share.clone(),
-        missed_packets: larger(
-            report.map(|report| &report.interface_drops),
-            &counted.missed_packets,
-        ),
-        receive_ring_use: counted.receive_ring_use.clone(),
         ring_drops: drops(table),
         llc_miss: host.llc_load_miss(),
         instructions_per_cycle: instructions,
         io_write_miss: host.io_write_miss(),
         memory_share: host.memory_share(),
         workspace_spread: spread(table),
-        lost_cpu_share: larger(
-            report.map(|report| &report.lost_cpu_share),
-            &counted.lost_cpu_share,
-        ),
     }
 }
 
 /// The larger one of what the host reports and what the run counted: either may see what the other
 /// does not.
-fn larger(report: Option<&Reading>, counted: &Reading) -> Reading {
+pub(crate) fn larger(report: Option<&Reading>, counted: &Reading) -> Reading {
     let Some(report) = report else {
         return counted.clone();
     };

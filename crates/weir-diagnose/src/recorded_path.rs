@@ -11,6 +11,7 @@ use weir_units::Nanos;
 
 use crate::counted::CountedFigures;
 use crate::diagnosis::{Diagnosis, DiagnosisSide, PathContext};
+use crate::evidence::larger;
 use crate::inputs::InputError;
 use crate::reading::Reading;
 use crate::stage_tables::{StageRow, StageTable, StageTables, WorkspaceFigures};
@@ -68,13 +69,22 @@ impl RecordedPath {
             PathSide::Client => (PathSide::Server, work.whole_response()),
             PathSide::Server => (PathSide::Client, work.request_bytes),
         };
+        let mut own = side_tables(done, work, local)
+            .ok_or("its packet path ended before its first iteration did")?;
+        let mut other = side_tables(done, work, remote);
+        // A window is full where the other side is busy all the time.
+        let others = other.iter_mut().flat_map(|path| &mut path.tables);
+        for (one, other) in own.tables.iter_mut().zip(others) {
+            let [mine, theirs] = [one, other].map(|table| &mut table.counted.busiest_share);
+            let most = larger(Some(mine), theirs);
+            (*mine, *theirs) = (most.clone(), most);
+        }
         Ok(Self {
             job: None,
             iterations: Some(work.iterations),
             frame_bytes: Some(work.frame_bytes(frame)),
-            local: side_tables(done, work, local)
-                .ok_or("its packet path ended before its first iteration did")?,
-            remote: side_tables(done, work, remote),
+            local: own,
+            remote: other,
         })
     }
 
@@ -244,6 +254,11 @@ fn counted(threads: &[&PathThread], work: &PacketPathWorkload, side: PathSide) -
         )),
         share_without_credit: of_client(share(
             sum(|one| one.rounds_without_credit),
+            sum(|one| one.application_tx.polls),
+            "no rounds of a generator",
+        )),
+        share_without_buffers: of_client(share(
+            sum(|one| one.rounds_without_buffers),
             sum(|one| one.application_tx.polls),
             "no rounds of a generator",
         )),

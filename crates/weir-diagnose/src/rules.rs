@@ -96,7 +96,13 @@ pub(crate) const RULES: &[RuleRecord] = &[
         RuleClass::Before,
         "more cores for the client; the result is a lower bound",
         COUNTED,
-        |e| Truth::below("packets sent of those intended", &e.sent_share, 0.99),
+        |e| {
+            Truth::below(
+                "packets sent of those intended",
+                &e.counted.sent_share,
+                0.99,
+            )
+        },
     ),
     rule(
         "D3",
@@ -112,7 +118,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         RuleClass::Before,
         "isolate the cores; the result is unstable",
         COUNTED,
-        |e| Truth::above("run delay and steal", &e.lost_cpu_share, 0.01),
+        |e| Truth::above("run delay and steal", &e.counted.lost_cpu_share, 0.01),
     ),
     rule(
         "D4",
@@ -121,8 +127,12 @@ pub(crate) const RULES: &[RuleRecord] = &[
         "in flight: rate × p99 of the round trip × 1.5",
         COUNTED,
         |e| {
-            let starved = Truth::above("rounds without credit", &e.share_without_credit, 0.5);
-            starved.and(Truth::below("busiest stage", &e.busiest_share, 0.7))
+            let starved = Truth::above(
+                "rounds without credit",
+                &e.counted.share_without_credit,
+                0.5,
+            );
+            starved.and(Truth::below("busiest stage", &e.counted.busiest_share, 0.7))
         },
     ),
     rule(
@@ -131,7 +141,18 @@ pub(crate) const RULES: &[RuleRecord] = &[
         RuleClass::C1,
         "a bigger pool, a smaller window",
         COUNTED,
-        |e| stalls(e, PathStage::ApplicationTx).and(Truth::above("pool use", &e.pool_use, 0.9)),
+        |e| {
+            let stalls = stalls(e, PathStage::ApplicationTx);
+            let full = stalls.and(Truth::above("pool use", &e.pool_use, 0.9));
+            match Truth::above(
+                "rounds without buffers",
+                &e.counted.share_without_buffers,
+                0.1,
+            ) {
+                Truth::Unknown(_) => full,
+                starved => full.or(starved),
+            }
+        },
     ),
     rule(
         "D6",
@@ -148,7 +169,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         "more queues, a bigger ring",
         COUNTED,
         |e| {
-            let full = Truth::above("retries at a full ring", &e.tx_full_retries, 0.0);
+            let full = Truth::above("retries at a full ring", &e.counted.tx_full_retries, 0.0);
             stalls(e, PathStage::DispatchTx).and(full)
         },
     ),
@@ -159,8 +180,9 @@ pub(crate) const RULES: &[RuleRecord] = &[
         "larger post and dispatch batches",
         SIGN,
         |e| {
-            let never_full = Truth::below("retries at a full ring", &e.tx_full_retries, 1.0);
-            let small = Truth::below("packets a flush", &e.packets_per_flush, 16.0);
+            let never_full =
+                Truth::below("retries at a full ring", &e.counted.tx_full_retries, 1.0);
+            let small = Truth::below("packets a flush", &e.counted.packets_per_flush, 16.0);
             stalls(e, PathStage::DispatchTx).and(never_full).and(small)
         },
     ),
@@ -173,7 +195,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         |e| {
             stalls(e, PathStage::DispatchRx).and(Truth::below(
                 "burst of a batch",
-                &e.burst_share,
+                &e.counted.burst_share,
                 0.25,
             ))
         },
@@ -185,8 +207,12 @@ pub(crate) const RULES: &[RuleRecord] = &[
         "more dispatchers",
         COUNTED,
         |e| {
-            let missed = Truth::above("missed packets", &e.missed_packets, 0.0);
-            missed.or(Truth::above("receive ring", &e.receive_ring_use, 0.9))
+            let missed = Truth::above("missed packets", &e.counted.missed_packets, 0.0);
+            missed.or(Truth::above(
+                "receive ring",
+                &e.counted.receive_ring_use,
+                0.9,
+            ))
         },
     ),
     rule(
@@ -257,7 +283,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         RuleClass::C2,
         "more cores, or split roles",
         SIGN,
-        |e| Truth::at_least("busy shares together", &e.total_busy_share, 0.95),
+        |e| Truth::at_least("busy shares together", &e.counted.total_busy_share, 0.95),
     ),
 ];
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use weir_schema::PathStage;
 
+use crate::counted::CountedFigures;
 use crate::diagnosis::judged;
 use crate::evidence::PathEvidence;
 use crate::inputs::{HostReport, PcieCounts, PerfCounts, node_bandwidths, node_traffic};
@@ -393,27 +394,30 @@ fn healthy() -> PathEvidence {
     let known = Reading::known;
     PathEvidence {
         critical: Some((PathStage::DispatchRx, PathClass::Waiting)),
+        counted: CountedFigures {
+            sent_share: known(1.0),
+            share_without_credit: known(0.1),
+            share_without_buffers: known(0.0),
+            busiest_share: known(0.5),
+            total_busy_share: known(0.8),
+            tx_full_retries: known(0.0),
+            packets_per_flush: known(32.0),
+            burst_share: known(0.8),
+            missed_packets: known(0.0),
+            receive_ring_use: known(0.2),
+            lost_cpu_share: known(0.001),
+        },
         throughput_mpps: known(10.0),
         other_throughput_mpps: known(10.0),
-        sent_share: known(1.0),
         link_share: known(0.5),
-        share_without_credit: known(0.1),
-        busiest_share: known(0.5),
-        total_busy_share: known(0.8),
         stall_shares: vec![known(0.1); 4],
         pool_use: known(0.7),
-        tx_full_retries: known(0.0),
-        packets_per_flush: known(32.0),
-        burst_share: known(0.8),
-        missed_packets: known(0.0),
-        receive_ring_use: known(0.2),
         ring_drops: known(0.0),
         llc_miss: known(0.3),
         instructions_per_cycle: known(1.0),
         io_write_miss: known(0.1),
         memory_share: known(0.4),
         workspace_spread: known(1.1),
-        lost_cpu_share: known(0.001),
     }
 }
 
@@ -435,13 +439,16 @@ const CASES: &[RuleCase] = &[
         &["D1"],
     ),
     (|e| e.throughput_mpps = Reading::known(0.0), &[]),
-    (|e| e.sent_share = Reading::known(0.98), &["D2"]),
+    (|e| e.counted.sent_share = Reading::known(0.98), &["D2"]),
     (|e| e.link_share = Reading::known(0.97), &["D3"]),
-    (|e| e.share_without_credit = Reading::known(0.6), &["D4"]),
+    (
+        |e| e.counted.share_without_credit = Reading::known(0.6),
+        &["D4"],
+    ),
     (
         |e| {
-            e.share_without_credit = Reading::known(0.6);
-            e.busiest_share = Reading::known(0.9);
+            e.counted.share_without_credit = Reading::known(0.6);
+            e.counted.busiest_share = Reading::known(0.9);
         },
         &[],
     ),
@@ -450,25 +457,33 @@ const CASES: &[RuleCase] = &[
         &["D5"],
     ),
     (|e| stall(e, 0, |_| {}), &[]),
+    // A pool that runs dry now and then is not full on the whole.
+    (
+        |e| e.counted.share_without_buffers = Reading::known(0.3),
+        &["D5"],
+    ),
     (
         |e| stall(e, 0, |e| e.pool_use = Reading::known(0.4)),
         &["D6"],
     ),
     (
-        |e| stall(e, 2, |e| e.tx_full_retries = Reading::known(3.0)),
+        |e| stall(e, 2, |e| e.counted.tx_full_retries = Reading::known(3.0)),
         &["D7"],
     ),
     (
-        |e| stall(e, 2, |e| e.packets_per_flush = Reading::known(8.0)),
+        |e| stall(e, 2, |e| e.counted.packets_per_flush = Reading::known(8.0)),
         &["D8"],
     ),
     (|e| stall(e, 2, |_| {}), &[]),
     (
-        |e| stall(e, 3, |e| e.burst_share = Reading::known(0.2)),
+        |e| stall(e, 3, |e| e.counted.burst_share = Reading::known(0.2)),
         &["D9"],
     ),
-    (|e| e.missed_packets = Reading::known(1.0), &["D10"]),
-    (|e| e.receive_ring_use = Reading::known(0.95), &["D10"]),
+    (|e| e.counted.missed_packets = Reading::known(1.0), &["D10"]),
+    (
+        |e| e.counted.receive_ring_use = Reading::known(0.95),
+        &["D10"],
+    ),
     (|e| e.ring_drops = Reading::known(1.0), &["D11"]),
     (
         |e| {
@@ -498,11 +513,17 @@ const CASES: &[RuleCase] = &[
     (|e| e.io_write_miss = Reading::known(0.3), &["D14"]),
     (|e| e.memory_share = Reading::known(0.8), &["D15"]),
     (|e| e.workspace_spread = Reading::known(1.4), &["D16"]),
-    (|e| e.lost_cpu_share = Reading::known(0.02), &["D17"]),
-    (|e| e.total_busy_share = Reading::known(0.95), &["D18"]),
+    (
+        |e| e.counted.lost_cpu_share = Reading::known(0.02),
+        &["D17"],
+    ),
+    (
+        |e| e.counted.total_busy_share = Reading::known(0.95),
+        &["D18"],
+    ),
     (
         |e| {
-            e.total_busy_share = Reading::known(0.95);
+            e.counted.total_busy_share = Reading::known(0.95);
             e.ring_drops = Reading::known(1.0);
         },
         &["D11"],

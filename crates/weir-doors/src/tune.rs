@@ -22,7 +22,7 @@ use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 use crate::takes::Takes;
 
-pub use path::{LAYOUT, LOSS, TuneLimit, keys_of_verdict};
+pub use path::{LAYOUT, TuneLimit, keys_of_verdict};
 pub use path_layout::PathLayout;
 pub use server::{ServerConfig, TuneServer};
 
@@ -81,7 +81,7 @@ const FLAGS: &[Flag] = &[
     ),
     Flag::with_value("trials", "N", SEARCH, "The most trials of the search")
         .letter('t')
-        .range(3, 100_000)
+        .range(0, 100_000)
         .default("200"),
     Flag::with_value(
         "budget",
@@ -170,6 +170,20 @@ const FLAGS: &[Flag] = &[
         "The settings that won; with --config the configuration with them (FILE.out)",
     )
     .letter('o'),
+    Flag::with_value(
+        "logs",
+        "FOLDER",
+        OUTPUT,
+        "Of a packet path, keep what each trial prints here, and the best settings so far in the --output",
+    ),
+    Flag::with_value(
+        "show",
+        "WORD",
+        OUTPUT,
+        "Of a packet path, print the numbers of each trial before it, or verify its configuration",
+    )
+    .choices(&["print", "verify"])
+    .repeats(),
     Flag::with_value("format", "FORMAT", OUTPUT, "Text, or the search as JSON")
         .choices(&["text", "json"])
         .default("text"),
@@ -224,6 +238,10 @@ pub struct Tune {
     pub trail: Option<String>,
     /// The file of the settings that won.
     pub output: Option<String>,
+    /// The folder of what each trial of a packet path prints.
+    pub logs: Option<String>,
+    /// Flags of `weir axio tools` that look at each configuration before its trial.
+    pub looks: Vec<String>,
     /// JSON instead of text.
     pub as_json: bool,
 }
@@ -265,9 +283,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         .cloned()
         .collect();
     let config = given.text("config").map(str::to_owned);
-    let is_path = command.is_empty() && config.is_some();
+    let is_path = config.is_some() && (command.is_empty() || command.starts_with(&path::command()));
     check_path_words(&given, &command, is_path)?;
-    let command = if is_path {
+    let command = if command.is_empty() {
         Vec::new()
     } else {
         command_of_weir(command)?
@@ -304,6 +322,8 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         trail: text("trail"),
         output,
         config,
+        logs: text("logs"),
+        looks: given.all("show").map(|word| format!("--{word}")).collect(),
         as_json: given.is("format", "json"),
     })))
 }
@@ -349,11 +369,11 @@ fn check_path_words(given: &GivenFlags, command: &[String], is_path: bool) -> Re
             "COMMAND is missing\n  help: `-- run a.fio` behind the flags, or --config FILE of a packet path",
         ));
     }
-    if given.has("layouts") && !is_path {
-        return Err(Refusal::usage("--layouts acts only without COMMAND"));
-    }
-    if given.has("server-command") && !is_path {
-        return Err(Refusal::usage("--server-command acts only without COMMAND"));
+    let of_paths = ["layouts", "server-command", "logs", "show"];
+    if let Some(flag) = of_paths.iter().find(|flag| !is_path && given.has(flag)) {
+        return Err(Refusal::usage(format!(
+            "--{flag} acts only without COMMAND"
+        )));
     }
     if given.has("objective") && (!is_path || given.has("metric")) {
         return Err(Refusal::usage(
@@ -484,7 +504,8 @@ mod tests {
             ("--metric x -- doctor {a=1,2}", "`doctor` measures nothing"),
             ("--metric x -- run {a=1,2} --store-result=r", "leave it out"),
             ("--metric x -- run {a=1,2} --repeat 3", "leave it out"),
-            ("--metric x -t 2 -- run {a=1,2}", "from 3 to 100000"),
+            ("--metric x -t -1 -- run {a=1,2}", "from 0 to 100000"),
+            ("--metric x --logs l -- run {a=1,2}", "only without COMMAND"),
             ("--metric x --rounds 5 -- run {a=1,2}", "from 6 to 1000"),
             ("--metric x --budget 0 -- run {a=1,2}", "seconds above 0"),
             (

@@ -34,6 +34,9 @@ const OF_WORK: &[&[&str]] = &[
 pub fn plan_fingerprint(result: &RunResult) -> String {
     let mut plan = json::value(&result.plan).unwrap_or_default();
     remove_all(&mut plan, OF_PLAN);
+    if let Some(groups) = plan.get_mut("groups").and_then(Value::as_array_mut) {
+        groups.retain(|group| group.pointer("/jobs/0/start/is_search_step") != Some(&true.into()));
+    }
     let groups = members(plan.get_mut("groups"));
     let jobs = groups.flat_map(|group| members(group.get_mut("jobs")));
     for job in jobs {

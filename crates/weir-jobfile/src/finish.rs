@@ -74,6 +74,7 @@ pub(crate) fn finish(
             delay: (max_ns.0 > 0).then_some(StartDelay { min_ns, max_ns }),
             before,
             after,
+            ..Start::default()
         },
         end: JobEnd {
             exit_all: exit_all(draft),

@@ -14,7 +14,7 @@ use crate::kind::KindName;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_bandwidth_figures::{PairRange, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
-use crate::packet_path_result::PacketPathOutcome;
+use crate::packet_path_result::{PacketPathOutcome, PathSide, PathThread};
 use crate::rates::total_rate;
 use crate::result::{Confidence, CpuUse, KindResult, Stage, WorkerResult, rated_kinds};
 use crate::rpc_result::RpcOutcome;
@@ -65,7 +65,28 @@ pub(crate) fn packet_path_metrics(done: &PacketPathOutcome) -> Vec<Metric> {
         per_core.map(|(rate, cpus)| Metric::high("packet rate per core", "packets/s", rate / cpus));
     let mut all: Vec<Metric> = packets.into_iter().chain(per_core).collect();
     all.extend(loop_metrics(&done.workers));
+    if done.only_stage.is_none() {
+        all.extend(path_losses(done));
+    }
     all
+}
+
+/// The share of messages without an answer, which every path has; the share begun of those that a rate asked for;
+/// other losses where there were any.
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn path_losses(done: &PacketPathOutcome) -> impl Iterator<Item = Metric> {
+    let sum = |of: fn(&PathThread) -> u64| {
+        (done.sum(PathSide::Client, of) + done.sum(PathSide::Server, of)) as f64
+    };
+    let (begun, intended) = (sum(|one| one.begun), sum(|one| one.intended));
+    let (late, dropped) = (sum(|one| one.late), sum(PathThread::dropped));
+    let all = [
+        (begun > 0.0).then(|| Metric::low("loss", "", sum(|one| one.lost) / begun)),
+        (intended > 0.0).then(|| Metric::high("begun of the rate", "", begun / intended)),
+        (late > 0.0).then(|| Metric::low("messages late", "", late)),
+        (dropped > 0.0).then(|| Metric::low("packets dropped", "", dropped)),
+    ];
+    all.into_iter().flatten()
 }
 
 /// The CPU time of all workers over the time of the one that took longest.

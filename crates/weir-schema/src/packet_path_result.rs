@@ -106,6 +106,9 @@ pub struct PathThread {
     /// Messages that a rate asked for.
     #[serde(default)]
     pub intended: u64,
+    /// Messages that were begun.
+    #[serde(default)]
+    pub begun: u64,
     /// Packets that were dropped on purpose.
     pub dropped_on_purpose: u64,
     /// Packets that came faster than the server's sink takes them.
@@ -199,6 +202,14 @@ impl PathThread {
     /// A stage of it, by its word in plans.
     pub fn stage(&self, stage: PathStage) -> &StageFigures {
         self.stages()[stage.row_place()].1
+    }
+
+    /// Packets that found no room, at full rings, in the link, at a sink.
+    pub fn dropped(&self) -> u64 {
+        self.application_drops
+            + self.dispatch_drops
+            + self.sink_drops
+            + self.link_drops.unwrap_or_default()
     }
 
     /// All of them, in the order of their rows in tables.

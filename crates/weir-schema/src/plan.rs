@@ -161,6 +161,9 @@ pub struct Start {
     /// Command that each worker runs when it has ended.
     #[serde(default)]
     pub after: Option<ShellCommand>,
+    /// A step that a search added, by what those before it came to: no part of what the run was to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_search_step: bool,
 }
 
 /// A command for the shell.

@@ -150,7 +150,8 @@ pub const WARNINGS: &[WarningKind] = &[
         "generator-limited",
         Wrong,
         "the tool was measured, not the target: more than 1 % of the operations of an open loop were \
-         issued over 10 µs late although the queue was not nearly full, or the loop's own cost kept it from its rate",
+         issued over 10 µs late although the queue was not nearly full, or never begun in a packet path, or \
+         the loop's own cost kept it from its rate",
         "Lower the rate, use more workers, or pin them to free CPUs.",
     ),
     kind(
@@ -172,6 +173,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "`--max-time` was over before all sizes (`weir beff`) or all random rings (`weir net`) were \
          measured, or before a warm-up ended",
         "allow more time, or ask for fewer sizes",
+    ),
+    kind(
+        "messages-lost",
+        Disturbed,
+        "messages of a packet path had no answer in time: its latencies are those of the others",
+        "Lower the rate or the window, or look where they are dropped: `weir show` has the counts.",
     ),
     kind(
         "never-written",

@@ -107,6 +107,20 @@ fn what_a_log_does_not_say_decides_between_causes() {
 }
 
 #[test]
+fn a_window_is_not_what_holds_a_client_back_whose_server_is_busy() {
+    let verdicts = |busy_ns: u64| {
+        let mut server = thread(PathSide::Server);
+        server.application_rx.busy_ns = Nanos(busy_ns);
+        let both = done(vec![thread(PathSide::Client), server]);
+        let path = RecordedPath::of(&PacketPathWorkload::default(), &both).unwrap();
+        let all = path.diagnoses(&PathContext::default());
+        all.iter().map(|of| holds(of, "D4")).collect::<Vec<bool>>()
+    };
+    assert_eq!(verdicts(160_000_000), [true, false]);
+    assert_eq!(verdicts(990_000_000), [false; 2]);
+}
+
+#[test]
 fn a_slow_path_is_not_idle_and_one_without_times_has_no_critical_stage() {
     let slow = diagnosis(PathThread {
         dispatch_rx: StageFigures {

@@ -3,7 +3,6 @@
 //! In: given flags. Out: what is printed, or the arguments of `weir diagnose` or `weir tune`. Not here: `-v` and
 //! `-p` alone, which every verb takes.
 
-use super::AxioConfig;
 use super::look::{Look, look};
 use crate::door::Printed;
 use crate::given::GivenFlags;
@@ -15,15 +14,8 @@ const OWN: [&str; 4] = ["diagnose", "metric", "tune", "list-packages"];
 
 const DIAGNOSE: &str = "diagnose";
 
-/// Keys that `-t` varies, all by the same values.
-const VARIED: [&str; 6] = [
-    "kAppTxMsgBatchSize",
-    "kAppRxMsgBatchSize",
-    "kDispTxBatchSize",
-    "kDispRxBatchSize",
-    "kNICTxPostSize",
-    "kNICRxPostSize",
-];
+/// The folder of what each trial prints.
+const LOGS: &str = "tmp";
 
 /// Debian's packages for links that are not part of weir.
 pub(super) const PACKAGES: &str = "\
@@ -83,9 +75,9 @@ pub(super) fn check_named(given: &GivenFlags) -> Result<(), Refusal> {
 /// # Errors
 /// As [`look`].
 pub(super) fn carry_out(asked: &Look<'_>, file: &str) -> Result<Request, Refusal> {
-    let (given, config) = (asked.given, asked.config);
+    let given = asked.given;
     let call = if let Some(trials) = given.text("tune") {
-        tune(given, config, (file, trials))
+        tune(given, (file, trials))
     } else {
         diagnose(given, file)
     };
@@ -125,26 +117,20 @@ fn diagnose(given: &GivenFlags, file: &str) -> Result<OtherCall, &'static str> {
 }
 
 /// Call of `weir tune`.
-fn tune(
-    given: &GivenFlags,
-    config: &AxioConfig,
-    (file, trials): (&str, &str),
-) -> Result<OtherCall, &'static str> {
+fn tune(given: &GivenFlags, (file, trials): (&str, &str)) -> Result<OtherCall, &'static str> {
     if given.has("diagnose") || given.has("metric") {
         return Err("-t measures and diagnoses itself: leave out -d and -m");
     }
-    let mut args = ["--metric", "packet rate", "--trials", trials, "-c", file]
+    let mut args = ["--trials", trials, "-c", file, "--logs", LOGS]
         .map(str::to_owned)
         .to_vec();
-    for key in VARIED {
-        let values = format!("{key}=1,4,8,16,32,64,128,256,512");
-        args.extend(["--vary".to_owned(), values]);
-    }
-    args.extend(["--", "axio", "-c", "{config}"].map(str::to_owned));
-    let sides = ["server", "client", "loopback"];
-    let side = sides.into_iter().find(|side| given.has(side));
-    let has_role = config.values.contains_key("role");
-    let side = side.or_else(|| (!has_role).then_some("loopback"));
-    args.extend(side.map(|side| format!("--{side}")));
+    let looks = ["print", "verify"]
+        .into_iter()
+        .filter(|flag| given.has(flag));
+    args.extend(looks.map(|flag| format!("--show={flag}")));
+    let sides = ["--server", "--client", "--loopback"];
+    let side = sides.into_iter().find(|side| given.has(&side[2..]));
+    let command = |side| ["--", "axio", "-c", "{config}", side].map(str::to_owned);
+    args.extend(side.into_iter().flat_map(command));
     Ok(("tune", args))
 }

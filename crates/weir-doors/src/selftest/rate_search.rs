@@ -204,6 +204,7 @@ impl RunSearch for RateSearch {
                 });
             }
             job.name = format!("{}, {:.0} per second", job.name, step.rate);
+            job.start.is_search_step = true;
         }
         Some(Plan {
             groups: vec![Group { jobs }],
@@ -245,7 +246,7 @@ impl RunSearch for RateSearch {
         let found: Vec<Option<(usize, f64)>> = pairs
             .iter()
             .map(|(_, steps)| {
-                best(&self.goal, steps).and_then(|best| Some((best.group, best.rate?)))
+                best(&self.goal, steps).and_then(|best| Some((steps.first()?.group, best.rate?)))
             })
             .collect();
         for (group, rate) in found.iter().flatten() {

@@ -82,27 +82,44 @@ pub(super) fn figure(objective: &str) -> &'static str {
     known.map_or(OBJECTIVES[0].1, |(_, figure)| figure)
 }
 
+/// Command that measures a packet path, before the flag of its role.
+pub(super) fn command() -> Vec<String> {
+    ["axio", "-c", "{config}"].map(str::to_owned).to_vec()
+}
+
 impl Tune {
     /// Makes the search over a packet path, with its command and its keys. Keys that the configuration leaves
     /// out get a line with their default.
     ///
     /// # Errors
     /// The configuration has a key twice.
-    pub fn of_path(mut self, config: &mut ConfigText, has_role: bool) -> Result<Self, Refusal> {
+    pub fn of_path(
+        mut self,
+        config: &mut ConfigText,
+        variable: Option<&str>,
+    ) -> Result<Self, Refusal> {
         if !self.is_path {
             return Ok(self);
         }
-        let mut command = ["axio", "-c", "{config}"].map(str::to_owned).to_vec();
+        let mut command = std::mem::take(&mut self.command);
+        if command.is_empty() {
+            command = self::command();
+        }
+        let mut flags = command.iter().filter_map(|word| word.strip_prefix("--"));
+        let flag = flags.find(|flag| ["server", "client", "loopback"].contains(flag));
+        let role = flag.map(str::to_owned).or_else(|| role_of(config));
+        let role = role.or_else(|| variable.map(str::to_owned));
+        self.refuse_server(config, role.as_deref())?;
         if let Some(server) = &self.server {
             self.refuse_other_role(config)?;
             command.push("--client".to_owned());
             let token = server.token_file.as_ref();
             command.extend(token.map(|file| format!("--token-file={file}")));
-        } else if !has_role && config.keys().all(|key| key != "role") {
+        } else if role.is_none() {
             command.push("--loopback".to_owned());
         }
         // The server of a command is laid out alike.
-        let is_loopback = command.len() > 3 || role_of(config).as_deref() == Some("loopback");
+        let is_loopback = self.server.is_some() || role.is_none_or(|role| role == "loopback");
         let template = TuneTemplate::read(&command, &[CONFIG]);
         self.template = template.map_err(|why| Refusal::usage(why.to_string()))?;
         self.command = command;
@@ -156,6 +173,21 @@ impl Tune {
         }
     }
 
+    /// Refuses the side that makes no messages: it would wait for a client that nobody starts.
+    fn refuse_server(&self, config: &ConfigText, role: Option<&str>) -> Result<(), Refusal> {
+        let workloads = config.all("workload");
+        let is_silent = |text: &&str| !text.to_ascii_lowercase().contains("txapplication");
+        let is_receiver = !workloads.is_empty() && workloads.iter().all(is_silent);
+        if self.server.is_none() && (role == Some("server") || is_receiver) {
+            let path = self.config.as_deref().unwrap_or_default();
+            return Err(Refusal::usage(format!(
+                "{path}: this is a server's side, which makes no messages\n  help: tune from the client: -c with its \
+                 configuration, and --server-command --server-config={path}"
+            )));
+        }
+        Ok(())
+    }
+
     /// Varies layouts on request, and in a loopback without named keys, which lays out both sides itself.
     fn add_layouts(&mut self, config: &ConfigText, is_loopback: bool) -> Result<(), Refusal> {
         let is_asked = self.has_layouts;
@@ -203,7 +235,7 @@ fn role_of(config: &ConfigText) -> Option<String> {
 /// A limit of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneLimit {
-    /// Figure as `--metric` takes it, or `loss`: the share of messages without an answer.
+    /// Figure as `--metric` takes it.
     pub figure: String,
     /// Limit as written.
     pub text: String,
@@ -213,9 +245,6 @@ pub struct TuneLimit {
 
 /// The dimension of layouts.
 pub const LAYOUT: &str = "layout";
-
-/// The figure of messages lost.
-pub const LOSS: &str = "loss";
 
 /// Suffixes of limits and their factors; longer ones first.
 const SUFFIXES: [(&str, f64); 10] = [
@@ -278,7 +307,7 @@ mod tests {
         assert!(tune.is_path);
         assert_eq!(tune.metric, "message p99");
         let mut config = ConfigText::read("kAppTxMsgBatchSize : 3 # few\nnuma : 0").unwrap();
-        let tune = tune.of_path(&mut config, false).unwrap();
+        let tune = tune.of_path(&mut config, None).unwrap();
         assert_eq!(tune.command, ["axio", "-c", "{config}", "--loopback"]);
         assert_eq!(tune.vary.len(), 9);
         let joint = tune.vary.iter().filter(|d| d.is_joint).count();
@@ -291,14 +320,14 @@ mod tests {
             "{text}"
         );
         let mut with_role = ConfigText::read("role : client\n").unwrap();
-        let tune = asked("-c c --vary ring=64,128").of_path(&mut with_role, false);
+        let tune = asked("-c c --vary ring=64,128").of_path(&mut with_role, None);
         let tune = tune.unwrap();
         assert_eq!((tune.command.len(), tune.vary.len()), (3, 1));
         assert_eq!(tune.metric, "packet rate");
         let line = "workload : 0 : TxApplication : 1 : 0 : 1\n";
         let config = ConfigText::read(line).unwrap();
         let of = |words: &str| {
-            let tune = asked(words).of_path(&mut config.clone(), false);
+            let tune = asked(words).of_path(&mut config.clone(), None);
             let vary = tune.unwrap().vary.into_iter();
             vary.map(|d| d.values.join(" ")).collect::<Vec<String>>()
         };
@@ -309,7 +338,7 @@ mod tests {
         assert_eq!(of("-c c --vary ring=64,128").len(), 1);
         // A key that varies gets a line with its default.
         let mut added = config.clone();
-        let tune = asked("-c c --vary ring=64,128").of_path(&mut added, false);
+        let tune = asked("-c c --vary ring=64,128").of_path(&mut added, None);
         assert!(
             tune.is_ok() && added.text().contains("\nring : 4096"),
             "{}",
@@ -320,9 +349,9 @@ mod tests {
         assert_eq!(of(&format!("{server} --layouts"))[0], all);
         let alone = "workload : 0 : TxApplication : 0 : 0 : 0\n";
         let mut alone = ConfigText::read(alone).unwrap();
-        let none = asked("-c c --layouts").of_path(&mut alone, false);
+        let none = asked("-c c --layouts").of_path(&mut alone, None);
         assert!(none.unwrap_err().message.contains("no other layout"));
-        let none = asked("-c c").of_path(&mut alone, false).unwrap();
+        let none = asked("-c c").of_path(&mut alone, None).unwrap();
         assert!(!none.has_layouts && none.vary.len() == 9);
     }
 
@@ -334,7 +363,7 @@ mod tests {
                  workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0 : 0\n"
             );
             let mut config = ConfigText::read(&text).unwrap();
-            asked("-c c").of_path(&mut config, false).unwrap();
+            asked("-c c").of_path(&mut config, None).unwrap();
             let found = config.value("inflight").unwrap().unwrap();
             assert_eq!(found.0, window.to_string(), "{handler}");
         }

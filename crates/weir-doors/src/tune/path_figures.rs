@@ -4,7 +4,7 @@
 //! wrong, before anything is run. Not here: figures of other commands, which only their result knows; but that a
 //! percentile is a time is so in all of them.
 
-use super::path::{LOSS, TuneLimit};
+use super::path::TuneLimit;
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
@@ -31,7 +31,7 @@ const FIGURES: [(&str, FigureUnit); 14] = [
     ("message rate", FigureUnit::Count),
     ("bandwidth", FigureUnit::Count),
     ("message bandwidth", FigureUnit::Count),
-    (LOSS, FigureUnit::Share),
+    ("loss", FigureUnit::Share),
 ];
 
 /// Looks at the limits of a packet path.

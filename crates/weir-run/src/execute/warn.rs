@@ -123,6 +123,7 @@ pub(super) fn of_run(
     for (index, (job, (_, planned))) in result.jobs().zip(result.plan.jobs()).enumerate() {
         let never_sleeps = seen.never_sleep.contains(&index);
         found.extend(pace::kept(planned, job));
+        found.extend(pace::of_path(job));
         found.extend(cpus::shared((result, &times), planned, job, never_sleeps));
         found.extend(cpus::stolen(job, [&before.cpus, &after.cpus]));
         found.extend(pace::instrument_cost(planned, job));

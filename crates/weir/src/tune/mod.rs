@@ -47,10 +47,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 fn tune(asked: &Tune, words: &[String]) -> Outcome {
     refuse_launcher(VERB)?;
     let mut config = asked.config.as_deref().map(read_config).transpose()?;
-    let has_role = std::env::var_os("AXIO_NODE").is_some();
+    let role = std::env::var("AXIO_NODE").ok();
     let of_path = config
         .as_mut()
-        .map(|config| asked.clone().of_path(config, has_role));
+        .map(|config| asked.clone().of_path(config, role.as_deref()));
     let asked = &of_path.transpose()?.unwrap_or_else(|| asked.clone());
     let mut space = TuneSpace {
         dimensions: asked.template.dimensions.clone(),
@@ -143,7 +143,12 @@ impl Search<'_> {
                 break SearchEnd::Budget;
             }
             let label = format!("trial {} of at most {}", done + 1, self.asked.trials);
+            if let Some(folder) = &self.asked.logs {
+                self.progress.erase();
+                self.trials.begin_log(&next, (folder, done))?;
+            }
             let measured = self.trials.measured(&next, &label, &mut self.progress)?;
+            self.trials.log = None;
             self.progress.next();
             // A trial that a signal has cut says nothing of its settings.
             if self.caught.interrupted() {
@@ -182,7 +187,12 @@ impl Search<'_> {
                 failure: Some(why),
             },
         };
-        self.trail.add(trial)
+        self.trail.add(trial)?;
+        let best = best_so_far(self.space, self.goal(), self.trail.trials()).best;
+        if self.asked.logs.is_some() {
+            self.is_written(&best, SearchEnd::Trials);
+        }
+        Ok(())
     }
 
     /// Compares the best settings with the start in turns, where they differ and the search has ended.

@@ -5,7 +5,7 @@
 //! gets a copy. Not here: which point.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::Pid;
@@ -14,12 +14,12 @@ use weir_diagnose::ConfigText;
 use weir_diagnose::tune::TuneSpace;
 use weir_doors::Refusal;
 use weir_doors::flags::nearest;
-use weir_doors::tune::{CONFIG, LAYOUT, LOSS, ServerConfig, Tune, TuneLimit};
+use weir_doors::tune::{CONFIG, LAYOUT, ServerConfig, Tune, TuneLimit};
 use weir_report::clean;
 use weir_schema::{Better, Metric, RunResult};
 
-use super::path_verdict;
 use super::server::ServerProcess;
+use crate::printed;
 use crate::progress::TurnProgress;
 use crate::stopping::StoppedProcess;
 use crate::turns::{STARTED_BY, Turns, wait};
@@ -47,6 +47,8 @@ pub(super) struct Trials<'a> {
     turns: &'a Turns<'a>,
     /// The server's configuration, where that is a program of its own.
     server: Option<ServerConfig>,
+    /// Standard output of the next trial, where it is kept.
+    pub(super) log: Option<File>,
 }
 
 impl<'a> Trials<'a> {
@@ -63,7 +65,49 @@ impl<'a> Trials<'a> {
             config,
             turns,
             server,
+            log: None,
         }
+    }
+
+    /// Says that a trial of a packet path begins, with what the user wants to see of its configuration, and opens
+    /// its log in this folder, which the older tool's name for it leads to too.
+    pub(super) fn begin_log(
+        &mut self,
+        point: &[usize],
+        (folder, number): (&str, usize),
+    ) -> Result<(), Refusal> {
+        let lacks = |why: std::io::Error| self.turns.lacks(format!("{folder}: {why}"));
+        let mut shown = format!("==========Current iteration: {number}==========\n");
+        let config = self.write_config(point)?;
+        if !self.asked.looks.is_empty() {
+            let mut look = Command::new(std::env::current_exe().map_err(lacks)?);
+            look.args(["axio", "tools", "-c"]).arg(&config);
+            let said = look.args(&self.asked.looks).output().map_err(lacks)?;
+            let text = [said.stdout, said.stderr].concat();
+            shown += &self.named(&String::from_utf8_lossy(&text), &config);
+        }
+        if !self.asked.as_json {
+            printed(&shown);
+        }
+        let name = format!("axio_iter_{number}.log");
+        fs::create_dir_all(folder).map_err(lacks)?;
+        let link = Path::new(folder).join(format!("axio-emulator_iter_{number}.log"));
+        // That of a search before.
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&name, link).map_err(lacks)?;
+        self.log = Some(File::create(Path::new(folder).join(name)).map_err(lacks)?);
+        Ok(())
+    }
+
+    /// Writes the configuration of a point, where one varies: its file.
+    fn write_config(&self, point: &[usize]) -> Result<PathBuf, Refusal> {
+        let config = self.turns.scratch_file("config");
+        if self.config.is_some() {
+            let text = self.config_text(point);
+            let text = text.map_err(|why| self.turns.lacks(why))?;
+            fs::write(&config, text).map_err(|e| self.turns.lacks(e))?;
+        }
+        Ok(config)
     }
 
     /// Makes a trial of a point.
@@ -76,13 +120,7 @@ impl<'a> Trials<'a> {
         label: &str,
         progress: &mut TurnProgress,
     ) -> Result<Measured, Refusal> {
-        let config = self.turns.scratch_file("config");
-        if self.config.is_some() {
-            let text = self
-                .config_text(point)
-                .map_err(|why| self.turns.lacks(why))?;
-            fs::write(&config, text).map_err(|e| self.turns.lacks(e))?;
-        }
+        let config = self.write_config(point)?;
         let (stored, errors) = (
             self.turns.scratch_file("result.json"),
             self.turns.scratch_file("stderr"),
@@ -167,7 +205,13 @@ impl<'a> Trials<'a> {
             .env("WEIR_HISTORY", "off")
             .env(STARTED_BY, std::process::id().to_string())
             .stdin(Stdio::null())
-            .stdout(Stdio::null());
+            .stdout(match &self.log {
+                Some(log) => log.try_clone().map_err(|e| self.turns.lacks(e))?.into(),
+                None => Stdio::null(),
+            });
+        if self.log.is_some() {
+            command.arg("--voice=peer");
+        }
         Ok(command)
     }
 
@@ -191,24 +235,11 @@ impl<'a> Trials<'a> {
     /// The first limit that a result does not keep, with the figure.
     fn missed(&self, result: &RunResult) -> Result<Option<String>, Refusal> {
         for limit in &self.asked.slo {
-            let (value, better, unit) = if limit.figure == LOSS {
-                let lost = path_verdict::lost_share(result);
-                (lost, Better::Lower, String::new())
-            } else {
-                let metric = one_figure(result, self.asked.job.as_deref(), &limit.figure)
-                    .map_err(|why| refused_figure(SLO, &why))?;
-                (
-                    Some(metric.value),
-                    metric.better,
-                    format!(" {}", metric.unit),
-                )
-            };
-            let Some(value) = value else {
-                return Err(Refusal::usage(
-                    "--slo loss: the command is no packet path\n  help: name a figure of its result",
-                ));
-            };
-            let (keeps, side) = match better {
+            let found = one_figure(result, self.asked.job.as_deref(), &limit.figure);
+            let found = found.map_err(|why| refused_figure(SLO, &why))?;
+            let (value, unit) = (found.value, format!(" {}", found.unit));
+            let unit = unit.trim_end();
+            let (keeps, side) = match found.better {
                 Better::Lower => (value <= limit.value, "above"),
                 Better::Higher => (value >= limit.value, "below"),
             };
@@ -328,10 +359,6 @@ fn refused_figure(figure_flag: &'static str, why: &FigureError) -> Refusal {
         )
     };
     let (flag, help) = match why {
-        FigureError::Unknown { name, known } if figure_flag == SLO => {
-            let all = [known.as_slice(), &[LOSS.to_owned()]].concat();
-            (figure_flag, near(name, &all))
-        }
         FigureError::Unknown { name, known } => (figure_flag, near(name, known)),
         FigureError::UnknownJob { name, known } => ("--job", near(name, known)),
         FigureError::Kinds { .. } => (figure_flag, "name one of them".to_owned()),
@@ -353,7 +380,7 @@ pub(super) fn shown_of(file: &Path) -> String {
         .filter(|l| !l.is_empty())
         .collect();
     // The first line of an error says what is wrong.
-    let error = lines.iter().rposition(|line| line.starts_with("error"));
+    let error = lines.iter().position(|line| line.starts_with("error"));
     let from = error.unwrap_or(lines.len().saturating_sub(1));
     let shown = lines.get(from..).unwrap_or_default().join("; ");
     let shown: String = shown.chars().take(MOST_SHOWN).collect();

@@ -4,7 +4,7 @@
 //! In: what carries trials out. Out: both rates with all trials; text.
 
 use super::TrafficSearch;
-use super::finder::{CarryOut, FoundRate, RateFinder, RateLimit, SEARCH};
+use super::finder::{CarryOut, FoundRate, RateFinder, RateLimit};
 use super::trial::{Trial, TrialRate};
 
 /// Shares of the rate with loss at which latencies are measured, of a hundred.
@@ -45,13 +45,6 @@ impl LossRates {
             }
         }
         Some(())
-    }
-
-    /// The trial that a rate was found by: its last.
-    pub(super) fn place_of(&self, found: &FoundRate) -> Option<usize> {
-        self.trials.iter().rposition(|(purpose, trial)| {
-            *purpose == SEARCH && (trial.rate() - found.rate).abs() < 0.5
-        })
     }
 
     pub(super) fn text(&self, options: &TrafficSearch) -> String {

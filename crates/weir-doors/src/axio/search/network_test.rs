@@ -5,7 +5,7 @@
 use weir_units::Nanos;
 
 use super::TrafficSearch;
-use super::finder::{CarryOut, FoundRate, RateFinder, SEARCH};
+use super::finder::{CarryOut, FoundRate, RateFinder};
 use super::trial::{Trial, TrialRate, TrialRequest};
 use crate::axio::traffic::{real, whole};
 use crate::rate_bracket::RateBracket;
@@ -112,14 +112,6 @@ impl FrameReport {
     fn of(&self, purpose: &'static str) -> impl Iterator<Item = &Trial> {
         let trials = self.trials.iter().filter(move |(what, _)| *what == purpose);
         trials.map(|(_, trial)| trial)
-    }
-
-    /// The trial that the throughput was found by: its last.
-    pub(super) fn place_of_throughput(&self) -> Option<usize> {
-        let rate = self.throughput?.rate;
-        self.trials
-            .iter()
-            .rposition(|(purpose, trial)| *purpose == SEARCH && (trial.rate() - rate).abs() < 0.5)
     }
 }
 

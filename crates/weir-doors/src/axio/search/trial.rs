@@ -82,13 +82,16 @@ impl TrialRequest {
             work.message_timeout_ns = Nanos((residual.0 / 2).max(1_000_000));
             let whole = self.duration.saturating_add(residual);
             work.stall_timeout_ns = whole.saturating_add(STALL);
-            let rate = match work.messages_per_s {
-                0 => "as fast as possible".to_owned(),
-                rate => format!("{rate} per second"),
-            };
-            let frame = self.frame.map(|frame| format!("frames of {frame}, "));
-            let frame = frame.unwrap_or_default();
-            job.name = format!("{}, {frame}{rate}", self.purpose);
+            // What was found before decides on any other trial, which no other search has too.
+            job.start.is_search_step = self.rate != TrialRate::Most || self.messages > 0;
+            let frame = self.frame.map(|frame| format!(", frames of {frame}"));
+            job.name = format!("{}{}", self.purpose, frame.unwrap_or_default());
+            if !job.start.is_search_step {
+                job.name += &match work.messages_per_s {
+                    0 => ", as fast as possible".to_owned(),
+                    rate => format!(", {rate} per second"),
+                };
+            }
         }
         plan
     }

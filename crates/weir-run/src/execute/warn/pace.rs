@@ -49,6 +49,27 @@ pub(super) fn kept(planned: &Job, job: &JobResult) -> Vec<Warning> {
     found
 }
 
+/// A packet path that began fewer messages than its rate asked for, and one that lost some.
+pub(super) fn of_path(job: &JobResult) -> Vec<Warning> {
+    let share = |name: &str| Some(job.metrics.iter().find(|one| one.name == name)?.value);
+    let warning = |id, cause| Warning::new(id, Some(&job.name), cause);
+    let begun = share("begun of the rate").filter(|share| *share < LEAST_DONE);
+    let begun = begun.map(|share| {
+        let cause = format!("{:.1} % of the messages that the rate asks for were begun.", 100.0 * share);
+        warning("generator-limited", cause).with_remedy(
+            "Lower the rate, use more workers, or let any number be in flight: lost messages fill a window.",
+        )
+    });
+    let lost = share("loss").filter(|share| *share > 0.0).map(|share| {
+        let cause = format!(
+            "{:.2} % of the messages had no answer in time.",
+            100.0 * share
+        );
+        warning("messages-lost", cause)
+    });
+    begun.into_iter().chain(lost).collect()
+}
+
 /// The queues were nearly full: what was late then had waited for the target before it waited for a
 /// harvest to be issued anew.
 fn waits_for_target(planned: &Job, job: &JobResult) -> bool {
