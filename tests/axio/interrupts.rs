@@ -52,7 +52,7 @@ fn an_interrupt_ends_the_work_of_a_handler() {
 fn interrupted_at_its_end(stage: &Stage, signal: Signal) -> Said {
     let sets = "duration=0.2 iteration=1 rate=100k msg_timeout_ms=20000 stall_timeout=30";
     let sets = sets.split_whitespace().flat_map(|set| ["--set", set]);
-    let words = "axio --example echo --inject-loss 1% --store-result r.json";
+    let words = "axio --example echo --inject-loss 50% --store-result r.json";
     let words: Vec<&str> = words.split_whitespace().chain(sets).collect();
     let running = Running::start(stage.peer(&words));
     running.works_for(10);

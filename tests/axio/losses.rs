@@ -35,7 +35,7 @@ fn losses_are_in_every_form_of_the_report_in_comparisons_and_among_the_warnings(
     for form in ["text", "csv", "markdown", "html"] {
         let format = format!("--format={form}");
         let said = stage.say(&["report", &format, "lossy"]).code(0);
-        for says in ["messages lost", "begun of the rate", "messages-lost"] {
+        for says in ["loss", "begun of the rate", "messages-lost"] {
             assert!(said.out.contains(says), "{form}: {says}: {}", said.out);
         }
     }

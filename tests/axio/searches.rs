@@ -64,7 +64,7 @@ fn two_searches_are_compared_and_followed_by_what_they_found() {
     let mut trend = stage.weir(&["history", "trend", "NDR", "--json"]);
     trend.env("WEIR_HISTORY", stage.path("h.db"));
     let trend: Json = serde_json::from_str(&crate::stage::said(trend).code(0).out).unwrap();
-    assert_eq!(trend["runs"].as_array().unwrap().len(), 2, "{trend}");
+    assert_eq!(trend[0]["runs"].as_array().unwrap().len(), 2, "{trend}");
 }
 
 /// Number of threads of a program.

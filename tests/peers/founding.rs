@@ -209,7 +209,8 @@ fn the_commands_of_the_founding_documents_run_as_printed() {
 fn the_commands_for_servers_run_as_printed() {
     let stage = Stage::new();
     let servers = [0, 1].map(|rank| {
-        let words = "--group daos_server --layout daos,targets=2,helpers=1 --path .";
+        let words =
+            "--group daos_server --layout daos,targets=2,helpers=1 --path . --exit-after idle:30";
         let command = format!("exec {WEIR} rpc serve {words} --rank {rank} > ready{rank}");
         Running::start(shell(&stage, &command))
     });

@@ -261,7 +261,7 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
         assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
         assert_eq!(refused.out, "");
     }
-    let noted = selftest(stage, &["-u", "-t", "-n", "--dry-run"]).code(0);
+    let noted = selftest(stage, &["-u", "-t", "-n", "--dry-run", "--path", "."]).code(0);
     assert_eq!(noted.err, "note: --singleton: ignored, has no meaning\n");
     // Somebody may serve the usual group on this machine.
     selftest(stage, &["-u", "-g", "no_such_group"])

@@ -559,7 +559,7 @@ fn a_rule_whose_figure_is_missing_is_not_evaluated() {
     let reason = "nobody counted".to_owned();
     assert_eq!(d11.state, RuleState::NotEvaluated { reason });
     // As missing is what no rule asks for where another figure says no already.
-    evidence.packets_per_flush = Reading::missing("unknown");
+    evidence.counted.packets_per_flush = Reading::missing("unknown");
     assert_eq!(
         judged(&evidence)
             .iter()

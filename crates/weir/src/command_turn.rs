@@ -57,6 +57,8 @@ impl CommandTurn {
         let started = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
+        // What the starter leaves becomes a child of this process.
+        set_child_subreaper(Some(rustix::process::getpid())).map_err(|e| turns.lacks(e))?;
         let starter = shell(START)
             .arg(&self.0)
             .env(PADDING, padding)
@@ -132,8 +134,6 @@ fn run_started(
     mut look: impl FnMut(),
 ) -> std::io::Result<(Instant, EndedChild)> {
     let group = Pid::from_child(&starter);
-    // It becomes a child of this process.
-    set_child_subreaper(Some(group))?;
     let said = starter.stdout.take().map(BufReader::new);
     let go = starter.stdin.take();
     let mut number = String::new();

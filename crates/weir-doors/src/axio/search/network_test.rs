@@ -282,6 +282,7 @@ fn remarks(out: &mut String, report: &FrameReport) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::finder::SEARCH;
     use super::super::simulated::Device;
     use super::*;
 
