@@ -64,7 +64,7 @@ fn strangers_are_sent_away_and_the_client_is_served_beside_one_that_is_silent() 
     server
         .err("speaks otherwise: expected value")
         .err("it does not greet first")
-        .err("a line of more than 262144 bytes");
+        .err("a line of more than 65536 bytes");
 }
 
 #[test]

@@ -26,8 +26,10 @@ const CALLING: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Time that the other side may take for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
-/// The longest line.
-const LONGEST: usize = 64 << 20;
+/// Bytes of the longest line but that of a server's counts: of greetings, of reasons.
+const LONGEST: usize = 64 << 10;
+/// Bytes of a server's counts of one iteration, and of all of them.
+const LONGEST_COUNTS: [usize; 2] = [128 << 10, 64 << 20];
 
 mod callers;
 mod lines;
@@ -133,6 +135,11 @@ impl PathPeer {
             // Whether it hears of this does not matter here.
             let _ = peer.say(&PeerLine::Refused(there));
             return Err(failure("plan", None, format!("{}: {here}", peer.name)));
+        }
+        if own.side == PathSide::Client {
+            let [each, most] = LONGEST_COUNTS;
+            let counts = each.saturating_mul(own.work.iterations as usize);
+            peer.lines.allow(LONGEST + counts.min(most));
         }
         Ok((peer, other))
     }
@@ -409,6 +416,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use weir_schema::{MOST_PATH_THREADS, PacketStream, PathThread};
     use weir_units::Bytes;
 
     fn sides() -> [PacketPathWorkload; 2] {
@@ -461,6 +469,45 @@ mod tests {
         assert_eq!(said(&wrong, server.clone()), None);
         wrong.streams[0].peers = vec![7];
         assert!(said(&wrong, server).unwrap().contains("no dispatcher 7"));
+    }
+
+    /// Bytes of a line if each of its numbers were the longest there is.
+    fn longest(line: &PeerLine) -> usize {
+        let text = String::from_utf8(lines::text(line).unwrap()).unwrap();
+        let numbers = text.split(|c: char| !c.is_ascii_digit());
+        let numbers = numbers.filter(|digits| !digits.is_empty()).count();
+        text.len() + 20 * (numbers + text.matches("null").count())
+    }
+
+    #[test]
+    fn the_longest_greeting_and_counts_of_all_threads_fit_into_their_lines() {
+        let [mut client, _] = sides();
+        client.request_cycle = vec![Bytes(2_097_152); 4096];
+        let threads = MOST_PATH_THREADS;
+        client.streams = (0..threads)
+            .map(|id| PacketStream {
+                id,
+                peers: (0..threads).collect(),
+                ..PacketStream::default()
+            })
+            .collect();
+        let own = OwnSide {
+            work: &client,
+            side: PathSide::Client,
+            link: "udp",
+            hardware_address: Some([2; 6]),
+        };
+        let hello = own.hello(Some(server_address(&client)), None).unwrap();
+        assert!(hello.len() < LONGEST, "{}", hello.len());
+        let thread = PathThread {
+            side: PathSide::Server,
+            ..PathThread::default()
+        };
+        let iteration = PathIteration {
+            threads: vec![thread; usize::from(threads)],
+        };
+        let counts = longest(&PeerLine::Counted(vec![iteration]));
+        assert!(counts < LONGEST_COUNTS[0], "{counts}");
     }
 
     #[test]

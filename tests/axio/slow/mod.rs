@@ -1,5 +1,6 @@
-//! Slow tests: networks that root makes, DPDK.
+//! Slow tests: networks that root makes, DPDK, a thousand callers.
 
 mod dpdk;
+mod hostile_callers;
 mod wire_sizes;
 mod xdp;

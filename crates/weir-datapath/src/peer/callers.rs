@@ -2,7 +2,7 @@
 //!
 //! In: connections. Out: the first whose greeting is that of a client, which has proved that it knows the token
 //! where there is one; a note of each that is none. A connection that says nothing is let go after a while, and
-//! does not keep the others waiting. There are 64 at once at the most, with 256 KiB each to greet.
+//! does not keep the others waiting. There are 64 at once at the most, with 64 KiB each to greet.
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
@@ -17,8 +17,6 @@ use super::{Hello, OwnSide, PAUSE, PathPeer, PeerLine, interrupted, server_addre
 
 /// Time that a greeting may take.
 const GREETING: Duration = Duration::from_secs(5);
-/// Bytes that it may have.
-const LONGEST_GREETING: usize = 256 << 10;
 /// Bytes of a proof, as a line.
 const LONGEST_PROOF: usize = 1 << 10;
 /// Connections that may be about to greet.
@@ -58,11 +56,11 @@ pub(crate) fn listen(work: &PacketPathWorkload) -> Result<TcpListener, Failure> 
 }
 
 /// A connection that is about to greet, or to prove that it knows the token.
-struct Caller {
-    peer: PathPeer,
-    since: Instant,
+pub(super) struct Caller {
+    pub(super) peer: PathPeer,
+    pub(super) since: Instant,
     /// Its greeting, and both greetings as bytes, of which proofs are.
-    greeted: Option<(Box<Hello>, [Vec<u8>; 2])>,
+    pub(super) greeted: Option<(Box<Hello>, [Vec<u8>; 2])>,
 }
 
 /// Waits for a client's greeting, and answers it.
@@ -100,17 +98,16 @@ pub(super) fn await_client(
             sent_away(context, caller.peer.name, why);
         }
         callers = still;
-        if callers.len() >= MOST_CALLERS && callers[0].since.elapsed() > SILENT {
-            let why = "silent, and others wait".to_owned();
-            sent_away(context, callers.remove(0).peer.name, why);
-        }
-        while callers.len() < MOST_CALLERS {
+        while callers.len() < MOST_CALLERS || callers[0].since.elapsed() > SILENT {
             let Some(stream) = next_caller(listener)? else {
                 break;
             };
+            if callers.len() >= MOST_CALLERS {
+                let why = "silent, and others wait".to_owned();
+                sent_away(context, callers.remove(0).peer.name, why);
+            }
             // One that is gone already is nobody.
-            if let Ok(mut peer) = PathPeer::of(stream) {
-                peer.lines.allow(LONGEST_GREETING);
+            if let Ok(peer) = PathPeer::of(stream) {
                 callers.push(Caller {
                     peer,
                     since: Instant::now(),
@@ -131,10 +128,10 @@ fn sent_away(context: &JobContext<'_>, address: String, why: String) {
 }
 
 /// The server, as callers meet it.
-struct Desk<'a> {
-    own: &'a OwnSide<'a>,
-    token: Option<&'a Token>,
-    guesses: GuessLimit,
+pub(super) struct Desk<'a> {
+    pub(super) own: &'a OwnSide<'a>,
+    pub(super) token: Option<&'a Token>,
+    pub(super) guesses: GuessLimit,
 }
 
 impl Desk<'_> {
@@ -142,7 +139,7 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// Why it is no client.
-    fn progress(&mut self, caller: &mut Caller) -> Result<Option<Box<Hello>>, String> {
+    pub(super) fn progress(&mut self, caller: &mut Caller) -> Result<Option<Box<Hello>>, String> {
         let reason = |peer: &PathPeer, why: &Failure| {
             let own = why.message.strip_prefix(&peer.name);
             let why = own.unwrap_or(&why.message);

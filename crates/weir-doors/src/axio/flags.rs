@@ -81,7 +81,7 @@ pub const FLAGS: &[Flag] = &[
     .needs(NO_TOKEN)
     .long(
         "Whoever reaches it can have it run what fits its own configuration. While it waits, 64 callers at once \
-         may greet, with 256 KiB each.",
+         may greet, with 64 KiB each.",
     ),
     Flag::switch(
         "verify",
