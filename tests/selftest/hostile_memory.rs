@@ -1,6 +1,8 @@
 //! Memory of a server under peers that make it hold as much as they can: seen from outside, it stays within
 //! its limit and a little, and a proper client goes on meanwhile.
 
+mod slow;
+
 use std::time::Duration;
 
 use weir_rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
@@ -19,7 +21,7 @@ use crate::stage::{Stage, until};
 const LIMIT: u64 = 16 << 10;
 /// Memory that a server may have beyond its limit and what it had at first, in KiB.
 const BEYOND: u64 = 64 << 10;
-/// Calls that a small server's client has sent before it is looked at.
+/// Limit of a wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server with the limit, and what it had at first.

@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// nobody has read, beginnings of messages. They are apart, so that neither takes what the other needs.
 const REST: u64 = 48 << 20;
 
+/// Bytes of the rest that a connection may hold without asking: short calls go on where others have taken all.
+pub(crate) const FREE: u64 = 16 << 10;
+
 /// Bytes that may still be taken. Clones are the same account.
 #[derive(Clone, Debug)]
 pub struct MemoryAccount {
@@ -29,7 +32,9 @@ impl MemoryAccount {
 
     /// An account that nothing exhausts.
     pub fn unlimited() -> Self {
-        Self::new(u64::MAX / 2)
+        let left = Arc::new(AtomicU64::new(u64::MAX / 2));
+        let rest = Arc::clone(&left);
+        Self { left, rest }
     }
 
     /// Takes so much for a session, if that is left; true if it was.
@@ -87,6 +92,12 @@ impl Charge {
     #[inline]
     pub(crate) fn is_now(&mut self, bytes: u64) -> bool {
         bytes <= self.taken || self.grow(bytes)
+    }
+
+    /// Bytes that it may still take at this moment.
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        self.left.load(Relaxed)
     }
 
     #[cold]

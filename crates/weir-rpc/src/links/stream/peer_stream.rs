@@ -9,15 +9,13 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 
 use super::memory::RegionTable;
+use super::read::STEP;
 use super::send_queue::SendQueue;
-use super::{ROOM, gone};
+use super::{ROOM, SHARED, gone};
 use crate::RpcError;
-use crate::account::{Charge, MemoryAccount};
+use crate::account::{Charge, FREE, MemoryAccount};
 use crate::links::MemoryRange;
 use crate::wire::{FrameHeader, PushHead};
-
-/// Memory that a connection may hold without asking, in bytes: short calls go on where others have taken all.
-const FREE: u64 = 16 << 10;
 
 /// A long body on its way in.
 #[derive(Debug)]
@@ -49,6 +47,8 @@ pub(super) struct PeerStream {
     charge: Option<Charge>,
     /// Whole frames were read and not handled.
     pub(super) is_stopped: bool,
+    /// It is not read, as there is no memory for what comes.
+    pub(super) lacks_memory: bool,
     pub(super) dirty: bool,
     pub(super) hot: bool,
     pub(super) broken: bool,
@@ -84,6 +84,7 @@ impl PeerStream {
             max_frame,
             charge: account.map(Charge::of_rest),
             is_stopped: false,
+            lacks_memory: false,
             dirty: false,
             hot: false,
             broken: false,
@@ -133,6 +134,20 @@ impl PeerStream {
         self.charge.is_some() && self.queue.pending() >= ROOM
     }
 
+    /// Bytes that are read of it now: as many as fit, a few where the account has memory for no more, or none. What
+    /// is not handled at once is kept, and charged then.
+    #[inline]
+    pub(super) fn room(&mut self) -> usize {
+        if self.stops() {
+            return 0;
+        }
+        let most = SHARED.max(self.long.as_ref().map_or(0, |long| long.got));
+        let left = self.charge.as_ref().map_or(u64::MAX, Charge::left);
+        let left = left.max(FREE.saturating_sub(self.own()));
+        let all = [most, STEP].into_iter();
+        all.filter(|bytes| *bytes as u64 <= left).max().unwrap_or(0)
+    }
+
     /// No further frame of it is handled now: too much waits for it, or the account has no memory for what it
     /// holds.
     #[inline]
@@ -165,12 +180,16 @@ impl PeerStream {
     /// Memory that it holds, beyond what each connection may.
     #[inline]
     fn held(&self) -> u64 {
+        self.own().saturating_sub(FREE)
+    }
+
+    #[inline]
+    fn own(&self) -> u64 {
         let gathered = self
             .long
             .as_ref()
             .map_or(0, |long| long.gathered.capacity());
-        let own = (self.partial.capacity() + gathered) as u64 + self.queue.held();
-        own.saturating_sub(FREE)
+        (self.partial.capacity() + gathered) as u64 + self.queue.held()
     }
 
     /// Gives back what it holds no more.
@@ -190,6 +209,9 @@ impl PeerStream {
         }
         if !self.queue.is_empty() {
             wanted |= epoll::EventFlags::OUT;
+        }
+        if self.lacks_memory {
+            wanted |= epoll::EventFlags::RDHUP;
         }
         wanted
     }

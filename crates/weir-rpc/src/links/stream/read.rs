@@ -18,7 +18,7 @@ use crate::{DerCode, wire::WireError};
 /// Bodies above this are read where they belong.
 const LONG: usize = 16 << 10;
 /// Step of reads behind a long body, and of streams that send such.
-const STEP: usize = 4 << 10;
+pub(super) const STEP: usize = 4 << 10;
 
 /// Buffers of long bodies that are kept.
 const SPARE: usize = 4;
@@ -41,23 +41,42 @@ impl StreamLink {
         let Some((peer, stream)) = self.streams.at(index) else {
             return 0;
         };
-        if stream.broken || stream.is_stopped || stream.stops() {
+        if stream.broken || stream.is_stopped || stream.is_held_back() {
+            return 0;
+        }
+        let room = stream.room();
+        if room == 0 {
+            stream.lacks_memory = true;
+            self.stop(peer, true);
             return 0;
         }
         let mut shared = std::mem::take(&mut self.shared);
         let frames = if stream.long.is_some() {
-            self.read_long(peer, &mut shared, handler)
+            self.read_long(peer, room, &mut shared, handler)
         } else {
-            self.read_short(peer, &mut shared, handler)
+            self.read_short(peer, room, &mut shared, handler)
         };
         self.shared = shared;
         frames
+    }
+
+    /// It is not read until what was read can be handled, or there is memory for more; or it is again.
+    fn stop(&mut self, peer: PeerId, is_stopped: bool) {
+        let Some(stream) = self.streams.get(peer) else {
+            return;
+        };
+        stream.is_stopped = is_stopped;
+        stream.set_interest(&self.epoll, peer.index, stream.wanted());
+        if is_stopped {
+            self.early.push(peer);
+        }
     }
 
     #[inline]
     fn read_short<H: LinkHandler<Self>>(
         &mut self,
         peer: PeerId,
+        room: usize,
         shared: &mut [u8],
         handler: &mut H,
     ) -> u32 {
@@ -65,11 +84,8 @@ impl StreamLink {
             return 0;
         };
         let had = stream.partial.len();
-        let end = if stream.sends_long {
-            had + STEP
-        } else {
-            SHARED
-        };
+        let step = if stream.sends_long { STEP } else { room };
+        let end = SHARED.min(had + step);
         match recv(&stream.fd, &mut shared[had..end], RecvFlags::DONTWAIT) {
             Ok((_, 0)) => self.end(peer, left(), handler),
             Ok((_, came)) => {
@@ -99,13 +115,11 @@ impl StreamLink {
             stream.frames = stream.frames.wrapping_add(frames);
             if end < bytes.len() {
                 stream.partial.extend_from_slice(&bytes[end..]);
+                // Where there is no memory the next read waits for some.
+                stream.stops();
             }
             if is_stopped || stream.is_stopped {
-                stream.is_stopped = is_stopped;
-                stream.set_interest(&self.epoll, peer.index, stream.wanted());
-            }
-            if is_stopped {
-                self.early.push(peer);
+                self.stop(peer, is_stopped);
             }
         }
         frames
@@ -187,18 +201,20 @@ impl StreamLink {
         } else {
             long.gathered = self.spare.pop().unwrap_or_default();
             long.got = bytes.len();
-            let _ = room_for_more(&mut long);
+            room_for_more(&mut long, 0);
             long.gathered[..bytes.len()].copy_from_slice(bytes);
         }
         if let Some(stream) = self.streams.get(peer) {
             stream.sends_long = true;
             stream.long = Some(Box::new(long));
+            stream.stops();
         }
     }
 
     fn read_long<H: LinkHandler<Self>>(
         &mut self,
         peer: PeerId,
+        room: usize,
         shared: &mut [u8],
         handler: &mut H,
     ) -> u32 {
@@ -211,7 +227,7 @@ impl StreamLink {
         let (got, length) = (long.got, long.length);
         let rest = match long.into {
             Some(into) => &mut self.memory.part_mut(into)[got..],
-            None => room_for_more(long),
+            None => room_for_more(long, room),
         };
         let room = rest.len();
         let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(&mut shared[..STEP])];
@@ -230,6 +246,7 @@ impl StreamLink {
         };
         long.got += came.min(room);
         if long.got < long.length {
+            stream.stops();
             self.mark_hot(peer.index);
             return 1;
         }
@@ -276,9 +293,10 @@ impl StreamLink {
             let Some(stream) = self.streams.get(peer) else {
                 continue;
             };
-            if stream.stops() {
+            if stream.stops() || (stream.lacks_memory && stream.room() == 0) {
                 self.early.push(peer);
             } else {
+                stream.lacks_memory = false;
                 let early = std::mem::take(&mut stream.partial);
                 frames += self.handle(peer, &early, handler);
             }
@@ -317,12 +335,13 @@ fn left() -> RpcError {
     RpcError::new(DerCode::Unreachable, "the other side closed the connection")
 }
 
-/// The rest of a gathered body, in steps, so that a header alone takes no memory. The buffer may
+/// The rest of a gathered body with room for so much more, so that a header alone takes no memory. The buffer may
 /// be longer than the body, and hold an old one behind what has come.
-fn room_for_more(long: &mut LongBody) -> &mut [u8] {
-    let step = SHARED.max(2 * long.got).max(long.got + STEP);
+fn room_for_more(long: &mut LongBody, room: usize) -> &mut [u8] {
+    let step = (long.got + room).min(room.max(2 * long.got));
     let step = step.min(long.length);
     if long.gathered.len() < step {
+        long.gathered.reserve_exact(step - long.gathered.len());
         long.gathered.resize(step, 0);
     }
     &mut long.gathered[long.got..step]

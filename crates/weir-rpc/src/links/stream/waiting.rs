@@ -92,7 +92,8 @@ impl StreamLink {
             if flags.contains(epoll::EventFlags::OUT) {
                 self.write(index);
             }
-            if flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
+            let ends = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+            if flags.intersects(ends | epoll::EventFlags::RDHUP) {
                 self.notice_end(index);
             }
             seen += self.read(index, handler);
