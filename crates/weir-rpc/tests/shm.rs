@@ -126,6 +126,27 @@ fn in_line_payloads_around_powers_of_two_arrive_whole_both_ways() {
 }
 
 #[test]
+fn copies_of_answers_are_taken_from_the_limit_with_their_session() {
+    let (server, path) = server(RpcServiceTime::None, SPIN);
+    let memory = server.memory_left();
+    let size = 1 << 20;
+    for (send, reply, buffers) in [
+        ((Empty, 0), (Inline, size), 17),
+        ((Bulk, size), (Inline, size), 32),
+        ((Bulk, size), (Bulk, size), 16),
+    ] {
+        let setup = client_setup(endpoints(&server, 1), payload(send, reply));
+        let client = client(setup);
+        let taken = memory - server.memory_left();
+        assert_eq!(taken >> 20, buffers, "{send:?} {reply:?}: {taken}");
+        client.close().unwrap();
+        gives_back(&server, memory);
+    }
+    server.stop().unwrap();
+    let _ = std::fs::remove_file(path);
+}
+
+#[test]
 fn sides_that_sleep_wake_each_other() {
     for payload in every_pair(&[100]) {
         all_end_well(payload, 200, RpcPoll::Block, RpcVerify::Full);

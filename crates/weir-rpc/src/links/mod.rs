@@ -164,6 +164,8 @@ pub trait Link: Sized {
     /// `get` and `put` move memory by themselves; otherwise the protocol asks the client for data
     /// and sends it data in frames.
     const REMOTE_MEMORY: bool;
+    /// Answers are copied, where they find no room, one of each connection at a time.
+    const KEEPS_ANSWERS: bool = false;
 
     /// Memory for payloads, its pages present. With `low_byte` its address ends in that byte.
     ///

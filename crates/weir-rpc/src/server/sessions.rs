@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use weir_schema::RpcPayloadKind;
+
 use crate::links::{Link, PeerId, RegionId};
 use crate::service::SessionShape;
 use crate::wire::{OpenRequest, RpcId};
@@ -72,7 +74,11 @@ fn memory_needed<L: Link>(
         asked.buffers.max(1),
         usize::try_from(shape.buffer_bytes).ok()?,
     );
-    let (all, piece) = (buffers as usize, piece(bytes));
+    // Answers that find no room are copied: one at a time, or all where calls fetch their data first.
+    let keeps = L::KEEPS_ANSWERS && asked.reply_kind == RpcPayloadKind::Inline;
+    let copies = [1, buffers][usize::from(asked.send_kind == RpcPayloadKind::Bulk)];
+    let all = buffers as usize + copies as usize * usize::from(keeps);
+    let piece = piece(bytes);
     let whole = link.footprint(piece, bytes, asked.low_byte)?;
     let whole = whole.checked_mul((all / piece) as u64)?;
     let rest = match all % piece {

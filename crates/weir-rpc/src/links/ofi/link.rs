@@ -101,6 +101,8 @@ pub struct OfiLink<const RMA: bool> {
     lost: Vec<Loss>,
     /// Messages of peers whose handshake is not done here yet.
     strangers: Vec<Vec<u8>>,
+    /// Account of what peers make a server hold.
+    account: MemoryAccount,
     /// Room for the next frame that is longer than a message.
     spare: Vec<u8>,
     replay: bool,
@@ -142,6 +144,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             stalled: Vec::new(),
             lost: Vec::new(),
             strangers: Vec::new(),
+            account: MemoryAccount::unlimited(),
             spare: Vec::new(),
             replay: false,
             strays: 0,
@@ -269,6 +272,7 @@ impl<const RMA: bool> OfiLink<RMA> {
 
 impl<const RMA: bool> Link for OfiLink<RMA> {
     const REMOTE_MEMORY: bool = RMA;
+    const KEEPS_ANSWERS: bool = true;
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
         Ok(self.endpoint.allocate(bytes, low_byte.unwrap_or(0))?)
@@ -339,7 +343,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
                 return Err(error);
             }
         };
-        let known = FabricLinkPeer::new(id, address, mark, max_frame);
+        let known = FabricLinkPeer::new(id, (address, mark), max_frame, &self.account);
         self.peers.insert(id, known);
         self.marks.insert(mark, id.index);
         self.replay = !self.strangers.is_empty();
@@ -447,6 +451,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     }
 
     fn limit_memory(&mut self, account: MemoryAccount) {
+        self.account = account.clone();
         self.control.limit_memory(account);
     }
 

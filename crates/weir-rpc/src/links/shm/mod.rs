@@ -215,6 +215,7 @@ impl RpcShmLink {
 
 impl Link for RpcShmLink {
     const REMOTE_MEMORY: bool = true;
+    const KEEPS_ANSWERS: bool = true;
 
     fn allocate(&mut self, bytes: usize, low_byte: Option<u8>) -> Result<RegionId, RpcError> {
         self.memory.allocate(bytes, low_byte)

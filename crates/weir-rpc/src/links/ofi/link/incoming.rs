@@ -21,7 +21,7 @@ const MOST_STRANGERS: usize = 64;
 pub(super) struct PartialFrame {
     header: FrameHeader,
     /// Bytes before the data, or all of them where there is no place for data.
-    head: Vec<u8>,
+    pub(super) head: Vec<u8>,
     /// Where the data go.
     place: Option<MemoryRange>,
     /// Bytes of the body that are still to come.
@@ -152,7 +152,8 @@ impl<const RMA: bool> OfiLink<RMA> {
         });
         let index = self.marked(mark);
         let Some((peer, found)) = index.and_then(|index| self.peers.at(index)) else {
-            if self.strangers.len() < MOST_STRANGERS {
+            let length = message.len() as u64;
+            if self.strangers.len() < MOST_STRANGERS && self.account.take_rest(length) {
                 self.strangers.push(message.to_vec());
             }
             self.strays += 1;
@@ -183,6 +184,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         for message in std::mem::take(&mut self.strangers) {
             // Those that are still strangers are kept again.
             self.strays = self.strays.saturating_sub(1);
+            self.account.give_rest(message.len() as u64);
             events += self.take_message(&message, handler);
         }
         events
@@ -265,6 +267,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         };
         let mut head = std::mem::take(&mut self.spare);
         head.clear();
+        head.reserve_exact(place.map_or(length, |_| 0));
         head.extend_from_slice(first_part);
         if let Some(found) = self.peers.get(peer) {
             found.partial = Some(PartialFrame {
@@ -273,6 +276,9 @@ impl<const RMA: bool> OfiLink<RMA> {
                 place,
                 missing: length - first.len(),
             });
+            if let Err(why) = found.charge() {
+                self.break_off(peer, why);
+            }
         }
     }
 
@@ -310,6 +316,10 @@ impl<const RMA: bool> OfiLink<RMA> {
             None => handler.message(self, peer, header, body),
         }
         self.spare = head;
+        if let Some(found) = self.peers.get(peer) {
+            // It has become less.
+            let _ = found.charge();
+        }
         (1, rest)
     }
 }

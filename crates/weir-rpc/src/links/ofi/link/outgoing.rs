@@ -94,7 +94,10 @@ impl<const RMA: bool> OfiLink<RMA> {
             if header.waits_for_room() {
                 return Sent::Full;
             }
-            found.keep(&self.endpoint, &encoded, body);
+            if let Err(why) = found.keep(&self.endpoint, &encoded, body) {
+                self.break_off(peer, why);
+                return Sent::Gone;
+            }
             self.settle(peer.index, Ok(Outlook::Stalled));
             return Sent::Queued;
         }

@@ -8,13 +8,17 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::incoming::PartialFrame;
+use crate::account::{Charge, FREE, MemoryAccount};
 use crate::links::PeerId;
 use crate::links::ofi::endpoint::{FabricEndpoint, FabricPeer, FabricPosted, SendSlot};
 use crate::links::ofi::error::FabricError;
 use crate::links::ofi::remote_memory::MessagePart;
+use crate::{DerCode, RpcError};
 
 /// Bytes before the frames of a message: the connection's mark, the message's number.
 pub(super) const MARKED: usize = 16;
+/// Memory of a kept frame in bytes, beside a copy of an answer's buffer, which its session has paid for.
+pub(super) const KEPT_FRAME: u64 = 128;
 /// Places for messages that no single peer may keep occupied.
 const LEFT_TO_OTHERS: usize = 16;
 
@@ -62,10 +66,17 @@ pub(super) struct FabricLinkPeer {
     backlog: VecDeque<KeptMessage>,
     /// Frames for which there was no room, and which cannot be refused.
     overflow: VecDeque<Vec<u8>>,
+    /// Shares of the account for long messages, and for the rest.
+    charges: [Charge; 2],
 }
 
 impl FabricLinkPeer {
-    pub(super) fn new(id: PeerId, address: FabricPeer, mark: u64, max_frame: u32) -> Self {
+    pub(super) fn new(
+        id: PeerId,
+        (address, mark): (FabricPeer, u64),
+        max_frame: u32,
+        account: &MemoryAccount,
+    ) -> Self {
         Self {
             generation: id.generation,
             address,
@@ -81,6 +92,7 @@ impl FabricLinkPeer {
             open: None,
             backlog: VecDeque::new(),
             overflow: VecDeque::new(),
+            charges: [Charge::new(account), Charge::of_rest(account)],
         }
     }
 
@@ -147,19 +159,40 @@ impl FabricLinkPeer {
         !self.overflow.is_empty()
     }
 
+    /// Takes from the account what is kept for the peer.
+    ///
+    /// # Errors
+    /// That has not so much left.
+    pub(super) fn charge(&mut self) -> Result<(), RpcError> {
+        let partial = self.partial.as_ref();
+        let partial = partial.map_or(0, |partial| partial.head.capacity() as u64);
+        let is_taken = |(charge, held): (&mut Charge, u64)| {
+            charge.is_at_most(held.saturating_sub(FREE));
+            charge.is_now(held.saturating_sub(FREE))
+        };
+        let held = [partial, self.overflow.len() as u64 * KEPT_FRAME];
+        let are_taken = self.charges.iter_mut().zip(held).all(is_taken);
+        let why = || RpcError::new(DerCode::NoMemory, "no memory for frames of this peer");
+        are_taken.then_some(()).ok_or_else(why)
+    }
+
     /// Keeps a frame for which there is no room.
+    ///
+    /// # Errors
+    /// The account has no memory for it.
     #[cold]
     pub(super) fn keep(
         &mut self,
         endpoint: &FabricEndpoint,
         header: &[u8],
         body: &[MessagePart<'_>],
-    ) {
+    ) -> Result<(), RpcError> {
         let mut frame = header.to_vec();
         for part in body {
             endpoint.add_part(*part, &mut frame);
         }
         self.overflow.push_back(frame);
+        self.charge()
     }
 
     /// Sends the open message.
@@ -239,6 +272,8 @@ impl FabricLinkPeer {
                 self.overflow.push_front(frame);
                 return retried;
             }
+            // It has become less.
+            let _ = self.charge();
             let part = std::iter::once(MessagePart::Bytes(&frame));
             if let Err(error) = self.write_frame(endpoint, index, frame.len(), part) {
                 retried.error = Some(error);

@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
+use super::peer::KEPT_FRAME;
 use super::*;
+use crate::account::FREE;
 use crate::links::ofi::tests::offers;
 use crate::links::ofi::{FabricChoice, FabricLibrary};
 use crate::links::{Frame, LinkGreeting};
@@ -128,7 +130,12 @@ impl End {
 
 /// A client and a server in this process.
 fn pair(choice: &FabricChoice, waiting: RpcPoll) -> [End; 2] {
-    let [mut client, mut server] = [waiting; 2].map(|waiting| End::open(choice, waiting));
+    let mut ends = [waiting; 2].map(|waiting| End::open(choice, waiting));
+    meet(&mut ends);
+    ends
+}
+
+fn meet([client, server]: &mut [End; 2]) {
     let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
     for stream in [&one, &other] {
         stream.set_nonblocking(true).unwrap();
@@ -137,7 +144,22 @@ fn pair(choice: &FabricChoice, waiting: RpcPoll) -> [End; 2] {
     let of_client = client.link.greeting().unwrap().address;
     client.join(LinkSide::Client, one.into(), of_server);
     server.join(LinkSide::Server, other.into(), of_client);
-    [client, server]
+}
+
+/// The same, with a server that takes what it holds from an account of so many bytes.
+fn limited_pair(choice: &FabricChoice, bytes: u64) -> ([End; 2], MemoryAccount) {
+    let mut ends = [RpcPoll::Busy; 2].map(|waiting| End::open(choice, waiting));
+    let account = MemoryAccount::new(bytes);
+    ends[1].link.limit_memory(account.clone());
+    meet(&mut ends);
+    (ends, account)
+}
+
+/// Takes all that an account has left for the rest, and gives so much back.
+fn exhaust_rest(account: &MemoryAccount, but: u64) {
+    while account.take_rest(1 << 10) {}
+    while account.take_rest(1) {}
+    account.give_rest(but);
 }
 
 fn header(kind: FrameKind, slot: u32) -> FrameHeader {
@@ -489,6 +511,79 @@ fn a_message_before_the_handshake_is_done_here_is_kept() {
         let seen = server.next(Some(&mut client));
         assert_eq!(seen, Seen::Message(server.peer, request, b"early".to_vec()));
         assert_eq!(server.link.strays(), 0);
+    }
+}
+
+#[test]
+fn a_long_frame_of_which_a_part_has_come_is_charged() {
+    let length = LONG as u64;
+    for choice in offers("a_long_frame_of_which_a_part_has_come_is_charged") {
+        let ([client, mut server], account) = limited_pair(&choice, 2 * length);
+        let mark = client.link.pending_mark.to_le_bytes();
+        let frame = header(FrameKind::Request, 0).encode(u32::try_from(LONG).unwrap(), false);
+        let part = vec![1; 1000];
+        let begun = |number: u64| [&mark[..], &number.to_le_bytes(), &frame, &part].concat();
+        let mut recorder = Recorder::default();
+        server.link.take_message(&begun(0), &mut recorder);
+        let taken = 2 * length - account.left();
+        assert!((length - FREE..2 * length).contains(&taken), "{taken}");
+        let rest = [&mark[..], &1_u64.to_le_bytes(), &vec![1; LONG - 1000]].concat();
+        server.link.take_message(&rest, &mut recorder);
+        assert_eq!(recorder.seen.len(), 1);
+        assert_eq!(account.left(), 2 * length);
+        assert!(account.take(2 * length - 100_000));
+        server.link.take_message(&begun(2), &mut recorder);
+        let seen = server.next(None);
+        assert_eq!(seen, Seen::Lost(server.peer, DerCode::NoMemory));
+        assert_eq!(account.left(), 100_000);
+    }
+}
+
+#[test]
+fn answers_that_a_peer_does_not_take_are_charged() {
+    for choice in offers("answers_that_a_peer_does_not_take_are_charged") {
+        let ([mut client, mut server], account) = limited_pair(&choice, 1 << 20);
+        let long = pattern(100_000, 1);
+        let response = header(FrameKind::Response, 0);
+        let mut sent = 0;
+        while !server.link.is_congested(server.peer) {
+            assert_eq!(server.send(&response, &[&long]), Sent::Queued);
+            sent += 1;
+        }
+        exhaust_rest(&account, 1 << 10);
+        let most = (FREE + (1 << 10)) / KEPT_FRAME;
+        for _ in 1..most {
+            assert_eq!(server.send(&response, &[]), Sent::Queued);
+        }
+        assert!(!account.take_rest(100), "it is charged");
+        for _ in 1..sent + most {
+            client.next(Some(&mut server));
+        }
+        assert!(account.take_rest(1 << 10), "it has all back");
+        while server.send(&response, &[&long]) == Sent::Queued {
+            sent += 1;
+            assert!(sent < 10_000, "somewhere there is an end");
+        }
+        let seen = server.next(None);
+        assert_eq!(seen, Seen::Lost(server.peer, DerCode::NoMemory));
+    }
+}
+
+#[test]
+fn messages_of_strangers_are_kept_as_far_as_there_is_memory() {
+    for choice in offers("messages_of_strangers_are_kept_as_far_as_there_is_memory") {
+        let ([_, mut server], account) = limited_pair(&choice, 1 << 20);
+        exhaust_rest(&account, 1500);
+        let message = [7; 1000];
+        for strays in 1..=2 {
+            let mut recorder = Recorder::default();
+            server.link.take_message(&message, &mut recorder);
+            assert_eq!(
+                (server.link.strays(), server.link.strangers.len()),
+                (strays, 1)
+            );
+        }
+        assert!(account.take_rest(500) && !account.take_rest(1));
     }
 }
 
