@@ -103,6 +103,26 @@ fn f12_a_table_that_others_may_not_read_says_what_lets_them() {
 }
 
 #[test]
+fn f12_a_table_that_another_user_has_laid_is_believed_where_its_directory_was_named() {
+    if !is_root() {
+        return skip("a table that another user has laid", "not root");
+    }
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    let attempt = |words: &str| {
+        let mut command = stage.peer(&split(&format!("self_test -u {words} -e 0:0 -s 0 -r 10")));
+        command.env("WEIR_GROUP_DIR", stage.path("."));
+        said(command)
+    };
+    attempt("").code(0);
+    std::os::unix::fs::chown(stage.path(TABLE), Some(64_986), None).unwrap();
+    let refused = attempt("").code(3).err("this table is another user's");
+    refused.err("--path names the directory");
+    attempt("--path .").code(0);
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
 fn f12_an_entry_of_a_server_that_is_gone_is_noticed_and_replaced() {
     let stage = Stage::new();
     let server = Server::start(&stage, S1);

@@ -3,8 +3,11 @@
 mod slow;
 
 use std::fs;
+use std::io::Read as _;
 use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -199,6 +202,17 @@ fn a_descriptor_hears_that_a_server_is_ready() {
     assert!(ready.starts_with("READY tcp://127.0.0.1:"), "{ready}");
     let path = format!("rpc serve --path {} --ready-fd 77", stage.path("."));
     stage.say(&split(&path)).code(2).err("--ready-fd 77: ");
+    // A supervisor's may be a socket, which cannot be opened by its path.
+    let (own, theirs) = UnixStream::pair().unwrap();
+    let words = "rpc serve --path . --rank 0 --exit-after idle:0.1 --ready-fd 1";
+    let mut command = stage.weir(&split(words));
+    command.stdout(OwnedFd::from(theirs));
+    assert!(command.status().unwrap().success());
+    // The other end is the command's as well.
+    drop(command);
+    let mut ready = String::new();
+    (&own).read_to_string(&mut ready).unwrap();
+    assert!(ready.starts_with("READY tcp://127.0.0.1:"), "{ready}");
     assert!(!table(&stage).contains("tcp://"));
 }
 

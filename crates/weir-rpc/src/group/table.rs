@@ -271,7 +271,7 @@ pub fn change_table<R>(
         .join(format!("{}{SUFFIX}.lock", place.group));
     let lock_file = own_file().truncate(false).open(&lock).map_err(io)?;
     // Given back with the file.
-    wait_for_lock(&lock_file, &lock)?;
+    wait_for_lock(&lock_file, &lock, [LOCKED, LOCKED_UNKNOWN])?;
     let mut table = if path.exists() {
         GroupTable::read(&place.directory, &place.group)?
     } else {
@@ -291,7 +291,7 @@ pub fn change_table<R>(
 
 /// Locks a file, or says who has it. Many servers may start at the same time: the time begins anew with each that
 /// gets the lock, as far as the kernel's list has them.
-fn wait_for_lock(file: &File, path: &Path) -> Result<(), RpcError> {
+fn wait_for_lock(file: &File, path: &Path, limits: [Duration; 2]) -> Result<(), RpcError> {
     let number = file
         .metadata()
         .map_err(RpcError::io("look at a lock"))?
@@ -311,11 +311,7 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<(), RpcError> {
         if now != last {
             (last, since) = (now, Instant::now());
         }
-        let most = if last.is_some() {
-            LOCKED
-        } else {
-            LOCKED_UNKNOWN
-        };
+        let most = limits[usize::from(last.is_none())];
         if since.elapsed() > most {
             let who = last.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
             let why = format!(
@@ -544,6 +540,30 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let refused = GroupTable::read(&directory, "g").unwrap_err();
         assert!(refused.message.contains("chmod o-w"), "{refused}");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_somebody_keeps_is_not_waited_for_without_end() {
+        let (directory, _) = place("kept", false);
+        let path = directory.join("lock");
+        let held = own_file().open(&path).unwrap();
+        held.lock().unwrap();
+        let (said, heard) = std::sync::mpsc::channel();
+        let second = path.clone();
+        std::thread::spawn(move || {
+            let file = own_file().open(&second).unwrap();
+            let most = [Duration::from_millis(20); 2];
+            said.send(wait_for_lock(&file, &second, most)).unwrap();
+        });
+        let waited = heard.recv_timeout(Duration::from_secs(20));
+        let why = waited.expect("it gives up").unwrap_err();
+        let text = &why.message;
+        assert!(text.contains("has held this lock for more than"), "{why}");
+        assert!(text.contains(&path.display().to_string()), "{why}");
+        drop(held);
+        let file = own_file().open(&path).unwrap();
+        wait_for_lock(&file, &path, [LOCKED; 2]).unwrap();
         fs::remove_dir_all(&directory).unwrap();
     }
 
