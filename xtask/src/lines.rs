@@ -113,7 +113,7 @@ fn foreign(folder: &str, extensions: &[&str]) -> Result<usize> {
 enum Part {
     /// Code of the program.
     Product,
-    /// Plans and results for tests, behind a feature.
+    /// Plans and results for tests, entries for fuzz targets, behind a feature.
     Sample,
 }
 
@@ -128,11 +128,13 @@ fn part(path: &str) -> Option<Part> {
     if is_test || name == "weir-lab" {
         return None;
     }
-    Some(if inside.starts_with("sample") {
-        Part::Sample
-    } else {
-        Part::Product
-    })
+    Some(
+        if inside.starts_with("sample") || inside.ends_with("fuzzing.rs") {
+            Part::Sample
+        } else {
+            Part::Product
+        },
+    )
 }
 
 /// The files of modules that only tests have: `#[cfg(test)] mod sample;` of `output/mod.rs` is

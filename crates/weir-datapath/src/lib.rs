@@ -17,6 +17,8 @@ mod dpdk_library;
 mod dpdk_link;
 mod flush;
 mod frame;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod handler;
 mod link;
 mod message_form;

@@ -32,6 +32,8 @@ const LONGEST: usize = 64 << 10;
 const LONGEST_COUNTS: [usize; 2] = [128 << 10, 64 << 20];
 
 mod callers;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod lines;
 pub(crate) use callers::listen;
 use lines::{LineStream, lost};

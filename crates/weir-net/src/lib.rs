@@ -9,6 +9,8 @@
 mod buffers;
 mod error;
 pub mod exchange;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod latency_bandwidth;
 mod observer;
 mod opencl;

@@ -13,7 +13,7 @@ mod null;
 mod ocl;
 mod pace;
 mod shm;
-mod tcp;
+pub(crate) mod tcp;
 mod udp;
 
 use weir_schema::catalogue::{SettingInfo, TransportCatalogue, TransportRecord};

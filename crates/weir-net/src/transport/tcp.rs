@@ -22,7 +22,7 @@ use crate::error::Halt;
 use crate::exchange::drive;
 use weir_world::Watchdog;
 
-mod greeting;
+pub(crate) mod greeting;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "tcp",

@@ -8,6 +8,8 @@
 mod bulk;
 mod calls;
 mod connections;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod hosting;
 mod inbox;
 mod limits;

@@ -17,7 +17,7 @@ use super::fail;
 use crate::error::Halt;
 
 /// Bytes of a greeting: a number never the same twice, sender, replication.
-const HELLO: usize = 32;
+pub(crate) const HELLO: usize = 32;
 /// Bytes of its answer: a number never the same twice, the proof of who answers.
 const REPLY: usize = 16 + PROOF;
 const PROOF: usize = 32;
@@ -29,8 +29,8 @@ const SILENT: Duration = Duration::from_millis(500);
 const MOST_STRANGERS: usize = 64;
 
 /// A stream whose ends have not proved yet who they are.
-struct Greeting {
-    stream: TcpStream,
+pub(crate) struct Greeting {
+    pub(crate) stream: TcpStream,
     since: Instant,
     /// The greeting of the end that called; nothing until it has come.
     hello: Vec<u8>,
@@ -41,7 +41,7 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn new(stream: TcpStream, hello: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn new(stream: TcpStream, hello: Vec<u8>) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
@@ -76,7 +76,7 @@ impl Greeting {
     }
 
     /// Of the end that called: true once the other one has proved itself, and was answered.
-    fn answered(&mut self, token: &Token) -> io::Result<bool> {
+    pub(crate) fn answered(&mut self, token: &Token) -> io::Result<bool> {
         let Some(reply) = self.hear::<REPLY>()? else {
             return Ok(false);
         };
@@ -94,7 +94,7 @@ impl Greeting {
     }
 
     /// Of the end that was called: true once the other one has proved itself.
-    fn called(&mut self, token: &Token) -> io::Result<bool> {
+    pub(crate) fn called(&mut self, token: &Token) -> io::Result<bool> {
         if self.hello.is_empty() {
             let Some(hello) = self.hear::<HELLO>()? else {
                 return Ok(false);
