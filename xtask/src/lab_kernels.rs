@@ -1,5 +1,5 @@
 //! Kernels of the lab: images unpacked under `lab/kernels`, never installed, with the headers of the
-//! same release.
+//! same release; and under `lab/full-kernels` one with every driver, without headers.
 //!
 //! In: the series that tests need. Out: what was brought, or a line that says what is missing; the
 //! tests that need it then skip. Not here: other packages (`packages`), booting them (weir-lab).
@@ -12,21 +12,36 @@ use anyhow::{Context, Result, ensure};
 use crate::cmd::{self, Cmd};
 use crate::packages;
 
-/// A series of Debian's kernels for virtual machines.
+/// A series of Debian's kernels.
 struct Series {
     /// The package that depends on the newest image of the series.
     image: &'static str,
     begins: &'static str,
+    /// Folder that it is unpacked in.
+    folder: &'static str,
+    /// Modules are built for it.
+    wants_headers: bool,
 }
 
 const SERIES: &[Series] = &[
     Series {
         image: "linux-image-cloud-amd64",
         begins: "6.1.",
+        folder: FOLDER,
+        wants_headers: true,
     },
     Series {
         image: "linux-image-6.12-cloud-amd64",
         begins: "6.12.",
+        folder: FOLDER,
+        wants_headers: true,
+    },
+    // Kernels for virtual machines have no RDMA.
+    Series {
+        image: "linux-image-amd64",
+        begins: "6.1.",
+        folder: "lab/full-kernels",
+        wants_headers: false,
     },
 ];
 
@@ -60,13 +75,13 @@ fn update() -> Result<()> {
 
 impl Series {
     fn is_there(&self) -> bool {
-        let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+        let folders = fs::read_dir(self.folder).into_iter().flatten().flatten();
         folders
             .filter_map(|folder| folder.file_name().into_string().ok())
             .any(|release| {
                 release.starts_with(self.begins)
-                    && image_is_there(&release)
-                    && has_headers(&release)
+                    && self.has_image(&release)
+                    && self.has_headers(&release)
             })
     }
 
@@ -79,31 +94,32 @@ impl Series {
             "this system's {} is {release}",
             self.image
         );
-        if !has_headers(release) {
+        if !self.has_headers(release) {
             packages::apt(
                 "install -y -q --no-install-recommends",
                 &[&format!("linux-headers-{release}")],
             )?;
         }
-        if !image_is_there(release) {
-            unpack(release)?;
+        if !self.has_image(release) {
+            unpack(release, self.folder)?;
         }
         Ok(())
     }
-}
 
-fn has_headers(release: &str) -> bool {
-    Path::new(&format!("{HEADERS}{release}/Makefile")).is_file()
-}
+    fn has_headers(&self, release: &str) -> bool {
+        let makefile = format!("{HEADERS}{release}/Makefile");
+        !self.wants_headers || Path::new(&makefile).is_file()
+    }
 
-fn image_is_there(release: &str) -> bool {
-    let image = Path::new(FOLDER).join(release).join("boot");
-    image.join(format!("vmlinuz-{release}")).is_file()
+    fn has_image(&self, release: &str) -> bool {
+        let image = Path::new(self.folder).join(release).join("boot");
+        image.join(format!("vmlinuz-{release}")).is_file()
+    }
 }
 
 /// Needs no rights.
-fn unpack(release: &str) -> Result<()> {
-    let (into, download) = (Path::new(FOLDER).join(release), "target/lab-download");
+fn unpack(release: &str, folder: &str) -> Result<()> {
+    let (into, download) = (Path::new(folder).join(release), "target/lab-download");
     // What an earlier call left is of an older release.
     let _ = fs::remove_dir_all(download);
     fs::create_dir_all(download)?;

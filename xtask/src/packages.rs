@@ -97,6 +97,18 @@ const PACKAGES: &[Package] = &[
         why: "libfabric, and the headers that weir's structures are compared with",
     },
     Package {
+        name: "libibverbs-dev",
+        sign: "/usr/include/infiniband/verbs.h",
+        verbs: &["test --all"],
+        why: "RDMA verbs for the lab's guests, and the header that weir's structures are compared with",
+    },
+    Package {
+        name: "ibverbs-providers",
+        sign: "/etc/libibverbs.d/rxe.driver",
+        verbs: &["test --all"],
+        why: "the driver by which the lab's guests reach rdma_rxe",
+    },
+    Package {
         name: "libfabric-bin",
         sign: "fi_pingpong",
         verbs: &["bench"],

@@ -60,12 +60,29 @@ lab_scsi_debug() {
 	done
 }
 
+# NUMBER HARDWARE-ADDRESS ADDRESS MTU: the card is eth and its number, and up.
+lab_net() {
+	for file in /sys/class/net/*/address; do
+		[ "$(cat "$file")" = "$2" ] || continue
+		card=${file#/sys/class/net/}
+		card=${card%/address}
+		[ "$card" = "eth$1" ] || ip link set "$card" name "eth$1" || lab_broken "card $card is not eth$1"
+	done
+	ip link set lo up
+	ip link set "eth$1" mtu "$4" up && ip address add "$3" dev "eth$1" || lab_broken "no card $1 with $3"
+}
+
+# NUMBER
+lab_rxe() {
+	rdma link add "rxe$1" type rxe netdev "eth$1" || lab_broken "no RDMA device over eth$1"
+}
+
 # NUMBER COMMAND...: waits for the node that the command prints; disks come when they are ready.
 lab_node() {
 	number=$1
 	shift
 	tries=0
-	while node=$("$@") && ! [ -b "$node" ]; do
+	while node=$("$@") && ! [ -b "$node" ] && ! [ -e "/sys/class/net/$node" ]; do
 		tries=$((tries + 1))
 		[ "$tries" -lt 400 ] || lab_broken "device $number does not appear ($*)"
 		sleep 0.02

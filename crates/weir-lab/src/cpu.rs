@@ -21,13 +21,15 @@ pub enum Pin {
     Cpu(usize),
     /// On all of them.
     None,
+    /// On all of them, beside another guest of the same test, which has a processor.
+    Beside,
 }
 
 /// A processor that this boot has for itself.
 #[derive(Debug)]
 pub(crate) struct CpuPlace {
     pub(crate) cpu: usize,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 /// Waits until a processor is free.
@@ -41,6 +43,13 @@ pub(crate) fn take(places: &Places, pin: Pin) -> Result<CpuPlace> {
             );
             vec![cpu]
         }
+        // Two guests that wait for each other cannot wait for processors too.
+        Pin::Beside => {
+            return Ok(CpuPlace {
+                cpu: 0,
+                _lock: None,
+            });
+        }
         Pin::Any | Pin::None => allowed,
     };
     let folder = places.folder("lock")?;
@@ -49,7 +58,12 @@ pub(crate) fn take(places: &Places, pin: Pin) -> Result<CpuPlace> {
             let path = folder.join(format!("cpu-{cpu}"));
             let lock = File::create(&path).with_context(|| path.display().to_string())?;
             match lock.try_lock() {
-                Ok(()) => return Ok(CpuPlace { cpu, _lock: lock }),
+                Ok(()) => {
+                    return Ok(CpuPlace {
+                        cpu,
+                        _lock: Some(lock),
+                    });
+                }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }

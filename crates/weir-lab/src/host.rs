@@ -121,6 +121,19 @@ pub(crate) fn need(program: &str, package: &str) -> Result<PathBuf> {
     find(program).ok_or_else(|| Missing::package(format!("no {program}"), package))
 }
 
+/// The first file whose path begins so, in a folder of libraries where it is none; or what to install.
+pub(crate) fn need_file(begins: &str, package: &str) -> Result<PathBuf> {
+    const FOLDERS: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    let found = FOLDERS.iter().find_map(|folder| {
+        let path = Path::new(folder).join(begins);
+        let name = path.file_name()?.to_str()?;
+        let files = fs::read_dir(path.parent()?).ok()?.flatten();
+        let files = files.filter(|file| file.file_name().to_string_lossy().starts_with(name));
+        files.map(|file| file.path()).min()
+    });
+    found.ok_or_else(|| Missing::package(format!("no {begins}"), package))
+}
+
 /// Stamp that separates one state of a file from another, for keys of caches.
 pub(crate) fn stamp(file: &Path) -> Result<String> {
     let meta = fs::metadata(file).with_context(|| file.display().to_string())?;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use crate::archive::Archive;
 use crate::device::Wiring;
 use crate::guest;
-use crate::host::{Places, need};
+use crate::host::{Places, need, need_file};
 use crate::lab::Task;
 use crate::modules::ModuleTree;
 use crate::parts;
@@ -51,6 +51,10 @@ pub(crate) fn pack(places: &Places, contents: &Contents<'_>) -> Result<Vec<u8>> 
     for module in contents.modules {
         let name = file_name(module)?;
         own.file(&format!("lab/{name}"), 0o644, &parts::read(module)?);
+    }
+    for (name, package) in &contents.wiring.files {
+        let file = need_file(name, package)?;
+        own.file(&file.to_string_lossy(), 0o644, &parts::read(&file)?);
     }
     for (host, guest) in contents.files {
         add(places, &mut own, &mut parts, host, guest)?;

@@ -54,9 +54,27 @@ impl Kernel {
         })
     }
 
+    /// One with every driver, under `lab/full-kernels`: others lack RDMA.
+    ///
+    /// # Errors
+    /// [`Missing`] if there is none.
+    pub fn full(places: &Places) -> Result<Self> {
+        let found = Self::below(&places.root.join("lab/full-kernels"));
+        found.into_iter().next().ok_or_else(|| {
+            Missing::package(
+                "no kernel under lab/full-kernels",
+                "linux-image-amd64, unpacked by cargo xtask test --all",
+            )
+        })
+    }
+
     /// Those under `lab/kernels`, the oldest release first.
     pub fn unpacked(places: &Places) -> Vec<Self> {
-        let folders = fs::read_dir(places.root.join("lab/kernels"));
+        Self::below(&places.root.join("lab/kernels"))
+    }
+
+    fn below(folder: &Path) -> Vec<Self> {
+        let folders = fs::read_dir(folder);
         let mut found: Vec<Self> = folders
             .into_iter()
             .flatten()

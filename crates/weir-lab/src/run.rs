@@ -174,7 +174,8 @@ impl Lab {
             gdb: self.gdb,
         };
         let place = cpu::take(&self.places, self.pin)?;
-        let pinned = (self.pin != Pin::None).then_some(place.cpu);
+        let is_pinned = matches!(self.pin, Pin::Any | Pin::Cpu(_));
+        let pinned = is_pinned.then_some(place.cpu);
         let command = qemu::command(&machine.arguments(), pinned)?;
         if self.verbose {
             say(&shown(&command));

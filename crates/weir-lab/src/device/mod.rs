@@ -7,6 +7,7 @@
 
 mod mapper;
 mod memory;
+mod net;
 mod null;
 mod nvme;
 mod scsi_debug;
@@ -45,6 +46,8 @@ pub const KINDS: &[DeviceKind] = &[
     mapper::DELAY,
     mapper::ERROR,
     mapper::FLAKEY,
+    net::NET,
+    net::RXE,
 ];
 
 /// A device of `--dev`: a kind and its settings, `NAME=VALUE` or a word alone.
@@ -188,6 +191,8 @@ pub(crate) struct Wiring {
     pub(crate) nodes: Vec<String>,
     /// Programs that the setup calls, with their packages.
     pub(crate) programs: Vec<(&'static str, &'static str)>,
+    /// Files that programs open there, or the beginnings of their names, with their packages.
+    pub(crate) files: Vec<(&'static str, &'static str)>,
     results: Option<PathBuf>,
     counts: BTreeMap<&'static str, usize>,
 }
