@@ -11,6 +11,7 @@ fn every_backend_is_listed_with_what_it_needs_and_why_it_is_not_there() {
     let stage = Stage::new();
     let mut command = stage.peer(&["axio", "--backend", "list"]);
     command.env("WEIR_DPDK", "./absent.so");
+    command.env("WEIR_VERBS", "./none.so");
     let list = said(command).code(0);
     for words in [
         "ring ",
@@ -25,7 +26,8 @@ fn every_backend_is_listed_with_what_it_needs_and_why_it_is_not_there() {
     }
     list.out("unavailable: cannot open ./absent.so")
         .out("make -C native/dpdk")
-        .out("unavailable: this build has no link over RDMA verbs");
+        .out("unavailable: cannot open ./none.so")
+        .out("libibverbs1 and ibverbs-providers");
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn without_rights_the_list_says_which_are_missing_and_a_run_is_refused() {
 }
 
 #[test]
-fn a_link_that_this_build_has_not_is_missing_and_never_another() {
+fn a_link_that_this_machine_has_not_is_missing_and_never_another() {
     let stage = Stage::new();
     stage.file("c.conf", SEND);
     let refused = |words: &[&str]| {
@@ -69,12 +71,20 @@ fn a_link_that_this_build_has_not_is_missing_and_never_another() {
         let all = [&all, words].concat();
         stage.peer_says(&all)
     };
-    refused(&["--backend", "verbs:rc:mlx5_0"])
-        .code(3)
-        .err("no link over RDMA verbs");
-    refused(&["--set", "device_name=mlx5_0"])
-        .code(3)
-        .err("no link over RDMA verbs");
+    // Its card, or the library by which there would be one.
+    refused(&["--backend", "verbs:rc:absent_0"]).code(3);
+    refused(&["--set", "device_name=absent_0"]).code(3);
+    refused(&["--backend", "verbs:rc:absent_0", "--set", "mgmt_port=0"])
+        .code(2)
+        .err("`management_port` is not 0");
+    refused(&["--backend", "udp", "--set", "gid_index=3"])
+        .code(2)
+        .err("the link has no setting `gid_index`");
+    let mut command = stage.peer(&["axio", "-c", "c.conf", "--loopback"]);
+    command
+        .args(["--backend", "verbs:ud:mlx5_0"])
+        .env("WEIR_VERBS", "./none.so");
+    said(command).code(3).err("cannot open ./none.so");
     refused(&[])
         .code(2)
         .err("backend: it is missing: a side alone has no ring (valid: ring, shm:PATH, udp");

@@ -50,6 +50,11 @@ pub(crate) trait FrameQueue: fmt::Debug + Send {
     fn dropped(&self) -> Option<u64> {
         None
     }
+
+    /// Why it carries nothing any more, said once.
+    fn trouble(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// The link of a dispatcher.
@@ -161,6 +166,11 @@ impl<Q: FrameQueue> PacketLink for CopyLink<Q> {
 
     fn dropped(&self) -> Option<u64> {
         self.queue.dropped()
+    }
+
+    fn trouble(&mut self) -> Option<String> {
+        let why = self.queue.trouble()?;
+        Some(format!("the link failed: {why}"))
     }
 }
 

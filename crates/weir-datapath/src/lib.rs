@@ -36,6 +36,7 @@ mod shm_link;
 mod sink;
 #[cfg(test)]
 mod tests;
+mod verbs;
 mod wiring;
 mod xdp_link;
 

@@ -11,6 +11,7 @@ use crate::dpdk_library::DpdkQueue;
 use crate::frame::target_port;
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
 use crate::shm_link::ShmLink;
+use crate::verbs::VerbsQueue;
 use crate::xdp_link::XdpLink;
 
 mod alone;
@@ -20,9 +21,8 @@ mod socket_link;
 mod states;
 
 pub(crate) use alone::{LoneLink, LoneRound, request_maker};
-pub(crate) use choice::{LinkChoice, OpenedLinks};
+pub(crate) use choice::LinkChoice;
 pub(crate) use socket_link::{SocketKind, SocketLink};
-pub(crate) use states::NO_VERBS;
 pub use states::{LinkState, link_states};
 
 /// Link that dispatchers send and receive by.
@@ -81,6 +81,7 @@ pub(crate) enum AnyLink {
     Xdp(Box<XdpLink>),
     Shm(Box<ShmLink>),
     Dpdk(CopyLink<DpdkQueue>),
+    Verbs(Box<CopyLink<VerbsQueue>>),
     Alone(Box<LoneLink>),
 }
 
@@ -93,6 +94,7 @@ macro_rules! of_each {
             AnyLink::Xdp($link) => $call,
             AnyLink::Shm($link) => $call,
             AnyLink::Dpdk($link) => $call,
+            AnyLink::Verbs($link) => $call,
             AnyLink::Alone($link) => $call,
         }
     };

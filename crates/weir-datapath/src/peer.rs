@@ -18,6 +18,8 @@ use weir_schema::{Failure, PacketPathWorkload, PathCallers, PathIteration, PathS
 use weir_sys::Signals;
 use weir_sys::token::{Protocol, ProvingSide, Token, nonce, same};
 
+use crate::verbs::VerbsFacts;
+
 /// The form of frames and lines.
 pub(crate) const VERSION: u32 = 4;
 /// Time for which a client calls.
@@ -50,6 +52,8 @@ pub(crate) enum PeerLine {
     Refused(String),
     /// It cannot run: why.
     Failed(String),
+    /// Queue pairs of its link.
+    Link(Box<VerbsFacts>),
     /// It has all that it needs.
     Prepared,
     /// Its threads wait for the beginning.
@@ -185,6 +189,24 @@ impl PathPeer {
             None => "says nothing",
         };
         Err(failure("peer", None, format!("{}: {why}", peer.name)))
+    }
+
+    /// Says to the other side what it needs to know of this one's link, and waits for the same of the other's; none
+    /// when it says something else.
+    ///
+    /// # Errors
+    /// The other side is gone, or cannot run.
+    pub(crate) fn exchange(
+        &mut self,
+        own: VerbsFacts,
+        signals: &Signals,
+    ) -> Result<Option<VerbsFacts>, Failure> {
+        self.say(&PeerLine::Link(Box::new(own)))?;
+        match self.wait(ANSWER, &|| signals.interrupted())? {
+            Some(PeerLine::Link(its)) => Ok(Some(*its)),
+            None if signals.interrupted() => Err(interrupted()),
+            _ => Ok(None),
+        }
     }
 
     /// Says whether this side has what it needs, and waits until the other has.

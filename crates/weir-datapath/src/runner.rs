@@ -20,12 +20,12 @@ use self::cpu_choice::CpuChoice;
 use crate::application::Application;
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HandlerCall, HandlerStart, MessageWork, with_handler};
-use crate::link::{AnyLink, LinkChoice, OpenedLinks, request_maker};
+use crate::link::{AnyLink, LinkChoice, request_maker};
 use crate::path_thread::{PathThreadParts, Pipeline};
 use crate::peer::{Hello, OwnSide, PathPeer, listen};
 use crate::pool::{Pool, pools};
 use crate::shared::PathShared;
-use crate::wiring::{ThreadWiring, narrowed, wire};
+use crate::wiring::{SideLinks, ThreadWiring, narrowed, wire};
 
 mod check;
 mod cpu_choice;
@@ -84,16 +84,18 @@ struct PathJob {
 
 impl PathJob {
     fn new(work: &PacketPathWorkload, context: &JobContext<'_>) -> Result<Self, Failure> {
-        let mut choice = LinkChoice::of(&context.job.engine)?;
+        let choice = LinkChoice::of(&context.job.engine)?;
         // What this side lacks is known before it waits for the other.
         let links = choice.open(work)?;
         let pools = path_pools(work, work.thread_count())?;
         let Some((work, hello, mut peer)) = meet(work, &choice, context)? else {
-            return Self::wired(work.clone(), (&choice, links), pools, (context, false));
+            let links = links.complete(work, &choice, &work.dispatchers(), |_| Ok(None))?;
+            return Self::wired(work.clone(), links, pools, (context, false));
         };
-        choice.learn(&hello.work);
-        let signals = context.signals;
-        let own = Self::wired(work, (&choice, links), pools, (context, true));
+        let (signals, others) = (context.signals, hello.work.dispatchers());
+        let exchange = |facts| peer.exchange(facts, signals);
+        let links = links.complete(&work, &choice, &others, exchange);
+        let own = links.and_then(|links| Self::wired(work, links, pools, (context, true)));
         let own = peer.prepare_both(own, signals)?;
         *locked(&own.peer) = Some(peer);
         Ok(own)
@@ -102,11 +104,10 @@ impl PathJob {
     /// All threads with what they need, for a run with another side or without.
     fn wired(
         work: PacketPathWorkload,
-        (choice, links): (&LinkChoice, OpenedLinks),
+        links: [SideLinks<AnyLink>; 2],
         (pools, pool_pages): (Vec<Pool>, PoolPages),
         (context, has_peer): (&JobContext<'_>, bool),
     ) -> Result<Self, Failure> {
-        let links = links.complete(&work, choice)?;
         let work = narrowed(work);
         let wired = wire(&work, links, pools, context.seed);
         let is_client = |one: &&ThreadWiring| one.side == PathSide::Client;

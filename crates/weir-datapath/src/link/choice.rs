@@ -11,17 +11,18 @@ use weir_schema::{EngineChoice, Failure, PacketPathWorkload, PathSide, Setting};
 use weir_sys::interface::{self, InterfaceFacts};
 
 use super::datagrams::{frame_socket, make_room};
-use super::{AnyLink, NO_VERBS, SocketKind, SocketLink};
+use super::{AnyLink, SocketKind, SocketLink};
 use crate::dpdk_library;
 use crate::dpdk_link::{self, DpdkSettings};
 use crate::frame::longest_packet;
 use crate::pool::BUFFER_BYTES;
 use crate::shm_link::{self, ShmOffer};
+use crate::verbs::{self, VerbsFacts, VerbsPort, VerbsSettings};
 use crate::wiring::SideLinks;
 use crate::xdp_link::{self, XdpSettings};
 
 /// The links there are.
-const LINKS: [&str; 6] = ["ring", "shm", "udp", "packet", "xdp", "dpdk"];
+const LINKS: [&str; 7] = ["ring", "shm", "udp", "packet", "xdp", "dpdk", "verbs"];
 
 /// A link that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +37,10 @@ pub(crate) enum LinkChoice {
     Xdp(XdpSettings),
     /// Queues of a device by DPDK.
     Dpdk(DpdkSettings),
-    /// Shared memory, which is handed over at this path, to these dispatchers of the other side.
-    Shm(String, Vec<u8>),
+    /// Queue pairs of an RDMA device.
+    Verbs(VerbsSettings),
+    /// Shared memory, which is handed over at this path.
+    Shm(String),
 }
 
 /// The links of a run before the other side is known: of the client, of the server.
@@ -45,6 +48,8 @@ pub(crate) struct OpenedLinks {
     links: [SideLinks<AnyLink>; 2],
     /// Memory for the client that will come.
     offer: Option<ShmOffer>,
+    /// The device whose queue pairs the other side has to know.
+    port: Option<VerbsPort>,
 }
 
 impl LinkChoice {
@@ -53,9 +58,6 @@ impl LinkChoice {
     /// # Errors
     /// A name or a setting that there is not.
     pub(crate) fn of(engine: &EngineChoice) -> Result<Self, Failure> {
-        if engine.name == "verbs" {
-            return Err(failure("missing", None, NO_VERBS));
-        }
         Self::read(engine).map_err(|why| failure("plan", None, why))
     }
 
@@ -70,6 +72,10 @@ impl LinkChoice {
                 let settings = DpdkSettings::read(&engine.settings);
                 return settings.map(Self::Dpdk).map_err(|wrong| wrong.join("; "));
             }
+            "verbs" => {
+                let settings = VerbsSettings::read(&engine.settings);
+                return settings.map(Self::Verbs).map_err(|wrong| wrong.join("; "));
+            }
             "ring" => Self::Ring,
             "udp" => Self::Udp,
             "packet" => match engine.settings.get("interface") {
@@ -77,9 +83,7 @@ impl LinkChoice {
                 _ => return Err("the link `packet` needs the setting `interface`".to_owned()),
             },
             "shm" => match engine.settings.get("path") {
-                Some(Setting::Text(path)) if !path.is_empty() => {
-                    Self::Shm(path.clone(), Vec::new())
-                }
+                Some(Setting::Text(path)) if !path.is_empty() => Self::Shm(path.clone()),
                 _ => return Err("the link `shm` needs the setting `path`".to_owned()),
             },
             other => {
@@ -107,7 +111,7 @@ impl LinkChoice {
             (Self::Ring, Some(_)) => {
                 refused("the link `ring` is in memory of one run, which has to be both sides")
             }
-            (Self::Shm(path, _), _) => match shm_link::check(work) {
+            (Self::Shm(path), _) => match shm_link::check(work) {
                 Some(why) => refused(&why),
                 None => shm_link::path_lacks(path).map(|why| failure("missing", None, why)),
             },
@@ -123,14 +127,8 @@ impl LinkChoice {
                 // Known before another side is waited for.
                 unfit.or_else(|| dpdk_library::lacks().map(|why| failure("missing", None, why)))
             }
+            (Self::Verbs(settings), _) => verbs::check(work, settings),
             _ => None,
-        }
-    }
-
-    /// Takes over what only the other side knows.
-    pub(crate) fn learn(&mut self, other: &PacketPathWorkload) {
-        if let Self::Shm(_, others) = self {
-            *others = other.dispatchers();
         }
     }
 
@@ -151,11 +149,7 @@ impl LinkChoice {
     /// # Errors
     /// The part that the machine lacks, or does not let one have.
     pub(crate) fn open(&self, work: &PacketPathWorkload) -> Result<OpenedLinks, Failure> {
-        fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
-            let links = links.into_iter();
-            links.map(|(number, link)| (number, of(link))).collect()
-        }
-        let mut offer = None;
+        let (mut offer, mut port) = (None, None);
         let links = match self {
             Self::Ring => <[SideLinks<AnyLink>; 2]>::default(),
             Self::Udp | Self::Packet(_) => self.sockets(work)?,
@@ -164,13 +158,17 @@ impl LinkChoice {
             Self::Dpdk(settings) => {
                 dpdk_link::links(work, settings)?.map(|side| any(side, AnyLink::Dpdk))
             }
-            Self::Shm(path, _) => {
+            Self::Verbs(settings) => {
+                port = Some(VerbsPort::open(work, settings)?);
+                <[SideLinks<AnyLink>; 2]>::default()
+            }
+            Self::Shm(path) => {
                 let is_server = work.side == Some(PathSide::Server);
                 offer = is_server.then(|| ShmOffer::at(path, work)).transpose()?;
                 <[SideLinks<AnyLink>; 2]>::default()
             }
         };
-        Ok(OpenedLinks { links, offer })
+        Ok(OpenedLinks { links, offer, port })
     }
 
     /// The sockets of all dispatchers: of the client, of the server.
@@ -204,7 +202,9 @@ impl LinkChoice {
         }
         .map(|at| Ipv4Addr::from(work.addresses[at]));
         let (socket, kind): (OwnedFd, _) = match self {
-            Self::Ring | Self::Xdp(_) | Self::Dpdk(_) | Self::Shm(..) => return Ok(None),
+            Self::Ring | Self::Xdp(_) | Self::Dpdk(_) | Self::Verbs(_) | Self::Shm(_) => {
+                return Ok(None);
+            }
             Self::Udp => {
                 let at = SocketAddrV4::new(own, port);
                 let socket = UdpSocket::bind(at).and_then(|socket| {
@@ -229,7 +229,8 @@ impl LinkChoice {
 }
 
 impl OpenedLinks {
-    /// The links, with what depends on the other side.
+    /// The links, with what depends on the other side, which has these dispatchers. Facts about this side's go there,
+    /// and those about the other's come from there.
     ///
     /// # Errors
     /// They cannot be had.
@@ -237,16 +238,26 @@ impl OpenedLinks {
         self,
         work: &PacketPathWorkload,
         choice: &LinkChoice,
+        others: &[u8],
+        exchange: impl FnOnce(VerbsFacts) -> Result<Option<VerbsFacts>, Failure>,
     ) -> Result<[SideLinks<AnyLink>; 2], Failure> {
-        let LinkChoice::Shm(path, others) = choice else {
-            return Ok(self.links);
-        };
-        let shared = shm_link::links(work, (path, self.offer), others)?;
-        Ok(shared.map(|side| {
-            let boxed = |(number, link)| (number, AnyLink::Shm(Box::new(link)));
-            side.into_iter().map(boxed).collect()
-        }))
+        match (choice, self.port) {
+            (LinkChoice::Shm(path), _) => {
+                let shared = shm_link::links(work, (path, self.offer), others)?;
+                Ok(shared.map(|side| any(side, |link| AnyLink::Shm(Box::new(link)))))
+            }
+            (_, Some(port)) => {
+                let joined = verbs::links(work, &port, others, exchange)?;
+                Ok(joined.map(|side| any(side, |link| AnyLink::Verbs(Box::new(link)))))
+            }
+            _ => Ok(self.links),
+        }
     }
+}
+
+fn any<L>(links: SideLinks<L>, of: impl Fn(L) -> AnyLink) -> SideLinks<AnyLink> {
+    let links = links.into_iter();
+    links.map(|(number, link)| (number, of(link))).collect()
 }
 
 fn unusable(what: &str, why: &io::Error) -> Failure {

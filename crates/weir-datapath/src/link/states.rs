@@ -4,8 +4,7 @@ use std::net::UdpSocket;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use crate::dpdk_library;
-use crate::shm_link;
+use crate::{dpdk_library, shm_link, verbs};
 
 /// A link, and whether it is to be had here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub fn link_states() -> Vec<LinkState> {
         ("packet", packet),
         ("xdp", xdp),
         ("dpdk", dpdk_library::lacks),
-        ("verbs", || Some(NO_VERBS.to_owned())),
+        ("verbs", || verbs::lacks(None)),
     ];
     let of = |(name, lacks): (&'static str, MachineCheck)| LinkState {
         name,
@@ -36,10 +35,6 @@ pub fn link_states() -> Vec<LinkState> {
     };
     ALL.into_iter().map(of).collect()
 }
-
-/// Why there is no link over verbs.
-pub(crate) const NO_VERBS: &str =
-    "this build has no link over RDMA verbs; udp, packet, xdp and dpdk reach other machines";
 
 fn udp() -> Option<String> {
     let bound = UdpSocket::bind("127.0.0.1:0");
@@ -78,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rings_and_shared_memory_are_to_be_had_everywhere_and_verbs_nowhere() {
+    fn rings_and_shared_memory_are_to_be_had_everywhere() {
         let all = link_states();
         let lacks = |name: &str| {
             let one = all.iter().find(|one| one.name == name).unwrap();
@@ -88,7 +83,6 @@ mod tests {
             [lacks("ring"), lacks("shm"), lacks("udp")],
             [None, None, None]
         );
-        assert!(lacks("verbs").unwrap().contains("RDMA"));
         let absent = socket_lacks(AddressFamily::from_raw(39), "nothing", "CONFIG_X");
         assert!(absent.is_some());
     }

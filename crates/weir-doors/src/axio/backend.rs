@@ -22,7 +22,11 @@ const NEEDS: [(&str, &str, &str); 7] = [
         "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF; mode=zc: a driver with zero copy",
     ),
     ("dpdk", "dpdk:DEVICE", "DPDK 22.11 and libweir_dpdk.so"),
-    ("verbs", "verbs:ud|rc:DEVICE", "an RDMA device"),
+    (
+        "verbs",
+        "verbs:ud|rc:DEVICE",
+        "libibverbs and an RDMA device for RoCE v2, as a card or rdma_rxe makes it",
+    ),
 ];
 
 /// Text of `--backend list`: a line for each link, with the reason where it is not available.
@@ -113,8 +117,9 @@ fn verbs(words: &str) -> Option<EngineChoice> {
     Some(choice)
 }
 
-/// Fewest frames in a ring of the devices that DPDK makes of interfaces. A frame without room in it is lost.
-pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
+/// Fewest frames in a ring of the devices that DPDK makes of interfaces, and in a queue of so many slots for messages
+/// of UD. A frame without room there is lost.
+pub(super) fn frames_of_devices(choice: &EngineChoice, slots: u32) -> Option<u32> {
     const KIND: &str = "net_af_packet";
     const USUAL: u32 = 512;
     let frames = |device: &str| {
@@ -123,6 +128,10 @@ pub(super) fn frames_of_devices(choice: &EngineChoice) -> Option<u32> {
         let asked = words.find_map(|word| word.strip_prefix("framecnt="));
         Some(asked.map_or(USUAL, |count| count.parse().unwrap_or(USUAL)))
     };
+    let is = |name: &str, word: &str| matches!(choice.settings.get(name), Some(Setting::Text(text)) if text == word);
+    if choice.name == "verbs" && is("transport", "ud") {
+        return Some(slots);
+    }
     let devices = ["device", "peer_device"].map(|name| choice.settings.get(name));
     let of = |setting: Option<&Setting>| match setting {
         Some(Setting::Text(device)) if choice.name == "dpdk" => frames(device),
@@ -159,9 +168,11 @@ mod tests {
         assert_eq!(text("peer_interface"), "eth2");
         assert_eq!(text("mode"), "skb");
         assert_eq!(xdp.settings["queue"], Setting::Number(3));
-        let frames = |words| frames_of_devices(&backend(words).unwrap());
+        let frames = |words| frames_of_devices(&backend(words).unwrap(), 99);
         assert_eq!(frames("packet:net_af_packet0"), None);
         assert_eq!(frames("dpdk:net_null0"), None);
+        assert_eq!(frames("verbs:rc:rxe0"), None);
+        assert_eq!(frames("verbs:ud:rxe0"), Some(99));
         assert_eq!(frames("dpdk:net_af_packet0,iface=a"), Some(512));
         let other = "dpdk:net_af_packet0,iface=a+net_af_packet1,iface=b";
         assert_eq!(frames(&format!("{other},framecnt=64")), Some(64));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use weir_schema::{MOST_PATH_THREADS, PathStage};
 
-use super::keys::{KEYS, Key, KeyState};
+use super::keys::{KEYS, Key};
 use crate::flags::nearest;
 
 /// Source of a value.
@@ -262,9 +262,6 @@ impl AxioConfig {
             }
             Err(why) => return Err(why),
         };
-        if let KeyState::Refused(why) = known.state {
-            return Err(format!("{key}: {why}"));
-        }
         if value.is_empty() {
             return Err(format!(
                 "{key}: a value is missing (valid: {})",

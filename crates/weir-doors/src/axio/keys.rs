@@ -26,8 +26,6 @@ pub enum KeyState {
     WithoutEffect(&'static str),
     /// Without `backend` the key determines the link that carries the packets of one side.
     WithoutBackend,
-    /// Refused, for this reason.
-    Refused(&'static str),
 }
 
 const fn key(name: &'static str, takes: &'static str, meaning: &'static str) -> Key {
@@ -62,16 +60,9 @@ impl Key {
             ..self
         }
     }
-
-    const fn refused(self, why: &'static str) -> Self {
-        Self {
-            state: KeyState::Refused(why),
-            ..self
-        }
-    }
 }
 
-const NO_DEVICE: &str = "no backend of this build opens it";
+const FIRST_PORT: &str = "a backend takes the first port of its device";
 
 /// The keys whose values `-p` prints, in that order.
 pub(super) const TUNABLE: [&str; 8] = [
@@ -120,7 +111,7 @@ pub const KEYS: &[Key] = &[
         "a node, or auto",
         "the memory node whose CPUs are used",
     ),
-    key("phy_port", "0 or 1", "the port of the device").idle(NO_DEVICE),
+    key("phy_port", "0 or 1", "the port of the device").idle(FIRST_PORT),
     key("iteration", "1 to 1000000", "tables"),
     key("duration", "seconds, 0.001 to 1000000", "of each iteration"),
     key(
@@ -260,6 +251,9 @@ pub const KEYS: &[Key] = &[
         "0 to 1024",
         "packets that backend dpdk sends at the start, for a device whose packets come back to it",
     ),
-    key("gid_index", "a number or auto", "of the verbs device")
-        .refused("there is no verbs backend in this build (backend : ring is)"),
+    key(
+        "gid_index",
+        "0 to 255, or auto",
+        "place of the own address among those of the port of backend verbs; auto: the first of RoCE v2 over IPv4",
+    ),
 ];

@@ -121,7 +121,7 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
     };
     messages(&mut values, &mut work);
     let mut engine = link(&mut values, role);
-    limits(&mut values, &mut work, frames_of_devices(&engine));
+    limits(&mut values, &mut work, &engine);
     let line = traffic(&mut values, &mut work);
     for (field, why) in work.short_messages() {
         let key = if field == "request_bytes" {
@@ -136,6 +136,14 @@ pub(super) fn workload(config: &AxioConfig, role: AxioRole) -> Result<AxioWork, 
         // Links that have no such setting say so.
         let first = Setting::Number(first.into());
         engine.settings.insert("first_packets".to_owned(), first);
+    }
+    let index = |text: &str| match text {
+        "auto" => Some(None),
+        number => number.parse::<u8>().ok().map(Some),
+    };
+    if let Some(index) = values.read("gid_index", index).flatten() {
+        let index = Setting::Number(index.into());
+        engine.settings.insert("gid_index".to_owned(), index);
     }
     addresses(&mut values, &engine, &mut work);
     if config.workloads.is_empty() {
@@ -226,7 +234,7 @@ fn messages(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     work.touch_bytes = values.bytes("mem_touch", 8, 4 << 30, 1 << 10);
 }
 
-fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload, device_frames: Option<u32>) {
+fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload, engine: &EngineChoice) {
     let times = PacketPathWorkload::default();
     work.iterations = values.number("iteration", 1, 1_000_000, 10);
     work.duration_ns = values.time("duration", 1e9, 0.001, times.duration_ns);
@@ -234,12 +242,9 @@ fn limits(values: &mut Values<'_>, work: &mut PacketPathWorkload, device_frames:
     work.pool_buffers = values.number("pool", 64, 1 << 20, 8192);
     work.ring_slots = values.number("ring", 64, 1 << 20, 4096);
     work.queue_slots = values.number("nic_ring", 64, 1 << 20, 2048);
-    work.in_flight = values.number(
-        "inflight",
-        0,
-        65535,
-        window::default_window(work, device_frames),
-    );
+    let frames = frames_of_devices(engine, work.queue_slots);
+    let window = window::default_window(work, frames);
+    work.in_flight = values.number("inflight", 0, 65535, window);
     work.flush_ns = values.time("flush_us", 1e3, 0.0, times.flush_ns);
     work.message_timeout_ns = values.time("msg_timeout_ms", 1e6, 1.0, times.message_timeout_ns);
     work.stall_timeout_ns = values.time("stall_timeout", 1e9, 0.001, times.stall_timeout_ns);

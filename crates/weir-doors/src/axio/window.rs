@@ -45,7 +45,8 @@ pub(crate) fn default_window_of(file: &str, text: &str) -> u32 {
     let config = AxioConfig::read(file, text).ok();
     let asked = config.and_then(|config| plan::workload(&config, AxioRole::Loopback).ok());
     asked.map_or(OF_SHORT, |asked| {
-        default_window(&asked.work, frames_of_devices(&asked.engine))
+        let frames = frames_of_devices(&asked.engine, asked.work.queue_slots);
+        default_window(&asked.work, frames)
     })
 }
 
