@@ -1,4 +1,5 @@
-//! Guests of the lab: the lab itself, and the module kio.
+//! Guests of the lab: the lab itself, the module kio, packets over RoCE.
 
 mod kernel_lab;
 mod kio_module;
+mod roce;
