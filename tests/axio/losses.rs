@@ -32,7 +32,7 @@ fn losses_are_in_every_form_of_the_report_in_comparisons_and_among_the_warnings(
     for id in ["generator-limited", "messages-lost"] {
         assert!(ids.contains(&id), "{ids:?}");
     }
-    for form in ["text", "csv", "markdown", "html"] {
+    for form in ["text", "csv", "md", "html"] {
         let format = format!("--format={form}");
         let said = stage.say(&["report", &format, "lossy"]).code(0);
         for says in ["loss", "begun of the rate", "messages-lost"] {

@@ -2,7 +2,7 @@
 //! none, or for each interval of a kind, in ns, bytes and operations.
 //!
 //! In: results with their labels. Out: RFC 4180 with line feeds; what is missing is empty. Not here:
-//! headline figures of other units, which JSON has.
+//! units of headline figures, which JSON has.
 
 use weir_schema::{LatencyInterval, Metric, Stage};
 use weir_stats::Histogram;
@@ -15,7 +15,7 @@ use crate::plot::{LabelledResult, PlottedRun, sized};
 
 const HEAD: &str = "run_id,time_utc,label,group,job,kind,workers,block_bytes,queue_depth,operations,\
 bytes,duration_ns,ops_per_s,bytes_per_s,ops_per_s_low,ops_per_s_high,lat_mean_ns,lat_min_ns,\
-lat_p50_ns,lat_p90_ns,lat_p99_ns,lat_p999_ns,lat_p9999_ns,lat_max_ns,errors,complete,warnings";
+lat_p50_ns,lat_p90_ns,lat_p99_ns,lat_p999_ns,lat_p9999_ns,lat_max_ns,errors,complete,warnings,value";
 const SERIES_HEAD: &str = "run_id,time_utc,label,group,job,kind,t_ns,dt_ns,operations,in_flight,\
 lat_p50_ns,lat_p99_ns,lat_p999_ns,lat_max_ns";
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
@@ -27,7 +27,7 @@ pub fn csv(results: &[LabelledResult<'_>]) -> String {
         for entry in &run.entries {
             let kinds = entry.kinds.iter().map(|kind| row(run, entry, kind));
             let figures = entry.metrics().into_iter();
-            let figures = figures.filter_map(|metric| figure_row(run, entry, metric));
+            let figures = figures.map(|metric| figure_row(run, entry, metric));
             for cells in kinds.chain(figures) {
                 push!(out, "{}\n", cells.map(|cell| quoted(&cell)).join(","));
             }
@@ -71,17 +71,13 @@ fn names(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &str) -> [String; 
     ]
 }
 
-/// The row of a headline figure; `None` where no column has its unit.
-fn figure_row(
-    run: &PlottedRun<'_>,
-    entry: &ReportEntry<'_>,
-    metric: &Metric,
-) -> Option<[String; 27]> {
+/// The row of a headline figure, in the column of its unit or as a mere value.
+fn figure_row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, metric: &Metric) -> [String; 28] {
     let (column, scale) = match metric.unit.as_str() {
         Metric::BYTES_PER_S => ("bytes_per_s", 1.0),
         Metric::OPS_PER_S | "packets/s" => ("ops_per_s", 1.0),
         Metric::SECONDS => ("lat_mean_ns", 1e9),
-        _ => return None,
+        _ => ("value", 1.0),
     };
     let sized = sized(&metric.name);
     let names = names(run, entry, sized.map_or(&metric.name, |(what, _)| what));
@@ -91,10 +87,11 @@ fn figure_row(
         "block_bytes" => size.clone(),
         "complete" => run.result.complete.to_string(),
         "warnings" => warnings(run, entry),
+        "value" if name == column => metric.value.to_string(),
         _ if name == column => format!("{:.3}", metric.value * scale),
         _ => cell.unwrap_or_default(),
     });
-    Some(std::array::from_fn(|_| cells.next().unwrap_or_default()))
+    std::array::from_fn(|_| cells.next().unwrap_or_default())
 }
 
 /// Ids of the warnings about an entry.
@@ -127,7 +124,7 @@ fn interval_cells(begin: Nanos, interval: &LatencyInterval, stage: Stage) -> [St
     ]
 }
 
-fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 27] {
+fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 28] {
     let text = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
     let rate = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.3}"));
     let block = entry.plan.and_then(|plan| {
@@ -172,6 +169,7 @@ fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String
         errors.to_string(),
         run.result.complete.to_string(),
         warnings(run, entry),
+        String::new(),
     ]
 }
 
@@ -259,10 +257,10 @@ mod tests {
         let cells = |line: &str| line.replace("\"a,\"\"b\"\"\"", "a").split(',').count();
         assert_eq!(
             lines.iter().map(|l| cells(l)).collect::<Vec<_>>(),
-            [27, 27, 27]
+            [28, 28, 28]
         );
         let start = "1795239012345678901,2026-11-21T05:30:12Z,r,0,\"a,\"\"b\"\"\",read,1,4096,32,";
         assert!(lines[1].starts_with(start), "{}", lines[1]);
-        assert!(lines[2].ends_with(",0,true,"), "{}", lines[2]);
+        assert!(lines[2].ends_with(",0,true,,"), "{}", lines[2]);
     }
 }
