@@ -111,8 +111,8 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "libfabric-bin",
         sign: "fi_pingpong",
-        verbs: &["bench"],
-        why: "the peer of the benches of fabrics",
+        verbs: &["test --all", "bench"],
+        why: "the peer of the benches of fabrics; brings libfabric into guests of the lab",
     },
     Package {
         name: "libdpdk-dev",

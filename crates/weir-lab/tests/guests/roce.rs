@@ -4,12 +4,13 @@
 //! never for time.
 #![allow(clippy::panic, reason = "tests")]
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use weir_lab::{CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Pin, Places, or_skip};
+use weir_lab::{CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Pin, Places, or_skip, skip};
 
 /// Words and functions of the cases.
 const COMMON: &str = r#"
@@ -47,6 +48,8 @@ says() {
 }
 "#;
 
+const FABRIC_PROGRAM: &str = "/usr/bin/fi_info";
+
 /// Messages of 100 KiB, more packets than a window may have lie in a ring.
 const LARGE: &str = "--set msg_handler=FS_READ --set resp_size=102400 --set inflight=16 --set kDispTxBatchSize=8 --set kAppTxMsgBatchSize=8 --set kAppRxMsgBatchSize=8";
 
@@ -63,7 +66,14 @@ fn lab() -> Result<Lab> {
             }
         );
     }
-    Ok(lab.timeout(Duration::from_secs(600)))
+    let lab = lab.timeout(Duration::from_secs(600));
+    // A program brings its libraries: libfabric, which weir opens.
+    let with_fabric = Path::new(FABRIC_PROGRAM).exists();
+    Ok(if with_fabric {
+        lab.file(FABRIC_PROGRAM, "lab/fi_info")
+    } else {
+        lab
+    })
 }
 
 /// A script with the words and functions of all.
@@ -152,6 +162,16 @@ echo "waits for room: $(($(cat $COUNTERS/send_rnr_err) - before))"
         .case("killed-client", &killed("client", "server"))
         .case("killed-server", &killed("server", "client"))
         .case(
+            "rpc",
+            &with(
+                r#"[ -e /lab/fi_info ] || lab_skip "no fi_info (apt: libfabric-bin)"
+export FI_UNIVERSE_SIZE=16
+weir selftest --loopback=1 --transport "ofi+verbs;ofi_rxm" -e 0:0 -s 0,b4096 -r 10 >/tmp/rpc 2>&1 || lab_fail "$(cat /tmp/rpc)"
+says "ofi+verbs;ofi_rxm, rma" /tmp/rpc
+says "rpc failures 0" /tmp/rpc"#,
+            ),
+        )
+        .case(
             "refused",
             &with(
                 r#"weir axio --loopback --example scan --backend verbs:rc:mlx5_0 >/tmp/refused 2>&1
@@ -215,6 +235,10 @@ macro_rules! cases_of_one_device {
             let Some((run, case)) = one_device($case)? else {
                 return Ok(());
             };
+            if case.skipped() {
+                skip($case, &case.output);
+                return Ok(());
+            }
             case.good()?;
             let results: &[&str] = $results;
             for name in results {
@@ -238,6 +262,7 @@ cases_of_one_device! {
     who_has_no_room_is_waited_for_and_nothing_is_lost: "no-room" => &["no-room.json"],
     a_client_that_is_killed_ends_its_server: "killed-client" => &[],
     a_server_that_is_killed_ends_its_client: "killed-server" => &[],
+    remote_procedures_are_called_over_the_same_device: "rpc" => &[],
     a_device_or_an_address_that_is_not_there_is_named: "refused" => &[],
 }
 
