@@ -90,8 +90,9 @@ fn proved(hello: &[u8], test: u32) -> (TcpStream, Vec<u8>) {
 
 /// Sends a line without an end until nobody takes it any more; the server's memory stays within its bounds.
 fn gigabyte(mut stream: &TcpStream, server: &Running, first: u64) {
+    let words = vec![b'x'; 1 << 16];
     for _ in 0..1 << 14 {
-        if stream.write_all(&[b'x'; 1 << 16]).is_err() {
+        if stream.write_all(&words).is_err() {
             return;
         }
         is_within(peak(server).unwrap_or(0), first);
