@@ -14,7 +14,7 @@ use crate::rule::{USUAL_METRICS, percent_of};
 /// freedom.
 const ERRORS_WITHIN: f64 = 2.306;
 const FREEDOM_WITHIN: f64 = 8.0;
-/// What did not come through, beside the usual figures of what did.
+/// Losses, beside the usual figures of what came through.
 const LOSSES: [&str; 2] = ["loss", "begun of the rate"];
 /// CPU time of an operation.
 const CPU_PER_OP: &str = "cpu_per_op";
