@@ -157,7 +157,8 @@ fn prepared() -> Stage {
         lab.args(["card", "--driver", driver]);
         said(lab).code(0);
     }
-    for file in stage.list().iter().filter(|file| file.ends_with(".fio")) {
+    let files = stage.list();
+    for file in files.iter().filter(|file| file.contains("-ch_")) {
         let text = stage.read(file).replace("/dev/", &stage.path("card/"));
         stage.file(file, text);
     }

@@ -57,6 +57,11 @@ impl PacketLink for DeliveringLink<'_> {
     }
 }
 
+fn clock() -> Clock {
+    static CLOCK: OnceLock<Clock> = OnceLock::new();
+    *CLOCK.get_or_init(|| Clock::detect().0)
+}
+
 /// A thread of a side that takes what a link delivers, handles it and answers.
 struct AnyPackets<'a> {
     work: &'a PacketPathWorkload,
@@ -72,8 +77,7 @@ impl HandlerCall for AnyPackets<'_> {
         let Some(mut pool) = made.ok().and_then(|(mut pools, _)| pools.pop()) else {
             return;
         };
-        static CLOCK: OnceLock<Clock> = OnceLock::new();
-        let clock = *CLOCK.get_or_init(|| Clock::detect().0);
+        let clock = clock();
         let scale = clock.scale();
         let (tx, from_thread) = buffer_ring(64);
         let (to_thread, rx) = buffer_ring(64);

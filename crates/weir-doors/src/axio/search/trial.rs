@@ -87,10 +87,10 @@ impl TrialRequest {
             let frame = self.frame.map(|frame| format!(", frames of {frame}"));
             job.name = format!("{}{}", self.purpose, frame.unwrap_or_default());
             if !job.start.is_search_step {
-                job.name += &match work.messages_per_s {
-                    0 => ", as fast as possible".to_owned(),
-                    rate => format!(", {rate} per second"),
-                };
+                match work.messages_per_s {
+                    0 => job.name += ", as fast as possible",
+                    rate => push!(job.name, ", {rate} per second"),
+                }
             }
         }
         plan
