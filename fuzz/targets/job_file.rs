@@ -131,7 +131,7 @@ fn show_and_compile_again(request: &CompileRequest, compiled: &Compiled, memory:
         && !shown.contains('\n')
         && !words().any(|w| w.value.as_ref().is_some_and(|v| v.contains('$')))
         && !words().any(|w| w.key == "name")
-        && !jobs().any(|j| j.name.starts_with("global"));
+        && !jobs().any(|j| j.name.starts_with("global") || j.name.contains('$'));
     if !sayable {
         return;
     }

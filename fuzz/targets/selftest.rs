@@ -86,7 +86,10 @@ fuzz_target!(|data: &[u8]| {
         result
     );
     let printed = samples::print(&result, code);
-    assert_eq!(samples::read(&printed).as_ref(), Ok(&(result.clone(), code)));
+    assert_eq!(
+        samples::read(&printed).as_ref(),
+        Ok(&(result.clone(), code))
+    );
     let given = args::read_given(&DOOR, &[]).expect("no words are good");
     let mut options = SelfTestOptions::read(&given);
     for format in [

@@ -269,7 +269,7 @@ fn show(result: &RunResult, look: usize) {
     });
     for results in [&results[..1], &results] {
         let page = weir_report::html(results, &[]);
-        assert!(page.len() <= 8_000_000 && page.matches("</script").count() == 2);
+        assert!(page.len() <= 8_000_000 && page.matches("</script").count() == 1);
     }
     let options = fio::output::FioTextOptions {
         bins: true,
