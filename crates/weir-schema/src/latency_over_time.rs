@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_that_are_told_at_the_end_alone_did_not_happen_there() {
+    fn latencies_that_are_known_at_the_end_alone_did_not_happen_there() {
         let mut store = BatchStore::new(STRETCH, 1);
         for stretch in 0..30 {
             let mut batch = batch(0, stretch);
