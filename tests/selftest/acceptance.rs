@@ -77,11 +77,11 @@ fn a16_a_run_without_a_network_says_so() {
         (&master["transport"], &master["succeeded"]),
         (&"null".into(), &100_000.into())
     );
-    // The clock behind the text is finer than the whole nanoseconds that are stored.
-    let duration = number(&master["duration_ns"]);
-    let rate = 1e14 / duration;
+    // A block is printed while the run goes on. The clock is compared with the kernel's once more
+    // before the result is stored, which moves durations by some parts in a million.
+    let rate = 1e14 / number(&master["duration_ns"]);
     assert!(
-        (values(&said, "RPC Throughput (RPCs/sec)")[0] - rate).abs() <= 1.0 + rate / duration,
+        (values(&said, "RPC Throughput (RPCs/sec)")[0] - rate).abs() <= 1.0 + rate * 1e-3,
         "{rate}: {said}"
     );
 }
