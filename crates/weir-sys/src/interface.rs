@@ -10,7 +10,10 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::net::netdevice::index_to_name_inlined;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 
 use crate::error::SysError;
 
@@ -54,6 +57,9 @@ impl InterfaceAddress {
         self.ip.is_ipv4() == there.is_ipv4() && alike >= self.network_bits.into()
     }
 }
+
+/// A message of netlink that asks something.
+const NLM_F_REQUEST: u16 = 1;
 
 /// A name and what is asked and answered, as the kernel's `ifreq` has them.
 #[repr(C)]
@@ -147,6 +153,55 @@ pub fn addresses_of(all: &[InterfaceAddress], interface: &str) -> Vec<InterfaceA
     its
 }
 
+/// The interface that packets from one address to another leave by, as the kernel's routes say.
+///
+/// # Errors
+/// The kernel's: there is no way there.
+pub fn route(from: IpAddr, to: IpAddr) -> io::Result<String> {
+    let bytes = |ip| match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    // Number of the family and length of an address.
+    let (family, long) = if to.is_ipv4() { (2_u8, 4_u8) } else { (10, 16) };
+    let attribute = 4 + u16::from(long);
+    // An `nlmsghdr`, an `rtmsg`, and its attributes: length and type in two bytes each, then the value.
+    let mut request = u32::from(28 + 2 * attribute).to_ne_bytes().to_vec();
+    request.extend(libc::RTM_GETROUTE.to_ne_bytes());
+    request.extend(NLM_F_REQUEST.to_ne_bytes());
+    request.extend([0; 8]);
+    request.extend([family, long * 8, long * 8, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for (kind, address) in [(libc::RTA_DST, to), (libc::RTA_SRC, from)] {
+        request.extend(attribute.to_ne_bytes());
+        request.extend(kind.to_ne_bytes());
+        request.extend(bytes(address));
+    }
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::DGRAM);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    send(&socket, &request, SendFlags::empty())?;
+    let mut answer = [0; 1024];
+    let (_, length) = recv(&socket, &mut answer, RecvFlags::empty())?;
+    let answer = answer.get(..length).unwrap_or_default();
+    let number = |at: usize| {
+        let four = answer.get(at..at + 4).and_then(|four| four.try_into().ok());
+        four.map_or(0, u32::from_ne_bytes)
+    };
+    if number(4) & 0xffff != u32::from(libc::RTM_NEWROUTE) {
+        return Err(io::Error::from_raw_os_error(
+            number(16).cast_signed().wrapping_neg(),
+        ));
+    }
+    let mut at = 28;
+    while at < length {
+        let (bytes, kind) = (number(at) & 0xffff, number(at) >> 16);
+        if kind == u32::from(libc::RTA_OIF) {
+            return Ok(index_to_name_inlined(&socket, number(at + 4))?.to_string());
+        }
+        at += (bytes.max(4) as usize).next_multiple_of(4);
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
+
 /// The one of these addresses that another is reached from: one of its network, else the first of its kind.
 pub fn address_towards(own: &[InterfaceAddress], there: IpAddr) -> Option<IpAddr> {
     let near = own.iter().find(|own| own.is_near(there));
@@ -200,6 +255,14 @@ mod tests {
         assert_eq!(towards("10.0.1.9").as_deref(), Some("10.0.1.3"));
         assert_eq!(towards("10.9.9.9").as_deref(), Some("10.0.0.2"));
         assert_eq!(towards("::1").as_deref(), Some("fd00::2"));
+    }
+
+    #[test]
+    fn a_route_names_the_interface_that_packets_leave_by() {
+        let ip = |text: &str| text.parse().unwrap();
+        assert_eq!(route(ip("127.0.0.1"), ip("127.9.9.9")).unwrap(), "lo");
+        // Nothing here has this address to send from.
+        route(ip("192.0.2.1"), ip("127.0.0.1")).unwrap_err();
     }
 
     #[test]

@@ -78,6 +78,8 @@ impl LocalInterface {
         }
         this.notes.extend(choice.note.clone());
         this.notes.extend(asked.and_then(|_| far_away(&choice)));
+        this.notes
+            .extend(there.and_then(|there| this.leaves_elsewhere(&choice.name, there)));
         this.interface = Some(report(&choice));
         Ok(this)
     }
@@ -90,6 +92,17 @@ impl LocalInterface {
             }
             domain => self.domain.clone_from(domain),
         }
+    }
+
+    /// Note about data that leave by another interface than the one that is used.
+    fn leaves_elsewhere(&self, name: &str, there: IpAddr) -> Option<String> {
+        let used = interface::route(self.address_towards(there)?, there).ok()?;
+        (used != name).then(|| {
+            format!(
+                "interface {name} gives the source address alone: the routes of this machine send to \
+                 {there} by {used}; `ip rule` or a network of its own for each card changes that"
+            )
+        })
     }
 
     /// The address that connections to this one come from; `None`: as the kernel has it.
