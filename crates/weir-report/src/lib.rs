@@ -36,7 +36,7 @@ mod text;
 
 pub use color::clean;
 pub use csv::{csv, csv_series};
-pub use html::{LineTone, PageSection, SectionLine, SectionPart, html};
+pub use html::{LineTone, PageSection, SectionLine, SectionPart, html, runs_section};
 pub use json::json;
 pub use markdown::markdown;
 pub use number_format::NumberFormat;

@@ -183,6 +183,9 @@ pub(crate) fn text_of_runs(
             runs.to_json(options.pretty)
                 .map_or_else(|_| String::new(), |text| text + "\n")
         }
+        (RunFormat::Html, _) => {
+            weir_report::html(&report::of_runs(runs), &[weir_report::runs_section(runs)])
+        }
         (format, _) => several_of(&report::of_runs(runs), format),
     }
 }

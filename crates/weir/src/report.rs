@@ -119,13 +119,15 @@ fn text_of(
     }
 }
 
-/// Comparisons of several results, as `weir compare` makes them.
+/// Comparisons of several results, as `weir compare` makes them; of one series, the differences
+/// between its runs.
 fn compared(report: &Report, stored: &[Stored]) -> Vec<PageSection> {
-    let of_one = |stored: &Stored| match stored {
-        Stored::One(_) => true,
-        Stored::Several(runs) => runs.series.len() < 2,
-    };
-    if stored.len() < 2 && stored.iter().all(of_one) {
+    if let [Stored::Several(runs)] = stored
+        && runs.series.len() == 1
+    {
+        return vec![weir_report::runs_section(runs)];
+    }
+    if let [Stored::One(_)] = stored {
         return Vec::new();
     }
     let side = |(name, (operand, stored)): (String, (&String, &Stored))| StoredRuns {

@@ -8,7 +8,7 @@ use super::plan::NO_WORKLOAD;
 use super::{EXAMPLES, STANDARD_INPUT};
 use crate::examples;
 use crate::given::GivenFlags;
-use crate::machine::Machine;
+use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 
 /// The longest configuration that is read.
@@ -30,32 +30,32 @@ pub(super) fn source(
         (Some(_), Some(_)) => Err(Refusal::usage(
             "--example: -c names a configuration already; leave one of them out",
         )),
-        (Some(file), None) => {
-            let text = match file {
-                STANDARD_INPUT => machine.standard_input(LONGEST_CONFIG),
-                file => machine.file(file, LONGEST_CONFIG),
-            };
-            let text = text.map_err(|why| {
-                Refusal::usage(format!("Failed to open config file: {file}: {why}"))
-            })?;
-            Ok(Some((file.to_owned(), text)))
-        }
+        (Some(file), None) => named(file, machine).map(Some),
         (None, Some(name)) => {
             let (name, text) = examples::find(EXAMPLES, name)?;
             Ok(Some((name.to_owned(), text.to_owned())))
         }
-        (None, None) => Ok(of_side(given, machine).filter(|_| is_run)),
+        (None, None) if is_run => of_side(given, machine).transpose(),
+        (None, None) => Ok(None),
     }
 }
 
+fn named(file: &str, machine: &dyn Machine) -> Result<(String, String), Refusal> {
+    let text = match file {
+        STANDARD_INPUT => machine.standard_input(LONGEST_CONFIG),
+        file => machine.file(file, LONGEST_CONFIG),
+    };
+    let refused = |why| Refusal::usage(format!("Failed to open config file: {file}: {why}"));
+    Ok((file.to_owned(), text.map_err(refused)?))
+}
+
 /// The configuration of the side that a flag or the variable names, if there is one.
-fn of_side(given: &GivenFlags, machine: &dyn Machine) -> Option<(String, String)> {
-    let named = machine.variable("AXIO_NODE");
+fn of_side(given: &GivenFlags, machine: &dyn Machine) -> Option<Result<(String, String), Refusal>> {
+    let node = machine.variable("AXIO_NODE");
     let side = |is: &dyn Fn(&str) -> bool| OF_SIDES.into_iter().find(|(side, _)| is(side));
     let by_flag = side(&|side| given.has(side));
-    let (_, file) = by_flag.or_else(|| side(&|side| named.as_deref() == Some(side)))?;
-    let text = machine.file(file, LONGEST_CONFIG).ok()?;
-    Some((file.to_owned(), text))
+    let (_, file) = by_flag.or_else(|| side(&|side| node.as_deref() == Some(side)))?;
+    (machine.named_path(file) != NamedPath::Missing).then(|| named(file, machine))
 }
 
 /// The configuration with the values of arguments, and the errors in its lines.

@@ -11,14 +11,16 @@ mod facts;
 mod job;
 mod overview;
 mod page;
+mod runs;
 mod section;
 mod table;
 
 use budget::PageParts;
 use page::Page;
+pub use runs::runs_section;
 pub use section::{LineTone, PageSection, SectionLine, SectionPart};
 
-use crate::plot::{LabelledResult, PlottedRun, jobs_across, of_runs};
+use crate::plot::{self, LabelledResult, PlottedRun, jobs_across};
 
 /// Largest number of jobs with plots.
 const PLOTTED: usize = 100;
@@ -28,13 +30,14 @@ pub fn html(results: &[LabelledResult<'_>], sections: &[PageSection]) -> String 
     let runs = PlottedRun::all(results);
     let jobs = jobs_across(&runs);
     let mut parts = PageParts::default();
-    let mut page = Page::of(&runs);
-    page.push(&overview::summary(&jobs));
+    let of_runs = sections.iter().find(|section| section.id == "runs");
+    let mut page = Page::of(&runs, of_runs.map(|section| section.title.as_str()));
     for found in sections {
         page.push(&section::section(found));
     }
+    page.push(&overview::summary(&jobs));
     page.push(&overview::warnings(&runs));
-    let plots = of_runs(&runs);
+    let plots = plot::of_runs(&runs);
     if !plots.is_empty() {
         parts.begin("");
         parts.heading("<section><h2>All jobs</h2>");

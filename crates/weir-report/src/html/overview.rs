@@ -1,6 +1,8 @@
 //! Overview at the top of a page: the figures of every job, and the conditions that spoil them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+
+use weir_schema::Warning;
 
 use super::table::table;
 use crate::figures::{OF_KINDS, OF_METRICS, of_kinds, of_metrics, used};
@@ -39,24 +41,60 @@ pub(super) fn of_rows(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
     out
 }
 
-/// Every warning once, the gravest first, and how runs ended that did not end as planned.
+/// Every warning of a job once, the gravest first, with the runs that have it, below runs and jobs that did
+/// not end as planned.
 pub(super) fn warnings(runs: &[PlottedRun<'_>]) -> String {
-    let mut found = BTreeSet::new();
+    let mut found = BTreeMap::new();
     for run in runs {
-        for warning in &run.result.warnings {
-            let label = (runs.len() > 1).then_some(run.label);
-            let job = warning.job.as_deref();
-            let of: Vec<&str> = label.into_iter().chain(job).collect();
-            let of = of.join(" · ");
-            found.insert((
+        let all = &run.result.warnings;
+        for (at, warning) in all.iter().enumerate() {
+            let same = |w: &&Warning| w.id == warning.id && w.job == warning.job;
+            let before = all[..at].iter().filter(same).count();
+            let key = (
                 warning.gravity(),
                 &warning.id,
-                of,
-                &warning.cause,
-                &warning.remedy,
-            ));
+                warning.job.as_deref(),
+                before,
+            );
+            let of: &mut (&Warning, Vec<&str>) =
+                found.entry(key).or_insert_with(|| (warning, Vec::new()));
+            if runs.len() > 1 {
+                of.1.push(run.label);
+            }
         }
     }
+    let mut out = endings(runs);
+    let more = found.len().saturating_sub(WARNINGS);
+    for ((_, id, job, _), (warning, labels)) in found.into_iter().take(WARNINGS) {
+        let labels = (!labels.is_empty()).then(|| labels.join(", "));
+        let of: Vec<&str> = labels.as_deref().into_iter().chain(job).collect();
+        let of = if of.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", escaped(&of.join(" · ")))
+        };
+        let (id, cause, remedy) = (
+            escaped(id),
+            escaped(&warning.cause),
+            escaped(&warning.remedy),
+        );
+        let ends = if cause.ends_with('.') { "" } else { "." };
+        push!(
+            out,
+            "<li><b class=\"warn\">{id}</b> {of}{cause}{ends} <i>{remedy}</i></li>"
+        );
+    }
+    if more > 0 {
+        push!(out, "<li>and {more} more warnings</li>");
+    }
+    if out.is_empty() {
+        return String::new();
+    }
+    format!("<section id=\"warnings\"><h2>Warnings</h2><ul>{out}</ul></section>\n")
+}
+
+/// How runs ended that did not end as planned, and failures of jobs.
+fn endings(runs: &[PlottedRun<'_>]) -> String {
     let mut out = String::new();
     for run in runs.iter().filter(|run| !run.result.complete) {
         let why = run.result.ended_by.map_or_else(
@@ -78,25 +116,5 @@ pub(super) fn warnings(runs: &[PlottedRun<'_>]) -> String {
             push!(out, "<li class=\"bad\">FAILED: {job}: {message}</li>");
         }
     }
-    let more = found.len().saturating_sub(WARNINGS);
-    for (_, id, of, cause, remedy) in found.into_iter().take(WARNINGS) {
-        let of = if of.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", escaped(&of))
-        };
-        let (id, cause, remedy) = (escaped(id), escaped(cause), escaped(remedy));
-        let ends = if cause.ends_with('.') { "" } else { "." };
-        push!(
-            out,
-            "<li><b class=\"warn\">{id}</b> {of}{cause}{ends} <i>{remedy}</i></li>"
-        );
-    }
-    if more > 0 {
-        push!(out, "<li>and {more} more warnings</li>");
-    }
-    if out.is_empty() {
-        return String::new();
-    }
-    format!("<section id=\"warnings\"><h2>Warnings</h2><ul>{out}</ul></section>\n")
+    out
 }

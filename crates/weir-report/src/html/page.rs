@@ -15,18 +15,18 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Its head and title.
-    pub(super) fn of(runs: &[PlottedRun<'_>]) -> Self {
+    /// Its head and title: the one that is given, else the names of the results.
+    pub(super) fn of(runs: &[PlottedRun<'_>], title: Option<&str>) -> Self {
         let names: Vec<String> = runs
             .iter()
             .take(4)
             .map(|run| name(run, runs.len()))
             .collect();
-        let mut title = names.join(", ");
+        let mut named = names.join(", ");
         if runs.len() > 4 {
-            push!(title, " and {} more", runs.len() - 4);
+            push!(named, " and {} more", runs.len() - 4);
         }
-        let title = escaped(&title);
+        let title = escaped(title.unwrap_or(&named));
         let hash = base64(&Sha256::digest(SCRIPT.as_bytes()));
         let (light, dark) = (LIGHT.variables(), DARK.variables());
         let rules = style_rules();

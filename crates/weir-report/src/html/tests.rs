@@ -193,7 +193,7 @@ fn members_go_first_then_latencies_over_time_and_then_the_last_jobs() {
     job::section(job, &mut parts);
     job::section(job, &mut parts);
     let text = |parts: &PageParts| {
-        let mut page = Page::of(&runs);
+        let mut page = Page::of(&runs, None);
         parts.write(&mut page);
         page.finish()
     };

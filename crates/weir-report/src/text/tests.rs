@@ -7,6 +7,7 @@ use weir_units::Percent;
 
 use super::{runs_text, text};
 use crate::entry::entries;
+use crate::plot::LabelledResult;
 use crate::sample::{self, Shape};
 use crate::style::Style;
 
@@ -305,13 +306,31 @@ fn several_runs_say_how_much_they_differ() {
         }
         let page = runs_text(&warned, &style(100));
         assert!(page.contains(says), "{page}");
+        let page = html_of(&warned);
+        assert_eq!(page.matches("It was too short.").count(), 1, "{page}");
     }
+    let figures = "<td>read rate</td><td>200 k ops/s</td><td>± 172 %</td><td>99.9 k";
+    let page = html_of(&runs);
+    assert!(page.contains("<h1>p: 3 runs</h1>"), "{page}");
+    assert!(page.contains(figures), "{page}");
     runs.asked = 5;
     let cut = runs_text(&runs, &style(100));
     assert!(cut.contains("  INCOMPLETE (3 of 5 runs)"), "{cut}");
+    assert!(html_of(&runs).contains("<h1>p: 3 of 5 runs</h1>"));
     for width in [20, 40, 60, 80] {
         assert_fits(&runs_text(&runs, &style(width)), width);
     }
+}
+
+/// The page of several runs of one plan.
+fn html_of(runs: &Runs) -> String {
+    let labelled = (1..)
+        .zip(&runs.series[0].runs)
+        .map(|(n, result)| LabelledResult {
+            label: format!("run {n}"),
+            result,
+        });
+    crate::html(&labelled.collect::<Vec<_>>(), &[crate::runs_section(runs)])
 }
 
 #[test]
