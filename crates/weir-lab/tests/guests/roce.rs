@@ -151,6 +151,20 @@ cat /tmp/{left}"#
     };
     batch
         .case(
+            "tuned",
+            &with(
+                r#"for kind in ud rc; do
+	weir axio show --example scan | sed "s/^backend.*/backend : verbs:$kind:rxe0/; s/^duration.*/duration : 0.2/" >/tmp/$kind.conf
+	cd /tmp
+	weir tune -c $kind.conf -t 4 >/tmp/tuned 2>&1 || lab_fail "$(cat /tmp/tuned)"
+	says "packet rate, higher is better: 4 trials of" /tmp/tuned
+	lab_check weir axio -c $kind.conf.out $SETS --store-result /out/tuned-$kind.json
+	weir diagnose /out/tuned-$kind.json >/tmp/diagnosed 2>&1 || lab_fail "$(cat /tmp/diagnosed)"
+	[ "$(grep -c "verdict: C" /tmp/diagnosed)" -eq 2 ] || lab_fail "$(cat /tmp/diagnosed)"
+done"#,
+            ),
+        )
+        .case(
             "no-room",
             &with(
                 r#"before=$(cat $COUNTERS/send_rnr_err)
@@ -259,6 +273,7 @@ cases_of_one_device! {
         => &["two-ud.json", "two-rc.json"],
     each_dispatcher_reaches_each_of_the_other_side: "four-dispatchers"
         => &["four-ud.json", "four-rc.json"],
+    a_path_over_a_device_is_tuned_and_diagnosed: "tuned" => &["tuned-ud.json", "tuned-rc.json"],
     who_has_no_room_is_waited_for_and_nothing_is_lost: "no-room" => &["no-room.json"],
     a_client_that_is_killed_ends_its_server: "killed-client" => &[],
     a_server_that_is_killed_ends_its_client: "killed-server" => &[],
