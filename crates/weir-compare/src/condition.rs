@@ -189,7 +189,10 @@ impl Bound {
         };
         match self.limit {
             Limit::Change(limit) => {
-                let change = metric.change().filter(|_| metric.established);
+                // From 0 on every change is beyond any share.
+                let from_zero = (metric.a == 0.0 && metric.b > 0.0).then_some(f64::INFINITY);
+                let change = from_zero.or_else(|| metric.change());
+                let change = change.filter(|_| metric.established);
                 Ok(change.is_some_and(|change| beyond(change, limit)))
             }
             Limit::Value(limit, unit) => {

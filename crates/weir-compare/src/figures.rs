@@ -16,6 +16,8 @@ const ERRORS_WITHIN: f64 = 2.306;
 const FREEDOM_WITHIN: f64 = 8.0;
 /// Losses, beside the usual figures of what came through.
 const LOSSES: [&str; 2] = ["loss", "begun of the rate"];
+/// Figures that a search was for: those of its steps say nothing beside them.
+const FOUND: [&str; 3] = ["NDR", "PDR", "highest rate"];
 /// CPU time of an operation.
 const CPU_PER_OP: &str = "cpu_per_op";
 
@@ -93,6 +95,10 @@ pub(crate) fn figures(job: &JobResult, names: &[String]) -> Vec<Figure> {
     };
     if !names.is_empty() {
         return names.iter().flat_map(|name| of_name(name)).collect();
+    }
+    let found: Vec<Figure> = FOUND.iter().flat_map(|name| of_name(name)).collect();
+    if !found.is_empty() {
+        return found;
     }
     let usual: Vec<Figure> = USUAL_METRICS
         .iter()

@@ -4,6 +4,7 @@
 //! chance is corrected. Not here: how a figure is judged (`judge`).
 
 use weir_schema::{Better, JobResult};
+use weir_stats::significance::least_rank_sum;
 use weir_stats::{Gap, Histogram};
 use weir_units::Nanos;
 
@@ -201,7 +202,7 @@ impl Candidate {
         let verdict = match (why, &judging) {
             (Some(why), _) => Verdict::NotComparable { why },
             (None, Some(judging)) => judging.verdict(),
-            (None, None) => untested(&samples),
+            (None, None) => untested(&samples, figure.better, rule.alpha / figures.max(1) as f64),
         };
         let (is_drifting, outliers) = tested
             .as_ref()
@@ -218,7 +219,10 @@ impl Candidate {
             ratio: tested.as_ref().map(|t| t.ratio),
             p: tested.as_ref().map(|t| t.p),
             p_adjusted,
-            established: judging.is_some_and(|j| j.is_established()),
+            established: judging.map_or_else(
+                || matches!(verdict, Verdict::Better | Verdict::Worse),
+                |judging| judging.is_established(),
+            ),
             threshold,
             grain: figure.grain,
             verdict,
@@ -234,15 +238,63 @@ impl Candidate {
     }
 }
 
-/// The verdict on figures whose ratio says nothing.
-fn untested(samples: &FigureSamples) -> Verdict {
-    let mut all = samples.a.iter().chain(&samples.b);
-    if all.clone().all(|value| *value == 0.0) {
-        return Verdict::Same { within: 0.0 };
+/// The verdict on figures whose ratio says nothing. Sides of which one has zeros alone and the other none lie
+/// apart, which ranks judge.
+fn untested(samples: &FigureSamples, better: Better, alpha: f64) -> Verdict {
+    let is_zero = |value: &f64| *value == 0.0;
+    let [a, b] = [&samples.a, &samples.b].map(|side| side.iter().all(is_zero));
+    let is_apart = |zeros: &[f64], others: &[f64]| {
+        !others.iter().any(is_zero) && least_rank_sum(zeros.len(), others.len()) <= alpha
+    };
+    let has_zeros = samples
+        .a
+        .iter()
+        .chain(&samples.b)
+        .any(|value| *value <= 0.0);
+    match (a, b) {
+        (true, true) => Verdict::Same { within: 0.0 },
+        (true, false) if is_apart(&samples.a, &samples.b) => match better {
+            Better::Higher => Verdict::Better,
+            Better::Lower => Verdict::Worse,
+        },
+        (false, true) if is_apart(&samples.b, &samples.a) => match better {
+            Better::Higher => Verdict::Worse,
+            Better::Lower => Verdict::Better,
+        },
+        _ if has_zeros => Verdict::NotComparable {
+            why: "it is 0 in some runs".to_owned(),
+        },
+        _ => Verdict::Unsure { more_rounds: None },
     }
-    if all.any(|value| *value <= 0.0) {
-        let why = "it is 0 in some runs".to_owned();
-        return Verdict::NotComparable { why };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_of_which_one_has_zeros_alone_lie_apart_where_there_are_enough_runs() {
+        let verdict = |a: &[f64], b: &[f64], better| {
+            let samples = FigureSamples {
+                a: a.to_vec(),
+                b: b.to_vec(),
+                ..FigureSamples::default()
+            };
+            untested(&samples, better, 0.05 / 5.0)
+        };
+        let (none, some) = ([0.0; 6], [0.05; 6]);
+        assert_eq!(verdict(&none, &some, Better::Lower), Verdict::Worse);
+        assert_eq!(verdict(&some, &none, Better::Lower), Verdict::Better);
+        assert_eq!(verdict(&none, &some, Better::Higher), Verdict::Better);
+        let same = Verdict::Same { within: 0.0 };
+        assert_eq!(verdict(&none, &none, Better::Lower), same);
+        let mixed = [0.0, 0.05, 0.0, 0.05, 0.0, 0.05];
+        for (a, b) in [(&none[..3], &some[..3]), (&none[..], &mixed[..])] {
+            let verdict = verdict(a, b, Better::Lower);
+            assert!(
+                matches!(verdict, Verdict::NotComparable { .. }),
+                "{verdict:?}"
+            );
+        }
     }
-    Verdict::Unsure { more_rounds: None }
 }

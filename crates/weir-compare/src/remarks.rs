@@ -266,7 +266,11 @@ fn sentence(pair: &PairComparison, metric: &MetricComparison) -> String {
         end.map(|end| format!(" (at least {})", change_words(end - 1.0)))
     };
     let at_least = metric.ratio.and_then(at_least).unwrap_or_default();
-    let change = change_words(change);
+    let change = if metric.a == 0.0 {
+        "it was 0".to_owned()
+    } else {
+        change_words(change)
+    };
     match &metric.verdict {
         Verdict::Better => format!("{b} is better in {name}: {change}{at_least}."),
         Verdict::Worse => format!("{b} is worse in {name}: {change}{at_least}."),

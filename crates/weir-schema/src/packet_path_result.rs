@@ -243,9 +243,16 @@ impl PacketPathOutcome {
             return (busy > 0).then(|| ratio(packets, busy) * 1e9);
         }
         let rates = self.iterations.iter().map(|one| {
-            let clients = one.threads.iter().filter(|t| t.side == PathSide::Client);
-            let of = |thread: &PathThread| thread.dispatch_rx.million_per_s(thread.span_ns) * 1e6;
-            clients.map(of).sum::<f64>()
+            let has_client = one.threads.iter().any(|t| t.side == PathSide::Client);
+            let of = |thread: &PathThread| {
+                let stage = match thread.side {
+                    PathSide::Client => &thread.dispatch_rx,
+                    PathSide::Server if has_client => return 0.0,
+                    PathSide::Server => &thread.dispatch_tx,
+                };
+                stage.million_per_s(thread.span_ns) * 1e6
+            };
+            one.threads.iter().map(of).fold(0.0, |sum, rate| sum + rate)
         });
         let rates: Vec<f64> = rates.collect();
         let count = u32::try_from(rates.len()).ok().filter(|n| *n > 0)?;

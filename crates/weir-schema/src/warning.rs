@@ -178,7 +178,7 @@ pub const WARNINGS: &[WarningKind] = &[
         "messages-lost",
         Disturbed,
         "messages of a packet path had no answer in time: its latencies are those of the others",
-        "Lower the rate or the window, or look where they are dropped: `weir show` has the counts.",
+        "Lower the rate or the window, or look where they are dropped: `weir show --voice peer` has the counts.",
     ),
     kind(
         "never-written",

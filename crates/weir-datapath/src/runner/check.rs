@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use weir_run::failure;
 use weir_schema::{
     Failure, Job, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PacketPathWorkload, PacketStream,
     PathCallers, PathSide, PathStage, Placement,
 };
+use weir_sys::token::Token;
 use weir_sys::topology::Topology;
 use weir_units::{Bytes, Nanos};
 
@@ -40,6 +42,10 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
     wrong.extend(size_cycle(work));
     wrong.extend(other_side_only(work));
     wrong.extend(exposed(work));
+    if let PathCallers::Token(file) = &work.callers {
+        let unreadable = Token::read(Path::new(file)).err();
+        wrong.extend(unreadable.map(|why| why.to_string()));
+    }
     wrong.extend(streams(work));
     wrong.extend(batches(work));
     wrong.extend(beside_a_stage(work, &job.engine.name));

@@ -105,8 +105,6 @@ impl Observer for Tables {
             Announcement::Listening { address } if self.is_input_held => {
                 Some(format!("READY {address}\n"))
             }
-            // A note before the run has it.
-            Announcement::Listening { .. } => Some(String::new()),
             _ => None,
         }
     }

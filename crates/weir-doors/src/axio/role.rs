@@ -61,13 +61,15 @@ impl AxioRole {
     }
 }
 
-/// Note on the other side that this one waits for, printed before the first result.
+/// Note of a client on the server that it waits for, printed before the first result. A server says where it
+/// listens once it does.
 pub(super) fn waiting_note(work: &PacketPathWorkload) -> Option<String> {
     let server = Ipv4Addr::from(work.addresses[1]);
-    let at = format!("{server}:{}", work.management_port);
-    let side = work.side.filter(|_| work.management_port > 0);
-    side.map(|side| match side {
-        PathSide::Server => format!("the server waits for its client at {at}"),
-        PathSide::Client => format!("the client calls its server at {at}"),
+    let is_client = work.side == Some(PathSide::Client) && work.management_port > 0;
+    is_client.then(|| {
+        format!(
+            "the client calls its server at {server}:{}",
+            work.management_port
+        )
     })
 }

@@ -51,7 +51,7 @@ pub(super) fn has_own(given: &GivenFlags, is_tool: bool) -> Result<bool, Refusal
     let flag = OWN.into_iter().find(|flag| given.has(flag));
     match flag {
         Some(flag) if !is_tool => Err(Refusal::usage(format!(
-            "--{flag} acts only with `weir axio tools`"
+            "--{flag} acts only with `weir axio tools`\n  help: `weir axio tools -c FILE --{flag} …`"
         ))),
         flag => Ok(flag.is_some()),
     }

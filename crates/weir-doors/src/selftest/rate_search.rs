@@ -126,6 +126,14 @@ impl RateGoal {
         master.succeeded as f64 + chance.max(1.0) >= REACHED * due
     }
 
+    /// Of a lower rate a step has too few RPCs for the percentile.
+    #[expect(clippy::cast_precision_loss, reason = "a count far below 2^53")]
+    pub(super) fn least_rate(&self, work: &RpcWorkload) -> f64 {
+        let bounds = &work.load.bounds;
+        let time = bounds.runtime_ns.filter(|_| bounds.operations.is_none());
+        time.map_or(0.0, |time| self.least_rpcs() as f64 / time.as_secs_f64())
+    }
+
     /// Of fewer RPCs the percentile is the longest of them.
     #[expect(
         clippy::cast_possible_truncation,
@@ -229,7 +237,10 @@ impl RunSearch for RateSearch {
                 },
                 trial: Trial::First,
             }),
-            Some(step) => step.after(is_kept),
+            Some(asked) => {
+                let least = step.map_or(0.0, |step| self.goal.least_rate(step.work));
+                asked.after(is_kept, least)
+            }
         };
         if self.step.is_none() {
             self.group += 1;
@@ -263,7 +274,8 @@ impl RunSearch for RateSearch {
 }
 
 impl RateStep {
-    fn after(self, is_kept: bool) -> Option<Self> {
+    /// The next step, of no lower rate than `least`.
+    fn after(self, is_kept: bool, least: f64) -> Option<Self> {
         let trial = match self.trial {
             Trial::Last => return None,
             Trial::First if !is_kept => {
@@ -275,7 +287,8 @@ impl RateStep {
         let bracket = self.bracket.with(self.rate, is_kept);
         // The first is the highest there can be.
         let is_last = self.number == STEPS || (is_kept && self.number == 1);
-        let (rate, trial) = match bracket.middle(FINE).filter(|_| !is_last) {
+        let next = bracket.middle(FINE).filter(|rate| *rate >= least);
+        let (rate, trial) = match next.filter(|_| !is_last) {
             Some(rate) => (rate, trial),
             None if bracket.kept > 0.0 => (bracket.kept, Trial::Last),
             None => return None,
@@ -474,6 +487,26 @@ mod tests {
         let options = options();
         let text = text(&result, &goal, &options);
         assert!(text.contains("+ None of these rates keeps it\n"), "{text}");
+    }
+
+    #[test]
+    fn a_rate_whose_steps_have_too_few_rpcs_is_not_tried() {
+        let goal = goal("p99<40", false).unwrap();
+        let mut work = RpcWorkload::default();
+        work.load.bounds.runtime_ns = Some(Nanos::from_millis(200));
+        let least = goal.least_rate(&work);
+        assert!((least - 500.0).abs() < 1e-6, "{least}");
+        let (kept, missed) = (0.0, 1000.0);
+        let step = RateStep {
+            number: 3,
+            rate: 800.0,
+            bracket: RateBracket { kept, missed },
+            trial: Trial::Second,
+        };
+        assert!(step.after(false, least).is_none());
+        assert!(step.after(false, 0.0).is_some());
+        work.load.bounds.operations = Some(1000);
+        assert!(goal.least_rate(&work) < 1e-9);
     }
 
     /// The result of a step at 1000 a second, for a second, with a change.

@@ -56,7 +56,15 @@ fn found(goal: &RateGoal, best: Option<&DoneStep<'_>>, steps: &[DoneStep<'_>]) -
         } else if steps.iter().all(|step| step.rate.is_none()) {
             "No rate was tried, since no RPC succeeded without one".to_owned()
         } else {
-            "None of these rates keeps it".to_owned()
+            let none = "None of these rates keeps it";
+            let least = steps.last().map_or(0.0, |step| goal.least_rate(step.work));
+            if least > 0.0 {
+                format!(
+                    "{none}; below {least:.0} RPCs/sec --duration is too short for the percentile"
+                )
+            } else {
+                none.to_owned()
+            }
         };
     };
     let what = if is_cut {

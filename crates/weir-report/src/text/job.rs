@@ -152,7 +152,11 @@ impl Report<'_> {
             .collect();
         rates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut items = Vec::new();
-        if let [slowest, .., fastest] = rates.as_slice() {
+        // Threads of a packet path do not do the same.
+        let are_alike = entry.jobs.iter().all(|job| job.packet_path().is_none());
+        if let [slowest, .., fastest] = rates.as_slice()
+            && are_alike
+        {
             let unit = self
                 .numbers
                 .rate_unit(fastest.0, if moved { "B/s" } else { "ops/s" });

@@ -27,6 +27,8 @@ use crate::turns::{STARTED_BY, Turns, wait};
 /// Most characters shown of the end of a failed command's output.
 const MOST_SHOWN: usize = 300;
 const SLO: &str = "--slo";
+/// Begin of the reason for which a command could not print, as on a full disk.
+const UNWRITTEN: &str = "standard output: ";
 
 /// Outcome of a trial.
 pub(super) enum Measured {
@@ -162,6 +164,9 @@ impl<'a> Trials<'a> {
         let result = text.and_then(|text| RunResult::from_json(&text).ok());
         match result {
             Some(result) if status.success() && result.complete => self.figure(result),
+            _ if self.log.is_some() && shown_of(&errors).contains(UNWRITTEN) => Err(self
+                .turns
+                .lacks(format!("the trial's log: {}", shown_of(&errors)))),
             _ => Ok(match server_failure {
                 Some(why) => failed_server(&why),
                 None => Measured::Failed {
