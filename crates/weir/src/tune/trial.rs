@@ -166,7 +166,7 @@ impl<'a> Trials<'a> {
             Some(result) if status.success() && result.complete => self.figure(result),
             _ if self.log.is_some() && shown_of(&errors).contains(UNWRITTEN) => Err(self
                 .turns
-                .lacks(format!("the trial's log: {}", shown_of(&errors)))),
+                .lacks(format!("the trial's log{}", shown_of(&errors)))),
             _ => Ok(match server_failure {
                 Some(why) => failed_server(&why),
                 None => Measured::Failed {
