@@ -93,7 +93,7 @@ pub(super) fn warnings(runs: &[PlottedRun<'_>]) -> String {
     format!("<section id=\"warnings\"><h2>Warnings</h2><ul>{out}</ul></section>\n")
 }
 
-/// How runs ended that did not end as planned, and failures of jobs.
+/// Runs that did not end as planned, and failures of jobs.
 fn endings(runs: &[PlottedRun<'_>]) -> String {
     let mut out = String::new();
     for run in runs.iter().filter(|run| !run.result.complete) {
