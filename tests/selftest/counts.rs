@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::servers::{S1, Server, masters, self_test, split};
-use crate::stage::{Stage, has, is_root, peer, said, skip};
+use crate::stage::{Stage, said};
 
 /// The only master of a self-test, by its JSON.
 fn master(stage: &Stage, words: &str) -> Value {
@@ -47,25 +47,6 @@ fn over_shared_memory_there_is_no_wire_and_no_interface() {
         );
     }
     assert_eq!(master["servers"].as_array().map(Vec::len), Some(1));
-}
-
-/// An interface from whose address the routes send by the loopback.
-const ELSEWHERE: &str = "mount -t sysfs none /sys; ip link set lo up
-ip link add name weirA type veth peer name weirB
-ip addr add 10.77.0.11/24 dev weirA; ip link set weirA up; ip link set weirB up
-OFI_INTERFACE=weirA exec \"$@\"";
-
-#[test]
-fn data_that_leave_by_another_interface_than_the_one_named_are_warned_of() {
-    let stage = Stage::new();
-    if !is_root() || !has("unshare") || !has("ip") {
-        return skip("routes of an interface", "it needs root, unshare and ip");
-    }
-    let mut command = stage.command("unshare");
-    command.args(["--net", "--mount", "sh", "-ec", ELSEWHERE, "sh"]);
-    command.arg(peer("self_test"));
-    command.args(split("--loopback=1 -e 0:0 -s 0 -r 100"));
-    said(command).code(0).err("send to 10.77.0.11 by lo");
 }
 
 #[test]
