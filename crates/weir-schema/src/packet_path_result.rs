@@ -252,6 +252,7 @@ impl PacketPathOutcome {
                 };
                 stage.million_per_s(thread.span_ns) * 1e6
             };
+            // A sum of nothing would be -0.
             one.threads.iter().map(of).fold(0.0, |sum, rate| sum + rate)
         });
         let rates: Vec<f64> = rates.collect();

@@ -181,7 +181,7 @@ pub fn route(from: IpAddr, to: IpAddr) -> io::Result<String> {
     send(&socket, &request, SendFlags::empty())?;
     let mut answer = [0; 1024];
     let (_, length) = recv(&socket, &mut answer, RecvFlags::empty())?;
-    let answer = answer.get(..length).unwrap_or_default();
+    let answer = &answer[..length];
     let number = |at: usize| {
         let four = answer.get(at..at + 4).and_then(|four| four.try_into().ok());
         four.map_or(0, u32::from_ne_bytes)
