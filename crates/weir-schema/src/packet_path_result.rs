@@ -233,7 +233,7 @@ impl PacketPathOutcome {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Packets per second that came to dispatchers of the client, over all iterations; of a stage alone those that
+    /// Packets per second that came to dispatchers of the client, or that a server alone sent, over all iterations; of a stage alone those that
     /// it would move if it did nothing else.
     pub fn packets_per_s(&self) -> Option<f64> {
         if let Some(stage) = self.only_stage {
