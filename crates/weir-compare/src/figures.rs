@@ -298,4 +298,14 @@ mod tests {
         let names: Vec<String> = figures(&job, &[]).into_iter().map(|f| f.name).collect();
         assert_eq!(names, ["b_eff", "x"]);
     }
+
+    #[test]
+    fn what_a_search_was_for_stands_alone() {
+        let mut job = job();
+        let rate = |name: &str| Metric::high(name, "ops/s", 1.0);
+        job.metrics.extend([rate("PDR"), rate("NDR")]);
+        let names: Vec<String> = figures(&job, &[]).into_iter().map(|f| f.name).collect();
+        assert_eq!(names, ["NDR", "PDR"]);
+        assert_eq!(found(&job, &["rate"]).len(), 2, "others by name");
+    }
 }
