@@ -10,7 +10,7 @@ use weir_stats::{BatchError, SeriesError};
 use weir_units::{Bytes, Nanos};
 
 use crate::metrics::{loop_metrics, packet_path_metrics, rpc_metrics};
-use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
+use crate::outcome::{LoopOutcome, Outcome};
 use crate::rates::both;
 use crate::result::{
     CpuUse, DepthUse, GroupResult, JobResult, KindResult, RunResult, SampleStatistics, Span,
@@ -86,21 +86,35 @@ impl RunResult {
     /// Moves its times away from their zero.
     fn delay(&mut self, by: Nanos) {
         self.duration_ns = self.duration_ns.saturating_add(by);
-        let move_span = |span: &mut Span| {
-            span.start_ns = span.start_ns.saturating_add(by);
-            span.end_ns = span.end_ns.saturating_add(by);
-        };
         for group in &mut self.groups {
-            group.together.iter_mut().for_each(move_span);
-            for job in &mut group.jobs {
-                job.span.iter_mut().for_each(move_span);
-                let workers = job.workers_mut().iter_mut();
-                workers.filter_map(|w| w.span.as_mut()).for_each(move_span);
-                if let Outcome::Rpc(done) = &mut job.outcome {
-                    let masters = done.masters.iter_mut();
-                    masters.filter_map(|m| m.span.as_mut()).for_each(move_span);
-                }
+            group.together.iter_mut().for_each(|span| span.delay(by));
+            group.jobs.iter_mut().for_each(|job| job.delay(by));
+        }
+    }
+}
+
+impl JobResult {
+    fn delay(&mut self, by: Nanos) {
+        self.span.iter_mut().for_each(|span| span.delay(by));
+        let workers = self.workers_mut().iter_mut();
+        workers
+            .filter_map(|w| w.span.as_mut())
+            .for_each(|span| span.delay(by));
+        if let Outcome::Rpc(done) = &mut self.outcome {
+            let masters = done.masters.iter_mut();
+            masters
+                .filter_map(|m| m.span.as_mut())
+                .for_each(|span| span.delay(by));
+        }
+        for phase in &mut self.phases {
+            for rank in &mut phase.ranks {
+                rank.span.delay(by);
+                rank.parts.iter_mut().for_each(|part| part.span.delay(by));
             }
+            phase
+                .measured
+                .iter_mut()
+                .for_each(|measured| measured.delay(by));
         }
     }
 }
@@ -126,6 +140,11 @@ impl GroupResult {
 }
 
 impl Span {
+    fn delay(&mut self, by: Nanos) {
+        self.start_ns = self.start_ns.saturating_add(by);
+        self.end_ns = self.end_ns.saturating_add(by);
+    }
+
     /// The shortest span that holds both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
@@ -157,7 +176,7 @@ impl State {
 }
 
 impl JobResult {
-    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+    pub(crate) fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         if self.name != other.name {
             let text = format!("jobs `{}` and `{}`", self.name, other.name);
             return Err(MergeError::OtherPlan(text));
@@ -183,12 +202,7 @@ impl JobResult {
             }
         }
         for theirs in phases {
-            let same =
-                |p: &&mut PhaseResult| p.name == theirs.name && p.repetition == theirs.repetition;
-            match self.phases.iter_mut().find(same) {
-                Some(mine) => mine.ranks.extend(theirs.ranks),
-                None => self.phases.push(theirs),
-            }
+            self.add_phase(theirs)?;
         }
         self.conclude();
         Ok(())
@@ -203,6 +217,7 @@ impl JobResult {
             Outcome::PacketPath(done) => self.metrics = packet_path_metrics(done),
             Outcome::None | Outcome::Exchange(_) | Outcome::LatencyBandwidth(_) => {}
         }
+        self.conclude_phases();
     }
 }
 
@@ -477,7 +492,8 @@ mod tests {
     use super::*;
     use crate::exchange::ExchangeResult;
     use crate::kind::Kind;
-    use crate::outcome::{Metric, RankSpan};
+    use crate::outcome::Metric;
+    use crate::phase::{PhaseResult, RankSpan};
     use crate::result::{ClassResult, Stage};
     use crate::sample::{self, series};
 
@@ -676,7 +692,9 @@ mod tests {
             ranks: vec![RankSpan {
                 rank,
                 span: sample::span(Nanos(0), Nanos(10)),
+                ..RankSpan::default()
             }],
+            measured: None,
         };
         let phases = |rank| JobResult {
             phases: vec![phase(0, rank), phase(1, rank)],

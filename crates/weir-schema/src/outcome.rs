@@ -1,4 +1,4 @@
-//! Outcome of a job, by its workload; its headline figures; its phases.
+//! Outcome of a job, by its workload; its headline figures.
 //!
 //! In: what a runner measured. Out: data that merges over ranks without knowing who measured it. A
 //! reader that does not know a workload still has its metrics. Not here: how metrics follow from an
@@ -13,7 +13,8 @@ use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
 use crate::packet_path_result::PacketPathOutcome;
-use crate::result::{Confidence, JobResult, Span, WorkerResult};
+use crate::phase::PhaseResult;
+use crate::result::{Confidence, JobResult, WorkerResult};
 use crate::rpc_result::RpcOutcome;
 
 /// Outcome of a job, by its workload.
@@ -145,7 +146,9 @@ impl JobResult {
 impl JobResult {
     /// Its headline figures that the rows of a report about its workers do not show.
     pub fn own_metrics(&self) -> Vec<&Metric> {
-        let in_rows = names_in_rows(self.workers());
+        let mut in_rows = names_in_rows(self.workers());
+        let of_phases = self.phases.iter().flat_map(PhaseResult::metrics);
+        in_rows.extend(of_phases.map(|metric| metric.name));
         let is_own = |metric: &&Metric| !in_rows.contains(&metric.name);
         self.metrics.iter().filter(is_own).collect()
     }
@@ -224,24 +227,4 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-}
-
-/// One repetition of a phase of a job, on all ranks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhaseResult {
-    /// Name of the phase: `write`, `stat`.
-    pub name: String,
-    /// Number of the repetition, from 0.
-    pub repetition: u32,
-    /// Time of each rank in the phase, in rank order.
-    pub ranks: Vec<RankSpan>,
-}
-
-/// Time of a rank in a phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RankSpan {
-    /// Number of the rank.
-    pub rank: u32,
-    /// On the rank's own clock.
-    pub span: Span,
 }

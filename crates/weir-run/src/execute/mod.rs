@@ -23,6 +23,7 @@ mod judge;
 mod minimum;
 mod observe;
 mod order;
+mod phases;
 mod plan_of_rank;
 mod rank_meetings;
 mod record;
@@ -67,6 +68,8 @@ use disks::Disks;
 use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::JobOrder;
+pub use phases::{InlineWork, Phase, SeriesEnd};
+pub(crate) use phases::{PhaseHost, PhaseShare};
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
 use rank_meetings::RankMeetings;
 pub use rank_meetings::{OtherRanks, TargetMaker};
@@ -361,6 +364,8 @@ impl<'a> Run<'a> {
     fn handle(&mut self, event: Event, control: &RunControl<'_>) {
         match event {
             Event::Announced(announcement) => (control.announce)(&announcement),
+            // Said to who runs the phase.
+            Event::Waits => {}
             Event::Made(made) => self.set_prepared_job(made),
             Event::RanksEnded(index, outcome) => {
                 self.has_ended = true;

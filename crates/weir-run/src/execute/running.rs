@@ -18,6 +18,7 @@ use weir_units::Nanos;
 use crate::execute::collect::JobSnapshot;
 use crate::execute::judge::{FailedTarget, judge};
 use crate::execute::minimum::Minimum;
+use crate::execute::phases::PhaseShare;
 use crate::execute::record::JobRecorder;
 use crate::execute::running_ranks::{EndedRanks, RunningRanks};
 use crate::execute::sampler::{JobSampler, Sampled};
@@ -41,6 +42,8 @@ pub(super) struct JobSetup<'a> {
     pub(super) directory: Arc<Path>,
     pub(super) flow: Option<Arc<SharedFlow>>,
     pub(super) failure_limit: Option<FailureLimit>,
+    /// Shared by the workers of a phase.
+    pub(super) phase: Option<Arc<PhaseShare>>,
 }
 
 /// A worker as the run sees it.
@@ -196,6 +199,7 @@ impl RunningJob {
                 scale: Arc::clone(&setup.scale),
                 events: setup.events.clone(),
                 directory: Arc::clone(&setup.directory),
+                phase: setup.phase.clone(),
             };
             thread.spawn()
         });
@@ -232,6 +236,18 @@ impl RunningJob {
 
     pub(super) fn workers_mut(&mut self) -> &mut [Worker] {
         &mut self.workers
+    }
+
+    /// Workers that have not ended.
+    pub(super) fn at_work(&self) -> u32 {
+        let at_work = self.workers.iter().filter(|w| !w.ended).count();
+        u32::try_from(at_work).unwrap_or(u32::MAX)
+    }
+
+    /// Failure of the job, or of the first worker that has one.
+    pub(super) fn first_failure(&self) -> Option<Failure> {
+        let of_workers = || self.workers.iter().find_map(|w| w.failure.clone());
+        self.failure.clone().or_else(of_workers)
     }
 
     pub(super) fn has_worker(&self, number: u32) -> bool {
@@ -341,7 +357,11 @@ impl RunningJob {
                     worker.state = State::Failed;
                 }
             }
-            Event::Ended(..) | Event::Announced(_) | Event::Made(_) | Event::RanksEnded(..) => {}
+            Event::Ended(..)
+            | Event::Announced(_)
+            | Event::Made(_)
+            | Event::Waits
+            | Event::RanksEnded(..) => {}
         }
     }
 
@@ -443,12 +463,10 @@ impl RunningJob {
 
     /// The end: what is left of the job.
     pub(super) fn finish(mut self, now: Tick) -> EndedJob {
+        let mut first = self.first_failure();
         let written = self.record.finish(now, &*self.prepared);
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
-        let mut first = self
-            .failure
-            .or_else(|| self.workers.iter().find_map(|w| w.failure.clone()));
         if !hung && let Err(error) = self.prepared.finish() {
             first.get_or_insert(error);
         }
