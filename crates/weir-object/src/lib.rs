@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod error;
+pub mod mem;
 mod store;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
