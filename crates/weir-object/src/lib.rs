@@ -1,0 +1,12 @@
+//! Versioned stores of objects, distribution keys, attribute keys and values.
+//!
+//! In: a pool to open and calls of [`ObjectStore`]. Out: what each call found, and which error it
+//! met. Not here: which operation comes next and how long it took (the runner), words of a door.
+#![deny(unsafe_code)]
+
+mod error;
+pub mod mem;
+mod store;
+
+pub use error::{ErrorPlace, ObjectCode, ObjectError};
+pub use store::*;

@@ -1,0 +1,131 @@
+//! Versions of one array: rectangles of records and epochs, and what of them a read at the newest
+//! epoch sees.
+
+use std::collections::BTreeMap;
+
+use crate::store::RecordExtent;
+
+/// An extent that was written or punched at an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rect {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) epoch: u64,
+    /// Place of its bytes; 0 for a punch.
+    pub(super) at: u64,
+    /// Place of its record, which has the sums.
+    pub(super) record: u64,
+}
+
+impl Rect {
+    pub(super) fn is_punch(&self) -> bool {
+        self.at == 0
+    }
+
+    pub(super) fn overlaps(&self, start: u64, end: u64) -> bool {
+        self.start < end && start < self.end
+    }
+}
+
+/// Visible parts by their first record: their end, and their rectangle's number.
+pub(super) type View = BTreeMap<u64, (u64, u32)>;
+
+/// An array.
+#[derive(Debug, Default)]
+pub(super) struct ArrayVersions {
+    /// Bytes of a record; 0 while there are only punches.
+    pub(super) size: u32,
+    pub(super) rects: Vec<Rect>,
+    pub(super) view: View,
+}
+
+impl ArrayVersions {
+    pub(super) fn put(&mut self, rect: Rect) {
+        self.rects.push(rect);
+        overlay(&mut self.view, &self.rects, self.rects.len() as u32 - 1);
+    }
+
+    /// What a read at an epoch sees of a range; the parts may reach beyond the range.
+    pub(super) fn view_at(&self, epoch: u64, start: u64, end: u64) -> View {
+        let mut view = View::new();
+        for (number, rect) in self.rects.iter().enumerate() {
+            if rect.epoch <= epoch && rect.overlaps(start, end) {
+                overlay(&mut view, &self.rects, number as u32);
+            }
+        }
+        view
+    }
+
+    /// Keeps the rectangles that a test passes, by number.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let mut number = 0;
+        self.rects.retain(|_| {
+            number += 1;
+            keep(number - 1)
+        });
+        self.view = self.view_at(u64::MAX, 0, u64::MAX);
+    }
+}
+
+/// Visible parts of a range, in order: the range and the rectangle.
+pub(super) fn parts(
+    view: &View,
+    start: u64,
+    end: u64,
+) -> impl DoubleEndedIterator<Item = (u64, u64, u32)> {
+    let first = view
+        .range(..=start)
+        .next_back()
+        .map_or(start, |(&from, _)| from);
+    let within = view
+        .range(first..end)
+        .filter(move |(_, (to, _))| *to > start);
+    within.map(move |(&from, &(to, rect))| (from.max(start), to.min(end), rect))
+}
+
+/// Lays a rectangle over a view; parts of a greater epoch stay on top.
+fn overlay(view: &mut View, rects: &[Rect], number: u32) {
+    let Rect {
+        start, end, epoch, ..
+    } = rects[number as usize];
+    // The common case: behind everything, or in a hole.
+    if parts(view, start, end).next().is_none() {
+        view.insert(start, (end, number));
+        return;
+    }
+    let first = view
+        .range(..=start)
+        .next_back()
+        .map_or(start, |(&from, _)| from);
+    let under: Vec<(u64, u64, u32)> = view
+        .range(first..end)
+        .filter(|(_, (to, _))| *to > start)
+        .map(|(&from, &(to, other))| (from, to, other))
+        .collect();
+    // The end of what is laid so far.
+    let mut at = start;
+    for (from, to, other) in under {
+        if rects[other as usize].epoch > epoch {
+            if at < from {
+                view.insert(at, (from, number));
+            }
+            at = to;
+            continue;
+        }
+        view.remove(&from);
+        if from < start {
+            view.insert(from, (start, other));
+        }
+        if to > end {
+            view.insert(end, (to, other));
+        }
+    }
+    if at < end {
+        view.insert(at, (end, number));
+    }
+}
+
+/// The range of an extent.
+pub(super) fn range(extent: RecordExtent) -> (u64, u64) {
+    (extent.index, extent.index + extent.count)
+}

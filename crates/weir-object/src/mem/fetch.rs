@@ -1,0 +1,256 @@
+//! Fetches: one look-up, the version of the epoch, one copy. Batches hint at what they need first.
+
+use super::array::{Rect, parts};
+use super::index::{Holds, Index};
+use super::medium::Medium;
+use super::record::sums_of;
+use super::table::NONE;
+use super::update::{check_iods, check_key, pieces, sum_of};
+use super::{Mem, fail};
+use crate::ObjectCode;
+use crate::store::{
+    Conditions, DamagedValue, Epoch, FetchRequest, Iod, IodKind, KeyAt, RecordExtent, Result,
+    Ticket, ValueSums,
+};
+
+/// Fetches of a batch that are hinted at together.
+const WINDOW: usize = 8;
+
+impl<M: Medium> Mem<M> {
+    #[inline]
+    pub(super) fn fetch_values(
+        &self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket> {
+        let akey = iods.first().map_or(&[][..], |iod| iod.akey);
+        self.fetch_checked(key, iods, epoch, conditions, data)
+            .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
+    }
+
+    fn fetch_checked(
+        &self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket> {
+        self.check_open(key.container)?;
+        Self::check_epoch(epoch)?;
+        check_key(key.dkey, key.object.dkeys())?;
+        if check_iods(key.object, iods)? > data.len() as u64 {
+            return fail(
+                ObjectCode::Inval,
+                "the data has less room than the descriptors say",
+            );
+        }
+        let object = self.index.object(key.container.0, key.object);
+        if conditions.has(Conditions::DKEY_FETCH) {
+            let head = if object == NONE {
+                NONE
+            } else {
+                self.index.head(&self.medium, object, key.dkey)
+            };
+            if !self.index.dkey_exists(head, epoch.0) {
+                return fail(ObjectCode::NonExist, "the distribution key does not exist");
+            }
+        }
+        let (mut data, mut found) = (data, 0);
+        for iod in iods {
+            let item = if object == NONE {
+                NONE
+            } else {
+                self.index.item(&self.medium, object, key.dkey, iod.akey)
+            };
+            if conditions.has(Conditions::AKEY_FETCH)
+                && (item == NONE || !self.index.item_exists(item, epoch.0))
+            {
+                return fail(ObjectCode::NonExist, "the attribute key does not exist");
+            }
+            let records = match iod.kind {
+                IodKind::Single => 1,
+                IodKind::Array => iod.extents.iter().map(|extent| extent.count).sum(),
+            };
+            let room;
+            (room, data) = data.split_at_mut((iod.size * records) as usize);
+            iod.found = 0;
+            match iod.kind {
+                _ if item == NONE => iod.size = 0,
+                IodKind::Single => self.fetch_single(item, iod, epoch.0, room)?,
+                IodKind::Array => self.fetch_extents(item, iod, epoch.0, room)?,
+            }
+            found += iod.found;
+        }
+        Ok(Ticket::Done(found))
+    }
+
+    #[inline]
+    fn fetch_single(
+        &self,
+        item: u32,
+        iod: &mut Iod<'_>,
+        epoch: u64,
+        room: &mut [u8],
+    ) -> Result<()> {
+        let entry = &self.index.items[item as usize];
+        if entry.holds == Holds::Array {
+            return fail(ObjectCode::IoInval, "the attribute key has an array");
+        }
+        iod.size = 0;
+        if entry.holds == Holds::Nothing {
+            return Ok(());
+        }
+        let Some(version) = self.index.single_at(entry, epoch) else {
+            return Ok(());
+        };
+        if version.is_punch() || self.index.is_hidden(entry, version.epoch, epoch) {
+            return Ok(());
+        }
+        let len = version.len as usize;
+        iod.size = u64::from(version.len);
+        if room.is_empty() {
+            return Ok(());
+        }
+        let Some(room) = room.get_mut(..len) else {
+            return fail(ObjectCode::Rec2Big, "the value is longer than its room");
+        };
+        room.copy_from_slice(self.medium.bytes(version.at, len));
+        if self.sums != ValueSums::None && sum_of(self.sums, room) != version.sum {
+            return fail(ObjectCode::Csum, "the value is damaged");
+        }
+        iod.found = u64::from(version.len);
+        Ok(())
+    }
+
+    fn fetch_extents(
+        &self,
+        item: u32,
+        iod: &mut Iod<'_>,
+        epoch: u64,
+        mut room: &mut [u8],
+    ) -> Result<()> {
+        let entry = &self.index.items[item as usize];
+        let size = match entry.holds {
+            Holds::Array => u64::from(self.index.arrays[entry.more as usize].size),
+            Holds::Singles if self.index.singles(item as usize).any(|v| !v.is_punch()) => {
+                return fail(ObjectCode::IoInval, "the attribute key has single values");
+            }
+            _ => 0,
+        };
+        let asked = std::mem::replace(&mut iod.size, size);
+        if size == 0 || asked == 0 {
+            return Ok(());
+        }
+        if asked != size {
+            return fail(ObjectCode::IoInval, "the array has another record size");
+        }
+        let array = &self.index.arrays[entry.more as usize];
+        for extent in iod.extents {
+            let part;
+            (part, room) = room.split_at_mut((extent.count * size) as usize);
+            let (start, end) = (extent.index, extent.index + extent.count);
+            let older;
+            let view = if epoch >= entry.newest.epoch {
+                &array.view
+            } else {
+                older = array.view_at(epoch, start, end);
+                &older
+            };
+            for (from, to, number) in parts(view, start, end) {
+                let rect = &array.rects[number as usize];
+                if rect.is_punch() || self.index.is_hidden(entry, rect.epoch, epoch) {
+                    continue;
+                }
+                let (first, last) = ((from - rect.start) * size, (to - rect.start) * size);
+                if self.sums != ValueSums::None && !self.is_sound(rect, size, first, last) {
+                    return fail(ObjectCode::Csum, "the extent is damaged");
+                }
+                let bytes = self.medium.bytes(rect.at + first, (last - first) as usize);
+                let place = ((from - start) * size) as usize;
+                part[place..place + bytes.len()].copy_from_slice(bytes);
+                iod.found += bytes.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the pieces that hold a range of an extent's bytes have their sums.
+    fn is_sound(&self, rect: &Rect, size: u64, first: u64, last: u64) -> bool {
+        let len = (rect.end - rect.start) * size;
+        let sums = sums_of(&self.medium, rect.record).as_chunks::<4>().0;
+        pieces(rect.start, size, len)
+            .zip(sums)
+            .all(|((from, to), sum)| {
+                to <= first || from >= last || {
+                    let bytes = self.medium.bytes(rect.at + from, (to - from) as usize);
+                    sum_of(self.sums, bytes) == u32::from_le_bytes(*sum)
+                }
+            })
+    }
+
+    /// Fetches a batch: first all slots, then all entries, then all values are hinted at.
+    pub(super) fn fetch_with_hints(&self, batch: &mut [FetchRequest<'_>]) {
+        for window in batch.chunks_mut(WINDOW) {
+            let mut hashes = [0; WINDOW];
+            for (one, hash) in window.iter().zip(&mut hashes) {
+                let object = self.index.object(one.key.container.0, one.key.object);
+                *hash = Index::dkey_hash(object, one.key.dkey);
+                self.index.prefetch_slot(*hash);
+            }
+            let mut items = [NONE; WINDOW];
+            for (item, hash) in items.iter_mut().zip(hashes).take(window.len()) {
+                *item = self.index.prefetch_item(hash);
+            }
+            for &item in items.iter().filter(|&&item| item != NONE) {
+                self.index.prefetch_value(&self.medium, item);
+            }
+            for one in window {
+                one.result =
+                    self.fetch_values(one.key, one.iods, one.epoch, one.conditions, one.data);
+            }
+        }
+    }
+
+    /// Compares every value with its sum.
+    pub(super) fn check_values(&self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
+        let mut checked = 0;
+        if self.sums == ValueSums::None {
+            return Ok(0);
+        }
+        for (number, item) in self.index.items.iter().enumerate() {
+            let mut report = |extent, epoch| {
+                let (dkey, akey) = super::index::keys(&self.medium, item.record);
+                let (dkey, akey) = (dkey.to_vec(), akey.to_vec());
+                let object = self.index.objects[item.object as usize].id;
+                visit(&DamagedValue {
+                    object,
+                    dkey,
+                    akey,
+                    extent,
+                    epoch: Epoch(epoch),
+                });
+            };
+            for v in self.index.singles(number).filter(|v| !v.is_punch()) {
+                checked += 1;
+                if sum_of(self.sums, self.medium.bytes(v.at, v.len as usize)) != v.sum {
+                    report(None, v.epoch);
+                }
+            }
+            if item.holds == Holds::Array {
+                let array = &self.index.arrays[item.more as usize];
+                for rect in array.rects.iter().filter(|r| !r.is_punch()) {
+                    checked += 1;
+                    if !self.is_sound(rect, u64::from(array.size), 0, u64::MAX) {
+                        let (index, count) = (rect.start, rect.end - rect.start);
+                        report(Some(RecordExtent { index, count }), rect.epoch);
+                    }
+                }
+            }
+        }
+        Ok(checked)
+    }
+}

@@ -1,0 +1,608 @@
+//! The index: objects, distribution keys, attribute keys and versions, in DRAM.
+//!
+//! In: records of the log with their places, live or at open. Out: where the versions of a key lie. Keys
+//! themselves stay in the log: an entry names a record that has its keys.
+
+use std::collections::BTreeMap;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::array::{ArrayVersions, Rect, range};
+use super::medium::{Medium, prefetch};
+use super::record::{HEADER, Record, RecordKind, key_lens};
+use super::table::{HashTable, NONE};
+use crate::store::{KeyOrder, ObjectId, StoreUuid};
+
+/// A version of a single value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Single {
+    pub(super) epoch: u64,
+    /// Place of its bytes; 0 for a punch.
+    pub(super) at: u64,
+    pub(super) len: u32,
+    pub(super) sum: u32,
+}
+
+impl Single {
+    pub(super) fn is_punch(&self) -> bool {
+        self.at == 0
+    }
+}
+
+/// Versions that an attribute key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Nothing,
+    Singles,
+    Array,
+}
+
+/// An attribute key. The first of a distribution key is its head, and stands for it too.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Item {
+    /// The newest single value; of an array its greatest epoch.
+    pub(super) newest: Single,
+    /// A record that has its keys; 0 once there is none.
+    pub(super) record: u64,
+    /// Number of its older versions, or of its array.
+    pub(super) more: u32,
+    pub(super) object: u32,
+    pub(super) head: u32,
+    /// Next attribute key of the distribution key.
+    pub(super) next: u32,
+    /// Next distribution key of the object.
+    pub(super) next_dkey: u32,
+    /// Number of the distribution key's punches.
+    pub(super) punches: u32,
+    pub(super) holds: Holds,
+}
+
+#[derive(Debug)]
+pub(super) enum DkeyOrder {
+    None,
+    Integer(BTreeMap<u64, u32>),
+    Lexical(BTreeMap<Box<[u8]>, u32>),
+}
+
+#[derive(Debug)]
+pub(super) struct ObjectEntry {
+    pub(super) container: u32,
+    pub(super) id: ObjectId,
+    /// Epochs of punches, in order.
+    pub(super) punches: Vec<u64>,
+    pub(super) first: u32,
+    last: u32,
+    pub(super) order: DkeyOrder,
+    dkey_punched: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct ContainerEntry {
+    pub(super) uuid: StoreUuid,
+    /// Epochs of snapshots, in order.
+    pub(super) snapshots: Vec<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) containers: Vec<ContainerEntry>,
+    pub(super) objects: Vec<ObjectEntry>,
+    pub(super) items: Vec<Item>,
+    pub(super) older: Vec<Vec<Single>>,
+    pub(super) arrays: Vec<ArrayVersions>,
+    pub(super) dkey_punches: Vec<Vec<u64>>,
+    objects_by_id: HashTable,
+    items_by_key: HashTable,
+    last_object: u32,
+    pub(super) versions: u64,
+}
+
+/// Keys of a record.
+#[inline]
+pub(super) fn keys(medium: &impl Medium, record: u64) -> (&[u8], &[u8]) {
+    let (dkey, akey) = key_lens(medium.bytes(record, HEADER));
+    medium
+        .bytes(record + HEADER as u64, dkey + akey)
+        .split_at(dkey)
+}
+
+/// Puts an epoch into an ordered list.
+fn put_epoch(epochs: &mut Vec<u64>, epoch: u64) {
+    if let Err(at) = epochs.binary_search(&epoch) {
+        epochs.insert(at, epoch);
+    }
+}
+
+/// True if one of the punches hides a version from a read.
+#[inline]
+pub(super) fn hides(punches: &[u64], version: u64, read: u64) -> bool {
+    let before = punches.partition_point(|&punch| punch <= read);
+    before > 0 && punches[before - 1] >= version
+}
+
+impl Index {
+    pub(super) fn new() -> Self {
+        Self {
+            containers: Vec::new(),
+            objects: Vec::new(),
+            items: Vec::new(),
+            older: Vec::new(),
+            arrays: Vec::new(),
+            dkey_punches: Vec::new(),
+            objects_by_id: HashTable::new(),
+            items_by_key: HashTable::new(),
+            last_object: NONE,
+            versions: 0,
+        }
+    }
+
+    fn object_hash(container: u32, id: ObjectId) -> u64 {
+        let word = |word: u64| word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        word(word(word(id.lo) ^ id.hi) ^ u64::from(container)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+    }
+
+    /// Number of an object.
+    #[inline]
+    pub(super) fn object(&self, container: u32, id: ObjectId) -> u32 {
+        let is = |entry: u32| {
+            let object = &self.objects[entry as usize];
+            object.id == id && object.container == container
+        };
+        if self.last_object != NONE && is(self.last_object) {
+            return self.last_object;
+        }
+        self.objects_by_id
+            .find(Self::object_hash(container, id), is)
+    }
+
+    fn add_object(&mut self, container: u32, id: ObjectId) -> u32 {
+        let found = self.object(container, id);
+        if found != NONE {
+            self.last_object = found;
+            return found;
+        }
+        let order = match id.dkeys() {
+            KeyOrder::Hashed => DkeyOrder::None,
+            KeyOrder::Integer => DkeyOrder::Integer(BTreeMap::new()),
+            KeyOrder::Lexical => DkeyOrder::Lexical(BTreeMap::new()),
+        };
+        let number = self.objects.len() as u32;
+        self.objects.push(ObjectEntry {
+            container,
+            id,
+            punches: Vec::new(),
+            first: NONE,
+            last: NONE,
+            order,
+            dkey_punched: false,
+        });
+        self.objects_by_id
+            .insert(Self::object_hash(container, id), number);
+        self.last_object = number;
+        number
+    }
+
+    #[inline]
+    pub(super) fn dkey_hash(object: u32, dkey: &[u8]) -> u64 {
+        xxh3_64_with_seed(dkey, u64::from(object))
+    }
+
+    #[inline]
+    fn akey_hash(dkey_hash: u64, akey: &[u8]) -> u64 {
+        xxh3_64_with_seed(akey, !dkey_hash)
+    }
+
+    #[inline]
+    fn find_head(&self, medium: &impl Medium, object: u32, hash: u64, dkey: &[u8]) -> u32 {
+        self.items_by_key.find(hash, |entry| {
+            let item = &self.items[entry as usize];
+            item.head == entry
+                && item.object == object
+                && item.record != 0
+                && keys(medium, item.record).0 == dkey
+        })
+    }
+
+    /// Head of a distribution key.
+    pub(super) fn head(&self, medium: &impl Medium, object: u32, dkey: &[u8]) -> u32 {
+        self.find_head(medium, object, Self::dkey_hash(object, dkey), dkey)
+    }
+
+    #[inline]
+    fn find_item(&self, medium: &impl Medium, head: u32, hash: u64, akey: &[u8]) -> u32 {
+        let first = &self.items[head as usize];
+        if first.holds != Holds::Nothing && keys(medium, first.record).1 == akey {
+            return head;
+        }
+        if first.next == NONE {
+            return NONE;
+        }
+        self.items_by_key
+            .find(Self::akey_hash(hash, akey), |entry| {
+                let item = &self.items[entry as usize];
+                item.head == head
+                    && entry != head
+                    && item.record != 0
+                    && keys(medium, item.record).1 == akey
+            })
+    }
+
+    /// Number of an attribute key.
+    #[inline]
+    pub(super) fn item(&self, medium: &impl Medium, object: u32, dkey: &[u8], akey: &[u8]) -> u32 {
+        let hash = Self::dkey_hash(object, dkey);
+        match self.find_head(medium, object, hash, dkey) {
+            NONE => NONE,
+            head => self.find_item(medium, head, hash, akey),
+        }
+    }
+
+    /// Three steps of hints before a look-up: the slot, the entry, the record and the value.
+    #[inline]
+    pub(super) fn prefetch_slot(&self, hash: u64) {
+        self.items_by_key.prefetch(hash);
+    }
+
+    #[inline]
+    pub(super) fn prefetch_item(&self, hash: u64) -> u32 {
+        let entry = self.items_by_key.guess(hash);
+        if entry != NONE {
+            prefetch(&self.items[entry as usize]);
+        }
+        entry
+    }
+
+    #[inline]
+    pub(super) fn prefetch_value(&self, medium: &impl Medium, entry: u32) {
+        let item = &self.items[entry as usize];
+        if item.record != 0 {
+            prefetch(&medium.bytes(item.record, 128)[0]);
+            prefetch(&medium.bytes(item.record, 128)[64]);
+        }
+        if item.holds == Holds::Singles && item.newest.at != 0 {
+            let value = medium.bytes(item.newest.at, item.newest.len as usize);
+            for line in value.chunks(64).take(4) {
+                prefetch(&line[0]);
+            }
+        }
+    }
+
+    fn add_item(&mut self, object: u32, head: u32, record: u64, hash: u64) -> u32 {
+        let number = self.items.len() as u32;
+        let head = if head == NONE { number } else { head };
+        if self.items.len() == self.items.capacity() {
+            self.items.reserve(self.items.len().max(64));
+            // The room behind the entries is what is touched next.
+            super::medium::advise_huge(self.items.spare_capacity_mut());
+        }
+        self.items.push(Item {
+            newest: Single {
+                epoch: 0,
+                at: 0,
+                len: 0,
+                sum: 0,
+            },
+            record,
+            more: NONE,
+            object,
+            head,
+            next: NONE,
+            next_dkey: NONE,
+            punches: NONE,
+            holds: Holds::Nothing,
+        });
+        self.items_by_key.insert(hash, number);
+        number
+    }
+
+    /// The head of a distribution key, made if it is new.
+    fn add_head(&mut self, medium: &impl Medium, object: u32, dkey: &[u8], record: u64) -> u32 {
+        let hash = Self::dkey_hash(object, dkey);
+        let found = self.find_head(medium, object, hash, dkey);
+        if found != NONE {
+            return found;
+        }
+        let head = self.add_item(object, NONE, record, hash);
+        let entry = &mut self.objects[object as usize];
+        match &mut entry.order {
+            DkeyOrder::None => {}
+            DkeyOrder::Integer(order) => {
+                order.insert(
+                    dkey.first_chunk().map_or(0, |key| u64::from_le_bytes(*key)),
+                    head,
+                );
+            }
+            DkeyOrder::Lexical(order) => {
+                order.insert(dkey.into(), head);
+            }
+        }
+        match entry.last {
+            NONE => entry.first = head,
+            last => self.items[last as usize].next_dkey = head,
+        }
+        entry.last = head;
+        head
+    }
+
+    /// The entry of a record's attribute key, made if it is new.
+    fn add_akey(&mut self, medium: &impl Medium, object: u32, record: &Record<'_>, at: u64) -> u32 {
+        let head = self.add_head(medium, object, record.dkey, at);
+        let hash = Self::dkey_hash(object, record.dkey);
+        let found = self.find_item(medium, head, hash, record.akey);
+        if found != NONE {
+            return found;
+        }
+        let first = self.items[head as usize];
+        if first.holds == Holds::Nothing {
+            self.items[head as usize].record = at;
+            return head;
+        }
+        let item = self.add_item(object, head, at, Self::akey_hash(hash, record.akey));
+        self.items[item as usize].next = first.next;
+        self.items[head as usize].next = item;
+        item
+    }
+
+    /// Takes a record into the index. `Aggregate` and `Discard` are the store's.
+    pub(super) fn apply(&mut self, medium: &impl Medium, record: &Record<'_>, at: u64) {
+        match record.kind {
+            RecordKind::Container => {
+                let mut uuid = [0; 16];
+                uuid[..8].copy_from_slice(&record.object.hi.to_le_bytes());
+                uuid[8..].copy_from_slice(&record.object.lo.to_le_bytes());
+                self.containers.push(ContainerEntry {
+                    uuid,
+                    snapshots: Vec::new(),
+                });
+            }
+            RecordKind::Snapshot | RecordKind::DropSnapshot => {
+                let Some(container) = self.containers.get_mut(record.container as usize) else {
+                    return;
+                };
+                container.snapshots.retain(|&epoch| epoch != record.epoch);
+                if record.kind == RecordKind::Snapshot {
+                    put_epoch(&mut container.snapshots, record.epoch);
+                }
+            }
+            RecordKind::PunchObject => {
+                let object = self.add_object(record.container, record.object);
+                put_epoch(&mut self.objects[object as usize].punches, record.epoch);
+            }
+            RecordKind::PunchDkey => {
+                let object = self.add_object(record.container, record.object);
+                let head = self.add_head(medium, object, record.dkey, at) as usize;
+                self.objects[object as usize].dkey_punched = true;
+                if self.items[head].punches == NONE {
+                    self.items[head].punches = self.dkey_punches.len() as u32;
+                    self.dkey_punches.push(Vec::new());
+                }
+                put_epoch(
+                    &mut self.dkey_punches[self.items[head].punches as usize],
+                    record.epoch,
+                );
+            }
+            RecordKind::Single
+            | RecordKind::PunchAkey
+            | RecordKind::Extent
+            | RecordKind::PunchExtent => {
+                let object = self.add_object(record.container, record.object);
+                let item = self.add_akey(medium, object, record, at) as usize;
+                self.versions += 1;
+                let extent = matches!(record.kind, RecordKind::Extent | RecordKind::PunchExtent);
+                if extent || self.items[item].holds == Holds::Array {
+                    self.put_rect(item, record, at);
+                } else {
+                    let Record {
+                        epoch,
+                        at,
+                        len,
+                        sum,
+                        ..
+                    } = *record;
+                    self.put_single(
+                        item,
+                        Single {
+                            epoch,
+                            at,
+                            len,
+                            sum,
+                        },
+                    );
+                }
+            }
+            RecordKind::Link | RecordKind::Aggregate | RecordKind::Discard => {}
+        }
+    }
+
+    fn put_single(&mut self, item: usize, single: Single) {
+        let item = &mut self.items[item];
+        if item.holds == Holds::Nothing {
+            item.holds = Holds::Singles;
+            item.newest = single;
+            return;
+        }
+        if item.more == NONE {
+            item.more = self.older.len() as u32;
+            self.older.push(Vec::new());
+        }
+        let older = &mut self.older[item.more as usize];
+        if single.epoch > item.newest.epoch {
+            older.push(std::mem::replace(&mut item.newest, single));
+        } else {
+            older.insert(
+                older.partition_point(|old| old.epoch < single.epoch),
+                single,
+            );
+        }
+    }
+
+    fn put_rect(&mut self, number: usize, record: &Record<'_>, place: u64) {
+        if self.items[number].holds != Holds::Array {
+            // An attribute key that was only punched may become an array.
+            let punches: Vec<Single> = self.singles(number).collect();
+            let item = &mut self.items[number];
+            (item.holds, item.more) = (Holds::Array, self.arrays.len() as u32);
+            let mut array = ArrayVersions::default();
+            for Single { epoch, .. } in punches {
+                array.put(Rect {
+                    start: 0,
+                    end: u64::MAX,
+                    epoch,
+                    at: 0,
+                    record: 0,
+                });
+            }
+            self.arrays.push(array);
+        }
+        let item = &mut self.items[number];
+        let array = &mut self.arrays[item.more as usize];
+        let (start, end) = match record.kind {
+            RecordKind::PunchAkey => (0, u64::MAX),
+            _ => range(record.extent),
+        };
+        if record.size != 0 {
+            array.size = record.size;
+        }
+        array.put(Rect {
+            start,
+            end,
+            epoch: record.epoch,
+            at: record.at,
+            record: place,
+        });
+        item.newest.epoch = item.newest.epoch.max(record.epoch);
+    }
+
+    /// Versions of a single value, oldest first.
+    pub(super) fn singles(&self, number: usize) -> impl Iterator<Item = Single> {
+        let item = &self.items[number];
+        let is = item.holds == Holds::Singles;
+        let older = if is && item.more != NONE {
+            &self.older[item.more as usize][..]
+        } else {
+            &[]
+        };
+        older.iter().copied().chain(is.then_some(item.newest))
+    }
+
+    /// Newest version of a single value up to an epoch, hidden or not.
+    #[inline]
+    pub(super) fn single_at(&self, item: &Item, epoch: u64) -> Option<Single> {
+        if item.newest.epoch <= epoch {
+            return Some(item.newest);
+        }
+        let older = self.older.get(item.more as usize)?;
+        let before = older.partition_point(|old| old.epoch <= epoch);
+        before.checked_sub(1).map(|at| older[at])
+    }
+
+    /// True if a punch of the object or the distribution key hides a version of an item from a read.
+    #[inline]
+    pub(super) fn is_hidden(&self, item: &Item, version: u64, read: u64) -> bool {
+        let object = &self.objects[item.object as usize];
+        if !object.punches.is_empty() && hides(&object.punches, version, read) {
+            return true;
+        }
+        object.dkey_punched && hides(self.punches(item.head), version, read)
+    }
+
+    /// Punches of a distribution key.
+    pub(super) fn punches(&self, head: u32) -> &[u64] {
+        self.dkey_punches
+            .get(self.items[head as usize].punches as usize)
+            .map_or(&[], |epochs| &epochs[..])
+    }
+
+    /// True if a read at an epoch finds something of an item.
+    pub(super) fn item_exists(&self, number: u32, epoch: u64) -> bool {
+        let item = &self.items[number as usize];
+        match item.holds {
+            Holds::Nothing => false,
+            Holds::Singles => self
+                .single_at(item, epoch)
+                .is_some_and(|v| !v.is_punch() && !self.is_hidden(item, v.epoch, epoch)),
+            Holds::Array => self.any_part(number, epoch, |_, _, _| true),
+        }
+    }
+
+    /// Visits the visible parts of an array from the first until one is accepted.
+    pub(super) fn any_part(
+        &self,
+        number: u32,
+        epoch: u64,
+        mut accept: impl FnMut(u64, u64, &Rect) -> bool,
+    ) -> bool {
+        let item = &self.items[number as usize];
+        let array = &self.arrays[item.more as usize];
+        let older;
+        let view = if epoch >= item.newest.epoch {
+            &array.view
+        } else {
+            older = array.view_at(epoch, 0, u64::MAX);
+            &older
+        };
+        view.iter().any(|(&start, &(end, rect))| {
+            let rect = &array.rects[rect as usize];
+            !rect.is_punch() && !self.is_hidden(item, rect.epoch, epoch) && accept(start, end, rect)
+        })
+    }
+
+    /// Attribute keys of a distribution key.
+    pub(super) fn akeys(&self, head: u32) -> impl Iterator<Item = u32> {
+        let next =
+            |&number: &u32| Some(self.items[number as usize].next).filter(|&next| next != NONE);
+        std::iter::successors(Some(head).filter(|&head| head != NONE), next)
+    }
+
+    /// Distribution keys of an object, from one of them on, in the order of their making.
+    pub(super) fn dkeys(&self, first: u32) -> impl Iterator<Item = u32> {
+        let next = |&number: &u32| {
+            Some(self.items[number as usize].next_dkey).filter(|&next| next != NONE)
+        };
+        std::iter::successors(Some(first).filter(|&first| first != NONE), next)
+    }
+
+    pub(super) fn dkey_exists(&self, head: u32, epoch: u64) -> bool {
+        self.akeys(head).any(|item| self.item_exists(item, epoch))
+    }
+
+    /// True if an object has an update that no punch of the whole object hides.
+    pub(super) fn object_exists(&self, object: u32, epoch: u64) -> bool {
+        let entry = &self.objects[object as usize];
+        let alive = |epoch_of: u64, punch: bool| {
+            !punch && epoch_of <= epoch && !hides(&entry.punches, epoch_of, epoch)
+        };
+        self.dkeys(entry.first)
+            .flat_map(|head| self.akeys(head))
+            .any(|number| {
+                let item = &self.items[number as usize];
+                match item.holds {
+                    Holds::Nothing => false,
+                    Holds::Singles => self
+                        .singles(number as usize)
+                        .any(|v| alive(v.epoch, v.is_punch())),
+                    Holds::Array => self.arrays[item.more as usize]
+                        .rects
+                        .iter()
+                        .any(|r| alive(r.epoch, r.is_punch())),
+                }
+            })
+    }
+
+    /// Memory of the index.
+    pub(super) fn bytes(&self) -> u64 {
+        let items = self.items.capacity() * size_of::<Item>();
+        let versions = self
+            .older
+            .iter()
+            .map(|v| v.capacity() * size_of::<Single>() + 24)
+            .sum::<usize>();
+        let arrays = self
+            .arrays
+            .iter()
+            .map(|a| a.rects.capacity() * size_of::<Rect>() + 48 + a.view.len() * 24)
+            .sum::<usize>();
+        (items + versions + arrays) as u64 + self.items_by_key.bytes() + self.objects_by_id.bytes()
+    }
+}

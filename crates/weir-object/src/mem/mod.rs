@@ -1,0 +1,310 @@
+//! The engine `mem`: values in a mapped pool, a log of what was done, an index of it in DRAM.
+//!
+//! In: calls of [`ObjectStore`]. Out: values, found by one look-up and one copy. An update copies its
+//! value, then appends one record to the log, then enters the index; at `power` a fence stands
+//! before and behind the record. Opening reads the log. There is no checkpoint beside it: what
+//! [`ObjectStore::collect`] writes is a shorter log of what is left.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "lengths are checked against the limits of the model, places against the pool"
+)]
+
+mod array;
+mod fetch;
+mod index;
+mod listing;
+mod log;
+mod medium;
+mod passes;
+mod pool;
+mod record;
+mod space;
+mod table;
+#[cfg(test)]
+mod tests;
+mod update;
+
+use crate::store::{
+    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
+    FetchRequest, FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
+    ObjectStore, PoolMode, PoolSpec, Prefault, PunchScope, QueryAnswer, Reserved, Result,
+    StoreStats, StoreUuid, Ticket, ValueSums,
+};
+use crate::{ObjectCode, ObjectError};
+use index::Index;
+use log::Log;
+pub use medium::{CHUNK, Mapping, Medium};
+use record::{HEADER, Record, RecordKind};
+use space::{Space, slot_size};
+use update::Placed;
+
+/// The engine on a mapped pool.
+pub type MemStore = Mem<Mapping>;
+
+/// The engine on a medium.
+#[derive(Debug)]
+pub struct Mem<M: Medium> {
+    medium: M,
+    space: Space,
+    log: Log,
+    index: Index,
+    uuid: StoreUuid,
+    generation: u64,
+    sums: ValueSums,
+    /// Places of dropped versions, which the log still names.
+    deferred: Vec<(u64, u64)>,
+    deferred_bytes: u64,
+    /// Values of the update at hand, and their sums: kept for their room.
+    placed: Vec<Placed>,
+    piece_sums: Vec<u8>,
+    stats: StoreStats,
+}
+
+pub(super) fn fail<T>(code: ObjectCode, why: &'static str) -> Result<T> {
+    Err(ObjectError::new(code, why))
+}
+
+/// Bytes of a pool that values of one size take with their records, for `Prefault::Plan`.
+pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
+    let record = (HEADER as u64 + key_bytes).next_multiple_of(64);
+    let slot = slot_size(size.max(1));
+    let chunks = if slot > CHUNK {
+        values.saturating_mul(slot / CHUNK)
+    } else {
+        values.div_ceil(CHUNK / slot)
+    };
+    let segments = values.div_ceil((CHUNK - 256) / record.min(CHUNK / 8));
+    chunks
+        .saturating_add(segments)
+        .saturating_add(4)
+        .saturating_mul(CHUNK)
+}
+
+impl<M: Medium> Mem<M> {
+    fn check_open(&self, container: ContainerId) -> Result<()> {
+        if container.0 as usize >= self.index.containers.len() {
+            return fail(ObjectCode::NoHdl, "no such container");
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.stats.log_damaged {
+            return fail(
+                ObjectCode::NoPerm,
+                "the pool's log is damaged: it can only be read",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_epoch(epoch: Epoch) -> Result<()> {
+        if epoch.0 == 0 || epoch.0 == u64::MAX {
+            return fail(ObjectCode::Inval, "epochs lie between 1 and 2^64 - 2");
+        }
+        Ok(())
+    }
+
+    /// Appends a record that stands alone and takes it into the index.
+    fn note(&mut self, record: &Record<'_>) -> Result<()> {
+        let at = self.log.append(record, &mut self.medium, &mut self.space)?;
+        self.medium.fence();
+        self.space.reserve = self.log.segments().len() + 1;
+        self.index.apply(&self.medium, record, at);
+        Ok(())
+    }
+
+    fn note_epoch(&mut self, kind: RecordKind, container: ContainerId, epoch: Epoch) -> Result<()> {
+        self.check_open(container)?;
+        self.check_writable()?;
+        Self::check_epoch(epoch)?;
+        self.note(&Record::new(
+            kind,
+            container.0,
+            ObjectId::default(),
+            epoch.0,
+        ))
+    }
+
+    fn note_pass(
+        &mut self,
+        kind: RecordKind,
+        container: ContainerId,
+        range: EpochRange,
+    ) -> Result<FreedVersions> {
+        self.check_open(container)?;
+        self.check_writable()?;
+        Self::check_epoch(range.upto)?;
+        if range.after >= range.upto {
+            return fail(ObjectCode::Inval, "the range of epochs is empty");
+        }
+        let mut record = Record::new(kind, container.0, ObjectId::default(), range.upto.0);
+        record.at = range.after.0;
+        self.note(&record)?;
+        Ok(self.pass(kind, container.0, range.after.0, range.upto.0))
+    }
+}
+
+impl ObjectStore for MemStore {
+    fn open(spec: &PoolSpec) -> Result<Self> {
+        let started = std::time::Instant::now();
+        let mut medium = Mapping::new(spec)?;
+        let prepared = (|| {
+            let wanted = match spec.prefault {
+                Prefault::Plan(bytes) => bytes.checked_next_multiple_of(CHUNK).unwrap_or(u64::MAX),
+                Prefault::All => medium.len(),
+                Prefault::None => 0,
+            };
+            if wanted > medium.len() {
+                return fail(ObjectCode::NoSpace, "the plan needs more than the pool has");
+            }
+            let mut store = if spec.mode == PoolMode::Create {
+                if wanted > 0 {
+                    medium.back(0, wanted)?;
+                    medium.populate(0, wanted)?;
+                }
+                Mem::create(medium, spec.uuid.unwrap_or_default(), spec.sums, wanted)?
+            } else {
+                let mut store = Mem::recover(medium, spec.uuid)?;
+                if wanted > 0 {
+                    store.medium.back(0, wanted)?;
+                    store.medium.populate(0, wanted)?;
+                    store.space.set_backed(wanted);
+                }
+                store
+            };
+            let spent = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            store.stats.prefault_ns = spent - store.stats.recovery_ns;
+            Ok(store)
+        })();
+        if let (Err(_), PoolMode::Create, Some(path)) = (&prepared, spec.mode, &spec.path) {
+            // The file is this call's own: it was not there before.
+            let _ = std::fs::remove_file(path);
+        }
+        prepared
+    }
+
+    fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
+        self.open_container(uuid, mode)
+    }
+
+    fn update(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &[Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &[u8],
+    ) -> Result<Ticket> {
+        self.update_values(key, iods, epoch, conditions, data)
+    }
+
+    fn fetch(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket> {
+        self.fetch_values(key, iods, epoch, conditions, data)
+    }
+
+    fn fetch_batch(&mut self, batch: &mut [FetchRequest<'_>]) {
+        self.fetch_with_hints(batch);
+    }
+
+    fn reserve(&mut self, key: KeyAt<'_>, iod: &Iod<'_>) -> Result<Reserved> {
+        self.reserve_value(key, iod)
+    }
+
+    fn reserved(&mut self, reserved: &Reserved) -> &mut [u8] {
+        self.medium.bytes_mut(reserved.at, reserved.len as usize)
+    }
+
+    fn publish(
+        &mut self,
+        key: KeyAt<'_>,
+        iod: &Iod<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+        reserved: Reserved,
+    ) -> Result<Ticket> {
+        self.publish_value(key, iod, epoch, conditions, reserved)
+    }
+
+    fn cancel(&mut self, reserved: Reserved) {
+        self.space.free(reserved.at, reserved.len);
+    }
+
+    fn punch(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        scope: PunchScope<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+    ) -> Result<Ticket> {
+        self.punch_scope(container, object, scope, epoch, conditions)
+    }
+
+    fn list(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()> {
+        self.list_level(container, level, epoch, anchor, visit)
+    }
+
+    fn query(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        what: KeyQuery,
+        epoch: Epoch,
+        answer: &mut QueryAnswer,
+    ) -> Result<()> {
+        self.query_keys(container, object, what, epoch, answer)
+    }
+
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+        self.note_epoch(RecordKind::Snapshot, container, epoch)
+    }
+
+    fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+        self.note_epoch(RecordKind::DropSnapshot, container, epoch)
+    }
+
+    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.note_pass(RecordKind::Aggregate, container, range)
+    }
+
+    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.note_pass(RecordKind::Discard, container, range)
+    }
+
+    fn collect(&mut self) -> Result<u64> {
+        self.rewrite_log()
+    }
+
+    fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
+        self.check_values(visit)
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.counters()
+    }
+
+    fn poll(&mut self, _: &mut Vec<Completion>, _: usize) -> usize {
+        0
+    }
+
+    fn close(self) -> Result<()> {
+        // The log is all there is to keep, and it is written.
+        Ok(())
+    }
+}

@@ -1,0 +1,390 @@
+//! Passes over all versions: aggregate and discard, which drop some; collecting, which writes a new log
+//! of what is left and only then gives the space of dropped values back.
+
+use super::Mem;
+use super::fail;
+use super::index::{DkeyOrder, Holds, Single, keys};
+use super::log::Log;
+use super::medium::Medium;
+use super::record::{Record, RecordKind, sums_of};
+use super::space::slot_size;
+use super::table::NONE;
+use crate::ObjectCode;
+use crate::store::{FreedVersions, ObjectId, RecordExtent, Result};
+
+/// Range of a pass, and the epochs whose view an aggregation keeps.
+struct Pass {
+    after: u64,
+    upto: u64,
+    keep: Vec<u64>,
+    freed: FreedVersions,
+}
+
+impl Pass {
+    fn has(&self, epoch: u64) -> bool {
+        epoch > self.after && epoch <= self.upto
+    }
+
+    /// Drops punches of the range below which no update is left.
+    fn trim(&mut self, punches: &mut Vec<u64>, lowest: u64) {
+        let before = punches.len();
+        let discard = self.keep.is_empty();
+        punches.retain(|&punch| !self.has(punch) || !discard && lowest <= punch);
+        self.freed.versions += (before - punches.len()) as u64;
+        self.freed.visited += before as u64;
+    }
+}
+
+impl<M: Medium> Mem<M> {
+    /// Visits the place and length of every value.
+    pub(super) fn each_value(&self, mut visit: impl FnMut(u64, u64)) {
+        for (number, item) in self.index.items.iter().enumerate() {
+            match item.holds {
+                Holds::Nothing => {}
+                Holds::Singles => {
+                    let values = self.index.singles(number).filter(|v| !v.is_punch());
+                    values.for_each(|v| visit(v.at, u64::from(v.len)));
+                }
+                Holds::Array => {
+                    let array = &self.index.arrays[item.more as usize];
+                    let values = array.rects.iter().filter(|r| !r.is_punch());
+                    values.for_each(|r| visit(r.at, (r.end - r.start) * u64::from(array.size)));
+                }
+            }
+        }
+    }
+
+    /// Carries a logged pass out.
+    pub(super) fn pass(
+        &mut self,
+        kind: RecordKind,
+        container: u32,
+        after: u64,
+        upto: u64,
+    ) -> FreedVersions {
+        let mut pass = Pass {
+            after,
+            upto,
+            keep: Vec::new(),
+            freed: FreedVersions::default(),
+        };
+        if kind == RecordKind::Aggregate {
+            if let Some(entry) = self.index.containers.get(container as usize) {
+                let within = entry
+                    .snapshots
+                    .iter()
+                    .copied()
+                    .filter(|&e| e > after && e < upto);
+                pass.keep.extend(within);
+            }
+            pass.keep.push(upto);
+        }
+        for object in 0..self.index.objects.len() {
+            if self.index.objects[object].container != container {
+                continue;
+            }
+            let mut lowest = u64::MAX;
+            let mut head = self.index.objects[object].first;
+            while head != NONE {
+                let mut lowest_here = u64::MAX;
+                let mut item = head;
+                while item != NONE {
+                    let left = match self.index.items[item as usize].holds {
+                        Holds::Nothing => u64::MAX,
+                        Holds::Singles => self.pass_singles(item as usize, &mut pass),
+                        Holds::Array => self.pass_array(item as usize, &mut pass),
+                    };
+                    lowest_here = lowest_here.min(left);
+                    item = self.index.items[item as usize].next;
+                }
+                let entry = &self.index.items[head as usize];
+                if entry.punches != NONE {
+                    pass.trim(
+                        &mut self.index.dkey_punches[entry.punches as usize],
+                        lowest_here,
+                    );
+                }
+                lowest = lowest.min(lowest_here);
+                head = entry.next_dkey;
+            }
+            pass.trim(&mut self.index.objects[object].punches, lowest);
+        }
+        pass.freed
+    }
+
+    fn drop_value(&mut self, at: u64, len: u64, pass: &mut Pass) {
+        pass.freed.versions += 1;
+        self.index.versions -= 1;
+        if at != 0 {
+            pass.freed.bytes += len;
+            self.deferred.push((at, len));
+            self.deferred_bytes += slot_size(len);
+        }
+    }
+
+    /// Drops versions of a single value; the lowest epoch of an update that is left.
+    fn pass_singles(&mut self, number: usize, pass: &mut Pass) -> u64 {
+        let item = self.index.items[number];
+        if item.more == NONE && !item.newest.is_punch() && !pass.has(item.newest.epoch) {
+            pass.freed.visited += 1;
+            return item.newest.epoch;
+        }
+        let versions: Vec<Single> = self.index.singles(number).collect();
+        let mut keep: Vec<bool> = versions.iter().map(|v| !pass.has(v.epoch)).collect();
+        for &epoch in &pass.keep {
+            let before = versions.partition_point(|v| v.epoch <= epoch);
+            let Some(at) = before.checked_sub(1) else {
+                continue;
+            };
+            let v = versions[at];
+            keep[at] |= !v.is_punch() && !self.index.is_hidden(&item, v.epoch, epoch);
+        }
+        let mut lowest = u64::MAX;
+        for (v, keep) in versions.iter().zip(&mut keep) {
+            if !v.is_punch() && *keep {
+                lowest = lowest.min(v.epoch);
+            }
+            // A punch stays while there is something that it hides.
+            *keep |= v.is_punch() && !pass.keep.is_empty() && lowest < v.epoch;
+        }
+        pass.freed.visited += versions.len() as u64;
+        let mut left = Vec::new();
+        for (v, keep) in versions.into_iter().zip(keep) {
+            if keep {
+                left.push(v);
+            } else {
+                self.drop_value(v.at, u64::from(v.len), pass);
+            }
+        }
+        let item = &mut self.index.items[number];
+        match left.pop() {
+            Some(newest) => item.newest = newest,
+            None => {
+                item.newest.epoch = 0;
+                item.holds = Holds::Nothing;
+            }
+        }
+        if item.more != NONE {
+            if left.is_empty() && item.holds == Holds::Nothing {
+                self.index.older[item.more as usize] = Vec::new();
+                item.more = NONE;
+            } else {
+                self.index.older[item.more as usize] = left;
+            }
+        }
+        lowest
+    }
+
+    fn pass_array(&mut self, number: usize, pass: &mut Pass) -> u64 {
+        let item = self.index.items[number];
+        let array = &self.index.arrays[item.more as usize];
+        let mut keep: Vec<bool> = array.rects.iter().map(|r| !pass.has(r.epoch)).collect();
+        for &epoch in &pass.keep {
+            for &(_, rect) in array.view_at(epoch, 0, u64::MAX).values() {
+                let r = &array.rects[rect as usize];
+                keep[rect as usize] |=
+                    !r.is_punch() && !self.index.is_hidden(&item, r.epoch, epoch);
+            }
+        }
+        for at in 0..array.rects.len() {
+            let punch = &array.rects[at];
+            if punch.is_punch() && !keep[at] && !pass.keep.is_empty() {
+                keep[at] = array.rects.iter().zip(&keep).any(|(r, kept)| {
+                    *kept
+                        && !r.is_punch()
+                        && r.epoch <= punch.epoch
+                        && r.overlaps(punch.start, punch.end)
+                });
+            }
+        }
+        pass.freed.visited += keep.len() as u64;
+        let size = u64::from(array.size);
+        for at in (0..keep.len()).filter(|&at| !keep[at]) {
+            let rect = self.index.arrays[item.more as usize].rects[at];
+            let count = if rect.is_punch() {
+                0
+            } else {
+                rect.end - rect.start
+            };
+            self.drop_value(rect.at, count * size, pass);
+        }
+        let array = &mut self.index.arrays[item.more as usize];
+        array.retain(|at| keep[at]);
+        let item = &mut self.index.items[number];
+        item.newest.epoch = array.rects.iter().map(|r| r.epoch).max().unwrap_or(0);
+        let updates = array.rects.iter().filter(|r| !r.is_punch());
+        let lowest = updates.map(|r| r.epoch).min().unwrap_or(u64::MAX);
+        if array.rects.is_empty() {
+            (item.holds, item.more) = (Holds::Nothing, NONE);
+        }
+        lowest
+    }
+
+    /// Writes a log of what is left, then gives the space of dropped values back; its bytes.
+    pub(super) fn rewrite_log(&mut self) -> Result<u64> {
+        self.check_writable()?;
+        if self.deferred.is_empty() {
+            return Ok(0);
+        }
+        if self.space.free_chunks() < self.log.segments().len() {
+            return fail(
+                ObjectCode::NoSpace,
+                "the pool is too full to write its log anew",
+            );
+        }
+        let mut log = Log::new(&mut self.medium, &mut self.space, self.log.seq())?;
+        // A failure leaves the segments of the new log in use: entries name records in them already.
+        self.write_all(&mut log)?;
+        self.medium.fence();
+        let old = std::mem::replace(&mut self.log, log);
+        self.write_superblock();
+        for &segment in old.segments() {
+            self.space.give_segment(segment);
+        }
+        self.space.reserve = self.log.segments().len() + 1;
+        let before = self.space.value_bytes;
+        for (at, len) in self.deferred.drain(..) {
+            self.space.free(at, len);
+        }
+        self.deferred_bytes = 0;
+        self.space.give_empty_chunks();
+        Ok(before - self.space.value_bytes)
+    }
+
+    fn write_all(&mut self, log: &mut Log) -> Result<()> {
+        for number in 0..self.index.containers.len() {
+            let uuid = self.index.containers[number].uuid;
+            let word = |at: usize| {
+                uuid[at..]
+                    .first_chunk()
+                    .map_or(0, |w| u64::from_le_bytes(*w))
+            };
+            let object = ObjectId {
+                hi: word(0),
+                lo: word(8),
+            };
+            let record = Record::new(RecordKind::Container, number as u32, object, 0);
+            log.append(&record, &mut self.medium, &mut self.space)?;
+            for &epoch in &self.index.containers[number].snapshots {
+                let record = Record::new(
+                    RecordKind::Snapshot,
+                    number as u32,
+                    ObjectId::default(),
+                    epoch,
+                );
+                log.append(&record, &mut self.medium, &mut self.space)?;
+            }
+        }
+        for object in 0..self.index.objects.len() {
+            let entry = &self.index.objects[object];
+            for &epoch in &entry.punches {
+                let record = Record::new(RecordKind::PunchObject, entry.container, entry.id, epoch);
+                log.append(&record, &mut self.medium, &mut self.space)?;
+            }
+            let mut head = entry.first;
+            while head != NONE {
+                self.write_dkey(log, object, head)?;
+                head = self.index.items[head as usize].next_dkey;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_dkey(&mut self, log: &mut Log, object: usize, head: u32) -> Result<()> {
+        let first = self.index.items[head as usize];
+        if first.record == 0 {
+            return Ok(());
+        }
+        let (container, id) = (
+            self.index.objects[object].container,
+            self.index.objects[object].id,
+        );
+        let dkey = keys(&self.medium, first.record).0.to_vec();
+        let mut named = 0;
+        for at in 0..self.index.punches(head).len() {
+            let mut record = Record::new(
+                RecordKind::PunchDkey,
+                container,
+                id,
+                self.index.punches(head)[at],
+            );
+            record.dkey = &dkey;
+            named = log.append(&record, &mut self.medium, &mut self.space)?;
+        }
+        let items: Vec<u32> = self.index.akeys(head).collect();
+        for item in items {
+            let entry = self.index.items[item as usize];
+            if entry.holds == Holds::Nothing {
+                self.index.items[item as usize].record = 0;
+                continue;
+            }
+            let akey = keys(&self.medium, entry.record).1.to_vec();
+            let mut record = Record::new(RecordKind::Single, container, id, 0);
+            (record.dkey, record.akey) = (&dkey, &akey);
+            if entry.holds == Holds::Singles {
+                let older = if entry.more == NONE {
+                    0
+                } else {
+                    self.index.older[entry.more as usize].len()
+                };
+                for at in 0..=older {
+                    let v = if at == older {
+                        entry.newest
+                    } else {
+                        self.index.older[entry.more as usize][at]
+                    };
+                    record.kind = if v.is_punch() {
+                        RecordKind::PunchAkey
+                    } else {
+                        RecordKind::Single
+                    };
+                    (record.epoch, record.at, record.len, record.sum) =
+                        (v.epoch, v.at, v.len, v.sum);
+                    named = log.append(&record, &mut self.medium, &mut self.space)?;
+                }
+            } else {
+                let array = &mut self.index.arrays[entry.more as usize];
+                for rect in &mut array.rects {
+                    let sums = if rect.is_punch() {
+                        Vec::new()
+                    } else {
+                        sums_of(&self.medium, rect.record).to_vec()
+                    };
+                    record.kind = match rect.end {
+                        u64::MAX => RecordKind::PunchAkey,
+                        _ if rect.is_punch() => RecordKind::PunchExtent,
+                        _ => RecordKind::Extent,
+                    };
+                    (record.epoch, record.at, record.size) = (rect.epoch, rect.at, array.size);
+                    record.extent = RecordExtent {
+                        index: rect.start,
+                        count: rect.end - rect.start,
+                    };
+                    let record = Record {
+                        sums: &sums,
+                        ..record
+                    };
+                    rect.record = log.append(&record, &mut self.medium, &mut self.space)?;
+                    named = rect.record;
+                }
+            }
+            self.index.items[item as usize].record = named;
+        }
+        if self.index.items[head as usize].holds == Holds::Nothing {
+            // It still stands for the distribution key, by any record of that.
+            self.index.items[head as usize].record = named;
+        }
+        if named == 0 {
+            match &mut self.index.objects[object].order {
+                DkeyOrder::None => {}
+                DkeyOrder::Integer(order) => {
+                    order.remove(&dkey.first_chunk().map_or(0, |key| u64::from_le_bytes(*key)));
+                }
+                DkeyOrder::Lexical(order) => {
+                    order.remove(&dkey[..]);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,633 @@
+//! The model: pools, containers, objects, keys, values and epochs, and the calls of every engine.
+//!
+//! In: calls of [`ObjectStore`] by one thread. Out: bytes that were found, or an [`ObjectError`].
+//! A read at epoch `e` returns of every single value, and of every record of an array, the version
+//! with the greatest epoch up to `e`; a punch hides everything below it whose epoch is not greater.
+//! Epochs may arrive in any order. Not here: how an engine holds any of it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::error::ObjectError;
+
+/// Answer of a call of a store.
+pub type Result<T> = std::result::Result<T, ObjectError>;
+
+/// Longest key in bytes.
+pub const MAX_KEY: usize = 64 << 10;
+/// Longest key of a lexical level in bytes.
+pub const MAX_LEXICAL_KEY: usize = 80;
+/// Longest value of one call and attribute key in bytes.
+pub const MAX_VALUE: u64 = 1 << 30;
+/// Most records of an array: every extent ends at or before this index.
+pub const MAX_RECORDS: u64 = 1 << 63;
+/// Most attribute keys of one call.
+pub const MAX_IODS: usize = 128;
+
+/// Name of an object, 128 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId {
+    /// High word: type in bits 56–63, class in 48–55, class parameter in 32–47, free bits below.
+    pub hi: u64,
+    /// Low word.
+    pub lo: u64,
+}
+
+/// Order and form of the keys of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyOrder {
+    /// Any bytes, in no order.
+    Hashed,
+    /// Exactly eight bytes, little-endian, ordered as numbers.
+    Integer,
+    /// Up to [`MAX_LEXICAL_KEY`] bytes, ordered as bytes.
+    Lexical,
+}
+
+impl ObjectId {
+    /// Order of the distribution keys.
+    pub const fn dkeys(self) -> KeyOrder {
+        match self.hi >> 56 {
+            2 | 4 | 9 | 11 | 12 | 13 => KeyOrder::Integer,
+            5 | 7 | 10 => KeyOrder::Lexical,
+            _ => KeyOrder::Hashed,
+        }
+    }
+
+    /// Order of the attribute keys.
+    pub const fn akeys(self) -> KeyOrder {
+        match self.hi >> 56 {
+            3 | 4 => KeyOrder::Integer,
+            6 | 7 => KeyOrder::Lexical,
+            _ => KeyOrder::Hashed,
+        }
+    }
+
+    /// True for types without a level of attribute keys, whose calls may give an empty one.
+    pub const fn is_flat(self) -> bool {
+        matches!(self.hi >> 56, 8..=13)
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.hi, self.lo)
+    }
+}
+
+/// A point of the store's time. 0 and `u64::MAX` are invalid for updates and punches; a read at
+/// `Epoch::LATEST` sees everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// The greatest epoch that an update may have, at which a read sees every version.
+    pub const LATEST: Self = Self(u64::MAX - 1);
+}
+
+/// Epochs above `after`, up to and with `upto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpochRange {
+    /// Greatest epoch below the range.
+    pub after: Epoch,
+    /// Last epoch of the range.
+    pub upto: Epoch,
+}
+
+/// 128-bit name of a pool or a container.
+pub type StoreUuid = [u8; 16];
+
+/// Container of an open store, valid until the store is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ContainerId(pub u32);
+
+/// Records `index` to `index + count - 1` of an array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecordExtent {
+    /// First record.
+    pub index: u64,
+    /// Number of records, at least 1.
+    pub count: u64,
+}
+
+/// Form of the value of an attribute key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IodKind {
+    /// One blob, written and read whole.
+    Single,
+    /// An array of records of equal size.
+    Array,
+}
+
+/// Descriptor of one attribute key's part of a call.
+///
+/// The parts of a call lie one behind the other in its data, extents in their order. A part has
+/// `size` bytes for a single value, and `size` times the records of its extents for an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Iod<'a> {
+    /// The attribute key.
+    pub akey: &'a [u8],
+    /// Form of the value.
+    pub kind: IodKind,
+    /// Bytes of the single value, or of one record. A fetch gives the room for a single value and gets
+    /// the value's length, 0 for an absent one; of an array it gets the stored record size, or 0.
+    pub size: u64,
+    /// Extents of an array; ignored for a single value.
+    pub extents: &'a [RecordExtent],
+    /// Bytes that a fetch found; holes are not counted and leave the data as they are.
+    pub found: u64,
+}
+
+impl<'a> Iod<'a> {
+    /// A single value.
+    pub const fn single(akey: &'a [u8], size: u64) -> Self {
+        let (kind, extents) = (IodKind::Single, &[]);
+        Self {
+            akey,
+            kind,
+            size,
+            extents,
+            found: 0,
+        }
+    }
+
+    /// Extents of an array.
+    pub const fn array(akey: &'a [u8], size: u64, extents: &'a [RecordExtent]) -> Self {
+        let kind = IodKind::Array;
+        Self {
+            akey,
+            kind,
+            size,
+            extents,
+            found: 0,
+        }
+    }
+}
+
+/// Distribution key that a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyAt<'a> {
+    /// Its container.
+    pub container: ContainerId,
+    /// Its object.
+    pub object: ObjectId,
+    /// The key.
+    pub dkey: &'a [u8],
+}
+
+/// Conditions of an operation; one that fails gives `NONEXIST` or `EXIST` and changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Conditions(pub u32);
+
+impl Conditions {
+    /// No condition.
+    pub const NONE: Self = Self(0);
+    /// Punch only what exists.
+    pub const PUNCH: Self = Self(1);
+    /// Update only if the distribution key does not exist.
+    pub const DKEY_INSERT: Self = Self(2);
+    /// Update only if the distribution key exists.
+    pub const DKEY_UPDATE: Self = Self(4);
+    /// Fetch fails if the distribution key does not exist.
+    pub const DKEY_FETCH: Self = Self(8);
+    /// Update only if the attribute keys do not exist.
+    pub const AKEY_INSERT: Self = Self(16);
+    /// Update only if the attribute keys exist.
+    pub const AKEY_UPDATE: Self = Self(32);
+    /// Fetch fails if an attribute key does not exist.
+    pub const AKEY_FETCH: Self = Self(64);
+    /// The conditions of attribute keys are per key. Engines here check every key anyway.
+    pub const PER_AKEY: Self = Self(128);
+
+    /// True if every condition of `other` is among these.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These and the conditions of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Outcome of an operation that the store took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Ticket {
+    /// Complete, with the bytes that it wrote or found.
+    Done(u64),
+    /// In flight: [`ObjectStore::poll`] gives the completion of this number.
+    Waits(u64),
+}
+
+/// End of an operation that was in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Number of its ticket.
+    pub ticket: u64,
+    /// Bytes that it wrote or found.
+    pub result: Result<u64>,
+}
+
+/// Space for a value that its writer fills in place.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Reserved {
+    /// Place in the engine's memory.
+    pub(crate) at: u64,
+    /// Length in bytes.
+    pub(crate) len: u64,
+}
+
+/// One fetch of a batch.
+#[derive(Debug)]
+pub struct FetchRequest<'a> {
+    /// Distribution key.
+    pub key: KeyAt<'a>,
+    /// Attribute keys, as of [`ObjectStore::fetch`].
+    pub iods: &'a mut [Iod<'a>],
+    /// Epoch of the read.
+    pub epoch: Epoch,
+    /// Conditions.
+    pub conditions: Conditions,
+    /// Room for the bytes.
+    pub data: &'a mut [u8],
+    /// Outcome, filled by the store.
+    pub result: Result<Ticket>,
+}
+
+/// Items that a punch hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PunchScope<'a> {
+    /// The whole object.
+    Object,
+    /// A distribution key.
+    Dkey(&'a [u8]),
+    /// An attribute key of a distribution key.
+    Akey(&'a [u8], &'a [u8]),
+    /// Records of an array below a distribution key and an attribute key.
+    Extent(&'a [u8], &'a [u8], RecordExtent),
+}
+
+/// Items that a listing visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListLevel<'a> {
+    /// Objects of the container.
+    Objects,
+    /// Distribution keys of an object.
+    Dkeys(ObjectId),
+    /// Attribute keys of a distribution key.
+    Akeys(ObjectId, &'a [u8]),
+    /// Values and extents of an attribute key that a read at the epoch finds.
+    Visible(ObjectId, &'a [u8], &'a [u8]),
+    /// Every version up to the epoch of an attribute key, punches too, oldest first.
+    Versions(ObjectId, &'a [u8], &'a [u8]),
+}
+
+/// Place where a listing goes on; a new one begins at the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListAnchor {
+    /// True once everything was visited.
+    pub done: bool,
+    /// Place in the engine's own terms.
+    pub(crate) next: u64,
+}
+
+/// Item that a listing visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListEntry<'a> {
+    /// An object.
+    Object(ObjectId),
+    /// A key of the level that is listed.
+    Key(&'a [u8]),
+    /// A version of a value, or the visible part of one.
+    Version {
+        /// Records of an array; `None` for a single value.
+        extent: Option<RecordExtent>,
+        /// Epoch of the version.
+        epoch: Epoch,
+        /// Bytes; 0 for a punch.
+        bytes: u64,
+        /// True for a punch.
+        punch: bool,
+    },
+}
+
+/// Wanted greatest or smallest items. [`KeyQuery::MAX`] or [`KeyQuery::MIN`] with the levels to search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct KeyQuery(pub u32);
+
+impl KeyQuery {
+    /// The greatest.
+    pub const MAX: Self = Self(1);
+    /// The smallest.
+    pub const MIN: Self = Self(2);
+    /// Search the distribution keys, which are integers or lexical.
+    pub const DKEY: Self = Self(4);
+    /// Search the attribute keys, which are integers or lexical.
+    pub const AKEY: Self = Self(8);
+    /// Search the visible extents.
+    pub const EXTENT: Self = Self(16);
+
+    /// This and `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// True if `other` is asked for.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Keys and extent of a query: those that are not searched are given by the caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryAnswer {
+    /// Distribution key.
+    pub dkey: Vec<u8>,
+    /// Attribute key.
+    pub akey: Vec<u8>,
+    /// Extent: the visible one that holds the last (or first) record.
+    pub extent: RecordExtent,
+}
+
+/// Work of a pass that drops versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreedVersions {
+    /// Versions that it looked at.
+    pub visited: u64,
+    /// Versions that it dropped, punches too.
+    pub versions: u64,
+    /// Bytes of their values.
+    pub bytes: u64,
+}
+
+/// Value whose bytes are not those that were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedValue {
+    /// Its object.
+    pub object: ObjectId,
+    /// Its distribution key.
+    pub dkey: Vec<u8>,
+    /// Its attribute key.
+    pub akey: Vec<u8>,
+    /// Its records; `None` for a single value.
+    pub extent: Option<RecordExtent>,
+    /// Its epoch.
+    pub epoch: Epoch,
+}
+
+/// Counters of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Objects.
+    pub objects: u64,
+    /// Attribute keys.
+    pub akeys: u64,
+    /// Versions, punches too.
+    pub versions: u64,
+    /// Bytes of the pool that values take, rounding included.
+    pub value_bytes: u64,
+    /// Bytes of the pool that the log takes.
+    pub log_bytes: u64,
+    /// Bytes freed that wait for [`ObjectStore::collect`].
+    pub deferred_bytes: u64,
+    /// Bytes of the pool that nothing takes.
+    pub free_bytes: u64,
+    /// Bytes of memory beside the pool.
+    pub index_bytes: u64,
+    /// Nanoseconds that preparing the memory took.
+    pub prefault_ns: u64,
+    /// Nanoseconds that reading the log took.
+    pub recovery_ns: u64,
+    /// Log records read at open.
+    pub recovered: u64,
+    /// True if the log holds records behind a damaged one: the pool can only be read.
+    pub log_damaged: bool,
+}
+
+/// Failures that acknowledged operations survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Durability {
+    /// None: anonymous memory.
+    None,
+    /// Death of the process.
+    Process,
+    /// Loss of power.
+    Power,
+}
+
+/// Memory that is made present before the first operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefault {
+    /// The given bytes of the pool, as `footprint` of the engine reckons them.
+    Plan(u64),
+    /// The whole pool.
+    All,
+    /// Nothing.
+    None,
+}
+
+/// Sums over the stored bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValueSums {
+    /// None.
+    None,
+    /// CRC-32C.
+    Crc32c,
+    /// Low half of XXH3-64.
+    Xxh3,
+}
+
+/// Creation or opening of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PoolMode {
+    /// A new pool; one that is there gives `EXIST` and is left as it is.
+    Create,
+    /// A pool that is there; `NONEXIST` without it.
+    Open,
+}
+
+/// Pool to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolSpec {
+    /// File of the pool; `None` for anonymous memory.
+    pub path: Option<PathBuf>,
+    /// Bytes of a new pool; ignored for one that is opened.
+    pub bytes: u64,
+    /// Name of the pool; one that is opened has to have it, unless it is `None`.
+    pub uuid: Option<StoreUuid>,
+    /// Create or open.
+    pub mode: PoolMode,
+    /// Failures to survive.
+    pub durability: Durability,
+    /// Takes memory that is not persistent for such that is: to measure the instructions alone.
+    pub assume_persistent: bool,
+    /// Memory to make present.
+    pub prefault: Prefault,
+    /// Sums of a new pool; one that is opened keeps its own.
+    pub sums: ValueSums,
+}
+
+impl PoolSpec {
+    /// A new pool in anonymous memory, without sums.
+    pub const fn anonymous(bytes: u64) -> Self {
+        Self {
+            path: None,
+            bytes,
+            uuid: None,
+            mode: PoolMode::Create,
+            durability: Durability::None,
+            assume_persistent: false,
+            prefault: Prefault::None,
+            sums: ValueSums::None,
+        }
+    }
+}
+
+/// Creation or opening of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ContainerMode {
+    /// A new one; `EXIST` if it is there.
+    Create,
+    /// One that is there; `NONEXIST` without it.
+    Open,
+    /// The one that is there, or else a new one.
+    OpenOrCreate,
+}
+
+/// A versioned store, used by one thread at a time.
+///
+/// # Errors
+/// Input outside the limits is `INVAL`, `KEY2BIG` or `REC2BIG`; a failed call changes nothing.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "the trait says it for all its calls"
+)]
+pub trait ObjectStore: Send + Sized {
+    /// Creates or opens a pool.
+    fn open(spec: &PoolSpec) -> Result<Self>;
+
+    /// Creates or opens a container.
+    fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
+
+    /// Writes the values of one or more attribute keys, all or none of them. The same bytes at the
+    /// same epoch again are a success; other bytes are `EXIST`.
+    fn update(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &[Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &[u8],
+    ) -> Result<Ticket>;
+
+    /// Reads values into `data`. A single value longer than its room is `REC2BIG`, with its length
+    /// in the descriptor.
+    fn fetch(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket>;
+
+    /// Takes the bytes of a fetch whose completion [`ObjectStore::poll`] gave.
+    fn receive(&mut self, ticket: u64, iods: &mut [Iod<'_>], data: &mut [u8]) -> Result<u64> {
+        let _ = (ticket, iods, data);
+        Err(ObjectError::new(
+            crate::ObjectCode::NoHdl,
+            "no fetch is in flight",
+        ))
+    }
+
+    /// Carries several fetches out, each with its own result. Engines overlap what they wait for.
+    fn fetch_batch(&mut self, batch: &mut [FetchRequest<'_>]) {
+        for one in batch {
+            one.result = self.fetch(one.key, one.iods, one.epoch, one.conditions, one.data);
+        }
+    }
+
+    /// Space for one value (a single one, or one extent), to be filled and then published.
+    fn reserve(&mut self, key: KeyAt<'_>, iod: &Iod<'_>) -> Result<Reserved>;
+
+    /// Bytes of a reserved space.
+    fn reserved(&mut self, reserved: &Reserved) -> &mut [u8];
+
+    /// Makes a reserved value the version of its epoch. On failure the space is given back.
+    fn publish(
+        &mut self,
+        key: KeyAt<'_>,
+        iod: &Iod<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+        reserved: Reserved,
+    ) -> Result<Ticket>;
+
+    /// Gives a reserved space back unused.
+    fn cancel(&mut self, reserved: Reserved);
+
+    /// Hides what has an epoch up to the given one.
+    fn punch(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        scope: PunchScope<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+    ) -> Result<Ticket>;
+
+    /// Visits items from the anchor on that exist at the epoch, until the visitor returns false.
+    fn list(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()>;
+
+    /// Finds the greatest or smallest keys or extent that exist at the epoch; `NONEXIST` if none do.
+    fn query(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        what: KeyQuery,
+        epoch: Epoch,
+        answer: &mut QueryAnswer,
+    ) -> Result<()>;
+
+    /// Keeps what is visible at the epoch from aggregation.
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()>;
+
+    /// Ends the protection of a snapshot.
+    fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()>;
+
+    /// Drops the versions of the range that are visible neither at its end nor at a snapshot.
+    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions>;
+
+    /// Drops every version of the range; older ones become visible again.
+    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions>;
+
+    /// Makes the space of dropped versions usable; the bytes that it gained.
+    fn collect(&mut self) -> Result<u64>;
+
+    /// Reads every value and visits the damaged ones; the number of values that have a sum.
+    fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64>;
+
+    /// Counters.
+    fn stats(&self) -> StoreStats;
+
+    /// Appends the ends of operations in flight, waiting for at least `min` of them or for all there
+    /// are; their number.
+    fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
+        let _ = (out, min);
+        0
+    }
+
+    /// Ends the use of the pool; the file stays.
+    fn close(self) -> Result<()>;
+}

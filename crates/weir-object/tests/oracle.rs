@@ -1,0 +1,41 @@
+//! The engine against a model that keeps every version in one list.
+
+mod model;
+
+use model::{Model, Random, step};
+use weir_object::mem::MemStore;
+use weir_object::*;
+
+fn operations() -> u64 {
+    if std::env::var_os("WEIR_LONG").is_some() {
+        1_000_000
+    } else {
+        100_000
+    }
+}
+
+#[test]
+fn random_operations_in_any_order_of_epochs_give_what_the_model_gives() {
+    for (seed, sums) in [
+        (1, ValueSums::None),
+        (2, ValueSums::Crc32c),
+        (3, ValueSums::Xxh3),
+    ] {
+        let spec = PoolSpec {
+            sums,
+            ..PoolSpec::anonymous(256 << 20)
+        };
+        let mut store = MemStore::open(&spec).unwrap();
+        let mut model = Model::default();
+        let mut random = Random(seed);
+        let container = store.container([1; 16], ContainerMode::Create).unwrap();
+        for _ in 0..operations() / 3 {
+            step(&mut store, &mut model, container, &mut random);
+        }
+        assert!(
+            model.compared > operations() / 30,
+            "only {} reads found something",
+            model.compared
+        );
+    }
+}
