@@ -100,6 +100,9 @@ impl RunResult {
                     let masters = done.masters.iter_mut();
                     masters.filter_map(|m| m.span.as_mut()).for_each(move_span);
                 }
+                if let Outcome::ObjectStore(done) = &mut job.outcome {
+                    done.spans_mut().for_each(move_span);
+                }
             }
         }
     }
@@ -201,6 +204,7 @@ impl JobResult {
             Outcome::Loop(done) => self.metrics = loop_metrics(done),
             Outcome::Rpc(done) => self.metrics = rpc_metrics(done),
             Outcome::PacketPath(done) => self.metrics = packet_path_metrics(done),
+            Outcome::ObjectStore(done) => self.metrics = done.metrics(),
             Outcome::None | Outcome::Exchange(_) | Outcome::LatencyBandwidth(_) => {}
         }
     }
@@ -217,6 +221,10 @@ impl Outcome {
                 Ok(())
             }
             (Self::Loop(mine), Self::Loop(theirs)) => mine.merge(theirs),
+            (Self::ObjectStore(mine), Self::ObjectStore(theirs)) => {
+                mine.merge(*theirs);
+                Ok(())
+            }
             (Self::Rpc(mine), Self::Rpc(theirs)) => {
                 mine.masters.extend(theirs.masters);
                 mine.workers.merge(theirs.workers)
