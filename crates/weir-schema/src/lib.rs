@@ -31,6 +31,8 @@ mod log;
 mod memory;
 mod merge;
 mod metrics;
+mod object_store;
+mod object_store_result;
 mod outcome;
 mod packet_path;
 mod packet_path_result;
@@ -103,6 +105,13 @@ pub use log::{Log, LogFormat, LogMeasure, LogOperation, LogRecord, Logged, Total
 pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
+pub use object_store::{
+    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectDurability, ObjectEngine, ObjectLayout,
+    ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
+};
+pub use object_store_result::{
+    ObjectFailure, ObjectFigures, ObjectKey, ObjectKeys, ObjectOutcome, ObjectRank, ObjectRun,
+};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome};
 pub use packet_path::{
     IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PACKET_PATH_KINDS,

@@ -106,6 +106,9 @@ impl JobResult {
                 .filter_map(|m| m.span.as_mut())
                 .for_each(|span| span.delay(by));
         }
+        if let Outcome::ObjectStore(done) = &mut self.outcome {
+            done.spans_mut().for_each(|span| span.delay(by));
+        }
         for phase in &mut self.phases {
             for rank in &mut phase.ranks {
                 rank.span.delay(by);
@@ -215,6 +218,7 @@ impl JobResult {
             Outcome::Loop(done) => self.metrics = loop_metrics(done),
             Outcome::Rpc(done) => self.metrics = rpc_metrics(done),
             Outcome::PacketPath(done) => self.metrics = packet_path_metrics(done),
+            Outcome::ObjectStore(done) => self.metrics = done.metrics(),
             Outcome::None | Outcome::Exchange(_) | Outcome::LatencyBandwidth(_) => {}
         }
         self.conclude_phases();
@@ -232,6 +236,10 @@ impl Outcome {
                 Ok(())
             }
             (Self::Loop(mine), Self::Loop(theirs)) => mine.merge(theirs),
+            (Self::ObjectStore(mine), Self::ObjectStore(theirs)) => {
+                mine.merge(*theirs);
+                Ok(())
+            }
             (Self::Rpc(mine), Self::Rpc(theirs)) => {
                 mine.masters.extend(theirs.masters);
                 mine.workers.merge(theirs.workers)

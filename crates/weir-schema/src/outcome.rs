@@ -12,6 +12,7 @@ use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
+use crate::object_store_result::ObjectOutcome;
 use crate::packet_path_result::PacketPathOutcome;
 use crate::phase::PhaseResult;
 use crate::result::{Confidence, JobResult, WorkerResult};
@@ -35,6 +36,8 @@ pub enum Outcome {
     Rpc(Box<RpcOutcome>),
     /// Messages in packets through stages, and their answers.
     PacketPath(Box<PacketPathOutcome>),
+    /// Tests on an object store, one after the other.
+    ObjectStore(Box<ObjectOutcome>),
 }
 
 /// Outcome of a loop's workers.
@@ -71,7 +74,9 @@ impl Outcome {
             Self::Loop(done) => Some(done),
             Self::Rpc(done) => Some(&done.workers),
             Self::PacketPath(done) => Some(&done.workers),
-            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) | Self::ObjectStore(_) => {
+                None
+            }
         }
     }
 
@@ -81,7 +86,9 @@ impl Outcome {
             Self::Loop(done) => Some(done),
             Self::Rpc(done) => Some(&mut done.workers),
             Self::PacketPath(done) => Some(&mut done.workers),
-            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) | Self::ObjectStore(_) => {
+                None
+            }
         }
     }
 }
@@ -130,6 +137,14 @@ impl JobResult {
     pub fn rpc(&self) -> Option<&RpcOutcome> {
         match &self.outcome {
             Outcome::Rpc(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    /// Outcome of tests on an object store, where they were its work.
+    pub fn object_store(&self) -> Option<&ObjectOutcome> {
+        match &self.outcome {
+            Outcome::ObjectStore(done) => Some(done),
             _ => None,
         }
     }
