@@ -18,7 +18,7 @@ use weir_rpc::links::stream::StreamLink;
 use weir_rpc::links::{Link, LinkSide};
 use weir_rpc::server::{RpcServer, ServerLimits};
 use weir_rpc::service::{
-    CallHandle, NextStep, PushPart, RpcService, ServiceCall, SessionShape, self_test,
+    CallHandle, MOST_PARTS, NextStep, PushPart, RpcService, ServiceCall, SessionShape, self_test,
 };
 use weir_rpc::transport::RpcTransport as _;
 use weir_rpc::wire::OpenRequest;
@@ -99,7 +99,7 @@ impl Store {
         let mut from = 8;
         while let Some((to, length)) = begun.left.pop() {
             let room = call.buffer.len() - from;
-            if room == 0 {
+            if room == 0 || call.parts.len() == MOST_PARTS {
                 begun.left.push((to, length));
                 return NextStep::PushParts;
             }
@@ -188,12 +188,12 @@ impl RpcService for Store {
         true
     }
 
-    fn end_of_round(&mut self, ready: &mut Vec<CallHandle>) {
+    fn end_of_round(&mut self, ready: &mut Vec<CallHandle>) -> bool {
         let begun = &mut self.begun;
         let never = |begun: &Begun| begun.operation == NEVER;
         self.waiting.retain(|handle| !never(&begun[handle]));
         if self.waiting.is_empty() || self.waiting.len() < self.batch {
-            return;
+            return false;
         }
         self.notes.batches.fetch_add(1, SeqCst);
         for handle in &self.waiting {
@@ -210,6 +210,7 @@ impl RpcService for Store {
             }
         }
         ready.extend(self.waiting.drain(..).rev());
+        false
     }
 
     fn resumed(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
@@ -218,15 +219,14 @@ impl RpcService for Store {
             return NextStep::Reply(0);
         }
         let begun = self.begun.get_mut(&call.handle).unwrap();
+        if !begun.left.is_empty() {
+            return self.push(call);
+        }
         let Some(extents) = self.values.get(&begun.key) else {
             self.begun.remove(&call.handle);
             return NextStep::Fail(DerCode::NotThere);
         };
         begun.left = extents.iter().map(|(&at, data)| (at, data.len())).collect();
-        self.push(call)
-    }
-
-    fn pushed(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
         self.push(call)
     }
 

@@ -72,6 +72,8 @@ pub(super) struct AnswerFacts {
     pub(super) header: FrameHeader,
     pub(super) waited: bool,
     pub(super) reply_checksum: Option<u32>,
+    /// Where the caller's data that its service asks for begin.
+    pub(super) pull_from: u64,
 }
 
 impl AnswerFacts {
@@ -81,6 +83,7 @@ impl AnswerFacts {
             header,
             waited: false,
             reply_checksum: None,
+            pull_from: 0,
         }
     }
 }
@@ -96,10 +99,6 @@ pub(super) struct ServerCall {
     pub(super) cancelled: bool,
     /// The link moves memory for it.
     pub(super) moving: bool,
-    /// Its service knows of it.
-    pub(super) seen: bool,
-    /// Where the caller's data that its service asks for begin.
-    pub(super) pull_from: u64,
     /// What is still to be pushed after the part of its stage.
     pub(super) parts: Vec<PushPart>,
     /// Bytes of the buffer that are the answer once all is pushed; `None`: its service says.
@@ -132,15 +131,6 @@ pub(super) struct CallTable {
 }
 
 impl CallTable {
-    /// Calls of this link.
-    pub(super) fn new(link: u32) -> Self {
-        let next = CallHandle { link, token: 0 };
-        Self {
-            next,
-            ..Self::default()
-        }
-    }
-
     /// A place for a call, which has the handle that was the next.
     pub(super) fn add(&mut self, mut call: ServerCall) -> u32 {
         call.generation = self.generation;
@@ -161,10 +151,6 @@ impl CallTable {
     /// No call will have the handle that is the next.
     pub(super) fn skip_handle(&mut self) {
         self.generation = self.generation.wrapping_add(1);
-        self.find_next();
-    }
-
-    fn find_next(&mut self) {
         let place = self.free.last().copied();
         let place = place.map_or(self.calls.len() as u64, u64::from);
         self.next.token = u64::from(self.generation) << 32 | place;
@@ -192,7 +178,7 @@ impl CallTable {
         call.payload = Vec::new();
         call.parts.clear();
         self.free.push(place);
-        self.find_next();
+        self.skip_handle();
     }
 
     #[inline]

@@ -69,8 +69,6 @@ pub(super) struct PollerState {
     inbox: Arc<PollerInbox>,
     /// Requests since the last tick.
     pub(super) requests: u64,
-    /// Calls that services hold.
-    pub(super) held: usize,
     /// Ticks since it began.
     pub(super) ticks: u32,
     /// Parts that the service of the present call wants pushed.
@@ -89,8 +87,6 @@ pub(super) trait PollerRound {
     fn round(&mut self, wait: Option<Duration>, tags: &mut Vec<ServedTag>) -> std::io::Result<u32>;
     /// Goes on with those of these calls that are this link's.
     fn resume(&mut self, ready: &[CallHandle], tags: &mut Vec<ServedTag>) -> std::io::Result<()>;
-    /// Services hold calls.
-    fn holds_calls(&self) -> bool;
     fn waker(&self) -> LinkWaker;
     fn join(&mut self, arrival: Arrival);
     fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]);
@@ -109,6 +105,8 @@ impl<L: Link> Poller<L> {
         shared: Arc<ServerShared>,
         inbox: Arc<PollerInbox>,
     ) -> Self {
+        let mut calls = CallTable::default();
+        calls.next.link = link_number;
         let state = PollerState {
             link_number,
             links,
@@ -116,7 +114,7 @@ impl<L: Link> Poller<L> {
             peers: PeerTable::default(),
             sessions: Vec::new(),
             free_sessions: Vec::new(),
-            calls: CallTable::new(u32::try_from(link_number).unwrap_or(u32::MAX)),
+            calls,
             pushing: VecDeque::new(),
             stalled: VecDeque::new(),
             starved: Vec::new(),
@@ -126,7 +124,6 @@ impl<L: Link> Poller<L> {
             shared,
             inbox,
             requests: 0,
-            held: 0,
             ticks: 0,
             parts: Vec::new(),
         };
@@ -150,17 +147,13 @@ impl<L: Link> PollerRound for Poller<L> {
 
     fn resume(&mut self, ready: &[CallHandle], tags: &mut Vec<ServedTag>) -> std::io::Result<()> {
         std::mem::swap(&mut self.state.tags, tags);
-        let own = self.state.calls.next.link;
+        let own = self.state.link_number;
         for handle in ready.iter().filter(|handle| handle.link == own) {
             self.state.resume(&mut self.link, handle.token);
         }
         self.state.go_on(&mut self.link);
         std::mem::swap(&mut self.state.tags, tags);
         self.link.flush()
-    }
-
-    fn holds_calls(&self) -> bool {
-        self.state.held > 0
     }
 
     fn waker(&self) -> LinkWaker {

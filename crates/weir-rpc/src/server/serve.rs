@@ -8,12 +8,12 @@ use super::poller::PollerState;
 use super::thread::TICK;
 use crate::links::assembly::{is_fragment, send_payload};
 use crate::links::{Frame, Link, MemoryRange, PeerId, RegionId};
-use crate::service::{CallHandle, NextStep, PushPart, ServiceCall};
+use crate::service::{CallHandle, MOST_PARTS, NextStep, PushPart, RpcService, ServiceCall};
 use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, flag};
 use crate::{DerCode, RpcError};
 
 /// Memory of a call that waits or moves data, with its descriptor and its entries in lists, in bytes.
-const EACH_CALL: u64 = 640;
+const EACH_CALL: u64 = 1024;
 /// Calls of one session that are ended in a round, so that others are served meanwhile.
 pub(super) const CALLS_A_ROUND: usize = 1024;
 /// Stage of a call that has parts to push, or nothing more.
@@ -23,14 +23,8 @@ const BETWEEN_PARTS: CallStage = CallStage::Pushing(PushPart {
     length: 0,
 });
 
-/// Reason why a service is asked.
-#[derive(Clone, Copy, Debug)]
-enum ServiceTurn {
-    Request,
-    Pulled,
-    Pushed,
-    Resumed,
-}
+/// A service's word to a call.
+type ServiceTurn = fn(&mut (dyn RpcService + 'static), &mut ServiceCall<'_>) -> NextStep;
 
 impl PollerState {
     /// Something can go on without anything having come.
@@ -109,11 +103,7 @@ impl PollerState {
             let is_congested = link.is_congested(peer);
             let session = self.session(peer, header.session)?;
             let longest = session.longest_bulk;
-            if parts
-                .bulk
-                .as_ref()
-                .is_some_and(|bulk| bulk.length > longest)
-            {
+            if matches!(&parts.bulk, Some(bulk) if bulk.length > longest) {
                 let facts = AnswerFacts::new(peer, *header);
                 self.refuse_call(link, facts, None, DerCode::RecordTooBig);
                 return Ok(());
@@ -127,13 +117,13 @@ impl PollerState {
         }
         let buffer = region.map_or(&mut [][..], |region| link.bytes(region));
         let bulk = parts.bulk.as_deref();
-        let (handle, push) = (self.calls.next, &mut self.parts);
+        let (buffers, handle) = ((buffer, &mut self.parts), self.calls.next);
         let about = (handle, parts.checksum);
-        let mut call = service_call(header, parts.payload, bulk, (buffer, push), about);
+        let mut call = service_call(header, parts.payload, bulk, buffers, about);
         let step = self.tags[tag].services[service].request(&mut call);
-        let pull_from = call.pull_from;
         let facts = AnswerFacts {
             reply_checksum: call.reply_checksum,
+            pull_from: call.pull_from,
             ..AnswerFacts::new(peer, *header)
         };
         match step {
@@ -154,16 +144,13 @@ impl PollerState {
                     return Ok(());
                 };
                 let call = self.calls.get(place);
-                (call.region, call.facts, call.seen) = (region, facts, true);
-                call.pull_from = pull_from;
-                let is_there = match step {
-                    NextStep::Pull(_) | NextStep::PushParts => {
-                        self.keep_payload(place, parts.payload)
-                    }
-                    NextStep::Later => self.charge(place, parts.payload),
-                    _ => true,
-                };
-                if !is_there {
+                (call.region, call.facts) = (region, facts);
+                let is_last = matches!(
+                    step,
+                    NextStep::PushAndReply(_) | NextStep::PushPartsAndReply(_)
+                );
+                let copies = step != NextStep::Later;
+                if !is_last && !self.keep_payload(place, parts.payload, copies) {
                     self.abandon(link, place, DerCode::NoMemory);
                     return Ok(());
                 }
@@ -223,10 +210,8 @@ impl PollerState {
             facts: AnswerFacts::new(peer, *header),
             cancelled: false,
             moving: false,
-            seen: false,
             region: None,
             bulk: parts.bulk.take(),
-            pull_from: 0,
             parts: Vec::new(),
             then: Some(0),
             checksum: parts.checksum,
@@ -238,21 +223,14 @@ impl PollerState {
         Ok(Some(place))
     }
 
-    /// Keeps a payload for later steps of a call, if there is memory for it.
-    fn keep_payload(&mut self, place: u32, payload: &[u8]) -> bool {
-        let taken = self.charge(place, payload);
-        if taken {
-            self.calls.get(place).payload = payload.to_vec();
-        }
-        taken
-    }
-
-    /// Takes memory for a payload that a call's service or the server keeps, if there is so much.
-    fn charge(&mut self, place: u32, payload: &[u8]) -> bool {
+    /// Keeps a payload for later steps of a call, if there is memory for it: here, or else with the service.
+    fn keep_payload(&mut self, place: u32, payload: &[u8], copies: bool) -> bool {
         let length = payload.len() as u64;
         let taken = length == 0 || self.shared.memory.take(length);
         if taken {
-            self.calls.get(place).charged = length;
+            let call = self.calls.get(place);
+            call.charged = length;
+            call.payload = if copies { payload.to_vec() } else { Vec::new() };
         }
         taken
     }
@@ -277,7 +255,7 @@ impl PollerState {
             return Ok(());
         };
         self.calls.get(place).facts.waited = true;
-        if !self.keep_payload(place, parts.payload) {
+        if !self.keep_payload(place, parts.payload, true) {
             self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
             return Ok(());
         }
@@ -318,9 +296,8 @@ impl PollerState {
             session.waiting.pop_front();
             let call = self.calls.get(place);
             call.region = Some(region);
-            call.seen = true;
             let eager = call.facts.header.flags & flag::EAGER != 0;
-            let step = self.ask_service(link, place, ServiceTurn::Request);
+            let step = self.ask_service(link, place, RpcService::request);
             self.go_to(link, place, step, eager);
         }
     }
@@ -339,14 +316,9 @@ impl PollerState {
         let about = (handle, kept.checksum);
         let buffers = (buffer, &mut self.parts);
         let mut call = service_call(header, &kept.payload, bulk, buffers, about);
-        let step = match turn {
-            ServiceTurn::Request => service.request(&mut call),
-            ServiceTurn::Pulled => service.pulled(&mut call),
-            ServiceTurn::Pushed => service.pushed(&mut call),
-            ServiceTurn::Resumed => service.resumed(&mut call),
-        };
+        let step = turn(&mut **service, &mut call);
         kept.facts.reply_checksum = call.reply_checksum;
-        kept.pull_from = call.pull_from;
+        kept.facts.pull_from = call.pull_from;
         step
     }
 
@@ -357,17 +329,18 @@ impl PollerState {
         let room = region.map_or(0, |region| link.bytes(region).len() as u64);
         let bulk = call.bulk.as_deref();
         let fits = |part: &PushPart, access| {
-            let end = part.from.checked_add(part.length);
             let contains = |bulk: &BulkDescriptor| bulk.contains(part.to, part.length);
-            end.is_some_and(|end| end <= room)
-                && bulk.is_some_and(|bulk| contains(bulk) && bulk.access.allows(access))
+            let is_own = part
+                .from
+                .checked_add(part.length)
+                .is_some_and(|end| end <= room);
+            is_own && bulk.is_some_and(|bulk| contains(bulk) && bulk.access.allows(access))
         };
-        let (from, to) = (0, call.pull_from);
+        let (from, to) = (0, call.facts.pull_from);
         let (stage, is_right) = match step {
             NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
             NextStep::Later => {
                 call.stage = CallStage::Held { since: self.ticks };
-                self.held += 1;
                 return;
             }
             NextStep::Pull(length) => {
@@ -382,13 +355,18 @@ impl PollerState {
                     got: 0,
                     total: length,
                 };
-                let part = PushPart { from, to, length };
-                (stage, fits(&part, BulkAccess::READ))
+                (
+                    stage,
+                    fits(&PushPart { from, to, length }, BulkAccess::READ),
+                )
             }
             NextStep::PushAndReply(length) => {
                 call.then = Some(0);
-                let (from, to) = (0, 0);
-                let part = PushPart { from, to, length };
+                let part = PushPart {
+                    from,
+                    to: 0,
+                    length,
+                };
                 (CallStage::Pushing(part), fits(&part, BulkAccess::WRITE))
             }
             NextStep::PushParts | NextStep::PushPartsAndReply(_) => {
@@ -398,12 +376,11 @@ impl PollerState {
                     NextStep::PushPartsAndReply(length) => Some(length),
                     _ => None,
                 };
+                let is_short = call.then.is_none_or(|length| length <= room);
                 let mut parts = call.parts.iter();
-                let is_right = parts.all(|part| fits(part, BulkAccess::WRITE));
-                (
-                    BETWEEN_PARTS,
-                    is_right && call.then.is_none_or(|length| length <= room),
-                )
+                let all_fit =
+                    parts.len() <= MOST_PARTS && parts.all(|part| fits(part, BulkAccess::WRITE));
+                (BETWEEN_PARTS, is_short && all_fit)
             }
         };
         if !is_right {
@@ -426,8 +403,8 @@ impl PollerState {
     pub(super) fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
         let token = self.calls.token(place);
         let call = self.calls.get(place);
-        let turn = if let CallStage::Pulling { .. } = call.stage {
-            ServiceTurn::Pulled
+        let turn: ServiceTurn = if let CallStage::Pulling { .. } = call.stage {
+            RpcService::pulled
         } else if let Some(part) = call.parts.pop() {
             call.stage = CallStage::Pushing(part);
             if call.moves_by_frames() {
@@ -440,7 +417,7 @@ impl PollerState {
             call.stage = BETWEEN_PARTS;
             return self.pushing.push_back(token);
         } else {
-            ServiceTurn::Pushed
+            RpcService::resumed
         };
         let step = self.ask_service(link, place, turn);
         self.go_to(link, place, step, false);
@@ -454,8 +431,7 @@ impl PollerState {
         let call = self.calls.get(place);
         if let CallStage::Held { .. } = call.stage {
             call.stage = BETWEEN_PARTS;
-            self.held -= 1;
-            let step = self.ask_service(link, place, ServiceTurn::Resumed);
+            let step = self.ask_service(link, place, RpcService::resumed);
             self.go_to(link, place, step, false);
         }
     }
@@ -465,10 +441,8 @@ impl PollerState {
         self.ticks = self.ticks.wrapping_add(1);
         let limit = self.shared.setup.limits.held.as_nanos() / TICK.as_nanos();
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        if let Some(before) = self.ticks.checked_sub(limit).filter(|_| self.held > 0) {
-            for place in self.calls.held_before(before) {
-                self.abandon(link, place, DerCode::TimedOut);
-            }
+        for place in self.calls.held_before(self.ticks.saturating_sub(limit)) {
+            self.abandon(link, place, DerCode::TimedOut);
         }
     }
 
@@ -481,17 +455,14 @@ impl PollerState {
         self.finish(link, place, NextStep::Fail(code));
     }
 
-    /// The service of a call that ends without its answer learns it, if it knows of the call.
+    /// The service of a call that ends without its answer learns it, and cannot resume it any more.
     pub(super) fn note_dropped(&mut self, place: u32, (tag, service): (usize, usize)) {
         let handle = self.calls.handle(place);
         let call = self.calls.get(place);
         if let CallStage::Held { .. } = call.stage {
             call.stage = BETWEEN_PARTS;
-            self.held -= 1;
         }
-        if std::mem::take(&mut call.seen) {
-            self.tags[tag].services[service].dropped(handle);
-        }
+        self.tags[tag].services[service].dropped(handle);
     }
 
     pub(super) fn cancel<L: Link>(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader) {

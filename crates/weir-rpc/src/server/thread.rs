@@ -112,24 +112,21 @@ pub(super) fn run_poller(thread: &PollerThread) -> std::io::Result<()> {
     serve(thread, &mut pollers, tags)
 }
 
-/// Services learn that a round is over, and the calls that they name go on; returns how many.
+/// Services learn that a round is over, and the calls that they name go on. True if services hold calls.
 fn end_round(
     pollers: &mut [Box<dyn PollerRound>],
     tags: &mut Vec<ServedTag>,
     ready: &mut Vec<CallHandle>,
-) -> std::io::Result<u32> {
-    let services = tags.iter_mut().flat_map(|tag| &mut tag.services);
-    for service in services.filter(|service| service.answers_later()) {
-        service.end_of_round(ready);
+) -> std::io::Result<bool> {
+    ready.clear();
+    let mut holds = false;
+    for service in tags.iter_mut().flat_map(|tag| &mut tag.services) {
+        holds |= service.end_of_round(ready);
     }
-    let count = u32::try_from(ready.len()).unwrap_or(u32::MAX);
-    if count > 0 {
-        for poller in pollers {
-            poller.resume(ready, tags)?;
-        }
-        ready.clear();
+    for poller in pollers.iter_mut().filter(|_| !ready.is_empty()) {
+        poller.resume(ready, tags)?;
     }
-    Ok(count)
+    Ok(holds)
 }
 
 fn serve(
@@ -139,7 +136,7 @@ fn serve(
 ) -> std::io::Result<()> {
     let mut services = tags.iter().flat_map(|tag| &tag.services);
     let has_rounds = services.any(|service| service.answers_later());
-    let mut ready = Vec::new();
+    let (mut holds, mut ready) = (false, Vec::new());
     let sleep = if pollers.len() > 1 {
         SHORT_SLEEP
     } else {
@@ -155,9 +152,10 @@ fn serve(
         for poller in pollers.iter_mut() {
             events += poller.round(wait, &mut tags)?;
         }
-        let is_holding = has_rounds && pollers.iter().any(|poller| poller.holds_calls());
-        if is_holding || has_rounds && events > 0 {
-            events += end_round(pollers, &mut tags, &mut ready)?;
+        if has_rounds && (events > 0 || holds) {
+            holds = end_round(pollers, &mut tags, &mut ready)?;
+            // What waited for the buffers of these calls has to go on.
+            events += u32::from(!ready.is_empty());
         }
         rounds = rounds.wrapping_add(1);
         let had_slept = wait.take().is_some();
@@ -171,7 +169,7 @@ fn serve(
                 wait = (had_slept || since.elapsed() >= patience).then_some(sleep);
             }
         }
-        if is_holding {
+        if holds {
             wait = wait.map(|wait: Duration| wait.min(SHORT_SLEEP));
         }
         for order in thread.inbox.take() {

@@ -47,7 +47,8 @@ pub struct ServiceCall<'a> {
     pub handle: CallHandle,
     /// First byte of the caller's memory that [`NextStep::Pull`] fetches; 0 unless the service says another.
     pub pull_from: u64,
-    /// Parts for [`NextStep::PushParts`] and [`NextStep::PushPartsAndReply`]; empty at first.
+    /// Parts for [`NextStep::PushParts`] and [`NextStep::PushPartsAndReply`], [`MOST_PARTS`] at most; empty at
+    /// first.
     pub parts: &'a mut Vec<PushPart>,
 }
 
@@ -55,9 +56,12 @@ pub struct ServiceCall<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CallHandle {
     /// The link's number with its poller.
-    pub(crate) link: u32,
+    pub(crate) link: usize,
     pub(crate) token: u64,
 }
+
+/// Parts that one step of a call may push.
+pub const MOST_PARTS: usize = 16;
 
 /// Bytes of a call's buffer that go to a place in the caller's memory. What no part names stays untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +81,8 @@ pub enum NextStep {
     Pull(u64),
     /// Write this many bytes of the buffer into the caller's memory, then answer without payload.
     PushAndReply(u64),
-    /// Write the call's parts into the caller's memory, then call `pushed`: a value that is longer than the
-    /// buffer goes piece by piece.
+    /// Write the call's parts into the caller's memory, then call `resumed`: a value that is longer than the
+    /// buffer, or has more than [`MOST_PARTS`], goes piece by piece.
     PushParts,
     /// Write the call's parts into the caller's memory, then answer with this many bytes of the buffer.
     PushPartsAndReply(u64),
@@ -114,28 +118,26 @@ pub trait RpcService: Send {
     /// Goes on once the bytes of [`NextStep::Pull`] are in the buffer.
     fn pulled(&mut self, call: &mut ServiceCall<'_>) -> NextStep;
 
-    /// Goes on once the bytes of [`NextStep::PushParts`] are on their way and the buffer is free.
-    fn pushed(&mut self, _call: &mut ServiceCall<'_>) -> NextStep {
-        NextStep::Fail(DerCode::Other)
-    }
-
     /// True if it answers calls later, so that the end of rounds concerns it.
     fn answers_later(&self) -> bool {
         false
     }
 
-    /// A round of calls is over: all that had come over all links has been asked for. The time to commit, or to
-    /// look a batch up. Calls put into `ready` go on with `resumed`, in this order. Comes again, within a
-    /// millisecond, as long as calls are held.
-    fn end_of_round(&mut self, _ready: &mut Vec<CallHandle>) {}
+    /// A round of calls is over: the service has all that came over all links. The time to commit, or to look a
+    /// batch up. Calls put into `ready` go on with `resumed`, in this order. True if the service holds others
+    /// and shall be asked again within a millisecond, whether or not something comes.
+    fn end_of_round(&mut self, _ready: &mut Vec<CallHandle>) -> bool {
+        false
+    }
 
-    /// Goes on with a call that answered [`NextStep::Later`].
+    /// Goes on with a call that `end_of_round` has named, or whose parts ([`NextStep::PushParts`]) are on their
+    /// way, so that its buffer is free.
     fn resumed(&mut self, _call: &mut ServiceCall<'_>) -> NextStep {
         NextStep::Fail(DerCode::Other)
     }
 
-    /// A call that has begun has ended without an answer of the service: the caller gave it up, its session or
-    /// connection is gone, there was no memory, or it was held for too long.
+    /// A call has ended without an answer of the service: the caller gave it up, its session or connection is
+    /// gone, there was no memory, or it was held for too long. The service may not have seen it yet.
     fn dropped(&mut self, _call: CallHandle) {}
 
     /// A session has ended.
