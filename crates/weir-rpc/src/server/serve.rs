@@ -5,16 +5,26 @@
 
 use super::calls::{AnswerFacts, CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
+use super::thread::TICK;
 use crate::links::assembly::{is_fragment, send_payload};
 use crate::links::{Frame, Link, MemoryRange, PeerId, RegionId};
-use crate::service::{NextStep, ServiceCall};
-use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, flag};
+use crate::service::{CallHandle, MOST_PARTS, NextStep, PushPart, RpcService, ServiceCall};
+use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, flag};
 use crate::{DerCode, RpcError};
 
 /// Memory of a call that waits or moves data, with its descriptor and its entries in lists, in bytes.
-const EACH_CALL: u64 = 640;
+const EACH_CALL: u64 = 1024;
 /// Calls of one session that are ended in a round, so that others are served meanwhile.
 pub(super) const CALLS_A_ROUND: usize = 1024;
+/// Stage of a call that has parts to push, or nothing more.
+const BETWEEN_PARTS: CallStage = CallStage::Pushing(PushPart {
+    from: 0,
+    to: 0,
+    length: 0,
+});
+
+/// A service's word to a call.
+type ServiceTurn = fn(&mut (dyn RpcService + 'static), &mut ServiceCall<'_>) -> NextStep;
 
 impl PollerState {
     /// Something can go on without anything having come.
@@ -92,6 +102,12 @@ impl PollerState {
         if self.tags[tag].services[service].needs_buffer(header.word) {
             let is_congested = link.is_congested(peer);
             let session = self.session(peer, header.session)?;
+            let longest = session.longest_bulk;
+            if matches!(&parts.bulk, Some(bulk) if bulk.length > longest) {
+                let facts = AnswerFacts::new(peer, *header);
+                self.refuse_call(link, facts, None, DerCode::RecordTooBig);
+                return Ok(());
+            }
             if session.waiting.is_empty() && !is_congested {
                 region = session.take_buffer(link);
             }
@@ -101,10 +117,13 @@ impl PollerState {
         }
         let buffer = region.map_or(&mut [][..], |region| link.bytes(region));
         let bulk = parts.bulk.as_deref();
-        let mut call = service_call(header, parts.payload, bulk, buffer, parts.checksum);
+        let (buffers, handle) = ((buffer, &mut self.parts), self.calls.next);
+        let about = (handle, parts.checksum);
+        let mut call = service_call(header, parts.payload, bulk, buffers, about);
         let step = self.tags[tag].services[service].request(&mut call);
         let facts = AnswerFacts {
             reply_checksum: call.reply_checksum,
+            pull_from: call.pull_from,
             ..AnswerFacts::new(peer, *header)
         };
         match step {
@@ -114,16 +133,25 @@ impl PollerState {
                     self.give_buffer(header.session, region);
                 }
             }
-            NextStep::Pull(_) | NextStep::PushAndReply(_) => {
-                let Some(place) = self.keep(peer, header, &mut parts)? else {
-                    self.refuse_call(link, facts, region);
+            _ => {
+                let kept = self.keep(peer, header, &mut parts);
+                let Ok(Some(place)) = kept else {
+                    // The service may have made a note of it.
+                    self.calls.skip_handle();
+                    self.tags[tag].services[service].dropped(handle);
+                    kept?;
+                    self.refuse_call(link, facts, region, DerCode::NoMemory);
                     return Ok(());
                 };
                 let call = self.calls.get(place);
-                call.region = region;
-                call.facts = facts;
-                if matches!(step, NextStep::Pull(_)) && !self.keep_payload(place, parts.payload) {
-                    self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
+                (call.region, call.facts) = (region, facts);
+                let is_last = matches!(
+                    step,
+                    NextStep::PushAndReply(_) | NextStep::PushPartsAndReply(_)
+                );
+                let copies = step != NextStep::Later;
+                if !is_last && !self.keep_payload(place, parts.payload, copies) {
+                    self.abandon(link, place, DerCode::NoMemory);
                     return Ok(());
                 }
                 self.go_to(link, place, step, header.flags & flag::EAGER != 0);
@@ -184,30 +212,32 @@ impl PollerState {
             moving: false,
             region: None,
             bulk: parts.bulk.take(),
+            parts: Vec::new(),
+            then: Some(0),
             checksum: parts.checksum,
             payload: Vec::new(),
+            charged: 0,
         });
         let session = self.session(peer, header.session)?;
         session.active.insert(header.rpc, place);
         Ok(Some(place))
     }
 
-    /// Keeps a payload for later steps of a call, if there is memory for it.
-    fn keep_payload(&mut self, place: u32, payload: &[u8]) -> bool {
-        if payload.is_empty() {
-            return true;
-        }
-        let taken = self.shared.memory.take(payload.len() as u64);
+    /// Keeps a payload for later steps of a call, if there is memory for it: here, or else with the service.
+    fn keep_payload(&mut self, place: u32, payload: &[u8], copies: bool) -> bool {
+        let length = payload.len() as u64;
+        let taken = length == 0 || self.shared.memory.take(length);
         if taken {
-            self.calls.get(place).payload = payload.to_vec();
+            let call = self.calls.get(place);
+            call.charged = length;
+            call.payload = if copies { payload.to_vec() } else { Vec::new() };
         }
         taken
     }
 
     /// Frees a call's place, its memory, and that of its payload.
     pub(super) fn remove_call(&mut self, place: u32) {
-        let length = self.calls.get(place).payload.len() as u64;
-        self.shared.memory.give(length);
+        self.shared.memory.give(self.calls.get(place).charged);
         self.shared.memory.give_rest(EACH_CALL);
         self.calls.remove(place);
     }
@@ -220,11 +250,12 @@ impl PollerState {
         parts: &mut RequestParts<'_>,
     ) -> Result<(), RpcError> {
         let Some(place) = self.keep(peer, header, parts)? else {
-            self.refuse_call(link, AnswerFacts::new(peer, *header), None);
+            let facts = AnswerFacts::new(peer, *header);
+            self.refuse_call(link, facts, None, DerCode::NoMemory);
             return Ok(());
         };
         self.calls.get(place).facts.waited = true;
-        if !self.keep_payload(place, parts.payload) {
+        if !self.keep_payload(place, parts.payload, true) {
             self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
             return Ok(());
         }
@@ -266,13 +297,14 @@ impl PollerState {
             let call = self.calls.get(place);
             call.region = Some(region);
             let eager = call.facts.header.flags & flag::EAGER != 0;
-            let step = self.ask_service(link, place, false);
+            let step = self.ask_service(link, place, RpcService::request);
             self.go_to(link, place, step, eager);
         }
     }
 
     /// Lets the service say what is next for a call in the table.
-    fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, pulled: bool) -> NextStep {
+    fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, turn: ServiceTurn) -> NextStep {
+        let handle = self.calls.handle(place);
         let kept = self.calls.get(place);
         let Some(Some(session)) = self.sessions.get(kept.facts.header.session as usize - 1) else {
             return NextStep::Fail(DerCode::NotThere);
@@ -281,72 +313,156 @@ impl PollerState {
         let buffer = kept.region.map_or(&mut [][..], |region| link.bytes(region));
         let bulk = kept.bulk.as_deref();
         let header = &kept.facts.header;
-        let mut call = service_call(header, &kept.payload, bulk, buffer, kept.checksum);
-        let step = if pulled {
-            service.pulled(&mut call)
-        } else {
-            service.request(&mut call)
-        };
+        let about = (handle, kept.checksum);
+        let buffers = (buffer, &mut self.parts);
+        let mut call = service_call(header, &kept.payload, bulk, buffers, about);
+        let step = turn(&mut **service, &mut call);
         kept.facts.reply_checksum = call.reply_checksum;
+        kept.facts.pull_from = call.pull_from;
         step
     }
 
     /// Begins the next step of a call in the table.
     fn go_to<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep, eager: bool) {
         let call = self.calls.get(place);
-        let (length, access) = match step {
-            NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
-            NextStep::Pull(length) => (length, BulkAccess::READ),
-            NextStep::PushAndReply(length) => (length, BulkAccess::WRITE),
-        };
         let region = call.region;
         let room = region.map_or(0, |region| link.bytes(region).len() as u64);
-        let fits = |bulk: &BulkDescriptor| bulk.contains(0, length) && bulk.access.allows(access);
-        if length > room || !call.bulk.as_deref().is_some_and(fits) {
-            return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
-        }
         let bulk = call.bulk.as_deref();
-        let by_frames = bulk.is_none_or(|bulk| bulk.mode == BulkMode::Frames);
-        call.stage = if access == BulkAccess::READ {
-            let missed = match call.stage {
-                CallStage::Waiting { dropped } if eager => dropped,
-                _ => length,
-            };
-            let (to_ask, total) = (missed, length);
-            CallStage::Pulling {
-                asked: 0,
-                to_ask,
-                got: 0,
-                total,
+        let fits = |part: &PushPart, access| {
+            let contains = |bulk: &BulkDescriptor| bulk.contains(part.to, part.length);
+            let is_own = part
+                .from
+                .checked_add(part.length)
+                .is_some_and(|end| end <= room);
+            is_own && bulk.is_some_and(|bulk| contains(bulk) && bulk.access.allows(access))
+        };
+        let (from, to) = (0, call.facts.pull_from);
+        let (stage, is_right) = match step {
+            NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
+            NextStep::Later => {
+                call.stage = CallStage::Held { since: self.ticks };
+                return;
             }
-        } else {
-            CallStage::Pushing {
-                sent: 0,
-                total: length,
+            NextStep::Pull(length) => {
+                let to_ask = match call.stage {
+                    CallStage::Waiting { dropped } if eager => dropped,
+                    _ => length,
+                };
+                let stage = CallStage::Pulling {
+                    from: to,
+                    asked: 0,
+                    to_ask,
+                    got: 0,
+                    total: length,
+                };
+                (
+                    stage,
+                    fits(&PushPart { from, to, length }, BulkAccess::READ),
+                )
+            }
+            NextStep::PushAndReply(length) => {
+                call.then = Some(0);
+                let part = PushPart {
+                    from,
+                    to: 0,
+                    length,
+                };
+                (CallStage::Pushing(part), fits(&part, BulkAccess::WRITE))
+            }
+            NextStep::PushParts | NextStep::PushPartsAndReply(_) => {
+                std::mem::swap(&mut call.parts, &mut self.parts);
+                call.parts.retain(|part| part.length > 0);
+                call.then = match step {
+                    NextStep::PushPartsAndReply(length) => Some(length),
+                    _ => None,
+                };
+                let is_short = call.then.is_none_or(|length| length <= room);
+                let mut parts = call.parts.iter();
+                let all_fit =
+                    parts.len() <= MOST_PARTS && parts.all(|part| fits(part, BulkAccess::WRITE));
+                (BETWEEN_PARTS, is_short && all_fit)
             }
         };
-        if length == 0 {
-            return self.step_done(link, place);
+        if !is_right {
+            return self.abandon(link, place, DerCode::Invalid);
         }
-        if !by_frames {
-            self.move_memory(link, place);
-        } else if access == BulkAccess::READ {
-            self.pull_more(link, place);
-        } else {
-            let token = self.calls.token(place);
-            self.push_piece(link, token);
+        call.stage = stage;
+        match stage {
+            CallStage::Pulling { total: 0, .. } => self.step_done(link, place),
+            CallStage::Pushing(part) if part.length == 0 => self.step_done(link, place),
+            _ if !call.moves_by_frames() => self.move_memory(link, place),
+            CallStage::Pulling { .. } => self.pull_more(link, place),
+            _ => {
+                let token = self.calls.token(place);
+                self.push_piece(link, token);
+            }
         }
     }
 
-    /// All data of a step are where they belong.
+    /// All data of a step, or of a part, are where they belong.
     pub(super) fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
-        match self.calls.get(place).stage {
-            CallStage::Pulling { .. } => {
-                let step = self.ask_service(link, place, true);
-                self.go_to(link, place, step, false);
+        let token = self.calls.token(place);
+        let call = self.calls.get(place);
+        let turn: ServiceTurn = if let CallStage::Pulling { .. } = call.stage {
+            RpcService::pulled
+        } else if let Some(part) = call.parts.pop() {
+            call.stage = CallStage::Pushing(part);
+            if call.moves_by_frames() {
+                return self.pushing.push_back(token);
             }
-            _ => self.finish(link, place, NextStep::Reply(0)),
+            return self.move_memory(link, place);
+        } else if let Some(length) = call.then {
+            return self.finish(link, place, NextStep::Reply(length));
+        } else if call.region.is_some_and(|region| link.is_in_use(region)) {
+            call.stage = BETWEEN_PARTS;
+            return self.pushing.push_back(token);
+        } else {
+            RpcService::resumed
+        };
+        let step = self.ask_service(link, place, turn);
+        self.go_to(link, place, step, false);
+    }
+
+    /// Goes on with a call that its service has held.
+    pub(super) fn resume<L: Link>(&mut self, link: &mut L, token: u64) {
+        let Some(place) = self.calls.by_token(token) else {
+            return;
+        };
+        let call = self.calls.get(place);
+        if let CallStage::Held { .. } = call.stage {
+            call.stage = BETWEEN_PARTS;
+            let step = self.ask_service(link, place, RpcService::resumed);
+            self.go_to(link, place, step, false);
         }
+    }
+
+    /// Ends calls that have been held for too long.
+    pub(super) fn tick<L: Link>(&mut self, link: &mut L) {
+        self.ticks = self.ticks.wrapping_add(1);
+        let limit = self.shared.setup.limits.held.as_nanos() / TICK.as_nanos();
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        for place in self.calls.held_before(self.ticks.saturating_sub(limit)) {
+            self.abandon(link, place, DerCode::TimedOut);
+        }
+    }
+
+    /// Ends a call that its service has not answered.
+    pub(super) fn abandon<L: Link>(&mut self, link: &mut L, place: u32, code: DerCode) {
+        let number = self.calls.get(place).facts.header.session;
+        if let Some(Some(session)) = self.sessions.get(number as usize - 1) {
+            self.note_dropped(place, (session.tag, session.service));
+        }
+        self.finish(link, place, NextStep::Fail(code));
+    }
+
+    /// The service of a call that ends without its answer learns it, and cannot resume it any more.
+    pub(super) fn note_dropped(&mut self, place: u32, (tag, service): (usize, usize)) {
+        let handle = self.calls.handle(place);
+        let call = self.calls.get(place);
+        if let CallStage::Held { .. } = call.stage {
+            call.stage = BETWEEN_PARTS;
+        }
+        self.tags[tag].services[service].dropped(handle);
     }
 
     pub(super) fn cancel<L: Link>(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader) {
@@ -354,15 +470,21 @@ impl PollerState {
             let call = self.calls.get(place);
             call.cancelled = true;
             if !call.moving {
-                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+                self.abandon(link, place, DerCode::Canceled);
             }
         }
     }
 
-    /// Answers a call for which there is no memory.
+    /// Answers a call for which there is no memory, or that is too long.
     #[cold]
-    fn refuse_call<L: Link>(&mut self, link: &mut L, facts: AnswerFacts, region: Option<RegionId>) {
-        self.answer(link, &facts, NextStep::Fail(DerCode::NoMemory), None);
+    fn refuse_call<L: Link>(
+        &mut self,
+        link: &mut L,
+        facts: AnswerFacts,
+        region: Option<RegionId>,
+        code: DerCode,
+    ) {
+        self.answer(link, &facts, NextStep::Fail(code), None);
         if let Some(region) = region {
             self.give_buffer(facts.header.session, region);
         }
@@ -383,7 +505,7 @@ impl PollerState {
             let call = self.calls.get(place);
             call.cancelled = true;
             if !call.moving {
-                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+                self.abandon(link, place, DerCode::Canceled);
             }
         }
         ended.len() < CALLS_A_ROUND
@@ -445,7 +567,7 @@ impl PollerState {
             NextStep::Reply(length) if length > longest => (DerCode::Overflow.to_status(), 0),
             NextStep::Reply(length) => (0, length),
             NextStep::Fail(code) => (code.to_status(), 0),
-            NextStep::Pull(_) | NextStep::PushAndReply(_) => (DerCode::Other.to_status(), 0),
+            _ => (DerCode::Other.to_status(), 0),
         };
         let mut header = FrameHeader {
             kind: FrameKind::Response,
@@ -478,9 +600,10 @@ fn service_call<'a>(
     header: &FrameHeader,
     payload: &'a [u8],
     bulk: Option<&BulkDescriptor>,
-    buffer: &'a mut [u8],
-    checksum: Option<u32>,
+    (buffer, parts): (&'a mut [u8], &'a mut Vec<PushPart>),
+    (handle, checksum): (CallHandle, Option<u32>),
 ) -> ServiceCall<'a> {
+    parts.clear();
     ServiceCall {
         session: header.session,
         operation: header.word,
@@ -491,5 +614,8 @@ fn service_call<'a>(
         buffer,
         checksum,
         reply_checksum: None,
+        handle,
+        pull_from: 0,
+        parts,
     }
 }

@@ -17,6 +17,9 @@ pub struct SessionShape {
     pub buffer_bytes: u64,
     /// Byte that buffers are filled with at first.
     pub fill: u8,
+    /// Most bytes of the caller's memory that a request may describe: others fail with
+    /// [`DerCode::RecordTooBig`]. `None`: any number.
+    pub longest_bulk: Option<u64>,
 }
 
 /// A request on its way through a service.
@@ -40,6 +43,35 @@ pub struct ServiceCall<'a> {
     pub checksum: Option<u32>,
     /// The sum of the reply's payload, to be sent with the answer.
     pub reply_checksum: Option<u32>,
+    /// This call, for a service that answers it later or in several steps.
+    pub handle: CallHandle,
+    /// First byte of the caller's memory that [`NextStep::Pull`] fetches; 0 unless the service says another.
+    pub pull_from: u64,
+    /// Parts for [`NextStep::PushParts`] and [`NextStep::PushPartsAndReply`], [`MOST_PARTS`] at most; empty at
+    /// first.
+    pub parts: &'a mut Vec<PushPart>,
+}
+
+/// Name of a call that takes more than one step. It names nothing any more once the call has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CallHandle {
+    /// The link's number with its poller.
+    pub(crate) link: usize,
+    pub(crate) token: u64,
+}
+
+/// Parts that one step of a call may push.
+pub const MOST_PARTS: usize = 16;
+
+/// Bytes of a call's buffer that go to a place in the caller's memory. What no part names stays untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushPart {
+    /// From the start of the buffer.
+    pub from: u64,
+    /// From the start of the caller's memory.
+    pub to: u64,
+    /// Number of bytes.
+    pub length: u64,
 }
 
 /// Next step of a request.
@@ -49,6 +81,14 @@ pub enum NextStep {
     Pull(u64),
     /// Write this many bytes of the buffer into the caller's memory, then answer without payload.
     PushAndReply(u64),
+    /// Write the call's parts into the caller's memory, then call `resumed`: a value that is longer than the
+    /// buffer, or has more than [`MOST_PARTS`], goes piece by piece.
+    PushParts,
+    /// Write the call's parts into the caller's memory, then answer with this many bytes of the buffer.
+    PushPartsAndReply(u64),
+    /// Nothing now: the service names the call in `end_of_round`, this time or another. The call keeps its
+    /// buffer, and its payload counts as kept, which the service has to do if it needs it.
+    Later,
     /// Answer with this many bytes of the buffer.
     Reply(u64),
     /// Answer that it failed.
@@ -77,6 +117,28 @@ pub trait RpcService: Send {
 
     /// Goes on once the bytes of [`NextStep::Pull`] are in the buffer.
     fn pulled(&mut self, call: &mut ServiceCall<'_>) -> NextStep;
+
+    /// True if it answers calls later, so that the end of rounds concerns it.
+    fn answers_later(&self) -> bool {
+        false
+    }
+
+    /// A round of calls is over: the service has all that came over all links. The time to commit, or to look a
+    /// batch up. Calls put into `ready` go on with `resumed`, in this order. True if the service holds others
+    /// and shall be asked again within a millisecond, whether or not something comes.
+    fn end_of_round(&mut self, _ready: &mut Vec<CallHandle>) -> bool {
+        false
+    }
+
+    /// Goes on with a call that `end_of_round` has named, or whose parts ([`NextStep::PushParts`]) are on their
+    /// way, so that its buffer is free.
+    fn resumed(&mut self, _call: &mut ServiceCall<'_>) -> NextStep {
+        NextStep::Fail(DerCode::Other)
+    }
+
+    /// A call has ended without an answer of the service: the caller gave it up, its session or connection is
+    /// gone, there was no memory, or it was held for too long. The service may not have seen it yet.
+    fn dropped(&mut self, _call: CallHandle) {}
 
     /// A session has ended.
     fn closed(&mut self, _session: u32) {}
