@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::{KindInfo, Moves};
+use crate::load_of_loop::Load;
 use crate::workload::WorkloadFacts;
 
 /// The kinds of an object store: its operations.
@@ -70,6 +71,11 @@ pub struct ObjectWorkload {
     pub payload: ObjectPayload,
     /// Each test waits for a yes on standard input.
     pub wait: bool,
+    /// Each operation's time is kept in whole microseconds too, cut off, as the peers have it.
+    #[serde(default)]
+    pub truncate: bool,
+    /// Recording and pace of every test; a test ends with its last operation.
+    pub load: Load,
     /// Tests in their order.
     pub tests: Vec<ObjectTest>,
 }
@@ -94,6 +100,8 @@ impl Default for ObjectWorkload {
             in_flight: 0,
             payload: ObjectPayload::default(),
             wait: false,
+            truncate: false,
+            load: Load::default(),
             tests: Vec::new(),
         }
     }
@@ -107,6 +115,14 @@ impl WorkloadFacts for ObjectWorkload {
         };
         let size = self.layout.stride_bytes;
         format!("{value} of {size} in a store ({})", self.engine.name())
+    }
+
+    fn load(&self) -> Option<&Load> {
+        Some(&self.load)
+    }
+
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        Some(&mut self.load)
     }
 
     fn seed(&self) -> Option<u64> {

@@ -3,6 +3,7 @@
 //! Latencies of operations are in the job's phases. Not here: the work (`object_store`).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema, Nanos};
@@ -107,6 +108,23 @@ pub struct ObjectFailure {
     /// Further words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+}
+
+impl fmt::Display for ObjectFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.text)?;
+        let dkey = ("dkey", self.keys.dkey.as_ref());
+        let akey = ("akey", self.keys.akey.as_ref());
+        write!(f, " (object {}", self.object)?;
+        for (name, key) in [dkey, akey] {
+            match key {
+                Some(ObjectKey::Name(key)) => write!(f, ", {name} {key}")?,
+                Some(ObjectKey::Integer(key)) => write!(f, ", {name} {key}")?,
+                None => {}
+            }
+        }
+        write!(f, ", epoch {})", self.epoch)
+    }
 }
 
 /// Keys of an operation; none where it is about what is above.

@@ -80,6 +80,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
             ObjectPayload::Verified
         },
         wait: given.has("wait"),
+        truncate: given.has("compat-truncate"),
         tests: tests.collect(),
         layout,
         ..ObjectWorkload::default()
