@@ -310,7 +310,7 @@ impl RankControl<'_> {
                 Err(WorldError::Late { .. }) => {}
                 heard => return heard,
             }
-            if let Some(loss) = self.world.monitor().and_then(|monitor| monitor.lost()) {
+            if let Some(loss) = self.world.monitor().and_then(weir_world::RankMonitor::lost) {
                 return Err(loss);
             }
             if self.signals.interrupted() {

@@ -1,4 +1,8 @@
 //! Series of phases on ranks that are threads: what each phase counts, and what ends all ranks.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, outside of test functions"
+)]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
