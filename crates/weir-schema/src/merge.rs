@@ -715,6 +715,44 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_a_phase_are_those_of_all_ranks_under_its_name() {
+        let job = |rank, operations| {
+            let second = Nanos::from_secs(1);
+            let writes = sample::kind(Kind::Write, operations, second, &[]);
+            let mut measured =
+                sample::job_result("p write", vec![sample::worker(0, second, vec![writes])]);
+            measured.conclude();
+            let mut job = JobResult::not_started("p");
+            for (name, repetition) in [("write", 1), ("fill", 0)] {
+                let phase = PhaseResult {
+                    name: name.to_owned(),
+                    repetition,
+                    ranks: vec![RankSpan {
+                        rank,
+                        ..RankSpan::default()
+                    }],
+                    measured: Some(Box::new(measured.clone())),
+                };
+                job.add_phase(phase).unwrap();
+            }
+            job.conclude();
+            job
+        };
+        let mut merged = job(1, 10);
+        merged.merge(job(0, 30)).unwrap();
+        let rates = merged
+            .metrics
+            .iter()
+            .filter(|m| m.unit == Metric::OPS_PER_S);
+        let rates: Vec<(&str, f64)> = rates.map(|m| (m.name.as_str(), m.value.round())).collect();
+        assert_eq!(rates, [("write #2 rate", 40.0), ("fill write rate", 40.0)]);
+        let ranks: Vec<u32> = merged.phases[0].ranks.iter().map(|r| r.rank).collect();
+        assert_eq!(ranks, [0, 1]);
+        // Its rows show them.
+        assert_eq!(merged.own_metrics(), Vec::<&Metric>::new());
+    }
+
+    #[test]
     fn pooled_moments_are_those_of_all_samples() {
         let of = |samples: &[f64]| {
             let mut moments = weir_stats::Moments::default();

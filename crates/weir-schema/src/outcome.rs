@@ -14,7 +14,6 @@ use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
 use crate::object_store_result::ObjectOutcome;
 use crate::packet_path_result::PacketPathOutcome;
-use crate::phase::PhaseResult;
 use crate::result::{Confidence, JobResult, WorkerResult};
 use crate::rpc_result::RpcOutcome;
 
@@ -162,8 +161,7 @@ impl JobResult {
     /// Its headline figures that the rows of a report about its workers do not show.
     pub fn own_metrics(&self) -> Vec<&Metric> {
         let mut in_rows = names_in_rows(self.workers());
-        let of_phases = self.phases.iter().flat_map(PhaseResult::metrics);
-        in_rows.extend(of_phases.map(|metric| metric.name));
+        in_rows.extend(self.phase_metrics().map(|metric| metric.name));
         let is_own = |metric: &&Metric| !in_rows.contains(&metric.name);
         self.metrics.iter().filter(is_own).collect()
     }

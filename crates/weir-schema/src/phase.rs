@@ -52,9 +52,14 @@ pub struct PartSpan {
 impl PhaseResult {
     /// Its name, from the second repetition on with its number: `write #2`.
     pub fn title(&self) -> String {
-        match self.repetition {
-            0 => self.name.clone(),
-            again => format!("{} #{}", self.name, u64::from(again) + 1),
+        Self::title_of(&self.name, self.repetition)
+    }
+
+    /// The same of one that is still to be done.
+    pub fn title_of(name: &str, repetition: u32) -> String {
+        match repetition {
+            0 => name.to_owned(),
+            again => format!("{name} #{}", u64::from(again) + 1),
         }
     }
 
@@ -112,9 +117,14 @@ impl JobResult {
         }
     }
 
+    /// Headline figures of its phases, under their names among its own.
+    pub fn phase_metrics(&self) -> impl Iterator<Item = Metric> {
+        self.phases.iter().flat_map(PhaseResult::metrics)
+    }
+
     /// Puts the headline figures of its phases among its own.
     pub(crate) fn conclude_phases(&mut self) {
-        let of_phases: Vec<Metric> = self.phases.iter().flat_map(PhaseResult::metrics).collect();
+        let of_phases: Vec<Metric> = self.phase_metrics().collect();
         let new: HashSet<&str> = of_phases.iter().map(|metric| &*metric.name).collect();
         self.metrics.retain(|known| !new.contains(&*known.name));
         self.metrics.extend(of_phases);

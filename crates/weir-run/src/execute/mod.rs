@@ -82,7 +82,7 @@ pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
 const LONGEST_WAIT: Nanos = Nanos(10_000_000);
-/// Longest wait of the run's thread where only ranks are at work, which time themselves.
+/// The same where only ranks are at work, which time themselves.
 const LONGEST_RANKS_WAIT: Nanos = Nanos(50_000_000);
 /// While operations are traced it empties their queues this often.
 const TRACE_WAIT: Nanos = Nanos(10_000_000);
@@ -364,8 +364,6 @@ impl<'a> Run<'a> {
     fn handle(&mut self, event: Event, control: &RunControl<'_>) {
         match event {
             Event::Announced(announcement) => (control.announce)(&announcement),
-            // Said to who runs the phase.
-            Event::Waits => {}
             Event::Made(made) => self.set_prepared_job(made),
             Event::RanksEnded(index, outcome) => {
                 self.has_ended = true;
@@ -373,6 +371,7 @@ impl<'a> Run<'a> {
                     job.set_outcome(*outcome, &control.signals);
                 }
             }
+            Event::Waits => {}
             Event::Ready(number) | Event::Ended(number, _) => {
                 self.has_ended |= matches!(event, Event::Ended(..));
                 let jobs = self.running.len();

@@ -238,18 +238,6 @@ impl RunningJob {
         &mut self.workers
     }
 
-    /// Workers that have not ended.
-    pub(super) fn at_work(&self) -> u32 {
-        let at_work = self.workers.iter().filter(|w| !w.ended).count();
-        u32::try_from(at_work).unwrap_or(u32::MAX)
-    }
-
-    /// Failure of the job, or of the first worker that has one.
-    pub(super) fn first_failure(&self) -> Option<Failure> {
-        let of_workers = || self.workers.iter().find_map(|w| w.failure.clone());
-        self.failure.clone().or_else(of_workers)
-    }
-
     pub(super) fn has_worker(&self, number: u32) -> bool {
         self.workers.iter().any(|w| w.number == number)
     }
