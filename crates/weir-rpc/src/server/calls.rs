@@ -1,7 +1,7 @@
 //! Parts of a request, and calls that take more than one step: those that wait for a buffer or
 //! move bulk data.
 //!
-//! In: requests. Out: their parts; places that are used again. Not here: the steps (`serve`).
+//! In: requests. Out: their parts; places that are used again. Not here: the steps (`steps`).
 
 use crate::RpcError;
 use crate::links::{PeerId, RegionId};
