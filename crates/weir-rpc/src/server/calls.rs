@@ -99,7 +99,7 @@ pub(super) struct ServerCall {
     pub(super) cancelled: bool,
     /// The link moves memory for it.
     pub(super) moving: bool,
-    /// What is still to be pushed after the part of its stage.
+    /// Parts to be pushed after that of its stage.
     pub(super) parts: Vec<PushPart>,
     /// Bytes of the buffer that are the answer once all is pushed; `None`: its service says.
     pub(super) then: Option<u64>,
