@@ -2,8 +2,8 @@
 //! longer than a buffer, and one state under all links.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use weir_schema::{RpcPayloadKind, RpcServiceTime};
@@ -34,6 +34,8 @@ const UPDATE_BULK: u16 = 2;
 const FETCH: u16 = 3;
 /// Is never answered.
 const NEVER: u16 = 4;
+/// Is answered at the end of the third round from now, whatever comes meanwhile.
+const LATE: u16 = 5;
 
 /// Bytes of a buffer, of which the first 8 are for the answer.
 const BUFFER: u64 = 64 << 10;
@@ -45,6 +47,7 @@ struct Notes {
     batches: AtomicU32,
     dropped: AtomicU32,
     closed: AtomicU32,
+    sessions: Mutex<Vec<u32>>,
 }
 
 /// A call between its steps.
@@ -67,6 +70,18 @@ struct Store {
     values: HashMap<u64, BTreeMap<u64, Vec<u8>>>,
     begun: HashMap<CallHandle, Begun>,
     waiting: Vec<CallHandle>,
+    /// Calls, and for how many rounds they wait.
+    late: Vec<(CallHandle, u32)>,
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap()
+}
+
+/// Bytes that differ from place to place.
+fn pattern(length: usize) -> Vec<u8> {
+    let byte = |at: usize| u8::try_from((at * 7 + at / 251) % 256).unwrap();
+    (0..length).map(byte).collect()
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -83,6 +98,7 @@ impl Store {
             values: HashMap::new(),
             begun: HashMap::new(),
             waiting: Vec::new(),
+            late: Vec::new(),
         }
     }
 
@@ -104,7 +120,7 @@ impl Store {
                 return NextStep::PushParts;
             }
             let (at, data) = extents.range(..=to).next_back().unwrap();
-            let data = &data[(to - at) as usize..][..length.min(room)];
+            let data = &data[size(to - at)..][..length.min(room)];
             call.buffer[from..from + data.len()].copy_from_slice(data);
             call.parts.push(PushPart {
                 from: from as u64,
@@ -135,7 +151,8 @@ impl RpcService for Store {
         1
     }
 
-    fn open(&mut self, _: u32, asked: &OpenRequest) -> Result<SessionShape, RpcError> {
+    fn open(&mut self, session: u32, asked: &OpenRequest) -> Result<SessionShape, RpcError> {
+        self.notes.sessions.lock().unwrap().push(session);
         Ok(SessionShape {
             buffer_bytes: u64::from(asked.reply_size),
             fill: 0,
@@ -166,7 +183,10 @@ impl RpcService for Store {
                 return NextStep::Pull(call.bulk.unwrap().min(call.buffer.len() as u64));
             }
             FETCH | NEVER => {}
-            _ => begun.operation = NEVER,
+            _ => {
+                self.late.push((call.handle, 3));
+                return NextStep::Later;
+            }
         }
         self.later(call.handle, begun)
     }
@@ -175,7 +195,7 @@ impl RpcService for Store {
         let (all, room) = (call.bulk.unwrap(), call.buffer.len() as u64);
         let begun = self.begun.get_mut(&call.handle).unwrap();
         let length = room.min(all - begun.data.len() as u64);
-        begun.data.extend(&call.buffer[..length as usize]);
+        begun.data.extend(&call.buffer[..size(length)]);
         call.pull_from = begun.data.len() as u64;
         if call.pull_from < all {
             return NextStep::Pull(room.min(all - call.pull_from));
@@ -189,11 +209,17 @@ impl RpcService for Store {
     }
 
     fn end_of_round(&mut self, ready: &mut Vec<CallHandle>) -> bool {
+        for (_, rounds) in &mut self.late {
+            *rounds -= 1;
+        }
+        let due = self.late.extract_if(.., |(_, rounds)| *rounds == 0);
+        ready.extend(due.map(|(call, _)| call));
+        let holds = !self.late.is_empty();
         let begun = &mut self.begun;
         let never = |begun: &Begun| begun.operation == NEVER;
         self.waiting.retain(|handle| !never(&begun[handle]));
         if self.waiting.is_empty() || self.waiting.len() < self.batch {
-            return false;
+            return holds;
         }
         self.notes.batches.fetch_add(1, SeqCst);
         for handle in &self.waiting {
@@ -210,7 +236,7 @@ impl RpcService for Store {
             }
         }
         ready.extend(self.waiting.drain(..).rev());
-        false
+        holds
     }
 
     fn resumed(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
@@ -360,13 +386,13 @@ fn update(key: u64, offset: u64, data: &[u8]) -> Vec<u8> {
     [&key.to_le_bytes()[..], &offset.to_le_bytes(), data].concat()
 }
 
-fn whole(memory: BulkMemory, length: u64, access: BulkUse) -> Option<BulkPart> {
-    Some(BulkPart {
+fn whole(memory: BulkMemory, length: u64, access: BulkUse) -> BulkPart {
+    BulkPart {
         memory,
         offset: 0,
         length,
         access,
-    })
+    }
 }
 
 /// Waits until a note says so many.
@@ -410,6 +436,7 @@ over_every_link! {
     values_longer_than_a_buffer_move_in_pieces_up_to_the_limit: move_long_values;
     held_calls_are_dropped_with_their_connection: lose_held_calls;
     calls_that_are_held_too_long_time_out: hold_too_long;
+    a_service_that_holds_calls_is_asked_again_though_nothing_comes: answer_late;
 }
 
 fn answer_a_batch<L: TestedLink>(address: RpcAddress) {
@@ -438,10 +465,15 @@ fn leave_holes<L: TestedLink>(address: RpcAddress) {
     let (server, _) = server(vec![address], 1, ServerLimits::default());
     let mut channel = channel::<L>(&server, 0);
     let memory = channel.register(8 << 10).unwrap();
-    let extents = [(100, 50), (200, 1), (1000, 3000)];
+    // More than one step pushes.
+    let more = (0..2 * MOST_PARTS).map(|at| (300 + 10 * at, 5));
+    let extents: Vec<(usize, usize)> = [(100, 50), (200, 1), (1000, 3000)]
+        .into_iter()
+        .chain(more)
+        .collect();
     let mut expected = vec![0xee; 8 << 10];
     for (offset, length) in extents {
-        let data: Vec<u8> = (0..length).map(|at| (at + offset) as u8).collect();
+        let data = pattern(length);
         // The caller's part begins at byte 4096 of its memory.
         expected[4096 + offset..][..length].copy_from_slice(&data);
         channel
@@ -485,24 +517,26 @@ fn move_long_values<L: TestedLink>(address: RpcAddress) {
     let mut channel = channel::<L>(&server, 0);
     let memory = channel.register(4 << 20).unwrap();
     for (key, length) in (0_u64..).zip([1, BUFFER, BUFFER + 1, LONGEST - 3, LONGEST]) {
-        let value: Vec<u8> = (0..length).map(|at| (at * 7 + at / 251) as u8).collect();
+        let value = pattern(size(length));
         channel.memory(memory)[..value.len()].copy_from_slice(&value);
         let get = whole(memory, length, BulkUse::Get);
         channel
-            .request(1, UPDATE_BULK, &update(key, 0, &[]), get)
+            .request(1, UPDATE_BULK, &update(key, 0, &[]), Some(get))
             .unwrap();
         assert_eq!(answers(&mut channel, 1), [(1, Ok(Vec::new()))], "{length}");
         channel.memory(memory).fill(0);
         let put = whole(memory, length, BulkUse::Put);
-        channel.request(2, FETCH, &key.to_le_bytes(), put).unwrap();
-        let size = length.to_le_bytes().to_vec();
-        assert_eq!(answers(&mut channel, 1), [(2, Ok(size))], "{length}");
+        channel
+            .request(2, FETCH, &key.to_le_bytes(), Some(put))
+            .unwrap();
+        let reply = length.to_le_bytes().to_vec();
+        assert_eq!(answers(&mut channel, 1), [(2, Ok(reply))], "{length}");
         assert!(channel.memory(memory)[..value.len()] == value, "{length}");
     }
     let batches = notes.batches.load(SeqCst);
     let longer = whole(memory, LONGEST + 1, BulkUse::Get);
     channel
-        .request(1, UPDATE_BULK, &update(9, 0, &[]), longer)
+        .request(1, UPDATE_BULK, &update(9, 0, &[]), Some(longer))
         .unwrap();
     assert_eq!(answers(&mut channel, 1), [(1, Err(-2013))]);
     assert_eq!(notes.batches.load(SeqCst), batches);
@@ -548,6 +582,21 @@ fn hold_too_long<L: TestedLink>(address: RpcAddress) {
     stop(server);
 }
 
+fn answer_late<L: TestedLink>(address: RpcAddress) {
+    let (server, notes) = server(vec![address], 1, ServerLimits::default());
+    let mut channel = channel::<L>(&server, 0);
+    channel.request(0, LATE, &[], None).unwrap();
+    channel.request(1, LATE, &[], None).unwrap();
+    let mut slots: Vec<u32> = answers(&mut channel, 2)
+        .into_iter()
+        .map(|(slot, _)| slot)
+        .collect();
+    slots.sort_unstable();
+    assert_eq!(slots, [0, 1]);
+    assert_eq!(notes.dropped.load(SeqCst), 0);
+    stop(server);
+}
+
 #[test]
 fn callers_over_different_links_reach_one_state_and_share_batches() {
     let test = "callers_over_different_links_reach_one_state_and_share_batches";
@@ -561,6 +610,11 @@ fn callers_over_different_links_reach_one_state_and_share_batches() {
     let mut shm = channel::<RpcShmLink>(&server, 1);
     let made = notes.services.load(SeqCst);
     assert_eq!(made, 1);
+    let sessions = notes.sessions.lock().unwrap().clone();
+    assert!(
+        sessions.len() == 2 && sessions[0] != sessions[1],
+        "{sessions:?}"
+    );
     // Both have the same slot of their first session: neither is taken for the other.
     tcp.request(0, UPDATE, &update(1, 0, b"one"), None).unwrap();
     tcp.poll(Duration::ZERO, |_, _| {}).unwrap();
@@ -573,7 +627,7 @@ fn callers_over_different_links_reach_one_state_and_share_batches() {
         0,
         FETCH,
         &2_u64.to_le_bytes(),
-        whole(memories[0], 100, BulkUse::Put),
+        Some(whole(memories[0], 100, BulkUse::Put)),
     )
     .unwrap();
     tcp.poll(Duration::ZERO, |_, _| {}).unwrap();
@@ -581,7 +635,7 @@ fn callers_over_different_links_reach_one_state_and_share_batches() {
         0,
         FETCH,
         &1_u64.to_le_bytes(),
-        whole(memories[1], 100, BulkUse::Put),
+        Some(whole(memories[1], 100, BulkUse::Put)),
     )
     .unwrap();
     let size = Ok(3_u64.to_le_bytes().to_vec());

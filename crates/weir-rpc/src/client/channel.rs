@@ -171,7 +171,7 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
         };
         let range = whole(part);
         let has = self.link.bytes(range.region).len();
-        if !range.bounds().is_some_and(|bounds| bounds.end <= has) {
+        if range.bounds().is_none_or(|bounds| bounds.end > has) {
             return Err(too_long());
         }
         let access = match part.access {

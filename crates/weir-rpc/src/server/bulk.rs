@@ -2,7 +2,7 @@
 //!
 //! In: calls whose data have to move; data and ends of moves. Out: the next step of a call whose
 //! data are where they belong. Data for calls that have ended are dropped. Not here: what the steps
-//! are (`serve`).
+//! are (`steps`).
 
 use super::calls::CallStage;
 use super::poller::PollerState;

@@ -1,7 +1,7 @@
 //! Parts of a request, and calls that take more than one step: those that wait for a buffer or
 //! move bulk data.
 //!
-//! In: requests. Out: their parts; places that are used again. Not here: the steps (`serve`).
+//! In: requests. Out: their parts; places that are used again. Not here: the steps (`steps`).
 
 use crate::RpcError;
 use crate::links::{PeerId, RegionId};
@@ -99,7 +99,7 @@ pub(super) struct ServerCall {
     pub(super) cancelled: bool,
     /// The link moves memory for it.
     pub(super) moving: bool,
-    /// What is still to be pushed after the part of its stage.
+    /// Parts to be pushed after that of its stage.
     pub(super) parts: Vec<PushPart>,
     /// Bytes of the buffer that are the answer once all is pushed; `None`: its service says.
     pub(super) then: Option<u64>,

@@ -1,31 +1,21 @@
-//! The steps of a call at the server: take it, give it a buffer, fetch and send bulk data, answer.
+//! The way of a call at the server: take it, give it a buffer, ask its service, answer.
 //!
 //! In: requests, data, ends of moves. Out: answers. A call that is answered at once leaves no trace;
-//! one that waits or moves data has a place in the table. Not here: what a service makes of it.
+//! one that waits or moves data has a place in the table. Not here: what a service
+//! makes of it, and the steps before an answer (`steps`).
 
 use super::calls::{AnswerFacts, CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
-use super::thread::TICK;
 use crate::links::assembly::{is_fragment, send_payload};
 use crate::links::{Frame, Link, MemoryRange, PeerId, RegionId};
-use crate::service::{CallHandle, MOST_PARTS, NextStep, PushPart, RpcService, ServiceCall};
-use crate::wire::{BulkAccess, BulkDescriptor, FrameHeader, FrameKind, flag};
+use crate::service::{CallHandle, NextStep, PushPart, RpcService, ServiceCall};
+use crate::wire::{BulkDescriptor, FrameHeader, FrameKind, flag};
 use crate::{DerCode, RpcError};
 
 /// Memory of a call that waits or moves data, with its descriptor and its entries in lists, in bytes.
 const EACH_CALL: u64 = 1024;
 /// Calls of one session that are ended in a round, so that others are served meanwhile.
 pub(super) const CALLS_A_ROUND: usize = 1024;
-/// Stage of a call that has parts to push, or nothing more.
-const BETWEEN_PARTS: CallStage = CallStage::Pushing(PushPart {
-    from: 0,
-    to: 0,
-    length: 0,
-});
-
-/// A service's word to a call.
-type ServiceTurn = fn(&mut (dyn RpcService + 'static), &mut ServiceCall<'_>) -> NextStep;
-
 impl PollerState {
     /// Something can go on without anything having come.
     #[inline]
@@ -117,8 +107,8 @@ impl PollerState {
         }
         let buffer = region.map_or(&mut [][..], |region| link.bytes(region));
         let bulk = parts.bulk.as_deref();
-        let (buffers, handle) = ((buffer, &mut self.parts), self.calls.next);
-        let about = (handle, parts.checksum);
+        let buffers = (buffer, &mut self.parts);
+        let about = (self.calls.next, parts.checksum);
         let mut call = service_call(header, parts.payload, bulk, buffers, about);
         let step = self.tags[tag].services[service].request(&mut call);
         let facts = AnswerFacts {
@@ -134,23 +124,14 @@ impl PollerState {
                 }
             }
             _ => {
-                let kept = self.keep(peer, header, &mut parts);
-                let Ok(Some(place)) = kept else {
-                    // The service may have made a note of it.
-                    self.calls.skip_handle();
-                    self.tags[tag].services[service].dropped(handle);
-                    kept?;
+                let kept = self.keep_seen(peer, header, &mut parts, (tag, service))?;
+                let Some(place) = kept else {
                     self.refuse_call(link, facts, region, DerCode::NoMemory);
                     return Ok(());
                 };
                 let call = self.calls.get(place);
                 (call.region, call.facts) = (region, facts);
-                let is_last = matches!(
-                    step,
-                    NextStep::PushAndReply(_) | NextStep::PushPartsAndReply(_)
-                );
-                let copies = step != NextStep::Later;
-                if !is_last && !self.keep_payload(place, parts.payload, copies) {
+                if !self.keep_payload(place, parts.payload, step) {
                     self.abandon(link, place, DerCode::NoMemory);
                     return Ok(());
                 }
@@ -223,14 +204,40 @@ impl PollerState {
         Ok(Some(place))
     }
 
-    /// Keeps a payload for later steps of a call, if there is memory for it: here, or else with the service.
-    fn keep_payload(&mut self, place: u32, payload: &[u8], copies: bool) -> bool {
+    /// The same for a call that its service has seen, and may have made a note of.
+    fn keep_seen(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        parts: &mut RequestParts<'_>,
+        (tag, service): (usize, usize),
+    ) -> Result<Option<u32>, RpcError> {
+        let handle = self.calls.next;
+        let kept = self.keep(peer, header, parts);
+        if !matches!(kept, Ok(Some(_))) {
+            self.calls.skip_handle();
+            self.tags[tag].services[service].dropped(handle);
+        }
+        kept
+    }
+
+    /// Keeps a payload for what comes after a step of a call, if there is memory for it: here, or where the
+    /// service answers later with that.
+    fn keep_payload(&mut self, place: u32, payload: &[u8], step: NextStep) -> bool {
+        let is_last = matches!(
+            step,
+            NextStep::PushAndReply(_) | NextStep::PushPartsAndReply(_)
+        );
+        if is_last || payload.is_empty() {
+            return true;
+        }
         let length = payload.len() as u64;
-        let taken = length == 0 || self.shared.memory.take(length);
+        let taken = self.shared.memory.take(length);
         if taken {
-            let call = self.calls.get(place);
-            call.charged = length;
-            call.payload = if copies { payload.to_vec() } else { Vec::new() };
+            self.calls.get(place).charged = length;
+            if step != NextStep::Later {
+                self.calls.get(place).payload = payload.to_vec();
+            }
         }
         taken
     }
@@ -255,7 +262,7 @@ impl PollerState {
             return Ok(());
         };
         self.calls.get(place).facts.waited = true;
-        if !self.keep_payload(place, parts.payload, true) {
+        if !self.keep_payload(place, parts.payload, NextStep::PushParts) {
             self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
             return Ok(());
         }
@@ -300,169 +307,6 @@ impl PollerState {
             let step = self.ask_service(link, place, RpcService::request);
             self.go_to(link, place, step, eager);
         }
-    }
-
-    /// Lets the service say what is next for a call in the table.
-    fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, turn: ServiceTurn) -> NextStep {
-        let handle = self.calls.handle(place);
-        let kept = self.calls.get(place);
-        let Some(Some(session)) = self.sessions.get(kept.facts.header.session as usize - 1) else {
-            return NextStep::Fail(DerCode::NotThere);
-        };
-        let service = &mut self.tags[session.tag].services[session.service];
-        let buffer = kept.region.map_or(&mut [][..], |region| link.bytes(region));
-        let bulk = kept.bulk.as_deref();
-        let header = &kept.facts.header;
-        let about = (handle, kept.checksum);
-        let buffers = (buffer, &mut self.parts);
-        let mut call = service_call(header, &kept.payload, bulk, buffers, about);
-        let step = turn(&mut **service, &mut call);
-        kept.facts.reply_checksum = call.reply_checksum;
-        kept.facts.pull_from = call.pull_from;
-        step
-    }
-
-    /// Begins the next step of a call in the table.
-    fn go_to<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep, eager: bool) {
-        let call = self.calls.get(place);
-        let region = call.region;
-        let room = region.map_or(0, |region| link.bytes(region).len() as u64);
-        let bulk = call.bulk.as_deref();
-        let fits = |part: &PushPart, access| {
-            let contains = |bulk: &BulkDescriptor| bulk.contains(part.to, part.length);
-            let is_own = part
-                .from
-                .checked_add(part.length)
-                .is_some_and(|end| end <= room);
-            is_own && bulk.is_some_and(|bulk| contains(bulk) && bulk.access.allows(access))
-        };
-        let (from, to) = (0, call.facts.pull_from);
-        let (stage, is_right) = match step {
-            NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
-            NextStep::Later => {
-                call.stage = CallStage::Held { since: self.ticks };
-                return;
-            }
-            NextStep::Pull(length) => {
-                let to_ask = match call.stage {
-                    CallStage::Waiting { dropped } if eager => dropped,
-                    _ => length,
-                };
-                let stage = CallStage::Pulling {
-                    from: to,
-                    asked: 0,
-                    to_ask,
-                    got: 0,
-                    total: length,
-                };
-                (
-                    stage,
-                    fits(&PushPart { from, to, length }, BulkAccess::READ),
-                )
-            }
-            NextStep::PushAndReply(length) => {
-                call.then = Some(0);
-                let part = PushPart {
-                    from,
-                    to: 0,
-                    length,
-                };
-                (CallStage::Pushing(part), fits(&part, BulkAccess::WRITE))
-            }
-            NextStep::PushParts | NextStep::PushPartsAndReply(_) => {
-                std::mem::swap(&mut call.parts, &mut self.parts);
-                call.parts.retain(|part| part.length > 0);
-                call.then = match step {
-                    NextStep::PushPartsAndReply(length) => Some(length),
-                    _ => None,
-                };
-                let is_short = call.then.is_none_or(|length| length <= room);
-                let mut parts = call.parts.iter();
-                let all_fit =
-                    parts.len() <= MOST_PARTS && parts.all(|part| fits(part, BulkAccess::WRITE));
-                (BETWEEN_PARTS, is_short && all_fit)
-            }
-        };
-        if !is_right {
-            return self.abandon(link, place, DerCode::Invalid);
-        }
-        call.stage = stage;
-        match stage {
-            CallStage::Pulling { total: 0, .. } => self.step_done(link, place),
-            CallStage::Pushing(part) if part.length == 0 => self.step_done(link, place),
-            _ if !call.moves_by_frames() => self.move_memory(link, place),
-            CallStage::Pulling { .. } => self.pull_more(link, place),
-            _ => {
-                let token = self.calls.token(place);
-                self.push_piece(link, token);
-            }
-        }
-    }
-
-    /// All data of a step, or of a part, are where they belong.
-    pub(super) fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
-        let token = self.calls.token(place);
-        let call = self.calls.get(place);
-        let turn: ServiceTurn = if let CallStage::Pulling { .. } = call.stage {
-            RpcService::pulled
-        } else if let Some(part) = call.parts.pop() {
-            call.stage = CallStage::Pushing(part);
-            if call.moves_by_frames() {
-                return self.pushing.push_back(token);
-            }
-            return self.move_memory(link, place);
-        } else if let Some(length) = call.then {
-            return self.finish(link, place, NextStep::Reply(length));
-        } else if call.region.is_some_and(|region| link.is_in_use(region)) {
-            call.stage = BETWEEN_PARTS;
-            return self.pushing.push_back(token);
-        } else {
-            RpcService::resumed
-        };
-        let step = self.ask_service(link, place, turn);
-        self.go_to(link, place, step, false);
-    }
-
-    /// Goes on with a call that its service has held.
-    pub(super) fn resume<L: Link>(&mut self, link: &mut L, token: u64) {
-        let Some(place) = self.calls.by_token(token) else {
-            return;
-        };
-        let call = self.calls.get(place);
-        if let CallStage::Held { .. } = call.stage {
-            call.stage = BETWEEN_PARTS;
-            let step = self.ask_service(link, place, RpcService::resumed);
-            self.go_to(link, place, step, false);
-        }
-    }
-
-    /// Ends calls that have been held for too long.
-    pub(super) fn tick<L: Link>(&mut self, link: &mut L) {
-        self.ticks = self.ticks.wrapping_add(1);
-        let limit = self.shared.setup.limits.held.as_nanos() / TICK.as_nanos();
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        for place in self.calls.held_before(self.ticks.saturating_sub(limit)) {
-            self.abandon(link, place, DerCode::TimedOut);
-        }
-    }
-
-    /// Ends a call that its service has not answered.
-    pub(super) fn abandon<L: Link>(&mut self, link: &mut L, place: u32, code: DerCode) {
-        let number = self.calls.get(place).facts.header.session;
-        if let Some(Some(session)) = self.sessions.get(number as usize - 1) {
-            self.note_dropped(place, (session.tag, session.service));
-        }
-        self.finish(link, place, NextStep::Fail(code));
-    }
-
-    /// The service of a call that ends without its answer learns it, and cannot resume it any more.
-    pub(super) fn note_dropped(&mut self, place: u32, (tag, service): (usize, usize)) {
-        let handle = self.calls.handle(place);
-        let call = self.calls.get(place);
-        if let CallStage::Held { .. } = call.stage {
-            call.stage = BETWEEN_PARTS;
-        }
-        self.tags[tag].services[service].dropped(handle);
     }
 
     pub(super) fn cancel<L: Link>(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader) {
@@ -596,7 +440,7 @@ impl PollerState {
 
 /// A request as its service sees it.
 #[inline]
-fn service_call<'a>(
+pub(super) fn service_call<'a>(
     header: &FrameHeader,
     payload: &'a [u8],
     bulk: Option<&BulkDescriptor>,

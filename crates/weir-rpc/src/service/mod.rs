@@ -3,6 +3,73 @@
 //! In: requests of a session, by operation code. Out: the next step of each: fetch bulk data, send
 //! bulk data, answer. A service sees payloads and buffers; framing, credits, bulk transfers,
 //! time-outs and lost clients are the server's. Not here: the services (`self_test`, tests).
+//!
+//! A tag has one set of services, made and run by the thread that serves the tag. Callers over all links of the
+//! server reach that set, so that a service needs no lock; sessions have different numbers whatever link they
+//! come over. A store with several shards has a tag for each.
+//!
+//! A service may answer at once, or hold a call ([`NextStep::Later`]) and name it at the end of a round, in any
+//! order: to commit a group, or to look up a batch. What a held call takes is bounded: its place and its payload
+//! count in the server's account, its buffer in that of its session. Where there is no memory it fails; where its
+//! caller or session is gone, or `ServerLimits::held` is over, it ends; the service hears `dropped` each time. Calls
+//! without a session cannot be held. A value that is longer than a buffer moves in pieces: [`NextStep::Pull`] from
+//! `pull_from`, [`NextStep::PushParts`] to any place of the caller's memory.
+//!
+//! ```
+//! # use std::{io, time::Duration};
+//! # use weir_rpc::service::{CallHandle, NextStep, PushPart, RpcService, ServiceCall, SessionShape};
+//! # use weir_rpc::{DerCode, RpcError, wire::OpenRequest};
+//! # use weir_run::{BulkPart, BulkUse, ServiceChannel};
+//! /// One value. Operation 0 sets it, 1 reads it.
+//! #[derive(Default)]
+//! struct Store { value: Vec<u8>, batch: Vec<CallHandle> }
+//!
+//! impl RpcService for Store {
+//!     # fn name(&self) -> &'static str { "store" }
+//!     # fn version(&self) -> u16 { 1 }
+//!     fn open(&mut self, _: u32, asked: &OpenRequest) -> Result<SessionShape, RpcError> {
+//!         let (buffer_bytes, longest_bulk) = (asked.reply_size.into(), Some(1 << 30));
+//!         Ok(SessionShape { buffer_bytes, longest_bulk, ..SessionShape::default() })
+//!     }
+//!     fn needs_buffer(&self, operation: u16) -> bool { operation == 1 }
+//!     fn request(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
+//!         if call.operation == 0 { self.value = call.payload.to_vec(); }
+//!         self.batch.push(call.handle);
+//!         NextStep::Later
+//!     }
+//!     # fn pulled(&mut self, _: &mut ServiceCall<'_>) -> NextStep { NextStep::Fail(DerCode::NoService) }
+//!     fn answers_later(&self) -> bool { true }
+//!     fn end_of_round(&mut self, ready: &mut Vec<CallHandle>) -> bool {
+//!         ready.append(&mut self.batch); // after a commit of all of them
+//!         false
+//!     }
+//!     fn resumed(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
+//!         if call.operation == 0 { return NextStep::Reply(0); }
+//!         let (head, room) = call.buffer.split_at_mut(8);
+//!         let length = self.value.len().min(room.len());
+//!         head.copy_from_slice(&(self.value.len() as u64).to_le_bytes());
+//!         room[..length].copy_from_slice(&self.value[..length]);
+//!         call.parts.push(PushPart { from: 8, to: 0, length: length as u64 });
+//!         NextStep::PushPartsAndReply(8)
+//!     }
+//!     fn dropped(&mut self, call: CallHandle) { self.batch.retain(|&kept| kept != call); }
+//! }
+//!
+//! /// Sets a value of one frame and reads it into registered memory, both calls out at once.
+//! fn set_and_read(channel: &mut impl ServiceChannel) -> io::Result<()> {
+//!     let (memory, length) = (channel.register(4096)?, 4096);
+//!     channel.request(0, 0, b"value", None)?;
+//!     let part = BulkPart { memory, offset: 0, length, access: BulkUse::Put };
+//!     channel.request(1, 1, b"", Some(part))?;
+//!     let mut ended = 0;
+//!     while ended < 2 {
+//!         ended += channel.poll(Duration::from_secs(1), |slot, reply| println!("{slot}: {reply:?}"))?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! `ServerSetup::services` makes a tag's services; `RpcChannel::open` makes the channel.
 
 pub(crate) mod payload;
 pub mod self_test;
