@@ -22,18 +22,29 @@ use weir_object::{
 const SIZE: u64 = 4096;
 const OBJECT: ObjectId = ObjectId { hi: 0, lo: 1 };
 
+/// Keys as the reference names them, made in place so that no look-up of a key is timed.
 struct Keys {
     container: ContainerId,
-    dkeys: Vec<String>,
     akey: String,
 }
 
+/// Room for a distribution key.
+type KeyBytes = [u8; 16];
+
 impl Keys {
-    fn at(&self, number: usize) -> KeyAt<'_> {
+    fn at<'a>(&self, number: usize, room: &'a mut KeyBytes) -> KeyAt<'a> {
+        let (mut rest, mut first) = (number + 1, room.len());
+        while rest > 0 {
+            first -= 1;
+            room[first] = b'0' + u8::try_from(rest % 10).unwrap();
+            rest /= 10;
+        }
+        first -= 6;
+        room[first..first + 6].copy_from_slice(b"blade-");
         KeyAt {
             container: self.container,
             object: OBJECT,
-            dkey: self.dkeys[number].as_bytes(),
+            dkey: &room[first..],
         }
     }
 }
@@ -73,7 +84,13 @@ fn fill(store: &mut MemStore, keys: &Keys, order: &[usize], data: &[u8], name: &
     let ns = per_step(order, |number| {
         epoch += 1;
         let iod = [Iod::single(keys.akey.as_bytes(), size)];
-        let done = store.update(keys.at(number), &iod, Epoch(epoch), Conditions::NONE, data);
+        let done = store.update(
+            keys.at(number, &mut [0; 16]),
+            &iod,
+            Epoch(epoch),
+            Conditions::NONE,
+            data,
+        );
         assert_eq!(done, Ok(Ticket::Done(size)));
     });
     print(name, ns);
@@ -83,7 +100,7 @@ fn fetch(store: &mut MemStore, keys: &Keys, order: &[usize], data: &mut [u8], na
     let ns = per_step(order, |number| {
         let mut iods = [Iod::single(keys.akey.as_bytes(), SIZE)];
         let done = store.fetch(
-            keys.at(number),
+            keys.at(number, &mut [0; 16]),
             &mut iods,
             Epoch::LATEST,
             Conditions::NONE,
@@ -102,19 +119,21 @@ fn fetch_batches(store: &mut MemStore, keys: &Keys, order: &[usize]) {
         let numbers = &order[batch * 8..batch * 8 + 8];
         let mut iods = [[Iod::single(keys.akey.as_bytes(), SIZE)]; 8];
         let parts = data.as_chunks_mut::<{ SIZE as usize }>().0;
-        let mut at = 0;
-        let each = iods.each_mut().map(|iods| {
-            at += 1;
-            (numbers[at - 1], iods)
-        });
-        let mut parts = parts.iter_mut();
-        let mut requests = each.map(|(number, iods)| FetchRequest {
-            key: keys.at(number),
-            iods,
-            epoch: Epoch::LATEST,
-            conditions: Conditions::NONE,
-            data: parts.next().unwrap(),
-            result: Ok(Ticket::Done(0)),
+        let mut names = [[0; 16]; 8];
+        let mut each = numbers
+            .iter()
+            .zip(iods.iter_mut())
+            .zip(names.iter_mut().zip(parts));
+        let mut requests = std::array::from_fn::<_, 8, _>(|_| {
+            let ((&number, iods), (name, data)) = each.next().unwrap();
+            FetchRequest {
+                key: keys.at(number, name),
+                iods,
+                epoch: Epoch::LATEST,
+                conditions: Conditions::NONE,
+                data,
+                result: Ok(Ticket::Done(0)),
+            }
         });
         store.fetch_batch(&mut requests);
         assert!(
@@ -149,18 +168,8 @@ fn open(dir: &Path, values: usize, durability: Durability, size: u64) -> (MemSto
     );
     let mut store = MemStore::open(&spec).unwrap();
     let container = store.container([7; 16], ContainerMode::Create).unwrap();
-    let dkeys = (1..=values)
-        .map(|number| format!("blade-{number}"))
-        .collect();
-    (
-        store,
-        Keys {
-            container,
-            dkeys,
-            akey: format!("akey--{}", values + 1),
-        },
-        path,
-    )
+    let akey = format!("akey--{}", values + 1);
+    (store, Keys { container, akey }, path)
 }
 
 fn main() {

@@ -161,8 +161,9 @@ impl ObjectStore for MemStore {
             }
             let mut store = if spec.mode == PoolMode::Create {
                 if wanted > 0 {
-                    medium.back(0, wanted)?;
+                    // In this order: what a file system allocates by itself has no huge pages.
                     medium.populate(0, wanted)?;
+                    medium.back(0, wanted)?;
                 }
                 Mem::create(medium, spec.uuid.unwrap_or_default(), spec.sums, wanted)?
             } else {
