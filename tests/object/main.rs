@@ -372,7 +372,7 @@ fn case_16_json_has_the_operations_their_time_and_a_histogram_of_each_kind() {
         "-P",
         "64M",
         "-d",
-        "100",
+        "4000",
         "-a",
         "1",
         "-n",

@@ -69,8 +69,6 @@ pub struct ObjectWorkload {
     /// Bytes of values.
     #[serde(default)]
     pub payload: ObjectPayload,
-    /// Each test waits for a yes on standard input.
-    pub wait: bool,
     /// Each operation's time is kept in whole microseconds too, cut off, as the peers have it.
     #[serde(default)]
     pub truncate: bool,
@@ -99,7 +97,6 @@ impl Default for ObjectWorkload {
             thread_per_operation: false,
             in_flight: 0,
             payload: ObjectPayload::default(),
-            wait: false,
             truncate: false,
             load: Load::default(),
             tests: Vec::new(),
@@ -332,6 +329,9 @@ pub struct ObjectTest {
     /// Each operation's keys are kept.
     #[serde(default)]
     pub verbose: bool,
+    /// Question before it, which has to be answered by `y` on standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
 }
 
 impl ObjectTest {
@@ -349,6 +349,7 @@ impl ObjectTest {
             size: layout.stride_bytes,
             print: false,
             verbose: false,
+            prompt: None,
         }
     }
 }

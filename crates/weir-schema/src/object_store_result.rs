@@ -149,6 +149,12 @@ pub enum ObjectKey {
 }
 
 impl ObjectOutcome {
+    /// True if an operation of some test failed.
+    pub fn has_failed(&self) -> bool {
+        let mut runs = self.ranks.iter().flat_map(|rank| &rank.runs);
+        runs.any(|run| run.failure.is_some())
+    }
+
     /// Iterations of a test on each rank, by its place in the workload.
     pub fn of_test(&self, test: usize) -> Vec<Vec<&ObjectRun>> {
         let of = |rank: &'_ ObjectRank| -> Vec<usize> {

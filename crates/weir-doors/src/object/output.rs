@@ -147,7 +147,8 @@ impl<'a> Text<'a> {
 
     fn begin(&mut self, test: &ObjectTest) {
         let name = command_string::name(test.action);
-        if !self.work.wait {
+        // The question stands in its place.
+        if test.prompt.is_none() {
             push!(self.out, "Running test={name}\n");
         }
         push!(

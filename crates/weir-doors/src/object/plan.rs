@@ -4,7 +4,7 @@
 
 use weir_schema::{
     Job, LARGEST_OBJECT_VALUE, ObjectDurability, ObjectEngine, ObjectLayout, ObjectPayload,
-    ObjectPrefault, ObjectValue, ObjectWorkload,
+    ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
 };
 use weir_units::Bytes;
 
@@ -47,7 +47,13 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     }
     let (path, path_end, prefix_note) = pool_path(given, machine);
     let tests = steps.iter().filter_map(|step| match step {
-        Step::Test(test) => Some(test.clone()),
+        Step::Test(test) => Some(ObjectTest {
+            prompt: given.has("wait").then(|| {
+                let name = command_string::name(test.action);
+                format!("Type 'y|Y' to run test={name}: ")
+            }),
+            ..test.clone()
+        }),
         _ => None,
     });
     let work = ObjectWorkload {
@@ -79,7 +85,6 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         } else {
             ObjectPayload::Verified
         },
-        wait: given.has("wait"),
         truncate: given.has("compat-truncate"),
         tests: tests.collect(),
         layout,
@@ -174,6 +179,7 @@ fn pool_path(given: &Given, machine: &dyn Machine) -> (String, String, Option<St
             parent => parent,
         });
     let is_prefix = given.has("dir")
+        && !dir.ends_with('/')
         && machine.named_path(dir) == NamedPath::Missing
         && machine.named_path(parent) == NamedPath::Directory;
     if is_prefix {

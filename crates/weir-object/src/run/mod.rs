@@ -10,6 +10,7 @@ mod walk;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,12 +84,6 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if work.engine != ObjectEngine::Mem {
         let name = work.engine.name();
         wrong.push(format!("the engine {name} is not there yet; there is mem"));
-    }
-    if work.thread_per_operation {
-        wrong.push("a thread for each operation is not there yet; leave it out".to_owned());
-    }
-    if work.wait {
-        wrong.push("waiting for a yes before each test is not there yet; leave it out".to_owned());
     }
     if work.in_flight > 1 {
         wrong.push(
@@ -208,6 +203,11 @@ impl StoreJob {
     ) -> Result<(), SeriesEnd> {
         let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
         for (number, test) in (0..).zip(&self.work.tests) {
+            if let Some(prompt) = &test.prompt {
+                let is_first = control.world.rank() == 0;
+                let answered = if is_first { asked(prompt) } else { Ok(()) };
+                control.all_have(answered)?;
+            }
             for iteration in 0..test.iterations.max(1) {
                 let repetition = repetitions.entry(test.action.name()).or_default();
                 let done = Arc::new(Mutex::new(None));
@@ -241,9 +241,31 @@ impl StoreJob {
     }
 }
 
+/// Asks until the answer is a yes.
+fn asked(prompt: &str) -> Result<(), Failure> {
+    let failed = |why: std::io::Error| failure("object", why.raw_os_error(), why.to_string());
+    let (mut out, mut answers) = (std::io::stdout(), std::io::stdin().lock());
+    let mut answer = [b'?'];
+    while !answer.eq_ignore_ascii_case(b"y") {
+        // The end of the line of the last answer is none.
+        if answer != *b"\n" {
+            out.write_all(prompt.as_bytes()).map_err(failed)?;
+            out.flush().map_err(failed)?;
+        }
+        if answers.read(&mut answer).map_err(failed)? == 0 {
+            let why = "standard input ended before the test was answered by `y`";
+            return Err(failure("plan", None, why));
+        }
+    }
+    Ok(())
+}
+
 /// Puts the times of a phase to what the test did in it.
 fn time(run: &mut weir_schema::ObjectRun, measured: &JobResult, action: ObjectAction) {
     run.span = measured.span.unwrap_or_default();
+    if run.busy_ns > Nanos::ZERO {
+        return;
+    }
     run.busy_ns = run.span.length();
     if action.moves_values() {
         let kinds = measured.workers().iter().flat_map(|worker| &worker.kinds);
@@ -263,7 +285,7 @@ fn load_of(load: &Load, test: &ObjectTest) -> Load {
     load.recording.lat = true;
     if test.action == ObjectAction::Fetch || test.action == ObjectAction::Verify {
         let kind = (&OBJECT_KINDS[test.action.kind()]).into();
-        let missing = code_of(ObjectCode::NonExist);
+        let missing = ErrorCode::Errno(ObjectCode::NonExist.number().into());
         load.errors.ignore.insert(kind, vec![missing]);
     }
     load

@@ -45,6 +45,8 @@ pub(super) struct Run {
     pub(super) bytes: u64,
     pub(super) hits: u64,
     pub(super) misses: u64,
+    /// Time of its calls, where each was timed by itself.
+    pub(super) busy_ns: u64,
     pub(super) truncated_us: u64,
     pub(super) freed_versions: u64,
     pub(super) freed_bytes: u64,
@@ -73,6 +75,7 @@ impl Run {
             test,
             name: action.name().to_owned(),
             iteration,
+            busy_ns: Nanos(self.busy_ns),
             truncated_us: self.truncated_us,
             operations,
             bytes: Bytes(self.bytes),
