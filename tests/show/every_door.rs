@@ -84,10 +84,10 @@ const LINES: &[Line] = &[
     Line {
         verb: "vos-perf",
         short: "-D . -P 64M -d 10 -a 1 -n 1 -R U;p",
-        long: "-D . -P 1G -d 100000 -a 1 -n 1 -R U\tF;i=1000000",
+        long: "-D . -P 64M -d 10 -n 1 -i -I -A -o 1000000 -R Q;i=1000000",
         input: None,
         forbidden: None,
-        forms: &["--output-style=2.9"],
+        forms: &["--output-style=2.9", "--compat-truncate"],
     },
     Line {
         verb: "selftest",

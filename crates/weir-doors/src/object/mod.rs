@@ -32,6 +32,10 @@ pub const VOS_PERF: Door = Door {
             ..Getopt::new(refuse, || VOS_PERF.command().render_help().to_string())
         }),
         print: Some(|result, given, _| Ok(output::print(result, given))),
+        peers_form: |given| {
+            let forms = ["output-style", "compat-truncate"];
+            forms.into_iter().find(|form| given.has(form))
+        },
         names_jobs: false,
         help: include_str!("help.md"),
         examples: &[

@@ -21,7 +21,7 @@ use weir_run::{
 };
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Warning, Workload,
+    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -159,7 +159,6 @@ impl RankJob for StoreJob {
         };
         outcome.failure = outcome.failure.or(closed.err());
         outcome.is_whole &= outcome.failure.is_none();
-        outcome.warnings = warnings(&self.work, &described);
         let ranks = gathered(control, described);
         outcome.outcome = Outcome::ObjectStore(Box::new(ObjectOutcome { ranks }));
         outcome
@@ -186,11 +185,6 @@ fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
     };
     let ranks = told.iter().map(|text| serde_json::from_slice(text).ok());
     ranks.flatten().collect()
-}
-
-fn warnings(work: &ObjectWorkload, rank: &ObjectRank) -> Vec<Warning> {
-    let _ = (work, rank);
-    Vec::new()
 }
 
 impl StoreJob {

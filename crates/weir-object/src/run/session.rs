@@ -3,13 +3,14 @@
 //! In: the workload, the number of the rank. Out: a [`Session`], or why there is none.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
-    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKeys, ObjectPrefault,
+    ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
@@ -18,7 +19,7 @@ use super::keys::{Contents, Names};
 use crate::mem::footprint;
 use crate::{
     ContainerId, ContainerMode, Durability, Epoch, ObjectCode, ObjectError, ObjectStore, PoolMode,
-    PoolSpec, Prefault, StoreUuid, ValueSums,
+    PoolSpec, Prefault, StoreUuid,
 };
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
@@ -86,7 +87,7 @@ impl Run {
             greatest_dkey: self.greatest_dkey,
             extent_end: self.extent_end,
             listed: self.listed,
-            errors: BTreeMap::from_iter(failed),
+            errors: failed.collect(),
             failure: self.failure,
             keys: self.keys,
             ..ObjectRun::default()
@@ -142,7 +143,8 @@ fn shown(uuid: StoreUuid) -> String {
         if matches!(place, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        text.push_str(&format!("{byte:02x}"));
+        // Writing to a text does not fail.
+        let _ = write!(text, "{byte:02x}");
     }
     text
 }
@@ -161,6 +163,29 @@ fn named_uuid(text: Option<&str>) -> Result<Option<StoreUuid>, Failure> {
     .transpose()
 }
 
+/// The pool of a rank, as the workload asks for it; at the durability that its place may have.
+fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolSpec, Failure> {
+    let wanted = named_uuid(work.pool.as_deref())?;
+    let is_in_memory = work.durability == Some(ObjectDurability::None);
+    let path = (!is_in_memory).then(|| directory.join(work.pool_file(rank)));
+    Ok(PoolSpec {
+        durability: match (&path, work.durability) {
+            (None, _) => Durability::None,
+            (_, Some(ObjectDurability::Process)) => Durability::Process,
+            _ => Durability::Power,
+        },
+        path,
+        uuid: Some(wanted.map_or_else(random_uuid, Ok)?),
+        mode: wanted.map_or(PoolMode::Create, |_| PoolMode::Open),
+        prefault: match work.prefault {
+            ObjectPrefault::Plan => Prefault::Plan(planned_bytes(work)),
+            ObjectPrefault::All => Prefault::All,
+            ObjectPrefault::None => Prefault::None,
+        },
+        ..PoolSpec::anonymous(work.pool_bytes.0)
+    })
+}
+
 impl<S: ObjectStore> Session<S> {
     /// Opens the store of a rank.
     pub(super) fn open(
@@ -168,34 +193,13 @@ impl<S: ObjectStore> Session<S> {
         (directory, seed): (&Path, u64),
         rank: u32,
     ) -> Result<(Self, ObjectRank), Failure> {
-        let wanted = named_uuid(work.pool.as_deref())?;
-        let file = (work.durability != Some(ObjectDurability::None)
-            && work.engine == ObjectEngine::Mem)
-            .then(|| directory.join(work.pool_file(rank)));
-        let uuid = match wanted {
-            Some(uuid) => uuid,
-            None => random_uuid()?,
+        let mut spec = pool_spec(work, directory, rank)?;
+        let is_new = spec.mode == PoolMode::Create;
+        let place = match &spec.path {
+            Some(path) => path.display().to_string(),
+            None => "memory".to_owned(),
         };
-        let mut spec = PoolSpec {
-            path: file.clone(),
-            uuid: Some(uuid),
-            mode: match wanted {
-                Some(_) => PoolMode::Open,
-                None => PoolMode::Create,
-            },
-            prefault: match work.prefault {
-                ObjectPrefault::Plan => Prefault::Plan(planned_bytes(work)),
-                ObjectPrefault::All => Prefault::All,
-                ObjectPrefault::None => Prefault::None,
-            },
-            sums: ValueSums::None,
-            durability: match (&file, work.durability) {
-                (None, _) => Durability::None,
-                (_, Some(ObjectDurability::Process)) => Durability::Process,
-                _ => Durability::Power,
-            },
-            ..PoolSpec::anonymous(work.pool_bytes.0)
-        };
+        let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
         let mut opened = S::open(&spec);
         let chosen = work.durability.is_some();
         if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
@@ -203,39 +207,28 @@ impl<S: ObjectStore> Session<S> {
             spec.durability = Durability::Process;
             opened = S::open(&spec);
         }
-        let place = file
-            .as_deref()
-            .map_or("memory".into(), Path::to_string_lossy);
-        let mut store = opened.map_err(|why| failure("object", None, format!("{place}: {why}")))?;
-        let made = file.clone().filter(|_| wanted.is_none());
+        let mut store = opened.map_err(failed)?;
+        let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = match (wanted, named) {
-            (Some(_), Some(_)) => ContainerMode::Open,
-            _ => ContainerMode::Create,
+        let mode = if is_new || named.is_none() {
+            ContainerMode::Create
+        } else {
+            ContainerMode::Open
         };
-        let container_uuid = match named {
-            Some(uuid) => uuid,
-            None => random_uuid()?,
-        };
-        let container = store
-            .container(container_uuid, mode)
-            .map_err(|why| failure("object", None, format!("{place}: container: {why}")));
-        let container = match container {
+        let uuid = named.map_or_else(random_uuid, Ok)?;
+        let container = match store.container(uuid, mode) {
             Ok(container) => container,
             Err(why) => {
                 // The reason is told; the file is this run's own.
-                let _ = made.as_deref().map(std::fs::remove_file);
-                return Err(why);
+                let _ = made.map(std::fs::remove_file);
+                return Err(failed(why));
             }
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default();
-        let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let described = ObjectRank {
             rank,
-            pool: shown(uuid),
-            container: shown(container_uuid),
-            file: file.as_ref().map(|_| work.pool_file(rank)),
+            pool: shown(spec.uuid.unwrap_or_default()),
+            container: shown(uuid),
+            file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
                 Durability::Process => ObjectDurability::Process,
@@ -244,6 +237,9 @@ impl<S: ObjectStore> Session<S> {
             setup_ns: Nanos(store.stats().prefault_ns + store.stats().recovery_ns),
             ..ObjectRank::default()
         };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let session = Self {
             names: Names::new(&work.layout, seed, now.as_secs()),
             contents: Contents::new(work.payload, seed),
