@@ -10,6 +10,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
+    clippy::cast_precision_loss,
     reason = "tests"
 )]
 

@@ -45,6 +45,31 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     if steps.iter().all(|step| matches!(step, Step::Unknown(_))) {
         return no_test(given, commands, &steps);
     }
+    let (work, prefix_note) = work(given, machine, layout, &steps);
+    let most = work
+        .tests
+        .iter()
+        .filter_map(|test| work.planned_operations(test))
+        .max();
+    if most == Some(u64::MAX) {
+        return Err(Refusal::usage(
+            "-o, -d, -a, -n and i: a test has more than 2^64 operations",
+        ));
+    }
+    let mut request = Request::of_job(given, Job::of_objects(given.door.verb, work));
+    request.notes = notes(given, machine, &steps);
+    request.notes.extend(prefix_note);
+    request.before = before(given);
+    Ok(request)
+}
+
+/// The work of these tests, and a note where a word is taken as older versions take it.
+fn work(
+    given: &Given,
+    machine: &dyn Machine,
+    layout: ObjectLayout,
+    steps: &[Step],
+) -> (ObjectWorkload, Option<String>) {
     let (path, path_end, prefix_note) = pool_path(given, machine);
     let tests = steps.iter().filter_map(|step| match step {
         Step::Test(test) => Some(ObjectTest {
@@ -90,21 +115,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         layout,
         ..ObjectWorkload::default()
     };
-    let most = work
-        .tests
-        .iter()
-        .filter_map(|test| work.planned_operations(test))
-        .max();
-    if most == Some(u64::MAX) {
-        return Err(Refusal::usage(
-            "-o, -d, -a, -n and i: a test has more than 2^64 operations",
-        ));
-    }
-    let mut request = Request::of_job(given, Job::of_objects(given.door.verb, work));
-    request.notes = notes(given, machine, &steps);
-    request.notes.extend(prefix_note);
-    request.before = before(given);
-    Ok(request)
+    (work, prefix_note)
 }
 
 /// Keys and values. Flat objects have one attribute key, as have those of which all are one.

@@ -2,7 +2,6 @@
 //!
 //! In: the workload, the number of the rank. Out: a [`Session`], or why there is none.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
