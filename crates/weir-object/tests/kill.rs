@@ -43,8 +43,9 @@ fn child_that_is_killed() {
         return;
     };
     let (path, from) = given.split_once('|').unwrap();
+    // One write for each line: a kill between two would leave half a line.
     let mut out = std::io::stderr();
-    writeln!(out, "begin").unwrap();
+    out.write_all(b"begin\n").unwrap();
     let mut store = MemStore::open(&spec(Path::new(path), PoolMode::Open)).unwrap();
     let c = store.container([1; 16], ContainerMode::Open).unwrap();
     let from: u64 = from.parse().unwrap();
@@ -58,7 +59,7 @@ fn child_that_is_killed() {
         };
         if mix(epoch ^ 77) % 150 == 0 {
             // From here on older versions may be gone.
-            writeln!(out, "drop {epoch}").unwrap();
+            out.write_all(format!("drop {epoch}\n").as_bytes()).unwrap();
             store
                 .aggregate(
                     c,
@@ -79,7 +80,7 @@ fn child_that_is_killed() {
         let _ = store
             .update(key, &iods, Epoch(epoch), Conditions::NONE, &both)
             .unwrap();
-        writeln!(out, "done {epoch}").unwrap();
+        out.write_all(format!("done {epoch}\n").as_bytes()).unwrap();
     }
 }
 
