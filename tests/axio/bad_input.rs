@@ -452,3 +452,13 @@ fn what_a_configuration_has_of_control_characters_is_spelt_out() {
     let said = said.err("\\u{1b}[31m10");
     assert!(!said.err.contains('\u{1b}'), "{said}");
 }
+
+#[test]
+fn a_configuration_of_a_side_that_cannot_be_read_is_no_missing_one() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.path("config/send_config")).unwrap();
+    stage
+        .peer_says(&["axio", "--client"])
+        .code(2)
+        .err("Failed to open config file: config/send_config: Is a directory");
+}

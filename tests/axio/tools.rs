@@ -160,6 +160,18 @@ fn each_iteration_of_the_search_shows_its_configuration_and_leaves_its_log() {
 }
 
 #[test]
+fn a_search_whose_log_cannot_be_written_ends() {
+    let stage = Stage::new();
+    stage.file("c", SPACE);
+    std::fs::create_dir(stage.path("tmp")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", stage.path("tmp/axio_iter_1.log")).unwrap();
+    let said = stage.peer_says(&["axio", "tools", "-c", "c", "-t", "5"]);
+    assert_ne!(said.code, Some(0), "{said}");
+    let said = said.err("the trial's log: ").err("No space left on device");
+    assert!(!said.out.contains("Current iteration: 2="), "{said}");
+}
+
+#[test]
 fn a_search_at_the_servers_side_says_where_to_search() {
     let stage = Stage::new();
     let receiver = SPACE.replace("TxApplication,", "");

@@ -115,6 +115,10 @@ fn listening_beyond_this_machine_without_a_token_has_to_be_asked_for() {
         .err("`ip address` lists them");
     let both = with(&["--open-to-anyone", "--token-file", "c.conf"]).code(2);
     both.err("--open-to-anyone acts only without `--token-file`");
+    // Before anything is listened at, in a dry run too.
+    with(&["--token-file", "nowhere", "--dry-run"])
+        .code(2)
+        .err("token file nowhere: No such file");
     let idle = stage.peer_says(&[
         "axio",
         "--loopback",

@@ -82,6 +82,14 @@ const LINES: &[Line] = &[
         forms: &[],
     },
     Line {
+        verb: "vos-perf",
+        short: "-D . -P 64M -d 10 -a 1 -n 1 -R U;p",
+        long: "-D . -P 1G -d 100000 -a 1 -n 1 -R U\tF;i=1000000",
+        input: None,
+        forbidden: None,
+        forms: &["--output-style=2.9"],
+    },
+    Line {
         verb: "selftest",
         short: "--loopback -e 0:0 -s 0 -r 10",
         long: "--loopback -e 0:0 -s 0 --duration 60min",

@@ -36,7 +36,7 @@ pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The names of peers that the tests call the program by.
-const PEERS: [&str; 9] = [
+const PEERS: [&str; 10] = [
     "fio",
     "kio",
     "kio.py",
@@ -46,6 +46,7 @@ const PEERS: [&str; 9] = [
     "fnet",
     "axio",
     "self_test",
+    "vos_perf",
 ];
 
 /// Link to the program under test with a peer's name, by which it is that peer: its text and its exit

@@ -96,6 +96,7 @@ fn dictionary(target: &str) -> Result<String> {
         "axio" => (None, Some("crates/weir-doors/src/axio")),
         "kio" => (None, Some("crates/weir-doors/src/kio")),
         "selftest" => (None, Some("crates/weir-doors/src/selftest")),
+        "object" => (None, Some("crates/weir-doors/src/object")),
         _ => (None, None),
     };
     if let Some(before) = before {

@@ -128,9 +128,12 @@ fn named(job: &JobResult, name: &str, latencies: &[(KindName, Histogram)]) -> Ve
     if name == CPU_PER_OP {
         return cpu_per_op(job).into_iter().collect();
     }
+    let of_phases: Vec<String> = job.phase_metrics().map(|metric| metric.name).collect();
     let of_kinds = job.metrics.iter().filter_map(|metric| {
         let kind = metric.name.strip_suffix(name)?.strip_suffix(' ')?;
-        (!kind.contains(' ')).then(|| Figure::of(metric, Some(kind), name))
+        // The kind of a phase has the phase's name in front.
+        let is_kind = !kind.contains(' ') || of_phases.contains(&metric.name);
+        is_kind.then(|| Figure::of(metric, Some(kind), name))
     });
     let mut found: Vec<Figure> = of_kinds.collect();
     let Some(percent) = percent_of(name) else {
@@ -297,5 +300,15 @@ mod tests {
         ];
         let names: Vec<String> = figures(&job, &[]).into_iter().map(|f| f.name).collect();
         assert_eq!(names, ["b_eff", "x"]);
+    }
+
+    #[test]
+    fn what_a_search_was_for_stands_alone() {
+        let mut job = job();
+        let rate = |name: &str| Metric::high(name, "ops/s", 1.0);
+        job.metrics.extend([rate("PDR"), rate("NDR")]);
+        let names: Vec<String> = figures(&job, &[]).into_iter().map(|f| f.name).collect();
+        assert_eq!(names, ["NDR", "PDR"]);
+        assert_eq!(found(&job, &["rate"]).len(), 2, "others by name");
     }
 }

@@ -74,6 +74,8 @@ struct PathTimes {
     /// Between signs of life of a client, and how long its server waits for one.
     alive: u64,
     silence: u64,
+    /// Time that a word takes over a wire that loses it a few times.
+    resent: u64,
 }
 
 impl PathTimes {
@@ -97,6 +99,7 @@ impl PathTimes {
             hearing: ticks(Nanos(5_000_000)),
             alive: ticks(peer_step::ALIVE),
             silence: ticks(work.stall_timeout_ns.max(peer_step::LEAST_SILENCE)),
+            resent: ticks(peer_step::RESENT),
         }
     }
 }

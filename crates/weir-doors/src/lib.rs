@@ -36,6 +36,7 @@ pub mod monitor;
 mod mpi;
 pub mod net;
 pub mod new;
+pub mod object;
 pub mod observer;
 mod pair_table;
 mod rate_bracket;
@@ -73,6 +74,7 @@ pub const DOORS: &[Door] = &[
     axio::DOOR,
     selftest::DOOR,
     rpc::DOOR,
+    object::VOS_PERF,
     show::DOOR,
     history::DOOR,
     report::DOOR,

@@ -6,7 +6,9 @@
 
 mod error;
 pub mod mem;
+mod run;
 mod store;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
+pub use run::ObjectRunner;
 pub use store::*;

@@ -1,4 +1,4 @@
-//! Results as CSV: a row for each kind of operation of each job and for each headline figure that is of
+//! Results as CSV: a row for each kind of operation of each job or phase and for each headline figure that is of
 //! none, or for each interval of a kind, in ns, bytes and operations.
 //!
 //! In: results with their labels. Out: RFC 4180 with line feeds; what is missing is empty. Not here:
@@ -131,7 +131,8 @@ fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String
         let aspects = aspects(plan, entry.workers.len().max(1));
         aspects.iter().find(|a| a.name == "block")?.number
     });
-    let depth = entry.plan.and_then(|plan| plan.workload.load());
+    let plan = entry.plan.filter(|_| entry.phase.is_none());
+    let depth = plan.and_then(|plan| plan.workload.load());
     let sure = entry.confidence(kind).map(|c| c.ops_per_s);
     let stages = [Stage::Rlat, Stage::Lat, Stage::Clat];
     let latency = stages.into_iter().find_map(|stage| kind.stage(stage));

@@ -1,4 +1,4 @@
-//! An entry of the report: one job, or the jobs of a group that asked to be reported as one,
+//! An entry of the report: one job, the jobs of a group that asked to be reported as one, or a phase,
 //! with the figures of all its workers put together.
 //!
 //! In: a result. Out: entries in plan order. Histograms are merged, counts added, rates taken
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use weir_schema::{
     Confidence, Failure, GroupResult, Job, JobResult, Kind, KindName, KindResult, LatencyOverTime,
-    Metric, PacketPathWorkload, RpcMaster, RunResult, Span, Stage, State, WorkerResult, Workload,
+    Metric, PacketPathWorkload, PhaseResult, RpcMaster, RunResult, Span, Stage, State,
+    WorkerResult, Workload,
 };
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -20,6 +21,8 @@ pub(crate) struct ReportEntry<'a> {
     /// Plan of the first of them.
     pub(crate) plan: Option<&'a Job>,
     pub(crate) group: usize,
+    /// The phase that it is, of the job of the entry before it that is none.
+    pub(crate) phase: Option<&'a PhaseResult>,
     /// Number of ranks that carried it out; each worker stands for one of each.
     pub(crate) ranks: usize,
     pub(crate) workers: Vec<&'a WorkerResult>,
@@ -60,12 +63,14 @@ pub(crate) fn entries(result: &RunResult) -> Vec<ReportEntry<'_>> {
                 }
                 merged = Some(entries.len());
             }
-            entries.push(ReportEntry::new(
-                job,
-                plan,
-                number,
-                result.ranks.len().max(1),
-            ));
+            let ranks = result.ranks.len().max(1);
+            entries.push(ReportEntry::new(job, plan, number, ranks));
+            let phases = job.phases.iter();
+            let phases = phases.filter_map(|phase| Some((phase, phase.measured.as_deref()?)));
+            entries.extend(phases.map(|(phase, measured)| ReportEntry {
+                phase: Some(phase),
+                ..ReportEntry::new(measured, plan, number, phase.ranks.len().max(1))
+            }));
         }
     }
     for entry in &mut entries {
@@ -81,6 +86,7 @@ impl<'a> ReportEntry<'a> {
             jobs: vec![job],
             plan,
             group,
+            phase: None,
             ranks,
             workers: Vec::new(),
             kinds: Vec::new(),
@@ -197,7 +203,9 @@ impl<'a> ReportEntry<'a> {
         if let Workload::PacketPath(work) = &self.plan?.workload {
             return window(work);
         }
-        let depth = self.plan?.load().depth.queue_depth.0;
+        // A phase has a load of its own, which the plan does not show.
+        let plan = self.plan.filter(|_| self.phase.is_none())?;
+        let depth = plan.load().depth.queue_depth.0;
         let callers = self.callers().saturating_mul(self.ranks);
         Some(u64::from(depth).saturating_mul(callers as u64))
     }

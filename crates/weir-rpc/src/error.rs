@@ -43,10 +43,14 @@ codes! {
     NoPermission = -1001;
     /// The request makes no sense.
     Invalid = -1003;
+    /// It is there already.
+    Exists = -1004;
     /// No such group, rank, tag, session or key.
     NotThere = -1005;
     /// The connection is lost or cannot be made.
     Unreachable = -1006;
+    /// No space for data that are to be kept.
+    NoSpace = -1007;
     /// No memory, or more than the limits allow.
     NoMemory = -1009;
     /// No such service or operation.
@@ -63,6 +67,12 @@ codes! {
     Canceled = -1018;
     /// Something else, which the words name.
     Other = -1025;
+    /// Storage failed.
+    Storage = -2001;
+    /// A key that is longer than the limit.
+    KeyTooBig = -2012;
+    /// A value that is longer than the limit.
+    RecordTooBig = -2013;
     /// Data that differ from the data that were sent.
     Mismatch = -2021;
 }

@@ -100,6 +100,7 @@ impl RpcService for LongReplies {
         Ok(SessionShape {
             buffer_bytes: 2 * u64::from(LIMIT),
             fill: 7,
+            longest_bulk: None,
         })
     }
 

@@ -56,6 +56,7 @@ impl RpcService for KeyValueService {
         Ok(SessionShape {
             buffer_bytes: self.buffer,
             fill: 0,
+            longest_bulk: Some(1 << 20),
         })
     }
 
@@ -150,6 +151,7 @@ fn values_come_back_by_key_inline_and_in_bulk() {
     channel.memory(memory)[..long.len()].copy_from_slice(&long);
     let bulk = BulkPart {
         memory,
+        offset: 0,
         length: long.len() as u64,
         access: BulkUse::Get,
     };
@@ -164,6 +166,7 @@ fn values_come_back_by_key_inline_and_in_bulk() {
     channel.memory(memory).fill(0);
     let back = BulkPart {
         memory,
+        offset: 0,
         length: 1 << 20,
         access: BulkUse::Put,
     };

@@ -14,6 +14,7 @@ mod fabric;
 mod frames;
 mod hostile;
 mod key_value;
+mod later_answers;
 mod losses;
 mod shm;
 mod testbed;

@@ -5,7 +5,8 @@
 //! looks at a job ([`Runner::check`]) and makes it ready ([`Runner::prepare`]). What it then does
 //! has one of two forms. A [`Prepared`] job is the same loop on several workers, each on a thread
 //! of the run, where it attaches its engine, builds its source and calls [`WorkerContext::drive`]. A
-//! [`RankJob`] is what all ranks do together, on the thread that entered their world.
+//! [`RankJob`] is what all ranks do together, on the thread that entered their world; it may be a
+//! [series](RankControl::series) of phases, each of which is a [`Prepared`] loop on workers of every rank.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use weir_schema::{
 use weir_sys::clock::{Clock, Scale, Tick};
 use weir_world::World;
 
-use crate::execute::Signals;
+use crate::execute::{PhaseHost, Signals};
 use crate::live::{KINDS, Measured, WorkerLive};
 use crate::loop_plan::measured_kinds;
 use crate::trace::Traced;
@@ -60,6 +61,12 @@ pub trait Runner: Sync {
 
     /// Ranks may be threads of one process.
     fn allows_thread_ranks(&self) -> bool {
+        false
+    }
+
+    /// Its jobs are [series](RankControl::series) of phases: settings of a job that these have no use for
+    /// are refused.
+    fn has_phases(&self) -> bool {
         false
     }
 
@@ -131,6 +138,7 @@ pub struct RankControl<'a> {
     /// The part hangs in a call that nothing ends: the run takes what was done, and answers the
     /// code that the process is to end with once everything is said.
     pub abandon: &'a (dyn Fn(RankOutcome) -> u8 + Sync),
+    pub(crate) phases: &'a PhaseHost,
 }
 
 /// Progress of the first rank of a job.

@@ -20,11 +20,13 @@ pub enum BulkUse {
     Put,
 }
 
-/// First `length` bytes of memory, which the server reads or writes until it answers.
+/// Part of memory, which the server reads or writes until it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkPart {
     /// The memory.
     pub memory: BulkMemory,
+    /// Where it begins, in bytes from the start of the memory.
+    pub offset: u64,
     /// Bytes of it.
     pub length: u64,
     /// Access of the server.

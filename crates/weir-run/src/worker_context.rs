@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::Sender;
 
-use weir_schema::{CpuUse, Job};
+use weir_schema::{CpuUse, Failure, Job};
 use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::Nanos;
 
 use crate::engine::Engine;
-use crate::execute::Event;
+use crate::execute::{Event, PhaseShare};
 use crate::flow::{FlowShare, SharedFlow};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
@@ -47,6 +47,7 @@ pub struct WorkerContext<'a> {
     pub(crate) pass_began: Option<Tick>,
     /// Begin of the worker's time.
     pub(crate) released: Option<Tick>,
+    pub(crate) phase: Option<&'a PhaseShare>,
 }
 
 impl WorkerContext<'_> {
@@ -83,6 +84,57 @@ impl WorkerContext<'_> {
     /// Lets the worker's time begin now: what it waited for since the release is none of its own.
     pub fn begin_now(&mut self) {
         self.released = Some(self.clock.now());
+    }
+
+    /// Does a part of a phase, whose begin and end stand in the result by its name: `open`, `transfer`,
+    /// `close`. Waits for the release first. The loop of a phase that counts from its own begin calls
+    /// [`WorkerContext::begin_now`] in there.
+    pub fn part<T>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.wait_for_release();
+        let begin = self.clock.now();
+        let done = work(self);
+        if let Some(phase) = self.phase {
+            phase.add_part(name, begin, self.clock.now());
+        }
+        done
+    }
+
+    /// Waits in the middle of a phase until every worker of every rank does. All of them meet equally
+    /// often.
+    ///
+    /// # Errors
+    /// Another one has failed, or all is to end.
+    pub fn meet(&mut self) -> Result<(), Failure> {
+        self.wait_for_release();
+        let events = &self.events;
+        // Who ran the phase may have left this worker behind.
+        let tell = || drop(events.send(Event::Waits));
+        self.phase.map_or(Ok(()), |phase| phase.meet(tell))
+    }
+
+    /// Waits for the release and does work that is timed as one span alone, a walk over many things; it
+    /// answers the operations done, of this kind, and the bytes that they moved.
+    ///
+    /// # Errors
+    /// That of the work.
+    pub fn walk(
+        &mut self,
+        kind: usize,
+        work: impl FnOnce() -> Result<(u64, u64), Failure>,
+    ) -> Result<LoopStop, Failure> {
+        if !self.wait_for_release() {
+            return Ok(LoopStop::Asked);
+        }
+        self.begin_elsewhere(self.clock.now());
+        let done = work();
+        if let Ok((operations, bytes)) = done {
+            let live = self.live.kind(kind);
+            live.issued.add(operations);
+            live.completed.add(operations);
+            live.bytes.add(bytes);
+        }
+        self.end_now();
+        done.map(|_| LoopStop::WorkDone)
     }
 
     /// Sets the end of the worker to now: work after the loop counts as its time.

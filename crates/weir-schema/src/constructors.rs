@@ -19,6 +19,7 @@ use crate::kind::{Kind, KindName, PerKind};
 use crate::load::{PLAN_SCHEMA, RESULT_SCHEMA};
 use crate::load_of_loop::Load;
 use crate::memory::Memory;
+use crate::object_store::ObjectWorkload;
 use crate::outcome::Outcome;
 use crate::plan::{
     EngineChoice, Extensions, Group, Job, JobEnd, JobReport, Placement, Plan, Setting, Start,
@@ -72,6 +73,11 @@ impl Job {
     /// RPCs, and nothing else asked for.
     pub fn of_rpcs(name: &str, workload: RpcWorkload) -> Self {
         Self::alone(name, EngineChoice::new("rpc"), workload)
+    }
+
+    /// Tests on an object store, and nothing else asked for.
+    pub fn of_objects(name: &str, workload: ObjectWorkload) -> Self {
+        Self::alone(name, EngineChoice::new("object"), workload)
     }
 
     /// This work over an engine, and nothing else asked for.

@@ -14,7 +14,7 @@ use weir_units::JsonSchema;
 use crate::workload::DECLARED_KINDS;
 
 /// A workload has at most so many kinds.
-pub const MOST_KINDS: usize = 8;
+pub const MOST_KINDS: usize = 16;
 
 /// A kind of operation that a workload declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

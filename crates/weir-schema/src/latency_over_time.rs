@@ -101,8 +101,10 @@ impl RunResult {
     /// Judges what several jobs did together, keeps how latencies went over time, and forgets what
     /// only that and further ranks need: all of them are in.
     pub fn conclude_batches(&mut self) {
-        let of_jobs = self.jobs().flat_map(JobResult::batches);
-        let most = (INTERVALS / of_jobs.count().max(1)).max(LEAST);
+        let of_phases =
+            |job: &JobResult| -> usize { job.measured().map(|m| m.batches().len()).sum() };
+        let of_jobs = self.jobs().map(|job| job.batches().len() + of_phases(job));
+        let most = (INTERVALS / of_jobs.sum::<usize>().max(1)).max(LEAST);
         let planned = self.plan.groups.iter().map(Some);
         let planned = planned.chain(std::iter::repeat(None));
         for (group, planned) in self.groups.iter_mut().zip(planned) {
@@ -126,6 +128,11 @@ impl GroupResult {
             if let Some(done) = job.outcome.of_loop_mut() {
                 done.forget_batches(is_each, most);
             }
+            for phase in &mut job.phases {
+                let measured = phase.measured.iter_mut();
+                let loops = measured.filter_map(|measured| measured.outcome.of_loop_mut());
+                loops.for_each(|done| done.forget_batches(true, most));
+            }
         }
     }
 }
@@ -145,6 +152,13 @@ impl JobResult {
     pub fn latency_over_time(&self) -> &[LatencyOverTime] {
         let done = self.outcome.of_loop();
         done.map_or(&[], |done| &done.latency_over_time)
+    }
+
+    /// Figures of its phases.
+    fn measured(&self) -> impl Iterator<Item = &Self> {
+        self.phases
+            .iter()
+            .filter_map(|phase| phase.measured.as_deref())
     }
 
     fn batches(&self) -> &[KindBatches] {

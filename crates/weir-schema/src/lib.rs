@@ -31,11 +31,14 @@ mod log;
 mod memory;
 mod merge;
 mod metrics;
+mod object_store;
+mod object_store_result;
 mod outcome;
 mod packet_path;
 mod packet_path_result;
 mod pair_matrix;
 mod path_handlers;
+mod phase;
 mod plan;
 mod prune;
 mod rates;
@@ -102,7 +105,14 @@ pub use log::{Log, LogFormat, LogMeasure, LogOperation, LogRecord, Logged, Total
 pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
-pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
+pub use object_store::{
+    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectDurability, ObjectEngine, ObjectLayout,
+    ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
+};
+pub use object_store_result::{
+    ObjectFailure, ObjectFigures, ObjectKey, ObjectKeys, ObjectOutcome, ObjectRank, ObjectRun,
+};
+pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome};
 pub use packet_path::{
     IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PACKET_PATH_KINDS,
     PacketPathWorkload, PacketStream, PathCallers, PathGroup, PathStage, PoolPages, StageBatches,
@@ -112,6 +122,7 @@ pub use packet_path_result::{
 };
 pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
 pub use path_handlers::{HandlerFacts, MessageHandler, PacketHandler};
+pub use phase::{PartSpan, PhaseResult, RankSpan};
 pub use plan::{
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
     Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Voice, Word,

@@ -10,7 +10,7 @@ use weir_stats::{BatchError, SeriesError};
 use weir_units::{Bytes, Nanos};
 
 use crate::metrics::{loop_metrics, packet_path_metrics, rpc_metrics};
-use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
+use crate::outcome::{LoopOutcome, Outcome};
 use crate::rates::both;
 use crate::result::{
     CpuUse, DepthUse, GroupResult, JobResult, KindResult, RunResult, SampleStatistics, Span,
@@ -86,21 +86,38 @@ impl RunResult {
     /// Moves its times away from their zero.
     fn delay(&mut self, by: Nanos) {
         self.duration_ns = self.duration_ns.saturating_add(by);
-        let move_span = |span: &mut Span| {
-            span.start_ns = span.start_ns.saturating_add(by);
-            span.end_ns = span.end_ns.saturating_add(by);
-        };
         for group in &mut self.groups {
-            group.together.iter_mut().for_each(move_span);
-            for job in &mut group.jobs {
-                job.span.iter_mut().for_each(move_span);
-                let workers = job.workers_mut().iter_mut();
-                workers.filter_map(|w| w.span.as_mut()).for_each(move_span);
-                if let Outcome::Rpc(done) = &mut job.outcome {
-                    let masters = done.masters.iter_mut();
-                    masters.filter_map(|m| m.span.as_mut()).for_each(move_span);
-                }
+            group.together.iter_mut().for_each(|span| span.delay(by));
+            group.jobs.iter_mut().for_each(|job| job.delay(by));
+        }
+    }
+}
+
+impl JobResult {
+    fn delay(&mut self, by: Nanos) {
+        self.span.iter_mut().for_each(|span| span.delay(by));
+        let workers = self.workers_mut().iter_mut();
+        workers
+            .filter_map(|w| w.span.as_mut())
+            .for_each(|span| span.delay(by));
+        if let Outcome::Rpc(done) = &mut self.outcome {
+            let masters = done.masters.iter_mut();
+            masters
+                .filter_map(|m| m.span.as_mut())
+                .for_each(|span| span.delay(by));
+        }
+        if let Outcome::ObjectStore(done) = &mut self.outcome {
+            done.spans_mut().for_each(|span| span.delay(by));
+        }
+        for phase in &mut self.phases {
+            for rank in &mut phase.ranks {
+                rank.span.delay(by);
+                rank.parts.iter_mut().for_each(|part| part.span.delay(by));
             }
+            phase
+                .measured
+                .iter_mut()
+                .for_each(|measured| measured.delay(by));
         }
     }
 }
@@ -126,6 +143,11 @@ impl GroupResult {
 }
 
 impl Span {
+    fn delay(&mut self, by: Nanos) {
+        self.start_ns = self.start_ns.saturating_add(by);
+        self.end_ns = self.end_ns.saturating_add(by);
+    }
+
     /// The shortest span that holds both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
@@ -157,7 +179,7 @@ impl State {
 }
 
 impl JobResult {
-    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+    pub(crate) fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         if self.name != other.name {
             let text = format!("jobs `{}` and `{}`", self.name, other.name);
             return Err(MergeError::OtherPlan(text));
@@ -183,12 +205,7 @@ impl JobResult {
             }
         }
         for theirs in phases {
-            let same =
-                |p: &&mut PhaseResult| p.name == theirs.name && p.repetition == theirs.repetition;
-            match self.phases.iter_mut().find(same) {
-                Some(mine) => mine.ranks.extend(theirs.ranks),
-                None => self.phases.push(theirs),
-            }
+            self.add_phase(theirs)?;
         }
         self.conclude();
         Ok(())
@@ -201,8 +218,10 @@ impl JobResult {
             Outcome::Loop(done) => self.metrics = loop_metrics(done),
             Outcome::Rpc(done) => self.metrics = rpc_metrics(done),
             Outcome::PacketPath(done) => self.metrics = packet_path_metrics(done),
+            Outcome::ObjectStore(done) => self.metrics = done.metrics(),
             Outcome::None | Outcome::Exchange(_) | Outcome::LatencyBandwidth(_) => {}
         }
+        self.conclude_phases();
     }
 }
 
@@ -217,6 +236,10 @@ impl Outcome {
                 Ok(())
             }
             (Self::Loop(mine), Self::Loop(theirs)) => mine.merge(theirs),
+            (Self::ObjectStore(mine), Self::ObjectStore(theirs)) => {
+                mine.merge(*theirs);
+                Ok(())
+            }
             (Self::Rpc(mine), Self::Rpc(theirs)) => {
                 mine.masters.extend(theirs.masters);
                 mine.workers.merge(theirs.workers)
@@ -477,7 +500,8 @@ mod tests {
     use super::*;
     use crate::exchange::ExchangeResult;
     use crate::kind::Kind;
-    use crate::outcome::{Metric, RankSpan};
+    use crate::outcome::Metric;
+    use crate::phase::{PhaseResult, RankSpan};
     use crate::result::{ClassResult, Stage};
     use crate::sample::{self, series};
 
@@ -676,7 +700,9 @@ mod tests {
             ranks: vec![RankSpan {
                 rank,
                 span: sample::span(Nanos(0), Nanos(10)),
+                ..RankSpan::default()
             }],
+            measured: None,
         };
         let phases = |rank| JobResult {
             phases: vec![phase(0, rank), phase(1, rank)],
@@ -686,6 +712,44 @@ mod tests {
         merged.merge(phases(1)).unwrap();
         let ranks: Vec<usize> = merged.phases.iter().map(|p| p.ranks.len()).collect();
         assert_eq!(ranks, [2, 2]);
+    }
+
+    #[test]
+    fn figures_of_a_phase_are_those_of_all_ranks_under_its_name() {
+        let job = |rank, operations| {
+            let second = Nanos::from_secs(1);
+            let writes = sample::kind(Kind::Write, operations, second, &[]);
+            let mut measured =
+                sample::job_result("p write", vec![sample::worker(0, second, vec![writes])]);
+            measured.conclude();
+            let mut job = JobResult::not_started("p");
+            for (name, repetition) in [("write", 1), ("fill", 0)] {
+                let phase = PhaseResult {
+                    name: name.to_owned(),
+                    repetition,
+                    ranks: vec![RankSpan {
+                        rank,
+                        ..RankSpan::default()
+                    }],
+                    measured: Some(Box::new(measured.clone())),
+                };
+                job.add_phase(phase).unwrap();
+            }
+            job.conclude();
+            job
+        };
+        let mut merged = job(1, 10);
+        merged.merge(job(0, 30)).unwrap();
+        let rates = merged
+            .metrics
+            .iter()
+            .filter(|m| m.unit == Metric::OPS_PER_S);
+        let rates: Vec<(&str, f64)> = rates.map(|m| (m.name.as_str(), m.value.round())).collect();
+        assert_eq!(rates, [("write #2 rate", 40.0), ("fill write rate", 40.0)]);
+        let ranks: Vec<u32> = merged.phases[0].ranks.iter().map(|r| r.rank).collect();
+        assert_eq!(ranks, [0, 1]);
+        // Its rows show them.
+        assert_eq!(merged.own_metrics(), Vec::<&Metric>::new());
     }
 
     #[test]

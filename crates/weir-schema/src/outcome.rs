@@ -1,4 +1,4 @@
-//! Outcome of a job, by its workload; its headline figures; its phases.
+//! Outcome of a job, by its workload; its headline figures.
 //!
 //! In: what a runner measured. Out: data that merges over ranks without knowing who measured it. A
 //! reader that does not know a workload still has its metrics. Not here: how metrics follow from an
@@ -12,8 +12,9 @@ use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
+use crate::object_store_result::ObjectOutcome;
 use crate::packet_path_result::PacketPathOutcome;
-use crate::result::{Confidence, JobResult, Span, WorkerResult};
+use crate::result::{Confidence, JobResult, WorkerResult};
 use crate::rpc_result::RpcOutcome;
 
 /// Outcome of a job, by its workload.
@@ -34,6 +35,8 @@ pub enum Outcome {
     Rpc(Box<RpcOutcome>),
     /// Messages in packets through stages, and their answers.
     PacketPath(Box<PacketPathOutcome>),
+    /// Tests on an object store, one after the other.
+    ObjectStore(Box<ObjectOutcome>),
 }
 
 /// Outcome of a loop's workers.
@@ -70,7 +73,9 @@ impl Outcome {
             Self::Loop(done) => Some(done),
             Self::Rpc(done) => Some(&done.workers),
             Self::PacketPath(done) => Some(&done.workers),
-            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) | Self::ObjectStore(_) => {
+                None
+            }
         }
     }
 
@@ -80,7 +85,9 @@ impl Outcome {
             Self::Loop(done) => Some(done),
             Self::Rpc(done) => Some(&mut done.workers),
             Self::PacketPath(done) => Some(&mut done.workers),
-            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) | Self::ObjectStore(_) => {
+                None
+            }
         }
     }
 }
@@ -133,6 +140,14 @@ impl JobResult {
         }
     }
 
+    /// Outcome of tests on an object store, where they were its work.
+    pub fn object_store(&self) -> Option<&ObjectOutcome> {
+        match &self.outcome {
+            Outcome::ObjectStore(done) => Some(done),
+            _ => None,
+        }
+    }
+
     /// Outcome of a packet path, where that was its work.
     pub fn packet_path(&self) -> Option<&PacketPathOutcome> {
         match &self.outcome {
@@ -145,7 +160,8 @@ impl JobResult {
 impl JobResult {
     /// Its headline figures that the rows of a report about its workers do not show.
     pub fn own_metrics(&self) -> Vec<&Metric> {
-        let in_rows = names_in_rows(self.workers());
+        let mut in_rows = names_in_rows(self.workers());
+        in_rows.extend(self.phase_metrics().map(|metric| metric.name));
         let is_own = |metric: &&Metric| !in_rows.contains(&metric.name);
         self.metrics.iter().filter(is_own).collect()
     }
@@ -224,24 +240,4 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-}
-
-/// One repetition of a phase of a job, on all ranks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhaseResult {
-    /// Name of the phase: `write`, `stat`.
-    pub name: String,
-    /// Number of the repetition, from 0.
-    pub repetition: u32,
-    /// Time of each rank in the phase, in rank order.
-    pub ranks: Vec<RankSpan>,
-}
-
-/// Time of a rank in a phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RankSpan {
-    /// Number of the rank.
-    pub rank: u32,
-    /// On the rank's own clock.
-    pub span: Span,
 }

@@ -41,7 +41,13 @@ const CODES: &[(i32, &str)] = &[
     (-1035, "DER_BAD_TARGET"),
     (-1036, "DER_GRPVER"),
     (-2001, "DER_IO"),
+    (-2010, "DER_EP_RO"),
+    (-2011, "DER_EP_OLD"),
+    (-2012, "DER_KEY2BIG"),
+    (-2013, "DER_REC2BIG"),
+    (-2014, "DER_IO_INVAL"),
     (-2021, "DER_CSUM"),
+    (-2025, "DER_TX_RESTART"),
 ];
 
 /// Name of a code that is in no list.

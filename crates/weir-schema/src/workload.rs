@@ -98,6 +98,8 @@ workloads! {
     LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
     /// Messages in packets through stages, and their answers.
     PacketPath(crate::packet_path::PacketPathWorkload) counts crate::packet_path::PACKET_PATH_KINDS;
+    /// Tests on an object store, one after the other.
+    ObjectStore(crate::object_store::ObjectWorkload) counts crate::object_store::OBJECT_KINDS;
     /// Work of a newer weir or another program, in a result of theirs.
     Unknown(UnknownWorkload) counts NO_KINDS;
 }

@@ -19,6 +19,7 @@ pub(crate) struct Runners {
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
     rpc: weir_rpc::RpcRunner,
     packet_path: weir_datapath::PacketPathRunner,
+    object_store: weir_object::ObjectRunner,
 }
 
 impl Runners {
@@ -31,6 +32,7 @@ impl Runners {
             &self.latency_bandwidth,
             &self.rpc,
             &self.packet_path,
+            &self.object_store,
         ]
     }
 }

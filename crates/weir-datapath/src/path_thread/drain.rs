@@ -35,9 +35,11 @@ impl<W: MessageWork, L: PacketLink> Pipeline<'_, W, L> {
     pub(super) fn drain(&mut self) {
         let is_lone_server = self.work.side == Some(PathSide::Server);
         let (patience, when_asked) = if is_lone_server {
-            // Its client has to have given up before; that one hears at once of an end that comes early.
+            // Its client has to have given up before, and its word may have to be sent more than once; it hears at
+            // once of an end that comes early.
             let before = self.times.drain.saturating_mul(2);
-            (before.saturating_add(self.times.catch_up), 0)
+            let word = self.times.catch_up.saturating_add(self.times.resent);
+            (before.saturating_add(word), 0)
         } else {
             (self.times.drain, self.times.last_answers)
         };

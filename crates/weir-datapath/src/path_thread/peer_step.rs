@@ -21,6 +21,8 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const ALIVE: Nanos = Nanos(500_000_000);
 /// Least time that a server waits for one.
 pub(super) const LEAST_SILENCE: Nanos = Nanos::from_secs(2);
+/// Time that a word takes which the wire loses three times: TCP sends again after 0.2 s, then after twice that.
+pub(super) const RESENT: Nanos = Nanos::from_secs(2);
 /// Between looks of threads that wait for the beginning.
 const PAUSE: Duration = Duration::from_micros(50);
 

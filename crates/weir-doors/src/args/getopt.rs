@@ -123,6 +123,8 @@ impl Reader<'_> {
                 (None, behind) => {
                     return Err(self.refuse(&self.superfluous(flag, behind), None));
                 }
+                // Nothing but what is joined to the letter is its value.
+                (Some(_), "") if flag.optional => String::new(),
                 (Some(_), "") => self.next(flag, rest)?,
                 (Some(_), behind) => behind.to_owned(),
             };

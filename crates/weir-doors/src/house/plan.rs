@@ -4,8 +4,8 @@
 //! command line asks for; the exit code of a result.
 
 use weir_schema::{
-    ExitAll, FileNames, Job, JobResult, Kind, Load, Plan, RpcOutcome, RunResult, State,
-    TargetsPerRank, Timing, Workload,
+    ExitAll, FileNames, Job, JobResult, Kind, Load, ObjectOutcome, Plan, RpcOutcome, RunResult,
+    State, TargetsPerRank, Timing, Workload,
 };
 
 use super::{Input, Mode, Run, RunFormat, Strict};
@@ -187,7 +187,9 @@ fn has_wrong_data(job: &JobResult) -> bool {
     let exchanged = exchange.is_some_and(|done| done.wrong_bytes() > 0 || done.lost() > 0);
     let measured = job.latency_bandwidth();
     let asked = job.rpc();
+    let stored = job.object_store();
     exchanged
+        || stored.is_some_and(ObjectOutcome::has_failed)
         || asked.is_some_and(RpcOutcome::has_failed)
         || measured.is_some_and(|done| done.wrong_bytes > 0)
 }

@@ -1,6 +1,6 @@
 //! The section of one job: what it did, its figures, its plots, its phases.
 
-use weir_schema::Span;
+use weir_schema::{PhaseResult, Span};
 use weir_units::{Iops, Nanos};
 
 use super::budget::PageParts;
@@ -110,6 +110,7 @@ fn phases(entry: &ReportEntry<'_>) -> String {
             phase.ranks.len().to_string(),
             NUMBERS.time(last.saturating_sub(first)),
             NUMBERS.time(slowest),
+            parts(phase),
         ]
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -122,6 +123,14 @@ fn phases(entry: &ReportEntry<'_>) -> String {
         "ranks",
         "first start to last end",
         "longest of a rank",
+        "parts",
     ];
     format!("<h3>Phases</h3>{}", table(&head.map(str::to_owned), &rows))
+}
+
+/// The longest time of a rank in each part.
+fn parts(phase: &PhaseResult) -> String {
+    let parts = phase.parts().into_iter();
+    let parts = parts.map(|part| format!("{} {}", part.name, NUMBERS.time(part.span.length())));
+    parts.collect::<Vec<_>>().join(", ")
 }

@@ -11,7 +11,9 @@ use crate::layout::{INDENT, LayoutRow};
 impl Report<'_> {
     /// The group's own lines, where it has several entries that ran together.
     pub(super) fn group(&mut self, entries: &[ReportEntry<'_>], number: usize) {
-        let members: Vec<&ReportEntry<'_>> = entries.iter().filter(|e| e.group == number).collect();
+        // Phases are parts of their job.
+        let is_member = |e: &&ReportEntry<'_>| e.group == number && e.phase.is_none();
+        let members: Vec<&ReportEntry<'_>> = entries.iter().filter(is_member).collect();
         let Some(group) = self.result.groups.get(number).filter(|_| members.len() > 1) else {
             return;
         };

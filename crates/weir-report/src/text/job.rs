@@ -1,7 +1,7 @@
 //! One job in full: what it did, its rates, latencies, course, load and spread; then how it
 //! ended (`ending`).
 
-use weir_schema::{Confidence, Span, WorkerResult};
+use weir_schema::{Confidence, PartSpan, PhaseResult, Span, WorkerResult};
 use weir_stats::NoInterval;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -25,6 +25,7 @@ impl Report<'_> {
         }
         self.row(self.load(entry));
         self.row(self.spread(entry));
+        self.row(self.parts(entry));
         self.found(entry);
         self.problems(entry, number, None);
     }
@@ -32,6 +33,11 @@ impl Report<'_> {
     pub(super) fn title(&mut self, entry: &ReportEntry<'_>) {
         let workers = entry.workers.len();
         let mut parts = match entry.plan {
+            // What the job does stands above.
+            Some(_) if entry.phase.is_some() => {
+                let plural = if workers == 1 { "" } else { "s" };
+                vec![format!("{workers} worker{plural}")]
+            }
             Some(plan) if workers > 0 => title(&aspects(plan, workers)),
             Some(plan) => title(&aspects(plan, usize::try_from(plan.clones).unwrap_or(1))),
             None => Vec::new(),
@@ -132,6 +138,17 @@ impl Report<'_> {
         LayoutRow {
             gap: 3,
             ..LayoutRow::new(label, items)
+        }
+    }
+
+    /// Longest time of a rank in each part of a phase.
+    fn parts(&self, entry: &ReportEntry<'_>) -> LayoutRow {
+        let parts = entry.phase.map(PhaseResult::parts).unwrap_or_default();
+        let item =
+            |part: &PartSpan| RowItem::keyed(&*part.name, self.numbers.time(part.span.length()));
+        LayoutRow {
+            gap: 3,
+            ..LayoutRow::new("parts", parts.iter().map(item).collect())
         }
     }
 

@@ -465,3 +465,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_phase_has_lines_of_its_own_below_its_job() {
+    let mut result = sample::two_kinds();
+    let job = &mut result.groups[0].jobs[0];
+    let span = job.span.unwrap();
+    let part = weir_schema::PartSpan {
+        name: "open".to_owned(),
+        span,
+    };
+    let mut measured = job.clone();
+    measured.name = "job write #2".to_owned();
+    let rank = |rank| weir_schema::RankSpan {
+        rank,
+        span,
+        parts: vec![part.clone()],
+    };
+    job.outcome = weir_schema::Outcome::None;
+    job.metrics.clear();
+    job.phases = vec![weir_schema::PhaseResult {
+        name: "write".to_owned(),
+        repetition: 1,
+        ranks: vec![rank(0), rank(1)],
+        measured: Some(Box::new(measured)),
+    }];
+    job.conclude();
+    let text = text(&result, &style(100));
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}:\n{text}"));
+    assert!(at("\njob write #2") < at("\n  read ") && at("\n  read ") < at("open "));
+    assert_eq!(text.matches("\n  read ").count(), 1, "{text}");
+    let labelled = [LabelledResult {
+        label: "r".into(),
+        result: &result,
+    }];
+    let csv = crate::csv::csv(&labelled);
+    assert!(csv.contains(",job write #2,read,"), "{csv}");
+    let page = crate::markdown::markdown(&labelled);
+    assert!(page.contains("job write #2"), "{page}");
+}

@@ -48,12 +48,12 @@ impl HeldData {
         }
     }
 
-    /// Sends pieces of the memory, one after another; true if no room was left for the rest.
-    pub(super) fn send<L: Link>(&mut self, link: &mut L, region: RegionId) -> bool {
+    /// Sends pieces of the memory, which begins there in its region, one after another; true if no room was left for the rest.
+    pub(super) fn send<L: Link>(&mut self, link: &mut L, region: RegionId, begin: u64) -> bool {
         let header = FrameHeader::of_call(FrameKind::BulkData, self.rpc, self.session);
         let PullRange { offset, length } = &mut self.range;
         while *length > 0 {
-            let from = MemoryRange::new(region, *offset, self.piece.min(*length));
+            let from = MemoryRange::new(region, begin + *offset, self.piece.min(*length));
             let head = PushHead { offset: *offset }.encode();
             match link.send_memory(self.peer, &header, &head, from) {
                 Sent::Queued => {
@@ -337,7 +337,7 @@ impl ClientState {
         let is_out = matches!(slot.stage, SlotStage::Out | SlotStage::Waiting);
         let is_same = is_out && slot.generation == data.rpc.generation;
         let region = slot.region.filter(|_| is_same);
-        let is_full = region.is_some_and(|region| data.send(link, region));
+        let is_full = region.is_some_and(|region| data.send(link, region, 0));
         if is_full {
             self.held.push_front(data);
         }

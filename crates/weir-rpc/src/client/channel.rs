@@ -163,14 +163,16 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
         bulk: Option<BulkPart>,
     ) -> io::Result<()> {
         let mut header = FrameHeader::plain(FrameKind::Request).with_word(operation);
+        if payload.len() > self.send_size as usize {
+            return Err(too_long());
+        }
         let Some(part) = bulk else {
             return self.send(slot, header, None, &[payload]);
         };
         let range = whole(part);
-        let has = self.link.bytes(range.region).len() as u64;
-        if range.length > has || payload.len() > self.send_size as usize {
-            let message = "more bytes than the memory or the session has";
-            return Err(RpcError::new(DerCode::Invalid, message).into());
+        let has = self.link.bytes(range.region).len();
+        if range.bounds().is_none_or(|bounds| bounds.end > has) {
+            return Err(too_long());
         }
         let access = match part.access {
             BulkUse::Get => BulkAccess::READ,
@@ -206,7 +208,12 @@ impl<L: Link> ServiceChannel for RpcChannel<L> {
 
 /// Memory of a call as a link names it.
 const fn whole(part: BulkPart) -> MemoryRange {
-    MemoryRange::new(RegionId(part.memory.0), 0, part.length)
+    MemoryRange::new(RegionId(part.memory.0), part.offset, part.length)
+}
+
+fn too_long() -> io::Error {
+    let message = "more bytes than the memory or the session has";
+    RpcError::new(DerCode::Invalid, message).into()
 }
 
 impl ChannelState {
@@ -221,13 +228,16 @@ impl ChannelState {
         let part = self.call(rpc)?.bulk?;
         let PullRange { offset, length } = range;
         let is_within = offset.checked_add(length)? <= part.length;
+        let offset = part.offset.checked_add(offset)?;
         let at = MemoryRange::new(RegionId(part.memory.0), offset, length);
         (part.access == access && is_within).then_some(at)
     }
 
     fn send_data<L: Link>(&mut self, link: &mut L, mut data: HeldData) {
         let from = self.range(data.rpc, BulkUse::Get, data.range);
-        if from.is_some_and(|from| data.send(link, from.region)) {
+        let begin = |from: MemoryRange| from.offset - data.range.offset;
+        let from = from.map(|from| (from.region, begin(from)));
+        if from.is_some_and(|(region, begin)| data.send(link, region, begin)) {
             self.held.push(data);
         }
     }

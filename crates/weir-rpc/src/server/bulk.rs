@@ -2,12 +2,12 @@
 //!
 //! In: calls whose data have to move; data and ends of moves. Out: the next step of a call whose
 //! data are where they belong. Data for calls that have ended are dropped. Not here: what the steps
-//! are (`serve`).
+//! are (`steps`).
 
 use super::calls::CallStage;
 use super::poller::PollerState;
 use crate::links::{Frame, Link, MemoryRange, MoveDirection, PeerId, Sent};
-use crate::service::NextStep;
+use crate::service::PushPart;
 use crate::wire::{
     BULK_PIECE, BULK_WINDOW, FrameHeader, FrameKind, MIN_FRAME, PullRange, PushHead, bulk_piece,
     flag,
@@ -22,13 +22,13 @@ impl PollerState {
         let (Some(region), Some(bulk)) = (call.region, call.bulk.as_deref()) else {
             return;
         };
-        let (direction, total) = match call.stage {
-            CallStage::Pulling { total, .. } => (MoveDirection::Get, total),
-            CallStage::Pushing { total, .. } => (MoveDirection::Put, total),
+        let (direction, remote, from, length) = match call.stage {
+            CallStage::Pulling { from, total, .. } => (MoveDirection::Get, from, 0, total),
+            CallStage::Pushing(part) => (MoveDirection::Put, part.to, part.from, part.length),
             _ => return,
         };
-        let own = MemoryRange::new(region, 0, total);
-        match link.move_memory(direction, call.facts.peer, (bulk, 0), own, token) {
+        let own = MemoryRange::new(region, from, length);
+        match link.move_memory(direction, call.facts.peer, (bulk, remote), own, token) {
             Sent::Queued => call.moving = true,
             Sent::Full => self.stalled.push_back(token),
             Sent::Gone => {}
@@ -48,11 +48,11 @@ impl PollerState {
         let call = self.calls.get(place);
         call.moving = false;
         if call.cancelled {
-            return self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+            return self.abandon(link, place, DerCode::Canceled);
         }
         match result {
             Ok(()) => self.step_done(link, place),
-            Err(error) => self.finish(link, place, NextStep::Fail(error.code)),
+            Err(error) => self.abandon(link, place, error.code),
         }
     }
 
@@ -66,14 +66,18 @@ impl PollerState {
         );
         let peer = call.facts.peer;
         if let CallStage::Pulling {
-            asked, to_ask, got, ..
+            from,
+            asked,
+            to_ask,
+            got,
+            ..
         } = &mut call.stage
         {
             let window = u64::from(BULK_WINDOW) * BULK_PIECE;
             while *asked < *to_ask && asked.saturating_sub(*got) < window {
                 let length = BULK_PIECE.min(*to_ask - *asked);
                 let range = PullRange {
-                    offset: *asked,
+                    offset: *from + *asked,
                     length,
                 };
                 if link.send(peer, &header, &[&range.encode()]) != Sent::Queued {
@@ -90,9 +94,18 @@ impl PollerState {
             return false;
         };
         let call = self.calls.get(place);
-        let (CallStage::Pushing { sent, total }, Some(region)) = (call.stage, call.region) else {
+        let (CallStage::Pushing(part), Some(region)) = (call.stage, call.region) else {
             return false;
         };
+        if part.length == 0 {
+            // All is sent, but the buffer may be needed for it still.
+            if link.is_in_use(region) {
+                self.pushing.push_back(token);
+                return false;
+            }
+            self.step_done(link, place);
+            return true;
+        }
         let header = FrameHeader::of_call(
             FrameKind::BulkPush,
             call.facts.header.rpc,
@@ -100,17 +113,20 @@ impl PollerState {
         );
         let peer = call.facts.peer;
         let most = self.peer(peer).map_or(MIN_FRAME, |served| served.max_frame);
-        let length = bulk_piece(most).min(total - sent);
-        let from = MemoryRange::new(region, sent, length);
-        let head = PushHead { offset: sent }.encode();
+        let length = bulk_piece(most).min(part.length);
+        let from = MemoryRange::new(region, part.from, length);
+        let head = PushHead { offset: part.to }.encode();
         match link.send_memory(peer, &header, &head, from) {
-            Sent::Queued if sent + length == total => {
+            Sent::Queued if length == part.length => {
                 self.step_done(link, place);
                 true
             }
             Sent::Queued => {
-                let sent = sent + length;
-                self.calls.get(place).stage = CallStage::Pushing { sent, total };
+                self.calls.get(place).stage = CallStage::Pushing(PushPart {
+                    from: part.from + length,
+                    to: part.to + length,
+                    length: part.length - length,
+                });
                 self.pushing.push_back(token);
                 true
             }
@@ -139,11 +155,12 @@ impl PollerState {
         let place = self.find(frame.peer, frame.header)?;
         let (head, _) = PushHead::decode(frame.body).ok()?;
         let call = self.calls.get(place);
-        let CallStage::Pulling { total, .. } = call.stage else {
+        let CallStage::Pulling { from, total, .. } = call.stage else {
             return None;
         };
-        let end = head.offset.checked_add(length)?;
-        (end <= total).then_some(MemoryRange::new(call.region?, head.offset, length))
+        let offset = head.offset.checked_sub(from)?;
+        let end = offset.checked_add(length)?;
+        (end <= total).then_some(MemoryRange::new(call.region?, offset, length))
     }
 
     /// Data of a caller, in a frame that was read as a whole.

@@ -28,6 +28,8 @@ pub struct ServerLimits {
     pub handshake: Duration,
     /// Time for which half a frame may lie, and data that a client does not take.
     pub half_frame: Duration,
+    /// Time for which a service may hold a call.
+    pub held: Duration,
     /// Time for which calls may go on once the server stops.
     pub drain: Duration,
 }
@@ -45,6 +47,7 @@ impl Default for ServerLimits {
             pending: 1024,
             handshake: Duration::from_secs(5),
             half_frame: Duration::from_secs(30),
+            held: Duration::from_secs(30),
             drain: Duration::from_secs(1),
         }
     }

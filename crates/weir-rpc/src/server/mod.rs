@@ -24,6 +24,7 @@ mod sessions;
 #[cfg(test)]
 mod simulated_server;
 mod start;
+mod steps;
 mod tags;
 mod thread;
 

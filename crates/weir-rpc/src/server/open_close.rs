@@ -111,8 +111,10 @@ impl PollerState {
     ) -> Result<u32, RpcError> {
         let shared = Arc::clone(&self.shared);
         let place = self.free_sessions.pop().unwrap_or_else(|| {
-            self.sessions.push(None);
-            u32::try_from(self.sessions.len() - 1).unwrap_or(u32::MAX)
+            // Each link of a thread has numbers of its own, since services see those of all.
+            let place = self.sessions.len().next_multiple_of(self.links) + self.link_number;
+            self.sessions.resize_with(place + 1, || None);
+            u32::try_from(place).unwrap_or(u32::MAX)
         });
         let number = place + 1;
         let served_tag = &mut self.tags[tag];
@@ -172,10 +174,11 @@ impl PollerState {
     pub(super) fn drop_session(&mut self, number: u32) {
         let place = number as usize - 1;
         if let Some(mut session) = self.sessions[place].take() {
-            let calls = session
-                .active
-                .drain()
-                .map(|(_, place)| self.calls.token(place));
+            let places: Vec<u32> = session.active.drain().map(|(_, place)| place).collect();
+            for &place in &places {
+                self.note_dropped(place, (session.tag, session.service));
+            }
+            let calls = places.iter().map(|&place| self.calls.token(place));
             let calls = calls.collect();
             self.tags[session.tag].services[session.service].closed(number);
             self.shared.counters.sessions.fetch_sub(1, Relaxed);

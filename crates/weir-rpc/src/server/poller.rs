@@ -23,6 +23,7 @@ use crate::links::assembly::{Assemblies, is_fragment, send_whole};
 use crate::links::peer_table::PeerTable;
 use crate::links::{Frame, Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
 use crate::master::host::monotonic_ns;
+use crate::service::{CallHandle, PushPart};
 use crate::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
 use crate::{DerCode, RpcError};
 
@@ -45,6 +46,9 @@ pub(super) struct ServedPeer {
 pub(super) struct PollerState {
     /// The link's number with its thread.
     pub(super) link_number: usize,
+    /// Number of links of its thread.
+    pub(super) links: usize,
+    /// The tags of its thread, in a round of this link.
     pub(super) tags: Vec<ServedTag>,
     pub(super) peers: PeerTable<ServedPeer>,
     pub(super) sessions: Vec<Option<ServerSession>>,
@@ -65,6 +69,10 @@ pub(super) struct PollerState {
     inbox: Arc<PollerInbox>,
     /// Requests since the last tick.
     pub(super) requests: u64,
+    /// Ticks since it began.
+    pub(super) ticks: u32,
+    /// Parts that the service of the present call wants pushed.
+    pub(super) parts: Vec<PushPart>,
 }
 
 /// A poller's part on one link.
@@ -75,8 +83,10 @@ pub(super) struct Poller<L> {
 
 /// A poller on whatever link.
 pub(super) trait PollerRound {
-    /// Looks once, or waits so long, for something to do, and does it.
-    fn round(&mut self, wait: Option<Duration>) -> std::io::Result<u32>;
+    /// Looks once, or waits so long, for something to do, and does it, with the tags of the thread.
+    fn round(&mut self, wait: Option<Duration>, tags: &mut Vec<ServedTag>) -> std::io::Result<u32>;
+    /// Goes on with those of these calls that are this link's.
+    fn resume(&mut self, ready: &[CallHandle], tags: &mut Vec<ServedTag>) -> std::io::Result<()>;
     fn waker(&self) -> LinkWaker;
     fn join(&mut self, arrival: Arrival);
     fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]);
@@ -85,24 +95,26 @@ pub(super) trait PollerRound {
     /// No call is on its way.
     fn is_at_rest(&self) -> bool;
     /// Does the work of a few times a second.
-    fn tick(&mut self);
+    fn tick(&mut self, tags: &mut Vec<ServedTag>);
 }
 
 impl<L: Link> Poller<L> {
     pub(super) fn new(
         link: L,
-        link_number: usize,
-        tags: Vec<ServedTag>,
+        (link_number, links): (usize, usize),
         shared: Arc<ServerShared>,
         inbox: Arc<PollerInbox>,
     ) -> Self {
+        let mut calls = CallTable::default();
+        calls.next.link = link_number;
         let state = PollerState {
             link_number,
-            tags,
+            links,
+            tags: Vec::new(),
             peers: PeerTable::default(),
             sessions: Vec::new(),
             free_sessions: Vec::new(),
-            calls: CallTable::default(),
+            calls,
             pushing: VecDeque::new(),
             stalled: VecDeque::new(),
             starved: Vec::new(),
@@ -112,6 +124,8 @@ impl<L: Link> Poller<L> {
             shared,
             inbox,
             requests: 0,
+            ticks: 0,
+            parts: Vec::new(),
         };
         Self { link, state }
     }
@@ -119,14 +133,27 @@ impl<L: Link> Poller<L> {
 
 impl<L: Link> PollerRound for Poller<L> {
     #[inline]
-    fn round(&mut self, wait: Option<Duration>) -> std::io::Result<u32> {
+    fn round(&mut self, wait: Option<Duration>, tags: &mut Vec<ServedTag>) -> std::io::Result<u32> {
+        std::mem::swap(&mut self.state.tags, tags);
         let events = self.link.poll(wait, &mut self.state)?;
         // What finds no room now waits until the link can write again, which ends a wait.
         if events > 0 || self.state.has_work() {
             self.state.go_on(&mut self.link);
         }
         self.link.flush()?;
+        std::mem::swap(&mut self.state.tags, tags);
         Ok(events)
+    }
+
+    fn resume(&mut self, ready: &[CallHandle], tags: &mut Vec<ServedTag>) -> std::io::Result<()> {
+        std::mem::swap(&mut self.state.tags, tags);
+        let own = self.state.link_number;
+        for handle in ready.iter().filter(|handle| handle.link == own) {
+            self.state.resume(&mut self.link, handle.token);
+        }
+        self.state.go_on(&mut self.link);
+        std::mem::swap(&mut self.state.tags, tags);
+        self.link.flush()
     }
 
     fn waker(&self) -> LinkWaker {
@@ -177,13 +204,16 @@ impl<L: Link> PollerRound for Poller<L> {
         sessions.all(|session| session.active.is_empty())
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self, tags: &mut Vec<ServedTag>) {
+        std::mem::swap(&mut self.state.tags, tags);
         let requests = std::mem::take(&mut self.state.requests);
         let shared = &self.state.shared;
         shared.counters.requests.fetch_add(requests, Relaxed);
         for peer in self.link.close_stale(shared.setup.limits.half_frame) {
             self.state.forget(peer);
         }
+        self.state.tick(&mut self.link);
+        std::mem::swap(&mut self.state.tags, tags);
     }
 }
 

@@ -1,21 +1,21 @@
-//! The steps of a call at the server: take it, give it a buffer, fetch and send bulk data, answer.
+//! The way of a call at the server: take it, give it a buffer, ask its service, answer.
 //!
 //! In: requests, data, ends of moves. Out: answers. A call that is answered at once leaves no trace;
-//! one that waits or moves data has a place in the table. Not here: what a service makes of it.
+//! one that waits or moves data has a place in the table. Not here: what a service
+//! makes of it, and the steps before an answer (`steps`).
 
 use super::calls::{AnswerFacts, CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
 use crate::links::assembly::{is_fragment, send_payload};
 use crate::links::{Frame, Link, MemoryRange, PeerId, RegionId};
-use crate::service::{NextStep, ServiceCall};
-use crate::wire::{BulkAccess, BulkDescriptor, BulkMode, FrameHeader, FrameKind, flag};
+use crate::service::{CallHandle, NextStep, PushPart, RpcService, ServiceCall};
+use crate::wire::{BulkDescriptor, FrameHeader, FrameKind, flag};
 use crate::{DerCode, RpcError};
 
 /// Memory of a call that waits or moves data, with its descriptor and its entries in lists, in bytes.
-const EACH_CALL: u64 = 640;
+const EACH_CALL: u64 = 1024;
 /// Calls of one session that are ended in a round, so that others are served meanwhile.
 pub(super) const CALLS_A_ROUND: usize = 1024;
-
 impl PollerState {
     /// Something can go on without anything having come.
     #[inline]
@@ -92,6 +92,12 @@ impl PollerState {
         if self.tags[tag].services[service].needs_buffer(header.word) {
             let is_congested = link.is_congested(peer);
             let session = self.session(peer, header.session)?;
+            let longest = session.longest_bulk;
+            if matches!(&parts.bulk, Some(bulk) if bulk.length > longest) {
+                let facts = AnswerFacts::new(peer, *header);
+                self.refuse_call(link, facts, None, DerCode::RecordTooBig);
+                return Ok(());
+            }
             if session.waiting.is_empty() && !is_congested {
                 region = session.take_buffer(link);
             }
@@ -101,10 +107,13 @@ impl PollerState {
         }
         let buffer = region.map_or(&mut [][..], |region| link.bytes(region));
         let bulk = parts.bulk.as_deref();
-        let mut call = service_call(header, parts.payload, bulk, buffer, parts.checksum);
+        let buffers = (buffer, &mut self.parts);
+        let about = (self.calls.next, parts.checksum);
+        let mut call = service_call(header, parts.payload, bulk, buffers, about);
         let step = self.tags[tag].services[service].request(&mut call);
         let facts = AnswerFacts {
             reply_checksum: call.reply_checksum,
+            pull_from: call.pull_from,
             ..AnswerFacts::new(peer, *header)
         };
         match step {
@@ -114,16 +123,16 @@ impl PollerState {
                     self.give_buffer(header.session, region);
                 }
             }
-            NextStep::Pull(_) | NextStep::PushAndReply(_) => {
-                let Some(place) = self.keep(peer, header, &mut parts)? else {
-                    self.refuse_call(link, facts, region);
+            _ => {
+                let kept = self.keep_seen(peer, header, &mut parts, (tag, service))?;
+                let Some(place) = kept else {
+                    self.refuse_call(link, facts, region, DerCode::NoMemory);
                     return Ok(());
                 };
                 let call = self.calls.get(place);
-                call.region = region;
-                call.facts = facts;
-                if matches!(step, NextStep::Pull(_)) && !self.keep_payload(place, parts.payload) {
-                    self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
+                (call.region, call.facts) = (region, facts);
+                if !self.keep_payload(place, parts.payload, step) {
+                    self.abandon(link, place, DerCode::NoMemory);
                     return Ok(());
                 }
                 self.go_to(link, place, step, header.flags & flag::EAGER != 0);
@@ -184,30 +193,58 @@ impl PollerState {
             moving: false,
             region: None,
             bulk: parts.bulk.take(),
+            parts: Vec::new(),
+            then: Some(0),
             checksum: parts.checksum,
             payload: Vec::new(),
+            charged: 0,
         });
         let session = self.session(peer, header.session)?;
         session.active.insert(header.rpc, place);
         Ok(Some(place))
     }
 
-    /// Keeps a payload for later steps of a call, if there is memory for it.
-    fn keep_payload(&mut self, place: u32, payload: &[u8]) -> bool {
-        if payload.is_empty() {
+    /// The same for a call that its service has seen, and may have made a note of.
+    fn keep_seen(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        parts: &mut RequestParts<'_>,
+        (tag, service): (usize, usize),
+    ) -> Result<Option<u32>, RpcError> {
+        let handle = self.calls.next;
+        let kept = self.keep(peer, header, parts);
+        if !matches!(kept, Ok(Some(_))) {
+            self.calls.skip_handle();
+            self.tags[tag].services[service].dropped(handle);
+        }
+        kept
+    }
+
+    /// Keeps a payload for what comes after a step of a call, if there is memory for it: here, or where the
+    /// service answers later with that.
+    fn keep_payload(&mut self, place: u32, payload: &[u8], step: NextStep) -> bool {
+        let is_last = matches!(
+            step,
+            NextStep::PushAndReply(_) | NextStep::PushPartsAndReply(_)
+        );
+        if is_last || payload.is_empty() {
             return true;
         }
-        let taken = self.shared.memory.take(payload.len() as u64);
+        let length = payload.len() as u64;
+        let taken = self.shared.memory.take(length);
         if taken {
-            self.calls.get(place).payload = payload.to_vec();
+            self.calls.get(place).charged = length;
+            if step != NextStep::Later {
+                self.calls.get(place).payload = payload.to_vec();
+            }
         }
         taken
     }
 
     /// Frees a call's place, its memory, and that of its payload.
     pub(super) fn remove_call(&mut self, place: u32) {
-        let length = self.calls.get(place).payload.len() as u64;
-        self.shared.memory.give(length);
+        self.shared.memory.give(self.calls.get(place).charged);
         self.shared.memory.give_rest(EACH_CALL);
         self.calls.remove(place);
     }
@@ -220,11 +257,12 @@ impl PollerState {
         parts: &mut RequestParts<'_>,
     ) -> Result<(), RpcError> {
         let Some(place) = self.keep(peer, header, parts)? else {
-            self.refuse_call(link, AnswerFacts::new(peer, *header), None);
+            let facts = AnswerFacts::new(peer, *header);
+            self.refuse_call(link, facts, None, DerCode::NoMemory);
             return Ok(());
         };
         self.calls.get(place).facts.waited = true;
-        if !self.keep_payload(place, parts.payload) {
+        if !self.keep_payload(place, parts.payload, NextStep::PushParts) {
             self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
             return Ok(());
         }
@@ -266,86 +304,8 @@ impl PollerState {
             let call = self.calls.get(place);
             call.region = Some(region);
             let eager = call.facts.header.flags & flag::EAGER != 0;
-            let step = self.ask_service(link, place, false);
+            let step = self.ask_service(link, place, RpcService::request);
             self.go_to(link, place, step, eager);
-        }
-    }
-
-    /// Lets the service say what is next for a call in the table.
-    fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, pulled: bool) -> NextStep {
-        let kept = self.calls.get(place);
-        let Some(Some(session)) = self.sessions.get(kept.facts.header.session as usize - 1) else {
-            return NextStep::Fail(DerCode::NotThere);
-        };
-        let service = &mut self.tags[session.tag].services[session.service];
-        let buffer = kept.region.map_or(&mut [][..], |region| link.bytes(region));
-        let bulk = kept.bulk.as_deref();
-        let header = &kept.facts.header;
-        let mut call = service_call(header, &kept.payload, bulk, buffer, kept.checksum);
-        let step = if pulled {
-            service.pulled(&mut call)
-        } else {
-            service.request(&mut call)
-        };
-        kept.facts.reply_checksum = call.reply_checksum;
-        step
-    }
-
-    /// Begins the next step of a call in the table.
-    fn go_to<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep, eager: bool) {
-        let call = self.calls.get(place);
-        let (length, access) = match step {
-            NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
-            NextStep::Pull(length) => (length, BulkAccess::READ),
-            NextStep::PushAndReply(length) => (length, BulkAccess::WRITE),
-        };
-        let region = call.region;
-        let room = region.map_or(0, |region| link.bytes(region).len() as u64);
-        let fits = |bulk: &BulkDescriptor| bulk.contains(0, length) && bulk.access.allows(access);
-        if length > room || !call.bulk.as_deref().is_some_and(fits) {
-            return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
-        }
-        let bulk = call.bulk.as_deref();
-        let by_frames = bulk.is_none_or(|bulk| bulk.mode == BulkMode::Frames);
-        call.stage = if access == BulkAccess::READ {
-            let missed = match call.stage {
-                CallStage::Waiting { dropped } if eager => dropped,
-                _ => length,
-            };
-            let (to_ask, total) = (missed, length);
-            CallStage::Pulling {
-                asked: 0,
-                to_ask,
-                got: 0,
-                total,
-            }
-        } else {
-            CallStage::Pushing {
-                sent: 0,
-                total: length,
-            }
-        };
-        if length == 0 {
-            return self.step_done(link, place);
-        }
-        if !by_frames {
-            self.move_memory(link, place);
-        } else if access == BulkAccess::READ {
-            self.pull_more(link, place);
-        } else {
-            let token = self.calls.token(place);
-            self.push_piece(link, token);
-        }
-    }
-
-    /// All data of a step are where they belong.
-    pub(super) fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
-        match self.calls.get(place).stage {
-            CallStage::Pulling { .. } => {
-                let step = self.ask_service(link, place, true);
-                self.go_to(link, place, step, false);
-            }
-            _ => self.finish(link, place, NextStep::Reply(0)),
         }
     }
 
@@ -354,15 +314,21 @@ impl PollerState {
             let call = self.calls.get(place);
             call.cancelled = true;
             if !call.moving {
-                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+                self.abandon(link, place, DerCode::Canceled);
             }
         }
     }
 
-    /// Answers a call for which there is no memory.
+    /// Answers a call for which there is no memory, or that is too long.
     #[cold]
-    fn refuse_call<L: Link>(&mut self, link: &mut L, facts: AnswerFacts, region: Option<RegionId>) {
-        self.answer(link, &facts, NextStep::Fail(DerCode::NoMemory), None);
+    fn refuse_call<L: Link>(
+        &mut self,
+        link: &mut L,
+        facts: AnswerFacts,
+        region: Option<RegionId>,
+        code: DerCode,
+    ) {
+        self.answer(link, &facts, NextStep::Fail(code), None);
         if let Some(region) = region {
             self.give_buffer(facts.header.session, region);
         }
@@ -383,7 +349,7 @@ impl PollerState {
             let call = self.calls.get(place);
             call.cancelled = true;
             if !call.moving {
-                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+                self.abandon(link, place, DerCode::Canceled);
             }
         }
         ended.len() < CALLS_A_ROUND
@@ -445,7 +411,7 @@ impl PollerState {
             NextStep::Reply(length) if length > longest => (DerCode::Overflow.to_status(), 0),
             NextStep::Reply(length) => (0, length),
             NextStep::Fail(code) => (code.to_status(), 0),
-            NextStep::Pull(_) | NextStep::PushAndReply(_) => (DerCode::Other.to_status(), 0),
+            _ => (DerCode::Other.to_status(), 0),
         };
         let mut header = FrameHeader {
             kind: FrameKind::Response,
@@ -474,13 +440,14 @@ impl PollerState {
 
 /// A request as its service sees it.
 #[inline]
-fn service_call<'a>(
+pub(super) fn service_call<'a>(
     header: &FrameHeader,
     payload: &'a [u8],
     bulk: Option<&BulkDescriptor>,
-    buffer: &'a mut [u8],
-    checksum: Option<u32>,
+    (buffer, parts): (&'a mut [u8], &'a mut Vec<PushPart>),
+    (handle, checksum): (CallHandle, Option<u32>),
 ) -> ServiceCall<'a> {
+    parts.clear();
     ServiceCall {
         session: header.session,
         operation: header.word,
@@ -491,5 +458,8 @@ fn service_call<'a>(
         buffer,
         checksum,
         reply_checksum: None,
+        handle,
+        pull_from: 0,
+        parts,
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct ServerSession {
     /// Places of calls that are not answered at once.
     pub(super) active: HashMap<RpcId, u32>,
     pub(super) credits: u32,
+    /// Most bytes that a request may describe.
+    pub(super) longest_bulk: u64,
     pub(super) requests: u64,
     pub(super) buffer_waits: u64,
     /// Memory that it has taken of the limit.
@@ -129,6 +131,7 @@ impl ServerSession {
             starving: false,
             active: HashMap::new(),
             credits: asked.credits.clamp(1, most_credits),
+            longest_bulk: shape.longest_bulk.unwrap_or(u64::MAX),
             requests: 0,
             buffer_waits: 0,
             memory,

@@ -18,6 +18,7 @@ const MEMORY: u64 = 1 << 30;
 /// A poller of rank 0.
 pub(crate) struct SimulatedServer<L> {
     poller: Poller<L>,
+    tags: Vec<ServedTag>,
     shared: Arc<ServerShared>,
 }
 
@@ -50,8 +51,13 @@ impl<L: Link> SimulatedServer<L> {
             services: services(0, tag),
         });
         let inbox = Arc::new(PollerInbox::default());
-        let poller = Poller::new(link, 0, served.collect(), Arc::clone(&shared), inbox);
-        Self { poller, shared }
+        let poller = Poller::new(link, (0, 1), Arc::clone(&shared), inbox);
+        let tags = served.collect();
+        Self {
+            poller,
+            tags,
+            shared,
+        }
     }
 
     pub(crate) fn join(&mut self, peer: NewPeer, tag: u32) {
@@ -64,7 +70,7 @@ impl<L: Link> SimulatedServer<L> {
     }
 
     pub(crate) fn round(&mut self) {
-        self.poller.round(None).unwrap();
+        self.poller.round(None, &mut self.tags).unwrap();
     }
 
     pub(crate) fn protocol_errors(&self) -> u64 {

@@ -18,6 +18,7 @@ use crate::links::ofi::{self, FabricChoice, OfiLink, OfiSettings};
 use crate::links::shm::RpcShmLink;
 use crate::links::stream::StreamLink;
 use crate::links::{Link, LinkSide};
+use crate::service::CallHandle;
 use crate::thread_wait::patience;
 use crate::{DerCode, RpcError};
 
@@ -78,12 +79,8 @@ fn with_link<L: Link + 'static>(
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
     link.limit_memory(thread.shared.memory.clone());
     let address = link.greeting()?.address;
-    let tags = thread.tags.iter().map(|endpoint| ServedTag {
-        endpoint: *endpoint,
-        services: (thread.shared.setup.services)(endpoint.rank, endpoint.tag),
-    });
     let (shared, inbox) = (Arc::clone(&thread.shared), Arc::clone(&thread.inbox));
-    let poller = Poller::new(link, number, tags.collect(), shared, inbox);
+    let poller = Poller::new(link, (number, thread.links.len()), shared, inbox);
     Ok((Box::new(poller), address))
 }
 
@@ -103,13 +100,43 @@ pub(super) fn run_poller(thread: &PollerThread) -> std::io::Result<()> {
             return Ok(());
         }
     };
+    // One set for all links: whoever calls a tag, over whatever link, reaches the same services.
+    let tags = thread.tags.iter().map(|endpoint| ServedTag {
+        endpoint: *endpoint,
+        services: (thread.shared.setup.services)(endpoint.rank, endpoint.tag),
+    });
+    let tags = tags.collect();
     let wakers = pollers.iter().map(|poller| poller.waker());
     thread.inbox.set_wakers(wakers.collect());
     let _ = thread.ready.send(Ok(addresses));
-    serve(thread, &mut pollers)
+    serve(thread, &mut pollers, tags)
 }
 
-fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io::Result<()> {
+/// Services learn that a round is over, and the calls that they name go on. True if services hold calls.
+fn end_round(
+    pollers: &mut [Box<dyn PollerRound>],
+    tags: &mut Vec<ServedTag>,
+    ready: &mut Vec<CallHandle>,
+) -> std::io::Result<bool> {
+    ready.clear();
+    let mut holds = false;
+    for service in tags.iter_mut().flat_map(|tag| &mut tag.services) {
+        holds |= service.end_of_round(ready);
+    }
+    for poller in pollers.iter_mut().filter(|_| !ready.is_empty()) {
+        poller.resume(ready, tags)?;
+    }
+    Ok(holds)
+}
+
+fn serve(
+    thread: &PollerThread,
+    pollers: &mut [Box<dyn PollerRound>],
+    mut tags: Vec<ServedTag>,
+) -> std::io::Result<()> {
+    let mut services = tags.iter().flat_map(|tag| &tag.services);
+    let has_rounds = services.any(|service| service.answers_later());
+    let (mut holds, mut ready) = (false, Vec::new());
     let sleep = if pollers.len() > 1 {
         SHORT_SLEEP
     } else {
@@ -123,7 +150,12 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
     loop {
         let mut events = 0;
         for poller in pollers.iter_mut() {
-            events += poller.round(wait)?;
+            events += poller.round(wait, &mut tags)?;
+        }
+        if has_rounds && (events > 0 || holds) {
+            holds = end_round(pollers, &mut tags, &mut ready)?;
+            // What waited for the buffers of these calls has to go on.
+            events += u32::from(!ready.is_empty());
         }
         rounds = rounds.wrapping_add(1);
         let had_slept = wait.take().is_some();
@@ -137,6 +169,9 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
                 wait = (had_slept || since.elapsed() >= patience).then_some(sleep);
             }
         }
+        if holds {
+            wait = wait.map(|wait: Duration| wait.min(SHORT_SLEEP));
+        }
         for order in thread.inbox.take() {
             if matches!(order, PollerOrder::Stop) {
                 return Ok(());
@@ -146,7 +181,7 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
         if (had_slept || rounds.is_multiple_of(LOOK)) && last_tick.elapsed() >= TICK {
             last_tick = Instant::now();
             for poller in pollers.iter_mut() {
-                poller.tick();
+                poller.tick(&mut tags);
             }
             let at_rest = pollers.iter().all(|poller| poller.is_at_rest());
             thread.at_rest.store(at_rest, Ordering::Relaxed);

@@ -171,6 +171,7 @@ impl RpcService for SelfTestService {
         Ok(SessionShape {
             buffer_bytes,
             fill: SERVER_FILL,
+            longest_bulk: None,
         })
     }
 

@@ -22,7 +22,11 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
     let contexts: Vec<_> = entries.iter().map(|e| e.context(control)).collect();
     for (entry, context) in entries.iter().zip(&contexts) {
         let failures = match runner_of(control.runners, entry.job) {
-            Ok(runner) => runner.check(context),
+            Ok(runner) => {
+                let phases = Some(entry.job).filter(|_| runner.has_phases());
+                let idle = phases.into_iter().flat_map(idle_in_phases);
+                idle.chain(runner.check(context)).collect()
+            }
             Err(failure) => vec![failure],
         };
         let unwritable = record::unwritable(entry.job, entry.first_worker);
@@ -189,6 +193,29 @@ fn senseless_settings(job: &Job) -> [Senseless; 10] {
             "is 0: an interval has a length",
         ),
     ]
+}
+
+/// Settings that a job of phases has no use for: each phase has workers, bounds and a begin of its own.
+fn idle_in_phases(job: &Job) -> Vec<Failure> {
+    let (load, recording) = (job.load(), &job.load().recording);
+    let settings = [
+        ("clones", job.clones != 1),
+        ("start.before", job.start.before.is_some()),
+        ("start.after", job.start.after.is_some()),
+        ("end.until_other_jobs_end", job.end.until_other_jobs_end),
+        ("report.merge", job.report.merge),
+        ("load.bounds.steady", load.bounds.steady.is_some()),
+        ("load.pacing.flow", load.pacing.flow.is_some()),
+        ("load.errors.fail_at", load.errors.fail_at.is_some()),
+        ("load.recording.logs", !recording.logs.is_empty()),
+        ("load.recording.trace", recording.trace.is_some()),
+    ];
+    let idle = settings.into_iter().filter(|(_, is_set)| *is_set);
+    let refuse = |(setting, _)| {
+        let message = format!("`{setting}` has no meaning for a series of phases");
+        failure("plan", None, message)
+    };
+    idle.map(refuse).collect()
 }
 
 /// Jobs that want all ranks while an earlier one may still have them.

@@ -205,6 +205,15 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts
 }
 
+/// Result of a phase that has ended on this rank.
+pub(super) fn phase_result(
+    job: &Job,
+    ended: &EndedJob,
+    (timeline, zero): (&Timeline, Tick),
+) -> JobResult {
+    job_result(job, &ended.seen(), &Times { timeline, zero })
+}
+
 fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult {
     let workers: Vec<WorkerResult> = seen
         .workers
@@ -231,6 +240,7 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult
     if let Some(ranks) = seen.ranks {
         result.outcome = ranks.outcome.outcome.clone();
         result.metrics.clone_from(&ranks.outcome.metrics);
+        result.phases.clone_from(&ranks.phases);
     } else if seen.state != State::NotStarted {
         let done = loop_outcome(job, workers, seen.sampled);
         let lives: Vec<&WorkerLive> = seen.workers.iter().map(|w| &*w.live).collect();

@@ -23,6 +23,7 @@ mod judge;
 mod minimum;
 mod observe;
 mod order;
+mod phases;
 mod plan_of_rank;
 mod rank_meetings;
 mod record;
@@ -67,6 +68,8 @@ use disks::Disks;
 use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::JobOrder;
+pub use phases::{InlineWork, Phase, SeriesEnd};
+pub(crate) use phases::{PhaseHost, PhaseShare};
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
 use rank_meetings::RankMeetings;
 pub use rank_meetings::{OtherRanks, TargetMaker};
@@ -79,7 +82,7 @@ pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
 const LONGEST_WAIT: Nanos = Nanos(10_000_000);
-/// Longest wait of the run's thread where only ranks are at work, which time themselves.
+/// The same where only ranks are at work, which time themselves.
 const LONGEST_RANKS_WAIT: Nanos = Nanos(50_000_000);
 /// While operations are traced it empties their queues this often.
 const TRACE_WAIT: Nanos = Nanos(10_000_000);
@@ -368,6 +371,7 @@ impl<'a> Run<'a> {
                     job.set_outcome(*outcome, &control.signals);
                 }
             }
+            Event::Waits => {}
             Event::Ready(number) | Event::Ended(number, _) => {
                 self.has_ended |= matches!(event, Event::Ended(..));
                 let jobs = self.running.len();

@@ -18,6 +18,7 @@ use weir_units::Nanos;
 use crate::execute::collect::JobSnapshot;
 use crate::execute::judge::{FailedTarget, judge};
 use crate::execute::minimum::Minimum;
+use crate::execute::phases::PhaseShare;
 use crate::execute::record::JobRecorder;
 use crate::execute::running_ranks::{EndedRanks, RunningRanks};
 use crate::execute::sampler::{JobSampler, Sampled};
@@ -41,6 +42,8 @@ pub(super) struct JobSetup<'a> {
     pub(super) directory: Arc<Path>,
     pub(super) flow: Option<Arc<SharedFlow>>,
     pub(super) failure_limit: Option<FailureLimit>,
+    /// Shared by the workers of a phase.
+    pub(super) phase: Option<Arc<PhaseShare>>,
 }
 
 /// A worker as the run sees it.
@@ -196,6 +199,7 @@ impl RunningJob {
                 scale: Arc::clone(&setup.scale),
                 events: setup.events.clone(),
                 directory: Arc::clone(&setup.directory),
+                phase: setup.phase.clone(),
             };
             thread.spawn()
         });
@@ -341,7 +345,11 @@ impl RunningJob {
                     worker.state = State::Failed;
                 }
             }
-            Event::Ended(..) | Event::Announced(_) | Event::Made(_) | Event::RanksEnded(..) => {}
+            Event::Ended(..)
+            | Event::Announced(_)
+            | Event::Made(_)
+            | Event::Waits
+            | Event::RanksEnded(..) => {}
         }
     }
 
@@ -443,12 +451,10 @@ impl RunningJob {
 
     /// The end: what is left of the job.
     pub(super) fn finish(mut self, now: Tick) -> EndedJob {
+        let mut first = self.first_failure();
         let written = self.record.finish(now, &*self.prepared);
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
-        let mut first = self
-            .failure
-            .or_else(|| self.workers.iter().find_map(|w| w.failure.clone()));
         if !hung && let Err(error) = self.prepared.finish() {
             first.get_or_insert(error);
         }

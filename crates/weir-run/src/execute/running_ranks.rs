@@ -9,16 +9,17 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_schema::{ByKind, Job, State};
+use weir_schema::{ByKind, Job, PhaseResult, State};
 use weir_stats::Histogram;
 use weir_sys::clock::{Clock, Scale, Tick};
 use weir_units::{Bytes, Nanos};
 use weir_world::{RankHost, World};
 
 use crate::execute::observe::{LiveJob, LiveState};
+use crate::execute::phases::PhaseHost;
 use crate::execute::thread::Event;
-use crate::execute::{Entry, Signals};
-use crate::runner::{RankControl, RankJob, RankOutcome, RankProgress, failure};
+use crate::execute::{Entry, RunControl, Signals};
+use crate::runner::{RankControl, RankJob, RankOutcome, RankPosition, RankProgress, failure};
 
 /// Conversations of the world that are none of a job's.
 const FIRST_LANE: usize = 4;
@@ -33,6 +34,7 @@ pub(super) struct RunningRanks {
     prepared: Arc<dyn RankJob>,
     clock: Clock,
     scale: Scale,
+    host: PhaseHost,
     events: Sender<Event>,
     signals: Arc<Signals>,
     progress: Arc<RankProgress>,
@@ -45,6 +47,7 @@ pub(super) struct RunningRanks {
 /// Such a job that has ended.
 pub(super) struct EndedRanks {
     pub(super) outcome: RankOutcome,
+    pub(super) phases: Vec<PhaseResult>,
     pub(super) end: Tick,
 }
 
@@ -52,13 +55,27 @@ impl RunningRanks {
     pub(super) fn new(
         entry: Entry<'_>,
         prepared: Arc<dyn RankJob>,
-        clock: Clock,
+        control: &RunControl<'_>,
         events: Sender<Event>,
     ) -> Self {
+        let (job, clock) = (Arc::new(entry.job.clone()), control.clock);
+        let host = PhaseHost {
+            job: Arc::clone(&job),
+            index: entry.index,
+            first_worker: entry.first_worker,
+            seed: entry.seed,
+            run_id: entry.run_id,
+            directory: Arc::from(control.directory),
+            log_format: control.log_format,
+            grace: control.grace,
+            zero: clock.now(),
+            board: Arc::default(),
+        };
         Self {
             group: entry.group,
             index: entry.index as usize,
-            job: Arc::new(entry.job.clone()),
+            job,
+            host,
             prepared,
             clock,
             scale: clock.scale(),
@@ -88,12 +105,13 @@ impl RunningRanks {
         self.outcome.is_some() || (self.release.is_none() && self.ending.is_some())
     }
 
-    /// Has all ranks that are here begin.
-    pub(super) fn release(&mut self, release: Tick, host: &RankHost) {
+    /// Has all ranks that are here begin; times of the run count from `zero`.
+    pub(super) fn release(&mut self, release: Tick, zero: Tick, host: &RankHost) {
         if self.ending.is_some() {
             return;
         }
         self.release = Some(release);
+        self.host.zero = zero;
         let lane = FIRST_LANE + self.index % LANES;
         let lane = u8::try_from(lane).unwrap_or(u8::MAX);
         let (index, events) = (self.index, self.events.clone());
@@ -112,7 +130,7 @@ impl RunningRanks {
     fn work(&self, host: &RankHost) -> impl Fn(&dyn World) + Send + Sync + use<> {
         let (prepared, clock) = (Arc::clone(&self.prepared), self.clock);
         let (signals, progress) = (Arc::clone(&self.signals), Arc::clone(&self.progress));
-        let (index, host) = (self.index, host.clone());
+        let (index, host, phases) = (self.index, host.clone(), self.host.clone());
         // Shared by ranks that are threads; only one of them answers.
         let events = Mutex::new(self.events.clone());
         move |world| {
@@ -131,6 +149,7 @@ impl RunningRanks {
                 signals: &signals,
                 progress: &progress,
                 abandon: &abandon,
+                phases: &phases,
             });
             if world.rank() == 0 || host.world(0).is_some() {
                 send(&sender, index, outcome);
@@ -183,7 +202,11 @@ impl RunningRanks {
             (None, Some((state, _))) => state,
             (None, None) => State::Stopped,
         };
-        let ended = EndedRanks { outcome, end: now };
+        let ended = EndedRanks {
+            outcome,
+            phases: self.host.board.phases(),
+            end: now,
+        };
         (self.index, state, self.release, ended)
     }
 
@@ -193,6 +216,18 @@ impl RunningRanks {
         let elapsed = self
             .release
             .map_or(0, |r| self.scale.to_nanos(now.since(r)));
+        if let Some(phase) = self.host.board.view() {
+            return LiveJob {
+                name: self.job.name.clone(),
+                index: self.index,
+                elapsed_ns: Nanos(elapsed),
+                ranks: Some(RankPosition {
+                    fraction: phase.fraction,
+                    ..position
+                }),
+                ..phase
+            };
+        }
         LiveJob {
             name: self.job.name.clone(),
             index: self.index,

@@ -200,10 +200,10 @@ impl<'a> Run<'a> {
                 self.stop_jobs_after(entry, true, control);
             }
             Ok(PreparedJob::Ranks(prepared)) => {
-                let (clock, events) = (control.clock, self.events.0.clone());
-                let mut job = RunningRanks::new(entry, prepared, clock, events);
+                let events = self.events.0.clone();
+                let mut job = RunningRanks::new(entry, prepared, control, events);
                 if stopped || self.cancelled {
-                    job.stop(clock.now(), State::Stopped, 0);
+                    job.stop(control.clock.now(), State::Stopped, 0);
                 }
                 self.ranks.push(job);
             }
@@ -225,6 +225,7 @@ impl<'a> Run<'a> {
                     directory: Arc::from(self.directory),
                     flow: self.flows.of(entry.job),
                     failure_limit: self.failure_counts.limit_of(entry.group, entry.job),
+                    phase: None,
                 };
                 let mut job = RunningJob::spawn(setup, &mut self.log_files);
                 if stopped || self.cancelled {
@@ -253,8 +254,8 @@ impl<'a> Run<'a> {
             collect::add_devices(&mut self.devices, job.prepared.devices());
         }
         for job in self.ranks.iter_mut().filter(|job| job.is_held()) {
-            self.first_release.get_or_insert(release);
-            job.release(release, &control.ranks);
+            let zero = *self.first_release.get_or_insert(release);
+            job.release(release, zero, &control.ranks);
         }
     }
 

@@ -12,6 +12,7 @@ use weir_schema::{Announcement, CpuUse, Failure, Job, State};
 use weir_sys::clock::{Clock, SharedScale, Tick};
 
 use crate::execute::command;
+use crate::execute::phases::PhaseShare;
 use crate::execute::running::Worker;
 use crate::flow::SharedFlow;
 use crate::gate::Gate;
@@ -30,6 +31,8 @@ pub(crate) enum Event {
     Announced(Announcement),
     /// The job that was to be made ready is, or cannot be.
     Made(Result<PreparedJob, Failure>),
+    /// A worker of a phase waits for those of other ranks.
+    Waits,
     /// The part of the ranks that are here is done in the job of this number.
     RanksEnded(usize, Box<RankOutcome>),
 }
@@ -57,6 +60,7 @@ pub(super) struct Thread {
     pub(super) scale: Arc<SharedScale>,
     pub(super) events: Sender<Event>,
     pub(super) directory: Arc<Path>,
+    pub(super) phase: Option<Arc<PhaseShare>>,
 }
 
 impl Thread {
@@ -107,6 +111,7 @@ impl Thread {
             cpu: None,
             pass_began: None,
             released: None,
+            phase: self.phase.as_deref(),
         };
         let start = &self.job.start;
         let work = AssertUnwindSafe(|| {

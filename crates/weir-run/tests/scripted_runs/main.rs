@@ -2,4 +2,5 @@
 
 mod execute;
 mod loop_on_a_simulated_device;
+mod phases;
 mod scripted;

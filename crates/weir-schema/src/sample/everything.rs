@@ -11,7 +11,8 @@ use crate::confidence::KindBatches;
 use crate::facts::{DiskCounters, Instrument};
 use crate::kind::Kind;
 use crate::latency_over_time::LatencyOverTime;
-use crate::outcome::{Outcome, PhaseResult, RankSpan};
+use crate::outcome::Outcome;
+use crate::phase::{PartSpan, PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
     ClassResult, Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult,
@@ -88,6 +89,10 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
     let rank = RankSpan {
         rank: 0,
         span: time,
+        parts: vec![PartSpan {
+            name: "open".to_owned(),
+            span: time,
+        }],
     };
     let mut job = JobResult {
         state: State::Failed,
@@ -98,6 +103,7 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
             name: "write".to_owned(),
             repetition: 0,
             ranks: vec![rank],
+            measured: Some(Box::new(job_result("write", workers.clone()))),
         }],
         ..sure(job_result(name, workers), vec![confidence])
     };

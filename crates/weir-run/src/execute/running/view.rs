@@ -2,7 +2,7 @@
 //!
 //! In: the job at an instant. Out: counts, and how much of its time or work is over.
 
-use weir_schema::ByKind;
+use weir_schema::{ByKind, Failure};
 use weir_stats::Histogram;
 use weir_sys::clock::Tick;
 use weir_units::{Bytes, Nanos};
@@ -26,6 +26,18 @@ impl EndedJob {
 }
 
 impl RunningJob {
+    /// Workers that have not ended.
+    pub(in crate::execute) fn at_work(&self) -> u32 {
+        let at_work = self.workers.iter().filter(|w| !w.ended).count();
+        u32::try_from(at_work).unwrap_or(u32::MAX)
+    }
+
+    /// Failure of the job, or of the first worker that has one.
+    pub(in crate::execute) fn first_failure(&self) -> Option<Failure> {
+        let of_workers = || self.workers.iter().find_map(|w| w.failure.clone());
+        self.failure.clone().or_else(of_workers)
+    }
+
     /// View of the running job.
     pub(in crate::execute) fn view(&self, now: Tick) -> LiveJob {
         let scale = self.scale.load();

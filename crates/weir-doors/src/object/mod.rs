@@ -1,0 +1,78 @@
+//! `weir vos-perf`, also reached by a link named `vos_perf`: tests on an object store, with the options, the
+//! command string and the text of the tool of DAOS.
+//!
+//! In: arguments, the machine. Out: a [`Request`](crate::Request); from a result the texts of `output`. Spec:
+//! object store performance, 1 to 3. Not here: stores, running a plan.
+
+mod command_string;
+mod flags;
+mod output;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+pub use flags::VOS_FLAGS;
+
+use crate::door::{Door, DoorLink, Getopt, Manner, Measures};
+use crate::given::Given;
+use crate::refusal::Refusal;
+
+/// The door of the store alone.
+pub const VOS_PERF: Door = Door {
+    links: &[DoorLink::new("vos_perf")],
+    flags: VOS_FLAGS,
+    measures: Some(Measures {
+        manner: Manner::Getopt(&Getopt {
+            abbreviates: |flag| flag.category == flags::REFERENCE,
+            // Its older name.
+            alias: |name| (name == "stride").then_some("size"),
+            letters_stand_together: true,
+            takes_any_value: true,
+            operand,
+            ..Getopt::new(refuse, || VOS_PERF.command().render_help().to_string())
+        }),
+        print: Some(|result, given, _| Ok(output::print(result, given))),
+        names_jobs: false,
+        help: include_str!("help.md"),
+        examples: &[
+            "weir vos-perf -D /dev/shm -P 4G -d 200000 -a 1 -n 1 -s 4K -z -R \"U;p F;p\"",
+            "weir vos-perf -D /dev/shm -P 1G -d 2 -a 2 -n 4 -s 1M -A -R \"U U;o=4k;s=4k V\" --voice peer",
+            "weir vos-perf -D /dev/shm -P 1G -i -I -A -d 5 -o 5 -n 10 -R \"U Q;p I;p A;p\"",
+        ],
+        ..Measures::new(plan::read)
+    }),
+    ..Door::new(
+        "vos-perf",
+        "[OPTIONS]",
+        "tests on a store of versioned keys and arrays, as vos_perf of DAOS",
+    )
+};
+
+/// Letters of tests that `vos_perf` has.
+const VOS_TESTS: &str = "UFVPIQADG";
+
+/// Takes the letter of shuffled arrays written apart, and after `-f` the path of older versions.
+fn operand(word: &str, given: &Given) -> Result<(), String> {
+    let last = given.iter().last();
+    match last.map(|(flag, value)| (flag.name, value)) {
+        Some(("array", "")) if word.eq_ignore_ascii_case("r") => Ok(()),
+        Some(("flat_dkey", _)) if plan::older_path(given).is_none() => Ok(()),
+        _ => Err(format!(
+            "`{word}` is no option; `weir vos-perf --help` lists them"
+        )),
+    }
+}
+
+/// A refusal, with the two lines that the peer has for an option it does not know.
+fn refuse(why: &str) -> Refusal {
+    let refusal = Refusal::usage(why);
+    let option = why
+        .strip_prefix("no option `")
+        .and_then(|rest| rest.split_once('`'));
+    let line = match option {
+        Some((word, _)) if word.starts_with("--") => format!("unrecognized option '{word}'"),
+        Some((word, _)) => format!("invalid option -- '{}'", word.trim_start_matches('-')),
+        None => return refusal,
+    };
+    refusal.by_peer(format!("vos_perf: {line}\nUnknown option ?"))
+}

@@ -1,0 +1,348 @@
+//! Tests on an object store as a workload of the house: a series of phases on each rank, each an iteration of a
+//! test on the rank's own pool.
+//!
+//! In: an [`ObjectWorkload`]. Out: phases with latencies, and an [`ObjectOutcome`] with what each test did.
+
+mod keys;
+mod load;
+mod session;
+mod walk;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use weir_run::{
+    JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
+    SeriesEnd, WorkerContext, failure,
+};
+use weir_schema::{
+    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
+    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Warning, Workload,
+};
+use weir_units::Nanos;
+use weir_world::Collectives as _;
+
+use crate::ObjectCode;
+use crate::mem::MemStore;
+use load::{Calls, Places, Walk};
+use session::{Run, Session, code_of, planned_bytes, uuid_of};
+
+/// Longest time that ranks take to tell what they did.
+const TELLING: Duration = Duration::from_secs(30);
+
+/// Carries tests on object stores out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ObjectRunner;
+
+impl Runner for ObjectRunner {
+    fn handles(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::ObjectStore(_))
+    }
+
+    fn needs_world(&self) -> bool {
+        true
+    }
+
+    fn has_phases(&self) -> bool {
+        true
+    }
+
+    fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
+        let Workload::ObjectStore(work) = &context.job.workload else {
+            return Vec::new();
+        };
+        let wrong = wrong(work);
+        wrong
+            .into_iter()
+            .map(|why| failure("plan", None, why))
+            .collect()
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
+        let Workload::ObjectStore(work) = &context.job.workload else {
+            return Err(failure(
+                "plan",
+                None,
+                "this workload is none of an object store",
+            ));
+        };
+        Ok(PreparedJob::Ranks(Arc::new(StoreJob {
+            work: work.as_ref().clone(),
+            directory: context.directory.to_owned(),
+            seed: context.seed,
+        })))
+    }
+}
+
+/// Everything that cannot be carried out.
+fn wrong(work: &ObjectWorkload) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if work.engine != ObjectEngine::Mem {
+        let name = work.engine.name();
+        wrong.push(format!("the engine {name} is not there yet; there is mem"));
+    }
+    if work.in_flight > 1 {
+        wrong.push(
+            "mem completes each operation at once; leave the number in flight out".to_owned(),
+        );
+    }
+    if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
+        wrong.push("mem has no tier of blocks".to_owned());
+    }
+    let names = [("pool", &work.pool), ("container", &work.container)];
+    for (what, uuid) in names {
+        if let Some(uuid) = uuid.as_ref().filter(|uuid| uuid_of(uuid).is_none()) {
+            wrong.push(format!(
+                "{what} {uuid}: a UUID has 32 hexadecimal digits, as 8-4-4-4-12"
+            ));
+        }
+    }
+    let layout = &work.layout;
+    if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
+        wrong.push("there has to be one object, key and stride at least".to_owned());
+    }
+    let stride = layout.stride_bytes.0;
+    for test in &work.tests {
+        let end = test.offset.0.saturating_add(test.size.0);
+        if test.action.moves_values() && (end > stride || test.size.0 == 0) {
+            let (offset, size) = (test.offset.0, test.size.0);
+            wrong.push(format!(
+                "{size} bytes from {offset} on are no part of a stride of {stride}"
+            ));
+        }
+    }
+    let needed = planned_bytes(work);
+    let pool = work.pool_bytes;
+    if work.pool.is_none() && needed > pool.0 {
+        let needed = weir_units::Bytes(needed);
+        let code = code_of(ObjectCode::NoSpace);
+        wrong.push(format!(
+            "{code}: the updates take {needed}, and the pool has {pool}; give it more (-P) or them less"
+        ));
+    }
+    wrong
+}
+
+/// Tests on one rank's pool.
+struct StoreJob {
+    work: ObjectWorkload,
+    directory: PathBuf,
+    seed: u64,
+}
+
+impl RankJob for StoreJob {
+    fn work(&self, control: &RankControl<'_>) -> RankOutcome {
+        let rank = control.world.rank();
+        let opened = Session::<MemStore>::open(&self.work, (&self.directory, self.seed), rank);
+        // A store that is open is closed below, whoever failed.
+        let (session, told) = match opened {
+            Ok((session, told)) => (Some(session), Ok(told)),
+            Err(why) => (None, Err(why)),
+        };
+        let (mut described, mut ended) = match control.all_have(told) {
+            Ok(told) => (told, None),
+            Err(end) => (ObjectRank::default(), Some(end)),
+        };
+        let shared = Arc::new(Mutex::new(session));
+        if ended.is_none() {
+            ended = self.tests(control, &shared, &mut described).err();
+        }
+        let session = lock(&shared).take();
+        let closed = session.map_or(Ok(()), Session::close);
+        let mut outcome = RankOutcome {
+            is_whole: ended.is_none(),
+            ..ended.map(RankOutcome::from).unwrap_or_default()
+        };
+        outcome.failure = outcome.failure.or(closed.err());
+        outcome.is_whole &= outcome.failure.is_none();
+        outcome.warnings = warnings(&self.work, &described);
+        let ranks = gathered(control, described);
+        outcome.outcome = Outcome::ObjectStore(Box::new(ObjectOutcome { ranks }));
+        outcome
+    }
+}
+
+fn gone() -> Failure {
+    failure("object", None, "no store")
+}
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What all ranks have to tell, at the first one; one that is gone tells nothing.
+fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
+    if control.world.size() == 1 {
+        return vec![mine];
+    }
+    let text = serde_json::to_vec(&mine).unwrap_or_default();
+    let told = control.world.gather(&text, TELLING).ok().flatten();
+    let Some(told) = told else {
+        return Vec::from_iter(Some(mine).filter(|mine| mine.rank == 0));
+    };
+    let ranks = told.iter().map(|text| serde_json::from_slice(text).ok());
+    ranks.flatten().collect()
+}
+
+fn warnings(work: &ObjectWorkload, rank: &ObjectRank) -> Vec<Warning> {
+    let _ = (work, rank);
+    Vec::new()
+}
+
+impl StoreJob {
+    /// All tests, until one fails.
+    fn tests(
+        &self,
+        control: &RankControl<'_>,
+        shared: &SharedSession,
+        rank: &mut ObjectRank,
+    ) -> Result<(), SeriesEnd> {
+        let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
+        for (number, test) in (0..).zip(&self.work.tests) {
+            if let Some(prompt) = &test.prompt {
+                let is_first = control.world.rank() == 0;
+                let answered = if is_first { asked(prompt) } else { Ok(()) };
+                control.all_have(answered)?;
+            }
+            for iteration in 0..test.iterations.max(1) {
+                let repetition = repetitions.entry(test.action.name()).or_default();
+                let done = Arc::new(Mutex::new(None));
+                let phase = Phase {
+                    repetition: *repetition,
+                    ..Phase::new(
+                        test.action.name(),
+                        load_of(&self.work.load, test),
+                        Arc::new(TestWork {
+                            shared: Arc::clone(shared),
+                            test: test.clone(),
+                            iteration,
+                            done: Arc::clone(&done),
+                        }),
+                    )
+                };
+                *repetition += 1;
+                let measured = control.phase(&phase);
+                if let Some(run) = lock(&done).take() {
+                    let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
+                    let mut run = run.record(number, test.action, iteration);
+                    if let Ok(measured) = &measured {
+                        time(&mut run, measured, test.action);
+                    }
+                    rank.runs.push(run);
+                }
+                measured?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Asks until the answer is a yes.
+fn asked(prompt: &str) -> Result<(), Failure> {
+    let failed = |why: std::io::Error| failure("object", why.raw_os_error(), why.to_string());
+    let (mut out, mut answers) = (std::io::stdout(), std::io::stdin().lock());
+    let mut answer = [b'?'];
+    while !answer.eq_ignore_ascii_case(b"y") {
+        // The end of the line of the last answer is none.
+        if answer != *b"\n" {
+            out.write_all(prompt.as_bytes()).map_err(failed)?;
+            out.flush().map_err(failed)?;
+        }
+        if answers.read(&mut answer).map_err(failed)? == 0 {
+            let why = "standard input ended before the test was answered by `y`";
+            return Err(failure("plan", None, why));
+        }
+    }
+    Ok(())
+}
+
+/// Puts the times of a phase to what the test did in it.
+fn time(run: &mut weir_schema::ObjectRun, measured: &JobResult, action: ObjectAction) {
+    run.span = measured.span.unwrap_or_default();
+    if run.busy_ns > Nanos::ZERO {
+        return;
+    }
+    run.busy_ns = run.span.length();
+    if action.moves_values() {
+        let kinds = measured.workers().iter().flat_map(|worker| &worker.kinds);
+        let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
+        let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
+        run.busy_ns = Nanos(u64::try_from(sum).unwrap_or(u64::MAX));
+    } else {
+        run.truncated_us = run.busy_ns.0 / 1000;
+    }
+}
+
+/// The load of a test: one operation after the other, to its end. Nothing that was never written is an error.
+fn load_of(load: &Load, test: &ObjectTest) -> Load {
+    let mut load = load.clone();
+    load.recording.slat = false;
+    load.recording.clat = false;
+    load.recording.lat = true;
+    if test.action == ObjectAction::Fetch || test.action == ObjectAction::Verify {
+        let kind = (&OBJECT_KINDS[test.action.kind()]).into();
+        let missing = ErrorCode::Errno(ObjectCode::NonExist.number().into());
+        load.errors.ignore.insert(kind, vec![missing]);
+    }
+    load
+}
+
+type SharedSession = Arc<Mutex<Option<Session<MemStore>>>>;
+
+/// One iteration of a test, on the worker's thread.
+struct TestWork {
+    shared: SharedSession,
+    test: ObjectTest,
+    iteration: u64,
+    done: Arc<Mutex<Option<Run>>>,
+}
+
+impl Prepared for TestWork {
+    fn is_inline(&self) -> bool {
+        true
+    }
+
+    fn never_sleeps(&self) -> bool {
+        true
+    }
+
+    fn error_code(&self, number: i32) -> ErrorCode {
+        let all = ObjectCode::ALL.iter();
+        let mut same = all.filter(|code| i32::from(code.number()) == number.abs());
+        same.next().map_or(number.into(), |code| code_of(*code))
+    }
+
+    fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+        let mut shared = lock(&self.shared);
+        let session = shared.as_mut().ok_or_else(gone)?;
+        let (stop, run) = if self.test.action.moves_values() {
+            let walk = RefCell::new(Walk::new(session, &self.test, self.iteration, worker));
+            let plan = worker.loop_plan(1);
+            let mut calls = Calls(&walk);
+            let stop = if self.test.action == ObjectAction::Verify {
+                worker.drive(&mut calls, &mut Places::<_, true>(&walk), &plan)
+            } else {
+                worker.drive(&mut calls, &mut Places::<_, false>(&walk), &plan)
+            };
+            (Ok(stop), walk.into_inner().run)
+        } else {
+            let mut run = Run::default();
+            let stop = worker.walk(self.test.action.kind(), || {
+                run = walk::walk(session, &self.test, self.iteration);
+                Ok((run.visited, run.bytes))
+            });
+            (stop, run)
+        };
+        let failed = run.failure.as_ref().map(|why| {
+            let name = self.test.action.name();
+            let text = format!("{name}: {why}");
+            failure("object", None, text)
+        });
+        *lock(&self.done) = Some(run);
+        failed.map_or(stop, Err)
+    }
+}

@@ -1,0 +1,279 @@
+//! An open store with what the tests of one rank share, and what one iteration of a test came to.
+//!
+//! In: the workload, the number of the rank. Out: a [`Session`], or why there is none.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_run::failure;
+use weir_schema::{
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+};
+use weir_sys::token;
+use weir_units::{Bytes, Nanos};
+
+use super::keys::{Contents, Names};
+use crate::mem::footprint;
+use crate::{
+    ContainerId, ContainerMode, Durability, Epoch, ObjectCode, ObjectError, ObjectStore, PoolMode,
+    PoolSpec, Prefault, StoreUuid, ValueSums,
+};
+
+/// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
+const KEY_BYTES: u64 = 64;
+
+/// A store that is open on a rank.
+#[derive(Debug)]
+pub(super) struct Session<S> {
+    pub(super) work: ObjectWorkload,
+    pub(super) store: S,
+    pub(super) container: ContainerId,
+    pub(super) names: Names,
+    pub(super) contents: Contents,
+    /// The last epoch that an operation had.
+    pub(super) epoch: Epoch,
+    /// File that is removed at the end.
+    made: Option<PathBuf>,
+}
+
+/// One iteration of a test.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub(super) visited: u64,
+    pub(super) bytes: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    /// Time of its calls, where each was timed by itself.
+    pub(super) busy_ns: u64,
+    pub(super) truncated_us: u64,
+    pub(super) freed_versions: u64,
+    pub(super) freed_bytes: u64,
+    pub(super) greatest_dkey: Option<u64>,
+    pub(super) extent_end: Option<u64>,
+    pub(super) listed: Vec<u32>,
+    pub(super) keys: Vec<ObjectKeys>,
+    pub(super) failure: Option<ObjectFailure>,
+}
+
+impl Run {
+    /// Keeps the first failure.
+    pub(super) fn fail(&mut self, failure: ObjectFailure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// As it stands in the result, without its times.
+    pub(super) fn record(self, test: u32, action: ObjectAction, iteration: u32) -> ObjectRun {
+        let operations = if action.moves_values() {
+            self.hits + self.misses
+        } else {
+            self.visited
+        };
+        let failed = self.failure.iter().map(|why| (why.code.clone(), 1));
+        ObjectRun {
+            test,
+            name: action.name().to_owned(),
+            iteration,
+            busy_ns: Nanos(self.busy_ns),
+            truncated_us: self.truncated_us,
+            operations,
+            bytes: Bytes(self.bytes),
+            hits: self.hits,
+            misses: self.misses,
+            freed_versions: self.freed_versions,
+            freed_bytes: Bytes(self.freed_bytes),
+            greatest_dkey: self.greatest_dkey,
+            extent_end: self.extent_end,
+            listed: self.listed,
+            errors: BTreeMap::from_iter(failed),
+            failure: self.failure,
+            keys: self.keys,
+            ..ObjectRun::default()
+        }
+    }
+}
+
+/// A code as results have it.
+pub(super) fn code_of(code: ObjectCode) -> ErrorCode {
+    ErrorCode::Named(format!("DER_{}", code.name()))
+}
+
+/// The failure of a job by an error of its store.
+pub(super) fn failed(error: &ObjectError) -> Failure {
+    failure("object", None, error.to_string())
+}
+
+/// Bytes of the pool that all updates of the tests take.
+pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
+    let updates = work
+        .tests
+        .iter()
+        .filter(|test| test.action == ObjectAction::Update);
+    let bytes = updates.map(|test| {
+        let values = work.planned_operations(test).unwrap_or(u64::MAX);
+        footprint(values, test.size.0, KEY_BYTES)
+    });
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// A UUID of its usual form, in bytes.
+pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
+    let is_formed = text.len() == 36
+        && [8, 13, 18, 23]
+            .iter()
+            .all(|at| text.as_bytes()[*at] == b'-')
+        && digits.len() == 32;
+    if !is_formed {
+        return None;
+    }
+    let mut uuid = [0; 16];
+    for (byte, pair) in uuid.iter_mut().zip(digits.chunks(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(uuid)
+}
+
+fn shown(uuid: StoreUuid) -> String {
+    let mut text = String::with_capacity(36);
+    for (place, byte) in uuid.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn random_uuid() -> Result<StoreUuid, Failure> {
+    let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
+    uuid[6] = (uuid[6] & 0x0f) | 0x40;
+    uuid[8] = (uuid[8] & 0x3f) | 0x80;
+    Ok(uuid)
+}
+
+fn named_uuid(text: Option<&str>) -> Result<Option<StoreUuid>, Failure> {
+    text.map(|text| {
+        uuid_of(text).ok_or_else(|| failure("plan", None, format!("{text} is no UUID")))
+    })
+    .transpose()
+}
+
+impl<S: ObjectStore> Session<S> {
+    /// Opens the store of a rank.
+    pub(super) fn open(
+        work: &ObjectWorkload,
+        (directory, seed): (&Path, u64),
+        rank: u32,
+    ) -> Result<(Self, ObjectRank), Failure> {
+        let wanted = named_uuid(work.pool.as_deref())?;
+        let file = (work.durability != Some(ObjectDurability::None)
+            && work.engine == ObjectEngine::Mem)
+            .then(|| directory.join(work.pool_file(rank)));
+        let uuid = match wanted {
+            Some(uuid) => uuid,
+            None => random_uuid()?,
+        };
+        let mut spec = PoolSpec {
+            path: file.clone(),
+            uuid: Some(uuid),
+            mode: match wanted {
+                Some(_) => PoolMode::Open,
+                None => PoolMode::Create,
+            },
+            prefault: match work.prefault {
+                ObjectPrefault::Plan => Prefault::Plan(planned_bytes(work)),
+                ObjectPrefault::All => Prefault::All,
+                ObjectPrefault::None => Prefault::None,
+            },
+            sums: ValueSums::None,
+            durability: match (&file, work.durability) {
+                (None, _) => Durability::None,
+                (_, Some(ObjectDurability::Process)) => Durability::Process,
+                _ => Durability::Power,
+            },
+            ..PoolSpec::anonymous(work.pool_bytes.0)
+        };
+        let mut opened = S::open(&spec);
+        let chosen = work.durability.is_some();
+        if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
+            // No DAX: the best that the place has.
+            spec.durability = Durability::Process;
+            opened = S::open(&spec);
+        }
+        let place = file
+            .as_deref()
+            .map_or("memory".into(), Path::to_string_lossy);
+        let mut store = opened.map_err(|why| failure("object", None, format!("{place}: {why}")))?;
+        let made = file.clone().filter(|_| wanted.is_none());
+        let named = named_uuid(work.container.as_deref())?;
+        let mode = match (wanted, named) {
+            (Some(_), Some(_)) => ContainerMode::Open,
+            _ => ContainerMode::Create,
+        };
+        let container_uuid = match named {
+            Some(uuid) => uuid,
+            None => random_uuid()?,
+        };
+        let container = store
+            .container(container_uuid, mode)
+            .map_err(|why| failure("object", None, format!("{place}: container: {why}")));
+        let container = match container {
+            Ok(container) => container,
+            Err(why) => {
+                // The reason is told; the file is this run's own.
+                let _ = made.as_deref().map(std::fs::remove_file);
+                return Err(why);
+            }
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let described = ObjectRank {
+            rank,
+            pool: shown(uuid),
+            container: shown(container_uuid),
+            file: file.as_ref().map(|_| work.pool_file(rank)),
+            durability: match spec.durability {
+                Durability::None => ObjectDurability::None,
+                Durability::Process => ObjectDurability::Process,
+                Durability::Power => ObjectDurability::Power,
+            },
+            setup_ns: Nanos(store.stats().prefault_ns + store.stats().recovery_ns),
+            ..ObjectRank::default()
+        };
+        let session = Self {
+            names: Names::new(&work.layout, seed, now.as_secs()),
+            contents: Contents::new(work.payload, seed),
+            epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
+            work: work.clone(),
+            store,
+            container,
+            made,
+        };
+        Ok((session, described))
+    }
+
+    /// The epoch of an update.
+    pub(super) fn next_epoch(&mut self) -> Epoch {
+        self.epoch.0 += 1;
+        self.epoch
+    }
+
+    /// Closes the store, and removes the file that was made for the run.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        let closed = self.store.close().map_err(|why| failed(&why));
+        if let Some(file) = self.made {
+            std::fs::remove_file(&file).map_err(|why| {
+                failure(
+                    "object",
+                    why.raw_os_error(),
+                    format!("{}: {why}", file.display()),
+                )
+            })?;
+        }
+        closed
+    }
+}

@@ -1,0 +1,434 @@
+//! Object store: a series of tests on versioned keys and arrays, each a phase of its own (spec: object store
+//! performance). The work of a job.
+//!
+//! Not here: what was measured (`object_store_result`).
+
+use serde::{Deserialize, Serialize};
+use weir_units::{Bytes, JsonSchema};
+
+use crate::kind::{KindInfo, Moves};
+use crate::load_of_loop::Load;
+use crate::workload::WorkloadFacts;
+
+/// The kinds of an object store: its operations.
+pub const OBJECT_KINDS: &[KindInfo] = &[
+    KindInfo::new("update", Moves::Out),
+    KindInfo::new("fetch", Moves::In),
+    KindInfo::new("verify", Moves::In),
+    KindInfo::new("punch", Moves::None),
+    KindInfo::new("iterate", Moves::None),
+    KindInfo::new("query", Moves::None),
+    KindInfo::new("aggregate", Moves::None),
+    KindInfo::new("discard", Moves::None),
+    KindInfo::new("collect", Moves::None),
+    KindInfo::new("list", Moves::None),
+];
+
+/// Values longer than this are refused.
+pub const LARGEST_OBJECT_VALUE: Bytes = Bytes(1 << 30);
+
+/// Tests on an object store, one after the other on every rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectWorkload {
+    /// Store that is measured.
+    pub engine: ObjectEngine,
+    /// Path of a rank's pool file before the number of the rank; empty where the engine has no file.
+    #[serde(default)]
+    pub path: String,
+    /// End of that path, after the number of the rank.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path_end: String,
+    /// Size of a pool.
+    pub pool_bytes: Bytes,
+    /// Of it on blocks, where there is such a tier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_tier_bytes: Option<Bytes>,
+    /// UUID of a pool that exists and is kept; without it each rank makes one and deletes it at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// UUID of the container: opened in a pool that exists, made in a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Fate that an acknowledged update survives; without it the best that the place of the file has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<ObjectDurability>,
+    /// Pages of the pool that are mapped in before the first test.
+    #[serde(default)]
+    pub prefault: ObjectPrefault,
+    /// Keys and values.
+    pub layout: ObjectLayout,
+    /// Of object ids, of the order of shuffled extents, of contents; 0 asks for another one at each run.
+    pub seed: u64,
+    /// Values are copied in place between a begin and an end, and not by one call.
+    pub zero_copy: bool,
+    /// Each operation is made, run and joined as a thread of its own on the next CPU.
+    pub thread_per_operation: bool,
+    /// Operations in flight; 0: one, and each is waited for.
+    pub in_flight: u32,
+    /// Bytes of values.
+    #[serde(default)]
+    pub payload: ObjectPayload,
+    /// Each operation's time is kept in whole microseconds too, cut off, as the peers have it.
+    #[serde(default)]
+    pub truncate: bool,
+    /// Recording and pace of every test; a test ends with its last operation.
+    pub load: Load,
+    /// Tests in their order.
+    pub tests: Vec<ObjectTest>,
+}
+
+impl Default for ObjectWorkload {
+    /// No tests on a small store in memory.
+    fn default() -> Self {
+        Self {
+            engine: ObjectEngine::Mem,
+            path: String::new(),
+            path_end: String::new(),
+            pool_bytes: Bytes(2 << 30),
+            block_tier_bytes: None,
+            pool: None,
+            container: None,
+            durability: None,
+            prefault: ObjectPrefault::default(),
+            layout: ObjectLayout::default(),
+            seed: 0,
+            zero_copy: false,
+            thread_per_operation: false,
+            in_flight: 0,
+            payload: ObjectPayload::default(),
+            truncate: false,
+            load: Load::default(),
+            tests: Vec::new(),
+        }
+    }
+}
+
+impl WorkloadFacts for ObjectWorkload {
+    fn title(&self) -> String {
+        let value = match self.layout.value {
+            ObjectValue::Single => "values",
+            ObjectValue::Array { .. } => "extents",
+        };
+        let size = self.layout.stride_bytes;
+        format!("{value} of {size} in a store ({})", self.engine.name())
+    }
+
+    fn load(&self) -> Option<&Load> {
+        Some(&self.load)
+    }
+
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        Some(&mut self.load)
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
+    }
+}
+
+impl ObjectWorkload {
+    /// Path of a rank's pool file.
+    pub fn pool_file(&self, rank: u32) -> String {
+        format!("{}{rank}{}", self.path, self.path_end)
+    }
+
+    /// Operations that a test counts on one rank, where its parameters say so beforehand.
+    pub fn planned_operations(&self, test: &ObjectTest) -> Option<u64> {
+        let part = |chosen: Option<u64>, all: u64| chosen.unwrap_or(all);
+        let objects = part(test.objects, self.layout.objects);
+        let dkeys = part(test.dkeys, self.layout.dkeys);
+        let per_dkey = part(test.akeys, self.layout.akeys)
+            .saturating_mul(part(test.strides, self.layout.strides));
+        let once = match test.action {
+            ObjectAction::Update | ObjectAction::Fetch | ObjectAction::Verify => {
+                objects.saturating_mul(dkeys).saturating_mul(per_dkey)
+            }
+            ObjectAction::Punch { dkeys: true } => objects.saturating_mul(dkeys),
+            ObjectAction::Punch { dkeys: false } | ObjectAction::Query => objects,
+            ObjectAction::Aggregate { .. }
+            | ObjectAction::Discard { .. }
+            | ObjectAction::Collect { .. } => 1,
+            ObjectAction::Iterate { .. } | ObjectAction::ListObjects => return None,
+        };
+        Some(once.saturating_mul(test.iterations))
+    }
+}
+
+/// Store that is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectEngine {
+    /// In memory over a mapped file.
+    #[default]
+    Mem,
+    /// A library of keys and values on a disk.
+    Disk,
+    /// A server over a network.
+    Remote,
+    /// A server that stores nothing: the network alone.
+    Echo,
+    /// The library of DAOS.
+    Daos,
+}
+
+impl ObjectEngine {
+    /// All, in the order of help texts.
+    pub const ALL: [Self; 5] = [Self::Mem, Self::Disk, Self::Remote, Self::Echo, Self::Daos];
+
+    /// Its name in plans and on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mem => "mem",
+            Self::Disk => "disk",
+            Self::Remote => "remote",
+            Self::Echo => "echo",
+            Self::Daos => "daos",
+        }
+    }
+}
+
+/// Fate that an acknowledged update survives.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectDurability {
+    /// None: anonymous memory.
+    #[default]
+    None,
+    /// The end of the process, also by a signal.
+    Process,
+    /// A loss of power.
+    Power,
+}
+
+impl ObjectDurability {
+    /// All, from the weakest.
+    pub const ALL: [Self; 3] = [Self::None, Self::Process, Self::Power];
+
+    /// Its name in plans and on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Process => "process",
+            Self::Power => "power",
+        }
+    }
+}
+
+/// Pages of a pool that are mapped in before the first test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectPrefault {
+    /// As many as the updates of the plan write.
+    #[default]
+    Plan,
+    /// All.
+    All,
+    /// None.
+    None,
+}
+
+/// Bytes of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectPayload {
+    /// Every byte says where it belongs, and is compared.
+    #[default]
+    Verified,
+    /// Zeros with one letter at 16 places of each page, which alone are compared.
+    Compat,
+}
+
+/// Keys and values of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectLayout {
+    /// Objects of the container.
+    pub objects: u64,
+    /// Distribution keys of an object.
+    pub dkeys: u64,
+    /// Attribute keys of a distribution key.
+    pub akeys: u64,
+    /// Extents of an array; of a single value, times that it is written.
+    pub strides: u64,
+    /// Length of a value or extent.
+    pub stride_bytes: Bytes,
+    /// Form of values.
+    pub value: ObjectValue,
+    /// Distribution keys are numbers of 8 bytes.
+    pub integer_dkeys: bool,
+    /// All attribute keys are one.
+    pub constant_akey: bool,
+    /// Objects without attribute keys.
+    pub flat: bool,
+}
+
+impl Default for ObjectLayout {
+    /// As the peers have it when nothing is said.
+    fn default() -> Self {
+        Self {
+            objects: 1,
+            dkeys: 256,
+            akeys: 16,
+            strides: 16,
+            stride_bytes: Bytes(64),
+            value: ObjectValue::Single,
+            integer_dkeys: false,
+            constant_akey: false,
+            flat: false,
+        }
+    }
+}
+
+/// Form of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "form", rename_all = "snake_case")]
+pub enum ObjectValue {
+    /// Each whole.
+    Single,
+    /// Extents of an array of bytes.
+    Array {
+        /// In random order.
+        shuffled: bool,
+    },
+}
+
+/// A test: one walk over keys for each iteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectTest {
+    /// Operation on what it walks over.
+    pub action: ObjectAction,
+    /// Number of walks.
+    pub iterations: u64,
+    /// Keys of an iteration are further ones, not those of the last.
+    #[serde(default)]
+    pub keep_counter: bool,
+    /// First objects that it walks over; without it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u64>,
+    /// First distribution keys of each; without it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dkeys: Option<u64>,
+    /// First attribute keys of each; without it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub akeys: Option<u64>,
+    /// First strides of each; without it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strides: Option<u64>,
+    /// First byte in a stride.
+    #[serde(default)]
+    pub offset: Bytes,
+    /// Bytes of a stride from there.
+    pub size: Bytes,
+    /// The peer's text has its figures.
+    #[serde(default)]
+    pub print: bool,
+    /// Each operation's keys are kept.
+    #[serde(default)]
+    pub verbose: bool,
+    /// Question before it, which has to be answered by `y` on standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+impl ObjectTest {
+    /// One walk over everything in whole strides.
+    pub fn new(action: ObjectAction, layout: &ObjectLayout) -> Self {
+        Self {
+            action,
+            iterations: 1,
+            keep_counter: false,
+            objects: None,
+            dkeys: None,
+            akeys: None,
+            strides: None,
+            offset: Bytes(0),
+            size: layout.stride_bytes,
+            print: false,
+            verbose: false,
+            prompt: None,
+        }
+    }
+}
+
+/// Operation of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ObjectAction {
+    /// Writes values.
+    Update,
+    /// Reads them.
+    Fetch,
+    /// Reads and compares them.
+    Verify,
+    /// Hides whole objects.
+    Punch {
+        /// Each distribution key by itself instead.
+        dkeys: bool,
+    },
+    /// Walks over what is there, all versions.
+    Iterate {
+        /// Only what a reader sees now.
+        visible: bool,
+        /// Not below distribution keys.
+        shallow: bool,
+        /// The first object alone.
+        first: bool,
+    },
+    /// Asks each object for its greatest key and the end of its array.
+    Query,
+    /// Frees versions that no reader sees any more.
+    Aggregate {
+        /// Also where nothing changed since the last time.
+        full_scan: bool,
+        /// Neighbouring extents become one whatever they cost.
+        merge: bool,
+    },
+    /// Drops versions.
+    Discard {
+        /// As of an aggregation.
+        full_scan: bool,
+        /// As of an aggregation.
+        merge: bool,
+    },
+    /// Frees memory that was put off until nothing is left.
+    Collect {
+        /// As of an aggregation.
+        full_scan: bool,
+        /// As of an aggregation.
+        merge: bool,
+    },
+    /// Lists the objects of a snapshot.
+    ListObjects,
+}
+
+impl ObjectAction {
+    /// Its kind of operation, by its place in [`OBJECT_KINDS`].
+    pub fn kind(self) -> usize {
+        match self {
+            Self::Update => 0,
+            Self::Fetch => 1,
+            Self::Verify => 2,
+            Self::Punch { .. } => 3,
+            Self::Iterate { .. } => 4,
+            Self::Query => 5,
+            Self::Aggregate { .. } => 6,
+            Self::Discard { .. } => 7,
+            Self::Collect { .. } => 8,
+            Self::ListObjects => 9,
+        }
+    }
+
+    /// Name of its phase.
+    pub fn name(self) -> &'static str {
+        OBJECT_KINDS[self.kind()].name
+    }
+
+    /// True if it moves values.
+    pub fn moves_values(self) -> bool {
+        matches!(self, Self::Update | Self::Fetch | Self::Verify)
+    }
+}
