@@ -1,8 +1,9 @@
 //! `weir compare`: what counts as a run and what a condition says, signals, the progress of rounds.
 
 use rustix::process::Signal;
+use weir_schema::Metric;
 
-use crate::compare::{SHORT, one_run, store_rounds};
+use crate::compare::{SHORT, one_run, store, store_rounds};
 use crate::stage::{Running, Stage, WEIR, has, skip, until};
 
 #[test]
@@ -44,6 +45,31 @@ fn a_condition_is_told_by_its_own_words_and_what_nothing_can_meet_is_said() {
     );
     let said = compare("--fail-if=worse,not-comparable").code(1);
     assert!(!said.err.contains("cannot be compared"), "{said}");
+}
+
+#[test]
+fn losses_that_begin_are_worse_and_beyond_every_share() {
+    let stage = Stage::new();
+    let run = one_run(&stage);
+    let losing = |share: f64| {
+        let mut run = run.clone();
+        let loss = Metric::low("loss", "", share);
+        run.groups[0].jobs[0].metrics.push(loss);
+        run
+    };
+    let sides = [0.0, 0.05].map(|share| vec![losing(share); 10]);
+    let rounds = store(&stage, "rounds.json", sides.clone());
+    stage
+        .say(&["compare", &rounds, "--fail-if=loss>1%"])
+        .code(1)
+        .out("loss>1% holds for new");
+    stage
+        .say(&["compare", &rounds, "--metrics=loss"])
+        .out("new is worse in loss: it was 0.");
+    let rounds = store(&stage, "healed.json", sides.map(|_| vec![losing(0.0); 10]));
+    stage
+        .say(&["compare", &rounds, "--fail-if=loss>1%"])
+        .code(0);
 }
 
 #[test]

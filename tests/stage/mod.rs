@@ -36,7 +36,7 @@ pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The names of peers that the tests call the program by.
-const PEERS: [&str; 10] = [
+const PEERS: &[&str] = &[
     "fio",
     "kio",
     "kio.py",
@@ -49,8 +49,7 @@ const PEERS: [&str; 10] = [
     "vos_perf",
 ];
 
-/// Link to the program under test with a peer's name, by which it is that peer: its text and its exit
-/// codes. By a verb it is weir.
+/// Link to the program by a peer's name: its text and exit codes. By a verb it is weir.
 #[track_caller]
 pub(crate) fn peer(name: &str) -> &'static str {
     assert!(PEERS.contains(&name), "no peer is named `{name}`");

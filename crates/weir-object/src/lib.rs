@@ -6,6 +6,7 @@
 
 mod error;
 pub mod mem;
+mod pool;
 mod run;
 mod store;
 

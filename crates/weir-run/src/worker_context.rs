@@ -108,8 +108,8 @@ impl WorkerContext<'_> {
         self.wait_for_release();
         let events = &self.events;
         // Who ran the phase may have left this worker behind.
-        let tell = || drop(events.send(Event::Waits));
-        self.phase.map_or(Ok(()), |phase| phase.meet(tell))
+        let wake = || drop(events.send(Event::Waits));
+        self.phase.map_or(Ok(()), |phase| phase.meet(wake))
     }
 
     /// Waits for the release and does work that is timed as one span alone, a walk over many things; it

@@ -104,7 +104,7 @@ fn action(code: char) -> Option<ObjectAction> {
     })
 }
 
-/// What a test needs and the run does not have.
+/// The reason for which a test cannot be had with this layout.
 fn lacks(action: ObjectAction, layout: &ObjectLayout) -> Option<&'static str> {
     if action != ObjectAction::Query {
         return None;

@@ -19,7 +19,7 @@ use crate::machine::{Machine, NamedPath};
 use crate::refusal::{Refusal, USAGE};
 use crate::request::Request;
 
-/// What a pool of no size has.
+/// Size of a pool whose size is given as 0.
 const USUAL_POOL: Bytes = Bytes(1 << 30);
 const LEAST_VALUE: Bytes = Bytes(4);
 

@@ -103,6 +103,7 @@ fn refused(text: &str) -> CommandError {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "six blocks to the letter")]
 fn the_blocks_of_the_tuning_guide_come_out_to_the_letter() {
     const KIB: u64 = 1 << 10;
     let rows = [
@@ -537,7 +538,7 @@ fn run_of(test: u32, name: &str, ns: u64, operations: u64) -> ObjectRun {
     }
 }
 
-/// What is printed of these runs, on one rank or on two alike.
+/// Text of these runs, on one rank or on two alike.
 fn text(words: &[&str], ranks: u32, runs: &[ObjectRun]) -> Printed {
     let given = given(words, true).unwrap();
     let request = plan::read(&given, &TestMachine(None)).unwrap();
@@ -569,6 +570,7 @@ fn text(words: &[&str], ranks: u32, runs: &[ObjectRun]) -> Printed {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a text to the letter")]
 fn a_run_prints_its_table_and_what_each_test_did() {
     let words = [
         "-D",

@@ -31,8 +31,8 @@ use crate::mem::MemStore;
 use load::{Calls, Places, Walk};
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
-/// Longest time that ranks take to tell what they did.
-const TELLING: Duration = Duration::from_secs(30);
+/// Longest time in which the first rank gets what the others did.
+const GATHERING: Duration = Duration::from_secs(30);
 
 /// Carries tests on object stores out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +101,17 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
             ));
         }
     }
+    let merges = |test: &ObjectTest| {
+        matches!(
+            test.action,
+            ObjectAction::Aggregate { merge: true, .. }
+                | ObjectAction::Discard { merge: true, .. }
+                | ObjectAction::Collect { merge: true, .. }
+        )
+    };
+    if work.tests.iter().any(merges) {
+        wrong.push("mem does not merge neighbouring extents (`m`); leave it out".to_owned());
+    }
     let layout = &work.layout;
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
         wrong.push("there has to be one object, key and stride at least".to_owned());
@@ -139,12 +150,12 @@ impl RankJob for StoreJob {
         let rank = control.world.rank();
         let opened = Session::<MemStore>::open(&self.work, (&self.directory, self.seed), rank);
         // A store that is open is closed below, whoever failed.
-        let (session, told) = match opened {
-            Ok((session, told)) => (Some(session), Ok(told)),
+        let (session, described) = match opened {
+            Ok((session, described)) => (Some(session), Ok(described)),
             Err(why) => (None, Err(why)),
         };
-        let (mut described, mut ended) = match control.all_have(told) {
-            Ok(told) => (told, None),
+        let (mut described, mut ended) = match control.all_have(described) {
+            Ok(described) => (described, None),
             Err(end) => (ObjectRank::default(), Some(end)),
         };
         let shared = Arc::new(Mutex::new(session));
@@ -173,17 +184,20 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What all ranks have to tell, at the first one; one that is gone tells nothing.
+/// Outcomes of all ranks, at the first one; one that is gone has none.
 fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
     if control.world.size() == 1 {
         return vec![mine];
     }
     let text = serde_json::to_vec(&mine).unwrap_or_default();
-    let told = control.world.gather(&text, TELLING).ok().flatten();
-    let Some(told) = told else {
-        return Vec::from_iter(Some(mine).filter(|mine| mine.rank == 0));
+    let texts = control.world.gather(&text, GATHERING).ok().flatten();
+    let Some(texts) = texts else {
+        return Some(mine)
+            .into_iter()
+            .filter(|mine| mine.rank == 0)
+            .collect();
     };
-    let ranks = told.iter().map(|text| serde_json::from_slice(text).ok());
+    let ranks = texts.iter().map(|text| serde_json::from_slice(text).ok());
     ranks.flatten().collect()
 }
 

@@ -158,7 +158,7 @@ impl Word {
     }
 }
 
-/// What the phases of a job have come to, for the run's thread to see.
+/// Results so far of the phases of a job, for the run's thread to see.
 #[derive(Default)]
 pub(super) struct PhaseBoard {
     /// A job result that holds them alone.

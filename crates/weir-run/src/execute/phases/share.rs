@@ -34,12 +34,12 @@ impl PhaseShare {
         lock(&self.parts).push((name, begin, end));
     }
 
-    /// Waits until the workers of all ranks do; `tell` wakes the thread that speaks with the other ranks.
-    pub(crate) fn meet(&self, tell: impl FnOnce()) -> Result<(), Failure> {
+    /// Waits until the workers of all ranks do; `wake` wakes the thread that speaks with the other ranks.
+    pub(crate) fn meet(&self, wake: impl FnOnce()) -> Result<(), Failure> {
         let mut meeting = lock(&self.meeting);
         meeting.waiting += 1;
         let number = meeting.met;
-        tell();
+        wake();
         loop {
             if meeting.met > number {
                 return Ok(());
