@@ -1,6 +1,6 @@
 //! A process that is killed loses nothing that it acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -36,6 +36,21 @@ fn value(key: u64, epoch: u64) -> Vec<u8> {
         .collect()
 }
 
+/// Writes the value of an epoch to both attribute keys.
+fn update(store: &mut MemStore, c: ContainerId, number: u64, epoch: u64) {
+    let dkey = number.to_le_bytes();
+    let key = KeyAt {
+        container: c,
+        object: OBJECT,
+        dkey: &dkey,
+    };
+    let bytes = value(number, epoch);
+    let iods = [b"a", b"b"].map(|akey| Iod::single(akey, bytes.len() as u64));
+    let _ = store
+        .update(key, &iods, Epoch(epoch), Conditions::NONE, &bytes.repeat(2))
+        .unwrap();
+}
+
 /// The process that is killed: updates, aggregates and collects, and prints each acknowledgement.
 #[test]
 fn child_that_is_killed() {
@@ -51,12 +66,6 @@ fn child_that_is_killed() {
     let from: u64 = from.parse().unwrap();
     for epoch in from.. {
         let number = mix(epoch) % KEYS;
-        let dkey = number.to_le_bytes();
-        let key = KeyAt {
-            container: c,
-            object: OBJECT,
-            dkey: &dkey,
-        };
         if mix(epoch ^ 77) % 150 == 0 {
             // From here on older versions may be gone.
             out.write_all(format!("drop {epoch}\n").as_bytes()).unwrap();
@@ -71,21 +80,13 @@ fn child_that_is_killed() {
                 .unwrap();
             store.collect().unwrap();
         }
-        let bytes = value(number, epoch);
-        let iods = [
-            Iod::single(b"a", bytes.len() as u64),
-            Iod::single(b"b", bytes.len() as u64),
-        ];
-        let both = [&bytes[..], &bytes[..]].concat();
-        let _ = store
-            .update(key, &iods, Epoch(epoch), Conditions::NONE, &both)
-            .unwrap();
+        update(&mut store, c, number, epoch);
         out.write_all(format!("done {epoch}\n").as_bytes()).unwrap();
     }
 }
 
 /// Starts a child, kills it after some lines; the last epoch that it may have used.
-fn round(path: &Path, from: u64, lines: u64, acknowledged: &mut BTreeMap<(u64, u64), bool>) -> u64 {
+fn round(path: &Path, from: u64, lines: u64, acknowledged: &mut BTreeSet<(u64, u64)>) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["child_that_is_killed", "--exact", "--nocapture"])
         .env(CHILD, format!("{}|{from}", path.display()))
@@ -100,11 +101,11 @@ fn round(path: &Path, from: u64, lines: u64, acknowledged: &mut BTreeMap<(u64, u
         match line.split_once(' ') {
             Some(("done", epoch)) => {
                 last = epoch.parse().unwrap();
-                acknowledged.insert((mix(last) % KEYS, last), true);
+                acknowledged.insert((mix(last) % KEYS, last));
             }
             Some(("drop", upto)) => {
                 last = upto.parse().unwrap();
-                let all: Vec<_> = acknowledged.keys().copied().collect();
+                let all: Vec<_> = acknowledged.iter().copied().collect();
                 // Only the newest of each key has to be there still.
                 for pair in all.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
                     acknowledged.remove(&pair[0]);
@@ -120,6 +121,39 @@ fn round(path: &Path, from: u64, lines: u64, acknowledged: &mut BTreeMap<(u64, u
     last
 }
 
+/// Sizes that a read at an epoch finds, unless both attribute keys have exactly the update's bytes.
+fn difference(store: &mut MemStore, c: ContainerId, number: u64, at: u64) -> Option<[u64; 2]> {
+    let dkey = number.to_le_bytes();
+    let key = KeyAt {
+        container: c,
+        object: OBJECT,
+        dkey: &dkey,
+    };
+    let mut data = [0; 2_000];
+    let mut iods = [Iod::single(b"a", 1_000), Iod::single(b"b", 1_000)];
+    let _ = store
+        .fetch(key, &mut iods, Epoch(at), Conditions::NONE, &mut data)
+        .unwrap();
+    let wanted = value(number, at);
+    let sizes = [iods[0].size, iods[1].size];
+    let same = sizes == [wanted.len() as u64; 2]
+        && data.starts_with(&wanted)
+        && data[1_000..].starts_with(&wanted);
+    (!same).then_some(sizes)
+}
+
+#[test]
+fn an_older_update_of_the_same_length_is_not_taken_for_a_newer_one() {
+    let mut store = MemStore::open(&PoolSpec::anonymous(64 << 20)).unwrap();
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    let older = value(0, 1);
+    let newer = (2..).find(|&at| value(0, at).len() == older.len()).unwrap();
+    update(&mut store, c, 0, 1);
+    assert_eq!(difference(&mut store, c, 0, 1), None);
+    let sizes = [older.len() as u64; 2];
+    assert_eq!(difference(&mut store, c, 0, newer), Some(sizes));
+}
+
 #[test]
 fn acknowledged_updates_survive_kills_and_others_are_whole_or_absent() {
     let path = std::env::temp_dir().join(format!("weir_object_kill.{}", std::process::id()));
@@ -131,13 +165,13 @@ fn acknowledged_updates_survive_kills_and_others_are_whole_or_absent() {
     } else {
         20
     };
-    let (mut acknowledged, mut epoch) = (BTreeMap::new(), 1);
-    for number in 0..rounds {
+    let (mut acknowledged, mut epoch) = (BTreeSet::new(), 1);
+    for round_number in 0..rounds {
         // Every fourth while the log is read, or soon after.
-        let lines = if number % 4 == 3 {
+        let lines = if round_number % 4 == 3 {
             0
         } else {
-            mix(number) % 400
+            mix(round_number) % 400
         };
         epoch = round(&path, epoch, lines, &mut acknowledged) + 1;
         let mut store = MemStore::open(&spec(&path, PoolMode::Open)).unwrap();
@@ -150,29 +184,17 @@ fn acknowledged_updates_survive_kills_and_others_are_whole_or_absent() {
         let c = store.container([1; 16], ContainerMode::Open).unwrap();
         // An update that was not acknowledged may be there, and hide an older one from aggregation.
         for at in epoch - 1..=epoch {
-            let dkey = (mix(at) % KEYS).to_le_bytes();
-            let mut iods = [Iod::single(b"a", 0)];
-            let key = KeyAt { container: c, object: OBJECT, dkey: &dkey };
-            let _ = store.fetch(key, &mut iods, Epoch(at), Conditions::NONE, &mut []).unwrap();
-            if iods[0].size == value(mix(at) % KEYS, at).len() as u64 {
-                acknowledged.insert((mix(at) % KEYS, at), true);
+            let number = mix(at) % KEYS;
+            if difference(&mut store, c, number, at).is_none() {
+                acknowledged.insert((number, at));
             }
         }
-        for &(number, at) in acknowledged.keys() {
-            let mut data = vec![0; 2_000];
-            let mut iods = [Iod::single(b"a", 1_000), Iod::single(b"b", 1_000)];
-            let dkey = number.to_le_bytes();
-            let key = KeyAt {
-                container: c,
-                object: OBJECT,
-                dkey: &dkey,
-            };
-            let _ = store
-                .fetch(key, &mut iods, Epoch(at), Conditions::NONE, &mut data)
-                .unwrap();
-            let wanted = value(number, at);
-            assert_eq!(iods[1].size, wanted.len() as u64, "key {number} at {at}");
-            assert_eq!(&data[1_000..1_000 + wanted.len()], wanted);
+        for &(number, at) in &acknowledged {
+            let different = difference(&mut store, c, number, at);
+            assert_eq!(
+                different, None,
+                "round {round_number}: key {number} at {at}"
+            );
         }
         // The update that was not acknowledged may be there: its epoch is not used again.
         epoch += 1;

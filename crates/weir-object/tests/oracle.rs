@@ -21,17 +21,29 @@ fn random_operations_in_any_order_of_epochs_give_what_the_model_gives() {
         (2, ValueSums::Crc32c),
         (3, ValueSums::Xxh3),
     ] {
-        let spec = PoolSpec {
+        let path =
+            std::env::temp_dir().join(format!("weir_object_oracle.{}.{seed}", std::process::id()));
+        let mut spec = PoolSpec {
+            path: Some(path.clone()),
+            durability: Durability::Process,
             sums,
             ..PoolSpec::anonymous(256 << 20)
         };
         let mut store = MemStore::open(&spec).unwrap();
+        spec.mode = PoolMode::Open;
         let mut model = Model::default();
         let mut random = Random(seed);
-        let container = store.container([1; 16], ContainerMode::Create).unwrap();
-        for _ in 0..operations() / 3 {
+        let mut container = store.container([1; 16], ContainerMode::Create).unwrap();
+        for number in 0..operations() / 3 {
+            if random.below(1_000) == 0 {
+                store.close().unwrap();
+                store = MemStore::open(&spec).unwrap();
+                assert!(!store.stats().log_damaged, "operation {number}");
+                container = store.container([1; 16], ContainerMode::Open).unwrap();
+            }
             step(&mut store, &mut model, container, &mut random);
         }
+        std::fs::remove_file(&path).unwrap();
         assert!(
             model.compared > operations() / 30,
             "only {} reads found something",

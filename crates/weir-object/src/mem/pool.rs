@@ -216,8 +216,9 @@ impl<M: Medium> Mem<M> {
         values.truncate(deferred);
         store.deferred = values;
         if !read.damaged {
-            store.log.clear_tail(&mut store.medium);
+            // In this order: the tail may have the link to the segment that is noted as the last.
             store.log.set_current(&mut store.medium);
+            store.log.clear_tail(&mut store.medium);
         }
         store.stats.recovery_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(store)

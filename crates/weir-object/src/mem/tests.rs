@@ -253,3 +253,53 @@ fn loss_of_power_at_any_fence_leaves_whole_operations() {
     }
     assert!(states > 300, "{states} states");
 }
+
+#[test]
+fn an_open_that_is_interrupted_does_not_damage_the_log() {
+    let mut medium = Recording {
+        bytes: vec![0; 8 * CHUNK as usize],
+        ..Recording::default()
+    };
+    let mut store = Mem::create(medium, [3; 16], ValueSums::Crc32c, 0).unwrap();
+    let c = store
+        .open_container([4; 16], ContainerMode::Create)
+        .unwrap();
+    let iods = [Iod::single(b"a", 1), Iod::single(b"b", 1)];
+    let mut number = 0_u8;
+    // Long keys fill the segment soon; the first record makes a later group begin in it and end in
+    // the next.
+    while store.log.segments().len() == 1 {
+        let iods = &iods[..if number == 0 { 1 } else { 2 }];
+        let key = KeyAt {
+            container: c,
+            object: OBJECT,
+            dkey: &[number; 60_000],
+        };
+        let _ = store
+            .update_values(key, iods, Epoch(1), Conditions::NONE, &b"xy"[..iods.len()])
+            .unwrap();
+        number += 1;
+    }
+    // The second record of the last group did not last.
+    let segment = store.log.segments()[1] as usize;
+    medium = store.medium;
+    medium.bytes[segment..segment + CHUNK as usize].fill(0);
+    let mut image = medium.bytes.clone();
+    medium.is_recorded = true;
+    let store = Mem::recover(medium, None).unwrap();
+    assert!(!store.stats.log_damaged && store.log.segments().len() == 1);
+    let points = &store.medium.points;
+    assert!(points.len() > 1);
+    for (at, point) in points.iter().enumerate() {
+        for (line, bytes) in &point.lines {
+            image[line * 64..line * 64 + 64].copy_from_slice(bytes);
+        }
+        let medium = Recording {
+            bytes: image.clone(),
+            ..Recording::default()
+        };
+        let again = Mem::recover(medium, None).unwrap();
+        assert!(!again.stats.log_damaged, "killed at fence {at}");
+        assert_eq!(again.stats.recovered, store.stats.recovered);
+    }
+}
