@@ -45,7 +45,7 @@ impl ArrayVersions {
         overlay(&mut self.view, &self.rects, self.rects.len() as u32 - 1);
     }
 
-    /// What a read at an epoch sees of a range; the parts may reach beyond the range.
+    /// The parts of a range that a read at an epoch sees; the parts may reach beyond the range.
     pub(super) fn view_at(&self, epoch: u64, start: u64, end: u64) -> View {
         let mut view = View::new();
         for (number, rect) in self.rects.iter().enumerate() {

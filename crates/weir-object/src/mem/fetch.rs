@@ -2,10 +2,11 @@
 
 use super::array::{Rect, parts};
 use super::index::{Holds, Index};
+use super::limits::{check_iods, check_key};
 use super::medium::Medium;
 use super::record::sums_of;
 use super::table::NONE;
-use super::update::{check_iods, check_key, pieces, sum_of};
+use super::update::{pieces, sum_of};
 use super::{Mem, fail};
 use crate::ObjectCode;
 use crate::store::{

@@ -74,7 +74,7 @@ pub(super) struct ObjectEntry {
     pub(super) first: u32,
     last: u32,
     pub(super) order: DkeyOrder,
-    dkey_punched: bool,
+    pub(super) dkey_punched: bool,
 }
 
 #[derive(Debug)]
@@ -472,122 +472,6 @@ impl Index {
             record: place,
         });
         item.newest.epoch = item.newest.epoch.max(record.epoch);
-    }
-
-    /// Versions of a single value, oldest first.
-    pub(super) fn singles(&self, number: usize) -> impl Iterator<Item = Single> {
-        let item = &self.items[number];
-        let is = item.holds == Holds::Singles;
-        let older = if is && item.more != NONE {
-            &self.older[item.more as usize][..]
-        } else {
-            &[]
-        };
-        older.iter().copied().chain(is.then_some(item.newest))
-    }
-
-    /// Newest version of a single value up to an epoch, hidden or not.
-    #[inline]
-    pub(super) fn single_at(&self, item: &Item, epoch: u64) -> Option<Single> {
-        if item.newest.epoch <= epoch {
-            return Some(item.newest);
-        }
-        let older = self.older.get(item.more as usize)?;
-        let before = older.partition_point(|old| old.epoch <= epoch);
-        before.checked_sub(1).map(|at| older[at])
-    }
-
-    /// True if a punch of the object or the distribution key hides a version of an item from a read.
-    #[inline]
-    pub(super) fn is_hidden(&self, item: &Item, version: u64, read: u64) -> bool {
-        let object = &self.objects[item.object as usize];
-        if !object.punches.is_empty() && hides(&object.punches, version, read) {
-            return true;
-        }
-        object.dkey_punched && hides(self.punches(item.head), version, read)
-    }
-
-    /// Punches of a distribution key.
-    pub(super) fn punches(&self, head: u32) -> &[u64] {
-        self.dkey_punches
-            .get(self.items[head as usize].punches as usize)
-            .map_or(&[], |epochs| &epochs[..])
-    }
-
-    /// True if a read at an epoch finds something of an item.
-    pub(super) fn item_exists(&self, number: u32, epoch: u64) -> bool {
-        let item = &self.items[number as usize];
-        match item.holds {
-            Holds::Nothing => false,
-            Holds::Singles => self
-                .single_at(item, epoch)
-                .is_some_and(|v| !v.is_punch() && !self.is_hidden(item, v.epoch, epoch)),
-            Holds::Array => self.any_part(number, epoch, |_, _, _| true),
-        }
-    }
-
-    /// Visits the visible parts of an array from the first until one is accepted.
-    pub(super) fn any_part(
-        &self,
-        number: u32,
-        epoch: u64,
-        mut accept: impl FnMut(u64, u64, &Rect) -> bool,
-    ) -> bool {
-        let item = &self.items[number as usize];
-        let array = &self.arrays[item.more as usize];
-        let older;
-        let view = if epoch >= item.newest.epoch {
-            &array.view
-        } else {
-            older = array.view_at(epoch, 0, u64::MAX);
-            &older
-        };
-        view.iter().any(|(&start, &(end, rect))| {
-            let rect = &array.rects[rect as usize];
-            !rect.is_punch() && !self.is_hidden(item, rect.epoch, epoch) && accept(start, end, rect)
-        })
-    }
-
-    /// Attribute keys of a distribution key.
-    pub(super) fn akeys(&self, head: u32) -> impl Iterator<Item = u32> {
-        let next =
-            |&number: &u32| Some(self.items[number as usize].next).filter(|&next| next != NONE);
-        std::iter::successors(Some(head).filter(|&head| head != NONE), next)
-    }
-
-    /// Distribution keys of an object, from one of them on, in the order of their making.
-    pub(super) fn dkeys(&self, first: u32) -> impl Iterator<Item = u32> {
-        let next = |&number: &u32| {
-            Some(self.items[number as usize].next_dkey).filter(|&next| next != NONE)
-        };
-        std::iter::successors(Some(first).filter(|&first| first != NONE), next)
-    }
-
-    pub(super) fn dkey_exists(&self, head: u32, epoch: u64) -> bool {
-        self.akeys(head).any(|item| self.item_exists(item, epoch))
-    }
-
-    /// True if an object has an update that no punch of the whole object hides.
-    pub(super) fn object_exists(&self, object: u32, epoch: u64) -> bool {
-        let entry = &self.objects[object as usize];
-        let alive = |epoch_of: u64, punch: bool| {
-            !punch && epoch_of <= epoch && !hides(&entry.punches, epoch_of, epoch)
-        };
-        self.dkeys(entry.first)
-            .flat_map(|head| self.akeys(head))
-            .any(|number| {
-                let item = &self.items[number as usize];
-                match item.holds {
-                    Holds::Nothing => false,
-                    Holds::Singles => self
-                        .singles(number as usize)
-                        .any(|v| alive(v.epoch, v.is_punch())),
-                    Holds::Array => self.arrays[item.more as usize]
-                        .rects
-                        .iter()
-                        .any(|r| alive(r.epoch, r.is_punch())),
-                }
-            })
     }
 
     /// Memory of the index.

@@ -1,9 +1,9 @@
 //! Listings and queries.
 
 use super::index::{DkeyOrder, Holds, keys};
+use super::limits::{check_akey, check_key};
 use super::medium::Medium;
 use super::table::NONE;
-use super::update::{check_akey, check_key};
 use super::{Mem, fail};
 use crate::ObjectCode;
 use crate::store::{

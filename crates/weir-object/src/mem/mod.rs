@@ -13,17 +13,20 @@
 mod array;
 mod fetch;
 mod index;
+mod limits;
 mod listing;
 mod log;
 mod medium;
 mod passes;
 mod pool;
+mod punch;
 mod record;
 mod space;
 mod table;
 #[cfg(test)]
 mod tests;
 mod update;
+mod visible;
 
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,

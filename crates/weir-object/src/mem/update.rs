@@ -4,22 +4,20 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::array::range;
 use super::index::Holds;
+use super::limits::{check_apart, check_iods, check_key};
 use super::medium::Medium;
 use super::record::{Record, RecordKind};
 use super::table::NONE;
 use super::{Mem, fail};
+use crate::ObjectCode;
 use crate::store::{
-    Conditions, ContainerId, Epoch, Iod, IodKind, KeyAt, KeyOrder, MAX_IODS, MAX_KEY,
-    MAX_LEXICAL_KEY, MAX_RECORDS, MAX_VALUE, ObjectId, PunchScope, RecordExtent, Reserved, Result,
-    Ticket, ValueSums,
+    Conditions, Epoch, Iod, IodKind, KeyAt, MAX_IODS, RecordExtent, Reserved, Result, Ticket,
+    ValueSums,
 };
-use crate::{ObjectCode, ObjectError};
 use crc_fast::{CrcAlgorithm, checksum};
 
 /// Bytes of an array that have one sum, counted from its first record.
 pub(super) const PIECE: u64 = 32 << 10;
-/// Most extents of one attribute key and call.
-const MAX_EXTENTS: usize = 128;
 
 /// A value of the update at hand.
 #[derive(Clone, Copy, Debug)]
@@ -55,83 +53,6 @@ pub(super) fn pieces(start: u64, size: u64, len: u64) -> impl Iterator<Item = (u
             ((n + 1) * PIECE - lead).min(len),
         )
     })
-}
-
-pub(super) fn check_key(key: &[u8], order: KeyOrder) -> Result<()> {
-    match order {
-        _ if key.is_empty() => fail(ObjectCode::Inval, "a key is empty"),
-        _ if key.len() > MAX_KEY => fail(ObjectCode::Inval, "a key is longer than 64 KiB"),
-        KeyOrder::Integer if key.len() != 8 => {
-            fail(ObjectCode::Inval, "an integer key has not 8 bytes")
-        }
-        KeyOrder::Lexical if key.len() > MAX_LEXICAL_KEY => {
-            fail(ObjectCode::Inval, "a lexical key is longer than 80 bytes")
-        }
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn check_akey(object: ObjectId, akey: &[u8]) -> Result<()> {
-    if object.is_flat() && akey.is_empty() {
-        return Ok(());
-    }
-    check_key(akey, object.akeys())
-}
-
-pub(super) fn check_extent(extent: RecordExtent) -> Result<()> {
-    let end = extent.index.checked_add(extent.count);
-    if extent.count == 0 || end.is_none_or(|end| end > MAX_RECORDS) {
-        return fail(
-            ObjectCode::Inval,
-            "an extent is empty or ends behind 2^63 records",
-        );
-    }
-    Ok(())
-}
-
-/// Checks a call's descriptors; the bytes of its data.
-pub(super) fn check_iods(object: ObjectId, iods: &[Iod<'_>]) -> Result<u64> {
-    if iods.is_empty() || iods.len() > MAX_IODS {
-        return fail(ObjectCode::Inval, "a call has 1 to 128 attribute keys");
-    }
-    let mut total = 0;
-    for (number, iod) in iods.iter().enumerate() {
-        check_akey(object, iod.akey)?;
-        if iods[..number].iter().any(|other| other.akey == iod.akey) {
-            return fail(ObjectCode::Inval, "an attribute key occurs twice");
-        }
-        let mut records = 1;
-        if iod.kind == IodKind::Array {
-            if iod.extents.is_empty() || iod.extents.len() > MAX_EXTENTS {
-                return fail(ObjectCode::Inval, "an array has 1 to 128 extents");
-            }
-            records = 0_u64;
-            for &extent in iod.extents {
-                check_extent(extent)?;
-                records = records.saturating_add(extent.count);
-            }
-        }
-        let bytes = iod.size.saturating_mul(records);
-        if bytes > MAX_VALUE {
-            return fail(ObjectCode::Inval, "a value is longer than 1 GiB");
-        }
-        total += bytes;
-    }
-    Ok(total)
-}
-
-/// Refuses extents of one call that overlap.
-fn check_apart(extents: &[RecordExtent]) -> Result<()> {
-    let ascending = |pair: &[RecordExtent]| range(pair[0]).1 <= pair[1].index;
-    if extents.windows(2).all(ascending) {
-        return Ok(());
-    }
-    let mut sorted = extents.to_vec();
-    sorted.sort_by_key(|extent| extent.index);
-    if sorted.windows(2).all(ascending) {
-        return Ok(());
-    }
-    fail(ObjectCode::Inval, "extents of one call overlap")
 }
 
 /// Values of a call: bytes to copy, or a place that its writer filled.
@@ -478,117 +399,6 @@ impl<M: Medium> Mem<M> {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn punch_scope(
-        &mut self,
-        container: ContainerId,
-        object: ObjectId,
-        scope: PunchScope<'_>,
-        epoch: Epoch,
-        conditions: Conditions,
-    ) -> Result<Ticket> {
-        let (kind, dkey, akey, extent) = match scope {
-            PunchScope::Object => (
-                RecordKind::PunchObject,
-                &[][..],
-                &[][..],
-                RecordExtent::default(),
-            ),
-            PunchScope::Dkey(dkey) => (
-                RecordKind::PunchDkey,
-                dkey,
-                &[][..],
-                RecordExtent::default(),
-            ),
-            PunchScope::Akey(dkey, akey) => {
-                (RecordKind::PunchAkey, dkey, akey, RecordExtent::default())
-            }
-            PunchScope::Extent(dkey, akey, extent) => (RecordKind::PunchExtent, dkey, akey, extent),
-        };
-        let mut record = Record::new(kind, container.0, object, epoch.0);
-        (record.dkey, record.akey, record.extent) = (dkey, akey, extent);
-        let done = (|| {
-            self.check_open(container)?;
-            self.check_writable()?;
-            Self::check_epoch(epoch)?;
-            if kind != RecordKind::PunchObject {
-                check_key(dkey, object.dkeys())?;
-            }
-            if matches!(kind, RecordKind::PunchAkey | RecordKind::PunchExtent) {
-                check_akey(object, akey)?;
-            }
-            if kind == RecordKind::PunchExtent {
-                check_extent(extent)?;
-            }
-            if self.is_punched(&record, conditions)? {
-                return Ok(Ticket::Done(0));
-            }
-            self.note(&record)?;
-            Ok(Ticket::Done(0))
-        })();
-        done.map_err(|e: ObjectError| e.at(object, dkey, akey, epoch))
-    }
-
-    /// True if the same punch is there already. Refuses one that its conditions or an update at the
-    /// same epoch forbid.
-    fn is_punched(&self, punch: &Record<'_>, conditions: Conditions) -> Result<bool> {
-        let object = self.index.object(punch.container, punch.object);
-        let head = match object {
-            NONE => NONE,
-            object => self.index.head(&self.medium, object, punch.dkey),
-        };
-        let item = match head {
-            NONE => NONE,
-            _ => self
-                .index
-                .item(&self.medium, object, punch.dkey, punch.akey),
-        };
-        let exists = match punch.kind {
-            RecordKind::PunchObject => {
-                object != NONE && self.index.object_exists(object, punch.epoch)
-            }
-            RecordKind::PunchDkey => self.index.dkey_exists(head, punch.epoch),
-            _ => item != NONE && self.index.item_exists(item, punch.epoch),
-        };
-        if conditions.has(Conditions::PUNCH) && !exists {
-            return fail(ObjectCode::NonExist, "there is nothing to punch");
-        }
-        let of_item = matches!(punch.kind, RecordKind::PunchAkey | RecordKind::PunchExtent);
-        if !of_item || item == NONE {
-            return Ok(false);
-        }
-        let entry = &self.index.items[item as usize];
-        let (start, end) = match punch.kind {
-            RecordKind::PunchAkey => (0, u64::MAX),
-            _ => range(punch.extent),
-        };
-        let written = || fail(ObjectCode::Inval, "the item is written at the same epoch");
-        match entry.holds {
-            Holds::Nothing => Ok(false),
-            Holds::Singles => {
-                if punch.kind == RecordKind::PunchExtent
-                    && self.index.singles(item as usize).any(|v| !v.is_punch())
-                {
-                    return fail(ObjectCode::IoInval, "the attribute key has single values");
-                }
-                match self.index.single_at(entry, punch.epoch) {
-                    Some(v) if v.epoch == punch.epoch && !v.is_punch() => written(),
-                    Some(v) => Ok(v.epoch == punch.epoch),
-                    None => Ok(false),
-                }
-            }
-            Holds::Array => {
-                let rects = &self.index.arrays[entry.more as usize].rects;
-                let mut same = rects
-                    .iter()
-                    .filter(|r| r.epoch == punch.epoch && r.overlaps(start, end));
-                if same.clone().any(|rect| !rect.is_punch()) {
-                    return written();
-                }
-                Ok(same.any(|rect| rect.start <= start && end <= rect.end))
-            }
-        }
     }
 }
 
