@@ -393,29 +393,20 @@ impl Index {
                 if extent || self.items[item].holds == Holds::Array {
                     self.put_rect(item, record, at);
                 } else {
-                    let Record {
-                        epoch,
-                        at,
-                        len,
-                        sum,
-                        ..
-                    } = *record;
-                    self.put_single(
-                        item,
-                        Single {
-                            epoch,
-                            at,
-                            len,
-                            sum,
-                        },
-                    );
+                    self.put_single(item, record);
                 }
             }
             RecordKind::Link | RecordKind::Aggregate | RecordKind::Discard => {}
         }
     }
 
-    fn put_single(&mut self, item: usize, single: Single) {
+    fn put_single(&mut self, item: usize, record: &Record<'_>) {
+        let single = Single {
+            epoch: record.epoch,
+            at: record.at,
+            len: record.len,
+            sum: record.sum,
+        };
         let item = &mut self.items[item];
         if item.holds == Holds::Nothing {
             item.holds = Holds::Singles;

@@ -326,15 +326,15 @@ fn write_back_lines(instruction: Instruction, start: *mut u8, len: usize) {
         match instruction {
             // SAFETY: the processor has it; it changes no contents.
             Instruction::Clwb => unsafe {
-                asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags))
+                asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags));
             },
             // SAFETY: as above.
             Instruction::ClflushOpt => unsafe {
-                asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags))
+                asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags));
             },
             // SAFETY: as above; part of x86-64.
             Instruction::Clflush => unsafe {
-                asm!("clflush [{}]", in(reg) line, options(nostack, preserves_flags))
+                asm!("clflush [{}]", in(reg) line, options(nostack, preserves_flags));
             },
         }
     }

@@ -235,7 +235,7 @@ impl ObjectStore for MemStore {
         conditions: Conditions,
         reserved: Reserved,
     ) -> Result<Ticket> {
-        self.publish_value(key, iod, epoch, conditions, reserved)
+        self.publish_value(key, iod, epoch, conditions, &reserved)
     }
 
     fn cancel(&mut self, reserved: Reserved) {
@@ -296,7 +296,7 @@ impl ObjectStore for MemStore {
     }
 
     fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
-        self.check_values(visit)
+        Ok(self.check_values(visit))
     }
 
     fn stats(&self) -> StoreStats {

@@ -157,12 +157,11 @@ impl<M: Medium> Mem<M> {
             }
         }
         let item = &mut self.index.items[number];
-        match left.pop() {
-            Some(newest) => item.newest = newest,
-            None => {
-                item.newest.epoch = 0;
-                item.holds = Holds::Nothing;
-            }
+        if let Some(newest) = left.pop() {
+            item.newest = newest;
+        } else {
+            item.newest.epoch = 0;
+            item.holds = Holds::Nothing;
         }
         if item.more != NONE {
             if left.is_empty() && item.holds == Holds::Nothing {
@@ -321,53 +320,10 @@ impl<M: Medium> Mem<M> {
             let akey = keys(&self.medium, entry.record).1.to_vec();
             let mut record = Record::new(RecordKind::Single, container, id, 0);
             (record.dkey, record.akey) = (&dkey, &akey);
-            if entry.holds == Holds::Singles {
-                let older = if entry.more == NONE {
-                    0
-                } else {
-                    self.index.older[entry.more as usize].len()
-                };
-                for at in 0..=older {
-                    let v = if at == older {
-                        entry.newest
-                    } else {
-                        self.index.older[entry.more as usize][at]
-                    };
-                    record.kind = if v.is_punch() {
-                        RecordKind::PunchAkey
-                    } else {
-                        RecordKind::Single
-                    };
-                    (record.epoch, record.at, record.len, record.sum) =
-                        (v.epoch, v.at, v.len, v.sum);
-                    named = log.append(&record, &mut self.medium, &mut self.space)?;
-                }
-            } else {
-                let array = &mut self.index.arrays[entry.more as usize];
-                for rect in &mut array.rects {
-                    let sums = if rect.is_punch() {
-                        Vec::new()
-                    } else {
-                        sums_of(&self.medium, rect.record).to_vec()
-                    };
-                    record.kind = match rect.end {
-                        u64::MAX => RecordKind::PunchAkey,
-                        _ if rect.is_punch() => RecordKind::PunchExtent,
-                        _ => RecordKind::Extent,
-                    };
-                    (record.epoch, record.at, record.size) = (rect.epoch, rect.at, array.size);
-                    record.extent = RecordExtent {
-                        index: rect.start,
-                        count: rect.end - rect.start,
-                    };
-                    let record = Record {
-                        sums: &sums,
-                        ..record
-                    };
-                    rect.record = log.append(&record, &mut self.medium, &mut self.space)?;
-                    named = rect.record;
-                }
-            }
+            named = match entry.holds {
+                Holds::Array => self.write_array(log, entry.more, record)?,
+                _ => self.write_singles(log, item, record)?,
+            };
             self.index.items[item as usize].record = named;
         }
         if self.index.items[head as usize].holds == Holds::Nothing {
@@ -386,5 +342,50 @@ impl<M: Medium> Mem<M> {
             }
         }
         Ok(())
+    }
+
+    /// Writes the versions of a single value; the place of the last record.
+    fn write_singles(&mut self, log: &mut Log, item: u32, mut record: Record<'_>) -> Result<u64> {
+        let mut named = 0;
+        for v in self.index.singles(item as usize) {
+            record.kind = if v.is_punch() {
+                RecordKind::PunchAkey
+            } else {
+                RecordKind::Single
+            };
+            (record.epoch, record.at, record.len, record.sum) = (v.epoch, v.at, v.len, v.sum);
+            named = log.append(&record, &mut self.medium, &mut self.space)?;
+        }
+        Ok(named)
+    }
+
+    /// Writes the rectangles of an array, and notes their places; that of the last record.
+    fn write_array(&mut self, log: &mut Log, array: u32, mut record: Record<'_>) -> Result<u64> {
+        let mut named = 0;
+        let array = &mut self.index.arrays[array as usize];
+        for rect in &mut array.rects {
+            let sums = if rect.is_punch() {
+                Vec::new()
+            } else {
+                sums_of(&self.medium, rect.record).to_vec()
+            };
+            record.kind = match rect.end {
+                u64::MAX => RecordKind::PunchAkey,
+                _ if rect.is_punch() => RecordKind::PunchExtent,
+                _ => RecordKind::Extent,
+            };
+            (record.epoch, record.at, record.size) = (rect.epoch, rect.at, array.size);
+            record.extent = RecordExtent {
+                index: rect.start,
+                count: rect.end - rect.start,
+            };
+            let record = Record {
+                sums: &sums,
+                ..record
+            };
+            rect.record = log.append(&record, &mut self.medium, &mut self.space)?;
+            named = rect.record;
+        }
+        Ok(named)
     }
 }

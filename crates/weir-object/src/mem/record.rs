@@ -36,20 +36,20 @@ pub(super) enum RecordKind {
 }
 
 const KINDS: [RecordKind; 12] = {
-    use RecordKind::*;
+    use RecordKind as K;
     [
-        Link,
-        Container,
-        Single,
-        Extent,
-        PunchObject,
-        PunchDkey,
-        PunchAkey,
-        PunchExtent,
-        Aggregate,
-        Discard,
-        Snapshot,
-        DropSnapshot,
+        K::Link,
+        K::Container,
+        K::Single,
+        K::Extent,
+        K::PunchObject,
+        K::PunchDkey,
+        K::PunchAkey,
+        K::PunchExtent,
+        K::Aggregate,
+        K::Discard,
+        K::Snapshot,
+        K::DropSnapshot,
     ]
 };
 

@@ -115,7 +115,11 @@ fn operation(store: &mut Mem<Recording>, c: ContainerId, number: usize) {
         }
         _ => {}
     }
-    let dkey = if number % 2 == 0 { "again" } else { &name };
+    let dkey = if number.is_multiple_of(2) {
+        "again"
+    } else {
+        &name
+    };
     let key = KeyAt {
         container: c,
         object: OBJECT,
@@ -179,6 +183,24 @@ fn check(store: &Mem<Recording>, c: ContainerId, acknowledged: usize) {
     );
 }
 
+/// Opens and checks a pool; its bytes, as they were.
+fn check_image(bytes: Vec<u8>, c: ContainerId, acknowledged: usize) -> Vec<u8> {
+    let medium = Recording {
+        bytes,
+        undo: Some(Vec::new()),
+        ..Recording::default()
+    };
+    let store = Mem::recover(medium, Some([3; 16])).unwrap();
+    assert!(!store.stats.log_damaged, "a torn end is no damage");
+    check(&store, c, acknowledged);
+    let Mem { medium, .. } = store;
+    let mut image = medium.bytes;
+    for (at, bytes) in medium.undo.unwrap_or_default().into_iter().rev() {
+        image[at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+    image
+}
+
 #[test]
 fn loss_of_power_at_any_fence_leaves_whole_operations() {
     let empty = Recording {
@@ -225,20 +247,8 @@ fn loss_of_power_at_any_fence_leaves_whole_operations() {
                     before.insert(*n, std::mem::replace(slot, *line));
                 }
             }
-            let medium = Recording {
-                bytes: std::mem::take(&mut image),
-                undo: Some(Vec::new()),
-                ..Recording::default()
-            };
-            let store = Mem::recover(medium, Some([3; 16])).unwrap();
-            assert!(!store.stats.log_damaged, "a torn end is no damage");
-            check(&store, c, point.acknowledged);
+            image = check_image(image, c, point.acknowledged);
             states += 1;
-            let Mem { medium, .. } = store;
-            image = medium.bytes;
-            for (at, bytes) in medium.undo.unwrap_or_default().into_iter().rev() {
-                image[at..at + bytes.len()].copy_from_slice(&bytes);
-            }
             for (n, line) in before {
                 image[n * 64..n * 64 + 64].copy_from_slice(&line);
             }
@@ -273,7 +283,7 @@ fn an_open_that_is_interrupted_does_not_damage_the_log() {
         let key = KeyAt {
             container: c,
             object: OBJECT,
-            dkey: &[number; 60_000],
+            dkey: &vec![number; 60_000],
         };
         let _ = store
             .update_values(key, iods, Epoch(1), Conditions::NONE, &b"xy"[..iods.len()])

@@ -110,7 +110,7 @@ impl<M: Medium> Mem<M> {
         iod: &Iod<'_>,
         epoch: Epoch,
         conditions: Conditions,
-        reserved: Reserved,
+        reserved: &Reserved,
     ) -> Result<Ticket> {
         let iods = std::slice::from_ref(iod);
         let done = check_iods(key.object, iods).and_then(|len| {
@@ -240,10 +240,8 @@ impl<M: Medium> Mem<M> {
                     Source::Place(at) => at,
                     Source::Data(data) => {
                         let at = self.place(len)?;
-                        let bytes = &data[from..offset as usize];
-                        self.medium
-                            .bytes_mut(at, len as usize)
-                            .copy_from_slice(bytes);
+                        let room = self.medium.bytes_mut(at, len as usize);
+                        room.copy_from_slice(&data[from..offset as usize]);
                         at
                     }
                 };

@@ -296,7 +296,8 @@ fn update<S: ObjectStore>(
     };
     let done = store.update(key, &[iod], at, Conditions::NONE, &bytes);
     let changes = model.akeys.entry(place).or_default();
-    let end = start + extents[0].count;
+    // A short single value has no whole record, and yet meets a punch.
+    let end = start + extents[0].count.max(1);
     let same = changes
         .iter()
         .find(|c| c.epoch == at.0 && overlaps(&c.what, start, end));
