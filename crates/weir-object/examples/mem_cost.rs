@@ -8,6 +8,16 @@
     reason = "a program that prints what it measured"
 )]
 #![expect(clippy::cast_precision_loss, reason = "figures of three digits")]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of values that fit a pool"
+)]
+#![expect(clippy::too_many_lines, reason = "a table, row by row")]
+#![expect(
+    clippy::needless_for_each,
+    clippy::semicolon_if_nothing_returned,
+    reason = "loops of one call"
+)]
 #![expect(clippy::unwrap_used, reason = "what fails here ends the program")]
 
 use std::path::{Path, PathBuf};

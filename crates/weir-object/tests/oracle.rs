@@ -1,4 +1,22 @@
 //! The engine against a model that keeps every version in one list.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::precedence,
+    clippy::decimal_bitwise_operands,
+    clippy::manual_is_multiple_of,
+    clippy::maybe_infinite_iter,
+    clippy::many_single_char_names,
+    clippy::needless_pass_by_value,
+    clippy::wildcard_imports,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
 
 mod model;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use weir_object::*;
 
 /// Numbers of xorshift.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,10 +18,10 @@ impl Random {
 }
 
 /// Object, dkey, akey: small numbers.
-pub type Place = (u64, u64, u64);
+pub(crate) type Place = (u64, u64, u64);
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub(crate) enum What {
     Single(Vec<u8>),
     Extent(u64, Vec<u8>),
     /// A punch of records.
@@ -29,19 +29,19 @@ pub enum What {
 }
 
 #[derive(Clone, Debug)]
-pub struct Change {
-    pub epoch: u64,
-    pub what: What,
+pub(crate) struct Change {
+    pub(crate) epoch: u64,
+    pub(crate) what: What,
 }
 
 #[derive(Default)]
-pub struct Model {
+pub(crate) struct Model {
     /// Changes of each akey, in the order of their arrival.
-    pub akeys: BTreeMap<Place, Vec<Change>>,
-    pub dkey_punches: BTreeMap<(u64, u64), Vec<u64>>,
-    pub object_punches: BTreeMap<u64, Vec<u64>>,
-    pub snapshots: Vec<u64>,
-    pub compared: u64,
+    pub(crate) akeys: BTreeMap<Place, Vec<Change>>,
+    pub(crate) dkey_punches: BTreeMap<(u64, u64), Vec<u64>>,
+    pub(crate) object_punches: BTreeMap<u64, Vec<u64>>,
+    pub(crate) snapshots: Vec<u64>,
+    pub(crate) compared: u64,
 }
 
 /// Record size of arrays.
@@ -58,7 +58,7 @@ impl Model {
             || hides(self.dkey_punches.get(&(place.0, place.1)))
     }
 
-    pub fn single(&self, place: Place, read: u64) -> Option<&[u8]> {
+    pub(crate) fn single(&self, place: Place, read: u64) -> Option<&[u8]> {
         let changes = self.akeys.get(&place)?;
         let newest = changes
             .iter()
@@ -90,7 +90,7 @@ impl Model {
         visible.then_some(number)
     }
 
-    pub fn record(&self, place: Place, record: u64, read: u64) -> Option<&[u8]> {
+    pub(crate) fn record(&self, place: Place, record: u64, read: u64) -> Option<&[u8]> {
         match &self.akeys[&place][self.shown(place, record, read)?].what {
             What::Extent(start, bytes) => {
                 let at = ((record - start) * RECORD) as usize;
@@ -100,11 +100,11 @@ impl Model {
         }
     }
 
-    pub fn exists(&self, place: Place, read: u64) -> bool {
+    pub(crate) fn exists(&self, place: Place, read: u64) -> bool {
         (0..RECORDS).any(|record| self.shown(place, record, read).is_some())
     }
 
-    pub fn pass(&mut self, aggregate: bool, after: u64, upto: u64) {
+    pub(crate) fn pass(&mut self, aggregate: bool, after: u64, upto: u64) {
         let within = |epoch: u64| epoch > after && epoch <= upto;
         let mut reads = vec![upto];
         reads.extend(self.snapshots.iter().copied().filter(|&e| within(e)));
@@ -160,28 +160,33 @@ impl Model {
 }
 
 /// Object of a number: hashed, integer and lexical distribution keys.
-pub fn object(number: u64) -> ObjectId {
+pub(crate) fn object(number: u64) -> ObjectId {
     ObjectId {
         hi: [0, 2, 5][number as usize % 3] << 56,
         lo: number,
     }
 }
 
-pub fn dkey(number: u64) -> Vec<u8> {
+pub(crate) fn dkey(number: u64) -> Vec<u8> {
     (number * 257 + 1).to_le_bytes().to_vec()
 }
 
-pub fn akey(number: u64) -> Vec<u8> {
+pub(crate) fn akey(number: u64) -> Vec<u8> {
     format!("akey--{number}").into_bytes()
 }
 
 /// True for places whose akey is an array.
-pub fn is_array(place: Place) -> bool {
+pub(crate) fn is_array(place: Place) -> bool {
     place.2 % 2 == 1
 }
 
 /// One random operation on both, and a comparison.
-pub fn step<S: ObjectStore>(store: &mut S, model: &mut Model, c: ContainerId, random: &mut Random) {
+pub(crate) fn step<S: ObjectStore>(
+    store: &mut S,
+    model: &mut Model,
+    c: ContainerId,
+    random: &mut Random,
+) {
     let place = (random.below(3), random.below(4), random.below(4));
     let (id, d, a) = (object(place.0), dkey(place.1), akey(place.2));
     let key = KeyAt {
@@ -415,7 +420,7 @@ fn list<S: ObjectStore>(store: &mut S, model: &Model, c: ContainerId, number: u6
 }
 
 /// Compares what a read of one place finds.
-pub fn compare<S: ObjectStore>(
+pub(crate) fn compare<S: ObjectStore>(
     store: &mut S,
     model: &mut Model,
     key: KeyAt<'_>,
