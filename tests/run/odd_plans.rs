@@ -329,7 +329,7 @@ fn what_no_door_has_written_is_refused_by_name() {
         let kind = workload["kind"].as_str().unwrap();
         let why = format!(
             "odd.json: file: nothing carries out a workload `{kind}` (there are block, exchange, rpc, \
-             latency_bandwidth, packet_path)"
+             latency_bandwidth, packet_path, object_store)"
         );
         refused(&put("/groups/0/jobs/0/workload", workload.clone()), &why);
     }

@@ -327,7 +327,13 @@ mod tests {
             for line in own.clone() {
                 let launcher = line.starts_with("mpirun").then_some(4);
                 let (_, args) = line.split_once(&begin).unwrap();
-                let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+                // A shell takes what is quoted as one word.
+                let parts = args.split('"').enumerate();
+                let words = parts.flat_map(|(place, part)| match place % 2 {
+                    0 => part.split_whitespace().collect(),
+                    _ => vec![part],
+                });
+                let args: Vec<String> = words.map(str::to_owned).collect();
                 let given = read_given(door, &args).unwrap_or_else(|why| panic!("{line}: {why}"));
                 let request = (measures.read)(&given, &SampleMachine(launcher));
                 assert!(request.is_ok(), "{line}: {request:?}");

@@ -124,7 +124,7 @@ fn work(
 /// A number of 0, a value that is too long.
 pub(super) fn layout(given: &Given) -> Result<ObjectLayout, Refusal> {
     let number = |name| given_number(given, name);
-    let flat = given.has("flat_dkey");
+    let flat = given.has("flat_dkey") && older_path(given).is_none();
     let constant_akey = given.has("const_akey") || flat;
     let [dkeys, akeys, strides] = ["dkey", "akey", "num"].map(number);
     if [dkeys, akeys, strides].contains(&0) {
