@@ -19,7 +19,7 @@ pub struct StoreStats {
     pub value_bytes: u64,
     /// Bytes of the pool that the log takes.
     pub log_bytes: u64,
-    /// Bytes freed that wait for [`ObjectStore::collect`].
+    /// Bytes freed that wait for [`collect`](crate::ObjectStore::collect).
     pub deferred_bytes: u64,
     /// Bytes of the pool that nothing takes.
     pub free_bytes: u64,
