@@ -502,5 +502,5 @@ fn a_phase_has_lines_of_its_own_below_its_job() {
     let csv = crate::csv::csv(&labelled);
     assert!(csv.contains(",job write #2,read,"), "{csv}");
     let page = crate::markdown::markdown(&labelled);
-    assert!(page.contains("job write #2"), "{page}");
+    assert!(page.contains(r"job write \#2"), "{page}");
 }

@@ -311,6 +311,14 @@ fn counted(direction: &Value, what: Kind) -> KindResult {
     one
 }
 
+/// The document, and the text after it.
+fn split_json(output: &str) -> (Value, &str) {
+    let (document, text) = output.split_once("\n}\n").unwrap();
+    let document = document.split_once('{').unwrap().1;
+    let document = serde_json::from_str(&format!("{{{document}}}")).unwrap();
+    (document, text)
+}
+
 #[test]
 fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     let mut words = with(&["--name=a", "--rw=randrw", "--iodepth=4"]);
@@ -319,9 +327,7 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     let Some(theirs) = fio(&words) else {
         return skip("the_figures_of_fio");
     };
-    let (document, text) = theirs.split_once("\n}\n").unwrap();
-    let document = document.split_once('{').unwrap().1;
-    let document: Value = serde_json::from_str(&format!("{{{document}}}")).unwrap();
+    let (document, text) = split_json(&theirs);
     let job = &document["jobs"][0];
     let kinds = vec![
         counted(&job["read"], Kind::Read),
@@ -349,6 +355,11 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     };
     assert_same(&compared(&ours), &compared(text), &words);
     assert!(compared(text).len() > 15, "{text}");
+    let (ours, _) = split_json(&json(&result, COMPAT, None));
+    for direction in ["read", "write"] {
+        let share = |document: &Value| document["jobs"][0][direction]["bw_agg"].clone();
+        assert_eq!(share(&ours), share(&document), "{direction}");
+    }
 }
 
 /// A terse line with each field replaced by its shape: whole or how many decimals, percent sign.

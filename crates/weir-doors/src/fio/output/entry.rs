@@ -293,12 +293,12 @@ impl Total {
         per_second(self.bytes, self.runtimes_ns.1)
     }
 
-    /// The share of a member's mean bandwidth in KiB per second.
+    /// The share of a member's mean bandwidth in KiB per second, of which fio takes whole ones.
     #[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
     pub(super) fn share_of(&self, kib_per_s: f64) -> f64 {
         let all = self.bytes_per_s();
         if all > 1024 {
-            (kib_per_s * 100.0 * 1024.0 / all as f64).min(100.0)
+            (kib_per_s.trunc() * 100.0 * 1024.0 / all as f64).min(100.0)
         } else {
             100.0
         }
