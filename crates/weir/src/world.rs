@@ -4,6 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use weir_doors::Refusal;
+use weir_sys::KeptSignalActions;
 use weir_units::Nanos;
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
 use weir_world::{Launcher, ProcessWorld, RankHost, World, WorldError};
@@ -40,11 +41,15 @@ pub(crate) fn not_launched() -> Refusal {
 pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<RankWorld, Refusal> {
     // MPICH looks for devices of OpenCL, with whatever their drivers bring.
     signals::claim()?;
+    // Such a driver takes signals for one time: a second one, passed on by another rank, would end this process
+    // in the middle of the first.
+    let kept = KeptSignalActions::now();
     let name = std::env::var(LIBRARY_VARIABLE).ok();
     let library = MpiLibrary::open(Some(launcher), name.as_deref());
     let limit = timeout.map_or(START_LIMIT, Duration::from);
     let started = end_unless_started(limit, &launcher);
     let world = library.and_then(MpiLibrary::start);
+    drop(kept);
     let world = world.map_err(|error| of_speaker(&launcher, mpi_refused(&error)))?;
     let watched = world.watch_ranks();
     watched.map_err(|error| of_speaker(&launcher, came_apart(&error)))?;

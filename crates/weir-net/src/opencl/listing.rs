@@ -10,6 +10,7 @@
 use std::ffi::c_void;
 use std::rc::Rc;
 
+use weir_sys::KeptSignalActions;
 use weir_sys::library::{Library, SymbolScope};
 
 use super::calls::{Calls, Code, Handle};
@@ -101,6 +102,9 @@ impl OpenCl {
         platform: &Platform,
         class: Class,
     ) -> Result<Vec<ClDevice>, OpenClError> {
+        // The first question has a driver load its compiler, which takes signals for one time each: a second
+        // one would end the process in the middle of the first.
+        let _kept = KeptSignalActions::now();
         let handles = list(
             "list devices",
             Some(DEVICE_NOT_FOUND),
