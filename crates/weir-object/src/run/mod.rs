@@ -26,8 +26,8 @@ use weir_schema::{
 use weir_units::Nanos;
 use weir_world::Collectives as _;
 
-use crate::ObjectCode;
 use crate::mem::MemStore;
+use crate::{ObjectCode, ObjectStore, PoolSpec};
 use load::{Calls, Places, Walk};
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
@@ -147,8 +147,19 @@ struct StoreJob {
 
 impl RankJob for StoreJob {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
+        self.on(control, MemStore::open)
+    }
+}
+
+impl StoreJob {
+    /// The whole job on stores of one engine.
+    fn on<S: ObjectStore + 'static>(
+        &self,
+        control: &RankControl<'_>,
+        open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+    ) -> RankOutcome {
         let rank = control.world.rank();
-        let opened = Session::<MemStore>::open(&self.work, (&self.directory, self.seed), rank);
+        let opened = Session::open(&self.work, (&self.directory, self.seed), rank, open);
         // A store that is open is closed below, whoever failed.
         let (session, described) = match opened {
             Ok((session, described)) => (Some(session), Ok(described)),
@@ -203,10 +214,10 @@ fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
 
 impl StoreJob {
     /// All tests, until one fails.
-    fn tests(
+    fn tests<S: ObjectStore + 'static>(
         &self,
         control: &RankControl<'_>,
-        shared: &SharedSession,
+        shared: &SharedSession<S>,
         rank: &mut ObjectRank,
     ) -> Result<(), SeriesEnd> {
         let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
@@ -299,17 +310,17 @@ fn load_of(load: &Load, test: &ObjectTest) -> Load {
     load
 }
 
-type SharedSession = Arc<Mutex<Option<Session<MemStore>>>>;
+type SharedSession<S> = Arc<Mutex<Option<Session<S>>>>;
 
 /// One iteration of a test, on the worker's thread.
-struct TestWork {
-    shared: SharedSession,
+struct TestWork<S> {
+    shared: SharedSession<S>,
     test: ObjectTest,
     iteration: u64,
     done: Arc<Mutex<Option<Run>>>,
 }
 
-impl Prepared for TestWork {
+impl<S: ObjectStore> Prepared for TestWork<S> {
     fn is_inline(&self) -> bool {
         true
     }

@@ -191,6 +191,7 @@ impl<S: ObjectStore> Session<S> {
         work: &ObjectWorkload,
         (directory, seed): (&Path, u64),
         rank: u32,
+        mut open: impl FnMut(&PoolSpec) -> crate::Result<S>,
     ) -> Result<(Self, ObjectRank), Failure> {
         let mut spec = pool_spec(work, directory, rank)?;
         let is_new = spec.mode == PoolMode::Create;
@@ -199,12 +200,12 @@ impl<S: ObjectStore> Session<S> {
             None => "memory".to_owned(),
         };
         let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
-        let mut opened = S::open(&spec);
+        let mut opened = open(&spec);
         let chosen = work.durability.is_some();
         if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
             // No DAX: the best that the place has.
             spec.durability = Durability::Process;
-            opened = S::open(&spec);
+            opened = open(&spec);
         }
         let mut store = opened.map_err(failed)?;
         let made = spec.path.filter(|_| is_new);
