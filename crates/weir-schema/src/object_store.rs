@@ -44,6 +44,9 @@ pub struct ObjectWorkload {
     /// Of it on blocks, where there is such a tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_tier_bytes: Option<Bytes>,
+    /// Addresses of the servers whose targets hold the store, where the engine is one over a network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
     /// UUID of a pool that exists and is kept; without it each rank makes one and deletes it at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
@@ -87,6 +90,7 @@ impl Default for ObjectWorkload {
             path_end: String::new(),
             pool_bytes: Bytes(2 << 30),
             block_tier_bytes: None,
+            servers: Vec::new(),
             pool: None,
             container: None,
             durability: None,
