@@ -225,6 +225,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Use a shorter ramp, or let it run longer.",
     ),
     kind(
+        "pool-far",
+        Disturbed,
+        "the memory of a store's pool is on another node than the CPU that works on it",
+        "Start it on the CPUs of the pool's node (taskset, numactl), or make the pool on another node.",
+    ),
+    kind(
         "rate-not-reached",
         Wrong,
         "an open loop did less than 99 % of its schedule: its response times are those of a growing \

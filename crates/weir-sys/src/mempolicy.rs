@@ -29,6 +29,31 @@ pub enum MemoryPolicy {
     Local,
 }
 
+/// The node of the page that this byte lies in, and the node of the CPU that this thread is on: nothing where
+/// the kernel does not say.
+pub fn nodes_of_page_and_cpu(byte: &u8) -> Option<(u32, u32)> {
+    let (mut page, mut cpu): (libc::c_int, libc::c_uint) = (0, 0);
+    // SAFETY: the kernel writes the one number; it looks at the page's place and not into it.
+    let asked = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut page,
+            std::ptr::null::<libc::c_ulong>(),
+            0,
+            std::ptr::from_ref(byte),
+            MPOL_F_NODE | MPOL_F_ADDR,
+        )
+    };
+    let none = std::ptr::null_mut::<libc::c_uint>();
+    // SAFETY: the kernel writes the one number; null stands for what is not asked for.
+    let told = unsafe { libc::syscall(libc::SYS_getcpu, none, &raw mut cpu, none) };
+    let page = u32::try_from(page).ok()?;
+    (asked == 0 && told == 0).then_some((page, cpu))
+}
+
+/// Flags of `get_mempolicy(2)`: the node, of the page at an address.
+const MPOL_F_NODE: libc::c_ulong = 1;
+const MPOL_F_ADDR: libc::c_ulong = 2;
 /// Modes of `set_mempolicy(2)`.
 const MPOL_DEFAULT: libc::c_int = 0;
 const MPOL_PREFERRED: libc::c_int = 1;
@@ -133,6 +158,21 @@ mod tests {
             .apply_to_thread()
             .unwrap_err();
         assert!(error.to_string().contains("no memory node 5000"), "{error}");
+    }
+
+    #[test]
+    fn a_page_and_a_cpu_have_nodes_of_this_machine() {
+        let page = Box::new([1; 4096]);
+        // A kernel without nodes, or a filter, says nothing.
+        if let Some((page, cpu)) = nodes_of_page_and_cpu(&page[7]) {
+            let known = std::fs::read_to_string("/sys/devices/system/node/possible").unwrap();
+            let known: CpuList = known.parse().unwrap();
+            assert!(
+                [page, cpu]
+                    .iter()
+                    .all(|node| known.as_slice().contains(node))
+            );
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::store::{
 };
 use crate::{ObjectCode, ObjectError};
 use crc_fast::{CrcAlgorithm, checksum};
+use weir_sys::mempolicy::nodes_of_page_and_cpu;
 
 const MAGIC: [u8; 8] = *b"weirpool";
 const VERSION: u32 = 1;
@@ -298,6 +299,11 @@ impl<M: Medium> Mem<M> {
             deferred_bytes: self.deferred_bytes,
             free_bytes: self.space.free_bytes(),
             index_bytes: self.index.bytes(),
+            nodes: self
+                .medium
+                .bytes(0, 1)
+                .first()
+                .and_then(nodes_of_page_and_cpu),
             ..self.stats
         }
     }

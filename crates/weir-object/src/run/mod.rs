@@ -11,7 +11,7 @@ mod walk;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,8 +20,9 @@ use weir_run::{
     SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
-    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Workload,
+    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectDurability,
+    ObjectEngine, ObjectOutcome, ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Warning,
+    Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -55,11 +56,9 @@ impl Runner for ObjectRunner {
         let Workload::ObjectStore(work) = &context.job.workload else {
             return Vec::new();
         };
-        let wrong = wrong(work);
-        wrong
-            .into_iter()
-            .map(|why| failure("plan", None, why))
-            .collect()
+        let wrong = wrong(work).into_iter();
+        let wrong = wrong.map(|why| failure("plan", None, why));
+        wrong.chain(no_directory(work, context.directory)).collect()
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
@@ -75,6 +74,30 @@ impl Runner for ObjectRunner {
             directory: context.directory.to_owned(),
             seed: context.seed,
         })))
+    }
+}
+
+/// The directory of pool files, where it is missing or takes no file.
+fn no_directory(work: &ObjectWorkload, base: &Path) -> Option<Failure> {
+    if work.durability == Some(ObjectDurability::None) || work.path.is_empty() {
+        return None;
+    }
+    let file = base.join(work.pool_file(0));
+    let directory = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or_else(|| Path::new("."));
+    let place = directory.display();
+    match std::fs::metadata(directory) {
+        Err(why) => Some(failure(
+            "missing",
+            None,
+            format!("directory {place}: {why}"),
+        )),
+        Ok(found) if !found.is_dir() => {
+            Some(failure("missing", None, format!("{place} is no directory")))
+        }
+        Ok(_) => None,
     }
 }
 
@@ -169,8 +192,12 @@ impl StoreJob {
             Ok(described) => (described, None),
             Err(end) => (ObjectRank::default(), Some(end)),
         };
+        let is_open = ended.is_none();
+        let far = session
+            .as_ref()
+            .and_then(|session| far(session.store.stats().nodes));
         let shared = Arc::new(Mutex::new(session));
-        if ended.is_none() {
+        if is_open {
             ended = self.tests(control, &shared, &mut described).err();
         }
         let session = lock(&shared).take();
@@ -181,10 +208,24 @@ impl StoreJob {
         };
         outcome.failure = outcome.failure.or(closed.err());
         outcome.is_whole &= outcome.failure.is_none();
-        let ranks = gathered(control, described);
+        outcome.warnings.extend(far);
+        if !is_open {
+            return outcome;
+        }
+        let (ranks, missing) = gathered(control, described);
+        outcome.is_whole &= missing.is_none();
+        outcome.failure = outcome.failure.or(missing);
         outcome.outcome = Outcome::ObjectStore(Box::new(ObjectOutcome { ranks }));
         outcome
     }
+}
+
+/// The warning about memory that is on another node (the first) than the CPU (the second).
+fn far(nodes: Option<(u32, u32)>) -> Option<Warning> {
+    let (memory, cpu) = nodes.filter(|(memory, cpu)| memory != cpu)?;
+    let cause =
+        format!("The pool is on memory node {memory}, the CPU that works on it on node {cpu}.");
+    Some(Warning::new("pool-far", None, cause))
 }
 
 fn gone() -> Failure {
@@ -195,21 +236,29 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Outcomes of all ranks, at the first one; one that is gone has none.
-fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
+/// Outcomes of all ranks, at the first one; why some are missing.
+fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> (Vec<ObjectRank>, Option<Failure>) {
     if control.world.size() == 1 {
-        return vec![mine];
+        return (vec![mine], None);
     }
     let text = serde_json::to_vec(&mine).unwrap_or_default();
-    let texts = control.world.gather(&text, GATHERING).ok().flatten();
-    let Some(texts) = texts else {
-        return Some(mine)
-            .into_iter()
-            .filter(|mine| mine.rank == 0)
-            .collect();
+    let why = match control.world.gather(&text, GATHERING) {
+        Ok(Some(texts)) => {
+            let ranks = texts.iter().map(|text| serde_json::from_slice(text));
+            match ranks.collect() {
+                Ok(ranks) => return (ranks, None),
+                Err(why) => why.to_string(),
+            }
+        }
+        Ok(None) => return (Vec::new(), None),
+        Err(why) => why.to_string(),
     };
-    let ranks = texts.iter().map(|text| serde_json::from_slice(text).ok());
-    ranks.flatten().collect()
+    let why = format!("what other ranks measured did not arrive: {why}");
+    let first = Some(mine).filter(|mine| mine.rank == 0);
+    (
+        first.into_iter().collect(),
+        Some(failure("rank", None, why)),
+    )
 }
 
 impl StoreJob {

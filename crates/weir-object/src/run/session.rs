@@ -11,7 +11,8 @@ use weir_schema::{
     ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKeys, ObjectPrefault,
     ObjectRank, ObjectRun, ObjectWorkload,
 };
-use weir_sys::token;
+use weir_sys::device::path_facts;
+use weir_sys::{Tree, token};
 use weir_units::{Bytes, Nanos};
 
 use super::keys::{Contents, Names};
@@ -185,6 +186,12 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
     })
 }
 
+/// Type of the file system that holds a file.
+fn file_system(file: &Path) -> Option<String> {
+    let facts = path_facts(&Tree::real(), file).ok()?;
+    Some(facts.file_system?.fs_type)
+}
+
 impl<S: ObjectStore> Session<S> {
     /// Opens the store of a rank.
     pub(super) fn open(
@@ -208,6 +215,7 @@ impl<S: ObjectStore> Session<S> {
             opened = open(&spec);
         }
         let mut store = opened.map_err(failed)?;
+        let file_system = spec.path.as_deref().and_then(file_system);
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
         let mode = if is_new || named.is_none() {
@@ -228,6 +236,7 @@ impl<S: ObjectStore> Session<S> {
             rank,
             pool: shown(spec.uuid.unwrap_or_default()),
             container: shown(uuid),
+            file_system,
             file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
