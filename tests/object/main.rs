@@ -344,6 +344,23 @@ fn case_9_counts_have_suffixes_and_refusals_the_peers_words() {
 }
 
 #[test]
+fn a_pool_that_cannot_be_made_is_told_without_a_table() {
+    let stage = &Stage::in_memory();
+    let run = ["-P", "64M", "-R", "U"];
+    let missing = call(stage, &[&["-D", "none/below"], &run[..]].concat());
+    said(missing).code(3).err("directory none/below: ").silent();
+    std::fs::write(stage.path("vos0"), "mine").unwrap();
+    let failed = vos_perf(stage, &run).code(1);
+    assert!(
+        failed.err.contains("Failed to initialize step=1, rc="),
+        "{failed}"
+    );
+    assert!(failed.err.contains("DER_EXIST(-1004)"), "{failed}");
+    assert!(!failed.out.contains("Pool :"), "{failed}");
+    assert_eq!(std::fs::read(stage.path("vos0")).unwrap(), b"mine");
+}
+
+#[test]
 fn case_10_keys_are_named_as_the_peer_names_them() {
     let stage = &Stage::in_memory();
     let words = [
