@@ -45,7 +45,16 @@ impl RankProcesses {
             let all = std::iter::once(running.process()).chain(running.children());
             all.filter(|p| catches_signals(*p)).collect::<Vec<_>>()
         };
-        until("all ranks catch signals", || catching().len() == ranks);
+        let has_ended = || !is_left(running.process());
+        until("all ranks catch signals", || {
+            catching().len() == ranks || has_ended()
+        });
+        if has_ended() {
+            panic!(
+                "it ended before its ranks could be stopped: {}",
+                running.end()
+            );
+        }
         let mut by_rank = catching();
         by_rank.sort_by_key(|process| rank_of(*process));
         Self { running, by_rank }

@@ -1,6 +1,9 @@
-//! Block devices in the guest's memory: `brd`, and a loop device over a file in tmpfs.
+//! Block devices in the guest's memory: `brd`, a loop device over a file in tmpfs, memory that counts as
+//! persistent.
 //!
-//! In: `ram`, `loop`. Out: modules and lines of setup; nothing of it happens on this machine.
+//! In: `ram`, `loop`, `pmem`. Out: modules and lines of setup; nothing of it happens on this machine.
+
+use anyhow::ensure;
 
 use super::DeviceKind;
 
@@ -33,6 +36,23 @@ pub(super) const LOOP: DeviceKind = DeviceKind {
         wiring.module("loop");
         wiring.setup.push(format!("lab_loop {number} {bytes}"));
         wiring.node(format!("echo /dev/loop{number}"));
+        Ok(())
+    },
+};
+
+pub(super) const PMEM: DeviceKind = DeviceKind {
+    name: "pmem",
+    form: "pmem[:128M]",
+    what: "memory from 256 MiB on that counts as persistent; ext4 on it takes `-o dax`; one of them",
+    wire: |wiring, spec| {
+        spec.only(&["size"])?;
+        ensure!(wiring.next("pmem") == 0, "device `{spec}`: there can be one pmem");
+        let bytes = spec.size(128 << 20)?;
+        wiring.append.push(format!("memmap={bytes}!256M"));
+        for module in ["nd_e820", "nd_pmem", "ext4"] {
+            wiring.module(module);
+        }
+        wiring.node("echo /dev/pmem0".to_owned());
         Ok(())
     },
 };

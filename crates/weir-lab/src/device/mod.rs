@@ -42,6 +42,7 @@ pub const KINDS: &[DeviceKind] = &[
     null::ZONED,
     memory::RAM,
     memory::LOOP,
+    memory::PMEM,
     scsi_debug::SCSI_DEBUG,
     mapper::DELAY,
     mapper::ERROR,
