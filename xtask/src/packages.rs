@@ -193,6 +193,12 @@ const PACKAGES: &[Package] = &[
         why: "builds modules for the lab's kernels",
     },
     Package {
+        name: "e2fsprogs",
+        sign: "mkfs.ext4",
+        verbs: &["test --all"],
+        why: "a file system on the lab's persistent memory",
+    },
+    Package {
         name: "dmsetup",
         sign: "dmsetup",
         verbs: &["test --all"],

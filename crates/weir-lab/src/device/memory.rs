@@ -46,7 +46,10 @@ pub(super) const PMEM: DeviceKind = DeviceKind {
     what: "memory from 256 MiB on that counts as persistent; ext4 on it takes `-o dax`; one of them",
     wire: |wiring, spec| {
         spec.only(&["size"])?;
-        ensure!(wiring.next("pmem") == 0, "device `{spec}`: there can be one pmem");
+        ensure!(
+            wiring.next("pmem") == 0,
+            "device `{spec}`: there can be one pmem"
+        );
         let bytes = spec.size(128 << 20)?;
         wiring.append.push(format!("memmap={bytes}!256M"));
         for module in ["nd_e820", "nd_pmem", "ext4"] {

@@ -53,19 +53,23 @@ const FABRIC_PROGRAM: &str = "/usr/bin/fi_info";
 /// Messages of 100 KiB, more packets than a window may have lie in a ring.
 const LARGE: &str = "--set msg_handler=FS_READ --set resp_size=102400 --set inflight=16 --set kDispTxBatchSize=8 --set kAppTxMsgBatchSize=8 --set kAppRxMsgBatchSize=8";
 
+/// Misses weir's release build, which the guest gets, where there is none.
+pub(crate) fn has_weir(places: &Places) -> Result<()> {
+    let built = places.root.join("target/release/weir");
+    ensure!(
+        std::env::var_os("WEIR_LAB_WEIR").is_some() || built.is_file(),
+        Missing {
+            what: "no release build of weir for the guest".to_owned(),
+            remedy: "cargo build --release -p weir".to_owned(),
+        }
+    );
+    Ok(())
+}
+
 fn lab() -> Result<Lab> {
     let places = Places::find()?;
     let lab = Lab::with_kernel(Some(&Kernel::full(&places)?.image))?;
-    if std::env::var_os("WEIR_LAB_WEIR").is_none() {
-        let built = places.root.join("target/release/weir");
-        ensure!(
-            built.is_file(),
-            Missing {
-                what: "no release build of weir for the guest".to_owned(),
-                remedy: "cargo build --release -p weir".to_owned(),
-            }
-        );
-    }
+    has_weir(&places)?;
     let lab = lab.timeout(Duration::from_secs(600));
     // A program brings its libraries: libfabric, which weir opens.
     let with_fabric = Path::new(FABRIC_PROGRAM).exists();
