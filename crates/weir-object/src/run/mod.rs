@@ -29,6 +29,7 @@ use weir_world::Collectives as _;
 use crate::mem::MemStore;
 use crate::{ObjectCode, ObjectStore, PoolSpec};
 use load::{Calls, Places, Walk};
+pub use session::uuid_text;
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.
