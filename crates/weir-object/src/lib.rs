@@ -7,6 +7,7 @@
 mod error;
 pub mod mem;
 mod pool;
+pub mod remote;
 mod run;
 mod store;
 
