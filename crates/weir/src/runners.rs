@@ -6,6 +6,9 @@
 use weir_run::Runner;
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
+use weir_sys::library::{Library, SymbolScope};
+
+use crate::store_channel::StoreDial;
 
 pub(crate) use weir_block::source::first_operations;
 pub(crate) use weir_block::verify::checksum;
@@ -19,7 +22,7 @@ pub(crate) struct Runners {
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
     rpc: weir_rpc::RpcRunner,
     packet_path: weir_datapath::PacketPathRunner,
-    object_store: weir_object::ObjectRunner,
+    object_store: weir_object::ObjectRunner<StoreDial>,
 }
 
 impl Runners {
@@ -53,6 +56,15 @@ pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
         return Err(format!("{what}; {remedy}"));
     }
     FabricSurvey::take().map_err(|why| why.to_string())
+}
+
+/// Reason for which the library of DAOS cannot be used; none where it can.
+pub(crate) fn lacks_daos() -> Option<String> {
+    let names = ["libdaos.so.2", "libdaos.so"];
+    let opened = Library::open_first(None, &names, SymbolScope::Own);
+    let (_, why) = opened.err()?;
+    let searched = names.join(", ");
+    Some(format!("libdaos not found (searched {searched}): {why}"))
 }
 
 /// The transports between ranks.

@@ -18,10 +18,24 @@ use crate::{ObjectCode, ObjectError};
 use crc_fast::{CrcAlgorithm, checksum};
 use weir_sys::mempolicy::nodes_of_page_and_cpu;
 
-const MAGIC: [u8; 8] = *b"weirpool";
+/// The first bytes of a pool.
+pub const MAGIC: [u8; 8] = *b"weirpool";
 const VERSION: u32 = 1;
 const BLOCK: usize = 128;
 const PLACES: [u64; 2] = [0, 4_096];
+
+/// What a pool is, beside its counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolFacts {
+    /// Its UUID.
+    pub uuid: StoreUuid,
+    /// Its size.
+    pub bytes: u64,
+    /// Sums over its values.
+    pub sums: ValueSums,
+    /// Its containers, in the order of their numbers.
+    pub containers: Vec<StoreUuid>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Superblock {
@@ -288,9 +302,20 @@ impl<M: Medium> Mem<M> {
         }
     }
 
+    /// What the pool is, beside its counters.
+    pub fn facts(&self) -> PoolFacts {
+        PoolFacts {
+            uuid: self.uuid,
+            bytes: self.medium.len(),
+            sums: self.sums,
+            containers: self.index.containers.iter().map(|c| c.uuid).collect(),
+        }
+    }
+
     /// Counters, with those that are reckoned when asked for.
     pub(super) fn counters(&self) -> StoreStats {
         StoreStats {
+            containers: self.index.containers.len() as u64,
             objects: self.index.objects.len() as u64,
             akeys: self.index.items.len() as u64,
             versions: self.index.versions,
