@@ -1,7 +1,7 @@
 //! Versions that a read finds in the index, and what exists at an epoch.
 
-use super::array::Rect;
-use super::index::{Holds, Index, Item, Single, hides};
+use crate::array::{Rect, hides};
+use super::index::{Holds, Index, Item, Single};
 use super::table::NONE;
 
 impl Index {
