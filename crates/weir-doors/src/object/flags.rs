@@ -255,8 +255,8 @@ const OURS: [Flag; 5] = [
     )
     .choices(&["none", "process", "power"])
     .long(
-        "Without it: power where the file is on memory that keeps its content (DAX), else process. That of a \
-         server is the server's.",
+        "Without it: power where the file is on memory that keeps its content (DAX), else process. The engine \
+         disk has power alone; that of a server is the server's.",
     ),
     Flag::with_value(
         "prefault",

@@ -507,8 +507,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             entries.clear();
             let (mut passed, mut count, mut is_full) = (0, 0, false);
             let mut anchor = ListAnchor {
-                done: false,
                 next: from,
+                ..ListAnchor::default()
             };
             let visit = &mut |entry: crate::ListEntry<'_>| {
                 if passed < skip {

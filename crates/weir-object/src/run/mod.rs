@@ -21,12 +21,13 @@ use weir_run::{
 };
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectDurability,
-    ObjectEngine, ObjectOutcome, ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Warning,
-    Workload,
+    ObjectEngine, ObjectOutcome, ObjectPrefault, ObjectRank, ObjectTest, ObjectWorkload, Outcome,
+    Stage, Warning, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
 
+use crate::disk::DiskStore;
 use crate::mem::MemStore;
 use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
@@ -116,7 +117,8 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         ),
         ObjectEngine::Mem => {}
         ObjectEngine::Remote | ObjectEngine::Echo => wrong.extend(wrong_with_servers(work)),
-        ObjectEngine::Disk | ObjectEngine::Daos => {
+        ObjectEngine::Disk => wrong.extend(wrong_with_disk(work)),
+        ObjectEngine::Daos => {
             wrong.push(format!("the engine {name} is not there yet; there is mem"));
         }
     }
@@ -174,6 +176,28 @@ fn is_on_servers(work: &ObjectWorkload) -> bool {
     matches!(work.engine, ObjectEngine::Remote | ObjectEngine::Echo)
 }
 
+/// True if operations have their ends later: those of servers, and updates that share a commit.
+fn waits(work: &ObjectWorkload) -> bool {
+    is_on_servers(work) || work.engine == ObjectEngine::Disk && work.in_flight > 1
+}
+
+/// The same of a store on a disk.
+fn wrong_with_disk(work: &ObjectWorkload) -> impl Iterator<Item = String> {
+    let lasts = work
+        .durability
+        .is_none_or(|it| it == ObjectDurability::Power);
+    let wrong = [
+        (!lasts).then_some("disk has the durability power alone; mem has none and process"),
+        work.zero_copy
+            .then_some("disk has no values that are filled in place; leave zero copy out"),
+        (work.prefault == ObjectPrefault::All)
+            .then_some("disk has no memory to make present; leave the prefault out"),
+        (work.thread_per_operation && work.in_flight > 1)
+            .then_some("disk: operations of one commit have no threads of their own"),
+    ];
+    wrong.into_iter().flatten().map(str::to_owned)
+}
+
 /// The same of a store on servers.
 fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
     let name = work.engine.name();
@@ -225,6 +249,8 @@ impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
         if is_on_servers(&self.work) {
             self.on_servers(control)
+        } else if self.work.engine == ObjectEngine::Disk {
+            self.on(control, None, |spec| DiskStore::open(spec))
         } else {
             self.on(control, None, |spec| MemStore::open(spec))
         }
@@ -371,7 +397,7 @@ impl<D: Dial> StoreJob<D> {
                             shared: Arc::clone(shared),
                             test: test.clone(),
                             iteration,
-                            waits: is_on_servers(&self.work),
+                            waits: waits(&self.work),
                             done: Arc::clone(&done),
                         }),
                     )
