@@ -4,6 +4,7 @@
 //! met. Not here: which operation comes next and how long it took (the runner), words of a door.
 #![deny(unsafe_code)]
 
+pub mod daos;
 mod error;
 pub mod mem;
 mod pool;
@@ -11,5 +12,5 @@ mod run;
 mod store;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
-pub use run::ObjectRunner;
+pub use run::{ObjectRunner, uuid_text};
 pub use store::*;

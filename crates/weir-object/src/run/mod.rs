@@ -26,9 +26,11 @@ use weir_schema::{
 use weir_units::Nanos;
 use weir_world::Collectives as _;
 
+use crate::daos::{self, DaosPool, DaosStore};
 use crate::mem::MemStore;
 use crate::{ObjectCode, ObjectStore, PoolSpec};
 use load::{Calls, Places, Walk};
+pub use session::uuid_text;
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.
@@ -55,11 +57,12 @@ impl Runner for ObjectRunner {
         let Workload::ObjectStore(work) = &context.job.workload else {
             return Vec::new();
         };
-        let wrong = wrong(work);
+        let wrong = wrong(work).into_iter();
+        let mut wrong: Vec<Failure> = wrong.map(|why| failure("plan", None, why)).collect();
+        if work.engine == ObjectEngine::Daos && wrong.is_empty() {
+            wrong.extend(daos::lacks().map(|why| failure("missing", None, why)));
+        }
         wrong
-            .into_iter()
-            .map(|why| failure("plan", None, why))
-            .collect()
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
@@ -81,19 +84,25 @@ impl Runner for ObjectRunner {
 /// Everything that cannot be carried out.
 fn wrong(work: &ObjectWorkload) -> Vec<String> {
     let mut wrong = Vec::new();
-    if work.engine != ObjectEngine::Mem {
-        let name = work.engine.name();
-        wrong.push(format!("the engine {name} is not there yet; there is mem"));
+    let name = work.engine.name();
+    let is_daos = work.engine == ObjectEngine::Daos;
+    if is_daos {
+        wrong.extend(daos::wrong(work).map(str::to_owned));
+    } else if work.engine != ObjectEngine::Mem {
+        wrong.push(format!(
+            "the engine {name} is not there yet; there are mem and daos"
+        ));
     }
     if work.in_flight > 1 {
-        wrong.push(
-            "mem completes each operation at once; leave the number in flight out".to_owned(),
-        );
+        wrong.push(format!(
+            "{name} has one operation in flight; leave their number out"
+        ));
     }
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
-        wrong.push("mem has no tier of blocks".to_owned());
+        wrong.push(format!("{name} has no tier of blocks"));
     }
-    let names = [("pool", &work.pool), ("container", &work.container)];
+    let labelled = work.pool.clone().filter(|_| !is_daos);
+    let names = [("pool", &labelled), ("container", &work.container)];
     for (what, uuid) in names {
         if let Some(uuid) = uuid.as_ref().filter(|uuid| uuid_of(uuid).is_none()) {
             wrong.push(format!(
@@ -110,7 +119,9 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         )
     };
     if work.tests.iter().any(merges) {
-        wrong.push("mem does not merge neighbouring extents (`m`); leave it out".to_owned());
+        wrong.push(format!(
+            "{name} does not merge neighbouring extents (`m`); leave it out"
+        ));
     }
     let layout = &work.layout;
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
@@ -128,7 +139,7 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     }
     let needed = planned_bytes(work);
     let pool = work.pool_bytes;
-    if work.pool.is_none() && needed > pool.0 {
+    if work.pool.is_none() && !is_daos && needed > pool.0 {
         let needed = weir_units::Bytes(needed);
         let code = code_of(ObjectCode::NoSpace);
         wrong.push(format!(
@@ -147,7 +158,10 @@ struct StoreJob {
 
 impl RankJob for StoreJob {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
-        self.on(control, MemStore::open)
+        match self.work.engine {
+            ObjectEngine::Daos => self.on(control, |_| DaosStore::open(&DaosPool::of(&self.work))),
+            _ => self.on(control, MemStore::open),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKeys, ObjectPrefault,
-    ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
@@ -136,7 +136,8 @@ pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
     Some(uuid)
 }
 
-fn shown(uuid: StoreUuid) -> String {
+/// A UUID in its usual form.
+pub fn uuid_text(uuid: &StoreUuid) -> String {
     let mut text = String::with_capacity(36);
     for (place, byte) in uuid.iter().enumerate() {
         if matches!(place, 4 | 6 | 8 | 10) {
@@ -164,9 +165,11 @@ fn named_uuid(text: Option<&str>) -> Result<Option<StoreUuid>, Failure> {
 
 /// The pool of a rank, as the workload asks for it; at the durability that its place may have.
 fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolSpec, Failure> {
-    let wanted = named_uuid(work.pool.as_deref())?;
+    // A pool of daos is a label as well, and no file.
+    let is_far = work.engine == ObjectEngine::Daos;
+    let wanted = named_uuid(work.pool.as_deref().filter(|_| !is_far))?;
     let is_in_memory = work.durability == Some(ObjectDurability::None);
-    let path = (!is_in_memory).then(|| directory.join(work.pool_file(rank)));
+    let path = (!is_in_memory && !is_far).then(|| directory.join(work.pool_file(rank)));
     Ok(PoolSpec {
         durability: match (&path, work.durability) {
             (None, _) => Durability::None,
@@ -197,7 +200,7 @@ impl<S: ObjectStore> Session<S> {
         let is_new = spec.mode == PoolMode::Create;
         let place = match &spec.path {
             Some(path) => path.display().to_string(),
-            None => "memory".to_owned(),
+            None => work.pool.as_deref().unwrap_or("memory").to_owned(),
         };
         let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
         let mut opened = open(&spec);
@@ -210,7 +213,7 @@ impl<S: ObjectStore> Session<S> {
         let mut store = opened.map_err(failed)?;
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = if is_new || named.is_none() {
+        let mode = if work.pool.is_none() || named.is_none() {
             ContainerMode::Create
         } else {
             ContainerMode::Open
@@ -224,10 +227,10 @@ impl<S: ObjectStore> Session<S> {
                 return Err(failed(why));
             }
         };
-        let described = ObjectRank {
+        let mut described = ObjectRank {
             rank,
-            pool: shown(spec.uuid.unwrap_or_default()),
-            container: shown(uuid),
+            pool: uuid_text(&spec.uuid.unwrap_or_default()),
+            container: uuid_text(&uuid),
             file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
@@ -237,13 +240,18 @@ impl<S: ObjectStore> Session<S> {
             setup_ns: Nanos(store.stats().prefault_ns + store.stats().recovery_ns),
             ..ObjectRank::default()
         };
+        store.describe(container, &mut described);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let session = Self {
             names: Names::new(&work.layout, seed, now.as_secs()),
             contents: Contents::new(work.payload, seed),
-            epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
+            epoch: if S::OWN_EPOCHS {
+                Epoch::LATEST
+            } else {
+                Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2))
+            },
             work: work.clone(),
             store,
             container,
@@ -254,7 +262,8 @@ impl<S: ObjectStore> Session<S> {
 
     /// The epoch of an update.
     pub(super) fn next_epoch(&mut self) -> Epoch {
-        self.epoch.0 += 1;
+        // Where the store has its own epochs it stays the latest.
+        self.epoch = Epoch(self.epoch.0 + 1).min(Epoch::LATEST);
         self.epoch
     }
 
