@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+pub mod daos;
 pub mod disk;
 mod error;
 mod limits;

@@ -41,14 +41,14 @@ pub(super) fn check_key(key: &[u8], order: KeyOrder) -> Result<()> {
     }
 }
 
-pub(super) fn check_akey(object: ObjectId, akey: &[u8]) -> Result<()> {
+pub(crate) fn check_akey(object: ObjectId, akey: &[u8]) -> Result<()> {
     if object.is_flat() && akey.is_empty() {
         return Ok(());
     }
     check_key(akey, object.akeys())
 }
 
-pub(super) fn check_extent(extent: RecordExtent) -> Result<()> {
+pub(crate) fn check_extent(extent: RecordExtent) -> Result<()> {
     let end = extent.index.checked_add(extent.count);
     if extent.count == 0 || end.is_none_or(|end| end > MAX_RECORDS) {
         return fail(
@@ -60,7 +60,7 @@ pub(super) fn check_extent(extent: RecordExtent) -> Result<()> {
 }
 
 /// Checks a call's descriptors; the bytes of its data.
-pub(super) fn check_iods(object: ObjectId, iods: &[Iod<'_>]) -> Result<u64> {
+pub(crate) fn check_iods(object: ObjectId, iods: &[Iod<'_>]) -> Result<u64> {
     if iods.is_empty() || iods.len() > MAX_IODS {
         return fail(ObjectCode::Inval, "a call has 1 to 128 attribute keys");
     }

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use weir_schema::ObjectRank;
+
 use crate::error::ObjectError;
 pub use crate::pool::{
     ContainerMode, DamagedValue, Durability, FreedVersions, PoolMode, PoolSpec, Prefault,
@@ -372,6 +374,10 @@ pub struct QueryAnswer {
     reason = "the trait says it for all its calls"
 )]
 pub trait ObjectStore: Send + Sized {
+    /// True where the store gives updates, punches and snapshots their epochs: they are at
+    /// [`Epoch::LATEST`], and reads there or at a snapshot.
+    const OWN_EPOCHS: bool = false;
+
     /// Creates or opens a container.
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
 
@@ -462,8 +468,9 @@ pub trait ObjectStore: Send + Sized {
         answer: &mut QueryAnswer,
     ) -> Result<()>;
 
-    /// Keeps what is visible at the epoch from aggregation.
-    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()>;
+    /// Keeps what is visible at the epoch from aggregation; the epoch at which it is read, another one
+    /// only where the store has its own.
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch>;
 
     /// Ends the protection of a snapshot.
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()>;
@@ -482,6 +489,11 @@ pub trait ObjectStore: Send + Sized {
 
     /// Counters.
     fn stats(&self) -> StoreStats;
+
+    /// Puts what the engine alone knows of its pool into a result.
+    fn describe(&self, container: ContainerId, rank: &mut ObjectRank) {
+        let _ = (container, rank);
+    }
 
     /// Appends the ends of operations in flight, waiting for at least `min` of them or for all there
     /// are, but for a moment at the most; their number.

@@ -32,6 +32,9 @@ pub struct ObjectRank {
     /// Its file, where the engine has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Library that holds it, where the engine is one that is opened at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// File system of that file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,

@@ -107,7 +107,7 @@ impl Library {
 }
 
 /// Declares a table of functions of a library, and how it is filled: for each function a field, the
-/// symbol's name, arguments and answer.
+/// symbol's name, arguments and answer. A symbol that some versions call otherwise has that name behind `or`.
 ///
 /// The table's `resolve` finds all of them, or names the first that is not there. It is `unsafe`:
 /// whoever calls it answers for the types, which the library's own header gives.
@@ -119,6 +119,7 @@ impl Library {
 ///     /// Functions of the C library.
 ///     struct NumberCalls {
 ///         absolute = c"abs"(i32) -> i32;
+///         same = c"abs2" or c"abs"(i32) -> i32;
 ///     }
 /// }
 ///
@@ -127,13 +128,16 @@ impl Library {
 /// let calls = unsafe { NumberCalls::resolve(&library) }.unwrap();
 /// // SAFETY: it takes any number but the least.
 /// assert_eq!(unsafe { (calls.absolute)(-3) }, 3);
+/// // SAFETY: the same function.
+/// assert_eq!(unsafe { (calls.same)(-4) }, 4);
 /// ```
 #[macro_export]
 macro_rules! library_calls {
     (
         $(#[$about:meta])*
         $vis:vis struct $Table:ident$(<$Types:ident: $bound:path>)? {
-            $($field:ident = $symbol:literal($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*
+            $($field:ident = $symbol:literal $(or $older:literal)?
+                ($($argument:ty),* $(,)?) $(-> $answer:ty)?;)*
         }
     ) => {
         $(#[$about])*
@@ -151,6 +155,8 @@ macro_rules! library_calls {
                 Ok(Self {
                     // SAFETY: the caller's word; the library is never unloaded.
                     $($field: unsafe { library.function($symbol) }
+                        // SAFETY: the same.
+                        $(.or_else(|| unsafe { library.function($older) }))?
                         .ok_or_else(|| $symbol.to_string_lossy().into_owned())?,)*
                 })
             }

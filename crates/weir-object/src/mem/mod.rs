@@ -268,8 +268,9 @@ impl ObjectStore for MemStore {
         self.query_keys(container, object, what, epoch, answer)
     }
 
-    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
-        self.note_epoch(RecordKind::Snapshot, container, epoch)
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
+        self.note_epoch(RecordKind::Snapshot, container, epoch)?;
+        Ok(epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {

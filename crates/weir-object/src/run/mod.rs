@@ -27,6 +27,7 @@ use weir_schema::{
 use weir_units::Nanos;
 use weir_world::Collectives as _;
 
+use crate::daos::{self, DaosPool, DaosStore};
 use crate::disk::DiskStore;
 use crate::mem::MemStore;
 use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
@@ -62,8 +63,12 @@ impl<D: Dial> Runner for ObjectRunner<D> {
             return Vec::new();
         };
         let wrong = wrong(work).into_iter();
-        let wrong = wrong.map(|why| failure("plan", None, why));
-        wrong.chain(no_directory(work, context.directory)).collect()
+        let mut wrong: Vec<Failure> = wrong.map(|why| failure("plan", None, why)).collect();
+        wrong.extend(no_directory(work, context.directory));
+        if work.engine == ObjectEngine::Daos && wrong.is_empty() {
+            wrong.extend(daos::lacks().map(|why| failure("missing", None, why)));
+        }
+        wrong
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
@@ -118,14 +123,13 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         ObjectEngine::Mem => {}
         ObjectEngine::Remote | ObjectEngine::Echo => wrong.extend(wrong_with_servers(work)),
         ObjectEngine::Disk => wrong.extend(wrong_with_disk(work)),
-        ObjectEngine::Daos => {
-            wrong.push(format!("the engine {name} is not there yet; there is mem"));
-        }
+        ObjectEngine::Daos => wrong.extend(daos::wrong(work).map(str::to_owned)),
     }
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
         wrong.push(format!("{name} has no tier of blocks"));
     }
-    let names = [("pool", &work.pool), ("container", &work.container)];
+    let labelled = work.pool.clone().filter(|_| !is_daos);
+    let names = [("pool", &labelled), ("container", &work.container)];
     for (what, uuid) in names {
         if let Some(uuid) = uuid.as_ref().filter(|uuid| uuid_of(uuid).is_none()) {
             wrong.push(format!(
@@ -162,7 +166,8 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     }
     let needed = planned_bytes(work);
     let pool = work.pool_bytes;
-    if !is_on_servers(work) && work.pool.is_none() && needed > pool.0 {
+    let has_file = [ObjectEngine::Mem, ObjectEngine::Disk].contains(&work.engine);
+    if has_file && work.pool.is_none() && needed > pool.0 {
         let needed = weir_units::Bytes(needed);
         let code = code_of(ObjectCode::NoSpace);
         wrong.push(format!(
@@ -247,12 +252,13 @@ struct StoreJob<D> {
 
 impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
-        if is_on_servers(&self.work) {
-            self.on_servers(control)
-        } else if self.work.engine == ObjectEngine::Disk {
-            self.on(control, None, |spec| DiskStore::open(spec))
-        } else {
-            self.on(control, None, |spec| MemStore::open(spec))
+        match self.work.engine {
+            ObjectEngine::Mem => self.on(control, None, |spec| MemStore::open(spec)),
+            ObjectEngine::Disk => self.on(control, None, |spec| DiskStore::open(spec)),
+            ObjectEngine::Remote | ObjectEngine::Echo => self.on_servers(control),
+            ObjectEngine::Daos => self.on(control, None, |_| {
+                DaosStore::open(&DaosPool::of(&self.work))
+            }),
         }
     }
 }

@@ -171,9 +171,11 @@ fn named_uuid(text: Option<&str>) -> Result<Option<StoreUuid>, Failure> {
 
 /// The pool of a rank, as the workload asks for it; at the durability that its place may have.
 fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolSpec, Failure> {
-    let wanted = named_uuid(work.pool.as_deref())?;
+    // A pool of daos is a label as well, and no file.
+    let is_far = work.engine == ObjectEngine::Daos;
+    let wanted = named_uuid(work.pool.as_deref().filter(|_| !is_far))?;
     let is_in_memory = work.durability == Some(ObjectDurability::None);
-    let path = (!is_in_memory).then(|| directory.join(work.pool_file(rank)));
+    let path = (!is_in_memory && !is_far).then(|| directory.join(work.pool_file(rank)));
     Ok(PoolSpec {
         durability: match (&path, work.durability) {
             (None, _) => Durability::None,
@@ -212,7 +214,7 @@ impl<S: ObjectStore> Session<S> {
         let place = match &spec.path {
             _ if shared.is_some() => work.servers.join(","),
             Some(path) => path.display().to_string(),
-            None => "memory".to_owned(),
+            None => work.pool.as_deref().unwrap_or("memory").to_owned(),
         };
         let failed = |why: ObjectError| {
             let is_missing = why.code == ObjectCode::NonExist;
@@ -238,7 +240,7 @@ impl<S: ObjectStore> Session<S> {
         let named = named_uuid(work.container.as_deref())?;
         let mode = if shared.is_some() {
             ContainerMode::OpenOrCreate
-        } else if is_new || named.is_none() {
+        } else if work.pool.is_none() || named.is_none() {
             ContainerMode::Create
         } else {
             ContainerMode::Open
@@ -252,7 +254,7 @@ impl<S: ObjectStore> Session<S> {
                 return Err(failed(why));
             }
         };
-        let described = ObjectRank {
+        let mut described = ObjectRank {
             rank,
             file_system,
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
@@ -266,6 +268,7 @@ impl<S: ObjectStore> Session<S> {
             setup_ns: Nanos(setup_ns),
             ..ObjectRank::default()
         };
+        store.describe(container, &mut described);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -280,7 +283,11 @@ impl<S: ObjectStore> Session<S> {
                 ),
             ),
             contents: Contents::new(work.payload, seed),
-            epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
+            epoch: if S::OWN_EPOCHS {
+                Epoch::LATEST
+            } else {
+                Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2))
+            },
             work: work.clone(),
             store,
             container,
@@ -292,7 +299,8 @@ impl<S: ObjectStore> Session<S> {
 
     /// The epoch of an update.
     pub(super) fn next_epoch(&mut self) -> Epoch {
-        self.epoch.0 += 1;
+        // Where the store has its own epochs it stays the latest.
+        self.epoch = Epoch(self.epoch.0 + 1).min(Epoch::LATEST);
         self.epoch
     }
 

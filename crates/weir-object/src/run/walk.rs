@@ -211,7 +211,7 @@ fn collect<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walked<()
 
 fn list_objects<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walked<()> {
     let (container, epoch) = (session.container, session.epoch);
-    session.store.snapshot(container, epoch)?;
+    let epoch = session.store.snapshot(container, epoch)?;
     let mut anchor = ListAnchor::default();
     while !anchor.done {
         let mut count = 0;

@@ -1,0 +1,191 @@
+//! Listings: keys of a level and objects of a snapshot, a batch at a time.
+//!
+//! In: a level, an anchor. Out: items, to the visitor. An anchor of the model is too small for one of the library,
+//! which the store keeps until the listing has ended.
+
+use std::collections::VecDeque;
+
+use super::calls::{Anchor, DaosObject, Handle, KeyLength};
+use super::library::DaosLibrary;
+use super::store::DaosStore;
+use crate::store::{ContainerId, Epoch, ListAnchor, ListEntry, ListLevel, ObjectId, Result};
+use crate::{ObjectCode, ObjectError};
+
+/// Keys of a call.
+const KEYS: usize = 128;
+/// Bytes of the keys of a call, at first and at most.
+const TEXT: [usize; 2] = [16 << 10, 256 << 10];
+/// Objects of a call, as the reference has it.
+const OBJECTS: usize = 8;
+/// Listings that are kept; of more the oldest cannot go on.
+const MOST: usize = 64;
+
+/// Place of a listing in the library's terms.
+#[derive(Debug)]
+pub(super) struct Listing {
+    source: Source,
+    anchor: Anchor,
+    /// Items that the visitor has not seen.
+    waiting: VecDeque<Item>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Dkeys(Handle, Handle),
+    Akeys(Handle, Handle, Vec<u8>),
+    /// Container and table; the epoch of a snapshot that was made for it.
+    Table(Handle, Handle, Option<u64>),
+}
+
+#[derive(Debug)]
+enum Item {
+    Object(ObjectId),
+    Key(Vec<u8>),
+}
+
+impl Listing {
+    /// Asks for the next batch.
+    fn fill(&mut self, library: &DaosLibrary) -> Result<()> {
+        let (object, dkey) = match &self.source {
+            Source::Dkeys(object, transaction) => ((*object, *transaction), None),
+            Source::Akeys(object, transaction, dkey) => ((*object, *transaction), Some(&dkey[..])),
+            Source::Table(_, table, _) => {
+                let mut objects = [DaosObject::default(); OBJECTS];
+                let count = library.list_table(*table, &mut objects, &mut self.anchor)?;
+                let found = objects[..count].iter();
+                self.waiting
+                    .extend(found.map(|object| Item::Object(callers_name(*object))));
+                return Ok(());
+            }
+        };
+        let mut text = vec![0; TEXT[0]];
+        loop {
+            let mut keys = [KeyLength::default(); KEYS];
+            let room = (&mut keys[..], &mut text[..]);
+            let count = match library.list(object, dkey, room, &mut self.anchor) {
+                Err(why) if why.code == ObjectCode::Key2Big && text.len() < TEXT[1] => {
+                    text.resize(TEXT[1], 0);
+                    continue;
+                }
+                counted => counted?,
+            };
+            let mut rest = &text[..];
+            for key in &keys[..count] {
+                let len = usize::try_from(key.len).unwrap_or(usize::MAX);
+                let (key, behind) = rest.split_at_checked(len).ok_or_else(|| {
+                    ObjectError::new(ObjectCode::Io, "a listed key is longer than its text")
+                })?;
+                self.waiting.push_back(Item::Key(key.to_vec()));
+                rest = behind;
+            }
+            return Ok(());
+        }
+    }
+
+    /// Gives back what the library holds for it.
+    pub(super) fn finish(self, library: &DaosLibrary) -> Result<()> {
+        let Source::Table(container, table, snapshot) = self.source else {
+            return Ok(());
+        };
+        let closed = library.close_table(container, table);
+        let dropped = snapshot.map_or(Ok(()), |epoch| library.destroy_snapshot(container, epoch));
+        closed.and(dropped)
+    }
+}
+
+/// The name under which the caller knows an object: without the bits of its class.
+fn callers_name(object: DaosObject) -> ObjectId {
+    let hi = object.hi & !super::store::CLASS_BITS;
+    ObjectId { hi, lo: object.lo }
+}
+
+impl DaosStore {
+    fn new_listing(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+    ) -> Result<Listing> {
+        let source = match level {
+            ListLevel::Dkeys(object) => Source::Dkeys(
+                self.object(container, object)?,
+                self.transaction(container, epoch)?,
+            ),
+            ListLevel::Akeys(object, dkey) => Source::Akeys(
+                self.object(container, object)?,
+                self.transaction(container, epoch)?,
+                dkey.to_vec(),
+            ),
+            ListLevel::Objects => {
+                let handle = self.container_at(container)?.handle;
+                let own = epoch == Epoch::LATEST;
+                let snapshot = if own {
+                    self.library.create_snapshot(handle)?
+                } else {
+                    self.transaction(container, epoch)?;
+                    epoch.0
+                };
+                let table = self.library.open_table(handle, snapshot);
+                if own && table.is_err() {
+                    self.library.destroy_snapshot(handle, snapshot)?;
+                }
+                Source::Table(handle, table?, own.then_some(snapshot))
+            }
+            ListLevel::Visible(..) | ListLevel::Versions(..) => {
+                let why =
+                    "daos lists objects and keys; their values and versions are listed by mem";
+                return Err(ObjectError::new(ObjectCode::NoSys, why));
+            }
+        };
+        Ok(Listing {
+            source,
+            anchor: Anchor::start(),
+            waiting: VecDeque::new(),
+        })
+    }
+
+    pub(super) fn list_level(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let mut listing = match anchor.next {
+            0 => self.new_listing(container, level, epoch)?,
+            kept => self.listings.remove(&kept).ok_or_else(|| {
+                ObjectError::new(ObjectCode::NoHdl, "no listing of this anchor is kept")
+            })?,
+        };
+        let mut goes_on = true;
+        while goes_on && !(listing.waiting.is_empty() && listing.anchor.is_at_end()) {
+            match listing.waiting.pop_front() {
+                Some(Item::Object(object)) => goes_on = visit(ListEntry::Object(object)),
+                Some(Item::Key(key)) => goes_on = visit(ListEntry::Key(&key)),
+                None => {
+                    if let Err(why) = listing.fill(&self.library) {
+                        // The first reason counts.
+                        let _ = listing.finish(&self.library);
+                        return Err(why);
+                    }
+                }
+            }
+        }
+        anchor.done = listing.waiting.is_empty() && listing.anchor.is_at_end();
+        if anchor.done {
+            return listing.finish(&self.library);
+        }
+        self.listed += 1;
+        anchor.next = self.listed;
+        self.listings.insert(self.listed, listing);
+        match self.listings.pop_first() {
+            Some((_, oldest)) if self.listings.len() >= MOST => oldest.finish(&self.library),
+            Some((number, oldest)) => {
+                self.listings.insert(number, oldest);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! The store: a pool of DAOS with its containers, objects and snapshots.
+//!
+//! In: calls of [`ObjectStore`]. Out: what libdaos answers. Handles are opened once and kept to the end. One
+//! operation at a time waits in its call; several are in flight in an event queue. Not here: calls on raw memory
+//! (`library`, `queue`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::CString;
+use std::sync::Arc;
+
+use weir_schema::{ObjectDurability, ObjectRank, ObjectWorkload};
+
+use super::calls::{DaosObject, Handle, NO_TRANSACTION};
+use super::library::DaosLibrary;
+use super::listing::Listing;
+use super::queue::Queue;
+use super::request::{Direction, Request};
+use crate::limits::{check_akey, check_extent, check_iods, check_key};
+use crate::store::{
+    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
+    FreedVersions, Iod, KeyAt, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
+    ObjectStore, PoolSpec, PunchScope, QueryAnswer, RecordExtent, Reserved, Result, StoreStats,
+    StoreUuid, Ticket,
+};
+use crate::{ObjectCode, ObjectError, uuid_text};
+
+/// Bits of an object's name that have its class.
+pub(super) const CLASS_BITS: u64 = 0x00ff_ffff << 32;
+
+/// Pool to open, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaosPool {
+    /// Its label or UUID.
+    pub name: String,
+    /// Class of objects whose names have none.
+    pub class: u32,
+    /// Operations in flight; up to 1: each is waited for.
+    pub in_flight: u32,
+    /// Library to open; without it the one that the environment names, or the system's.
+    pub library: Option<String>,
+}
+
+impl DaosPool {
+    /// Class of objects that lie on all targets.
+    pub const ALL_TARGETS: u32 = 0x0100_ffff;
+
+    /// A pool whose objects lie on all targets, for one operation at a time.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            class: Self::ALL_TARGETS,
+            in_flight: 1,
+            library: None,
+        }
+    }
+
+    /// The pool of a workload.
+    pub(crate) fn of(work: &ObjectWorkload) -> Self {
+        Self {
+            in_flight: work.in_flight,
+            ..Self::new(work.pool.clone().unwrap_or_default())
+        }
+    }
+}
+
+/// An open container.
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) handle: Handle,
+    uuid: StoreUuid,
+    /// It is destroyed at the end.
+    is_own: bool,
+    objects: HashMap<ObjectId, Handle>,
+    /// Transactions that read snapshots, by their epochs.
+    snapshots: BTreeMap<u64, Handle>,
+}
+
+/// An open pool.
+#[derive(Debug)]
+pub struct DaosStore {
+    name: String,
+    class: u32,
+    pool: Handle,
+    containers: Vec<Container>,
+    request: Request,
+    queue: Option<Queue>,
+    pub(super) listings: BTreeMap<u64, Listing>,
+    pub(super) listed: u64,
+    is_open: bool,
+    /// The last to be dropped.
+    pub(super) library: Arc<DaosLibrary>,
+}
+
+fn fail<T>(code: ObjectCode, why: &'static str) -> Result<T> {
+    Err(ObjectError::new(code, why))
+}
+
+fn c_string(text: &str) -> Result<CString> {
+    let why = "a label holds a NUL byte";
+    CString::new(text).map_err(|_| ObjectError::new(ObjectCode::Inval, why))
+}
+
+fn check_latest(epoch: Epoch) -> Result<()> {
+    if epoch == Epoch::LATEST {
+        return Ok(());
+    }
+    let why =
+        "daos gives updates, punches and snapshots their epochs itself: they are at the latest";
+    fail(ObjectCode::NoSys, why)
+}
+
+fn flags(conditions: Conditions) -> u64 {
+    // Those of each key by itself would stand in its descriptor.
+    u64::from(conditions.0 & !Conditions::PER_AKEY.0)
+}
+
+impl DaosStore {
+    /// Opens a pool.
+    ///
+    /// # Errors
+    /// `NONEXIST` where there is no library that works; the library's own.
+    pub fn open(pool: &DaosPool) -> Result<Self> {
+        let library = DaosLibrary::open(pool.library.as_deref());
+        let library = library.map_err(|why| ObjectError::new(ObjectCode::NonExist, why))?;
+        let handle = library.connect(&*c_string(&pool.name)?)?;
+        let mut store = Self {
+            name: pool.name.clone(),
+            class: pool.class,
+            pool: handle,
+            containers: Vec::new(),
+            request: Request::new(),
+            queue: None,
+            listings: BTreeMap::new(),
+            listed: 0,
+            is_open: true,
+            library,
+        };
+        if pool.in_flight > 1 {
+            store.queue = Some(Queue::new(&store.library, pool.in_flight as usize)?);
+        }
+        Ok(store)
+    }
+
+    pub(super) fn container_at(&mut self, container: ContainerId) -> Result<&mut Container> {
+        let found = self.containers.get_mut(container.0 as usize);
+        found.ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
+    }
+
+    /// Handle of an object.
+    pub(super) fn object(&mut self, container: ContainerId, object: ObjectId) -> Result<Handle> {
+        let of_pool = self.class;
+        let library = Arc::clone(&self.library);
+        let container = self.container_at(container)?;
+        if let Some(handle) = container.objects.get(&object) {
+            return Ok(*handle);
+        }
+        let form = u32::from(object.hi.to_be_bytes()[0]);
+        let bits = (object.hi & CLASS_BITS) >> 32;
+        let class = match u32::try_from(bits >> 16 << 24 | bits & 0xffff) {
+            Ok(class) if class > 0 => class,
+            _ => of_pool,
+        };
+        let name = DaosObject {
+            hi: object.hi & u64::from(u32::MAX),
+            lo: object.lo,
+        };
+        let handle = library.open_object(container.handle, name, (form, class))?;
+        container.objects.insert(object, handle);
+        Ok(handle)
+    }
+
+    /// Transaction that reads an epoch.
+    pub(super) fn transaction(&mut self, container: ContainerId, epoch: Epoch) -> Result<Handle> {
+        let container = self.container_at(container)?;
+        if epoch == Epoch::LATEST {
+            return Ok(NO_TRANSACTION);
+        }
+        let found = container.snapshots.get(&epoch.0).copied();
+        found.ok_or_else(|| {
+            let why = "daos reads the latest state, or that of a snapshot of this run";
+            ObjectError::new(ObjectCode::NoSys, why)
+        })
+    }
+
+    /// Hides records: an update of them with nothing.
+    fn punch_extent(
+        &mut self,
+        at: (Handle, u64),
+        (dkey, akey): (&[u8], &[u8]),
+        extent: RecordExtent,
+    ) -> Result<()> {
+        let (extents, library) = ([extent], &self.library);
+        let iods = [Iod::array(akey, 0, &extents)];
+        library.update(at, &mut self.request, (dkey, &iods), &[])
+    }
+
+    /// Gives everything back that the library holds.
+    fn shut(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.is_open) {
+            return Ok(());
+        }
+        let library = Arc::clone(&self.library);
+        let mut ended = self.queue.as_mut().map_or(Ok(()), Queue::finish);
+        for (_, listing) in std::mem::take(&mut self.listings) {
+            ended = ended.and(listing.finish(&library));
+        }
+        for container in std::mem::take(&mut self.containers) {
+            for object in container.objects.into_values() {
+                ended = ended.and(library.close_object(object));
+            }
+            for snapshot in container.snapshots.into_values() {
+                ended = ended.and(library.close_snapshot(snapshot));
+            }
+            ended = ended.and(library.close_container(container.handle));
+            if container.is_own {
+                let name = c_string(&uuid_text(&container.uuid))?;
+                ended = ended.and(library.destroy_container(self.pool, &name));
+            }
+        }
+        ended.and(library.disconnect(self.pool))
+    }
+}
+
+impl Drop for DaosStore {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`.
+        let _ = self.shut();
+    }
+}
+
+impl ObjectStore for DaosStore {
+    const OWN_EPOCHS: bool = true;
+
+    fn open(spec: &PoolSpec) -> Result<Self> {
+        let _ = spec;
+        fail(
+            ObjectCode::NoSys,
+            "a pool of daos is opened by its label or UUID",
+        )
+    }
+
+    fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
+        let library = Arc::clone(&self.library);
+        let open = |uuid| library.open_container(self.pool, &*c_string(&uuid_text(&uuid))?);
+        let create = || {
+            let made = library.create_container(self.pool)?;
+            open(made).map(|handle| (handle, made, true))
+        };
+        let opened = || open(uuid).map(|handle| (handle, uuid, false));
+        let (handle, uuid, is_own) = match mode {
+            ContainerMode::Create => create()?,
+            ContainerMode::Open => opened()?,
+            ContainerMode::OpenOrCreate => match opened() {
+                Err(why) if why.code == ObjectCode::NonExist => create()?,
+                opened => opened?,
+            },
+        };
+        self.containers.push(Container {
+            handle,
+            uuid,
+            is_own,
+            objects: HashMap::new(),
+            snapshots: BTreeMap::new(),
+        });
+        let number = u32::try_from(self.containers.len() - 1).unwrap_or(u32::MAX);
+        Ok(ContainerId(number))
+    }
+
+    fn update(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &[Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &[u8],
+    ) -> Result<Ticket> {
+        check_latest(epoch)?;
+        check_key(key.dkey, key.object.dkeys())?;
+        let bytes = check_iods(key.object, iods)?;
+        if iods.iter().any(|iod| iod.size == 0) {
+            return fail(ObjectCode::Inval, "a value has one byte at least");
+        }
+        if data.len() as u64 != bytes {
+            return fail(
+                ObjectCode::Inval,
+                "the data is not as long as its descriptors say",
+            );
+        }
+        let object = self.object(key.container, key.object)?;
+        let (flags, call) = (flags(conditions), (key.dkey, iods));
+        if let Some(queue) = &mut self.queue {
+            let at = (object, NO_TRANSACTION, flags);
+            let ticket = queue.begin(Direction::Update, at, call, data)?;
+            return Ok(Ticket::Waits(ticket));
+        }
+        let at = (object, flags);
+        self.library.update(at, &mut self.request, call, data)?;
+        Ok(Ticket::Done(bytes))
+    }
+
+    fn fetch(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket> {
+        check_key(key.dkey, key.object.dkeys())?;
+        check_iods(key.object, iods)?;
+        let transaction = self.transaction(key.container, epoch)?;
+        let object = self.object(key.container, key.object)?;
+        let at = (object, transaction, flags(conditions));
+        if let Some(queue) = &mut self.queue {
+            let ticket = queue.begin(Direction::Fetch, at, (key.dkey, iods), data)?;
+            return Ok(Ticket::Waits(ticket));
+        }
+        let request = &mut self.request;
+        let fetched = self.library.fetch(at, request, (key.dkey, iods), data);
+        // Of a value that is too long its length is wanted too.
+        request.describe(iods);
+        fetched.map(|()| Ticket::Done(request.found()))
+    }
+
+    fn receive(&mut self, ticket: u64, iods: &mut [Iod<'_>], data: &mut [u8]) -> Result<u64> {
+        match &mut self.queue {
+            Some(queue) => queue.receive(ticket, iods, data),
+            None => fail(ObjectCode::NoHdl, "no fetch is in flight"),
+        }
+    }
+
+    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
+        fail(ObjectCode::NoSys, "daos has no values in place (-z)")
+    }
+
+    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
+        &mut []
+    }
+
+    fn publish(
+        &mut self,
+        _: KeyAt<'_>,
+        _: &Iod<'_>,
+        _: Epoch,
+        _: Conditions,
+        _: Reserved,
+    ) -> Result<Ticket> {
+        fail(ObjectCode::NoSys, "daos has no values in place (-z)")
+    }
+
+    fn cancel(&mut self, _: Reserved) {}
+
+    fn punch(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        scope: PunchScope<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+    ) -> Result<Ticket> {
+        check_latest(epoch)?;
+        let (dkey, akey) = match scope {
+            PunchScope::Object => (None, None),
+            PunchScope::Dkey(dkey) => (Some(dkey), None),
+            PunchScope::Akey(dkey, akey) | PunchScope::Extent(dkey, akey, _) => {
+                check_akey(object, akey)?;
+                (Some(dkey), Some(akey))
+            }
+        };
+        if let Some(dkey) = dkey {
+            check_key(dkey, object.dkeys())?;
+        }
+        let at = (self.object(container, object)?, flags(conditions));
+        if let PunchScope::Extent(dkey, akey, extent) = scope {
+            check_extent(extent)?;
+            self.punch_extent(at, (dkey, akey), extent)?;
+        } else {
+            self.library.punch(at, dkey, akey)?;
+        }
+        Ok(Ticket::Done(0))
+    }
+
+    fn list(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()> {
+        self.list_level(container, level, epoch, anchor, visit)
+    }
+
+    fn query(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        what: KeyQuery,
+        epoch: Epoch,
+        answer: &mut QueryAnswer,
+    ) -> Result<()> {
+        let mut levels = [
+            (KeyQuery::DKEY, object.dkeys(), &mut answer.dkey),
+            (KeyQuery::AKEY, object.akeys(), &mut answer.akey),
+        ];
+        for (level, order, key) in &mut levels {
+            if !what.has(*level) {
+                continue;
+            }
+            if *order != KeyOrder::Integer {
+                return fail(
+                    ObjectCode::Inval,
+                    "daos finds the greatest of integer keys alone",
+                );
+            }
+            key.clear();
+            key.resize(8, 0);
+        }
+        let transaction = self.transaction(container, epoch)?;
+        let object = self.object(container, object)?;
+        let at = (object, transaction, u64::from(what.0));
+        let found = self.library.query(at, &mut answer.dkey, &mut answer.akey)?;
+        if what.has(KeyQuery::EXTENT) && found.count == 0 {
+            return fail(ObjectCode::NonExist, "nothing is visible");
+        }
+        answer.extent = RecordExtent {
+            index: found.index,
+            count: found.count,
+        };
+        Ok(())
+    }
+
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
+        check_latest(epoch)?;
+        let library = Arc::clone(&self.library);
+        let container = self.container_at(container)?;
+        let epoch = library.create_snapshot(container.handle)?;
+        let transaction = library.open_snapshot(container.handle, epoch)?;
+        container.snapshots.insert(epoch, transaction);
+        Ok(Epoch(epoch))
+    }
+
+    fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+        let library = Arc::clone(&self.library);
+        let container = self.container_at(container)?;
+        let Some(transaction) = container.snapshots.remove(&epoch.0) else {
+            return fail(
+                ObjectCode::NonExist,
+                "no snapshot of this run has this epoch",
+            );
+        };
+        let closed = library.close_snapshot(transaction);
+        closed.and(library.destroy_snapshot(container.handle, epoch.0))
+    }
+
+    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        if range.after != Epoch(0) {
+            return fail(ObjectCode::NoSys, "daos aggregates from the first epoch on");
+        }
+        self.transaction(container, range.upto)?;
+        let upto = if range.upto == Epoch::LATEST {
+            0
+        } else {
+            range.upto.0
+        };
+        let handle = self.container_at(container)?.handle;
+        self.library.aggregate(handle, upto)?;
+        // The library does not say what it freed.
+        Ok(FreedVersions::default())
+    }
+
+    fn discard(&mut self, _: ContainerId, _: EpochRange) -> Result<FreedVersions> {
+        fail(ObjectCode::NoSys, "daos does not discard epochs")
+    }
+
+    fn collect(&mut self) -> Result<u64> {
+        fail(ObjectCode::NoSys, "daos frees what was put off by itself")
+    }
+
+    fn scrub(&mut self, _: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
+        fail(
+            ObjectCode::NoSys,
+            "daos scrubs by itself, as its pools are set",
+        )
+    }
+
+    fn stats(&self) -> StoreStats {
+        StoreStats::default()
+    }
+
+    fn describe(&self, container: ContainerId, rank: &mut ObjectRank) {
+        rank.pool.clone_from(&self.name);
+        if let Some(container) = self.containers.get(container.0 as usize) {
+            rank.container = uuid_text(&container.uuid);
+        }
+        rank.file = None;
+        rank.durability = ObjectDurability::Power;
+        rank.library = Some(self.library.file().to_owned());
+    }
+
+    fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
+        self.queue.as_mut().map_or(0, |queue| queue.poll(out, min))
+    }
+
+    fn close(mut self) -> Result<()> {
+        self.shut()
+    }
+}
