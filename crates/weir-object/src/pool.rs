@@ -36,8 +36,6 @@ pub struct StoreStats {
     pub recovery_ns: u64,
     /// Log records read at open.
     pub recovered: u64,
-    /// Memory node of the pool's first page and node of the CPU that asks, where the kernel says both.
-    pub nodes: Option<(u32, u32)>,
     /// True if the log holds records behind a damaged one: the pool can only be read.
     pub log_damaged: bool,
 }

@@ -490,6 +490,11 @@ pub trait ObjectStore: Send + Sized {
     /// Counters.
     fn stats(&self) -> StoreStats;
 
+    /// Memory node of the store and node of the CPU that asks, where there is such memory and the kernel says both.
+    fn nodes(&self) -> Option<(u32, u32)> {
+        None
+    }
+
     /// Puts what the engine alone knows of its pool into a result.
     fn describe(&self, container: ContainerId, rank: &mut ObjectRank) {
         let _ = (container, rank);

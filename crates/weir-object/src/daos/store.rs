@@ -19,8 +19,8 @@ use crate::limits::{check_akey, check_extent, check_iods, check_key};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
     FreedVersions, Iod, KeyAt, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
-    ObjectStore, PoolSpec, PunchScope, QueryAnswer, RecordExtent, Reserved, Result, StoreStats,
-    StoreUuid, Ticket,
+    ObjectStore, PunchScope, QueryAnswer, RecordExtent, Reserved, Result, StoreStats, StoreUuid,
+    Ticket,
 };
 use crate::{ObjectCode, ObjectError, uuid_text};
 
@@ -230,14 +230,6 @@ impl Drop for DaosStore {
 
 impl ObjectStore for DaosStore {
     const OWN_EPOCHS: bool = true;
-
-    fn open(spec: &PoolSpec) -> Result<Self> {
-        let _ = spec;
-        fail(
-            ObjectCode::NoSys,
-            "a pool of daos is opened by its label or UUID",
-        )
-    }
 
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         let library = Arc::clone(&self.library);

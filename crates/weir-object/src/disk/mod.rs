@@ -514,8 +514,8 @@ impl ObjectStore for DiskStore {
         self.read(|view| view.query(container, object, what, epoch, answer))
     }
 
-    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
-        self.keep_snapshot(container, epoch, true)
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
+        self.keep_snapshot(container, epoch, true).map(|()| epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {

@@ -42,6 +42,7 @@ pub use pool::{MAGIC, PoolFacts};
 use record::{HEADER, Record, RecordKind};
 use space::{Space, slot_size};
 use update::Placed;
+use weir_sys::mempolicy::nodes_of_page_and_cpu;
 
 /// The engine on a mapped pool.
 pub type MemStore = Mem<Mapping>;
@@ -291,6 +292,10 @@ impl ObjectStore for MemStore {
 
     fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
         Ok(self.check_values(visit))
+    }
+
+    fn nodes(&self) -> Option<(u32, u32)> {
+        nodes_of_page_and_cpu(self.medium.bytes(0, 1).first()?)
     }
 
     fn stats(&self) -> StoreStats {

@@ -17,7 +17,6 @@ use crate::store::{
 };
 use crate::superblock::{BLOCK, Superblock};
 use crate::{ObjectCode, ObjectError};
-use weir_sys::mempolicy::nodes_of_page_and_cpu;
 
 /// The first bytes of a pool.
 pub const MAGIC: [u8; 8] = *b"weirpool";
@@ -245,11 +244,6 @@ impl<M: Medium> Mem<M> {
             deferred_bytes: self.deferred_bytes,
             free_bytes: self.space.free_bytes(),
             index_bytes: self.index.bytes(),
-            nodes: self
-                .medium
-                .bytes(0, 1)
-                .first()
-                .and_then(nodes_of_page_and_cpu),
             ..self.stats
         }
     }

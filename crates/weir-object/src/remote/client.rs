@@ -859,7 +859,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         Ok(())
     }
 
-    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
         let ends = false;
         let request = |container| Request::Snapshot {
             container,
@@ -867,7 +867,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             ends,
         };
         let all = self.ask_all(Some(container), request, |_| Ok(()))?;
-        all.into_iter().collect()
+        all.into_iter().collect::<Result<()>>().map(|()| epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {

@@ -362,7 +362,9 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 container,
                 epoch,
                 ends: false,
-            } => self.stored()?.snapshot(container, epoch)?,
+            } => {
+                self.stored()?.snapshot(container, epoch)?;
+            }
             Request::Snapshot {
                 container, epoch, ..
             } => self.stored()?.drop_snapshot(container, epoch)?,

@@ -128,7 +128,10 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
         wrong.push(format!("{name} has no tier of blocks"));
     }
-    let labelled = work.pool.clone().filter(|_| !is_daos);
+    let labelled = work
+        .pool
+        .clone()
+        .filter(|_| work.engine != ObjectEngine::Daos);
     let names = [("pool", &labelled), ("container", &work.container)];
     for (what, uuid) in names {
         if let Some(uuid) = uuid.as_ref().filter(|uuid| uuid_of(uuid).is_none()) {
@@ -310,7 +313,7 @@ impl<D: Dial> StoreJob<D> {
         let is_open = ended.is_none();
         let far = session
             .as_ref()
-            .and_then(|session| far(session.store.stats().nodes));
+            .and_then(|session| far(session.store.nodes()));
         let shared = Arc::new(Mutex::new(session));
         if is_open {
             ended = self.tests(control, &shared, &mut described).err();
