@@ -10,13 +10,9 @@ use weir_object::mem::MemStore;
 use weir_object::remote::{
     BUFFERS, GROUP, LONGEST, SERVICES, ServerInfo, Step, Target, TargetRequest, VERSION,
 };
-use weir_object::{
-    Durability, ObjectCode, ObjectError, PoolMode, PoolSpec, StoreUuid, ValueSums,
-};
+use weir_object::{Durability, ObjectCode, ObjectError, PoolMode, PoolSpec, StoreUuid, ValueSums};
 use weir_rpc::server::hosting::{Host, host_services};
-use weir_rpc::service::{
-    CallHandle, NextStep, PushPart, RpcService, ServiceCall, SessionShape,
-};
+use weir_rpc::service::{CallHandle, NextStep, PushPart, RpcService, ServiceCall, SessionShape};
 use weir_rpc::wire::OpenRequest;
 use weir_rpc::{DerCode, RpcError};
 use weir_schema::RpcServe;
@@ -68,10 +64,9 @@ impl ServedPool {
         for target in 0..self.targets {
             let path = self.directory.as_ref();
             let path = path.map(|directory| directory.join(format!("obj{target}")));
-            let place = path.as_ref().map_or_else(
-                || "memory".to_owned(),
-                |path| path.display().to_string(),
-            );
+            let place = path
+                .as_ref()
+                .map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
             let opened = MemStore::open(&PoolSpec {
                 path: path.clone(),
                 uuid: Some(self.uuid),
@@ -104,6 +99,13 @@ impl ServedPool {
                 durability,
             },
         })
+    }
+}
+
+impl OpenPool {
+    /// Its name and the fate that its updates survive.
+    pub(crate) fn about(&self) -> ServerInfo {
+        self.about
     }
 }
 

@@ -55,7 +55,7 @@ fn store(address: &str, in_flight: u32, is_echo: bool) -> RemoteStore<StoreChann
         is_echo,
         usual: 4096,
     };
-    RemoteStore::open(&StoreDial, &[address.to_owned()], setup).unwrap()
+    RemoteStore::open(&StoreDial::default(), &[address.to_owned()], setup).unwrap()
 }
 
 fn key(container: ContainerId, dkey: &[u8]) -> KeyAt<'_> {
@@ -72,7 +72,15 @@ fn value(number: u64, length: usize) -> Vec<u8> {
 }
 
 fn length(number: u64) -> usize {
-    let all = [0, 100, 4096, 16 << 10, (16 << 10) + 1, 100_000, (1 << 20) + 7];
+    let all = [
+        0,
+        100,
+        4096,
+        16 << 10,
+        (16 << 10) + 1,
+        100_000,
+        (1 << 20) + 7,
+    ];
     all[usize::try_from(number % 7).unwrap()]
 }
 
@@ -113,7 +121,10 @@ fn sixteen_operations_in_flight_end_each_with_its_own_values() {
                             let mut data = vec![0; length];
                             let mut iods = [Iod::single(b"a", length as u64)];
                             store.receive(end.ticket, &mut iods, &mut data).unwrap();
-                            assert!(is_echo || data == value(number, length), "{scheme}, {number}");
+                            assert!(
+                                is_echo || data == value(number, length),
+                                "{scheme}, {number}"
+                            );
                             found.fetches += 1;
                             found.fetch_bytes += length as u64;
                         } else {
@@ -171,7 +182,11 @@ fn child_that_serves() {
 
 fn child(directory: &Path) -> (Child, String) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["store_service::tests::child_that_serves", "--exact", "--nocapture"])
+        .args([
+            "store_service::tests::child_that_serves",
+            "--exact",
+            "--nocapture",
+        ])
         .env(CHILD, directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -202,7 +217,9 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
     for round in 0..rounds {
         let (mut child, address) = child(&directory);
         let mut store = store(&address, 8, false);
-        let c = store.container([1; 16], ContainerMode::OpenOrCreate).unwrap();
+        let c = store
+            .container([1; 16], ContainerMode::OpenOrCreate)
+            .unwrap();
         let (mut flying, mut ends, mut count) = (BTreeMap::new(), Vec::new(), 0);
         let kill_at = 50 + round * 37 % 300;
         loop {
@@ -244,8 +261,15 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
             let mut data = vec![0; length];
             let mut iods = [Iod::single(b"a", length as u64)];
             let found = store.fetch(key(c, &dkey), &mut iods, Epoch(*epoch), NONE, &mut data);
-            assert_eq!(found, Ok(Ticket::Done(length as u64)), "round {round}, {epoch}");
-            assert!(data == value(*epoch, length), "round {round}, epoch {epoch}");
+            assert_eq!(
+                found,
+                Ok(Ticket::Done(length as u64)),
+                "round {round}, {epoch}"
+            );
+            assert!(
+                data == value(*epoch, length),
+                "round {round}, epoch {epoch}"
+            );
         }
         let damaged = store.scrub(&mut |bad| panic!("{bad:?}"));
         assert!(damaged.unwrap() >= acknowledged.len() as u64 * 6 / 7 - 97);
