@@ -5,10 +5,12 @@
 //! (`store_service`).
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_object::remote::{Dial, GROUP, LONGEST_REQUEST, TargetCall, VERSION};
 use weir_rpc::RpcError;
+use weir_rpc::auth::read_token;
 use weir_rpc::client::channel::RpcChannel;
 use weir_rpc::client::{DialSetup, ServerEndpoint};
 use weir_rpc::group::address::RpcAddress;
@@ -26,8 +28,11 @@ const WITHIN: Duration = Duration::from_secs(10);
 const MOST_BUFFERS: u32 = 64;
 
 /// Makes channels by addresses as `tcp://host:port`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StoreDial;
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreDial {
+    /// File with the secret that servers ask for.
+    token_file: Option<PathBuf>,
+}
 
 /// A channel over any link.
 pub(crate) enum StoreChannel {
@@ -40,12 +45,22 @@ pub(crate) enum StoreChannel {
 impl Dial for StoreDial {
     type Channel = StoreChannel;
 
+    fn knowing(&self, token_file: Option<&Path>) -> Self {
+        let token_file = token_file.map(Path::to_owned);
+        Self { token_file }
+    }
+
     fn dial(&self, address: &str, call: &TargetCall) -> io::Result<StoreChannel> {
-        Ok(open(address.parse()?, call)?)
+        Ok(open(address.parse()?, call, self.token_file.as_deref())?)
     }
 }
 
-fn open(address: RpcAddress, call: &TargetCall) -> Result<StoreChannel, RpcError> {
+fn open(
+    address: RpcAddress,
+    call: &TargetCall,
+    token_file: Option<&Path>,
+) -> Result<StoreChannel, RpcError> {
+    let call = (call, token_file);
     let scheme = address.scheme.clone();
     let offer = if scheme.starts_with(ofi::SCHEME) {
         Some(FabricChoice::of_address(&address, None)?.find()?)
@@ -55,7 +70,7 @@ fn open(address: RpcAddress, call: &TargetCall) -> Result<StoreChannel, RpcError
     let endpoint = ServerEndpoint {
         endpoint: RpcEndpoint {
             rank: 0,
-            tag: call.tag,
+            tag: call.0.tag,
         },
         address,
         nonce: None,
@@ -82,11 +97,11 @@ fn open(address: RpcAddress, call: &TargetCall) -> Result<StoreChannel, RpcError
 fn session<L: Link>(
     link: L,
     endpoint: &ServerEndpoint,
-    call: &TargetCall,
+    (call, token_file): (&TargetCall, Option<&Path>),
 ) -> Result<Box<RpcChannel<L>>, RpcError> {
     let setup = DialSetup {
         group: GROUP.to_owned(),
-        token: None,
+        token: token_file.map(read_token).transpose()?,
         from: Vec::new(),
         within: WITHIN,
     };

@@ -102,6 +102,13 @@ impl ServedPool {
     }
 }
 
+impl OpenPool {
+    /// Its name and the fate that its updates survive.
+    pub(crate) fn about(&self) -> ServerInfo {
+        self.about
+    }
+}
+
 /// Serves a pool from now on. `log` takes lines about strange clients.
 pub(crate) fn host(
     asked: RpcServe,

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
@@ -50,6 +51,13 @@ pub struct TargetCall {
 pub trait Dial: Clone + Send + Sync + 'static {
     /// Their type.
     type Channel: ServiceChannel + Send + 'static;
+
+    /// The same for servers that ask for the secret of this file.
+    #[must_use]
+    fn knowing(&self, token_file: Option<&Path>) -> Self {
+        let _ = token_file;
+        self.clone()
+    }
 
     /// A channel to a target of the server at an address.
     ///

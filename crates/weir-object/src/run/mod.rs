@@ -33,8 +33,8 @@ use crate::mem::MemStore;
 use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
 use load::{Calls, Places, StoreOp, Walk};
-pub use session::uuid_text;
-use session::{Run, Session, code_of, planned_bytes, random_uuid, uuid_of};
+use session::{Run, Session, code_of, planned_bytes};
+pub use session::{random_uuid, uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
 const GATHERING: Duration = Duration::from_secs(30);
@@ -83,7 +83,7 @@ impl<D: Dial> Runner for ObjectRunner<D> {
             work: work.as_ref().clone(),
             directory: context.directory.to_owned(),
             seed: context.seed,
-            dial: self.dial.clone(),
+            dial: self.dial.knowing(work.token_file.as_deref()),
         })))
     }
 }

@@ -124,7 +124,7 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
 }
 
 /// A UUID of its usual form, in bytes.
-pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
+pub fn uuid_of(text: &str) -> Option<StoreUuid> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
     let is_formed = text.len() == 36
         && [8, 13, 18, 23]
@@ -155,7 +155,11 @@ pub fn uuid_text(uuid: &StoreUuid) -> String {
     text
 }
 
-pub(super) fn random_uuid() -> Result<StoreUuid, Failure> {
+/// A new UUID.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn random_uuid() -> Result<StoreUuid, Failure> {
     let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;
@@ -217,7 +221,8 @@ impl<S: ObjectStore> Session<S> {
             None => work.pool.as_deref().unwrap_or("memory").to_owned(),
         };
         let failed = |why: ObjectError| {
-            let is_missing = why.code == ObjectCode::NonExist;
+            // Of servers it is they that are missing, or refuse.
+            let is_missing = why.code == ObjectCode::NonExist || !work.servers.is_empty();
             let cause = if is_missing { "missing" } else { "object" };
             failure(cause, None, format!("{place}: {why}"))
         };

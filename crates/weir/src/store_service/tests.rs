@@ -55,7 +55,7 @@ fn store(address: &str, in_flight: u32, is_echo: bool) -> RemoteStore<StoreChann
         is_echo,
         usual: 4096,
     };
-    RemoteStore::open(&StoreDial, &[address.to_owned()], setup).unwrap()
+    RemoteStore::open(&StoreDial::default(), &[address.to_owned()], setup).unwrap()
 }
 
 fn key(container: ContainerId, dkey: &[u8]) -> KeyAt<'_> {
