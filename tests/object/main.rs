@@ -17,6 +17,8 @@
 #[path = "../stage/mod.rs"]
 mod stage;
 
+mod daos;
+
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::FileExt;

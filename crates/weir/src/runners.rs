@@ -55,6 +55,11 @@ pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
     FabricSurvey::take().map_err(|why| why.to_string())
 }
 
+/// Reason for which the library of DAOS cannot be used; none where it can.
+pub(crate) fn lacks_daos() -> Option<String> {
+    weir_object::daos::lacks()
+}
+
 /// The transports between ranks.
 pub(crate) fn transports() -> TransportCatalogue {
     weir_net::catalogue()

@@ -81,17 +81,16 @@ impl Runner for ObjectRunner {
     }
 }
 
-/// Everything that cannot be carried out.
-fn wrong(work: &ObjectWorkload) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// Parts of a workload that its engine does not carry out.
+fn wrong_of_engine(work: &ObjectWorkload) -> Vec<String> {
     let name = work.engine.name();
-    let is_daos = work.engine == ObjectEngine::Daos;
-    if is_daos {
-        wrong.extend(daos::wrong(work).map(str::to_owned));
-    } else if work.engine != ObjectEngine::Mem {
-        wrong.push(format!(
+    let mut wrong = Vec::new();
+    match work.engine {
+        ObjectEngine::Mem => {}
+        ObjectEngine::Daos => wrong.extend(daos::wrong(work).map(str::to_owned)),
+        _ => wrong.push(format!(
             "the engine {name} is not there yet; there are mem and daos"
-        ));
+        )),
     }
     if work.in_flight > 1 {
         wrong.push(format!(
@@ -101,6 +100,14 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
         wrong.push(format!("{name} has no tier of blocks"));
     }
+    wrong
+}
+
+/// Everything that cannot be carried out.
+fn wrong(work: &ObjectWorkload) -> Vec<String> {
+    let name = work.engine.name();
+    let is_daos = work.engine == ObjectEngine::Daos;
+    let mut wrong = wrong_of_engine(work);
     let labelled = work.pool.clone().filter(|_| !is_daos);
     let names = [("pool", &labelled), ("container", &work.container)];
     for (what, uuid) in names {
