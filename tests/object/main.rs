@@ -22,6 +22,8 @@ mod reached;
 #[path = "../stage/mod.rs"]
 mod stage;
 
+mod daos;
+
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::FileExt;

@@ -43,6 +43,8 @@ const BUDGET: f64 = 20.0;
 /// Models of what threads share, in every order in which they can run. They replace the atomics of the
 /// whole build, which therefore has a directory of its own.
 const MODELS: &str = "cargo test -p weir-sys --lib --target-dir target/loom";
+/// Libraries that tests load. With the programs their examples are built as tests alone.
+const LIBRARIES: &str = "cargo build --workspace --example daos_stub";
 const PROGRAMS: &str = "--workspace --lib --bins --tests --examples";
 /// The word with which cargo starts this program in front of each test program.
 pub(crate) const HARNESS: &str = "harness";
@@ -137,6 +139,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     if request.cargo.is_empty() {
         Cmd::new(&format!("cargo test --no-run {PROGRAMS}")).run()?;
+        Cmd::new(LIBRARIES).run()?;
     }
     if runs_all {
         models().arg("--no-run").run()?;

@@ -1,9 +1,25 @@
 //! The engine `daos` on a stub of libdaos, which ends the process where it was used in a wrong way or something of
 //! it was left.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::many_single_char_names,
+    clippy::needless_pass_by_value,
+    clippy::precedence,
+    clippy::decimal_bitwise_operands,
+    clippy::manual_is_multiple_of,
+    clippy::too_many_lines,
+    reason = "tests"
+)]
 
-use std::collections::BTreeMap;
+#[allow(dead_code, reason = "the oracle uses the rest of it")]
+mod model;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+
+use model::{Change, Model, Place, Random, What, akey, dkey, is_array, object};
 
 use weir_object::daos::{DaosPool, DaosStore};
 use weir_object::*;
@@ -225,71 +241,27 @@ fn holes_of_an_array_are_not_counted_and_stay_as_they_were() {
     store.close().unwrap();
 }
 
-/// Value of an operation's number, of any length.
-fn value(number: u64) -> Vec<u8> {
-    let len = 1 + usize::try_from(number * 37 % 60).unwrap();
-    number.to_le_bytes().repeat(8)[..len].to_vec()
-}
-
 #[test]
-fn sixteen_operations_in_flight_end_in_any_order_and_each_with_its_own_bytes() {
+fn more_operations_than_the_queue_has_room_for_are_refused_and_the_rest_ends_with_the_store() {
     let (mut store, c) = opened(16);
-    let (mut model, mut flying) = (BTreeMap::new(), BTreeMap::new());
-    let (mut random, mut most, mut ended) = (1_u64, 0, Vec::new());
-    for number in 0..20_000 {
-        random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-        let dkey = (random >> 33) % 40;
-        let is_update = (random >> 50) % 2 == 0;
-        // Operations on one key at a time have no order.
-        while flying.len() == 16 || flying.values().any(|(at, _)| *at == dkey) {
-            assert!(store.poll(&mut ended, 1) > 0);
-            for end in ended.drain(..) {
-                let (dkey, wanted): (u64, Option<Vec<u8>>) = flying.remove(&end.ticket).unwrap();
-                if let Some(wanted) = wanted {
-                    let (mut data, mut iods) = ([0xEE; 64], [Iod::single(b"a", 64)]);
-                    let found = store.receive(end.ticket, &mut iods, &mut data);
-                    assert_eq!(found, Ok(wanted.len() as u64), "dkey {dkey}");
-                    assert_eq!(end.result, found);
-                    assert_eq!(data[..wanted.len()], wanted);
-                    assert!(data[wanted.len()..].iter().all(|byte| *byte == 0xEE));
-                    let again = store.receive(end.ticket, &mut iods, &mut data);
-                    assert_eq!(again.unwrap_err().code, ObjectCode::NoHdl);
-                } else {
-                    assert!(end.result.is_ok());
-                }
-            }
+    let (mut begun, mut ended) = (0, Vec::new());
+    let (iods, none) = ([Iod::single(b"a", 1)], Conditions::NONE);
+    let refused = loop {
+        let dkey = 99_u64.to_le_bytes();
+        match store.update(key(c, &dkey), &iods, Epoch::LATEST, none, b"x") {
+            Ok(ticket) => assert!(matches!(ticket, Ticket::Waits(_))),
+            Err(why) => break why,
         }
-        let (ticket, wanted) = if is_update {
-            model.insert(dkey, value(number));
-            (put(&mut store, c, dkey, b"a", &value(number)), None)
-        } else {
-            let (dkey, none) = (dkey.to_le_bytes(), Conditions::NONE);
-            let (mut data, mut iods) = ([0; 64], [Iod::single(b"a", 64)]);
-            let at = key(c, &dkey);
-            let begun = store
-                .fetch(at, &mut iods, Epoch::LATEST, none, &mut data)
-                .unwrap();
-            let wanted = model.get(&u64::from_le_bytes(dkey)).cloned();
-            (begun, Some(wanted.unwrap_or_default()))
-        };
-        let Ticket::Waits(ticket) = ticket else {
-            panic!("{ticket:?}")
-        };
-        flying.insert(ticket, (dkey, wanted));
-        most = most.max(flying.len());
+        begun += 1;
+    };
+    assert_eq!((begun, refused.code), (16, ObjectCode::Busy));
+    while ended.is_empty() {
+        store.poll(&mut ended, 1);
     }
-    assert_eq!(most, 16);
-    let dkey = 99_u64.to_le_bytes();
-    while let Ok(ticket) = store.update(
-        key(c, &dkey),
-        &[Iod::single(b"a", 1)],
-        Epoch::LATEST,
-        Conditions::NONE,
-        b"x",
-    ) {
-        assert!(matches!(ticket, Ticket::Waits(_)));
-    }
-    // Those in flight end with the store.
+    assert!(ended.iter().all(|end| end.result == Ok(1)));
+    let (mut data, mut iods) = ([0; 1], [Iod::single(b"a", 1)]);
+    let update = store.receive(ended[0].ticket, &mut iods, &mut data);
+    assert_eq!(update.unwrap_err().code, ObjectCode::NoHdl);
     store.close().unwrap();
 }
 
@@ -344,4 +316,306 @@ fn a_library_that_is_missing_or_another_one_is_named() {
     );
     let other = open("libc.so.6");
     assert!(other.contains("lacks daos_init"), "{other}");
+}
+
+/// Record size and records of arrays, as the model has them.
+const RECORD: u64 = 3;
+const RECORDS: u64 = 40;
+
+/// An operation in flight: what it finds, where it is a fetch.
+struct Flying {
+    place: Place,
+    extent: RecordExtent,
+    /// Bytes of the buffer, and how many of them were found.
+    wanted: Option<(Vec<u8>, u64)>,
+}
+
+/// A store beside a model, whose epochs the test counts.
+struct Oracle {
+    store: DaosStore,
+    c: ContainerId,
+    model: Model,
+    random: Random,
+    clock: u64,
+    /// Epochs of the store and of the model.
+    snapshots: Vec<(Epoch, u64)>,
+    flying: BTreeMap<u64, Flying>,
+}
+
+impl Oracle {
+    fn step(&mut self) {
+        let place = [3, 4, 4].map(|most| self.random.below(most));
+        let place = (place[0], place[1], place[2]);
+        match self.random.below(100) {
+            0..35 => self.update(place),
+            35..40 => self.punch(place),
+            40 => self.keys(place.0),
+            41 if self.random.below(4) == 0 => self.snapshots(),
+            _ => self.fetch(place),
+        }
+    }
+
+    /// Waits for some operations in flight, and compares what they found.
+    fn some(&mut self) {
+        let mut ended = Vec::new();
+        self.store.poll(&mut ended, 1);
+        for end in ended {
+            let Flying {
+                place,
+                extent,
+                wanted,
+            } = self.flying.remove(&end.ticket).unwrap();
+            let moved = end.result.unwrap();
+            let Some((bytes, found)) = wanted else {
+                continue;
+            };
+            let mut data = vec![0xEE; bytes.len()];
+            let (akey, extents) = (akey(place.2), [extent]);
+            let mut iods = [iod(place, &akey, &extents, bytes.len())];
+            let received = self.store.receive(end.ticket, &mut iods, &mut data);
+            assert_eq!((received, moved, iods[0].found), (Ok(found), found, found));
+            assert_eq!(data, bytes, "{place:?}, {extent:?}");
+            let again = self.store.receive(end.ticket, &mut iods, &mut data);
+            assert_eq!(again.unwrap_err().code, ObjectCode::NoHdl);
+        }
+    }
+
+    /// Operations on one place at a time have no order, and there are 16 at the most.
+    fn make_way(&mut self, place: Place) {
+        while self.flying.len() >= 16 || self.flying.values().any(|one| one.place == place) {
+            self.some();
+        }
+    }
+
+    fn drain(&mut self) {
+        while !self.flying.is_empty() {
+            self.some();
+        }
+    }
+
+    fn change(&mut self, place: Place, what: What) {
+        self.clock += 1;
+        let epoch = self.clock;
+        self.model
+            .akeys
+            .entry(place)
+            .or_default()
+            .push(Change { epoch, what });
+    }
+
+    fn update(&mut self, place: Place) {
+        self.make_way(place);
+        let extent = RecordExtent {
+            index: self.random.below(RECORDS - 10),
+            count: self.random.below(10) + 1,
+        };
+        let len = if is_array(place) {
+            extent.count * RECORD
+        } else {
+            self.random.below(200) + 1
+        };
+        let data: Vec<u8> = (0..len).map(|_| self.random.below(256) as u8).collect();
+        let (dkey, akey, extents) = (dkey(place.1), akey(place.2), [extent]);
+        let iods = [iod(place, &akey, &extents, data.len())];
+        let at = KeyAt {
+            container: self.c,
+            object: object(place.0),
+            dkey: &dkey,
+        };
+        let (now, none) = (Epoch::LATEST, Conditions::NONE);
+        let ticket = self.store.update(at, &iods, now, none, &data).unwrap();
+        match ticket {
+            Ticket::Done(bytes) => assert_eq!(bytes, len),
+            Ticket::Waits(ticket) => {
+                let wanted = None;
+                let flying = Flying {
+                    place,
+                    extent,
+                    wanted,
+                };
+                assert!(self.flying.insert(ticket, flying).is_none());
+            }
+        }
+        let what = if is_array(place) {
+            What::Extent(extent.index, data)
+        } else {
+            What::Single(data)
+        };
+        self.change(place, what);
+    }
+
+    fn fetch(&mut self, place: Place) {
+        self.make_way(place);
+        let some = self.random.below(2 * self.snapshots.len() as u64 + 2) as usize;
+        let latest = (Epoch::LATEST, self.clock);
+        let (epoch, read) = self.snapshots.get(some).copied().unwrap_or(latest);
+        let extent = RecordExtent {
+            index: self.random.below(RECORDS - 10),
+            count: self.random.below(20) + 1,
+        };
+        let (bytes, found) = self.expected(place, extent, read);
+        self.model.compared += u64::from(found > 0);
+        let mut data = vec![0xEE; bytes.len()];
+        let (dkey, akey, extents) = (dkey(place.1), akey(place.2), [extent]);
+        let mut iods = [iod(place, &akey, &extents, data.len())];
+        let at = KeyAt {
+            container: self.c,
+            object: object(place.0),
+            dkey: &dkey,
+        };
+        let none = Conditions::NONE;
+        let ticket = self
+            .store
+            .fetch(at, &mut iods, epoch, none, &mut data)
+            .unwrap();
+        match ticket {
+            Ticket::Done(moved) => {
+                assert_eq!((moved, iods[0].found), (found, found), "{place:?}");
+                assert_eq!(data, bytes, "{place:?}, {extent:?}");
+            }
+            Ticket::Waits(ticket) => {
+                let wanted = Some((bytes, found));
+                let flying = Flying {
+                    place,
+                    extent,
+                    wanted,
+                };
+                assert!(self.flying.insert(ticket, flying).is_none());
+            }
+        }
+    }
+
+    /// Buffer behind a fetch by the model, and the bytes that it finds.
+    fn expected(&self, place: Place, extent: RecordExtent, read: u64) -> (Vec<u8>, u64) {
+        if !is_array(place) {
+            let mut bytes = vec![0xEE; 256];
+            let found = self.model.single(place, read).unwrap_or_default();
+            bytes[..found.len()].copy_from_slice(found);
+            return (bytes, found.len() as u64);
+        }
+        let (mut bytes, mut found) = (Vec::new(), 0);
+        for record in extent.index..extent.index + extent.count {
+            let known = self.model.akeys.contains_key(&place);
+            let seen = known
+                .then(|| self.model.record(place, record, read))
+                .flatten();
+            found += seen.map_or(0, |_| RECORD);
+            bytes.extend_from_slice(seen.unwrap_or(&[0xEE; RECORD as usize]));
+        }
+        (bytes, found)
+    }
+
+    fn punch(&mut self, place: Place) {
+        self.drain();
+        let (dkey, akey) = (dkey(place.1), akey(place.2));
+        let start = self.random.below(RECORDS - 10);
+        let extent = RecordExtent {
+            index: start,
+            count: 10,
+        };
+        let kind = self.random.below(6);
+        let scope = match kind {
+            0 => PunchScope::Object,
+            1 => PunchScope::Dkey(&dkey),
+            2 | 3 if is_array(place) => PunchScope::Extent(&dkey, &akey, extent),
+            _ => PunchScope::Akey(&dkey, &akey),
+        };
+        let (now, none) = (Epoch::LATEST, Conditions::NONE);
+        let punched = self.store.punch(self.c, object(place.0), scope, now, none);
+        assert_eq!(punched, Ok(Ticket::Done(0)));
+        match scope {
+            PunchScope::Object => {
+                self.clock += 1;
+                let punches = self.model.object_punches.entry(place.0);
+                punches.or_default().push(self.clock);
+            }
+            PunchScope::Dkey(_) => {
+                self.clock += 1;
+                let punches = self.model.dkey_punches.entry((place.0, place.1));
+                punches.or_default().push(self.clock);
+            }
+            PunchScope::Akey(..) => self.change(place, What::Hole(0, u64::MAX)),
+            PunchScope::Extent(..) => self.change(place, What::Hole(start, start + 10)),
+        }
+    }
+
+    fn keys(&mut self, number: u64) {
+        self.drain();
+        let some = self.random.below(self.snapshots.len() as u64 + 1) as usize;
+        let latest = (Epoch::LATEST, self.clock);
+        let (epoch, read) = self.snapshots.get(some).copied().unwrap_or(latest);
+        let id = object(number);
+        let exists = |d, a| self.model.exists((number, d, a), read);
+        let dkeys: Vec<u64> = (0..4).filter(|d| (0..4).any(|a| exists(*d, a))).collect();
+        let akeys: Vec<Vec<u8>> = (0..4).filter(|a| exists(0, *a)).map(akey).collect();
+        let sorted: BTreeSet<Vec<u8>> = dkeys.iter().map(|d| dkey(*d)).collect();
+        let listed = keys(&mut self.store, self.c, ListLevel::Dkeys(id), epoch);
+        assert_eq!(listed, sorted.into_iter().collect::<Vec<_>>());
+        let first = dkey(0);
+        let level = ListLevel::Akeys(id, &first);
+        assert_eq!(keys(&mut self.store, self.c, level, epoch), akeys);
+        let (what, mut answer) = (KeyQuery::MAX.with(KeyQuery::DKEY), QueryAnswer::default());
+        let found = self.store.query(self.c, id, what, epoch, &mut answer);
+        match (number % 3, dkeys.last()) {
+            (1, Some(greatest)) => assert_eq!((found, answer.dkey), (Ok(()), dkey(*greatest))),
+            (1, None) => assert_eq!(found.unwrap_err().code, ObjectCode::NonExist),
+            _ => assert_eq!(found.unwrap_err().code, ObjectCode::Inval),
+        }
+    }
+
+    fn snapshots(&mut self) {
+        self.drain();
+        self.clock += 1;
+        if self.snapshots.len() < 3 {
+            let epoch = self.store.snapshot(self.c, Epoch::LATEST).unwrap();
+            self.snapshots.push((epoch, self.clock));
+            self.model.snapshots.push(self.clock);
+            return;
+        }
+        let place = self.random.below(3) as usize;
+        let (epoch, read) = self.snapshots.remove(place);
+        self.model.snapshots.retain(|kept| *kept != read);
+        self.store.drop_snapshot(self.c, epoch).unwrap();
+        let range = EpochRange {
+            after: Epoch(0),
+            upto: Epoch::LATEST,
+        };
+        let _ = self.store.aggregate(self.c, range).unwrap();
+        self.model.pass(true, 0, self.clock);
+    }
+}
+
+fn iod<'a>(place: Place, akey: &'a [u8], extents: &'a [RecordExtent], len: usize) -> Iod<'a> {
+    if is_array(place) {
+        Iod::array(akey, RECORD, extents)
+    } else {
+        Iod::single(akey, len as u64)
+    }
+}
+
+#[test]
+fn random_operations_one_at_a_time_and_sixteen_in_flight_give_what_the_model_gives() {
+    let is_long = std::env::var_os("WEIR_LONG").is_some();
+    let operations = if is_long { 500_000 } else { 50_000 };
+    for in_flight in [1, 16] {
+        let (store, c) = opened(in_flight);
+        let mut oracle = Oracle {
+            store,
+            c,
+            model: Model::default(),
+            random: Random(in_flight.into()),
+            clock: 0,
+            snapshots: Vec::new(),
+            flying: BTreeMap::new(),
+        };
+        let mut most = 0;
+        for _ in 0..operations {
+            oracle.step();
+            most = most.max(oracle.flying.len());
+        }
+        oracle.drain();
+        assert_eq!(most, if in_flight == 1 { 0 } else { 16 });
+        assert!(oracle.model.compared > operations / 10);
+        oracle.store.close().unwrap();
+    }
 }

@@ -6,7 +6,6 @@
 use weir_run::Runner;
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
-use weir_sys::library::{Library, SymbolScope};
 
 use crate::store_channel::StoreDial;
 
@@ -60,11 +59,7 @@ pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
 
 /// Reason for which the library of DAOS cannot be used; none where it can.
 pub(crate) fn lacks_daos() -> Option<String> {
-    let names = ["libdaos.so.2", "libdaos.so"];
-    let opened = Library::open_first(None, &names, SymbolScope::Own);
-    let (_, why) = opened.err()?;
-    let searched = names.join(", ");
-    Some(format!("libdaos not found (searched {searched}): {why}"))
+    weir_object::daos::lacks()
 }
 
 /// The transports between ranks.

@@ -162,8 +162,8 @@ pub(super) struct Epochs {
 pub(super) const OPEN_FOR_BOTH: c_uint = 2;
 /// The same of objects.
 pub(super) const OBJECT_FOR_BOTH: c_uint = 4;
-/// Timeout of a poll without end.
-pub(super) const FOREVER: i64 = -1;
+/// Longest time that a poll waits, in microseconds.
+pub(super) const MOMENT: i64 = 100_000;
 /// The call waits for its operation.
 pub(super) const BLOCKING: *mut Event = null_mut();
 /// Nothing is given or wanted.

@@ -11,11 +11,14 @@
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 use std::sync::Arc;
 
-use super::calls::{BLOCKING, Event, FOREVER, Handle};
+use super::calls::{BLOCKING, Event, Handle, MOMENT};
 use super::library::{DaosLibrary, done};
 use super::request::{Direction, Request};
 use crate::store::{Completion, Iod, Result};
 use crate::{ObjectCode, ObjectError};
+
+/// Moments in which what is in flight has to end with its store.
+const LONGEST_END: u32 = 600;
 
 /// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +131,13 @@ impl Queue {
         Ok(slot.ticket)
     }
 
-    /// Appends the ends of operations, waiting for `min` of them or for all that are in flight; their number.
+    /// Appends the ends of operations, waiting for `min` of them or for all that are in flight, but for a moment
+    /// at the most; their number.
     pub(super) fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
         let before = out.len();
         let min = min.min(self.in_flight);
         loop {
-            let timeout = if out.len() - before < min { FOREVER } else { 0 };
+            let timeout = if out.len() - before < min { MOMENT } else { 0 };
             let room = u32::try_from(self.ended.len()).unwrap_or(u32::MAX);
             let (calls, ended) = (&self.library.calls, self.ended.as_mut_ptr());
             // SAFETY: the list has so much room.
@@ -235,7 +239,13 @@ impl Queue {
     /// Waits for all that is in flight, and gives events and queue back.
     pub(super) fn finish(&mut self) -> Result<()> {
         let mut ended = Vec::new();
-        self.poll(&mut ended, usize::MAX);
+        let is_lost = |queue: &Self| queue.slots.iter().any(|slot| slot.state == SlotState::Lost);
+        for _ in 0..LONGEST_END {
+            if self.in_flight == 0 || is_lost(self) {
+                break;
+            }
+            self.poll(&mut ended, usize::MAX);
+        }
         if self.in_flight > 0 {
             // The library may still write there.
             std::mem::forget(std::mem::take(&mut self.slots));

@@ -122,7 +122,7 @@ impl DaosStore {
     pub fn open(pool: &DaosPool) -> Result<Self> {
         let library = DaosLibrary::open(pool.library.as_deref());
         let library = library.map_err(|why| ObjectError::new(ObjectCode::NonExist, why))?;
-        let handle = library.connect(&*c_string(&pool.name)?)?;
+        let handle = library.connect(&c_string(&pool.name)?)?;
         let mut store = Self {
             name: pool.name.clone(),
             class: pool.class,
@@ -233,7 +233,7 @@ impl ObjectStore for DaosStore {
 
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         let library = Arc::clone(&self.library);
-        let open = |uuid| library.open_container(self.pool, &*c_string(&uuid_text(&uuid))?);
+        let open = |uuid| library.open_container(self.pool, &c_string(&uuid_text(&uuid))?);
         let create = || {
             let made = library.create_container(self.pool)?;
             open(made).map(|handle| (handle, made, true))

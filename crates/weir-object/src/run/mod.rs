@@ -112,8 +112,8 @@ fn no_directory(work: &ObjectWorkload, base: &Path) -> Option<Failure> {
     }
 }
 
-/// Everything that cannot be carried out.
-fn wrong(work: &ObjectWorkload) -> Vec<String> {
+/// Parts of a workload that its engine does not carry out.
+fn wrong_of_engine(work: &ObjectWorkload) -> Vec<String> {
     let name = work.engine.name();
     let mut wrong = Vec::new();
     match work.engine {
@@ -128,10 +128,15 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
         wrong.push(format!("{name} has no tier of blocks"));
     }
-    let labelled = work
-        .pool
-        .clone()
-        .filter(|_| work.engine != ObjectEngine::Daos);
+    wrong
+}
+
+/// Everything that cannot be carried out.
+fn wrong(work: &ObjectWorkload) -> Vec<String> {
+    let name = work.engine.name();
+    let mut wrong = wrong_of_engine(work);
+    let is_daos = work.engine == ObjectEngine::Daos;
+    let labelled = work.pool.clone().filter(|_| !is_daos);
     let names = [("pool", &labelled), ("container", &work.container)];
     for (what, uuid) in names {
         if let Some(uuid) = uuid.as_ref().filter(|uuid| uuid_of(uuid).is_none()) {
@@ -186,7 +191,8 @@ fn is_on_servers(work: &ObjectWorkload) -> bool {
 
 /// True if operations have their ends later: those of servers, and updates that share a commit.
 fn waits(work: &ObjectWorkload) -> bool {
-    is_on_servers(work) || work.engine == ObjectEngine::Disk && work.in_flight > 1
+    let shares = [ObjectEngine::Disk, ObjectEngine::Daos].contains(&work.engine);
+    is_on_servers(work) || shares && work.in_flight > 1
 }
 
 /// The same of a store on a disk.

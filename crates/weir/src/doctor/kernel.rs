@@ -137,6 +137,12 @@ pub(super) fn fabrics(_: &Machine) -> Vec<Finding> {
     }
 }
 
+/// Checks the library for stores on a DAOS system.
+pub(super) fn daos(_: &Machine) -> Vec<Finding> {
+    let lacks = runners::lacks_daos().map(Finding::absent);
+    vec![lacks.unwrap_or_else(|| Finding::ok("libdaos starts"))]
+}
+
 /// Findings on the library with its providers, then on providers that cannot be used.
 pub(super) fn of_survey(survey: &FabricSurvey) -> Vec<Finding> {
     let FabricSurvey {

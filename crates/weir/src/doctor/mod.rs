@@ -54,6 +54,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("net", devices::networks),
     ("libs", kernel::libraries),
     ("libfabric", kernel::fabrics),
+    ("libdaos", kernel::daos),
     ("kmod", kernel::modules),
     ("perf", kernel::counters),
 ];
