@@ -225,7 +225,7 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
         loop {
             while flying.len() < 8 {
                 epoch += 1;
-                let number = epoch % 97;
+                let number: u64 = epoch % 97;
                 let (dkey, data) = (number.to_le_bytes(), value(epoch, length(number)));
                 let iods = [Iod::single(b"a", data.len() as u64)];
                 match store.update(key(c, &dkey), &iods, Epoch(epoch), NONE, &data) {
