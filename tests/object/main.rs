@@ -14,6 +14,7 @@
     reason = "tests"
 )]
 
+mod mixes;
 #[path = "../stage/mod.rs"]
 mod stage;
 

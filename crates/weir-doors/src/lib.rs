@@ -75,6 +75,7 @@ pub const DOORS: &[Door] = &[
     selftest::DOOR,
     rpc::DOOR,
     object::VOS_PERF,
+    object::RUN,
     show::DOOR,
     history::DOOR,
     report::DOOR,

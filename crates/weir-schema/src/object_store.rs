@@ -8,6 +8,7 @@ use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::{KindInfo, Moves};
 use crate::load_of_loop::Load;
+use crate::object_mix::ObjectMix;
 use crate::workload::WorkloadFacts;
 
 /// The kinds of an object store: its operations.
@@ -22,6 +23,9 @@ pub const OBJECT_KINDS: &[KindInfo] = &[
     KindInfo::new("discard", Moves::None),
     KindInfo::new("collect", Moves::None),
     KindInfo::new("list", Moves::None),
+    KindInfo::new("scan", Moves::In),
+    KindInfo::new("modify", Moves::Out),
+    KindInfo::new("insert", Moves::Out),
 ];
 
 /// Values longer than this are refused.
@@ -75,7 +79,8 @@ pub struct ObjectWorkload {
     /// Each operation's time is kept in whole microseconds too, cut off, as the peers have it.
     #[serde(default)]
     pub truncate: bool,
-    /// Recording and pace of every test; a test ends with its last operation.
+    /// Recording and pace of every test, of the mixes alone where there are some; a test ends with its last
+    /// operation, or at the bound of its mix.
     pub load: Load,
     /// Tests in their order.
     pub tests: Vec<ObjectTest>,
@@ -153,6 +158,7 @@ impl ObjectWorkload {
             ObjectAction::Aggregate { .. }
             | ObjectAction::Discard { .. }
             | ObjectAction::Collect { .. } => 1,
+            ObjectAction::Mix(mix) => mix.operations?,
             ObjectAction::Iterate { .. } | ObjectAction::ListObjects => return None,
         };
         Some(once.saturating_mul(test.iterations))
@@ -299,8 +305,8 @@ pub enum ObjectValue {
     },
 }
 
-/// A test: one walk over keys for each iteration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A test: one walk over keys for each iteration, or a mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectTest {
     /// Operation on what it walks over.
@@ -359,7 +365,7 @@ impl ObjectTest {
 }
 
 /// Operation of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ObjectAction {
     /// Writes values.
@@ -407,13 +413,15 @@ pub enum ObjectAction {
     },
     /// Lists the objects of a snapshot.
     ListObjects,
+    /// Operations that are drawn one by one.
+    Mix(ObjectMix),
 }
 
 impl ObjectAction {
-    /// Its kind of operation, by its place in [`OBJECT_KINDS`].
+    /// Its kind of operation, by its place in [`OBJECT_KINDS`]; of a mix the first.
     pub fn kind(self) -> usize {
         match self {
-            Self::Update => 0,
+            Self::Update | Self::Mix(_) => 0,
             Self::Fetch => 1,
             Self::Verify => 2,
             Self::Punch { .. } => 3,
@@ -428,11 +436,17 @@ impl ObjectAction {
 
     /// Name of its phase.
     pub fn name(self) -> &'static str {
-        OBJECT_KINDS[self.kind()].name
+        match self {
+            Self::Mix(_) => "mix",
+            _ => OBJECT_KINDS[self.kind()].name,
+        }
     }
 
     /// True if it moves values.
     pub fn moves_values(self) -> bool {
-        matches!(self, Self::Update | Self::Fetch | Self::Verify)
+        matches!(
+            self,
+            Self::Update | Self::Fetch | Self::Verify | Self::Mix(_)
+        )
     }
 }

@@ -6,12 +6,14 @@
 
 mod command_string;
 mod flags;
+mod mixes;
 mod output;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 pub use flags::VOS_FLAGS;
+pub use mixes::RUN;
 
 use crate::door::{Door, DoorLink, Getopt, Manner, Measures};
 use crate::given::Given;

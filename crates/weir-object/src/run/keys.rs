@@ -14,6 +14,8 @@ const MARKED: [usize; 16] = [
     0, 3, 7, 13, 23, 56, 105, 158, 231, 400, 712, 1291, 1788, 2371, 3116, 3968,
 ];
 const PAGE: usize = 4096;
+/// Number of no walk: values of mixes.
+const MIXED: usize = 0;
 /// Types of objects, in the top byte of their id.
 const INTEGER_DKEYS: u64 = 2;
 const FLAT_KEYS: u64 = 8;
@@ -188,7 +190,7 @@ pub(super) struct Written {
 #[derive(Debug)]
 pub(super) struct Contents {
     payload: ObjectPayload,
-    seed: u64,
+    pub(super) seed: u64,
     written: Vec<Written>,
 }
 
@@ -209,6 +211,12 @@ impl Contents {
     /// Bytes of the present walk at a place, from an offset in its stride on.
     pub(super) fn fill(&self, at: At, base: u64, offset: u64, bytes: &mut [u8]) {
         self.fill_of(self.written.len(), at, base, offset, bytes);
+    }
+
+    /// Bytes of a write of a mix, by its number.
+    pub(super) fn fill_mixed(&self, at: At, write: u32, bytes: &mut [u8]) {
+        let stride = write.into();
+        self.fill_of(MIXED, At { stride, ..at }, 0, 0, bytes);
     }
 
     fn fill_of(&self, walk: usize, at: At, base: u64, offset: u64, bytes: &mut [u8]) {

@@ -3,8 +3,10 @@
 //!
 //! In: an [`ObjectWorkload`]. Out: phases with latencies, and an [`ObjectOutcome`] with what each test did.
 
+mod key_draws;
 mod keys;
 mod load;
+mod mix;
 mod session;
 mod walk;
 
@@ -15,13 +17,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use weir_run::generate::Streams;
 use weir_run::{
     JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
     SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Workload,
+    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Pacing, Stage, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -29,6 +32,7 @@ use weir_world::Collectives as _;
 use crate::mem::MemStore;
 use crate::{ObjectCode, ObjectStore, PoolSpec};
 use load::{Calls, Places, Walk};
+use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mix};
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.
@@ -112,6 +116,11 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if work.tests.iter().any(merges) {
         wrong.push("mem does not merge neighbouring extents (`m`); leave it out".to_owned());
     }
+    let mixes = work.tests.iter().enumerate();
+    wrong.extend(mixes.filter_map(|(number, test)| match &test.action {
+        ObjectAction::Mix(mix) => wrong_mix(work, number, mix),
+        _ => None,
+    }));
     let layout = &work.layout;
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
         wrong.push("there has to be one object, key and stride at least".to_owned());
@@ -221,7 +230,7 @@ impl StoreJob {
         rank: &mut ObjectRank,
     ) -> Result<(), SeriesEnd> {
         let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
-        for (number, test) in (0..).zip(&self.work.tests) {
+        for (number, (place, test)) in (0..).zip(self.work.tests.iter().enumerate()) {
             if let Some(prompt) = &test.prompt {
                 let is_first = control.world.rank() == 0;
                 let answered = if is_first { asked(prompt) } else { Ok(()) };
@@ -234,9 +243,10 @@ impl StoreJob {
                     repetition: *repetition,
                     ..Phase::new(
                         test.action.name(),
-                        load_of(&self.work.load, test),
+                        load_of(&self.work, test),
                         Arc::new(TestWork {
                             shared: Arc::clone(shared),
+                            keys: keys_before(&self.work, place),
                             test: test.clone(),
                             iteration,
                             done: Arc::clone(&done),
@@ -297,8 +307,14 @@ fn time(run: &mut weir_schema::ObjectRun, measured: &JobResult, action: ObjectAc
 }
 
 /// The load of a test: one operation after the other, to its end. Nothing that was never written is an error.
-fn load_of(load: &Load, test: &ObjectTest) -> Load {
-    let mut load = load.clone();
+fn load_of(work: &ObjectWorkload, test: &ObjectTest) -> Load {
+    let mut load = work.load.clone();
+    let is_mix = |test: &ObjectTest| matches!(test.action, ObjectAction::Mix(_));
+    if let ObjectAction::Mix(mix) = test.action {
+        load.bounds.runtime_ns = mix.runtime_ns;
+    } else if work.tests.iter().any(is_mix) {
+        load.pacing = Pacing::default();
+    }
     load.recording.slat = false;
     load.recording.clat = false;
     load.recording.lat = true;
@@ -316,6 +332,8 @@ type SharedSession<S> = Arc<Mutex<Option<Session<S>>>>;
 struct TestWork<S> {
     shared: SharedSession<S>,
     test: ObjectTest,
+    /// Keys that were written before a mix.
+    keys: u64,
     iteration: u64,
     done: Arc<Mutex<Option<Run>>>,
 }
@@ -338,7 +356,18 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
         let mut shared = lock(&self.shared);
         let session = shared.as_mut().ok_or_else(gone)?;
-        let (stop, run) = if self.test.action.moves_values() {
+        let (stop, run) = if let ObjectAction::Mix(mix) = self.test.action {
+            let streams = Streams::new(session.contents.seed, 0);
+            worker.recorded_starts = starts(worker.job.load(), streams);
+            let mixer = RefCell::new(Mixer::new(session, (&self.test, mix), (self.keys, streams)));
+            let (plan, mut calls) = (worker.loop_plan(1), MixedCalls(&mixer));
+            let stop = if mix.verify {
+                worker.drive(&mut calls, &mut Drawn::<_, true>(&mixer), &plan)
+            } else {
+                worker.drive(&mut calls, &mut Drawn::<_, false>(&mixer), &plan)
+            };
+            (Ok(stop), mixer.into_inner().run)
+        } else if self.test.action.moves_values() {
             let walk = RefCell::new(Walk::new(session, &self.test, self.iteration, worker));
             let plan = worker.loop_plan(1);
             let mut calls = Calls(&walk);

@@ -8,17 +8,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKeys, ObjectPrefault,
-    ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKey, ObjectKeys,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
 
-use super::keys::{Contents, Names};
+use super::keys::{At, Contents, Names};
 use crate::mem::footprint;
 use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, ObjectCode, ObjectError, ObjectStore, PoolMode,
-    PoolSpec, Prefault, StoreUuid,
+    Conditions, ContainerId, ContainerMode, Durability, Epoch, Iod, KeyAt, ObjectCode, ObjectError,
+    ObjectStore, PoolMode, PoolSpec, Prefault, RecordExtent, StoreUuid, Ticket,
 };
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
@@ -32,6 +32,8 @@ pub(super) struct Session<S> {
     pub(super) container: ContainerId,
     pub(super) names: Names,
     pub(super) contents: Contents,
+    /// Number of the last write of each key that mixes know, objects innermost; 0 where it is punched.
+    pub(super) writes: Vec<u32>,
     /// The last epoch that an operation had.
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
@@ -117,6 +119,25 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
+/// Bytes of the pool that the tests write: those of the updates, and what mixes write as far as it fits.
+fn written_bytes(work: &ObjectWorkload) -> u64 {
+    let mixed = work.tests.iter().map(|test| {
+        let ObjectAction::Mix(mix) = test.action else {
+            return 0;
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "pages to map in: a saturated number is all of them"
+        )]
+        let writes = (mix.operations.unwrap_or(u64::MAX) as f64 * mix.shares.writing()) as u64;
+        footprint(writes, test.size.0, KEY_BYTES)
+    });
+    let all = mixed.fold(planned_bytes(work), u64::saturating_add);
+    all.min(planned_bytes(work).max(work.pool_bytes.0))
+}
+
 /// A UUID of its usual form, in bytes.
 pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
@@ -177,7 +198,7 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
         uuid: Some(wanted.map_or_else(random_uuid, Ok)?),
         mode: wanted.map_or(PoolMode::Create, |_| PoolMode::Open),
         prefault: match work.prefault {
-            ObjectPrefault::Plan => Prefault::Plan(planned_bytes(work)),
+            ObjectPrefault::Plan => Prefault::Plan(written_bytes(work)),
             ObjectPrefault::All => Prefault::All,
             ObjectPrefault::None => Prefault::None,
         },
@@ -244,6 +265,7 @@ impl<S: ObjectStore> Session<S> {
             names: Names::new(&work.layout, seed, now.as_secs()),
             contents: Contents::new(work.payload, seed),
             epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
+            writes: Vec::new(),
             work: work.clone(),
             store,
             container,
@@ -256,6 +278,86 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn next_epoch(&mut self) -> Epoch {
         self.epoch.0 += 1;
         self.epoch
+    }
+
+    /// Descriptor of the values of a place, from an offset in its stride on.
+    fn extent(&self, at: At, offset: u64, count: u64) -> [RecordExtent; 1] {
+        let index = self.names.index(at.stride) + offset;
+        [RecordExtent { index, count }]
+    }
+
+    /// Writes a value, or a part of it from an offset on, under distribution and attribute key.
+    pub(super) fn put(
+        &mut self,
+        at: At,
+        (dkey, akey): (&[u8], &[u8]),
+        (offset, bytes): (u64, &[u8]),
+    ) -> crate::Result<Ticket> {
+        let (size, none, epoch) = (bytes.len() as u64, Conditions::NONE, self.next_epoch());
+        let extent = self.extent(at, offset, size);
+        let (key, iod) = (self.key(at, dkey), self.iod(akey, size, &extent));
+        if !self.work.zero_copy {
+            return self.store.update(key, &[iod], epoch, none, bytes);
+        }
+        let place = self.store.reserve(key, &iod)?;
+        self.store.reserved(&place).copy_from_slice(bytes);
+        self.store.publish(key, &iod, epoch, none, place)
+    }
+
+    /// Reads the same.
+    pub(super) fn get(
+        &mut self,
+        at: At,
+        (dkey, akey): (&[u8], &[u8]),
+        (offset, bytes): (u64, &mut [u8]),
+    ) -> crate::Result<Ticket> {
+        let size = bytes.len() as u64;
+        let extent = self.extent(at, offset, size);
+        let mut iods = [self.iod(akey, size, &extent)];
+        let (key, epoch) = (self.key(at, dkey), self.epoch);
+        self.store
+            .fetch(key, &mut iods, epoch, Conditions::NONE, bytes)
+    }
+
+    fn key<'k>(&self, at: At, dkey: &'k [u8]) -> KeyAt<'k> {
+        KeyAt {
+            container: self.container,
+            object: self.names.object(at.object),
+            dkey,
+        }
+    }
+
+    fn iod<'k>(&self, akey: &'k [u8], size: u64, extent: &'k [RecordExtent]) -> Iod<'k> {
+        if self.names.is_array() {
+            Iod::array(akey, 1, extent)
+        } else {
+            Iod::single(akey, size)
+        }
+    }
+
+    /// Keys of an operation, for people.
+    pub(super) fn shown_keys(&self, dkey: &[u8], akey: &[u8]) -> ObjectKeys {
+        let name = String::from_utf8_lossy(akey).into_owned();
+        ObjectKeys {
+            dkey: Some(self.names.shown_dkey(dkey)),
+            akey: Some(ObjectKey::Name(name)).filter(|_| !akey.is_empty()),
+        }
+    }
+
+    /// The failure of an operation on an object, by its number, with these keys.
+    pub(super) fn failure(
+        &self,
+        object: u64,
+        (dkey, akey): (&[u8], &[u8]),
+        error: &ObjectError,
+    ) -> ObjectFailure {
+        ObjectFailure {
+            object: self.names.object(object).to_string(),
+            keys: self.shown_keys(dkey, akey),
+            epoch: self.epoch.0,
+            code: code_of(error.code),
+            text: error.message.clone().into_owned(),
+        }
     }
 
     /// Closes the store, and removes the file that was made for the run.
