@@ -43,7 +43,11 @@ pub struct ObjectWorkload {
     /// End of that path, after the number of the rank.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path_end: String,
-    /// Size of a pool.
+    /// Stores of a rank, each with a part of the distribution keys and of the pool, and with a worker; one where
+    /// it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<u32>,
+    /// Size of a rank's pool.
     pub pool_bytes: Bytes,
     /// Of it on blocks, where there is such a tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,6 +97,7 @@ impl Default for ObjectWorkload {
             engine: ObjectEngine::Mem,
             path: String::new(),
             path_end: String::new(),
+            targets: None,
             pool_bytes: Bytes(2 << 30),
             block_tier_bytes: None,
             servers: Vec::new(),
@@ -140,6 +145,11 @@ impl ObjectWorkload {
     /// Path of a rank's pool file.
     pub fn pool_file(&self, rank: u32) -> String {
         format!("{}{rank}{}", self.path, self.path_end)
+    }
+
+    /// Stores of a rank.
+    pub fn targets(&self) -> u32 {
+        self.targets.map_or(1, |targets| targets.max(1))
     }
 
     /// Operations that a test counts on one rank, where its parameters say so beforehand.

@@ -107,6 +107,14 @@ const FLAGS: &[Flag] = &[
     )
     .takes(Takes::Grammar(|text| engines(text).map(drop)))
     .default("mem"),
+    Flag::with_value(
+        "targets",
+        "N",
+        STORE,
+        "Stores with a thread each and a part of the keys and of the pool",
+    )
+    .range(1, 1024)
+    .default("1"),
     Flag::with_value("keys", "N", STORE, "Keys that are written before")
         .takes(COUNT)
         .default("10000"),
@@ -219,6 +227,7 @@ fn work(given: &Given, engine: ObjectEngine, mix: ObjectMix) -> ObjectWorkload {
     let mut work = ObjectWorkload {
         engine,
         path: format!("{}/obj", dir.strip_suffix('/').unwrap_or(dir)),
+        targets: Some(given.number("targets")).filter(|targets| *targets > 1),
         pool_bytes: given.size("pool-size").unwrap_or_default(),
         servers: given
             .text("server")

@@ -79,6 +79,9 @@ impl Ranges {
 #[derive(Debug)]
 pub(super) struct Names {
     layout: ObjectLayout,
+    /// Number of the target among so many; each has every so-manieth distribution key.
+    target: u64,
+    targets: u64,
     /// Ids of the objects, made once.
     pub(super) objects: Vec<ObjectId>,
     /// Place of each stride in its array, in strides.
@@ -86,9 +89,13 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of a rank. The low word of an id has the second of the clock and a running number, the high one
-    /// what the seed draws.
-    pub(super) fn new(layout: &ObjectLayout, seed: u64, second: u64) -> Self {
+    /// Those of a target of a rank. The low word of an id has the second of the clock and a running number, the
+    /// high one what the seed draws.
+    pub(super) fn new(
+        layout: &ObjectLayout,
+        (target, targets): (u64, u64),
+        (seed, second): (u64, u64),
+    ) -> Self {
         let mut random = seed;
         let is_array = matches!(layout.value, ObjectValue::Array { .. });
         let form = match (layout.flat, is_array, layout.integer_dkeys) {
@@ -114,6 +121,8 @@ impl Names {
         }
         Self {
             layout: layout.clone(),
+            target,
+            targets,
             objects,
             positions,
         }
@@ -137,7 +146,7 @@ impl Names {
 
     /// Distribution key of a number, after so many keys.
     pub(super) fn dkey(&self, number: u64, base: u64, key: &mut Vec<u8>) {
-        let counted = base + number + 1;
+        let counted = base + number * self.targets + self.target + 1;
         key.clear();
         if self.layout.integer_dkeys {
             key.extend_from_slice(&counted.to_le_bytes());
@@ -387,7 +396,7 @@ mod tests {
             ..ObjectLayout::default()
         };
         let places = |seed| {
-            let names = Names::new(&layout, seed, 1);
+            let names = Names::new(&layout, (0, 1), (seed, 1));
             (0..50).map(|s| names.index(s) / 64).collect::<Vec<_>>()
         };
         let (one, other) = (places(1), places(2));

@@ -31,8 +31,16 @@ const INSERT: usize = 5;
 /// Number of the write that a key got before all mixes.
 const BEFORE: u32 = 1;
 
-/// Everything that a mix asks for and cannot have, by the place of its test.
-pub(super) fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<String> {
+/// A reason against each mix that cannot be carried out.
+pub(super) fn wrong_mixes(work: &ObjectWorkload) -> impl Iterator<Item = String> + '_ {
+    let tests = work.tests.iter().enumerate();
+    tests.filter_map(|(number, test)| match &test.action {
+        ObjectAction::Mix(mix) => wrong_mix(work, number, mix),
+        _ => None,
+    })
+}
+
+fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<String> {
     let (test, layout) = (&work.tests[number], &work.layout);
     let before = &work.tests[..number];
     let hides = |test: &ObjectTest| {
@@ -81,8 +89,9 @@ pub(super) fn keys_before(work: &ObjectWorkload, number: usize) -> u64 {
     keys.max().unwrap_or_default()
 }
 
-/// Starts of a mix whose operations have a rate: one schedule of all of them, whatever their kinds.
-pub(super) fn starts(load: &Load, streams: Streams) -> Option<RecordedStarts> {
+/// Starts of a target's part of a mix whose operations have a rate: one schedule of all of them, whatever
+/// their kinds.
+pub(super) fn starts(load: &Load, targets: u32, streams: Streams) -> Option<RecordedStarts> {
     let Some(Schedule::OpsPerSecond {
         limit_per_s,
         poisson,
@@ -92,12 +101,13 @@ pub(super) fn starts(load: &Load, streams: Streams) -> Option<RecordedStarts> {
         return None;
     };
     let sum: f64 = limit_per_s.values().map(|limit| limit.0).sum();
+    let share = sum / f64::from(targets);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a rate of a plan is positive; a saturated one is no limit"
     )]
-    let rate = Rate::Operations((sum.round() as u64).try_into().ok()?);
+    let rate = Rate::Operations((share.round() as u64).try_into().ok()?);
     let mut arrivals = if *poisson {
         Arrivals::Poisson(Poisson::new(rate, streams.arrivals()))
     } else {

@@ -32,7 +32,7 @@ use weir_world::Collectives as _;
 use crate::mem::MemStore;
 use crate::{ObjectCode, ObjectStore, PoolSpec};
 use load::{Calls, Places, Walk};
-use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mix};
+use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mixes};
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.
@@ -116,11 +116,7 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if work.tests.iter().any(merges) {
         wrong.push("mem does not merge neighbouring extents (`m`); leave it out".to_owned());
     }
-    let mixes = work.tests.iter().enumerate();
-    wrong.extend(mixes.filter_map(|(number, test)| match &test.action {
-        ObjectAction::Mix(mix) => wrong_mix(work, number, mix),
-        _ => None,
-    }));
+    wrong.extend(wrong_mixes(work));
     let layout = &work.layout;
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
         wrong.push("there has to be one object, key and stride at least".to_owned());
@@ -134,6 +130,10 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
                 "{size} bytes from {offset} on are no part of a stride of {stride}"
             ));
         }
+    }
+    if layout.dkeys < u64::from(work.targets()) {
+        let why = "each target has to have a distribution key at least";
+        wrong.push(why.to_owned());
     }
     let needed = planned_bytes(work);
     let pool = work.pool_bytes;
@@ -165,25 +165,35 @@ impl StoreJob {
     fn on<S: ObjectStore + 'static>(
         &self,
         control: &RankControl<'_>,
-        open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+        mut open: impl FnMut(&PoolSpec) -> crate::Result<S>,
     ) -> RankOutcome {
         let rank = control.world.rank();
-        let opened = Session::open(&self.work, (&self.directory, self.seed), rank, open);
         // A store that is open is closed below, whoever failed.
-        let (session, described) = match opened {
-            Ok((session, described)) => (Some(session), Ok(described)),
-            Err(why) => (None, Err(why)),
-        };
-        let (mut described, mut ended) = match control.all_have(described) {
+        let mut targets = Vec::new();
+        let opened: Result<Vec<ObjectRank>, Failure> = (0..self.work.targets())
+            .map(|target| {
+                let names = (rank, target);
+                let place = (&*self.directory, self.seed);
+                let (session, described) = Session::open(&self.work, place, names, &mut open)?;
+                targets.push(Target {
+                    session: Mutex::new(Some(session)),
+                    done: Mutex::new(None),
+                });
+                Ok(described)
+            })
+            .collect();
+        let (mut described, mut ended) = match control.all_have(opened) {
             Ok(described) => (described, None),
-            Err(end) => (ObjectRank::default(), Some(end)),
+            Err(end) => (Vec::new(), Some(end)),
         };
-        let shared = Arc::new(Mutex::new(session));
+        let targets = Arc::new(targets);
         if ended.is_none() {
-            ended = self.tests(control, &shared, &mut described).err();
+            ended = self.tests(control, &targets, &mut described).err();
         }
-        let session = lock(&shared).take();
-        let closed = session.map_or(Ok(()), Session::close);
+        let sessions = targets
+            .iter()
+            .filter_map(|target| lock(&target.session).take());
+        let closed = sessions.map(Session::close).fold(Ok(()), Result::and);
         let mut outcome = RankOutcome {
             is_whole: ended.is_none(),
             ..ended.map(RankOutcome::from).unwrap_or_default()
@@ -204,21 +214,20 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Outcomes of all ranks, at the first one; one that is gone has none.
-fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
+/// Outcomes of the targets of all ranks, at the first one; one that is gone has none.
+fn gathered(control: &RankControl<'_>, mine: Vec<ObjectRank>) -> Vec<ObjectRank> {
     if control.world.size() == 1 {
-        return vec![mine];
+        return mine;
     }
     let text = serde_json::to_vec(&mine).unwrap_or_default();
     let texts = control.world.gather(&text, GATHERING).ok().flatten();
     let Some(texts) = texts else {
-        return Some(mine)
-            .into_iter()
-            .filter(|mine| mine.rank == 0)
-            .collect();
+        return mine.into_iter().filter(|mine| mine.rank == 0).collect();
     };
-    let ranks = texts.iter().map(|text| serde_json::from_slice(text).ok());
-    ranks.flatten().collect()
+    let ranks = texts
+        .iter()
+        .map(|text| serde_json::from_slice(text).unwrap_or_default());
+    ranks.flat_map(|targets: Vec<ObjectRank>| targets).collect()
 }
 
 impl StoreJob {
@@ -226,8 +235,8 @@ impl StoreJob {
     fn tests<S: ObjectStore + 'static>(
         &self,
         control: &RankControl<'_>,
-        shared: &SharedSession<S>,
-        rank: &mut ObjectRank,
+        targets: &Targets<S>,
+        described: &mut [ObjectRank],
     ) -> Result<(), SeriesEnd> {
         let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
         for (number, (place, test)) in (0..).zip(self.work.tests.iter().enumerate()) {
@@ -238,28 +247,29 @@ impl StoreJob {
             }
             for iteration in 0..test.iterations.max(1) {
                 let repetition = repetitions.entry(test.action.name()).or_default();
-                let done = Arc::new(Mutex::new(None));
                 let phase = Phase {
                     repetition: *repetition,
+                    workers: self.work.targets(),
                     ..Phase::new(
                         test.action.name(),
                         load_of(&self.work, test),
                         Arc::new(TestWork {
-                            shared: Arc::clone(shared),
-                            keys: keys_before(&self.work, place),
-                            test: test.clone(),
+                            targets: Arc::clone(targets),
+                            place,
                             iteration,
-                            done: Arc::clone(&done),
                         }),
                     )
                 };
                 *repetition += 1;
                 let measured = control.phase(&phase);
-                if let Some(run) = lock(&done).take() {
-                    let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
+                let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
+                for (place, (target, rank)) in targets.iter().zip(&mut *described).enumerate() {
+                    let Some(run) = lock(&target.done).take() else {
+                        continue;
+                    };
                     let mut run = run.record(number, test.action, iteration);
                     if let Ok(measured) = &measured {
-                        time(&mut run, measured, test.action);
+                        time(&mut run, (measured, place), test.action);
                     }
                     rank.runs.push(run);
                 }
@@ -289,15 +299,20 @@ fn asked(prompt: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts the times of a phase to what the test did in it.
-fn time(run: &mut weir_schema::ObjectRun, measured: &JobResult, action: ObjectAction) {
+/// Puts the times of a worker in a phase to what the test did in it.
+fn time(
+    run: &mut weir_schema::ObjectRun,
+    (measured, worker): (&JobResult, usize),
+    action: ObjectAction,
+) {
     run.span = measured.span.unwrap_or_default();
     if run.busy_ns > Nanos::ZERO {
         return;
     }
     run.busy_ns = run.span.length();
     if action.moves_values() {
-        let kinds = measured.workers().iter().flat_map(|worker| &worker.kinds);
+        let worker = measured.workers().get(worker);
+        let kinds = worker.iter().flat_map(|worker| &worker.kinds);
         let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
         let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
         run.busy_ns = Nanos(u64::try_from(sum).unwrap_or(u64::MAX));
@@ -326,16 +341,20 @@ fn load_of(work: &ObjectWorkload, test: &ObjectTest) -> Load {
     load
 }
 
-type SharedSession<S> = Arc<Mutex<Option<Session<S>>>>;
+/// A store, and what its worker did in the last phase.
+struct Target<S> {
+    session: Mutex<Option<Session<S>>>,
+    done: Mutex<Option<Run>>,
+}
 
-/// One iteration of a test, on the worker's thread.
+type Targets<S> = Arc<Vec<Target<S>>>;
+
+/// One iteration of a test, on the threads of the targets.
 struct TestWork<S> {
-    shared: SharedSession<S>,
-    test: ObjectTest,
-    /// Keys that were written before a mix.
-    keys: u64,
+    targets: Targets<S>,
+    /// Place of the test in the workload.
+    place: usize,
     iteration: u64,
-    done: Arc<Mutex<Option<Run>>>,
 }
 
 impl<S: ObjectStore> Prepared for TestWork<S> {
@@ -354,12 +373,17 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
     }
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
-        let mut shared = lock(&self.shared);
-        let session = shared.as_mut().ok_or_else(gone)?;
-        let (stop, run) = if let ObjectAction::Mix(mix) = self.test.action {
+        let target = usize::try_from(worker.clone).unwrap_or(usize::MAX);
+        let target = self.targets.get(target).ok_or_else(gone)?;
+        let mut session = lock(&target.session);
+        let session = session.as_mut().ok_or_else(gone)?;
+        let test = session.work.tests.get(self.place).cloned();
+        let test = &test.ok_or_else(gone)?;
+        let (stop, run) = if let ObjectAction::Mix(mix) = test.action {
             let streams = Streams::new(session.contents.seed, 0);
-            worker.recorded_starts = starts(worker.job.load(), streams);
-            let mixer = RefCell::new(Mixer::new(session, (&self.test, mix), (self.keys, streams)));
+            worker.recorded_starts = starts(worker.job.load(), session.work.targets(), streams);
+            let before = keys_before(&session.work, self.place);
+            let mixer = RefCell::new(Mixer::new(session, (test, mix), (before, streams)));
             let (plan, mut calls) = (worker.loop_plan(1), MixedCalls(&mixer));
             let stop = if mix.verify {
                 worker.drive(&mut calls, &mut Drawn::<_, true>(&mixer), &plan)
@@ -367,11 +391,11 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
                 worker.drive(&mut calls, &mut Drawn::<_, false>(&mixer), &plan)
             };
             (Ok(stop), mixer.into_inner().run)
-        } else if self.test.action.moves_values() {
-            let walk = RefCell::new(Walk::new(session, &self.test, self.iteration, worker));
+        } else if test.action.moves_values() {
+            let walk = RefCell::new(Walk::new(session, test, self.iteration, worker));
             let plan = worker.loop_plan(1);
             let mut calls = Calls(&walk);
-            let stop = if self.test.action == ObjectAction::Verify {
+            let stop = if test.action == ObjectAction::Verify {
                 worker.drive(&mut calls, &mut Places::<_, true>(&walk), &plan)
             } else {
                 worker.drive(&mut calls, &mut Places::<_, false>(&walk), &plan)
@@ -379,18 +403,18 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             (Ok(stop), walk.into_inner().run)
         } else {
             let mut run = Run::default();
-            let stop = worker.walk(self.test.action.kind(), || {
-                run = walk::walk(session, &self.test, self.iteration);
+            let stop = worker.walk(test.action.kind(), || {
+                run = walk::walk(session, test, self.iteration);
                 Ok((run.visited, run.bytes))
             });
             (stop, run)
         };
         let failed = run.failure.as_ref().map(|why| {
-            let name = self.test.action.name();
+            let name = test.action.name();
             let text = format!("{name}: {why}");
             failure("object", None, text)
         });
-        *lock(&self.done) = Some(run);
+        *lock(&target.done) = Some(run);
         failed.map_or(stop, Err)
     }
 }

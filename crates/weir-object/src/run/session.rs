@@ -206,14 +206,34 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
     })
 }
 
+/// The part of the work that falls to a target: every so-manieth distribution key.
+fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
+    let (mut part, all) = (work.clone(), work.targets());
+    if all == 1 {
+        return part;
+    }
+    let share = |count: u64| (count + u64::from(all - 1 - target)) / u64::from(all);
+    part.layout.dkeys = share(work.layout.dkeys);
+    part.pool_bytes.0 /= u64::from(all);
+    part.path_end = format!(".{target}{}", work.path_end);
+    for test in &mut part.tests {
+        test.dkeys = test.dkeys.map(share);
+        if let ObjectAction::Mix(mix) = &mut test.action {
+            mix.operations = mix.operations.map(share);
+        }
+    }
+    part
+}
+
 impl<S: ObjectStore> Session<S> {
-    /// Opens the store of a rank.
+    /// Opens the store of a target of a rank.
     pub(super) fn open(
-        work: &ObjectWorkload,
+        whole: &ObjectWorkload,
         (directory, seed): (&Path, u64),
-        rank: u32,
+        (rank, target): (u32, u32),
         mut open: impl FnMut(&PoolSpec) -> crate::Result<S>,
     ) -> Result<(Self, ObjectRank), Failure> {
+        let work = &part(whole, target);
         let mut spec = pool_spec(work, directory, rank)?;
         let is_new = spec.mode == PoolMode::Create;
         let place = match &spec.path {
@@ -247,6 +267,7 @@ impl<S: ObjectStore> Session<S> {
         };
         let described = ObjectRank {
             rank,
+            target,
             pool: shown(spec.uuid.unwrap_or_default()),
             container: shown(uuid),
             file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
@@ -260,9 +281,11 @@ impl<S: ObjectStore> Session<S> {
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
-        let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let number = u64::from(rank) * u64::from(whole.targets()) + u64::from(target);
+        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let targets = (target.into(), whole.targets().into());
         let session = Self {
-            names: Names::new(&work.layout, seed, now.as_secs()),
+            names: Names::new(&whole.layout, targets, (seed, now.as_secs())),
             contents: Contents::new(work.payload, seed),
             epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
             writes: Vec::new(),
