@@ -11,5 +11,5 @@ mod run;
 mod store;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
-pub use run::ObjectRunner;
+pub use run::{ObjectRunner, uuid_text};
 pub use store::*;

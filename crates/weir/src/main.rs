@@ -32,6 +32,7 @@ mod monitor;
 mod mpi;
 mod new;
 mod no_result;
+mod obj;
 mod output;
 mod peer_observer;
 mod picture;
@@ -98,6 +99,7 @@ type CarryOut = fn(&[String]) -> Outcome;
 /// Doors that need more of this machine than a plan does.
 const TOOLS: &[(&str, CarryOut)] = &[
     ("rpc", rpc::run),
+    ("obj", obj::run),
     ("show", show::run),
     ("report", report::run),
     ("history", history::run),

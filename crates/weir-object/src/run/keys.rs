@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-use weir_schema::{ObjectKey, ObjectLayout, ObjectPayload, ObjectTest, ObjectValue};
+use weir_schema::{ObjectClass, ObjectKey, ObjectLayout, ObjectPayload, ObjectTest, ObjectValue};
 
 use crate::ObjectId;
 
@@ -20,6 +20,8 @@ const MIXED: usize = 0;
 const INTEGER_DKEYS: u64 = 2;
 const FLAT_KEYS: u64 = 8;
 const BYTE_ARRAY: u64 = 13;
+/// Class of objects without copies, in the byte below; the number of groups stands below that.
+const ONE_COPY: u64 = 1 << 48;
 
 /// A value by its numbers: object, distribution key, attribute key, stride.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +95,7 @@ impl Names {
     /// high one what the seed draws.
     pub(super) fn new(
         layout: &ObjectLayout,
+        class: Option<ObjectClass>,
         (target, targets): (u64, u64),
         (seed, second): (u64, u64),
     ) -> Self {
@@ -104,8 +107,13 @@ impl Names {
             (false, _, true) => INTEGER_DKEYS,
             (false, _, false) => 0,
         };
+        let class = match class {
+            Some(ObjectClass::Tiny) => ONE_COPY | 1 << 32,
+            Some(ObjectClass::Large) => ONE_COPY | 0xffff << 32,
+            _ => 0,
+        };
         let objects = (0..layout.objects).map(|number| ObjectId {
-            hi: (form << 56) | (mixed(&mut random) % 100),
+            hi: (form << 56) | class | (mixed(&mut random) % 100),
             lo: ((second << 32) | (number & u64::from(u32::MAX))).wrapping_add(number >> 32 << 32),
         });
         let objects = objects.collect();
@@ -396,7 +404,7 @@ mod tests {
             ..ObjectLayout::default()
         };
         let places = |seed| {
-            let names = Names::new(&layout, (0, 1), (seed, 1));
+            let names = Names::new(&layout, None, (0, 1), (seed, 1));
             (0..50).map(|s| names.index(s) / 64).collect::<Vec<_>>()
         };
         let (one, other) = (places(1), places(2));

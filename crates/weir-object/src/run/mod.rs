@@ -33,6 +33,7 @@ use crate::mem::MemStore;
 use crate::{ObjectCode, ObjectStore, PoolSpec};
 use load::{Calls, Places, Walk};
 use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mixes};
+pub use session::uuid_text;
 use session::{Run, Session, code_of, planned_bytes, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.

@@ -157,7 +157,8 @@ pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
     Some(uuid)
 }
 
-fn shown(uuid: StoreUuid) -> String {
+/// A UUID in its usual form.
+pub fn uuid_text(uuid: &StoreUuid) -> String {
     let mut text = String::with_capacity(36);
     for (place, byte) in uuid.iter().enumerate() {
         if matches!(place, 4 | 6 | 8 | 10) {
@@ -240,7 +241,11 @@ impl<S: ObjectStore> Session<S> {
             Some(path) => path.display().to_string(),
             None => "memory".to_owned(),
         };
-        let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
+        let failed = |why: ObjectError| {
+            let is_missing = why.code == ObjectCode::NonExist;
+            let cause = if is_missing { "missing" } else { "object" };
+            failure(cause, None, format!("{place}: {why}"))
+        };
         let mut opened = open(&spec);
         let chosen = work.durability.is_some();
         if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
@@ -268,8 +273,8 @@ impl<S: ObjectStore> Session<S> {
         let described = ObjectRank {
             rank,
             target,
-            pool: shown(spec.uuid.unwrap_or_default()),
-            container: shown(uuid),
+            pool: uuid_text(&spec.uuid.unwrap_or_default()),
+            container: uuid_text(&uuid),
             file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
@@ -285,7 +290,7 @@ impl<S: ObjectStore> Session<S> {
         let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let targets = (target.into(), whole.targets().into());
         let session = Self {
-            names: Names::new(&whole.layout, targets, (seed, now.as_secs())),
+            names: Names::new(&whole.layout, work.class, targets, (seed, now.as_secs())),
             contents: Contents::new(work.payload, seed),
             epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
             writes: Vec::new(),

@@ -1,7 +1,7 @@
 //! `weir obj run`: mixes of operations on a store, with the distribution of their keys.
 //!
 //! In: arguments that were read. Out: a [`Request`], a job for each engine. Spec: object store performance, 6.
-//! Not here: tests in the order of a command string (`plan`).
+//! Not here: tests in the order of a command string (`object`).
 
 use weir_schema::{
     Group, Job, KeyDistribution, LARGEST_OBJECT_VALUE, MixShares, OBJECT_KINDS, ObjectAction,
@@ -16,6 +16,7 @@ use crate::given::{FlagNeed, Given};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 use crate::request::Request;
+use crate::selftest::values::server_uris;
 use crate::takes::Takes;
 
 /// The door, which `weir obj run` reaches too.
@@ -155,6 +156,7 @@ const FLAGS: &[Flag] = &[
         STORE,
         "Addresses of servers, comma-separated",
     )
+    .takes(Takes::Grammar(|text| server_uris(text).map(drop)))
     .needs(SERVED),
 ];
 
@@ -229,10 +231,7 @@ fn work(given: &Given, engine: ObjectEngine, mix: ObjectMix) -> ObjectWorkload {
         path: format!("{}/obj", dir.strip_suffix('/').unwrap_or(dir)),
         targets: Some(given.number("targets")).filter(|targets| *targets > 1),
         pool_bytes: given.size("pool-size").unwrap_or_default(),
-        servers: given
-            .text("server")
-            .map(|list| list.split(',').map(str::to_owned).collect())
-            .unwrap_or_default(),
+        servers: given.parsed("server", server_uris).unwrap_or_default(),
         durability: given.text("durability").and_then(|word| {
             let mut all = ObjectDurability::ALL.into_iter();
             all.find(|level| level.name() == word)
