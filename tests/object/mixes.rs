@@ -6,8 +6,13 @@ use super::stage::Stage;
 
 /// The result of a run.
 fn result(stage: &Stage, words: &str) -> RunResult {
+    result_in(stage, "256M", words)
+}
+
+/// The same in a pool of this size.
+fn result_in(stage: &Stage, size: &str, words: &str) -> RunResult {
     let stored = stage.path("r.json");
-    let words = format!("obj run -D . -P 256M --store-result {stored} {words}");
+    let words = format!("obj run -D . -P {size} --store-result {stored} {words}");
     stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
     serde_json::from_str(&stage.read("r.json")).unwrap()
 }
@@ -66,8 +71,8 @@ fn presets_run_and_read_what_they_wrote() {
 #[test]
 fn updates_of_a_full_pool_wait_for_an_aggregation() {
     let stage = &Stage::in_memory();
-    let words = "--mix update=1 --ops 20000 --keys 1000 -P 32M";
-    let (run, _) = mix(&result(stage, words), 0);
+    let words = "--mix update=1 --ops 20000 --keys 1000";
+    let (run, _) = mix(&result_in(stage, "32M", words), 0);
     assert!(run.freed_versions > 10_000, "{run:?}");
 }
 
@@ -104,4 +109,28 @@ fn mixes_that_cannot_be_are_refused() {
         let said = stage.say(&words.split(' ').collect::<Vec<_>>()).code(2);
         assert!(said.err.contains(why), "{said}");
     }
+}
+
+#[test]
+fn targets_share_the_keys_the_pool_and_the_operations() {
+    let stage = &Stage::in_memory();
+    let words = "--preset ycsb-d --ops 3001 --keys 1001 --targets 3 --verify";
+    let result = result(stage, words);
+    let job = &result.groups[0].jobs[0];
+    let targets = &job.object_store().unwrap().ranks;
+    let all = |number: usize| -> Vec<u64> {
+        targets
+            .iter()
+            .map(|target| target.runs[number].operations)
+            .collect()
+    };
+    assert_eq!(all(0), [334, 334, 333]);
+    assert_eq!(all(1), [1001, 1000, 1000]);
+    let files: Vec<_> = targets
+        .iter()
+        .filter_map(|target| target.file.clone())
+        .collect();
+    assert_eq!(files, ["./obj0.0", "./obj0.1", "./obj0.2"]);
+    let metrics = job.object_store().unwrap().figures(1).unwrap();
+    assert_eq!(metrics.operations, 3001);
 }

@@ -173,6 +173,9 @@ which drops the versions that nobody reads any more; the result has their number
 
 /// The request of these arguments.
 fn read(given: &Given, _: &dyn Machine) -> Result<Request, Refusal> {
+    if let Some(why) = given.refusal() {
+        return Err(Refusal::usage(why));
+    }
     let mix = mix(given)?;
     let names = engines(given.text("engine").unwrap_or_default()).map_err(Refusal::usage)?;
     let is_one = names.len() == 1;
