@@ -43,11 +43,9 @@ const WHAT: &str = "What is run";
 const STORE: &str = "The store";
 
 const RATE: FlagNeed = FlagNeed::new("with `--rate`", |g| g.has("rate"));
-const SERVED: FlagNeed = FlagNeed::new("with `--engine remote` or `echo`", |g| {
+const SERVED: FlagNeed = FlagNeed::new("with `--engine remote`", |g| {
     let engines = g.text("engine").unwrap_or_default();
-    engines
-        .split(',')
-        .any(|name| matches!(name, "remote" | "echo"))
+    engines.split(',').any(|name| name == "remote")
 });
 
 /// All of them, in the order of the help text.
@@ -104,7 +102,7 @@ const FLAGS: &[Flag] = &[
         "engine",
         "NAMES",
         STORE,
-        "Stores, one after the other: mem, disk, remote, echo, daos",
+        "Stores, one after the other: mem, disk, remote, daos",
     )
     .takes(Takes::Grammar(|text| engines(text).map(drop)))
     .default("mem"),

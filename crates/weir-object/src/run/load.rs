@@ -7,14 +7,14 @@ use std::cell::RefCell;
 use std::io;
 
 use weir_run::{Engine, Operation, Source, Submit, WorkerContext};
-use weir_schema::{ObjectAction, ObjectTest};
+use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectTest};
 use weir_sys::CpuList;
 use weir_sys::clock::Clock;
 use weir_sys::pin::{affinity, set_affinity};
 
 use super::keys::{At, Ranges, Written};
-use super::session::{Run, Session};
-use crate::{ObjectCode, ObjectError, ObjectStore, Ticket};
+use super::session::{Run, Session, code_of};
+use crate::{Conditions, Iod, KeyAt, ObjectCode, ObjectError, ObjectStore, RecordExtent, Ticket};
 
 /// One call; where it goes its test knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,20 +120,55 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             contents.fill(at, self.base, self.test.offset.0, &mut self.bytes);
         }
         if self.test.verbose {
-            let keys = self.session.shown_keys(&self.dkey, &self.akey);
-            self.run.keys.push(keys);
+            self.run.keys.push(self.keys());
+        }
+    }
+
+    fn keys(&self) -> ObjectKeys {
+        let names = &self.session.names;
+        let akey = String::from_utf8_lossy(&self.akey).into_owned();
+        ObjectKeys {
+            dkey: Some(names.shown_dkey(&self.dkey)),
+            akey: Some(weir_schema::ObjectKey::Name(akey)).filter(|_| !self.akey.is_empty()),
         }
     }
 
     /// The call; bytes that moved, or a code below 0.
     fn call(&mut self) -> i64 {
         let Some(at) = self.at else { return 0 };
-        let keys = (&self.dkey[..], &self.akey[..]);
-        let (offset, size) = (self.test.offset.0, self.test.size.0);
-        let done = if self.test.action == ObjectAction::Update {
-            self.session.put(at, keys, (offset, &self.bytes))
+        let session = &mut *self.session;
+        let key = KeyAt {
+            container: session.container,
+            object: session.names.object(at.object),
+            dkey: &self.dkey,
+        };
+        let size = self.test.size.0;
+        let extent = [RecordExtent {
+            index: session.names.index(at.stride) + self.test.offset.0,
+            count: size,
+        }];
+        let iod = if session.names.is_array() {
+            Iod::array(&self.akey, 1, &extent)
         } else {
-            self.session.get(at, keys, (offset, &mut self.bytes))
+            Iod::single(&self.akey, size)
+        };
+        let none = Conditions::NONE;
+        let done = if self.test.action == ObjectAction::Update {
+            let epoch = session.next_epoch();
+            if session.work.zero_copy {
+                session.store.reserve(key, &iod).and_then(|place| {
+                    session.store.reserved(&place).copy_from_slice(&self.bytes);
+                    session.store.publish(key, &iod, epoch, none, place)
+                })
+            } else {
+                let iods = [iod];
+                session.store.update(key, &iods, epoch, none, &self.bytes)
+            }
+        } else {
+            let epoch = session.epoch;
+            let mut iods = [iod];
+            let store = &mut session.store;
+            store.fetch(key, &mut iods, epoch, none, &mut self.bytes)
         };
         match done {
             // Engines of this trait's first users complete at once.
@@ -181,10 +216,14 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
     }
 
     fn fail(&mut self, error: &ObjectError) {
-        let object = self.at.unwrap_or_default().object;
-        let keys = (&self.dkey[..], &self.akey[..]);
-        let failure = self.session.failure(object, keys, error);
-        self.run.fail(failure);
+        let at = self.at.unwrap_or_default();
+        self.run.fail(ObjectFailure {
+            object: self.session.names.object(at.object).to_string(),
+            keys: self.keys(),
+            epoch: self.session.epoch.0,
+            code: code_of(error.code),
+            text: error.message.clone().into_owned(),
+        });
     }
 
     /// Holds what was read against what was written.

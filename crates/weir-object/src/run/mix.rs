@@ -11,14 +11,16 @@ use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
 use weir_run::generate::rng::Rng;
 use weir_run::{Engine, RecordedStarts, Source, Submit};
-use weir_schema::{Load, MixShares, ObjectAction, ObjectMix, ObjectTest, ObjectWorkload, Schedule};
+use weir_schema::{
+    Load, MixShares, ObjectAction, ObjectEngine, ObjectMix, ObjectTest, ObjectWorkload, Schedule,
+};
 use weir_units::Nanos;
 
 use super::key_draws::KeyDraws;
 use super::keys::At;
 use super::load::StoreOp;
 use super::session::{Run, Session};
-use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope, Ticket};
+use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope};
 
 /// Places of the operations in [`MixShares::KINDS`].
 const UPDATE: usize = 0;
@@ -60,6 +62,10 @@ fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<St
         "needs a bound, of operations or time"
     } else if layout.akeys != 1 || layout.strides != 1 || test.size != layout.stride_bytes {
         "acts on whole values, one attribute key and stride for each distribution key"
+    } else if work.zero_copy || work.thread_per_operation || work.in_flight > 1 || work.truncate {
+        "is one call after the other, in nanoseconds: no zero copy, no threads, one in flight"
+    } else if work.engine == ObjectEngine::Echo {
+        "needs a store that keeps values; echo keeps none"
     } else if keys_before(work, number) == 0 {
         "draws keys that were written: put an update of them before it"
     } else if before.iter().any(hides) {
@@ -279,20 +285,17 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
     }
 
     fn put(&mut self) -> Result<(), ObjectError> {
-        let at = self.at(self.key);
+        let object = self.at(self.key).object;
         let keys = (&self.dkey[..], &self.akey[..]);
-        match self.session.put(at, keys, (0, &self.bytes)) {
-            Err(full) if full.code == ObjectCode::NoSpace => {
-                // Versions that nobody reads make room; the update that needs it waits for them.
-                let all = self.session.all_epochs();
-                let freed = self.session.store.aggregate(self.session.container, all)?;
-                self.run.freed(freed);
-                let _ = self.session.put(at, keys, (0, &self.bytes))?;
-            }
-            other => {
-                let _ = other?;
-            }
+        let mut done = self.session.put(object, keys, &self.bytes);
+        if matches!(&done, Err(full) if full.code == ObjectCode::NoSpace) {
+            // Versions that nobody reads make room; the update that needs it waits for them.
+            let (container, all) = (self.session.container, self.session.all_epochs());
+            let freed = self.session.store.aggregate(container, all)?;
+            self.run.freed(freed);
+            done = self.session.put(object, keys, &self.bytes);
         }
+        let _ = done?;
         self.set(self.write);
         Ok(())
     }
@@ -318,10 +321,9 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
 
     /// Reads a value, which is there if the key was written and not punched since.
     fn get(&mut self, key: u64) -> Result<(), ObjectError> {
-        let at = self.at(key);
+        let object = self.at(key).object;
         let keys = (&self.dkey[..], &self.akey[..]);
-        let got = self.session.get(at, keys, (0, &mut self.found))?;
-        let (Ticket::Done(found) | Ticket::Waits(found)) = got;
+        let found = self.session.get(object, keys, &mut self.found)?;
         let expected = if self.is_there(key) { self.size } else { 0 };
         if found == expected {
             return Ok(());

@@ -14,7 +14,7 @@ use weir_schema::{
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
 
-use super::keys::{At, Contents, Names};
+use super::keys::{Contents, Names};
 use crate::mem::footprint;
 use crate::{
     Conditions, ContainerId, ContainerMode, Durability, Epoch, Iod, KeyAt, ObjectCode, ObjectError,
@@ -308,68 +308,82 @@ impl<S: ObjectStore> Session<S> {
         self.epoch
     }
 
-    /// Descriptor of the values of a place, from an offset in its stride on.
-    fn extent(&self, at: At, offset: u64, count: u64) -> [RecordExtent; 1] {
-        let index = self.names.index(at.stride) + offset;
-        [RecordExtent { index, count }]
-    }
-
-    /// Writes a value, or a part of it from an offset on, under distribution and attribute key.
+    /// Writes the whole value of a distribution and an attribute key of an object, by its number.
     pub(super) fn put(
         &mut self,
-        at: At,
-        (dkey, akey): (&[u8], &[u8]),
-        (offset, bytes): (u64, &[u8]),
-    ) -> crate::Result<Ticket> {
-        let (size, none, epoch) = (bytes.len() as u64, Conditions::NONE, self.next_epoch());
-        let extent = self.extent(at, offset, size);
-        let (key, iod) = (self.key(at, dkey), self.iod(akey, size, &extent));
-        if !self.work.zero_copy {
-            return self.store.update(key, &[iod], epoch, none, bytes);
+        object: u64,
+        keys: (&[u8], &[u8]),
+        bytes: &[u8],
+    ) -> crate::Result<u64> {
+        let extent = self.extent(bytes.len());
+        let (key, iod) = self.value(object, keys, &extent);
+        let (epoch, none) = (self.next_epoch(), Conditions::NONE);
+        let ticket = self.store.update(key, &[iod], epoch, none, bytes)?;
+        match ticket {
+            Ticket::Done(bytes) => Ok(bytes),
+            Ticket::Waits(ticket) => self.ended(ticket),
         }
-        let place = self.store.reserve(key, &iod)?;
-        self.store.reserved(&place).copy_from_slice(bytes);
-        self.store.publish(key, &iod, epoch, none, place)
     }
 
     /// Reads the same.
     pub(super) fn get(
         &mut self,
-        at: At,
-        (dkey, akey): (&[u8], &[u8]),
-        (offset, bytes): (u64, &mut [u8]),
-    ) -> crate::Result<Ticket> {
-        let size = bytes.len() as u64;
-        let extent = self.extent(at, offset, size);
-        let mut iods = [self.iod(akey, size, &extent)];
-        let (key, epoch) = (self.key(at, dkey), self.epoch);
-        self.store
-            .fetch(key, &mut iods, epoch, Conditions::NONE, bytes)
-    }
-
-    fn key<'k>(&self, at: At, dkey: &'k [u8]) -> KeyAt<'k> {
-        KeyAt {
-            container: self.container,
-            object: self.names.object(at.object),
-            dkey,
+        object: u64,
+        keys: (&[u8], &[u8]),
+        bytes: &mut [u8],
+    ) -> crate::Result<u64> {
+        let extent = self.extent(bytes.len());
+        let (key, iod) = self.value(object, keys, &extent);
+        let (epoch, mut iods) = (self.epoch, [iod]);
+        let ticket = self
+            .store
+            .fetch(key, &mut iods, epoch, Conditions::NONE, bytes)?;
+        match ticket {
+            Ticket::Done(bytes) => Ok(bytes),
+            Ticket::Waits(ticket) => {
+                let _ = self.ended(ticket)?;
+                self.store.receive(ticket, &mut iods, bytes)
+            }
         }
     }
 
-    fn iod<'k>(&self, akey: &'k [u8], size: u64, extent: &'k [RecordExtent]) -> Iod<'k> {
-        if self.names.is_array() {
+    /// Waits for the end of the only operation in flight.
+    fn ended(&mut self, ticket: u64) -> crate::Result<u64> {
+        let mut ends = Vec::new();
+        while self.store.poll(&mut ends, 1) > 0 {
+            if let Some(end) = ends.drain(..).find(|end| end.ticket == ticket) {
+                return end.result;
+            }
+        }
+        Err(ObjectError::new(
+            ObjectCode::NoHdl,
+            "the operation is not in flight",
+        ))
+    }
+
+    /// The first stride.
+    fn extent(&self, bytes: usize) -> [RecordExtent; 1] {
+        let (index, count) = (self.names.index(0), bytes as u64);
+        [RecordExtent { index, count }]
+    }
+
+    fn value<'k>(
+        &self,
+        object: u64,
+        (dkey, akey): (&'k [u8], &'k [u8]),
+        extent: &'k [RecordExtent; 1],
+    ) -> (KeyAt<'k>, Iod<'k>) {
+        let iod = if self.names.is_array() {
             Iod::array(akey, 1, extent)
         } else {
-            Iod::single(akey, size)
-        }
-    }
-
-    /// Keys of an operation, for people.
-    pub(super) fn shown_keys(&self, dkey: &[u8], akey: &[u8]) -> ObjectKeys {
-        let name = String::from_utf8_lossy(akey).into_owned();
-        ObjectKeys {
-            dkey: Some(self.names.shown_dkey(dkey)),
-            akey: Some(ObjectKey::Name(name)).filter(|_| !akey.is_empty()),
-        }
+            Iod::single(akey, extent[0].count)
+        };
+        let key = KeyAt {
+            container: self.container,
+            object: self.names.object(object),
+            dkey,
+        };
+        (key, iod)
     }
 
     /// The failure of an operation on an object, by its number, with these keys.
@@ -381,7 +395,10 @@ impl<S: ObjectStore> Session<S> {
     ) -> ObjectFailure {
         ObjectFailure {
             object: self.names.object(object).to_string(),
-            keys: self.shown_keys(dkey, akey),
+            keys: ObjectKeys {
+                dkey: Some(self.names.shown_dkey(dkey)),
+                akey: Some(ObjectKey::Name(String::from_utf8_lossy(akey).into_owned())),
+            },
             epoch: self.epoch.0,
             code: code_of(error.code),
             text: error.message.clone().into_owned(),
