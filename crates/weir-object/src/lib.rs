@@ -7,9 +7,10 @@
 mod error;
 pub mod mem;
 mod pool;
+pub mod remote;
 mod run;
 mod store;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
-pub use run::{ObjectRunner, uuid_text};
+pub use run::{ObjectRunner, random_uuid, uuid_of, uuid_text};
 pub use store::*;

@@ -3,6 +3,8 @@
 //!
 //! Not here: what was measured (`object_store_result`).
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema};
 
@@ -55,6 +57,9 @@ pub struct ObjectWorkload {
     /// Addresses of the servers whose targets hold the store, where the engine is one over a network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
+    /// File with the secret that these servers ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
     /// Spread of objects over targets, and what protects them; without it as the engine has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ObjectClass>,
@@ -104,6 +109,7 @@ impl Default for ObjectWorkload {
             pool_bytes: Bytes(2 << 30),
             block_tier_bytes: None,
             servers: Vec::new(),
+            token_file: None,
             class: None,
             pool: None,
             container: None,

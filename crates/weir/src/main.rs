@@ -51,6 +51,8 @@ mod signals;
 mod stage_timing;
 mod stall;
 mod stopping;
+mod store_channel;
+mod store_service;
 mod stored;
 mod targets;
 mod tools;

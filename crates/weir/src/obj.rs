@@ -9,22 +9,69 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use weir_doors::Refusal;
-use weir_doors::obj::{Action, PoolCall, PoolTask, read};
+use weir_doors::obj::{Action, PoolCall, PoolTask, ServeSettings, Sums, read};
 use weir_object::mem::{MAGIC, MemStore, PoolFacts};
 use weir_object::{
     ContainerId, DamagedValue, Durability, Epoch, EpochRange, FreedVersions, ObjectCode,
-    ObjectStore as _, PoolMode, PoolSpec, ValueSums, uuid_text,
+    ObjectStore as _, PoolMode, PoolSpec, ValueSums, random_uuid, uuid_of, uuid_text,
 };
+use weir_schema::ObjectDurability;
 
-use crate::{Outcome, output};
+use crate::store_service::{ServedPool, host};
+use crate::{Outcome, output, rpc};
 
 /// The words after `obj`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     let variable = |name: &str| std::env::var(name).ok();
     match read(words, &variable)? {
         Action::Print(text) => Ok(crate::printed(&text)),
-        Action::Serve(_) => Err(Refusal::lacks("this build has no server of stores")),
+        Action::Serve(settings) => serve(*settings),
         Action::Pool(call) => carry_out(&call),
+    }
+}
+
+/// Serves a pool until it is to end.
+fn serve(settings: ServeSettings) -> Outcome {
+    let named = settings.pool.as_deref().and_then(uuid_of);
+    let pool = ServedPool {
+        bytes: settings.pool_bytes.0,
+        targets: settings.targets,
+        mode: named.map_or(PoolMode::Create, |_| PoolMode::Open),
+        uuid: named
+            .map_or_else(random_uuid, Ok)
+            .map_err(|why| Refusal::lacks(why.message))?,
+        durability: settings.durability.map(|level| match level {
+            ObjectDurability::None => Durability::None,
+            ObjectDurability::Process => Durability::Process,
+            ObjectDurability::Power => Durability::Power,
+        }),
+        sums: match settings.sums {
+            Sums::None => ValueSums::None,
+            Sums::Crc32c => ValueSums::Crc32c,
+            Sums::Xxh3 => ValueSums::Xxh3,
+        },
+        directory: settings.directory,
+    };
+    let opened = pool.open().map_err(|why| {
+        let is_there = why.code == ObjectCode::Exist;
+        let help = "\n  help: --pool UUID serves a pool that exists; `weir obj info` has its UUID";
+        Refusal::lacks(format!("{why}{}", if is_there { help } else { "" }))
+    })?;
+    let about = opened.about();
+    let mut rpc = settings.rpc;
+    rpc.notes.push(format!(
+        "pool {}, durability {}",
+        uuid_text(&about.pool),
+        durability_name(about.durability)
+    ));
+    rpc::serve(rpc, |asked, log| host(asked, opened, log))
+}
+
+fn durability_name(level: Durability) -> &'static str {
+    match level {
+        Durability::None => "none",
+        Durability::Process => "process",
+        Durability::Power => "power",
     }
 }
 
@@ -85,7 +132,7 @@ fn has_magic(path: &Path) -> std::io::Result<bool> {
 struct Pool {
     store: MemStore,
     facts: PoolFacts,
-    durability: &'static str,
+    durability: Durability,
 }
 
 impl Pool {
@@ -109,10 +156,11 @@ impl Pool {
                 ..PoolSpec::anonymous(0)
             })
         };
-        let (store, durability) = match open(Durability::Power) {
-            Err(why) if why.code == ObjectCode::NoSys => (open(Durability::Process), "process"),
-            opened => (opened, "power"),
-        };
+        let (mut durability, mut store) = (Durability::Power, open(Durability::Power));
+        if matches!(&store, Err(why) if why.code == ObjectCode::NoSys) {
+            // No DAX.
+            (durability, store) = (Durability::Process, open(Durability::Process));
+        }
         let store = store.map_err(|why| unusable(path, why))?;
         let facts = store.facts();
         Ok(Self {
@@ -143,7 +191,7 @@ impl Pool {
         let rows = [
             ("uuid", json!(uuid_text(&facts.uuid))),
             ("bytes", json!(facts.bytes)),
-            ("durability", json!(self.durability)),
+            ("durability", json!(durability_name(self.durability))),
             ("sums", json!(sums)),
             ("containers", json!(containers)),
             ("objects", json!(stats.objects)),

@@ -35,12 +35,18 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
     match read(words, &variable)? {
         Action::Print(text) => Ok(printed(&text)),
-        Action::Serve(settings) => serve(*settings),
+        Action::Serve(settings) => serve(*settings, host),
     }
 }
 
-/// Serves until it is to end.
-fn serve(settings: ServeSettings) -> Outcome {
+/// Takes lines about strange clients.
+pub(crate) type ServerLog = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Serves what `start` starts until it is to end.
+pub(crate) fn serve(
+    settings: ServeSettings,
+    start: impl FnOnce(RpcServe, ServerLog) -> Result<Host, RpcError>,
+) -> Outcome {
     let caught = signals::catch(None, None)?;
     for note in &settings.notes {
         output::error(&format!("note: {note}\n"));
@@ -48,7 +54,7 @@ fn serve(settings: ServeSettings) -> Outcome {
     let ready = settings.ready_descriptor.map(open_descriptor).transpose()?;
     let end = settings.end;
     let log = |line: &str| output::error(&format!("note: {line}\n"));
-    let host = host(asked(settings), Box::new(log)).map_err(|why| lacks(&why))?;
+    let host = start(asked(settings), Box::new(log)).map_err(|why| lacks(&why))?;
     for note in host.notes() {
         output::error(&format!("warning: {note}\n"));
     }

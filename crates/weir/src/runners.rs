@@ -8,6 +8,8 @@ use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
 use weir_sys::library::{Library, SymbolScope};
 
+use crate::store_channel::StoreDial;
+
 pub(crate) use weir_block::source::first_operations;
 pub(crate) use weir_block::verify::checksum;
 pub(crate) use weir_rpc::links::ofi::FabricSurvey;
@@ -20,7 +22,7 @@ pub(crate) struct Runners {
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
     rpc: weir_rpc::RpcRunner,
     packet_path: weir_datapath::PacketPathRunner,
-    object_store: weir_object::ObjectRunner,
+    object_store: weir_object::ObjectRunner<StoreDial>,
 }
 
 impl Runners {

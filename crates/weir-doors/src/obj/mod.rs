@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Arg, Command};
 use flags::{VERBS, VerbRecord};
 pub use mixes::RUN;
-use weir_schema::{ObjectDurability, ObjectEngine};
+use weir_schema::ObjectDurability;
 use weir_units::Bytes;
 
 use crate::door::Door;
@@ -52,8 +52,6 @@ pub enum Action {
 /// Settings of a server of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServeSettings {
-    /// The engine of its targets.
-    pub engine: ObjectEngine,
     /// Directory of the pool's files, one for each target; without it the pool is in memory.
     pub directory: Option<PathBuf>,
     /// Size of the pool, all targets together.
@@ -174,7 +172,6 @@ fn served(
         )));
     }
     Ok(ServeSettings {
-        engine: ObjectEngine::Mem,
         directory: given.text("dir").map(PathBuf::from),
         pool_bytes: given.size("size").unwrap_or(Bytes(2 << 30)),
         targets,

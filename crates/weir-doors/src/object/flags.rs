@@ -227,7 +227,7 @@ const EMBEDDED: [Flag; 1] = [Flag::with_value(
 .default("mem")];
 
 /// Which store the peer over a network has.
-const REACHED: [Flag; 2] = [
+const REACHED: [Flag; 3] = [
     Flag::with_value(
         "server",
         "URI,…",
@@ -236,6 +236,12 @@ const REACHED: [Flag; 2] = [
     )
     .takes(Takes::Grammar(|text| server_uris(text).map(drop)))
     .long("Without it WEIR_OBJ_SERVER; with neither the library of DAOS."),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        OWN,
+        "The secret that the servers ask for",
+    ),
     Flag::with_value(
         "engine",
         "NAME",
@@ -297,7 +303,7 @@ const OURS: [Flag; 5] = [
 pub const VOS_FLAGS: &[Flag] = &tables::<29>(&[&COMMON, &VOS, &OLD, &EMBEDDED, &OURS]);
 
 /// All of `weir daos-perf`, in the order of the help text.
-pub const DAOS_FLAGS: &[Flag] = &tables::<30>(&[&COMMON, &DAOS, &OLD, &OLD_PATH, &REACHED, &OURS]);
+pub const DAOS_FLAGS: &[Flag] = &tables::<31>(&[&COMMON, &DAOS, &OLD, &OLD_PATH, &REACHED, &OURS]);
 
 /// A count or size: plain, in base 16 after 0x, in base 8 after 0; k, m or g multiply by powers of 1024.
 pub(super) fn number(text: &str) -> Result<u64, String> {

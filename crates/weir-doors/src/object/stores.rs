@@ -3,6 +3,8 @@
 //! In: arguments, the machine. Out: the beginning of an [`ObjectWorkload`], with notes. Not here: its keys,
 //! values and tests (`plan`).
 
+use std::path::PathBuf;
+
 use weir_schema::{ObjectClass, ObjectEngine, ObjectWorkload};
 
 use super::command_string::Tests;
@@ -44,7 +46,7 @@ pub(super) fn read(
     let mut store = if is_embedded(given) {
         refuse_given(
             given,
-            &["server", "class"],
+            &["server", "token-file", "class"],
             "a store of this process has none",
         )?;
         if given.is("type", "echo") || given.is("engine", "remote") || given.is("engine", "daos") {
@@ -127,6 +129,7 @@ fn reached(
     Ok(ObjectWorkload {
         engine,
         servers,
+        token_file: given.text("token-file").map(PathBuf::from),
         class: Some(class),
         ..ObjectWorkload::default()
     })
@@ -140,7 +143,11 @@ fn engine(given: &Given, machine: &dyn Machine) -> Result<(ObjectEngine, Vec<Str
         Some(why) => Err(why),
     };
     if given.is("engine", "daos") {
-        refuse_given(given, &["server"], "--engine daos finds its servers itself")?;
+        refuse_given(
+            given,
+            &["server", "token-file"],
+            "--engine daos finds its servers itself",
+        )?;
         if echoes {
             let why = "that of DAOS needs classes made for it; --server names servers of weir";
             return Err(wrong(given, "type", why));

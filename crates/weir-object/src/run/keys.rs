@@ -91,13 +91,13 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of a target of a rank. The low word of an id has the second of the clock and a running number, the
-    /// high one what the seed draws.
+    /// Those of a target of a rank. The low word of an id has the second of the clock and a running number, from
+    /// the rank's first on, the high one what the seed draws.
     pub(super) fn new(
         layout: &ObjectLayout,
         class: Option<ObjectClass>,
         (target, targets): (u64, u64),
-        (seed, second): (u64, u64),
+        (seed, second, first): (u64, u64, u64),
     ) -> Self {
         let mut random = seed;
         let is_array = matches!(layout.value, ObjectValue::Array { .. });
@@ -112,7 +112,8 @@ impl Names {
             Some(ObjectClass::Large) => ONE_COPY | 0xffff << 32,
             _ => 0,
         };
-        let objects = (0..layout.objects).map(|number| ObjectId {
+        let numbers = first..first.saturating_add(layout.objects);
+        let objects = numbers.map(|number| ObjectId {
             hi: (form << 56) | class | (mixed(&mut random) % 100),
             lo: ((second << 32) | (number & u64::from(u32::MAX))).wrapping_add(number >> 32 << 32),
         });
@@ -404,7 +405,7 @@ mod tests {
             ..ObjectLayout::default()
         };
         let places = |seed| {
-            let names = Names::new(&layout, None, (0, 1), (seed, 1));
+            let names = Names::new(&layout, None, (0, 1), (seed, 1, 0));
             (0..50).map(|s| names.index(s) / 64).collect::<Vec<_>>()
         };
         let (one, other) = (places(1), places(2));

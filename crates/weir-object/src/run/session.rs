@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKey, ObjectKeys,
-    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
+    ObjectKeys, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
@@ -17,8 +17,8 @@ use weir_units::{Bytes, Nanos};
 use super::keys::{Contents, Names};
 use crate::mem::footprint;
 use crate::{
-    Conditions, ContainerId, ContainerMode, Durability, Epoch, Iod, KeyAt, ObjectCode, ObjectError,
-    ObjectStore, PoolMode, PoolSpec, Prefault, RecordExtent, StoreUuid, Ticket,
+    Conditions, ContainerId, ContainerMode, Durability, Epoch, EpochRange, Iod, KeyAt, ObjectCode,
+    ObjectError, ObjectStore, PoolMode, PoolSpec, Prefault, RecordExtent, StoreUuid, Ticket,
 };
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
@@ -38,6 +38,8 @@ pub(super) struct Session<S> {
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
     made: Option<PathBuf>,
+    /// The container is this run's and on servers: nothing is left in it at the end.
+    empties: bool,
 }
 
 /// One iteration of a test.
@@ -139,7 +141,7 @@ fn written_bytes(work: &ObjectWorkload) -> u64 {
 }
 
 /// A UUID of its usual form, in bytes.
-pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
+pub fn uuid_of(text: &str) -> Option<StoreUuid> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
     let is_formed = text.len() == 36
         && [8, 13, 18, 23]
@@ -170,7 +172,11 @@ pub fn uuid_text(uuid: &StoreUuid) -> String {
     text
 }
 
-fn random_uuid() -> Result<StoreUuid, Failure> {
+/// A new UUID.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn random_uuid() -> Result<StoreUuid, Failure> {
     let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;
@@ -231,37 +237,42 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn open(
         whole: &ObjectWorkload,
         (directory, seed): (&Path, u64),
-        (rank, target): (u32, u32),
-        mut open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+        (rank, target, shared): (u32, u32, Option<StoreUuid>),
+        mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> Result<(Self, ObjectRank), Failure> {
         let work = &part(whole, target);
         let mut spec = pool_spec(work, directory, rank)?;
         let is_new = spec.mode == PoolMode::Create;
         let place = match &spec.path {
+            _ if shared.is_some() => work.servers.join(","),
             Some(path) => path.display().to_string(),
             None => "memory".to_owned(),
         };
         let failed = |why: ObjectError| {
-            let is_missing = why.code == ObjectCode::NonExist;
+            // Of servers it is they that are missing, or refuse.
+            let is_missing = why.code == ObjectCode::NonExist || !work.servers.is_empty();
             let cause = if is_missing { "missing" } else { "object" };
             failure(cause, None, format!("{place}: {why}"))
         };
-        let mut opened = open(&spec);
+        let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
         if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
             // No DAX: the best that the place has.
             spec.durability = Durability::Process;
-            opened = open(&spec);
+            opened = open(&mut spec);
         }
         let mut store = opened.map_err(failed)?;
+        let file = spec.path.as_ref().map(|_| work.pool_file(rank));
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = if is_new || named.is_none() {
+        let mode = if shared.is_some() {
+            ContainerMode::OpenOrCreate
+        } else if is_new || named.is_none() {
             ContainerMode::Create
         } else {
             ContainerMode::Open
         };
-        let uuid = named.map_or_else(random_uuid, Ok)?;
+        let uuid = named.or(shared).map_or_else(random_uuid, Ok)?;
         let container = match store.container(uuid, mode) {
             Ok(container) => container,
             Err(why) => {
@@ -275,7 +286,7 @@ impl<S: ObjectStore> Session<S> {
             target,
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
-            file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
+            file,
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
                 Durability::Process => ObjectDurability::Process,
@@ -290,7 +301,16 @@ impl<S: ObjectStore> Session<S> {
         let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let targets = (target.into(), whole.targets().into());
         let session = Self {
-            names: Names::new(&whole.layout, work.class, targets, (seed, now.as_secs())),
+            names: Names::new(
+                &whole.layout,
+                work.class,
+                targets,
+                (
+                    seed,
+                    now.as_secs(),
+                    u64::from(rank).saturating_mul(work.layout.objects),
+                ),
+            ),
             contents: Contents::new(work.payload, seed),
             epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
             writes: Vec::new(),
@@ -298,6 +318,7 @@ impl<S: ObjectStore> Session<S> {
             store,
             container,
             made,
+            empties: shared.is_some() && named.is_none() && rank == 0,
         };
         Ok((session, described))
     }
@@ -405,9 +426,19 @@ impl<S: ObjectStore> Session<S> {
         }
     }
 
-    /// Closes the store, and removes the file that was made for the run.
-    pub(super) fn close(self) -> Result<(), Failure> {
-        let closed = self.store.close().map_err(|why| failed(&why));
+    /// Closes the store, and removes what was made for the run.
+    pub(super) fn close(mut self) -> Result<(), Failure> {
+        let mut emptied = Ok(0);
+        if self.empties && self.work.engine != ObjectEngine::Echo {
+            let all = EpochRange {
+                after: Epoch(0),
+                upto: Epoch::LATEST,
+            };
+            let store = &mut self.store;
+            let discarded = store.discard(self.container, all);
+            emptied = discarded.and_then(|_| store.collect());
+        }
+        let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {
             std::fs::remove_file(&file).map_err(|why| {
                 failure(
