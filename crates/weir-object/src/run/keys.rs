@@ -81,7 +81,7 @@ impl Ranges {
 #[derive(Debug)]
 pub(super) struct Names {
     layout: ObjectLayout,
-    /// Number of the target among so many; each has every so-manieth distribution key.
+    /// Number of the target among so many; which deal the distribution keys out in turn.
     target: u64,
     targets: u64,
     /// Ids of the objects, made once.

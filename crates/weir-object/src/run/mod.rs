@@ -130,16 +130,7 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
         wrong.push("there has to be one object, key and stride at least".to_owned());
     }
-    let stride = layout.stride_bytes.0;
-    for test in &work.tests {
-        let end = test.offset.0.saturating_add(test.size.0);
-        if test.action.moves_values() && (end > stride || test.size.0 == 0) {
-            let (offset, size) = (test.offset.0, test.size.0);
-            wrong.push(format!(
-                "{size} bytes from {offset} on are no part of a stride of {stride}"
-            ));
-        }
-    }
+    wrong.extend(wrong_sizes(work));
     if layout.dkeys < u64::from(work.targets()) {
         let why = "each target has to have a distribution key at least";
         wrong.push(why.to_owned());
@@ -154,6 +145,17 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         ));
     }
     wrong
+}
+
+/// Tests on parts of strides that these do not have.
+fn wrong_sizes(work: &ObjectWorkload) -> impl Iterator<Item = String> + '_ {
+    let stride = work.layout.stride_bytes.0;
+    work.tests.iter().filter_map(move |test| {
+        let (offset, size) = (test.offset.0, test.size.0);
+        let is_part = size > 0 && offset.saturating_add(size) <= stride;
+        let why = || format!("{size} bytes from {offset} on are no part of a stride of {stride}");
+        (test.action.moves_values() && !is_part).then(why)
+    })
 }
 
 fn is_on_servers(work: &ObjectWorkload) -> bool {

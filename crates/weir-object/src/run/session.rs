@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_run::failure;
 use weir_schema::{
     ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
-    ObjectKeys, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ObjectKeys, ObjectMix, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
@@ -213,20 +213,37 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
     })
 }
 
-/// The part of the work that falls to a target: every so-manieth distribution key.
+fn level(durability: Durability) -> ObjectDurability {
+    match durability {
+        Durability::None => ObjectDurability::None,
+        Durability::Process => ObjectDurability::Process,
+        Durability::Power => ObjectDurability::Power,
+    }
+}
+
+/// The part of the work that falls to a target: as many distribution keys lie between two of its own as
+/// there are other targets.
 fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
     let (mut part, all) = (work.clone(), work.targets());
     if all == 1 {
         return part;
     }
-    let share = |count: u64| (count + u64::from(all - 1 - target)) / u64::from(all);
-    part.layout.dkeys = share(work.layout.dkeys);
+    let share = |count: &mut u64| {
+        *count = (*count + u64::from(all - 1 - target)) / u64::from(all);
+    };
+    share(&mut part.layout.dkeys);
     part.pool_bytes.0 /= u64::from(all);
     part.path_end = format!(".{target}{}", work.path_end);
     for test in &mut part.tests {
-        test.dkeys = test.dkeys.map(share);
-        if let ObjectAction::Mix(mix) = &mut test.action {
-            mix.operations = mix.operations.map(share);
+        if let Some(dkeys) = &mut test.dkeys {
+            share(dkeys);
+        }
+        if let ObjectAction::Mix(ObjectMix {
+            operations: Some(operations),
+            ..
+        }) = &mut test.action
+        {
+            share(operations);
         }
     }
     part
@@ -287,40 +304,42 @@ impl<S: ObjectStore> Session<S> {
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
             file,
-            durability: match spec.durability {
-                Durability::None => ObjectDurability::None,
-                Durability::Process => ObjectDurability::Process,
-                Durability::Power => ObjectDurability::Power,
-            },
+            durability: level(spec.durability),
             setup_ns: Nanos(store.stats().prefault_ns + store.stats().recovery_ns),
             ..ObjectRank::default()
         };
+        let number = (seed, rank, target);
+        let mut session = Self::begun((whole, work), number, (store, container));
+        session.made = made;
+        session.empties = shared.is_some() && named.is_none() && rank == 0;
+        Ok((session, described))
+    }
+
+    /// An open store before the first test of a target's part of the whole work.
+    fn begun(
+        (whole, work): (&ObjectWorkload, &ObjectWorkload),
+        (seed, rank, target): (u64, u32, u32),
+        (store, container): (S, ContainerId),
+    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
-        let number = u64::from(rank) * u64::from(whole.targets()) + u64::from(target);
-        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let rank = u64::from(rank);
         let targets = (target.into(), whole.targets().into());
-        let session = Self {
-            names: Names::new(
-                &whole.layout,
-                work.class,
-                targets,
-                (
-                    seed,
-                    now.as_secs(),
-                    u64::from(rank).saturating_mul(work.layout.objects),
-                ),
-            ),
+        let number = rank * targets.1 + targets.0;
+        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let first = rank.saturating_mul(work.layout.objects);
+        let numbers = (seed, now.as_secs(), first);
+        Self {
+            names: Names::new(&whole.layout, work.class, targets, numbers),
             contents: Contents::new(work.payload, seed),
             epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
             writes: Vec::new(),
             work: work.clone(),
             store,
             container,
-            made,
-            empties: shared.is_some() && named.is_none() && rank == 0,
-        };
-        Ok((session, described))
+            made: None,
+            empties: false,
+        }
     }
 
     /// The epoch of an update.
