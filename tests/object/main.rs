@@ -16,6 +16,7 @@
     reason = "tests"
 )]
 
+mod mixes;
 mod options;
 mod pools;
 mod reached;

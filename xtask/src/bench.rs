@@ -23,6 +23,7 @@ mod image;
 mod kio;
 mod machine;
 mod net;
+mod object;
 mod results;
 mod rpc;
 mod same;
@@ -97,6 +98,19 @@ const BENCHES: &[Bench] = &[
         rounds: 8,
         examples: &[],
         cases: datapath::cases,
+    },
+    Bench {
+        name: "object",
+        what: "the object store in memory beside the tuning guide's figures, beside copies and limits",
+        peer: || {
+            Ok(
+                "the figures of DAOS's tuning guide, 4 KiB: 80,335 updates/s, 418,689 fetches/s"
+                    .to_owned(),
+            )
+        },
+        rounds: 5,
+        examples: &["mem_cost"],
+        cases: object::cases,
     },
     Bench {
         name: "results",

@@ -78,6 +78,7 @@ pub const DOORS: &[Door] = &[
     object::VOS_PERF,
     object::DAOS_PERF,
     obj::DOOR,
+    obj::RUN,
     show::DOOR,
     history::DOOR,
     report::DOOR,

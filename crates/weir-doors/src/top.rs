@@ -10,6 +10,7 @@ use crate::args::DoorCall;
 use crate::door::Door;
 use crate::flags::nearest;
 use crate::mpi;
+use crate::obj;
 use crate::refusal::Refusal;
 
 /// The page of `weir engines --help`.
@@ -89,6 +90,9 @@ pub fn call(arguments: &[String]) -> Result<Call, Refusal> {
         "-V" | "--version" => Ok(Call::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
         "-h" | "--help" => Ok(Call::Print(page())),
         "help" => help_of(rest),
+        "obj" if rest.first().is_some_and(|word| word == "run") => {
+            Ok(called(&obj::RUN, &rest[1..]))
+        }
         verb => match door(verb) {
             Some(door) => of_door(door, rest),
             None => Err(unknown(verb, program)),
@@ -207,6 +211,7 @@ mod tests {
         is_door("weir fio --bs=4k", "fio", &["--bs=4k"]);
         is_door("weir net lat-bw", "net", &["lat-bw"]);
         is_door("weir engines", "engines", &[]);
+        is_door("weir obj run --ops 1", "obj-run", &["--ops", "1"]);
         is_door("weir mpi info", "mpi", &["info"]);
         assert_eq!(of("weir mpi infos").unwrap_err().code, 2);
     }
@@ -326,6 +331,7 @@ mod tests {
         let page = printed("weir engines --help");
         assert!(page.contains("\nExit codes: 0 "), "{page}");
         is_door("weir engines", "engines", &[]);
+        is_door("weir obj run --ops 1", "obj-run", &["--ops", "1"]);
         let examples: Vec<_> = page
             .lines()
             .filter(|line| line.starts_with("    weir "))

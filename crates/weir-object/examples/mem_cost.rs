@@ -1,7 +1,8 @@
-//! Cost of the engine `mem` beside plain copies: `mem_cost [DIR [VALUES]]`, 4 KiB values.
+//! Cost of the engine `mem` beside plain copies and beside limits: `mem_cost [DIR [VALUES [SMALL [ROUNDS]]]]`.
 //!
-//! Prints rates of updates and fetches on one core, and fetches as a ratio of copies from the same
-//! mapping in the same order. Figures depend on the machine; the ratios less so.
+//! Prints a line for each figure and round: its name, the figure, and the copy or limit that it stands beside.
+//! VALUES are of 4 KiB; SMALL values of 128 B are opened again, 0 leaves that out. `cargo xtask bench object`
+//! reads the lines.
 
 #![expect(
     clippy::print_stdout,
@@ -12,25 +13,26 @@
     clippy::cast_possible_truncation,
     reason = "numbers of values that fit a pool"
 )]
-#![expect(clippy::too_many_lines, reason = "a table, row by row")]
-#![expect(
-    clippy::needless_for_each,
-    clippy::semicolon_if_nothing_returned,
-    reason = "loops of one call"
-)]
 #![expect(clippy::unwrap_used, reason = "what fails here ends the program")]
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
-use weir_object::mem::{Mapping, Medium, MemStore, footprint};
+use weir_object::mem::{CHUNK, Mapping, Medium, MemStore, footprint};
 use weir_object::{
     Conditions, ContainerId, ContainerMode, Durability, Epoch, FetchRequest, Iod, KeyAt, ObjectId,
-    ObjectStore, PoolMode, PoolSpec, Prefault, Ticket, ValueSums,
+    ObjectStore, PoolMode, PoolSpec, Prefault, StoreStats, Ticket, ValueSums,
 };
 
-const SIZE: u64 = 4096;
+const SIZE: usize = 4096;
+const MIB: usize = 1 << 20;
+const SMALL: usize = 128;
 const OBJECT: ObjectId = ObjectId { hi: 0, lo: 1 };
+/// Updates per second of the tuning guide.
+const GUIDE: f64 = 80_335.11;
+/// Seconds that opening may take after a clean end, and after a kill.
+const OPENING: [f64; 2] = [2.0, 8.0];
 
 /// Keys as the reference names them, made in place so that no look-up of a key is timed.
 struct Keys {
@@ -59,10 +61,16 @@ impl Keys {
     }
 }
 
-fn spec(path: PathBuf, values: u64, durability: Durability, mode: PoolMode, size: u64) -> PoolSpec {
-    let plan = footprint(values, size, 27);
+fn spec(
+    path: &Path,
+    values: usize,
+    durability: Durability,
+    mode: PoolMode,
+    size: usize,
+) -> PoolSpec {
+    let plan = footprint(values as u64, size as u64, 27);
     PoolSpec {
-        path: Some(path),
+        path: Some(path.to_owned()),
         bytes: plan + plan / 16 + (16 << 20),
         durability,
         assume_persistent: true,
@@ -80,55 +88,61 @@ fn spec(path: PathBuf, values: u64, durability: Durability, mode: PoolMode, size
 /// Runs a step for each of the given numbers; nanoseconds of one by the clock.
 fn per_step(order: &[usize], mut step: impl FnMut(usize)) -> f64 {
     let started = Instant::now();
-    order.iter().for_each(|&number| step(number));
+    for &number in order {
+        step(number);
+    }
     started.elapsed().as_nanos() as f64 / order.len() as f64
 }
 
-fn print(name: &str, ns: f64) {
-    println!("{name:34} {ns:8.0} ns {:9.0} /s", 1e9 / ns);
+fn print(name: &str, figure: f64, beside: f64) {
+    println!("{name} {figure} {beside}");
 }
 
-fn fill(store: &mut MemStore, keys: &Keys, order: &[usize], data: &[u8], name: &str) {
+/// A new pool with values in the order of their keys; nanoseconds of an update.
+fn filled(
+    path: &Path,
+    values: usize,
+    durability: Durability,
+    size: usize,
+) -> (MemStore, Keys, f64) {
+    let spec = spec(path, values, durability, PoolMode::Create, size);
+    let mut store = MemStore::open(&spec).unwrap();
+    let container = store.container([7; 16], ContainerMode::Create).unwrap();
+    let akey = format!("akey--{}", values + 1);
+    let keys = Keys { container, akey };
+    let (data, order) = (vec![0x5A; size], (0..values).collect::<Vec<_>>());
     let mut epoch = 1;
-    let size = data.len() as u64;
-    let ns = per_step(order, |number| {
+    let ns = per_step(&order, |number| {
         epoch += 1;
-        let iod = [Iod::single(keys.akey.as_bytes(), size)];
-        let done = store.update(
-            keys.at(number, &mut [0; 16]),
-            &iod,
-            Epoch(epoch),
-            Conditions::NONE,
-            data,
-        );
-        assert_eq!(done, Ok(Ticket::Done(size)));
+        let iod = [Iod::single(keys.akey.as_bytes(), size as u64)];
+        let key = &mut [0; 16];
+        let key = keys.at(number, key);
+        let done = store.update(key, &iod, Epoch(epoch), Conditions::NONE, &data);
+        assert_eq!(done, Ok(Ticket::Done(size as u64)));
     });
-    print(name, ns);
+    (store, keys, ns)
 }
 
-fn fetch(store: &mut MemStore, keys: &Keys, order: &[usize], data: &mut [u8], name: &str) -> f64 {
-    let ns = per_step(order, |number| {
-        let mut iods = [Iod::single(keys.akey.as_bytes(), SIZE)];
-        let done = store.fetch(
-            keys.at(number, &mut [0; 16]),
-            &mut iods,
-            Epoch::LATEST,
-            Conditions::NONE,
-            data,
-        );
-        assert_eq!(done, Ok(Ticket::Done(SIZE)));
-    });
-    print(name, ns);
-    ns
+/// Nanoseconds of a fetch in this order.
+fn fetched(store: &mut MemStore, keys: &Keys, order: &[usize], size: usize) -> f64 {
+    let mut data = vec![0; size];
+    per_step(order, |number| {
+        let mut iods = [Iod::single(keys.akey.as_bytes(), size as u64)];
+        let key = &mut [0; 16];
+        let (key, none) = (keys.at(number, key), Conditions::NONE);
+        let done = store.fetch(key, &mut iods, Epoch::LATEST, none, &mut data);
+        assert_eq!(done, Ok(Ticket::Done(size as u64)));
+    })
 }
 
-fn fetch_batches(store: &mut MemStore, keys: &Keys, order: &[usize]) {
-    let mut data = vec![0; 8 * SIZE as usize];
+/// The same by eight at once.
+fn fetched_in_batches(store: &mut MemStore, keys: &Keys, order: &[usize]) -> f64 {
+    let mut data = vec![0; 8 * SIZE];
     let batches: Vec<usize> = (0..order.len() / 8).collect();
     let ns = per_step(&batches, |batch| {
         let numbers = &order[batch * 8..batch * 8 + 8];
-        let mut iods = [[Iod::single(keys.akey.as_bytes(), SIZE)]; 8];
-        let parts = data.as_chunks_mut::<{ SIZE as usize }>().0;
+        let mut iods = [[Iod::single(keys.akey.as_bytes(), SIZE as u64)]; 8];
+        let parts = data.as_chunks_mut::<SIZE>().0;
         let mut names = [[0; 16]; 8];
         let mut each = numbers
             .iter()
@@ -146,13 +160,26 @@ fn fetch_batches(store: &mut MemStore, keys: &Keys, order: &[usize]) {
             }
         });
         store.fetch_batch(&mut requests);
-        assert!(
-            requests
-                .iter()
-                .all(|one| one.result == Ok(Ticket::Done(SIZE)))
-        );
+        let done = Ok(Ticket::Done(SIZE as u64));
+        assert!(requests.iter().all(|one| one.result == done));
     });
-    print("fetch random, batches of 8", ns / 8.0);
+    ns / 8.0
+}
+
+/// Nanoseconds of a copy between a pool's mapping and memory, by its place: out of it, and into it.
+fn copied(path: &Path, order: &[usize], size: usize) -> [f64; 2] {
+    let spec = spec(path, order.len(), Durability::Process, PoolMode::Open, size);
+    let mut medium = Mapping::new(&spec).unwrap();
+    medium.populate(0, medium.len()).unwrap();
+    let mut data = vec![0x5A; size];
+    let at = |number: usize| CHUNK + (number * size) as u64;
+    let out = per_step(order, |number| {
+        data.copy_from_slice(medium.bytes(at(number), size));
+    });
+    let into = per_step(order, |number| {
+        medium.bytes_mut(at(number), size).copy_from_slice(&data);
+    });
+    [out, into]
 }
 
 fn shuffled(len: usize) -> Vec<usize> {
@@ -167,110 +194,97 @@ fn shuffled(len: usize) -> Vec<usize> {
     order
 }
 
-fn open(dir: &Path, values: usize, durability: Durability, size: u64) -> (MemStore, Keys, PathBuf) {
-    let path = dir.join(format!("weir_mem_cost.{}", std::process::id()));
-    let spec = spec(
-        path.clone(),
-        values as u64,
-        durability,
-        PoolMode::Create,
-        size,
-    );
-    let mut store = MemStore::open(&spec).unwrap();
-    let container = store.container([7; 16], ContainerMode::Create).unwrap();
-    let akey = format!("akey--{}", values + 1);
-    (store, Keys { container, akey }, path)
-}
-
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let dir = PathBuf::from(arguments.next().unwrap_or_else(|| "/dev/shm".to_owned()));
-    let values: usize = arguments
-        .next()
-        .map_or(1_000_000, |count| count.parse().unwrap());
-    let small: usize = arguments.next().map_or(0, |count| count.parse().unwrap());
-    let (in_order, random) = ((0..values).collect::<Vec<_>>(), shuffled(values));
-    let mut data = vec![0x5A_u8; SIZE as usize];
-    let (mut store, keys, path) = open(&dir, values, Durability::Power, SIZE);
-    fill(
-        &mut store,
-        &keys,
-        &in_order,
-        &data,
-        "update, instructions of power",
-    );
+/// Values of 4 KiB, at the instructions of power, then at process.
+fn pages(path: &Path, values: usize) {
+    let (store, _, ns) = filled(path, values, Durability::Power, SIZE);
+    print("update-power", 1e9 / ns, GUIDE);
     drop(store);
-    std::fs::remove_file(&path).unwrap();
-    let (mut store, keys, path) = open(&dir, values, Durability::Process, SIZE);
-    fill(&mut store, &keys, &in_order, &data, "update, process");
-    let ordered = fetch(
-        &mut store,
-        &keys,
-        &in_order,
-        &mut data,
-        "fetch in key order",
-    );
-    let scattered = fetch(&mut store, &keys, &random, &mut data, "fetch random");
-    fetch_batches(&mut store, &keys, &random);
+    std::fs::remove_file(path).unwrap();
+    let (in_order, random) = ((0..values).collect::<Vec<_>>(), shuffled(values));
+    let (mut store, keys, update) = filled(path, values, Durability::Process, SIZE);
+    let ordered = fetched(&mut store, &keys, &in_order, SIZE);
+    let scattered = fetched(&mut store, &keys, &random, SIZE);
+    let batched = fetched_in_batches(&mut store, &keys, &random);
     let stats = store.stats();
     drop(store);
-    let mut medium = Mapping::new(&spec(
-        path.clone(),
-        values as u64,
-        Durability::Process,
-        PoolMode::Open,
-        SIZE,
-    ))
-    .unwrap();
-    medium.populate(0, medium.len()).unwrap();
-    let mut copy_all = |order: &[usize]| {
-        per_step(order, |number| {
-            data.copy_from_slice(medium.bytes((number as u64 + 512) * SIZE, SIZE as usize))
-        })
-    };
-    let (copy, copy_random) = (copy_all(&in_order), copy_all(&random));
-    drop(medium);
-    print("copy in order, same mapping", copy);
-    print("copy random, same mapping", copy_random);
-    println!("fetch in order / copy in order {:.2}", ordered / copy);
-    println!(
-        "fetch random / copy random     {:.2}",
-        scattered / copy_random
-    );
-    let memory = stats.value_bytes + stats.log_bytes + stats.index_bytes;
-    println!(
-        "memory per stored byte         {:.3}",
-        memory as f64 / (values as u64 * SIZE) as f64
-    );
-    println!(
-        "prefault                       {:.3} s",
-        stats.prefault_ns as f64 / 1e9
-    );
-    std::fs::remove_file(&path).unwrap();
-    if small > 0 {
-        reopen(&dir, small);
+    // The copies into the mapping overwrite the pool: they are the last.
+    let [copy_random, _] = copied(path, &random, SIZE);
+    let [copy, copy_into] = copied(path, &in_order, SIZE);
+    print("update-copy", update, copy_into);
+    print("fetch-order-copy", ordered, copy);
+    print("fetch-random-copy", scattered, copy_random);
+    print("fetch-batched-copy", batched, copy_random);
+    print("memory", taken(&stats), (values * SIZE) as f64);
+    std::fs::remove_file(path).unwrap();
+}
+
+fn taken(stats: &StoreStats) -> f64 {
+    (stats.value_bytes + stats.log_bytes + stats.index_bytes) as f64
+}
+
+/// Values of 1 MiB beside copies of as many.
+fn large(path: &Path, values: usize) {
+    let order: Vec<usize> = (0..values).collect();
+    let (mut store, keys, update) = filled(path, values, Durability::Process, MIB);
+    let fetch = fetched(&mut store, &keys, &order, MIB);
+    drop(store);
+    let [out, into] = copied(path, &order, MIB);
+    let mib_per_s = |ns: f64| 1e9 / ns;
+    print("update-1MiB", mib_per_s(update), mib_per_s(into));
+    print("fetch-1MiB", mib_per_s(fetch), mib_per_s(out));
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Opening of a pool of many small values, which another process has left: closed, then killed.
+fn reopened(path: &Path, values: usize) {
+    for (how, limit) in ["close", "kill"].into_iter().zip(OPENING) {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let child = child.arg(how).arg(path).arg(values.to_string());
+        let is_killed = child.status().unwrap().code().is_none();
+        assert_eq!(is_killed, how == "kill");
+        let started = Instant::now();
+        let store = MemStore::open(&spec(
+            path,
+            values,
+            Durability::Process,
+            PoolMode::Open,
+            SMALL,
+        ));
+        let seconds = started.elapsed().as_secs_f64();
+        assert_eq!(store.unwrap().stats().versions, values as u64);
+        print(&format!("open-after-{how}"), seconds, limit);
+        std::fs::remove_file(path).unwrap();
     }
 }
 
-/// Opening of a pool of many small values.
-fn reopen(dir: &Path, values: usize) {
-    let (mut store, keys, path) = open(dir, values, Durability::Process, 64);
-    let order: Vec<usize> = (0..values).collect();
-    fill(&mut store, &keys, &order, &[1; 64], "update of 64 B");
-    store.close().unwrap();
-    let store = MemStore::open(&spec(
-        path.clone(),
-        values as u64,
-        Durability::Process,
-        PoolMode::Open,
-        64,
-    ))
-    .unwrap();
-    let stats = store.stats();
-    assert_eq!(stats.versions, values as u64);
-    println!(
-        "opening {values} keys        {:.3} s",
-        stats.recovery_ns as f64 / 1e9
-    );
-    std::fs::remove_file(&path).unwrap();
+/// The other process of `reopened`.
+fn leave(how: &str, path: &Path, values: usize) {
+    let (store, ..) = filled(path, values, Durability::Process, SMALL);
+    if how == "close" {
+        store.close().unwrap();
+    } else {
+        // Nothing of the store is told, as by a signal from elsewhere.
+        std::process::abort();
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |place: usize, usual: usize| {
+        let word = arguments.get(place);
+        word.map_or(usual, |word| word.parse().unwrap())
+    };
+    let first = arguments.first().map_or("/dev/shm", String::as_str);
+    if let "close" | "kill" = first {
+        return leave(first, Path::new(&arguments[1]), number(2, 0));
+    }
+    let path = PathBuf::from(first).join(format!("weir_mem_cost.{}", std::process::id()));
+    let (values, small) = (number(1, 1_000_000), number(2, 0));
+    for _ in 0..number(3, 1) {
+        pages(&path, values);
+        large(&path, values / 1024 + 1);
+        if small > 0 {
+            reopened(&path, small);
+        }
+    }
 }

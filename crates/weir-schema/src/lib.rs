@@ -31,6 +31,7 @@ mod log;
 mod memory;
 mod merge;
 mod metrics;
+mod object_mix;
 mod object_store;
 mod object_store_result;
 mod outcome;
@@ -105,6 +106,7 @@ pub use log::{Log, LogFormat, LogMeasure, LogOperation, LogRecord, Logged, Total
 pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
+pub use object_mix::{KeyDistribution, MixShares, ObjectMix};
 pub use object_store::{
     LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine,
     ObjectLayout, ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,

@@ -10,6 +10,7 @@ use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::{KindInfo, Moves};
 use crate::load_of_loop::Load;
+use crate::object_mix::ObjectMix;
 use crate::workload::WorkloadFacts;
 
 /// The kinds of an object store: its operations.
@@ -24,6 +25,9 @@ pub const OBJECT_KINDS: &[KindInfo] = &[
     KindInfo::new("discard", Moves::None),
     KindInfo::new("collect", Moves::None),
     KindInfo::new("list", Moves::None),
+    KindInfo::new("scan", Moves::In),
+    KindInfo::new("modify", Moves::Out),
+    KindInfo::new("insert", Moves::Out),
 ];
 
 /// Values longer than this are refused.
@@ -41,7 +45,11 @@ pub struct ObjectWorkload {
     /// End of that path, after the number of the rank.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path_end: String,
-    /// Size of a pool.
+    /// Stores of a rank, each with a part of the distribution keys and of the pool, and with a worker; one where
+    /// it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<u32>,
+    /// Size of a rank's pool.
     pub pool_bytes: Bytes,
     /// Of it on blocks, where there is such a tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +91,8 @@ pub struct ObjectWorkload {
     /// Each operation's time is kept in whole microseconds too, cut off, as the peers have it.
     #[serde(default)]
     pub truncate: bool,
-    /// Recording and pace of every test; a test ends with its last operation.
+    /// Recording and pace of every test, of the mixes alone where there are some; a test ends with its last
+    /// operation, or at the bound of its mix.
     pub load: Load,
     /// Tests in their order.
     pub tests: Vec<ObjectTest>,
@@ -96,6 +105,7 @@ impl Default for ObjectWorkload {
             engine: ObjectEngine::Mem,
             path: String::new(),
             path_end: String::new(),
+            targets: None,
             pool_bytes: Bytes(2 << 30),
             block_tier_bytes: None,
             servers: Vec::new(),
@@ -147,6 +157,11 @@ impl ObjectWorkload {
         format!("{}{rank}{}", self.path, self.path_end)
     }
 
+    /// Stores of a rank.
+    pub fn targets(&self) -> u32 {
+        self.targets.map_or(1, |targets| targets.max(1))
+    }
+
     /// Operations that a test counts on one rank, where its parameters say so beforehand.
     pub fn planned_operations(&self, test: &ObjectTest) -> Option<u64> {
         let part = |chosen: Option<u64>, all: u64| chosen.unwrap_or(all);
@@ -163,6 +178,7 @@ impl ObjectWorkload {
             ObjectAction::Aggregate { .. }
             | ObjectAction::Discard { .. }
             | ObjectAction::Collect { .. } => 1,
+            ObjectAction::Mix(mix) => mix.operations?,
             ObjectAction::Iterate { .. } | ObjectAction::ListObjects => return None,
         };
         Some(once.saturating_mul(test.iterations))
@@ -368,8 +384,8 @@ pub enum ObjectValue {
     },
 }
 
-/// A test: one walk over keys for each iteration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A test: one walk over keys for each iteration, or a mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectTest {
     /// Operation on what it walks over.
@@ -428,7 +444,7 @@ impl ObjectTest {
 }
 
 /// Operation of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ObjectAction {
     /// Writes values.
@@ -476,13 +492,15 @@ pub enum ObjectAction {
     },
     /// Lists the objects of a snapshot.
     ListObjects,
+    /// Operations that are drawn one by one.
+    Mix(ObjectMix),
 }
 
 impl ObjectAction {
-    /// Its kind of operation, by its place in [`OBJECT_KINDS`].
+    /// Its kind of operation, by its place in [`OBJECT_KINDS`]; of a mix the first.
     pub fn kind(self) -> usize {
         match self {
-            Self::Update => 0,
+            Self::Update | Self::Mix(_) => 0,
             Self::Fetch => 1,
             Self::Verify => 2,
             Self::Punch { .. } => 3,
@@ -497,11 +515,17 @@ impl ObjectAction {
 
     /// Name of its phase.
     pub fn name(self) -> &'static str {
-        OBJECT_KINDS[self.kind()].name
+        match self {
+            Self::Mix(_) => "mix",
+            _ => OBJECT_KINDS[self.kind()].name,
+        }
     }
 
     /// True if it moves values.
     pub fn moves_values(self) -> bool {
-        matches!(self, Self::Update | Self::Fetch | Self::Verify)
+        matches!(
+            self,
+            Self::Update | Self::Fetch | Self::Verify | Self::Mix(_)
+        )
     }
 }

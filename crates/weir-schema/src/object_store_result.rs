@@ -25,6 +25,9 @@ pub struct ObjectOutcome {
 pub struct ObjectRank {
     /// Number of the rank.
     pub rank: u32,
+    /// Number of the target, where the rank has several.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub target: u32,
     /// UUID of its pool.
     pub pool: String,
     /// UUID of its container.
@@ -44,6 +47,14 @@ pub struct ObjectRank {
     pub setup_ns: Nanos,
     /// Iterations of tests, in the order in which they ran.
     pub runs: Vec<ObjectRun>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_first(target: &u32) -> bool {
+    *target == 0
 }
 
 /// One iteration of a test on one rank.

@@ -1,9 +1,11 @@
 //! `weir obj VERB`: a server of pools for `weir daos-perf` to ask, and what is done with a pool's file.
 //!
-//! In: the words after `obj`. Out: an [`Action`], or a refusal with exit code 2. Spec: object store
+//! In: the words after `obj`. Out: an [`Action`], or a refusal with exit code 2. `weir obj run`, which measures,
+//! is a door of its own ([`RUN`]). Spec: object store
 //! performance, 5.5. Not here: serving and pools, which are in `weir-object` and started by the program.
 
 mod flags;
+mod mixes;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command};
 use flags::{VERBS, VerbRecord};
+pub use mixes::RUN;
 use weir_schema::ObjectDurability;
 use weir_units::Bytes;
 
@@ -109,7 +112,7 @@ pub fn read(
     let Some((name, rest)) = words.split_first() else {
         let names: Vec<&str> = VERBS.iter().map(|verb| verb.name).collect();
         return Err(Refusal::usage(format!(
-            "`weir obj` needs a word: {}\n  help: `weir obj --help` says more",
+            "`weir obj` needs a word: {}, run\n  help: `weir obj --help` says more",
             names.join(", ")
         )));
     };
@@ -117,7 +120,8 @@ pub fn read(
         return Ok(Action::Print(page()));
     }
     let Some(verb) = VERBS.iter().find(|verb| verb.name == name) else {
-        let near = nearest(name, VERBS.iter().map(|verb| verb.name));
+        let names = VERBS.iter().map(|verb| verb.name);
+        let near = nearest(name, names.chain(["run"]));
         let help = near.map_or_else(
             || "`weir obj --help` lists them".to_owned(),
             |near| format!("did you mean `weir obj {near}`?"),

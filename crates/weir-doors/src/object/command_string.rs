@@ -9,7 +9,7 @@ use weir_units::Bytes;
 use super::flags::number;
 
 /// Part of a command string.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// A test that runs.
     Test(ObjectTest),
@@ -80,6 +80,8 @@ pub(super) fn name(action: ObjectAction) -> &'static str {
         ObjectAction::Discard { .. } => "DISCARD",
         ObjectAction::Collect { .. } => "GARBAGE COLLECTION",
         ObjectAction::ListObjects => "OIT",
+        // No letter asks for one.
+        ObjectAction::Mix(_) => "MIX",
     }
 }
 
@@ -242,7 +244,7 @@ fn set(
                 _ => {}
             },
             ObjectAction::Punch { dkeys } if letter == 'd' => *dkeys = true,
-            ObjectAction::Query | ObjectAction::ListObjects => {}
+            ObjectAction::Query | ObjectAction::ListObjects | ObjectAction::Mix(_) => {}
             ObjectAction::Update
             | ObjectAction::Fetch
             | ObjectAction::Verify

@@ -14,6 +14,8 @@ const MARKED: [usize; 16] = [
     0, 3, 7, 13, 23, 56, 105, 158, 231, 400, 712, 1291, 1788, 2371, 3116, 3968,
 ];
 const PAGE: usize = 4096;
+/// Number of no walk: values of mixes.
+const MIXED: usize = 0;
 /// Types of objects, in the top byte of their id.
 const INTEGER_DKEYS: u64 = 2;
 const FLAT_KEYS: u64 = 8;
@@ -79,6 +81,9 @@ impl Ranges {
 #[derive(Debug)]
 pub(super) struct Names {
     layout: ObjectLayout,
+    /// Number of the target among so many; which deal the distribution keys out in turn.
+    target: u64,
+    targets: u64,
     /// Ids of the objects, made once.
     pub(super) objects: Vec<ObjectId>,
     /// Place of each stride in its array, in strides.
@@ -86,13 +91,13 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of a rank. The low word of an id has the second of the clock and a running number, from the rank's
-    /// first on, the high one what the seed draws.
+    /// Those of a target of a rank. The low word of an id has the second of the clock and a running number, from
+    /// the rank's first on, the high one what the seed draws.
     pub(super) fn new(
         layout: &ObjectLayout,
         class: Option<ObjectClass>,
-        seed: u64,
-        (second, first): (u64, u64),
+        (target, targets): (u64, u64),
+        (seed, second, first): (u64, u64, u64),
     ) -> Self {
         let mut random = seed;
         let is_array = matches!(layout.value, ObjectValue::Array { .. });
@@ -125,6 +130,8 @@ impl Names {
         }
         Self {
             layout: layout.clone(),
+            target,
+            targets,
             objects,
             positions,
         }
@@ -148,7 +155,7 @@ impl Names {
 
     /// Distribution key of a number, after so many keys.
     pub(super) fn dkey(&self, number: u64, base: u64, key: &mut Vec<u8>) {
-        let counted = base + number + 1;
+        let counted = base + number * self.targets + self.target + 1;
         key.clear();
         if self.layout.integer_dkeys {
             key.extend_from_slice(&counted.to_le_bytes());
@@ -201,7 +208,7 @@ pub(super) struct Written {
 #[derive(Debug)]
 pub(super) struct Contents {
     payload: ObjectPayload,
-    seed: u64,
+    pub(super) seed: u64,
     written: Vec<Written>,
 }
 
@@ -222,6 +229,12 @@ impl Contents {
     /// Bytes of the present walk at a place, from an offset in its stride on.
     pub(super) fn fill(&self, at: At, base: u64, offset: u64, bytes: &mut [u8]) {
         self.fill_of(self.written.len(), at, base, offset, bytes);
+    }
+
+    /// Bytes of a write of a mix, by its number.
+    pub(super) fn fill_mixed(&self, at: At, write: u32, bytes: &mut [u8]) {
+        let stride = write.into();
+        self.fill_of(MIXED, At { stride, ..at }, 0, 0, bytes);
     }
 
     fn fill_of(&self, walk: usize, at: At, base: u64, offset: u64, bytes: &mut [u8]) {
@@ -392,7 +405,7 @@ mod tests {
             ..ObjectLayout::default()
         };
         let places = |seed| {
-            let names = Names::new(&layout, None, seed, (1, 0));
+            let names = Names::new(&layout, None, (0, 1), (seed, 1, 0));
             (0..50).map(|s| names.index(s) / 64).collect::<Vec<_>>()
         };
         let (one, other) = (places(1), places(2));

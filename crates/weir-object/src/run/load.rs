@@ -22,8 +22,8 @@ use crate::{
 /// One call; where it goes its test knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StoreOp {
-    kind: usize,
-    length: u32,
+    pub(super) kind: usize,
+    pub(super) length: u32,
 }
 
 impl Operation for StoreOp {

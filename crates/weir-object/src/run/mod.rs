@@ -3,8 +3,10 @@
 //!
 //! In: an [`ObjectWorkload`]. Out: phases with latencies, and an [`ObjectOutcome`] with what each test did.
 
+mod key_draws;
 mod keys;
 mod load;
+mod mix;
 mod session;
 mod walk;
 
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use weir_run::generate::Streams;
 use weir_run::{
     Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
     Runner, SeriesEnd, WorkerContext, failure,
@@ -22,7 +25,7 @@ use weir_run::{
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectDurability,
     ObjectEngine, ObjectOutcome, ObjectPrefault, ObjectRank, ObjectTest, ObjectWorkload, Outcome,
-    Stage, Warning, Workload,
+    Pacing, Stage, Warning, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -33,6 +36,7 @@ use crate::mem::MemStore;
 use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
 use load::{Calls, Places, StoreOp, Walk};
+use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mixes};
 use session::{Run, Session, code_of, planned_bytes};
 pub use session::{random_uuid, uuid_of, uuid_text};
 
@@ -158,19 +162,15 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
             "{name} does not merge neighbouring extents (`m`); leave it out"
         ));
     }
+    wrong.extend(wrong_mixes(work));
     let layout = &work.layout;
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
         wrong.push("there has to be one object, key and stride at least".to_owned());
     }
-    let stride = layout.stride_bytes.0;
-    for test in &work.tests {
-        let end = test.offset.0.saturating_add(test.size.0);
-        if test.action.moves_values() && (end > stride || test.size.0 == 0) {
-            let (offset, size) = (test.offset.0, test.size.0);
-            wrong.push(format!(
-                "{size} bytes from {offset} on are no part of a stride of {stride}"
-            ));
-        }
+    wrong.extend(wrong_sizes(work));
+    if layout.dkeys < u64::from(work.targets()) {
+        let why = "each target has to have a distribution key at least";
+        wrong.push(why.to_owned());
     }
     let needed = planned_bytes(work);
     let pool = work.pool_bytes;
@@ -183,6 +183,17 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         ));
     }
     wrong
+}
+
+/// Tests on parts of strides that these do not have.
+fn wrong_sizes(work: &ObjectWorkload) -> impl Iterator<Item = String> + '_ {
+    let stride = work.layout.stride_bytes.0;
+    work.tests.iter().filter_map(move |test| {
+        let (offset, size) = (test.offset.0, test.size.0);
+        let is_part = size > 0 && offset.saturating_add(size) <= stride;
+        let why = || format!("{size} bytes from {offset} on are no part of a stride of {stride}");
+        (test.action.moves_values() && !is_part).then(why)
+    })
 }
 
 fn is_on_servers(work: &ObjectWorkload) -> bool {
@@ -237,6 +248,8 @@ fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
         work.durability
             .is_some()
             .then(|| format!("{name}: the server was told its durability when it was started")),
+        (work.targets() > 1)
+            .then(|| format!("{name}: servers have targets of their own; leave their number out")),
         (longest > LONGEST).then(|| {
             format!(
                 "{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes"
@@ -302,30 +315,39 @@ impl<D: Dial> StoreJob<D> {
         &self,
         control: &RankControl<'_>,
         shared: Option<StoreUuid>,
-        open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
+        mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> RankOutcome {
         let rank = control.world.rank();
-        let place = (&*self.directory, self.seed);
-        let opened = Session::open(&self.work, place, (rank, shared), open);
         // A store that is open is closed below, whoever failed.
-        let (session, described) = match opened {
-            Ok((session, described)) => (Some(session), Ok(described)),
-            Err(why) => (None, Err(why)),
-        };
-        let (mut described, mut ended) = match control.all_have(described) {
+        let mut targets = Vec::new();
+        let opened: Result<Vec<ObjectRank>, Failure> = (0..self.work.targets())
+            .map(|target| {
+                let place = (&*self.directory, self.seed);
+                let number = (rank, target, shared);
+                let (session, described) = Session::open(&self.work, place, number, &mut open)?;
+                targets.push(Target {
+                    session: Mutex::new(Some(session)),
+                    done: Mutex::new(None),
+                });
+                Ok(described)
+            })
+            .collect();
+        let (mut described, mut ended) = match control.all_have(opened) {
             Ok(described) => (described, None),
-            Err(end) => (ObjectRank::default(), Some(end)),
+            Err(end) => (Vec::new(), Some(end)),
         };
         let is_open = ended.is_none();
-        let far = session
-            .as_ref()
-            .and_then(|session| far(session.store.nodes()));
-        let shared = Arc::new(Mutex::new(session));
+        let sessions = targets.iter().map(|target| lock(&target.session));
+        let mut nodes = sessions.filter_map(|session| session.as_ref()?.store.nodes());
+        let far = far(nodes.find(|(memory, cpu)| memory != cpu));
+        let targets = Arc::new(targets);
         if is_open {
-            ended = self.tests(control, &shared, &mut described).err();
+            ended = self.tests(control, &targets, &mut described).err();
         }
-        let session = lock(&shared).take();
-        let closed = session.map_or(Ok(()), Session::close);
+        let sessions = targets
+            .iter()
+            .filter_map(|target| lock(&target.session).take());
+        let closed = sessions.map(Session::close).fold(Ok(()), Result::and);
         let mut outcome = RankOutcome {
             is_whole: ended.is_none(),
             ..ended.map(RankOutcome::from).unwrap_or_default()
@@ -360,17 +382,20 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Outcomes of all ranks, at the first one; why some are missing.
-fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> (Vec<ObjectRank>, Option<Failure>) {
+/// Outcomes of the targets of all ranks, at the first one; why some are missing.
+fn gathered(
+    control: &RankControl<'_>,
+    mine: Vec<ObjectRank>,
+) -> (Vec<ObjectRank>, Option<Failure>) {
     if control.world.size() == 1 {
-        return (vec![mine], None);
+        return (mine, None);
     }
     let text = serde_json::to_vec(&mine).unwrap_or_default();
     let why = match control.world.gather(&text, GATHERING) {
         Ok(Some(texts)) => {
             let ranks = texts.iter().map(|text| serde_json::from_slice(text));
-            match ranks.collect() {
-                Ok(ranks) => return (ranks, None),
+            match ranks.collect::<Result<Vec<Vec<ObjectRank>>, _>>() {
+                Ok(ranks) => return (ranks.into_iter().flatten().collect(), None),
                 Err(why) => why.to_string(),
             }
         }
@@ -378,11 +403,8 @@ fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> (Vec<ObjectRank>, Op
         Err(why) => why.to_string(),
     };
     let why = format!("what other ranks measured did not arrive: {why}");
-    let first = Some(mine).filter(|mine| mine.rank == 0);
-    (
-        first.into_iter().collect(),
-        Some(failure("rank", None, why)),
-    )
+    let first = mine.into_iter().filter(|mine| mine.rank == 0);
+    (first.collect(), Some(failure("rank", None, why)))
 }
 
 impl<D: Dial> StoreJob<D> {
@@ -390,11 +412,11 @@ impl<D: Dial> StoreJob<D> {
     fn tests<S: ObjectStore + 'static>(
         &self,
         control: &RankControl<'_>,
-        shared: &SharedSession<S>,
-        rank: &mut ObjectRank,
+        targets: &Targets<S>,
+        described: &mut [ObjectRank],
     ) -> Result<(), SeriesEnd> {
         let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
-        for (number, test) in (0..).zip(&self.work.tests) {
+        for (number, (place, test)) in (0..).zip(self.work.tests.iter().enumerate()) {
             if let Some(prompt) = &test.prompt {
                 let is_first = control.world.rank() == 0;
                 let answered = if is_first { asked(prompt) } else { Ok(()) };
@@ -402,29 +424,31 @@ impl<D: Dial> StoreJob<D> {
             }
             for iteration in 0..test.iterations.max(1) {
                 let repetition = repetitions.entry(test.action.name()).or_default();
-                let done = Arc::new(Mutex::new(None));
                 let phase = Phase {
                     repetition: *repetition,
+                    workers: self.work.targets(),
                     ..Phase::new(
                         test.action.name(),
-                        load_of(&self.work.load, test),
+                        load_of(&self.work, test),
                         Arc::new(TestWork {
-                            shared: Arc::clone(shared),
-                            test: test.clone(),
+                            targets: Arc::clone(targets),
+                            place,
                             iteration,
                             waits: waits(&self.work),
-                            done: Arc::clone(&done),
                         }),
                     )
                 };
                 *repetition += 1;
                 let measured = control.phase(&phase);
-                if let Some(run) = lock(&done).take() {
-                    let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
+                let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
+                for (place, (target, rank)) in targets.iter().zip(&mut *described).enumerate() {
+                    let Some(run) = lock(&target.done).take() else {
+                        continue;
+                    };
                     let mut run = run.record(number, test.action, iteration);
                     if let Ok(measured) = &measured {
                         let is_waited = self.work.in_flight <= 1;
-                        time(&mut run, measured, (test.action, is_waited));
+                        time(&mut run, (measured, place), (test.action, is_waited));
                     }
                     rank.runs.push(run);
                 }
@@ -454,10 +478,10 @@ fn asked(prompt: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts the times of a phase to what the test did in it.
+/// Puts the times of a worker in a phase to what the test did in it.
 fn time(
     run: &mut weir_schema::ObjectRun,
-    measured: &JobResult,
+    (measured, worker): (&JobResult, usize),
     (action, is_waited): (ObjectAction, bool),
 ) {
     run.span = measured.span.unwrap_or_default();
@@ -466,7 +490,8 @@ fn time(
     }
     run.busy_ns = run.span.length();
     if action.moves_values() && is_waited {
-        let kinds = measured.workers().iter().flat_map(|worker| &worker.kinds);
+        let worker = measured.workers().get(worker);
+        let kinds = worker.iter().flat_map(|worker| &worker.kinds);
         let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
         let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
         run.busy_ns = Nanos(u64::try_from(sum).unwrap_or(u64::MAX));
@@ -476,8 +501,14 @@ fn time(
 }
 
 /// The load of a test: one operation after the other, to its end. Nothing that was never written is an error.
-fn load_of(load: &Load, test: &ObjectTest) -> Load {
-    let mut load = load.clone();
+fn load_of(work: &ObjectWorkload, test: &ObjectTest) -> Load {
+    let mut load = work.load.clone();
+    let is_mix = |test: &ObjectTest| matches!(test.action, ObjectAction::Mix(_));
+    if let ObjectAction::Mix(mix) = test.action {
+        load.bounds.runtime_ns = mix.runtime_ns;
+    } else if work.tests.iter().any(is_mix) {
+        load.pacing = Pacing::default();
+    }
     load.recording.slat = false;
     load.recording.clat = false;
     load.recording.lat = true;
@@ -489,16 +520,22 @@ fn load_of(load: &Load, test: &ObjectTest) -> Load {
     load
 }
 
-type SharedSession<S> = Arc<Mutex<Option<Session<S>>>>;
+/// A store, and what its worker did in the last phase.
+struct Target<S> {
+    session: Mutex<Option<Session<S>>>,
+    done: Mutex<Option<Run>>,
+}
 
-/// One iteration of a test, on the worker's thread.
+type Targets<S> = Arc<Vec<Target<S>>>;
+
+/// One iteration of a test, on the threads of the targets.
 struct TestWork<S> {
-    shared: SharedSession<S>,
-    test: ObjectTest,
+    targets: Targets<S>,
+    /// Place of the test in the workload.
+    place: usize,
     iteration: u64,
     /// Operations have their ends later.
     waits: bool,
-    done: Arc<Mutex<Option<Run>>>,
 }
 
 impl<S: ObjectStore> Prepared for TestWork<S> {
@@ -517,56 +554,82 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
     }
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
-        let mut shared = lock(&self.shared);
-        let session = shared.as_mut().ok_or_else(gone)?;
-        let (stop, run) = if self.test.action.moves_values() {
+        let target = usize::try_from(worker.clone).unwrap_or(usize::MAX);
+        let target = self.targets.get(target).ok_or_else(gone)?;
+        let mut session = lock(&target.session);
+        let session = session.as_mut().ok_or_else(gone)?;
+        let test = session.work.tests.get(self.place).cloned();
+        let test = &test.ok_or_else(gone)?;
+        let (stop, run) = if let ObjectAction::Mix(mix) = test.action {
+            let streams = Streams::new(session.contents.seed, 0);
+            worker.recorded_starts = starts(worker.job.load(), session.work.targets(), streams);
+            let before = keys_before(&session.work, self.place);
+            let mixer = RefCell::new(Mixer::new(session, (test, mix), (before, streams)));
+            let (plan, mut calls) = (worker.loop_plan(1), MixedCalls(&mixer));
+            let stop = if mix.verify {
+                worker.drive(&mut calls, &mut Drawn::<_, true>(&mixer), &plan)
+            } else {
+                worker.drive(&mut calls, &mut Drawn::<_, false>(&mixer), &plan)
+            };
+            (Ok(stop), mixer.into_inner().run)
+        } else if test.action.moves_values() {
+            let verifies = test.action == ObjectAction::Verify;
             let slots = if self.waits {
                 session.work.in_flight.max(1)
             } else {
                 1
             };
-            let walk = Walk::new(session, &self.test, self.iteration, worker, slots);
+            let walk = Walk::new(session, test, self.iteration, worker, slots);
             let walk = RefCell::new(walk);
             let stop = if self.waits {
-                self.drive(worker, Calls::<_, true>::new(&walk), &walk, slots)
+                drive(
+                    worker,
+                    Calls::<_, true>::new(&walk),
+                    &walk,
+                    (slots, verifies),
+                )
             } else {
-                self.drive(worker, Calls::<_, false>::new(&walk), &walk, slots)
+                drive(
+                    worker,
+                    Calls::<_, false>::new(&walk),
+                    &walk,
+                    (slots, verifies),
+                )
             };
             (Ok(stop), walk.into_inner().run)
         } else {
             let mut run = Run::default();
-            let stop = worker.walk(self.test.action.kind(), || {
-                run = walk::walk(session, &self.test, self.iteration);
+            let stop = worker.walk(test.action.kind(), || {
+                run = walk::walk(session, test, self.iteration);
                 Ok((run.visited, run.bytes))
             });
             (stop, run)
         };
         let failed = run.failure.as_ref().map(|why| {
-            let name = self.test.action.name();
+            let name = test.action.name();
             let text = format!("{name}: {why}");
             failure("object", None, text)
         });
-        *lock(&self.done) = Some(run);
+        *lock(&target.done) = Some(run);
         failed.map_or(stop, Err)
     }
 }
 
-impl<S: ObjectStore> TestWork<S> {
-    fn drive<'w, 'a, E>(
-        &self,
-        worker: &mut WorkerContext<'_>,
-        mut calls: E,
-        walk: &'w RefCell<Walk<'a, S>>,
-        slots: u32,
-    ) -> LoopStop
-    where
-        E: Engine<Op = StoreOp>,
-    {
-        let plan = worker.loop_plan(slots);
-        if self.test.action == ObjectAction::Verify {
-            worker.drive(&mut calls, &mut Places::<_, true>(walk), &plan)
-        } else {
-            worker.drive(&mut calls, &mut Places::<_, false>(walk), &plan)
-        }
+/// Carries out a walk, which verifies or not, with so many slots.
+fn drive<S, E>(
+    worker: &mut WorkerContext<'_>,
+    mut calls: E,
+    walk: &RefCell<Walk<'_, S>>,
+    (slots, verifies): (u32, bool),
+) -> LoopStop
+where
+    S: ObjectStore,
+    E: Engine<Op = StoreOp>,
+{
+    let plan = worker.loop_plan(slots);
+    if verifies {
+        worker.drive(&mut calls, &mut Places::<_, true>(walk), &plan)
+    } else {
+        worker.drive(&mut calls, &mut Places::<_, false>(walk), &plan)
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
-    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
+    ObjectKeys, ObjectMix, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::device::path_facts;
 use weir_sys::{Tree, token};
@@ -17,8 +17,8 @@ use weir_units::{Bytes, Nanos};
 
 use super::keys::{Contents, Names};
 use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError,
-    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid,
+    Conditions, ContainerId, ContainerMode, Durability, Epoch, EpochRange, Iod, KeyAt, ObjectCode,
+    ObjectError, ObjectStore, PoolMode, PoolSpec, Prefault, RecordExtent, StoreUuid, Ticket,
 };
 use crate::{disk, mem};
 
@@ -33,6 +33,8 @@ pub(super) struct Session<S> {
     pub(super) container: ContainerId,
     pub(super) names: Names,
     pub(super) contents: Contents,
+    /// Number of the last write of each key that mixes know, objects innermost; 0 where it is punched.
+    pub(super) writes: Vec<u32>,
     /// The last epoch that an operation had.
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
@@ -123,6 +125,25 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
+/// Bytes of the pool that the tests write: those of the updates, and what mixes write as far as it fits.
+fn written_bytes(work: &ObjectWorkload) -> u64 {
+    let mixed = work.tests.iter().map(|test| {
+        let ObjectAction::Mix(mix) = test.action else {
+            return 0;
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "pages to map in: a saturated number is all of them"
+        )]
+        let writes = (mix.operations.unwrap_or(u64::MAX) as f64 * mix.shares.writing()) as u64;
+        footprint(writes, test.size.0, KEY_BYTES)
+    });
+    let all = mixed.fold(planned_bytes(work), u64::saturating_add);
+    all.min(planned_bytes(work).max(work.pool_bytes.0))
+}
+
 /// A UUID of its usual form, in bytes.
 pub fn uuid_of(text: &str) -> Option<StoreUuid> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
@@ -190,7 +211,7 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
         uuid: Some(wanted.map_or_else(random_uuid, Ok)?),
         mode: wanted.map_or(PoolMode::Create, |_| PoolMode::Open),
         prefault: match work.prefault {
-            ObjectPrefault::Plan => Prefault::Plan(planned_bytes(work)),
+            ObjectPrefault::Plan => Prefault::Plan(written_bytes(work)),
             ObjectPrefault::All => Prefault::All,
             ObjectPrefault::None => Prefault::None,
         },
@@ -205,14 +226,51 @@ fn file_system(file: &Path) -> Option<String> {
     Some(facts.file_system?.fs_type)
 }
 
+fn level(durability: Durability) -> ObjectDurability {
+    match durability {
+        Durability::None => ObjectDurability::None,
+        Durability::Process => ObjectDurability::Process,
+        Durability::Power => ObjectDurability::Power,
+    }
+}
+
+/// The part of the work that falls to a target: as many distribution keys lie between two of its own as
+/// there are other targets.
+fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
+    let (mut part, all) = (work.clone(), work.targets());
+    if all == 1 {
+        return part;
+    }
+    let share = |count: &mut u64| {
+        *count = (*count + u64::from(all - 1 - target)) / u64::from(all);
+    };
+    share(&mut part.layout.dkeys);
+    part.pool_bytes.0 /= u64::from(all);
+    part.path_end = format!(".{target}{}", work.path_end);
+    for test in &mut part.tests {
+        if let Some(dkeys) = &mut test.dkeys {
+            share(dkeys);
+        }
+        if let ObjectAction::Mix(ObjectMix {
+            operations: Some(operations),
+            ..
+        }) = &mut test.action
+        {
+            share(operations);
+        }
+    }
+    part
+}
+
 impl<S: ObjectStore> Session<S> {
-    /// Opens the store of a rank.
+    /// Opens the store of a target of a rank.
     pub(super) fn open(
-        work: &ObjectWorkload,
+        whole: &ObjectWorkload,
         (directory, seed): (&Path, u64),
-        (rank, shared): (u32, Option<StoreUuid>),
+        (rank, target, shared): (u32, u32, Option<StoreUuid>),
         mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> Result<(Self, ObjectRank), Failure> {
+        let work = &part(whole, target);
         let mut spec = pool_spec(work, directory, rank)?;
         let is_new = spec.mode == PoolMode::Create;
         let place = match &spec.path {
@@ -261,45 +319,52 @@ impl<S: ObjectStore> Session<S> {
         };
         let mut described = ObjectRank {
             rank,
+            target,
             file_system,
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
             file,
-            durability: match spec.durability {
-                Durability::None => ObjectDurability::None,
-                Durability::Process => ObjectDurability::Process,
-                Durability::Power => ObjectDurability::Power,
-            },
+            durability: level(spec.durability),
             setup_ns: Nanos(setup_ns),
             ..ObjectRank::default()
         };
         store.describe(container, &mut described);
+        let number = (seed, rank, target);
+        let mut session = Self::begun((whole, work), number, (store, container));
+        session.made = made;
+        session.empties = shared.is_some() && named.is_none() && rank == 0;
+        Ok((session, described))
+    }
+
+    /// An open store before the first test of a target's part of the whole work.
+    fn begun(
+        (whole, work): (&ObjectWorkload, &ObjectWorkload),
+        (seed, rank, target): (u64, u32, u32),
+        (store, container): (S, ContainerId),
+    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
-        let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let session = Self {
-            names: Names::new(
-                &work.layout,
-                work.class,
-                seed,
-                (
-                    now.as_secs(),
-                    u64::from(rank).saturating_mul(work.layout.objects),
-                ),
-            ),
+        let rank = u64::from(rank);
+        let targets = (target.into(), whole.targets().into());
+        let number = rank * targets.1 + targets.0;
+        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let first = rank.saturating_mul(work.layout.objects);
+        let numbers = (seed, now.as_secs(), first);
+        Self {
+            names: Names::new(&whole.layout, work.class, targets, numbers),
             contents: Contents::new(work.payload, seed),
             epoch: if S::OWN_EPOCHS {
                 Epoch::LATEST
             } else {
                 Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2))
             },
+            writes: Vec::new(),
             work: work.clone(),
             store,
             container,
-            made,
-            empties: shared.is_some() && named.is_none() && rank == 0,
-        };
-        Ok((session, described))
+            made: None,
+            empties: false,
+        }
     }
 
     /// The epoch of an update.
@@ -307,6 +372,103 @@ impl<S: ObjectStore> Session<S> {
         // Where the store has its own epochs it stays the latest.
         self.epoch = Epoch(self.epoch.0 + 1).min(Epoch::LATEST);
         self.epoch
+    }
+
+    /// Writes the whole value of a distribution and an attribute key of an object, by its number.
+    pub(super) fn put(
+        &mut self,
+        object: u64,
+        keys: (&[u8], &[u8]),
+        bytes: &[u8],
+    ) -> crate::Result<u64> {
+        let extent = self.extent(bytes.len());
+        let (key, iod) = self.value(object, keys, &extent);
+        let (epoch, none) = (self.next_epoch(), Conditions::NONE);
+        let ticket = self.store.update(key, &[iod], epoch, none, bytes)?;
+        match ticket {
+            Ticket::Done(bytes) => Ok(bytes),
+            Ticket::Waits(ticket) => self.ended(ticket),
+        }
+    }
+
+    /// Reads the same.
+    pub(super) fn get(
+        &mut self,
+        object: u64,
+        keys: (&[u8], &[u8]),
+        bytes: &mut [u8],
+    ) -> crate::Result<u64> {
+        let extent = self.extent(bytes.len());
+        let (key, iod) = self.value(object, keys, &extent);
+        let (epoch, mut iods) = (self.epoch, [iod]);
+        let ticket = self
+            .store
+            .fetch(key, &mut iods, epoch, Conditions::NONE, bytes)?;
+        match ticket {
+            Ticket::Done(bytes) => Ok(bytes),
+            Ticket::Waits(ticket) => {
+                let _ = self.ended(ticket)?;
+                self.store.receive(ticket, &mut iods, bytes)
+            }
+        }
+    }
+
+    /// Waits for the end of the only operation in flight.
+    fn ended(&mut self, ticket: u64) -> crate::Result<u64> {
+        let mut ends = Vec::new();
+        while self.store.poll(&mut ends, 1) > 0 {
+            if let Some(end) = ends.drain(..).find(|end| end.ticket == ticket) {
+                return end.result;
+            }
+        }
+        Err(ObjectError::new(
+            ObjectCode::NoHdl,
+            "the operation is not in flight",
+        ))
+    }
+
+    /// The first stride.
+    fn extent(&self, bytes: usize) -> [RecordExtent; 1] {
+        let (index, count) = (self.names.index(0), bytes as u64);
+        [RecordExtent { index, count }]
+    }
+
+    fn value<'k>(
+        &self,
+        object: u64,
+        (dkey, akey): (&'k [u8], &'k [u8]),
+        extent: &'k [RecordExtent; 1],
+    ) -> (KeyAt<'k>, Iod<'k>) {
+        let iod = if self.names.is_array() {
+            Iod::array(akey, 1, extent)
+        } else {
+            Iod::single(akey, extent[0].count)
+        };
+        let key = KeyAt {
+            container: self.container,
+            object: self.names.object(object),
+            dkey,
+        };
+        (key, iod)
+    }
+
+    /// The failure of an operation on an object, by its number, with these keys.
+    pub(super) fn failure(
+        &self,
+        object: u64,
+        (dkey, akey): (&[u8], &[u8]),
+        error: &ObjectError,
+    ) -> ObjectFailure {
+        ObjectFailure {
+            object: self.names.object(object).to_string(),
+            keys: ObjectKeys {
+                dkey: Some(self.names.shown_dkey(dkey)),
+                akey: Some(ObjectKey::Name(String::from_utf8_lossy(akey).into_owned())),
+            },
+            epoch: self.epoch.0,
+            code: code_of(error.code),
+            text: error.message.clone().into_owned(),
+        }
     }
 
     /// Closes the store, and removes what was made for the run.

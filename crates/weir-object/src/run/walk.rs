@@ -52,7 +52,10 @@ pub(super) fn walk<S: ObjectStore>(
         ObjectAction::Collect { .. } => collect(session, &mut run),
         ObjectAction::ListObjects => list_objects(session, &mut run),
         // Those are loops.
-        ObjectAction::Update | ObjectAction::Fetch | ObjectAction::Verify => Ok(()),
+        ObjectAction::Update
+        | ObjectAction::Fetch
+        | ObjectAction::Verify
+        | ObjectAction::Mix(_) => Ok(()),
     };
     if let Err(error) = done {
         run.fail(failure(session, &error));
@@ -233,7 +236,7 @@ fn list_objects<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walk
 
 impl<S: ObjectStore> Session<S> {
     /// From the first epoch to now.
-    fn all_epochs(&self) -> EpochRange {
+    pub(super) fn all_epochs(&self) -> EpochRange {
         EpochRange {
             after: Epoch(0),
             upto: self.epoch,
@@ -242,7 +245,7 @@ impl<S: ObjectStore> Session<S> {
 }
 
 impl Run {
-    fn freed(&mut self, freed: FreedVersions) {
+    pub(super) fn freed(&mut self, freed: FreedVersions) {
         self.visited += freed.visited;
         self.freed_versions += freed.versions;
         self.freed_bytes += freed.bytes;

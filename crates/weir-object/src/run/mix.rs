@@ -1,0 +1,409 @@
+//! Mixes as operations of the house's loop: kinds and keys are drawn one by one, among keys that are there.
+//!
+//! In: a session, a mix. Out: operations, each a call of the store, made before its time begins. A value of a
+//! mix has bytes of its own, so that a fetch can be held against the last update of its key. Not here: the
+//! numbers that are drawn (`key_draws`).
+
+use std::cell::RefCell;
+use std::io;
+
+use weir_run::generate::Streams;
+use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
+use weir_run::generate::rng::Rng;
+use weir_run::{Engine, RecordedStarts, Source, Submit};
+use weir_schema::{
+    Load, MixShares, ObjectAction, ObjectEngine, ObjectMix, ObjectTest, ObjectWorkload, Schedule,
+};
+use weir_units::Nanos;
+
+use super::key_draws::KeyDraws;
+use super::keys::At;
+use super::load::StoreOp;
+use super::session::{Run, Session};
+use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope};
+
+/// Places of the operations in [`MixShares::KINDS`].
+const UPDATE: usize = 0;
+const FETCH: usize = 1;
+const PUNCH: usize = 2;
+const SCAN: usize = 3;
+const MODIFY: usize = 4;
+const INSERT: usize = 5;
+
+/// Number of the write that a key got before all mixes.
+const BEFORE: u32 = 1;
+
+/// A reason against each mix that cannot be carried out.
+pub(super) fn wrong_mixes(work: &ObjectWorkload) -> impl Iterator<Item = String> + '_ {
+    let tests = work.tests.iter().enumerate();
+    tests.filter_map(|(number, test)| match &test.action {
+        ObjectAction::Mix(mix) => wrong_mix(work, number, mix),
+        _ => None,
+    })
+}
+
+fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<String> {
+    let (test, layout) = (&work.tests[number], &work.layout);
+    let before = &work.tests[..number];
+    let hides = |test: &ObjectTest| {
+        matches!(
+            test.action,
+            ObjectAction::Punch { .. } | ObjectAction::Discard { .. }
+        )
+    };
+    let knows =
+        |test: &ObjectTest| matches!(test.action, ObjectAction::Update | ObjectAction::Verify);
+    let scanned = test.size.0.saturating_mul(mix.scan_keys.into());
+    let why = if mix.shares.sum() == 0 {
+        "needs a share above 0"
+    } else if let Some(why) = mix.keys.wrong() {
+        why
+    } else if mix.operations.is_none() && mix.runtime_ns.is_none() {
+        "needs a bound, of operations or time"
+    } else if layout.akeys != 1 || layout.strides != 1 || test.size != layout.stride_bytes {
+        "acts on whole values, one attribute key and stride for each distribution key"
+    } else if work.zero_copy || work.thread_per_operation || work.in_flight > 1 || work.truncate {
+        "is one call after the other, in nanoseconds: no zero copy, no threads, one in flight"
+    } else if work.engine == ObjectEngine::Echo {
+        "needs a store that keeps values; echo keeps none"
+    } else if keys_before(work, number) == 0 {
+        "draws keys that were written: put an update of them before it"
+    } else if before.iter().any(hides) {
+        "draws keys that are there: put no punch or discard before it"
+    } else if work.tests[number..].iter().any(knows) {
+        "leaves values of its own: put updates and verifications before it"
+    } else if mix.shares.scan > 0 && !(1..=u64::from(u32::MAX)).contains(&scanned) {
+        "scans from 1 key on, and no more than 4 GiB at once"
+    } else {
+        return None;
+    };
+    Some(format!("a mix {why}"))
+}
+
+/// Keys that the updates before a test have written, objects innermost.
+pub(super) fn keys_before(work: &ObjectWorkload, number: usize) -> u64 {
+    let updates = work.tests[..number].iter().filter(|test| {
+        let is_whole = test
+            .objects
+            .is_none_or(|count| count == work.layout.objects);
+        test.action == ObjectAction::Update && is_whole && test.size == work.layout.stride_bytes
+    });
+    let keys = updates.map(|test| {
+        let dkeys = test.dkeys.unwrap_or(work.layout.dkeys);
+        dkeys.saturating_mul(work.layout.objects)
+    });
+    keys.max().unwrap_or_default()
+}
+
+/// Starts of a target's part of a mix whose operations have a rate: one schedule of all of them, whatever
+/// their kinds.
+pub(super) fn starts(load: &Load, targets: u32, streams: Streams) -> Option<RecordedStarts> {
+    let Some(Schedule::OpsPerSecond {
+        limit_per_s,
+        poisson,
+        ..
+    }) = &load.pacing.schedule
+    else {
+        return None;
+    };
+    let sum: f64 = limit_per_s.values().map(|limit| limit.0).sum();
+    let share = sum / f64::from(targets);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate of a plan is positive; a saturated one is no limit"
+    )]
+    let rate = Rate::Operations((share.round() as u64).try_into().ok()?);
+    let mut arrivals = if *poisson {
+        Arrivals::Poisson(Poisson::new(rate, streams.arrivals()))
+    } else {
+        Arrivals::Even(Even::new(rate))
+    };
+    let next = move || Some(Nanos(arrivals.next_start_ns(0)));
+    Some(RecordedStarts(Box::new(std::iter::from_fn(next))))
+}
+
+/// A mix at work, between source and engine.
+pub(super) struct Mixer<'a, S: ObjectStore> {
+    session: &'a mut Session<S>,
+    mix: ObjectMix,
+    size: u64,
+    kinds: Rng,
+    scans: Rng,
+    keys: KeyDraws,
+    /// Operations that are left.
+    left: u64,
+    op: StoreOp,
+    /// Place of the present operation in [`MixShares::KINDS`], its first key, and the number of keys.
+    drawn: usize,
+    key: u64,
+    count: u64,
+    /// Number of the present write.
+    write: u32,
+    dkey: Vec<u8>,
+    akey: Vec<u8>,
+    bytes: Vec<u8>,
+    found: Vec<u8>,
+    pub(super) run: Run,
+}
+
+impl<'a, S: ObjectStore> Mixer<'a, S> {
+    /// A mix over at least so many keys that were written before.
+    pub(super) fn new(
+        session: &'a mut Session<S>,
+        (test, mix): (&ObjectTest, ObjectMix),
+        (before, streams): (u64, Streams),
+    ) -> Self {
+        let known = usize::try_from(before).unwrap_or(usize::MAX);
+        if session.writes.len() < known {
+            session.writes.resize(known, BEFORE);
+        }
+        let mut akey = Vec::with_capacity(32);
+        session.names.akey(0, 0, &mut akey);
+        let bytes = vec![0; usize::try_from(test.size.0).unwrap_or(usize::MAX)];
+        Self {
+            mix,
+            size: test.size.0,
+            kinds: streams.mix(),
+            scans: streams.sizes(),
+            keys: KeyDraws::new(mix.keys, streams),
+            left: mix.operations.unwrap_or(u64::MAX),
+            op: StoreOp::default(),
+            drawn: UPDATE,
+            key: 0,
+            count: 1,
+            write: session.writes.iter().max().copied().unwrap_or(BEFORE),
+            dkey: Vec::with_capacity(32),
+            akey,
+            found: bytes.clone(),
+            bytes,
+            run: Run::default(),
+            session,
+        }
+    }
+
+    fn next(&mut self) -> Option<StoreOp> {
+        if self.run.failure.is_some() || self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let mut place = self.kinds.below(self.mix.shares.sum());
+        let weights = self.mix.shares.weights().into_iter().map(u64::from);
+        let within = |weight: u64| match place.checked_sub(weight) {
+            Some(rest) => {
+                place = rest;
+                false
+            }
+            None => true,
+        };
+        self.drawn = weights.map(within).position(|is| is).unwrap_or(INSERT);
+        let known = self.session.writes.len() as u64;
+        (self.key, self.count) = match self.drawn {
+            INSERT => (known, 1),
+            SCAN => {
+                let key = self.keys.next(known);
+                let most = 1 + self.scans.below(self.mix.scan_keys.into());
+                (key, most.min(known - key))
+            }
+            _ => (self.keys.next(known), 1),
+        };
+        let length = match self.drawn {
+            PUNCH => 0,
+            FETCH | SCAN => {
+                let there = (self.key..self.key + self.count).filter(|key| self.is_there(*key));
+                self.size * there.count() as u64
+            }
+            _ => self.size,
+        };
+        self.op = StoreOp {
+            kind: MixShares::KINDS[self.drawn].1,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+        };
+        Some(self.op)
+    }
+
+    /// Number of a key's last write; 0 where it was punched, or never written.
+    fn written(&self, key: u64) -> u32 {
+        let place = usize::try_from(key).unwrap_or(usize::MAX);
+        self.session.writes.get(place).copied().unwrap_or_default()
+    }
+
+    fn is_there(&self, key: u64) -> bool {
+        self.written(key) > 0
+    }
+
+    fn at(&self, key: u64) -> At {
+        let objects = self.session.work.layout.objects;
+        At {
+            object: key % objects,
+            dkey: key / objects,
+            ..At::default()
+        }
+    }
+
+    /// Makes key and bytes of the present operation.
+    fn prepare(&mut self) {
+        let at = self.at(self.key);
+        self.session.names.dkey(at.dkey, 0, &mut self.dkey);
+        if matches!(self.drawn, UPDATE | MODIFY | INSERT) {
+            self.write = self.write.wrapping_add(1).max(BEFORE + 1);
+            let contents = &self.session.contents;
+            contents.fill_mixed(at, self.write, &mut self.bytes);
+        }
+    }
+
+    /// The call; bytes that moved, or a code below 0.
+    fn call(&mut self) -> i64 {
+        let done = match self.drawn {
+            UPDATE | INSERT => self.put(),
+            FETCH => self.get(self.key),
+            PUNCH => self.punch(),
+            SCAN => (self.key..self.key + self.count).try_for_each(|key| {
+                let dkey = self.at(key).dkey;
+                self.session.names.dkey(dkey, 0, &mut self.dkey);
+                self.get(key)
+            }),
+            _ => self.get(self.key).and_then(|()| self.put()),
+        };
+        match done {
+            Ok(()) if self.op.length == 0 && self.drawn != PUNCH => self.run.misses += 1,
+            Ok(()) => self.run.hits += 1,
+            Err(error) => {
+                self.fail(&error);
+                return -i64::from(error.code.number());
+            }
+        }
+        self.run.bytes += u64::from(self.op.length);
+        i64::from(self.op.length)
+    }
+
+    fn fail(&mut self, error: &ObjectError) {
+        let object = self.at(self.key).object;
+        let keys = (&self.dkey[..], &self.akey[..]);
+        let failure = self.session.failure(object, keys, error);
+        self.run.fail(failure);
+    }
+
+    fn put(&mut self) -> Result<(), ObjectError> {
+        let object = self.at(self.key).object;
+        let keys = (&self.dkey[..], &self.akey[..]);
+        let mut done = self.session.put(object, keys, &self.bytes);
+        if matches!(&done, Err(full) if full.code == ObjectCode::NoSpace) {
+            // Versions that nobody reads make room; the update that needs it waits for them.
+            let (container, all) = (self.session.container, self.session.all_epochs());
+            let freed = self.session.store.aggregate(container, all)?;
+            self.run.freed(freed);
+            done = self.session.put(object, keys, &self.bytes);
+        }
+        let _ = done?;
+        self.set(self.write);
+        Ok(())
+    }
+
+    /// Remembers the last write of the present key.
+    fn set(&mut self, write: u32) {
+        let place = usize::try_from(self.key).unwrap_or(usize::MAX);
+        match self.session.writes.get_mut(place) {
+            Some(last) => *last = write,
+            None => self.session.writes.push(write),
+        }
+    }
+
+    fn punch(&mut self) -> Result<(), ObjectError> {
+        let object = self.session.names.object(self.at(self.key).object);
+        let (container, epoch) = (self.session.container, self.session.next_epoch());
+        let (scope, none) = (PunchScope::Dkey(&self.dkey), Conditions::NONE);
+        let store = &mut self.session.store;
+        let _ = store.punch(container, object, scope, epoch, none)?;
+        self.set(0);
+        Ok(())
+    }
+
+    /// Reads a value, which is there if the key was written and not punched since.
+    fn get(&mut self, key: u64) -> Result<(), ObjectError> {
+        let object = self.at(key).object;
+        let keys = (&self.dkey[..], &self.akey[..]);
+        let found = self.session.get(object, keys, &mut self.found)?;
+        let expected = if self.is_there(key) { self.size } else { 0 };
+        if found == expected {
+            return Ok(());
+        }
+        let why = format!("{found} bytes are stored where {expected} were written");
+        let code = if found == 0 {
+            ObjectCode::NonExist
+        } else {
+            ObjectCode::Mismatch
+        };
+        Err(ObjectError::new(code, why))
+    }
+
+    /// Holds a value that a fetch read against the last one of its key.
+    fn compare(&mut self) {
+        if self.drawn != FETCH || self.op.length == 0 {
+            return;
+        }
+        let (at, contents) = (self.at(self.key), &self.session.contents);
+        let place = match self.written(self.key) {
+            BEFORE => contents.differs(at, 0, 0, &self.found),
+            write => {
+                contents.fill_mixed(at, write, &mut self.bytes);
+                let mut pairs = self.found.iter().zip(&self.bytes);
+                pairs.position(|(a, b)| a != b).map(|place| place as u64)
+            }
+        };
+        if let Some(byte) = place {
+            let why = format!("byte {byte} of the value is not the one that was written");
+            self.fail(&ObjectError::new(ObjectCode::Mismatch, why));
+        }
+        self.found.fill(0);
+    }
+}
+
+/// The store as the loop calls it.
+pub(super) struct MixedCalls<'w, 'a, S: ObjectStore>(pub(super) &'w RefCell<Mixer<'a, S>>);
+
+impl<'w, 'a, S: ObjectStore> Engine for MixedCalls<'w, 'a, S> {
+    type Op = StoreOp;
+    type Setup = &'w RefCell<Mixer<'a, S>>;
+    const INLINE: bool = true;
+
+    fn attach(setup: Self::Setup) -> io::Result<Self> {
+        Ok(Self(setup))
+    }
+
+    #[inline]
+    fn submit(&mut self, _slot: u32, _op: &StoreOp) -> Submit {
+        Submit::Done(self.0.borrow_mut().call())
+    }
+}
+
+/// The operations of a mix.
+pub(super) struct Drawn<'w, 'a, S: ObjectStore, const CHECKS: bool>(
+    pub(super) &'w RefCell<Mixer<'a, S>>,
+);
+
+impl<S: ObjectStore, const CHECKS: bool> Source for Drawn<'_, '_, S, CHECKS> {
+    type Op = StoreOp;
+    const CHECKS: bool = CHECKS;
+
+    #[inline]
+    fn next(&mut self, _slot: u32) -> Option<StoreOp> {
+        self.0.borrow_mut().next()
+    }
+
+    #[inline]
+    fn prepare(&mut self, _slot: u32, _op: &StoreOp) {
+        self.0.borrow_mut().prepare();
+    }
+
+    fn completed(&mut self, _slot: u32, _op: &StoreOp, whole: bool) {
+        if whole {
+            self.0.borrow_mut().compare();
+        }
+    }
+
+    /// Making keys and bytes takes as long as many a call.
+    fn prepare_is_timed(&self) -> bool {
+        true
+    }
+}
