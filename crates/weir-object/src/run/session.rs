@@ -138,7 +138,7 @@ fn written_bytes(work: &ObjectWorkload) -> u64 {
             reason = "pages to map in: a saturated number is all of them"
         )]
         let writes = (mix.operations.unwrap_or(u64::MAX) as f64 * mix.shares.writing()) as u64;
-        footprint(writes, test.size.0, KEY_BYTES)
+        mem::footprint(writes, test.size.0, KEY_BYTES)
     });
     let all = mixed.fold(planned_bytes(work), u64::saturating_add);
     all.min(planned_bytes(work).max(work.pool_bytes.0))
@@ -345,7 +345,7 @@ impl<S: ObjectStore> Session<S> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let rank = u64::from(rank);
-        let targets = (target.into(), whole.targets().into());
+        let targets = (u64::from(target), u64::from(whole.targets()));
         let number = rank * targets.1 + targets.0;
         let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let first = rank.saturating_mul(work.layout.objects);
