@@ -324,7 +324,7 @@ impl<S: ObjectStore> Session<S> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let rank = u64::from(rank);
-        let targets = (target.into(), whole.targets().into());
+        let targets: (u64, u64) = (target.into(), whole.targets().into());
         let number = rank * targets.1 + targets.0;
         let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let first = rank.saturating_mul(work.layout.objects);
