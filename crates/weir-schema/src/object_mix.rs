@@ -29,6 +29,19 @@ pub struct ObjectMix {
 impl ObjectMix {
     /// Most keys of a scan, as YCSB has it.
     pub const SCAN_KEYS: u32 = 100;
+
+    /// Operations of a rank that write a value, each a version of its own; `u64::MAX` where only time ends them.
+    pub fn writes(&self) -> u64 {
+        let MixShares {
+            update,
+            modify,
+            insert,
+            ..
+        } = self.shares;
+        let share: u64 = [update, modify, insert].into_iter().map(u64::from).sum();
+        let all = u128::from(self.operations.unwrap_or(u64::MAX)) * u128::from(share);
+        u64::try_from(all.div_ceil(self.shares.sum().max(1).into())).unwrap_or(u64::MAX)
+    }
 }
 
 /// Weights of the operations of a mix.
@@ -94,15 +107,6 @@ impl MixShares {
     /// Sum of the weights.
     pub fn sum(&self) -> u64 {
         self.weights().into_iter().map(u64::from).sum()
-    }
-
-    /// Share of the operations that write a value, each a version of its own.
-    pub fn writing(&self) -> f64 {
-        let writes = [self.update, self.modify, self.insert];
-        let writes: u64 = writes.into_iter().map(u64::from).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a share of small numbers")]
-        let share = writes as f64 / self.sum().max(1) as f64;
-        share
     }
 }
 

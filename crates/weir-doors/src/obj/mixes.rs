@@ -192,7 +192,7 @@ fn read(given: &Given, _: &dyn Machine) -> Result<Request, Refusal> {
 }
 
 fn mix(given: &Given) -> Result<ObjectMix, Refusal> {
-    let preset = given.text("preset").map(preset);
+    let preset = given.text("preset").and_then(preset);
     let asked = given.text("mix").map(shares).transpose();
     let asked = asked.map_err(Refusal::usage)?;
     let Some(shares) = asked.or(preset.map(|(shares, _)| shares)) else {
@@ -273,60 +273,26 @@ fn schedule(rate: f64, shares: MixShares, poisson: bool) -> Schedule {
     }
 }
 
-/// Mix and distribution of a workload of YCSB.
-fn preset(name: &str) -> (MixShares, KeyDistribution) {
-    let none = MixShares::default();
-    let zipf = KeyDistribution::Zipf { theta: THETA };
-    match name {
-        "ycsb-b" => (
-            MixShares {
-                fetch: 95,
-                update: 5,
-                ..none
-            },
-            zipf,
-        ),
-        "ycsb-c" => (MixShares { fetch: 100, ..none }, zipf),
-        "ycsb-d" => {
-            let latest = KeyDistribution::Latest { theta: THETA };
-            (
-                MixShares {
-                    fetch: 95,
-                    insert: 5,
-                    ..none
-                },
-                latest,
-            )
-        }
-        "ycsb-e" => (
-            MixShares {
-                scan: 95,
-                insert: 5,
-                ..none
-            },
-            zipf,
-        ),
-        "ycsb-f" => (
-            MixShares {
-                fetch: 50,
-                modify: 50,
-                ..none
-            },
-            zipf,
-        ),
-        _ => (
-            MixShares {
-                fetch: 50,
-                update: 50,
-                ..none
-            },
-            zipf,
-        ),
-    }
-}
-
 /// Power of zipf where none is given.
 const THETA: f64 = 0.99;
+const ZIPF: KeyDistribution = KeyDistribution::Zipf { theta: THETA };
+const LATEST: KeyDistribution = KeyDistribution::Latest { theta: THETA };
+
+/// Workloads of YCSB: weights of update, fetch, punch, scan, modify, insert, and the distribution.
+const PRESETS: [(&str, [u32; 6], KeyDistribution); 6] = [
+    ("ycsb-a", [50, 50, 0, 0, 0, 0], ZIPF),
+    ("ycsb-b", [5, 95, 0, 0, 0, 0], ZIPF),
+    ("ycsb-c", [0, 100, 0, 0, 0, 0], ZIPF),
+    ("ycsb-d", [0, 95, 0, 0, 0, 5], LATEST),
+    ("ycsb-e", [0, 0, 0, 95, 0, 5], ZIPF),
+    ("ycsb-f", [0, 50, 0, 0, 50, 0], ZIPF),
+];
+
+fn preset(name: &str) -> Option<(MixShares, KeyDistribution)> {
+    let mut all = PRESETS.into_iter();
+    let (_, weights, shape) = all.find(|(known, ..)| *known == name)?;
+    Some((MixShares::of_weights(weights), shape))
+}
 
 /// Reads `update=50,fetch=45`.
 fn shares(text: &str) -> Result<MixShares, String> {
@@ -419,22 +385,16 @@ mod tests {
             .find(|flag| flag.name == "preset")
             .unwrap()
             .choices;
-        let weights: Vec<_> = choices
-            .iter()
-            .map(|name| preset(name).0.weights())
-            .collect();
-        // Update, fetch, punch, scan, modify, insert.
-        let expected = [
-            [50, 50, 0, 0, 0, 0],
-            [5, 95, 0, 0, 0, 0],
-            [0, 100, 0, 0, 0, 0],
-            [0, 95, 0, 0, 0, 5],
-            [0, 0, 0, 95, 0, 5],
-            [0, 50, 0, 0, 50, 0],
-        ];
-        assert_eq!(weights, expected);
-        let latest = KeyDistribution::Latest { theta: 0.99 };
-        assert_eq!(preset("ycsb-d").1, latest);
+        let names = PRESETS.map(|(name, ..)| name);
+        assert_eq!(choices, names);
+        // Each has a hundred operations: a YCSB share is a percentage.
+        for name in names {
+            let (shares, shape) = preset(name).unwrap();
+            assert_eq!(shares.sum(), 100, "{name}");
+            assert_eq!(shape == LATEST, name == "ycsb-d");
+        }
+        let (shares, _) = preset("ycsb-e").unwrap();
+        assert_eq!((shares.scan, shares.insert), (95, 5));
     }
 
     #[test]

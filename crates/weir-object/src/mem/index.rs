@@ -190,10 +190,12 @@ impl Index {
     fn find_head(&self, medium: &impl Medium, object: u32, hash: u64, dkey: &[u8]) -> u32 {
         self.items_by_key.find(hash, |entry| {
             let item = &self.items[entry as usize];
-            item.head == entry
-                && item.object == object
-                && item.record != 0
-                && keys(medium, item.record).0 == dkey
+            if item.head != entry || item.object != object || item.record == 0 {
+                return false;
+            }
+            // The value is what a fetch needs next: its lines come while those of the key are waited for.
+            self.prefetch_value(medium, entry);
+            keys(medium, item.record).0 == dkey
         })
     }
 

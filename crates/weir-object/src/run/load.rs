@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 use std::io;
 
 use weir_run::{Completed, Engine, Operation, Source, Submit, Wait, WorkerContext};
-use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectTest};
+use weir_schema::{ObjectAction, ObjectTest};
 use weir_sys::CpuList;
 use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin::{affinity, set_affinity};
 
 use super::keys::{At, Ranges, Written};
-use super::session::{Run, Session, code_of};
+use super::session::{Run, Session};
 use crate::{
     Completion, Conditions, Iod, KeyAt, ObjectCode, ObjectError, ObjectStore, RecordExtent, Ticket,
 };
@@ -147,7 +147,8 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             contents.fill(at, self.base, self.test.offset.0, bytes);
         }
         if self.test.verbose {
-            self.run.keys.push(self.keys());
+            let keys = self.session.shown_keys(&self.dkey, &self.akey);
+            self.run.keys.push(keys);
         }
     }
 
@@ -160,15 +161,6 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
     /// Place of a slot's value.
     fn buffer(&self, slot: u32) -> usize {
         (slot as usize).min(self.bytes.len() - 1)
-    }
-
-    fn keys(&self) -> ObjectKeys {
-        let names = &self.session.names;
-        let akey = String::from_utf8_lossy(&self.akey).into_owned();
-        ObjectKeys {
-            dkey: Some(names.shown_dkey(&self.dkey)),
-            akey: Some(weir_schema::ObjectKey::Name(akey)).filter(|_| !self.akey.is_empty()),
-        }
     }
 
     /// The call; bytes that moved, or a code below 0, once it has ended.
@@ -278,13 +270,9 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
     fn fail(&mut self, slot: u32, error: &ObjectError) {
         let at = self.slots[slot as usize].at;
         self.make_keys(at);
-        self.run.fail(ObjectFailure {
-            object: self.session.names.object(at.object).to_string(),
-            keys: self.keys(),
-            epoch: self.session.epoch.0,
-            code: code_of(error.code),
-            text: error.message.clone().into_owned(),
-        });
+        let keys = (&self.dkey[..], &self.akey[..]);
+        let failure = self.session.failure(at.object, keys, error);
+        self.run.fail(failure);
     }
 
     /// Holds what was read against what was written.
@@ -310,14 +298,14 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
 }
 
 /// Records of a test at a place.
-fn extent<S>(session: &Session<S>, test: &ObjectTest, at: At) -> RecordExtent {
+pub(super) fn extent<S>(session: &Session<S>, test: &ObjectTest, at: At) -> RecordExtent {
     RecordExtent {
         index: session.names.index(at.stride) + test.offset.0,
         count: test.size.0,
     }
 }
 
-fn iod<'i, S>(
+pub(super) fn iod<'i, S>(
     session: &Session<S>,
     test: &ObjectTest,
     akey: &'i [u8],

@@ -18,9 +18,9 @@ use weir_units::Nanos;
 
 use super::key_draws::KeyDraws;
 use super::keys::At;
-use super::load::StoreOp;
+use super::load::{StoreOp, extent, iod};
 use super::session::{Run, Session};
-use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope};
+use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope, Ticket};
 
 /// Places of the operations in [`MixShares::KINDS`].
 const UPDATE: usize = 0;
@@ -44,15 +44,7 @@ pub(super) fn wrong_mixes(work: &ObjectWorkload) -> impl Iterator<Item = String>
 
 fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<String> {
     let (test, layout) = (&work.tests[number], &work.layout);
-    let before = &work.tests[..number];
-    let hides = |test: &ObjectTest| {
-        matches!(
-            test.action,
-            ObjectAction::Punch { .. } | ObjectAction::Discard { .. }
-        )
-    };
-    let knows =
-        |test: &ObjectTest| matches!(test.action, ObjectAction::Update | ObjectAction::Verify);
+    let (mut before, mut after) = (work.tests[..number].iter(), work.tests[number..].iter());
     let scanned = test.size.0.saturating_mul(mix.scan_keys.into());
     let why = if mix.shares.sum() == 0 {
         "needs a share above 0"
@@ -68,9 +60,14 @@ fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<St
         "needs a store that keeps values; echo keeps none"
     } else if keys_before(work, number) == 0 {
         "draws keys that were written: put an update of them before it"
-    } else if before.iter().any(hides) {
+    } else if before.any(|t| {
+        matches!(
+            t.action,
+            ObjectAction::Punch { .. } | ObjectAction::Discard { .. }
+        )
+    }) {
         "draws keys that are there: put no punch or discard before it"
-    } else if work.tests[number..].iter().any(knows) {
+    } else if after.any(|t| matches!(t.action, ObjectAction::Update | ObjectAction::Verify)) {
         "leaves values of its own: put updates and verifications before it"
     } else if mix.shares.scan > 0 && !(1..=u64::from(u32::MAX)).contains(&scanned) {
         "scans from 1 key on, and no more than 4 GiB at once"
@@ -126,8 +123,8 @@ pub(super) fn starts(load: &Load, targets: u32, streams: Streams) -> Option<Reco
 /// A mix at work, between source and engine.
 pub(super) struct Mixer<'a, S: ObjectStore> {
     session: &'a mut Session<S>,
+    test: &'a ObjectTest,
     mix: ObjectMix,
-    size: u64,
     kinds: Rng,
     scans: Rng,
     keys: KeyDraws,
@@ -151,7 +148,7 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
     /// A mix over at least so many keys that were written before.
     pub(super) fn new(
         session: &'a mut Session<S>,
-        (test, mix): (&ObjectTest, ObjectMix),
+        (test, mix): (&'a ObjectTest, ObjectMix),
         (before, streams): (u64, Streams),
     ) -> Self {
         let known = usize::try_from(before).unwrap_or(usize::MAX);
@@ -162,8 +159,8 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         session.names.akey(0, 0, &mut akey);
         let bytes = vec![0; usize::try_from(test.size.0).unwrap_or(usize::MAX)];
         Self {
+            test,
             mix,
-            size: test.size.0,
             kinds: streams.mix(),
             scans: streams.sizes(),
             keys: KeyDraws::new(mix.keys, streams),
@@ -211,9 +208,9 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
             PUNCH => 0,
             FETCH | SCAN => {
                 let there = (self.key..self.key + self.count).filter(|key| self.is_there(*key));
-                self.size * there.count() as u64
+                self.test.size.0 * there.count() as u64
             }
-            _ => self.size,
+            _ => self.test.size.0,
         };
         self.op = StoreOp {
             kind: MixShares::KINDS[self.drawn].1,
@@ -285,19 +282,28 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
     }
 
     fn put(&mut self) -> Result<(), ObjectError> {
-        let object = self.at(self.key).object;
-        let keys = (&self.dkey[..], &self.akey[..]);
-        let mut done = self.session.put(object, keys, &self.bytes);
+        let mut done = self.put_once();
         if matches!(&done, Err(full) if full.code == ObjectCode::NoSpace) {
             // Versions that nobody reads make room; the update that needs it waits for them.
             let (container, all) = (self.session.container, self.session.all_epochs());
             let freed = self.session.store.aggregate(container, all)?;
             self.run.freed(freed);
-            done = self.session.put(object, keys, &self.bytes);
+            done = self.put_once();
         }
         let _ = done?;
         self.set(self.write);
         Ok(())
+    }
+
+    fn put_once(&mut self) -> Result<u64, ObjectError> {
+        let (none, epoch) = (Conditions::NONE, self.session.next_epoch());
+        let extent = [extent(self.session, self.test, At::default())];
+        let iods = [iod(self.session, self.test, &self.akey, &extent)];
+        let object = self.at(self.key).object;
+        let place = self.session.key(object, &self.dkey);
+        let store = &mut self.session.store;
+        let ticket = store.update(place, &iods, epoch, none, &self.bytes)?;
+        self.session.settled(ticket)
     }
 
     /// Remembers the last write of the present key.
@@ -314,17 +320,33 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         let (container, epoch) = (self.session.container, self.session.next_epoch());
         let (scope, none) = (PunchScope::Dkey(&self.dkey), Conditions::NONE);
         let store = &mut self.session.store;
-        let _ = store.punch(container, object, scope, epoch, none)?;
+        let ticket = store.punch(container, object, scope, epoch, none)?;
+        let _ = self.session.settled(ticket)?;
         self.set(0);
         Ok(())
     }
 
     /// Reads a value, which is there if the key was written and not punched since.
     fn get(&mut self, key: u64) -> Result<(), ObjectError> {
+        let (none, epoch) = (Conditions::NONE, self.session.epoch);
+        let extent = [extent(self.session, self.test, At::default())];
+        let mut iods = [iod(self.session, self.test, &self.akey, &extent)];
         let object = self.at(key).object;
-        let keys = (&self.dkey[..], &self.akey[..]);
-        let found = self.session.get(object, keys, &mut self.found)?;
-        let expected = if self.is_there(key) { self.size } else { 0 };
+        let place = self.session.key(object, &self.dkey);
+        let store = &mut self.session.store;
+        let ticket = store.fetch(place, &mut iods, epoch, none, &mut self.found)?;
+        let mut found = self.session.settled(ticket)?;
+        if let Ticket::Waits(number) = ticket {
+            found = self
+                .session
+                .store
+                .receive(number, &mut iods, &mut self.found)?;
+        }
+        let expected = if self.is_there(key) {
+            self.test.size.0
+        } else {
+            0
+        };
         if found == expected {
             return Ok(());
         }

@@ -17,8 +17,8 @@ use weir_units::{Bytes, Nanos};
 
 use super::keys::{Contents, Names};
 use crate::{
-    Conditions, ContainerId, ContainerMode, Durability, Epoch, EpochRange, Iod, KeyAt, ObjectCode,
-    ObjectError, ObjectStore, PoolMode, PoolSpec, Prefault, RecordExtent, StoreUuid, Ticket,
+    ContainerId, ContainerMode, Durability, Epoch, EpochRange, KeyAt, ObjectCode, ObjectError,
+    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid, Ticket,
 };
 use crate::{disk, mem};
 
@@ -127,21 +127,13 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
 
 /// Bytes of the pool that the tests write: those of the updates, and what mixes write as far as it fits.
 fn written_bytes(work: &ObjectWorkload) -> u64 {
-    let mixed = work.tests.iter().map(|test| {
-        let ObjectAction::Mix(mix) = test.action else {
-            return 0;
-        };
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "pages to map in: a saturated number is all of them"
-        )]
-        let writes = (mix.operations.unwrap_or(u64::MAX) as f64 * mix.shares.writing()) as u64;
-        mem::footprint(writes, test.size.0, KEY_BYTES)
+    let planned = planned_bytes(work);
+    let mixed = work.tests.iter().map(|test| match &test.action {
+        ObjectAction::Mix(mix) => mem::footprint(mix.writes(), test.size.0, KEY_BYTES),
+        _ => 0,
     });
-    let all = mixed.fold(planned_bytes(work), u64::saturating_add);
-    all.min(planned_bytes(work).max(work.pool_bytes.0))
+    let all = mixed.fold(planned, u64::saturating_add);
+    all.min(planned.max(work.pool_bytes.0))
 }
 
 /// A UUID of its usual form, in bytes.
@@ -345,7 +337,7 @@ impl<S: ObjectStore> Session<S> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let rank = u64::from(rank);
-        let targets = (u64::from(target), u64::from(whole.targets()));
+        let targets: (u64, u64) = (target.into(), whole.targets().into());
         let number = rank * targets.1 + targets.0;
         let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let first = rank.saturating_mul(work.layout.objects);
@@ -374,82 +366,38 @@ impl<S: ObjectStore> Session<S> {
         self.epoch
     }
 
-    /// Writes the whole value of a distribution and an attribute key of an object, by its number.
-    pub(super) fn put(
-        &mut self,
-        object: u64,
-        keys: (&[u8], &[u8]),
-        bytes: &[u8],
-    ) -> crate::Result<u64> {
-        let extent = self.extent(bytes.len());
-        let (key, iod) = self.value(object, keys, &extent);
-        let (epoch, none) = (self.next_epoch(), Conditions::NONE);
-        let ticket = self.store.update(key, &[iod], epoch, none, bytes)?;
-        match ticket {
-            Ticket::Done(bytes) => Ok(bytes),
-            Ticket::Waits(ticket) => self.ended(ticket),
-        }
-    }
-
-    /// Reads the same.
-    pub(super) fn get(
-        &mut self,
-        object: u64,
-        keys: (&[u8], &[u8]),
-        bytes: &mut [u8],
-    ) -> crate::Result<u64> {
-        let extent = self.extent(bytes.len());
-        let (key, iod) = self.value(object, keys, &extent);
-        let (epoch, mut iods) = (self.epoch, [iod]);
-        let ticket = self
-            .store
-            .fetch(key, &mut iods, epoch, Conditions::NONE, bytes)?;
-        match ticket {
-            Ticket::Done(bytes) => Ok(bytes),
-            Ticket::Waits(ticket) => {
-                let _ = self.ended(ticket)?;
-                self.store.receive(ticket, &mut iods, bytes)
-            }
-        }
-    }
-
-    /// Waits for the end of the only operation in flight.
-    fn ended(&mut self, ticket: u64) -> crate::Result<u64> {
+    /// Bytes of an operation that was the only one in flight, once it has ended.
+    pub(super) fn settled(&mut self, ticket: Ticket) -> crate::Result<u64> {
+        let number = match ticket {
+            Ticket::Done(bytes) => return Ok(bytes),
+            Ticket::Waits(number) => number,
+        };
         let mut ends = Vec::new();
         while self.store.poll(&mut ends, 1) > 0 {
-            if let Some(end) = ends.drain(..).find(|end| end.ticket == ticket) {
+            if let Some(end) = ends.drain(..).find(|end| end.ticket == number) {
                 return end.result;
             }
         }
-        Err(ObjectError::new(
-            ObjectCode::NoHdl,
-            "the operation is not in flight",
-        ))
+        let why = "the operation is not in flight";
+        Err(ObjectError::new(ObjectCode::NoHdl, why))
     }
 
-    /// The first stride.
-    fn extent(&self, bytes: usize) -> [RecordExtent; 1] {
-        let (index, count) = (self.names.index(0), bytes as u64);
-        [RecordExtent { index, count }]
-    }
-
-    fn value<'k>(
-        &self,
-        object: u64,
-        (dkey, akey): (&'k [u8], &'k [u8]),
-        extent: &'k [RecordExtent; 1],
-    ) -> (KeyAt<'k>, Iod<'k>) {
-        let iod = if self.names.is_array() {
-            Iod::array(akey, 1, extent)
-        } else {
-            Iod::single(akey, extent[0].count)
-        };
-        let key = KeyAt {
+    /// A distribution key of an object, by its number.
+    pub(super) fn key<'k>(&self, object: u64, dkey: &'k [u8]) -> KeyAt<'k> {
+        KeyAt {
             container: self.container,
             object: self.names.object(object),
             dkey,
-        };
-        (key, iod)
+        }
+    }
+
+    /// Keys of an operation, for people.
+    pub(super) fn shown_keys(&self, dkey: &[u8], akey: &[u8]) -> ObjectKeys {
+        let name = String::from_utf8_lossy(akey).into_owned();
+        ObjectKeys {
+            dkey: Some(self.names.shown_dkey(dkey)),
+            akey: Some(ObjectKey::Name(name)).filter(|_| !akey.is_empty()),
+        }
     }
 
     /// The failure of an operation on an object, by its number, with these keys.
@@ -461,10 +409,7 @@ impl<S: ObjectStore> Session<S> {
     ) -> ObjectFailure {
         ObjectFailure {
             object: self.names.object(object).to_string(),
-            keys: ObjectKeys {
-                dkey: Some(self.names.shown_dkey(dkey)),
-                akey: Some(ObjectKey::Name(String::from_utf8_lossy(akey).into_owned())),
-            },
+            keys: self.shown_keys(dkey, akey),
             epoch: self.epoch.0,
             code: code_of(error.code),
             text: error.message.clone().into_owned(),
