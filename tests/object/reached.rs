@@ -1,12 +1,101 @@
 //! `daos_perf` by its name and `weir daos-perf`: the store on servers.
 
-use crate::stage::{Said, Stage, said};
+use rustix::process::Signal;
+
+use crate::stage::{Running, Said, Stage, said, until};
 
 /// Output of `daos_perf` where nothing names a server.
-fn daos_perf(stage: &Stage, words: &[&str]) -> Said {
+pub(crate) fn daos_perf(stage: &Stage, words: &[&str]) -> Said {
     let mut command = stage.peer(&[&["daos_perf"], words].concat());
     command.env_remove("WEIR_OBJ_SERVER");
     said(command)
+}
+
+/// A server of a store that listens at an address, and the one by which it is reached.
+pub(crate) fn serve(stage: &Stage, listen: &str, words: &[&str]) -> (Running, String) {
+    let (weir, words) = (env!("CARGO_BIN_EXE_weir"), words.join(" "));
+    let line = format!("exec {weir} obj serve --listen {listen} {words} > ready");
+    // That of an earlier one says nothing.
+    let _ = std::fs::remove_file(stage.path("ready"));
+    let mut command = stage.command("sh");
+    command.args(["-c", &line]);
+    let server = Running::start(command);
+    let address = || {
+        let is_there = stage.list().iter().any(|name| name == "ready");
+        let said = is_there.then(|| stage.read("ready"))?;
+        let address = said.strip_prefix("READY ")?.strip_suffix('\n')?;
+        Some(address.to_owned())
+    };
+    until("it serves", || address().is_some());
+    (server, address().unwrap())
+}
+
+#[test]
+fn case_14_the_same_strings_run_against_a_server_and_as_echo() {
+    let stage = &Stage::in_memory();
+    let socket = format!("shm://{}", stage.path("socket"));
+    for listen in ["tcp://127.0.0.1:0", &socket] {
+        let (server, address) = serve(stage, listen, &["--targets", "2", "-P", "256m"]);
+        for (kind, verified) in [("echo", "Verification is unsupported\n"), ("daos", "")] {
+            let line = ["-C", "16", "-A", "-R", "U;p F;i=5;p V"];
+            let words = [&["--server", &address, "-T", kind], &line[..]].concat();
+            let said = daos_perf(stage, &words).code(0);
+            assert!(said.out.contains("Completed test=VERIFY\n"), "{said}");
+            assert_eq!(
+                said.out.contains("Verification is unsupported\n"),
+                !verified.is_empty(),
+                "{said}"
+            );
+            assert!(said.out.contains("(iteration=5)"), "{said}");
+        }
+        // Sizes past what travels within a request, and every test of the program.
+        let words = [
+            "--server",
+            &address,
+            "-C",
+            "4",
+            "-d",
+            "3",
+            "-a",
+            "2",
+            "-n",
+            "2",
+            "-A",
+            "-s",
+            "300k",
+            "-R",
+            "U F;o=1k;s=70k V O;p",
+        ];
+        daos_perf(stage, &words).code(0).out("listed 1 objects");
+        server.signal(Signal::TERM);
+        server.end();
+    }
+}
+
+#[test]
+fn a_server_keeps_its_files_and_one_that_is_gone_is_said() {
+    let stage = &Stage::in_memory();
+    let words = ["-D", ".", "-P", "64m", "--csum", "crc32c"];
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
+    let container = "0f0e0d0c-0b0a-4908-8706-050403020100";
+    let line = ["--server", &address, "-X", container, "-d", "10", "-R", "U"];
+    daos_perf(stage, &line).code(0);
+    // A second one on the same files is refused.
+    let again = [
+        &["obj", "serve", "--listen", "tcp://127.0.0.1:0"],
+        &words[..],
+    ]
+    .concat();
+    stage.say(&again).code(3).err("obj0");
+    server.signal(Signal::TERM);
+    server.end();
+    stage.say(&["obj", "info", "obj0"]).code(0).out(container);
+    stage.say(&["obj", "check", "obj0"]).code(0);
+    daos_perf(stage, &line).code(3).silent().err(&address);
+    let zero = [
+        "--server", &address, "-P", "1g", "-s", "1g", "-d", "1", "-a", "1", "-n", "1", "-R", "U",
+    ];
+    daos_perf(stage, &zero).code(2).silent().err("REC2BIG");
 }
 
 #[test]

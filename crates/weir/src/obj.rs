@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use weir_doors::Refusal;
 use weir_doors::obj::{Action, PoolCall, PoolTask, ServeSettings, Sums, read};
-use weir_object::mem::{MAGIC, MemStore, PoolFacts};
+use weir_object::mem::{MemStore, PoolFacts, may_be_pool};
 use weir_object::{
     ContainerId, DamagedValue, Durability, Epoch, EpochRange, FreedVersions, ObjectCode,
     ObjectStore as _, PoolMode, PoolSpec, ValueSums, random_uuid, uuid_of, uuid_text,
@@ -123,9 +123,9 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
 }
 
 fn has_magic(path: &Path) -> std::io::Result<bool> {
-    let mut head = [0; MAGIC.len()];
-    let read = File::open(path)?.read(&mut head)?;
-    Ok(read == head.len() && head == MAGIC)
+    let mut head = Vec::new();
+    File::open(path)?.take(8192).read_to_end(&mut head)?;
+    Ok(may_be_pool(&head))
 }
 
 /// A pool that is open.

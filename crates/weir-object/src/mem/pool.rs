@@ -17,11 +17,19 @@ use crate::store::{
 use crate::{ObjectCode, ObjectError};
 use crc_fast::{CrcAlgorithm, checksum};
 
-/// The first bytes of a pool.
-pub const MAGIC: [u8; 8] = *b"weirpool";
+const MAGIC: [u8; 8] = *b"weirpool";
 const VERSION: u32 = 1;
 const BLOCK: usize = 128;
 const PLACES: [u64; 2] = [0, 4_096];
+
+/// True if a file that begins with these bytes, two pages at least, may be a pool.
+pub fn may_be_pool(head: &[u8]) -> bool {
+    let begins = |at: &u64| {
+        head.get(*at as usize..)
+            .is_some_and(|block| block.starts_with(&MAGIC))
+    };
+    PLACES.iter().any(begins)
+}
 
 /// What a pool is, beside its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]

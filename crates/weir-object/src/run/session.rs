@@ -11,7 +11,8 @@ use weir_schema::{
     ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
     ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
-use weir_sys::token;
+use weir_sys::device::path_facts;
+use weir_sys::{Tree, token};
 use weir_units::{Bytes, Nanos};
 
 use super::keys::{Contents, Names};
@@ -222,6 +223,9 @@ impl<S: ObjectStore> Session<S> {
         }
         let mut store = opened.map_err(failed)?;
         let file = spec.path.as_ref().map(|_| work.pool_file(rank));
+        let facts = spec.path.as_deref();
+        let facts = facts.and_then(|path| path_facts(&Tree::real(), path).ok());
+        let system = facts.and_then(|facts| facts.file_system);
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
         let mode = if shared.is_some() {
@@ -245,6 +249,7 @@ impl<S: ObjectStore> Session<S> {
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
             file,
+            file_system: system.map(|system| system.fs_type),
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
                 Durability::Process => ObjectDurability::Process,
