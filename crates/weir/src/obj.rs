@@ -75,7 +75,7 @@ fn durability_name(level: Durability) -> &'static str {
     }
 }
 
-/// What a task said of one pool.
+/// Answer of a task about one pool.
 struct Found {
     text: String,
     json: Value,

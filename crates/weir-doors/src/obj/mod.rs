@@ -79,7 +79,7 @@ pub enum Sums {
 /// Something done with a pool that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolCall {
-    /// What is done.
+    /// The task.
     pub task: PoolTask,
     /// Its file, or a directory with files of pools.
     pub path: PathBuf,

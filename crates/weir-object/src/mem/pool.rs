@@ -31,7 +31,7 @@ pub fn may_be_pool(head: &[u8]) -> bool {
     PLACES.iter().any(begins)
 }
 
-/// What a pool is, beside its counters.
+/// Facts about a pool, beside its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFacts {
     /// Its UUID.
@@ -309,7 +309,7 @@ impl<M: Medium> Mem<M> {
         }
     }
 
-    /// What the pool is, beside its counters.
+    /// Facts about the pool, beside its counters.
     pub fn facts(&self) -> PoolFacts {
         PoolFacts {
             uuid: self.uuid,
