@@ -1,6 +1,6 @@
-//! Command lines of `weir vos-perf`.
+//! Command lines of `weir vos-perf`, `weir daos-perf` and `weir obj`.
 //!
-//! The input is the words, one on each line. What the door accepts is a plan that reads back from JSON and of
+//! The input is the words, one on each line. What a door accepts is a plan that reads back from JSON and of
 //! which a result can be printed; what is refused is refused in words that can be shown.
 
 #![no_main]
@@ -8,9 +8,10 @@
 use libfuzzer_sys::fuzz_target;
 use weir_doors::args::{self, Arguments, DoorCall};
 use weir_doors::house::Input;
-use weir_doors::object::VOS_PERF;
+use weir_doors::obj;
+use weir_doors::object::{DAOS_PERF, VOS_PERF};
 use weir_doors::request::Action;
-use weir_doors::{LACKS, Machine, Refusal, USAGE};
+use weir_doors::{Door, LACKS, Machine, Refusal, USAGE};
 use weir_schema::{ObjectOutcome, ObjectRank, ObjectRun, Outcome, Plan, RunResult, Workload};
 
 /// A machine that has nothing.
@@ -19,7 +20,7 @@ struct Bare;
 impl Machine for Bare {}
 
 fn carry_out(call: &DoorCall) -> Result<(), Refusal> {
-    let measures = VOS_PERF.measures.expect("it measures");
+    let measures = call.door.measures.expect("it measures");
     let Arguments::Given(given) = args::read(call)? else {
         return Ok(());
     };
@@ -48,14 +49,23 @@ fn carry_out(call: &DoorCall) -> Result<(), Refusal> {
     measures.print.expect("it prints")(&result, &given, &Bare).map(|_| ())
 }
 
-fuzz_target!(|data: &[u8]| {
+fn read(data: &[u8]) -> Result<(), Refusal> {
     let text = String::from_utf8_lossy(data);
-    let call = DoorCall {
-        door: &VOS_PERF,
-        link: VOS_PERF.links.first().filter(|_| data.len() % 2 == 0),
-        args: text.split('\n').map(str::to_owned).collect(),
+    let args: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    let door: &'static Door = match data.len() % 3 {
+        0 => return obj::read(&args, &|_| None).map(drop),
+        1 => &VOS_PERF,
+        _ => &DAOS_PERF,
     };
-    if let Err(refusal) = carry_out(&call) {
+    carry_out(&DoorCall {
+        door,
+        link: door.links.first().filter(|_| data.len() % 2 == 0),
+        args,
+    })
+}
+
+fuzz_target!(|data: &[u8]| {
+    if let Err(refusal) = read(data) {
         assert!([USAGE, LACKS].contains(&refusal.code), "{refusal:?}");
         assert!(refusal.message.ends_with('\n'), "{refusal:?}");
     }

@@ -1,4 +1,5 @@
-//! `vos_perf` by its name and `weir vos-perf` as a user sees them.
+//! `vos_perf` and `daos_perf` by their names, `weir vos-perf`, `weir daos-perf` and `weir obj` as a user sees
+//! them.
 //!
 //! Which test has which acceptance case of object store performance (`doors`: `crates/weir-doors/src/object`):
 //!
@@ -6,6 +7,7 @@
 //! |---|---|
 //! | 1 | doors `tests.rs`: `the_blocks_of_the_tuning_guide_come_out_to_the_letter` |
 //! | 2 to 10, 16 | `case_2_…` and so on |
+//! | 14, 15 | `reached.rs`: `case_14_…`, `case_15_…` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -14,6 +16,9 @@
     reason = "tests"
 )]
 
+mod options;
+mod pools;
+mod reached;
 #[path = "../stage/mod.rs"]
 mod stage;
 

@@ -90,6 +90,14 @@ const LINES: &[Line] = &[
         forms: &["--output-style=2.9", "--compat-truncate"],
     },
     Line {
+        verb: "daos-perf",
+        short: "-T vos -f ./vos -P 64M -d 10 -a 1 -n 1 -R U;p",
+        long: "-T vos -f ./vos -P 64M -d 10 -a 1 -n 1 -R A;i=1000000000",
+        input: None,
+        forbidden: None,
+        forms: &["--output-style=2.9", "--compat-truncate"],
+    },
+    Line {
         verb: "selftest",
         short: "--loopback -e 0:0 -s 0 -r 10",
         long: "--loopback -e 0:0 -s 0 --duration 60min",

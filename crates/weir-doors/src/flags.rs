@@ -319,6 +319,22 @@ pub(crate) fn command(name: &str, flags: &[Flag]) -> Command {
         .term_width(80)
 }
 
+/// Several tables as one.
+pub(crate) const fn tables<const N: usize>(tables: &[&[Flag]]) -> [Flag; N] {
+    let mut out = [tables[0][0]; N];
+    let (mut table, mut at) = (0, 0);
+    while table < tables.len() {
+        let mut row = 0;
+        while row < tables[table].len() {
+            out[at] = tables[table][row];
+            (row, at) = (row + 1, at + 1);
+        }
+        table += 1;
+    }
+    assert!(at == N);
+    out
+}
+
 /// The flag of a name.
 pub(crate) fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> {
     flags.iter().find(|f| f.name == name)

@@ -36,6 +36,7 @@ pub mod monitor;
 mod mpi;
 pub mod net;
 pub mod new;
+pub mod obj;
 pub mod object;
 pub mod observer;
 mod pair_table;
@@ -75,6 +76,8 @@ pub const DOORS: &[Door] = &[
     selftest::DOOR,
     rpc::DOOR,
     object::VOS_PERF,
+    object::DAOS_PERF,
+    obj::DOOR,
     show::DOOR,
     history::DOOR,
     report::DOOR,

@@ -29,6 +29,11 @@ pub trait Machine {
         None
     }
 
+    /// Reason for which the library of DAOS cannot be used; none where it can.
+    fn lacks_daos(&self) -> Option<String> {
+        Some("libdaos not found".to_owned())
+    }
+
     /// Result of a plan that has not run yet, with the facts about this machine.
     fn blank_result(&self, plan: &Plan) -> RunResult {
         RunResult::of(plan.clone())

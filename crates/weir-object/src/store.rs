@@ -66,6 +66,11 @@ impl ObjectId {
         }
     }
 
+    /// True for classes that keep all of an object on one target.
+    pub const fn is_on_one_target(self) -> bool {
+        (self.hi >> 32) & 0xffff == 1
+    }
+
     /// True for types without a level of attribute keys, whose calls may give an empty one.
     pub const fn is_flat(self) -> bool {
         matches!(self.hi >> 56, 8..=13)
@@ -295,6 +300,8 @@ pub struct ListAnchor {
     pub done: bool,
     /// Place in the engine's own terms.
     pub(crate) next: u64,
+    /// Place in the terms of an engine that goes by keys.
+    pub(crate) key: Vec<u8>,
 }
 
 /// Item that a listing visits.

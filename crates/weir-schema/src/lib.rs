@@ -106,8 +106,8 @@ pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use object_store::{
-    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectDurability, ObjectEngine, ObjectLayout,
-    ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
+    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine,
+    ObjectLayout, ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
 };
 pub use object_store_result::{
     ObjectFailure, ObjectFigures, ObjectKey, ObjectKeys, ObjectOutcome, ObjectRank, ObjectRun,

@@ -71,6 +71,10 @@ impl Machine for ThisMachine {
         MemoryFacts::read(&Tree::real()).total.map(|bytes| bytes.0)
     }
 
+    fn lacks_daos(&self) -> Option<String> {
+        runners::lacks_daos()
+    }
+
     fn blank_result(&self, plan: &Plan) -> RunResult {
         let (_, clock) = Detection::begin().finish();
         let started = SystemTime::now().duration_since(UNIX_EPOCH);

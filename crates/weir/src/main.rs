@@ -32,6 +32,7 @@ mod monitor;
 mod mpi;
 mod new;
 mod no_result;
+mod obj;
 mod output;
 mod peer_observer;
 mod picture;
@@ -51,7 +52,6 @@ mod stage_timing;
 mod stall;
 mod stopping;
 mod store_channel;
-#[cfg_attr(not(test), expect(dead_code, reason = "its door comes"))]
 mod store_service;
 mod stored;
 mod targets;
@@ -101,6 +101,7 @@ type CarryOut = fn(&[String]) -> Outcome;
 /// Doors that need more of this machine than a plan does.
 const TOOLS: &[(&str, CarryOut)] = &[
     ("rpc", rpc::run),
+    ("obj", obj::run),
     ("show", show::run),
     ("report", report::run),
     ("history", history::run),

@@ -35,12 +35,18 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
     match read(words, &variable)? {
         Action::Print(text) => Ok(printed(&text)),
-        Action::Serve(settings) => serve(*settings),
+        Action::Serve(settings) => serve(*settings, host),
     }
 }
 
+/// Takes lines about strange clients.
+pub(crate) type ServerLog = Box<dyn Fn(&str) + Send + Sync>;
+
 /// Serves until it is to end.
-fn serve(settings: ServeSettings) -> Outcome {
+pub(crate) fn serve(
+    settings: ServeSettings,
+    host: impl FnOnce(RpcServe, ServerLog) -> Result<Host, RpcError>,
+) -> Outcome {
     let caught = signals::catch(None, None)?;
     for note in &settings.notes {
         output::error(&format!("note: {note}\n"));

@@ -6,6 +6,7 @@
 use weir_run::Runner;
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
+use weir_sys::library::{Library, SymbolScope};
 
 use crate::store_channel::StoreDial;
 
@@ -55,6 +56,15 @@ pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
         return Err(format!("{what}; {remedy}"));
     }
     FabricSurvey::take().map_err(|why| why.to_string())
+}
+
+/// Reason for which the library of DAOS cannot be used; none where it can.
+pub(crate) fn lacks_daos() -> Option<String> {
+    let names = ["libdaos.so.2", "libdaos.so"];
+    let opened = Library::open_first(None, &names, SymbolScope::Own);
+    let (_, why) = opened.err()?;
+    let searched = names.join(", ");
+    Some(format!("libdaos not found (searched {searched}): {why}"))
 }
 
 /// The transports between ranks.

@@ -5,10 +5,12 @@
 //! (`store_service`).
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use weir_object::remote::{Dial, GROUP, LONGEST_REQUEST, TargetCall, VERSION};
 use weir_rpc::RpcError;
+use weir_rpc::auth::read_token;
 use weir_rpc::client::channel::RpcChannel;
 use weir_rpc::client::{DialSetup, ServerEndpoint};
 use weir_rpc::group::address::RpcAddress;
@@ -20,6 +22,8 @@ use weir_rpc::wire::OpenRequest;
 use weir_run::{BulkMemory, BulkPart, ServiceChannel};
 use weir_schema::{RpcEndpoint, RpcPoll};
 
+/// Variable that names the file of the secret that servers ask for.
+const TOKEN_FILE: &str = "WEIR_OBJ_TOKEN_FILE";
 /// Limit of connecting to a target.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Most buffers that a session asks for; calls wait for a free one.
@@ -84,9 +88,10 @@ fn session<L: Link>(
     endpoint: &ServerEndpoint,
     call: &TargetCall,
 ) -> Result<Box<RpcChannel<L>>, RpcError> {
+    let token = std::env::var_os(TOKEN_FILE).map(|file| read_token(Path::new(&file)));
     let setup = DialSetup {
         group: GROUP.to_owned(),
-        token: None,
+        token: token.transpose()?,
         from: Vec::new(),
         within: WITHIN,
     };

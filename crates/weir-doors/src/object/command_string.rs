@@ -15,8 +15,47 @@ pub(super) enum Step {
     Test(ObjectTest),
     /// A letter that no test has; its word is skipped.
     Unknown(char),
-    /// A test of values that were overwritten, which cannot be compared; it is skipped.
-    Unsupported(ObjectTest),
+    /// A test that does nothing and succeeds.
+    Idle(ObjectTest),
+}
+
+/// Tests that a program has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tests {
+    /// Their letters.
+    pub(super) letters: &'static str,
+    /// Whatever is written is kept, so that it can be compared and listed.
+    pub(super) are_kept: bool,
+}
+
+impl Tests {
+    /// Those of a store in this process.
+    pub(super) const EMBEDDED: Self = Self {
+        letters: "UFVPIQADG",
+        are_kept: true,
+    };
+    /// Those of one over a network.
+    pub(super) const REACHED: Self = Self {
+        letters: "UFVO",
+        are_kept: true,
+    };
+
+    /// The reason for which a test has nothing to do; none where it has.
+    pub(super) fn idle(self, action: ObjectAction, layout: &ObjectLayout) -> Option<&'static str> {
+        let is_overwritten = layout.value == ObjectValue::Single && layout.strides > 1;
+        match action {
+            ObjectAction::Verify if !self.are_kept => {
+                Some("V is skipped: with -T echo nothing is stored that could be compared")
+            }
+            ObjectAction::Verify if is_overwritten => Some(
+                "V is skipped: single values that are written more than once (-n) cannot be verified",
+            ),
+            ObjectAction::ListObjects if !self.are_kept => {
+                Some("O is skipped: with -T echo there are no objects")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A command string that cannot be carried out.
@@ -44,14 +83,14 @@ pub(super) fn name(action: ObjectAction) -> &'static str {
     }
 }
 
-/// The steps of a command string, of whose tests there are those with these letters.
+/// The steps of a command string, of whose tests there are these.
 ///
 /// # Errors
 /// A parameter that lacks its number, has none, or asks for more than there is; a test that the values of
 /// the run do not allow.
 pub(super) fn parse(
     text: &str,
-    letters: &str,
+    tests: Tests,
     layout: &ObjectLayout,
 ) -> Result<Vec<Step>, CommandError> {
     let mut steps = Vec::new();
@@ -61,7 +100,7 @@ pub(super) fn parse(
         let end = after.find(char::is_whitespace).unwrap_or(after.len());
         let (word, more) = after.split_at(end);
         rest = more.trim_start().chars();
-        let Some(action) = action(code).filter(|_| letters.contains(code)) else {
+        let Some(action) = action(code).filter(|_| tests.letters.contains(code)) else {
             steps.push(Step::Unknown(code));
             continue;
         };
@@ -73,10 +112,9 @@ pub(super) fn parse(
             let why = why.to_owned();
             Err(CommandError { after: None, why })
         })?;
-        let is_overwritten = layout.value == ObjectValue::Single && layout.strides > 1;
-        steps.push(match action {
-            ObjectAction::Verify if is_overwritten => Step::Unsupported(test),
-            _ => Step::Test(test),
+        steps.push(match tests.idle(action, layout) {
+            Some(_) => Step::Idle(test),
+            None => Step::Test(test),
         });
     }
     Ok(steps)

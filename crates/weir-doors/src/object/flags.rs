@@ -1,10 +1,12 @@
-//! The flags of `weir vos-perf`: those of the peers, common and its own, then older ones and weir's.
+//! The flags of `weir vos-perf` and `weir daos-perf`: those that both peers have, those of each, older ones,
+//! weir's.
 //!
 //! Not here: what they ask for (`plan`).
 
 use weir_units::Bytes;
 
-use crate::flags::Flag;
+use crate::flags::{Flag, tables};
+use crate::selftest::values::server_uris;
 use crate::takes::Takes;
 
 /// Heading of the peers' flags, whose names may be cut short.
@@ -13,13 +15,22 @@ const OLDER: &str = "Older names";
 const OWN: &str = "weir's own";
 
 const NUMBER: Takes = Takes::Grammar(|text| number(text).map(drop));
-const UUID: Takes = Takes::Grammar(|text| {
+const UUID: Takes = Takes::Grammar(uuid);
+/// What a pool may be called: DAOS has labels too.
+const POOL: Takes = Takes::Grammar(|text| {
+    let is_label = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    let is_name = !text.is_empty() && text.len() <= 127 && text.chars().all(is_label);
+    if is_name { Ok(()) } else { uuid(text) }
+});
+
+/// A UUID of its usual form.
+pub(crate) fn uuid(text: &str) -> Result<(), String> {
     let lengths: Vec<usize> = text.split('-').map(str::len).collect();
     let is_uuid =
         lengths == [8, 4, 4, 4, 12] && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit());
     let wrong = || "it takes a UUID, as 3ad5b1c6-0c22-4f1c-8f51-2b7a5a1b6c1d".to_owned();
     is_uuid.then_some(()).ok_or_else(wrong)
-});
+}
 
 /// Flags of both peers.
 const COMMON: [Flag; 14] = [
@@ -107,7 +118,8 @@ const COMMON: [Flag; 14] = [
         "Use this pool, which exists, and keep it",
     )
     .letter('u')
-    .takes(UUID),
+    .takes(POOL)
+    .long("Of DAOS also by its label."),
     Flag::with_value(
         "cont",
         "UUID",
@@ -146,6 +158,44 @@ const VOS: [Flag; 6] = [
     .letter('x'),
 ];
 
+/// Flags of the peer over a network alone.
+const DAOS: [Flag; 5] = [
+    Flag::with_value(
+        "type",
+        "TYPE",
+        REFERENCE,
+        "daos: the whole stack; echo: the network alone",
+    )
+    .letter('T')
+    .choices(&["daos", "echo", "vos"])
+    .default("daos")
+    .long("vos is what older versions call the store of this process, as `weir vos-perf` has it."),
+    Flag::with_value(
+        "credits",
+        "N",
+        REFERENCE,
+        "Operations in flight, 1024 at most; 0 or less: one, and each is waited for",
+    )
+    .letter('C')
+    .takes(Takes::Grammar(|text| credits(text).map(drop)))
+    .default("-1"),
+    Flag::with_value(
+        "class",
+        "CLASS",
+        REFERENCE,
+        "TINY: an object is on one target; LARGE: on all",
+    )
+    .letter('c')
+    .default("LARGE")
+    .long("With --engine daos also R2S, R3S, R4S, EC2P1, EC2P2, EC4P2, EC8P2."),
+    Flag::with_value("dmg_conf", "FILE", REFERENCE, "Settings of dmg")
+        .letter('g')
+        .refused("weir makes no pools by dmg; name one that is there with -u"),
+    Flag::switch("zcopy", REFERENCE, "Copy values in place")
+        .letter('z')
+        .refused("only a store of this process has it; `weir vos-perf -z`"),
+];
+
 /// Flags of older versions.
 const OLD: [Flag; 3] = [
     Flag::switch("B", OLDER, "Update and fetch, as -R \"U;p F;p\""),
@@ -157,16 +207,46 @@ const OLD: [Flag; 3] = [
     ),
 ];
 
-/// Flags of weir itself.
-const OURS: [Flag; 6] = [
+/// The older name of what `-D` of the store's peer is.
+const OLD_PATH: [Flag; 1] = [Flag::with_value(
+    "f",
+    "PATH",
+    OLDER,
+    "Beginning of the pool files' names, with -T vos",
+)
+.default("/mnt/daos/vos")];
+
+/// Which store the store's peer has.
+const EMBEDDED: [Flag; 1] = [Flag::with_value(
+    "engine",
+    "NAME",
+    OWN,
+    "The store: in memory over a file, or a library on a disk",
+)
+.choices(&["mem", "disk"])
+.default("mem")];
+
+/// Which store the peer over a network has.
+const REACHED: [Flag; 2] = [
+    Flag::with_value(
+        "server",
+        "URI,…",
+        OWN,
+        "Servers: the lines READY of `weir obj serve`",
+    )
+    .takes(Takes::Grammar(|text| server_uris(text).map(drop)))
+    .long("Without it WEIR_OBJ_SERVER; with neither the library of DAOS."),
     Flag::with_value(
         "engine",
         "NAME",
         OWN,
-        "The store: in memory over a file, or a library on a disk",
+        "The store: weir's servers, DAOS, or as -T vos one of this process",
     )
-    .choices(&["mem", "disk"])
-    .default("mem"),
+    .choices(&["remote", "daos", "mem", "disk"]),
+];
+
+/// Flags of weir itself.
+const OURS: [Flag; 5] = [
     Flag::with_value(
         "durability",
         "LEVEL",
@@ -175,7 +255,8 @@ const OURS: [Flag; 6] = [
     )
     .choices(&["none", "process", "power"])
     .long(
-        "Without it: power where the file is on memory that keeps its content (DAX), else process.",
+        "Without it: power where the file is on memory that keeps its content (DAX), else process. That of a \
+         server is the server's.",
     ),
     Flag::with_value(
         "prefault",
@@ -213,23 +294,10 @@ const OURS: [Flag; 6] = [
 ];
 
 /// All of `weir vos-perf`, in the order of the help text.
-pub const VOS_FLAGS: &[Flag] = &all::<29>(&[&COMMON, &VOS, &OLD, &OURS]);
+pub const VOS_FLAGS: &[Flag] = &tables::<29>(&[&COMMON, &VOS, &OLD, &EMBEDDED, &OURS]);
 
-/// Several tables as one.
-const fn all<const N: usize>(tables: &[&[Flag]]) -> [Flag; N] {
-    let mut out = [COMMON[0]; N];
-    let (mut table, mut at) = (0, 0);
-    while table < tables.len() {
-        let mut row = 0;
-        while row < tables[table].len() {
-            out[at] = tables[table][row];
-            (row, at) = (row + 1, at + 1);
-        }
-        table += 1;
-    }
-    assert!(at == N);
-    out
-}
+/// All of `weir daos-perf`, in the order of the help text.
+pub const DAOS_FLAGS: &[Flag] = &tables::<30>(&[&COMMON, &DAOS, &OLD, &OLD_PATH, &REACHED, &OURS]);
 
 /// A count or size: plain, in base 16 after 0x, in base 8 after 0; k, m or g multiply by powers of 1024.
 pub(super) fn number(text: &str) -> Result<u64, String> {
@@ -254,6 +322,18 @@ pub(super) fn number(text: &str) -> Result<u64, String> {
     let number = u64::from_str_radix(digits, radix).ok();
     let number = number.and_then(|number| number.checked_mul(1 << shift));
     number.ok_or_else(|| "it is above 2^64".to_owned())
+}
+
+/// Most operations in flight.
+pub(super) const MOST_CREDITS: u32 = 1024;
+
+/// Operations in flight; 0 or less is one at a time.
+pub(super) fn credits(text: &str) -> Result<i64, String> {
+    let is_below = text.strip_prefix('-');
+    let size = number(is_below.unwrap_or(text));
+    let size = size.map_err(|_| "it takes a whole number, as 16 or -1".to_owned())?;
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
+    Ok(if is_below.is_some() { -size } else { size })
 }
 
 /// The same of a flag whose value was checked.

@@ -1,17 +1,17 @@
-//! Text of a result as `vos_perf` has it: the table of settings, the lines and the block of each test.
+//! Text of a result as `vos_perf` and `daos_perf` have it: the table of settings, the lines and the block of each test.
 //!
 //! In: a result, arguments. Out: text, the exit code. Spec: object store performance, 3. Not here: weir's own
 //! report.
 
 use weir_schema::{
-    ErrorCode, Job, ObjectAction, ObjectDurability, ObjectFailure, ObjectFigures, ObjectKey,
-    ObjectLayout, ObjectOutcome, ObjectRank, ObjectTest, ObjectValue, ObjectWorkload, RunResult,
-    Workload, rpc_error_code,
+    ErrorCode, Job, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine, ObjectFailure,
+    ObjectFigures, ObjectKey, ObjectLayout, ObjectOutcome, ObjectRank, ObjectTest, ObjectValue,
+    ObjectWorkload, RunResult, Workload, rpc_error_code,
 };
 use weir_units::Nanos;
 
 use super::command_string::{self, Step};
-use super::{VOS_TESTS, plan};
+use super::{plan, stores};
 use crate::door::Printed;
 use crate::given::Given;
 use crate::house::{self, RunOptions};
@@ -116,20 +116,23 @@ impl<'a> Text<'a> {
             return (self.out, self.err);
         };
         self.out = table(self.work, first, self.outcome.ranks.len(), self.style);
-        if self.work.durability.is_none() && first.durability == ObjectDurability::Process {
+        let is_chosen = self.work.durability.is_none() && stores::is_embedded(given);
+        if is_chosen && first.durability == ObjectDurability::Process {
             self.err
                 .push_str("durability=process (not a DAX file system)\n");
         }
         let steps = plan::commands(given).and_then(|commands| {
-            command_string::parse(commands, VOS_TESTS, &self.work.layout).ok()
+            command_string::parse(commands, stores::tests(given), &self.work.layout).ok()
         });
         let mut number = 0;
         for step in steps.unwrap_or_default() {
             match step {
                 Step::Unknown(code) => unknown(&mut self.out, &mut self.err, code),
-                Step::Unsupported(test) => {
+                Step::Idle(test) => {
                     self.begin(&test);
-                    self.out.push_str("Verification is unsupported\n");
+                    if test.action == ObjectAction::Verify {
+                        self.out.push_str("Verification is unsupported\n");
+                    }
                     self.completed(test.action);
                 }
                 Step::Test(test) => {
@@ -337,10 +340,12 @@ fn table(work: &ObjectWorkload, first: &ObjectRank, ranks: usize, style: Style) 
         constant_akey,
         flat: _,
     } = &work.layout;
+    let is_embedded = matches!(work.engine, ObjectEngine::Mem | ObjectEngine::Disk);
     let storage = match (style, work.thread_per_operation) {
-        (Style::Seed, false) => "VOS (storage only)",
-        (Style::Seed, true) => "VOS (storage only running in ABT ULT)",
-        (Style::V29, _) => "VOS storage",
+        _ if !is_embedded => stack(work),
+        (Style::Seed, false) => "VOS (storage only)".to_owned(),
+        (Style::Seed, true) => "VOS (storage only running in ABT ULT)".to_owned(),
+        (Style::V29, _) => "VOS storage".to_owned(),
     };
     let stride = match style {
         Style::Seed => "stride size   ",
@@ -353,7 +358,8 @@ fn table(work: &ObjectWorkload, first: &ObjectRank, ranks: usize, style: Style) 
         credits => i64::from(credits),
     };
     let dkey_form = if *integer_dkeys { "int" } else { "buf" };
-    let constant = if *constant_akey { " (const)" } else { "" };
+    let is_constant = *constant_akey && is_embedded;
+    let constant = if is_constant { " (const)" } else { "" };
     let value = match value {
         ObjectValue::Single => "single",
         ObjectValue::Array { .. } => "array",
@@ -364,7 +370,7 @@ fn table(work: &ObjectWorkload, first: &ObjectRank, ranks: usize, style: Style) 
         .clone()
         .unwrap_or_else(|| work.pool_file(first.rank));
     let pool = &first.pool;
-    format!(
+    let mut out = format!(
         "Test :\n\t{storage}\n\
          Pool :\n\t{pool}\n\
          Parameters :\n\
@@ -375,11 +381,34 @@ fn table(work: &ObjectWorkload, first: &ObjectRank, ranks: usize, style: Style) 
          \takey_per_dkey : {akeys}{constant}\n\
          \trecx_per_akey : {strides}\n\
          \tvalue type    : {value}\n\
-         \t{stride}: {}\n\
-         \tzero copy     : {copies}\n\
-         \tVOS file      : {file}\n",
+         \t{stride}: {}\n",
         stride_bytes.0
-    )
+    );
+    if is_embedded {
+        push!(
+            out,
+            "\tzero copy     : {copies}\n\tVOS file      : {file}\n"
+        );
+    }
+    out
+}
+
+/// The line of a store over a network, by the class of its objects.
+fn stack(work: &ObjectWorkload) -> String {
+    let class = work.class.unwrap_or(ObjectClass::Large);
+    let name = class.name();
+    let is_echo = work.engine == ObjectEngine::Echo;
+    match class {
+        _ if is_echo => format!("ECHO {name} (network only, non-replica)"),
+        ObjectClass::Tiny | ObjectClass::Large => format!("DAOS {name} (full stack, non-replica)"),
+        ObjectClass::R2s => format!("DAOS {name} (full stack, 2 replica)"),
+        ObjectClass::R3s => format!("DAOS {name} (full stack, 3 replica)"),
+        ObjectClass::R4s => format!("DAOS {name} (full stack, 4 replics)"),
+        ObjectClass::Ec2p1 => "DAOS OC_EC_2P1G1 (full stack 2+1 EC)".to_owned(),
+        ObjectClass::Ec2p2 => "DAOS OC_EC_2P2G1 (full stack 2+2 EC)".to_owned(),
+        ObjectClass::Ec4p2 => "DAOS OC_EC_4P2G1 (full stack 4+2 EC)".to_owned(),
+        ObjectClass::Ec8p2 => "DAOS OC_EC_8P2G1 (full stack 8+2 EC)".to_owned(),
+    }
 }
 
 /// Result of a test.

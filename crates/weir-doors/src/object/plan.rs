@@ -3,19 +3,20 @@
 //! In: arguments that were read, the machine. Out: a [`Request`]. Nothing is reached here.
 
 use weir_schema::{
-    Job, LARGEST_OBJECT_VALUE, ObjectDurability, ObjectEngine, ObjectLayout, ObjectPayload,
-    ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
+    Job, LARGEST_OBJECT_VALUE, ObjectDurability, ObjectLayout, ObjectPayload, ObjectPrefault,
+    ObjectTest, ObjectValue, ObjectWorkload,
 };
 use weir_units::Bytes;
 
 use super::command_string::{self, CommandError, Step};
 use super::flags::{given_number, given_size};
-use super::{VOS_PERF, VOS_TESTS, output};
+use super::output;
+use super::stores::{self, older_path};
 use crate::door::{Printed, Voice};
 use crate::flags::Standing;
 use crate::given::Given;
 use crate::house::{self, calls_peer};
-use crate::machine::{Machine, NamedPath};
+use crate::machine::Machine;
 use crate::refusal::{Refusal, USAGE};
 use crate::request::Request;
 
@@ -38,14 +39,15 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     let Some(commands) = commands(given) else {
         return lacks_commands(given);
     };
-    let steps = match command_string::parse(commands, VOS_TESTS, &layout) {
+    let steps = match command_string::parse(commands, stores::tests(given), &layout) {
         Ok(steps) => steps,
         Err(error) => return wrong_commands(given, commands, &error),
     };
     if steps.iter().all(|step| matches!(step, Step::Unknown(_))) {
         return no_test(given, commands, &steps);
     }
-    let (work, prefix_note) = work(given, machine, layout, &steps);
+    let (store, store_notes) = stores::read(given, machine)?;
+    let work = work(given, store, layout, &steps);
     let most = work
         .tests
         .iter()
@@ -58,19 +60,18 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     }
     let mut request = Request::of_job(given, Job::of_objects(given.door.verb, work));
     request.notes = notes(given, machine, &steps);
-    request.notes.extend(prefix_note);
+    request.notes.extend(store_notes);
     request.before = before(given);
     Ok(request)
 }
 
-/// The work of these tests, and a note where a word is taken as older versions take it.
+/// The work of these tests on a store.
 fn work(
     given: &Given,
-    machine: &dyn Machine,
+    store: ObjectWorkload,
     layout: ObjectLayout,
     steps: &[Step],
-) -> (ObjectWorkload, Option<String>) {
-    let (path, path_end, prefix_note) = pool_path(given, machine);
+) -> ObjectWorkload {
     let tests = steps.iter().filter_map(|step| match step {
         Step::Test(test) => Some(ObjectTest {
             prompt: given.has("wait").then(|| {
@@ -81,17 +82,10 @@ fn work(
         }),
         _ => None,
     });
-    let work = ObjectWorkload {
-        engine: match given.text("engine") {
-            Some("disk") => ObjectEngine::Disk,
-            _ => ObjectEngine::Mem,
-        },
-        path,
-        path_end,
+    ObjectWorkload {
         pool_bytes: Some(given_size(given, "pool_scm"))
             .filter(|size| size.0 > 0)
             .unwrap_or(USUAL_POOL),
-        pool: given.text("pool").map(str::to_ascii_lowercase),
         container: given.text("cont").map(str::to_ascii_lowercase),
         durability: given.text("durability").and_then(|word| {
             let mut all = ObjectDurability::ALL.into_iter();
@@ -113,9 +107,8 @@ fn work(
         truncate: given.has("compat-truncate"),
         tests: tests.collect(),
         layout,
-        ..ObjectWorkload::default()
-    };
-    (work, prefix_note)
+        ..store
+    }
 }
 
 /// Keys and values. Flat objects have one attribute key, as have those of which all are one.
@@ -129,7 +122,7 @@ pub(super) fn layout(given: &Given) -> Result<ObjectLayout, Refusal> {
     let [dkeys, akeys, strides] = ["dkey", "akey", "num"].map(number);
     if [dkeys, akeys, strides].contains(&0) {
         let why = format!("Invalid arguments {dkeys}/{akeys}/{strides}/");
-        let help = usage();
+        let help = usage(given);
         return Err(Refusal::usage(&why).by_peer(format!("{why}\n{help}")));
     }
     let stride_bytes = given_size(given, "size").max(LEAST_VALUE);
@@ -166,45 +159,6 @@ pub(super) fn commands(given: &Given) -> Option<&str> {
     given.text("run").or(both)
 }
 
-/// The path behind `-f`, as older versions have it.
-pub(super) fn older_path(given: &Given) -> Option<&str> {
-    let mut operands = given.operands.iter();
-    let is_path = |word: &&String| !word.eq_ignore_ascii_case("r");
-    operands.find(is_path).map(String::as_str)
-}
-
-/// Begin and end of the pool files' paths; a note where a word is taken as older versions take it.
-fn pool_path(given: &Given, machine: &dyn Machine) -> (String, String, Option<String>) {
-    let end = || String::new();
-    if let Some(path) = older_path(given) {
-        let note = format!(
-            "-f {path}: taken as the beginning of the pool file's name, as in older versions"
-        );
-        return (path.to_owned(), end(), Some(note));
-    }
-    let dir = given.text("dir").unwrap_or_default();
-    let parent = dir
-        .rsplit_once('/')
-        .map_or(".", |(parent, _)| match parent {
-            "" => "/",
-            parent => parent,
-        });
-    let is_prefix = given.has("dir")
-        && !dir.ends_with('/')
-        && machine.named_path(dir) == NamedPath::Missing
-        && machine.named_path(parent) == NamedPath::Directory;
-    if is_prefix {
-        let note =
-            format!("-D {dir} is no directory; taken as the beginning of the pool file's name");
-        return (dir.to_owned(), end(), Some(note));
-    }
-    let dir = dir.strip_suffix('/').unwrap_or(dir);
-    if given.is("output-style", "2.9") {
-        return (format!("{dir}/vos_perf"), ".pmem".to_owned(), None);
-    }
-    (format!("{dir}/vos"), end(), None)
-}
-
 /// Notes on arguments and variables that do something else than one may think.
 fn notes(given: &Given, machine: &dyn Machine, steps: &[Step]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -225,10 +179,12 @@ fn notes(given: &Given, machine: &dyn Machine, steps: &[Step]) -> Vec<String> {
         notes.extend(has_default.then(|| no_objects(given)));
         notes.extend(steps.iter().filter_map(|step| match step {
             Step::Unknown(code) => Some(format!("unknown test code {code}: skipped")),
-            Step::Unsupported(_) => Some(
-                "V is skipped: single values that are written more than once (-n) cannot be verified"
-                    .to_owned(),
-            ),
+            Step::Idle(test) => {
+                let layout = layout(given).ok()?;
+                stores::tests(given)
+                    .idle(test.action, &layout)
+                    .map(str::to_owned)
+            }
             Step::Test(_) => None,
         }));
     }
@@ -261,8 +217,9 @@ fn no_objects(given: &Given) -> String {
     format!("bad -o arg '{word}', set ts_obj_p_cont as 1")
 }
 
-fn usage() -> String {
-    VOS_PERF.command().render_help().to_string()
+/// The page of the door.
+pub(super) fn usage(given: &Given) -> String {
+    given.door.command().render_help().to_string()
 }
 
 /// A refusal that the peer prints on standard output.
@@ -280,7 +237,7 @@ fn refused(given: &Given, out: String, err: String, why: &str) -> Result<Request
 
 fn lacks_commands(given: &Given) -> Result<Request, Refusal> {
     let why = "Please provide command string";
-    let out = format!("{why}\n{}", usage());
+    let out = format!("{why}\n{}", usage(given));
     refused(
         given,
         out,
@@ -305,7 +262,10 @@ fn no_test(given: &Given, commands: &str, steps: &[Step]) -> Result<Request, Ref
         }
     }
     out.push_str("Please provide command string\n");
-    let letters = VOS_TESTS.split("").filter(|letter| !letter.is_empty());
+    let letters = stores::tests(given)
+        .letters
+        .split("")
+        .filter(|letter| !letter.is_empty());
     let list = letters.collect::<Vec<_>>().join(", ");
     let why = format!("-R \"{commands}\": it has no test; there are {list}");
     refused(given, out, err, &why)

@@ -1,32 +1,43 @@
-//! Command lines of `vos_perf`, command strings, and the peer's text of results.
+//! Command lines of `vos_perf` and `daos_perf`, command strings, and the peer's text of results.
 
 use proptest::prelude::*;
 use weir_schema::{
-    ErrorCode, ObjectAction, ObjectDurability, ObjectFailure, ObjectKey, ObjectKeys, ObjectLayout,
-    ObjectOutcome, ObjectRank, ObjectRun, ObjectTest, ObjectValue, ObjectWorkload, Outcome,
-    RunResult, Span, State, Workload,
+    ErrorCode, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
+    ObjectKeys, ObjectLayout, ObjectOutcome, ObjectRank, ObjectRun, ObjectTest, ObjectValue,
+    ObjectWorkload, Outcome, RunResult, Span, State, Workload,
 };
 use weir_units::{Bytes, Nanos};
 
-use super::command_string::{CommandError, Step, parse};
+use super::command_string::{CommandError, Step, Tests, parse};
 use super::output::{Block, Style};
-use super::{VOS_PERF, VOS_TESTS, flags, output, plan};
+use super::{DAOS_PERF, VOS_PERF, flags, output, plan};
 use crate::args::{self, Arguments, DoorCall};
-use crate::door::Printed;
+use crate::door::{Door, Printed};
 use crate::given::Given;
 use crate::house::Input;
 use crate::machine::{Machine, NamedPath};
 use crate::refusal::Refusal;
 use crate::request::{Action, Request};
 
-/// A machine with the directory `.` and this variable.
+/// A machine with the directory `.` and this variable, whose value is 1 or an address.
 struct TestMachine(Option<&'static str>);
+
+const SERVER: &str = "tcp://127.0.0.1:7000";
 
 impl Machine for TestMachine {
     fn variable(&self, name: &str) -> Option<String> {
-        self.0
-            .filter(|known| *known == name)
-            .map(|_| "1".to_owned())
+        self.0.filter(|known| *known == name).map(|name| {
+            if name == "WEIR_OBJ_SERVER" {
+                SERVER
+            } else {
+                "1"
+            }
+            .to_owned()
+        })
+    }
+
+    fn lacks_daos(&self) -> Option<String> {
+        (self.0 != Some("DAOS")).then(|| "libdaos not found".to_owned())
     }
 
     fn named_path(&self, path: &str) -> NamedPath {
@@ -38,9 +49,13 @@ impl Machine for TestMachine {
 }
 
 fn given(words: &[&str], by_name: bool) -> Result<Given, Refusal> {
+    given_of(&VOS_PERF, words, by_name)
+}
+
+fn given_of(door: &'static Door, words: &[&str], by_name: bool) -> Result<Given, Refusal> {
     let call = DoorCall {
-        door: &VOS_PERF,
-        link: VOS_PERF.links.first().filter(|_| by_name),
+        door,
+        link: door.links.first().filter(|_| by_name),
         args: words.iter().map(|word| (*word).to_owned()).collect(),
     };
     match args::read(&call)? {
@@ -54,8 +69,16 @@ fn by_name(words: &[&str]) -> Result<Request, Refusal> {
     plan::read(&given(words, true)?, &TestMachine(None))
 }
 
+/// A call of `daos_perf`.
+fn over_network(words: &[&str], machine: &TestMachine) -> Result<Request, Refusal> {
+    plan::read(&given_of(&DAOS_PERF, words, true)?, machine)
+}
+
 fn work(words: &[&str]) -> ObjectWorkload {
-    let request = by_name(words).unwrap();
+    work_of(by_name(words).unwrap())
+}
+
+fn work_of(request: Request) -> ObjectWorkload {
     let Action::Measure(Input::Made(plan)) = request.action else {
         panic!("{request:?}");
     };
@@ -86,7 +109,7 @@ fn array() -> ObjectLayout {
 }
 
 fn steps(text: &str) -> Vec<Step> {
-    parse(text, VOS_TESTS, &array()).unwrap()
+    parse(text, Tests::EMBEDDED, &array()).unwrap()
 }
 
 fn tests_of(text: &str) -> Vec<ObjectTest> {
@@ -99,7 +122,7 @@ fn tests_of(text: &str) -> Vec<ObjectTest> {
 }
 
 fn refused(text: &str) -> CommandError {
-    parse(text, VOS_TESTS, &array()).unwrap_err()
+    parse(text, Tests::EMBEDDED, &array()).unwrap_err()
 }
 
 #[test]
@@ -248,20 +271,20 @@ fn the_strings_of_the_spec_are_read() {
         stride_bytes: Bytes(1 << 20),
         ..array()
     };
-    assert!(parse("U U;o=4k;s=4k V", VOS_TESTS, &stride).is_ok());
+    assert!(parse("U U;o=4k;s=4k V", Tests::EMBEDDED, &stride).is_ok());
     let query = ObjectLayout {
         integer_dkeys: true,
         constant_akey: true,
         akeys: 1,
         ..array()
     };
-    assert!(parse("U Q;p V", VOS_TESTS, &query).is_ok());
+    assert!(parse("U Q;p V", Tests::EMBEDDED, &query).is_ok());
 }
 
 #[test]
 fn single_values_have_no_offset_and_rewritten_ones_no_verification() {
-    let [Step::Test(update), Step::Unsupported(verify)] =
-        &parse("U;o=32 V;p", VOS_TESTS, &layout()).unwrap()[..]
+    let [Step::Test(update), Step::Idle(verify)] =
+        &parse("U;o=32 V;p", Tests::EMBEDDED, &layout()).unwrap()[..]
     else {
         panic!();
     };
@@ -305,7 +328,7 @@ fn what_a_string_cannot_ask_for_is_refused_with_the_rest_of_it() {
 fn a_query_names_what_it_lacks() {
     let mut layout = layout();
     let mut why = |change: fn(&mut ObjectLayout)| {
-        let error = parse("Q", VOS_TESTS, &layout).unwrap_err();
+        let error = parse("Q", Tests::EMBEDDED, &layout).unwrap_err();
         assert_eq!(error.after, None);
         change(&mut layout);
         error.why
@@ -316,7 +339,7 @@ fn a_query_names_what_it_lacks() {
     assert_eq!(value, "Array values required for query test (-A)");
     let akey = why(|layout| layout.constant_akey = true);
     assert_eq!(akey, "Const akey required for query test (-I)");
-    assert!(parse("Q", VOS_TESTS, &layout).is_ok());
+    assert!(parse("Q", Tests::EMBEDDED, &layout).is_ok());
 }
 
 proptest! {
@@ -324,7 +347,7 @@ proptest! {
     fn any_string_is_read_or_refused_with_its_end(
         text in "([UFVPIQADGXé]([;pikvoOsDandVfm=0-9kx -]){0,12} ?){0,5}"
     ) {
-        match parse(&text, VOS_TESTS, &array()) {
+        match parse(&text, Tests::EMBEDDED, &array()) {
             Ok(steps) => {
                 prop_assert_eq!(steps.len(), text.split_whitespace().count());
                 for step in steps {
@@ -410,6 +433,8 @@ fn pool_files_are_named_as_each_version_names_them() {
     assert_eq!(file(&["-D", "./vos"]), "./vos1");
     assert_eq!(file(&["-D", "vos"]), "vos1");
     assert_eq!(file(&["-D", "/none/vos"]), "/none/vos/vos1");
+    // A directory that is missing, and no beginning of a name.
+    assert_eq!(file(&["-D", "pmem"]), "pmem/vos1");
     assert_eq!(file(&["-f", "./old"]), "./old1");
     assert_eq!(
         file(&["--output-style", "2.9", "-D", "."]),
@@ -540,8 +565,12 @@ fn run_of(test: u32, name: &str, ns: u64, operations: u64) -> ObjectRun {
 
 /// Text of these runs, on one rank or on two alike.
 fn text(words: &[&str], ranks: u32, runs: &[ObjectRun]) -> Printed {
-    let given = given(words, true).unwrap();
-    let request = plan::read(&given, &TestMachine(None)).unwrap();
+    text_of(&VOS_PERF, words, ranks, runs)
+}
+
+fn text_of(door: &'static Door, words: &[&str], ranks: u32, runs: &[ObjectRun]) -> Printed {
+    let given = given_of(door, words, true).unwrap();
+    let request = plan::read(&given, &TestMachine(Some("DAOS"))).unwrap();
     let Action::Measure(Input::Made(plan)) = request.action else {
         panic!("{request:?}");
     };
@@ -737,4 +766,309 @@ fn a_failed_test_names_its_first_failure_and_ends_the_text() {
                  Failed: DER_NOSPACE(-1007): 'No space on storage target'\n";
     assert!(printed.err.ends_with(lines), "{}", printed.err);
     assert_eq!(printed.code, 1);
+}
+
+#[test]
+fn the_store_over_a_network_is_the_one_that_is_named() {
+    let run = ["-A", "-R", "U"];
+    let store = |words: &[&str], variable| {
+        let work = work_of(over_network(&[words, &run].concat(), &TestMachine(variable)).unwrap());
+        (work.engine, work.servers)
+    };
+    let addresses = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+    let one = || addresses(&[SERVER]);
+    let uuid = "3AD5B1C6-0c22-4f1c-8f51-2b7a5a1b6c1d";
+    let both = "tcp://a:1,shm:///tmp/b.sock";
+    let two = addresses(&["tcp://a:1", "shm:///tmp/b.sock"]);
+    let variable = Some("WEIR_OBJ_SERVER");
+    for (words, variable, expected) in [
+        (
+            &["--server", SERVER][..],
+            None,
+            (ObjectEngine::Remote, one()),
+        ),
+        (&["--server", both], variable, (ObjectEngine::Remote, two)),
+        (
+            &["--engine", "remote"],
+            variable,
+            (ObjectEngine::Remote, one()),
+        ),
+        (&[], variable, (ObjectEngine::Remote, one())),
+        (&["-T", "echo"], variable, (ObjectEngine::Echo, one())),
+        (
+            &["-u", uuid],
+            Some("DAOS"),
+            (ObjectEngine::Daos, Vec::new()),
+        ),
+        (
+            &["--engine", "daos", "-u", "tank"],
+            Some("DAOS"),
+            (ObjectEngine::Daos, Vec::new()),
+        ),
+        (&["-T", "vos"], variable, (ObjectEngine::Mem, Vec::new())),
+        (
+            &["--engine", "disk"],
+            variable,
+            (ObjectEngine::Disk, Vec::new()),
+        ),
+    ] {
+        assert_eq!(store(words, variable), expected, "{words:?}");
+    }
+    let old = work_of(
+        over_network(
+            &["-T", "vos", "-f", "./vos", "-R", "U P"],
+            &TestMachine(None),
+        )
+        .unwrap(),
+    );
+    assert_eq!(
+        (old.pool_file(1), old.tests.len()),
+        ("./vos1".to_owned(), 2)
+    );
+}
+
+#[test]
+fn operations_in_flight_and_classes_are_those_that_are_said() {
+    let with = |words: &[&str], variable| {
+        let words = [words, &["-R", "U"]].concat();
+        over_network(&words, &TestMachine(Some(variable))).unwrap()
+    };
+    for (text, in_flight) in [("-1", 0), ("0", 0), ("1", 1), ("16", 16), ("1k", 1024)] {
+        let request = with(&["-C", text], "WEIR_OBJ_SERVER");
+        assert!(request.notes.is_empty(), "{text}: {:?}", request.notes);
+        assert_eq!(work_of(request).in_flight, in_flight, "{text}");
+    }
+    let capped = with(&["-C", "99999"], "WEIR_OBJ_SERVER");
+    assert!(
+        capped.notes[0].contains("-C 99999: 1024"),
+        "{:?}",
+        capped.notes
+    );
+    assert_eq!(work_of(capped).in_flight, 1024);
+    let class = |words: &[&str], variable| work_of(with(words, variable)).class;
+    assert_eq!(class(&[], "WEIR_OBJ_SERVER"), Some(ObjectClass::Large));
+    assert_eq!(
+        class(&["-c", "tiny"], "WEIR_OBJ_SERVER"),
+        Some(ObjectClass::Tiny)
+    );
+    let daos = ["-u", "tank", "-c", "ec2p2"];
+    assert_eq!(class(&daos, "DAOS"), Some(ObjectClass::Ec2p2));
+}
+
+#[test]
+fn what_a_store_over_a_network_lacks_is_refused_by_name() {
+    for (words, variable, code, why) in [
+        (
+            &["-C", "abc"][..],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--credits abc: it takes a whole number",
+        ),
+        (
+            &["-c", "NOPE"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--class NOPE: there are TINY, LARGE",
+        ),
+        (
+            &["-c", "R2S"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--class R2S: weir's servers have TINY and LARGE",
+        ),
+        (
+            &["-c", "EC2P1", "-T", "echo"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--class EC2P1: ",
+        ),
+        (
+            &["-g", "f"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--dmg_conf is not available: weir makes no pools",
+        ),
+        (
+            &["-z"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--zcopy is not available: only a store of this process",
+        ),
+        (&["-t"], Some("WEIR_OBJ_SERVER"), 2, "-t is not available"),
+        (
+            &["-u", "tank"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--pool tank: it takes a UUID",
+        ),
+        (
+            &["-f", "./vos"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "-f: it names the pool files of -T vos",
+        ),
+        (
+            &["--durability", "power"],
+            Some("WEIR_OBJ_SERVER"),
+            2,
+            "--durability: the server's own",
+        ),
+        (&["--server", "here"], None, 2, "--server here: "),
+        (
+            &["-T", "vos", "--server", SERVER],
+            None,
+            2,
+            "--server: a store of this process has none",
+        ),
+        (
+            &["-T", "vos", "-c", "TINY"],
+            None,
+            2,
+            "--class: a store of this process has none",
+        ),
+        (
+            &["-T", "echo", "--engine", "mem"],
+            None,
+            2,
+            "--type echo: that store is one of this",
+        ),
+        (
+            &["-T", "vos", "--engine", "remote"],
+            None,
+            2,
+            "--type vos: that store is one of this",
+        ),
+        (
+            &["-T", "echo", "--engine", "daos"],
+            Some("DAOS"),
+            2,
+            "--type echo: that of DAOS",
+        ),
+        (
+            &["--engine", "daos", "--server", SERVER],
+            Some("DAOS"),
+            2,
+            "--server: --engine daos",
+        ),
+        (
+            &[],
+            Some("DAOS"),
+            2,
+            "--engine daos: weir makes no pools there",
+        ),
+        (
+            &["--engine", "daos"],
+            None,
+            3,
+            "--engine daos: libdaos not found",
+        ),
+        (
+            &["--engine", "remote"],
+            Some("DAOS"),
+            3,
+            "neither --server nor WEIR_OBJ_SERVER",
+        ),
+        (
+            &["-T", "echo"],
+            Some("DAOS"),
+            3,
+            "neither --server nor WEIR_OBJ_SERVER",
+        ),
+        (
+            &[],
+            None,
+            3,
+            "neither --server nor WEIR_OBJ_SERVER names one; and libdaos not found",
+        ),
+    ] {
+        let refusal =
+            over_network(&[words, &["-R", "U"]].concat(), &TestMachine(variable)).unwrap_err();
+        assert!(refusal.message.contains(why), "{words:?}: {refusal}");
+        assert_eq!(refusal.code, code, "{words:?}: {refusal}");
+    }
+    let unknown = over_network(&["-c", "NOPE", "-R", "U"], &TestMachine(None)).unwrap_err();
+    let peer = unknown.of_peer(2).message;
+    assert!(
+        peer.starts_with("Unknown object class: NOPE\n") && peer.contains("--credits"),
+        "usage: {peer}"
+    );
+}
+
+#[test]
+fn a_store_over_a_network_has_four_tests() {
+    let words = ["-u", "tank", "-A", "-R", "P U;p V O;p"];
+    let mut listing = run_of(2, "list", 1000, 2);
+    (listing.listed, listing.bytes) = (vec![8, 2], Bytes(0));
+    let runs = [
+        run_of(0, "update", 4000, 2),
+        run_of(1, "verify", 1000, 2),
+        listing,
+    ];
+    let printed = text_of(&DAOS_PERF, &words, 2, &runs);
+    let (table, rest) = printed.out.split_once("Unknown test code=P\n").unwrap();
+    assert_eq!(
+        table,
+        "Test :\n\tDAOS LARGE (full stack, non-replica)\n\
+         Pool :\n\t3ad5b1c6-0c22-4f1c-8f51-2b7a5a1b6c1d\n\
+         Parameters :\n\
+         \tpool size     : SCM: 2048 MB, NVMe: 0 MB\n\
+         \tcredits       : -1 (sync I/O for -ve)\n\
+         \tobj_per_cont  : 1 x 2 (procs)\n\
+         \tdkey_per_obj  : 256 (buf)\n\
+         \takey_per_dkey : 16\n\
+         \trecx_per_akey : 16\n\
+         \tvalue type    : array\n\
+         \tstride size   : 64\n"
+    );
+    assert_eq!(printed.err, "unknown test code P\n");
+    let listed = "Running OIT test (iteration=1)\n\
+                  returned 8 oids\nreturned 2 oids\nlisted 10 objects\n\
+                  returned 8 oids\nreturned 2 oids\nlisted 10 objects\n\
+                  OIT successfully completed:\n";
+    assert!(rest.contains(listed), "{rest}");
+    assert!(
+        rest.contains("\tbandwidth : 0.000      MB/sec\n")
+            && rest.ends_with("Completed test=OIT\n")
+    );
+}
+
+#[test]
+fn an_echo_has_nothing_to_compare_or_to_list() {
+    let words = [
+        "-T",
+        "echo",
+        "--server",
+        SERVER,
+        "-c",
+        "tiny",
+        "-C",
+        "16",
+        "-A",
+        "--output-style",
+        "2.9",
+        "-R",
+        "U V;p O;p",
+    ];
+    let printed = text_of(&DAOS_PERF, &words, 1, &[run_of(0, "update", 1000, 4)]);
+    for part in [
+        "\tECHO TINY (network only, non-replica)\n",
+        "\tcredits       : 16 (sync I/O for -ve)\n",
+        "\tvalue size    : 64\n",
+    ] {
+        assert!(printed.out.contains(part), "{part}: {}", printed.out);
+    }
+    let end = "Running VERIFY test (iteration=1)\nVerification is unsupported\nCompleted test=VERIFY\n\
+               Running test=OIT\nRunning OIT test (iteration=1)\nCompleted test=OIT\n";
+    assert!(printed.out.ends_with(end), "{}", printed.out);
+    assert_eq!(printed.err, "");
+    let words = ["-T", "echo", "--server", SERVER, "-A", "-R", "U V O"];
+    let by_verb = given_of(&DAOS_PERF, &words, false).unwrap();
+    let notes = plan::read(&by_verb, &TestMachine(None))
+        .unwrap()
+        .notes
+        .join("\n");
+    assert!(
+        notes.contains("V is skipped: with -T echo") && notes.contains("O is skipped"),
+        "{notes}"
+    );
 }

@@ -1,7 +1,7 @@
-//! The flags of `weir rpc serve`.
+//! The flags of `weir rpc serve`, some of which other servers have too.
 
 use super::settings;
-use crate::flags::Flag;
+use crate::flags::{Flag, tables};
 use crate::given::FlagNeed;
 use crate::selftest::values;
 use crate::takes::Takes;
@@ -16,7 +16,83 @@ const NO_TOKEN: FlagNeed = FlagNeed::new("without `--token-file`", |g| !g.has("t
 const NO_TLS: &str = "this build has no TLS";
 
 /// All of them, in the order of the help text.
-pub(super) const FLAGS: &[Flag] = &[
+pub(super) const FLAGS: &[Flag] = &tables::<27>(&[&OWN, &SHARED_FLAGS]);
+
+/// Flags of every server.
+pub(crate) const SHARED_FLAGS: [Flag; 10] = [
+    Flag::with_value(
+        "poll",
+        "HOW",
+        WAY,
+        "How pollers wait: auto, busy, block, spin:US",
+    )
+    .takes(values::POLL),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        WAY,
+        "The secret that clients must know",
+    )
+    .long("Both sides prove it to each other when they connect; what follows is neither secret nor sealed."),
+    Flag::switch(
+        "open-to-anyone",
+        WAY,
+        "Listen beyond this machine without a secret",
+    )
+    .needs(NO_TOKEN)
+    .long("Whoever reaches it can have it use memory, and start tests against its group."),
+    Flag::with_value("max-msg", "SIZE", LIMITS, "Longest in-line payload, 1g at most")
+    .takes(Takes::Size(1 << 30))
+        .default("16m")
+        .long("Of requests and replies. Bulk is bounded by --mem-limit."),
+    Flag::with_value(
+        "mem-limit",
+        "SIZE",
+        LIMITS,
+        "Memory of sessions, messages and ordered tests; 1g or a quarter of the memory, the smaller",
+    )
+    .takes(Takes::Size(u64::MAX))
+    .long("Calls that wait and answers that nobody reads have 48 MiB besides."),
+    Flag::with_value("max-conns", "N", LIMITS, "Connections")
+    .range(1, 1 << 20).default("16384"),
+    Flag::with_value(
+        "max-sessions",
+        "N",
+        LIMITS,
+        "Sessions at once, of all its ranks and connections together",
+    )
+    .range(1, 1 << 20)
+    .default("65536")
+    .long(
+        "A client opens one for each thread and entry of its list of endpoints, none where both sizes are 0. \
+         More are refused with DER_NOMEM, as are more than 1024 on one connection.",
+    ),
+    Flag::with_value(
+        "half-frame-timeout",
+        "T",
+        LIMITS,
+        "A message that is not whole, or not taken, by then ends its connection",
+    )
+    .takes(Takes::Time)
+    .default("30s"),
+    Flag::with_value(
+        "ready-fd",
+        "N",
+        END,
+        "Write a line to this descriptor when it is ready",
+    )
+    .range(1, 1 << 20),
+    Flag::with_value(
+        "exit-after",
+        "N|idle:S",
+        END,
+        "End soon after N requests, or after S idle seconds",
+    )
+    .takes(Takes::Grammar(|text| settings::end(text).map(drop))),
+];
+
+/// Those of this one alone.
+const OWN: [Flag; 17] = [
     Flag::with_value("group", "NAME", GROUP, "Name of the group")
         .takes(values::GROUP)
         .default("daos_server"),
@@ -86,27 +162,6 @@ pub(super) const FLAGS: &[Flag] = &[
              that it was started with.",
         ),
     Flag::with_value(
-        "poll",
-        "HOW",
-        WAY,
-        "How pollers wait: auto, busy, block, spin:US",
-    )
-    .takes(values::POLL),
-    Flag::with_value(
-        "token-file",
-        "FILE",
-        WAY,
-        "The secret that clients must know",
-    )
-    .long("Both sides prove it to each other when they connect; what follows is neither secret nor sealed."),
-    Flag::switch(
-        "open-to-anyone",
-        WAY,
-        "Listen beyond this machine without a secret",
-    )
-    .needs(NO_TOKEN)
-    .long("Whoever reaches it can have it use memory, and start tests against its group."),
-    Flag::with_value(
         "allow-master",
         "yes|no",
         WAY,
@@ -117,54 +172,6 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::with_value("tls-cert", "FILE", WAY, "Certificate").refused(NO_TLS),
     Flag::with_value("tls-key", "FILE", WAY, "Key").refused(NO_TLS),
     Flag::with_value("tls-ca", "FILE", WAY, "Authority").refused(NO_TLS),
-    Flag::with_value("max-msg", "SIZE", LIMITS, "Longest in-line payload, 1g at most")
-    .takes(Takes::Size(1 << 30))
-        .default("16m")
-        .long("Of requests and replies. Bulk is bounded by --mem-limit."),
-    Flag::with_value(
-        "mem-limit",
-        "SIZE",
-        LIMITS,
-        "Memory of sessions, messages and ordered tests; 1g or a quarter of the memory, the smaller",
-    )
-    .takes(Takes::Size(u64::MAX))
-    .long("Calls that wait and answers that nobody reads have 48 MiB besides."),
-    Flag::with_value("max-conns", "N", LIMITS, "Connections")
-    .range(1, 1 << 20).default("16384"),
-    Flag::with_value(
-        "max-sessions",
-        "N",
-        LIMITS,
-        "Sessions at once, of all its ranks and connections together",
-    )
-    .range(1, 1 << 20)
-    .default("65536")
-    .long(
-        "A client opens one for each thread and entry of its list of endpoints, none where both sizes are 0. \
-         More are refused with DER_NOMEM, as are more than 1024 on one connection.",
-    ),
-    Flag::with_value(
-        "half-frame-timeout",
-        "T",
-        LIMITS,
-        "A message that is not whole, or not taken, by then ends its connection",
-    )
-    .takes(Takes::Time)
-    .default("30s"),
-    Flag::with_value(
-        "ready-fd",
-        "N",
-        END,
-        "Write a line to this descriptor when it is ready",
-    )
-    .range(1, 1 << 20),
-    Flag::with_value(
-        "exit-after",
-        "N|idle:S",
-        END,
-        "End soon after N requests, or after S idle seconds",
-    )
-    .takes(Takes::Grammar(|text| settings::end(text).map(drop))),
     Flag::with_value(
         "service-time",
         "DIST",

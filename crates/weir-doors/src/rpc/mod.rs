@@ -10,6 +10,8 @@ mod tests;
 
 use clap::Command;
 use flags::FLAGS;
+pub(crate) use flags::SHARED_FLAGS;
+pub(crate) use settings::reached;
 pub use settings::{ServeEnd, ServeSettings};
 use weir_schema::RpcServe;
 
@@ -90,7 +92,9 @@ pub fn read(
     Ok(Action::Serve(Box::new(settings)))
 }
 
-fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
+/// # Errors
+/// A flag that this build does not have.
+pub(crate) fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
     let refused = given.iter().find_map(|(flag, _)| match flag.standing {
         crate::flags::Standing::Refused(why) => Some((flag, why)),
         _ => None,

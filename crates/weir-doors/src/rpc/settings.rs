@@ -53,6 +53,32 @@ pub(super) fn of(
     given: &GivenFlags,
     variables: &mut UsedVariables<'_>,
 ) -> Result<ServeSettings, Refusal> {
+    let mut settings = reached(given, variables)?;
+    settings.directories = variables.table_directories(given.text("path"));
+    let serve = &mut settings.serve;
+    refuse_both(given, "rank", "ranks")?;
+    serve.ranks = match given.whole("rank") {
+        Some(rank) => Some((rank, rank)),
+        None => given.parsed("ranks", ranks),
+    };
+    serve.tags = tags(given, variables)?;
+    serve.table = Some(RpcTable {
+        directory: PathBuf::new(),
+        group: serve.group.clone(),
+        is_public: given.has("public"),
+        is_plain: given.is("table-format", "cart"),
+    });
+    Ok(settings)
+}
+
+/// The settings of a server of one rank and tag, without a table.
+///
+/// # Errors
+/// Values out of range, flags that contradict each other.
+pub(crate) fn reached(
+    given: &GivenFlags,
+    variables: &mut UsedVariables<'_>,
+) -> Result<ServeSettings, Refusal> {
     let poll = match given.parsed("poll", poll) {
         Some(poll) => poll,
         None => variables.poll()?.unwrap_or_default(),
@@ -61,29 +87,19 @@ pub(super) fn of(
     let pollers = given.whole("pollers");
     let cpus = given.cpus("cpus").unwrap_or_default();
     refuse_cpus(given, cpus.len(), pollers)?;
-    refuse_both(given, "rank", "ranks")?;
-    let group = given.text("group").unwrap_or_default().to_owned();
+    let mut listen = ["transport", "listen"].into_iter();
     let serve = RpcServe {
-        ranks: match given.whole("rank") {
-            Some(rank) => Some((rank, rank)),
-            None => given.parsed("ranks", ranks),
-        },
+        ranks: Some((0, 0)),
         group_size: None,
-        tags: tags(given, variables)?,
-        addresses: if given.has("transport") {
-            given.parsed("transport", listen_uris).unwrap_or_default()
-        } else {
-            vec![transport(interface.as_deref(), variables)?]
+        tags: 1,
+        addresses: match listen.find(|name| given.has(name)) {
+            Some(name) => given.parsed(name, listen_uris).unwrap_or_default(),
+            None => vec![transport(interface.as_deref(), variables)?],
         },
         interface,
         domain: variables.domain(),
-        table: Some(RpcTable {
-            directory: PathBuf::new(),
-            group: group.clone(),
-            is_public: given.has("public"),
-            is_plain: given.is("table-format", "cart"),
-        }),
-        group,
+        table: None,
+        group: given.text("group").unwrap_or("object").to_owned(),
         pollers,
         cpus,
         poll,
@@ -101,7 +117,7 @@ pub(super) fn of(
     };
     Ok(ServeSettings {
         serve,
-        directories: variables.table_directories(given.text("path")),
+        directories: Vec::new(),
         ready_descriptor: given.whole("ready-fd"),
         end: given.parsed("exit-after", end).unwrap_or(ServeEnd::Never),
         notes: Vec::new(),

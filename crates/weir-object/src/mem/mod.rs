@@ -38,6 +38,7 @@ use crate::{ObjectCode, ObjectError};
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};
+pub use pool::{MAGIC, PoolFacts};
 use record::{HEADER, Record, RecordKind};
 use space::{Space, slot_size};
 use update::Placed;

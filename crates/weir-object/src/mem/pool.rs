@@ -17,10 +17,24 @@ use crate::store::{
 use crate::{ObjectCode, ObjectError};
 use crc_fast::{CrcAlgorithm, checksum};
 
-const MAGIC: [u8; 8] = *b"weirpool";
+/// The first bytes of a pool.
+pub const MAGIC: [u8; 8] = *b"weirpool";
 const VERSION: u32 = 1;
 const BLOCK: usize = 128;
 const PLACES: [u64; 2] = [0, 4_096];
+
+/// What a pool is, beside its counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolFacts {
+    /// Its UUID.
+    pub uuid: StoreUuid,
+    /// Its size.
+    pub bytes: u64,
+    /// Sums over its values.
+    pub sums: ValueSums,
+    /// Its containers, in the order of their numbers.
+    pub containers: Vec<StoreUuid>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Superblock {
@@ -284,6 +298,16 @@ impl<M: Medium> Mem<M> {
                 self.note(&Record::new(RecordKind::Container, number, object, 0))?;
                 Ok(ContainerId(number))
             }
+        }
+    }
+
+    /// What the pool is, beside its counters.
+    pub fn facts(&self) -> PoolFacts {
+        PoolFacts {
+            uuid: self.uuid,
+            bytes: self.medium.len(),
+            sums: self.sums,
+            containers: self.index.containers.iter().map(|c| c.uuid).collect(),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-use weir_schema::{ObjectKey, ObjectLayout, ObjectPayload, ObjectTest, ObjectValue};
+use weir_schema::{ObjectClass, ObjectKey, ObjectLayout, ObjectPayload, ObjectTest, ObjectValue};
 
 use crate::ObjectId;
 
@@ -18,6 +18,8 @@ const PAGE: usize = 4096;
 const INTEGER_DKEYS: u64 = 2;
 const FLAT_KEYS: u64 = 8;
 const BYTE_ARRAY: u64 = 13;
+/// Class of objects without copies, in the byte below; the number of groups stands below that.
+const ONE_COPY: u64 = 1 << 48;
 
 /// A value by its numbers: object, distribution key, attribute key, stride.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +88,12 @@ pub(super) struct Names {
 impl Names {
     /// Those of a rank. The low word of an id has the second of the clock and a running number, from the rank's
     /// first on, the high one what the seed draws.
-    pub(super) fn new(layout: &ObjectLayout, seed: u64, (second, first): (u64, u64)) -> Self {
+    pub(super) fn new(
+        layout: &ObjectLayout,
+        class: Option<ObjectClass>,
+        seed: u64,
+        (second, first): (u64, u64),
+    ) -> Self {
         let mut random = seed;
         let is_array = matches!(layout.value, ObjectValue::Array { .. });
         let form = match (layout.flat, is_array, layout.integer_dkeys) {
@@ -95,9 +102,14 @@ impl Names {
             (false, _, true) => INTEGER_DKEYS,
             (false, _, false) => 0,
         };
+        let class = match class {
+            Some(ObjectClass::Tiny) => ONE_COPY | 1 << 32,
+            Some(ObjectClass::Large) => ONE_COPY | 0xffff << 32,
+            _ => 0,
+        };
         let numbers = first..first.saturating_add(layout.objects);
         let objects = numbers.map(|number| ObjectId {
-            hi: (form << 56) | (mixed(&mut random) % 100),
+            hi: (form << 56) | class | (mixed(&mut random) % 100),
             lo: ((second << 32) | (number & u64::from(u32::MAX))).wrapping_add(number >> 32 << 32),
         });
         let objects = objects.collect();
@@ -380,7 +392,7 @@ mod tests {
             ..ObjectLayout::default()
         };
         let places = |seed| {
-            let names = Names::new(&layout, seed, (1, 0));
+            let names = Names::new(&layout, None, seed, (1, 0));
             (0..50).map(|s| names.index(s) / 64).collect::<Vec<_>>()
         };
         let (one, other) = (places(1), places(2));

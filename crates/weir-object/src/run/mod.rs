@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_run::{
-    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
-    SeriesEnd, WorkerContext, failure,
+    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
+    Runner, SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
@@ -30,7 +30,8 @@ use crate::mem::MemStore;
 use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
 use load::{Calls, Places, StoreOp, Walk};
-use session::{Run, Session, code_of, planned_bytes, random_uuid, uuid_of};
+use session::{Run, Session, code_of, planned_bytes, random_uuid};
+pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
 const GATHERING: Duration = Duration::from_secs(30);
@@ -163,23 +164,27 @@ fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
     let stores_nothing = work.engine == ObjectEngine::Echo && !work.tests.iter().all(stored);
     let too_long = code_of(ObjectCode::Rec2Big);
     let wrong = [
-        work.servers.is_empty().then(|| {
-            format!("{name} needs the address of a server, as `weir obj serve` says it")
-        }),
+        work.servers
+            .is_empty()
+            .then(|| format!("{name} needs the address of a server, as `weir obj serve` says it")),
         work.zero_copy.then(|| {
             format!("{name}: a server's memory cannot be filled in place; leave zero copy out")
         }),
         work.thread_per_operation.then(|| {
             format!("{name}: no operation has a thread of its own; have several in flight instead")
         }),
-        work.durability.is_some().then(|| {
-            format!("{name}: the server was told its durability when it was started")
-        }),
+        work.durability
+            .is_some()
+            .then(|| format!("{name}: the server was told its durability when it was started")),
         (longest > LONGEST).then(|| {
-            format!("{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes")
+            format!(
+                "{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes"
+            )
         }),
         stores_nothing.then(|| {
-            format!("{name} stores nothing: it has updates and fetches alone; remote has the others")
+            format!(
+                "{name} stores nothing: it has updates and fetches alone; remote has the others"
+            )
         }),
     ];
     wrong.into_iter().flatten()

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys, ObjectPrefault,
-    ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
@@ -17,8 +17,8 @@ use weir_units::{Bytes, Nanos};
 use super::keys::{Contents, Names};
 use crate::mem::footprint;
 use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError, ObjectStore, PoolMode,
-    PoolSpec, Prefault, StoreUuid,
+    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError,
+    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid,
 };
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
@@ -120,7 +120,7 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
 }
 
 /// A UUID of its usual form, in bytes.
-pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
+pub fn uuid_of(text: &str) -> Option<StoreUuid> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
     let is_formed = text.len() == 36
         && [8, 13, 18, 23]
@@ -138,7 +138,8 @@ pub(super) fn uuid_of(text: &str) -> Option<StoreUuid> {
     Some(uuid)
 }
 
-fn shown(uuid: StoreUuid) -> String {
+/// A UUID in its usual form.
+pub fn uuid_text(uuid: &StoreUuid) -> String {
     let mut text = String::with_capacity(36);
     for (place, byte) in uuid.iter().enumerate() {
         if matches!(place, 4 | 6 | 8 | 10) {
@@ -202,7 +203,12 @@ impl<S: ObjectStore> Session<S> {
             Some(path) => path.display().to_string(),
             None => "memory".to_owned(),
         };
-        let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
+        let failed = |why: ObjectError| {
+            let no_server = shared.is_some() && why.code == ObjectCode::Io;
+            let is_missing = no_server || why.code == ObjectCode::NonExist;
+            let cause = if is_missing { "missing" } else { "object" };
+            failure(cause, None, format!("{place}: {why}"))
+        };
         let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
         if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
@@ -232,8 +238,8 @@ impl<S: ObjectStore> Session<S> {
         };
         let described = ObjectRank {
             rank,
-            pool: shown(spec.uuid.unwrap_or_default()),
-            container: shown(uuid),
+            pool: uuid_text(&spec.uuid.unwrap_or_default()),
+            container: uuid_text(&uuid),
             file,
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
@@ -249,6 +255,7 @@ impl<S: ObjectStore> Session<S> {
         let session = Self {
             names: Names::new(
                 &work.layout,
+                work.class,
                 seed,
                 (
                     now.as_secs(),

@@ -72,7 +72,15 @@ fn value(number: u64, length: usize) -> Vec<u8> {
 }
 
 fn length(number: u64) -> usize {
-    let all = [0, 100, 4096, 16 << 10, (16 << 10) + 1, 100_000, (1 << 20) + 7];
+    let all = [
+        0,
+        100,
+        4096,
+        16 << 10,
+        (16 << 10) + 1,
+        100_000,
+        (1 << 20) + 7,
+    ];
     all[usize::try_from(number % 7).unwrap()]
 }
 
@@ -86,7 +94,7 @@ fn sixteen_operations_in_flight_end_each_with_its_own_values() {
             let c = store.container([1; 16], ContainerMode::Create).unwrap();
             let mut found = Counters::default();
             for fetches in [false, true] {
-                let (mut next, mut flying, mut ends) = (0, BTreeMap::new(), Vec::new());
+                let (mut next, mut flying, mut ends) = (0_u64, BTreeMap::new(), Vec::new());
                 while next < COUNT || !flying.is_empty() {
                     while next < COUNT && flying.len() < 16 {
                         let (dkey, length) = (next.to_le_bytes(), length(next));
@@ -113,7 +121,10 @@ fn sixteen_operations_in_flight_end_each_with_its_own_values() {
                             let mut data = vec![0; length];
                             let mut iods = [Iod::single(b"a", length as u64)];
                             store.receive(end.ticket, &mut iods, &mut data).unwrap();
-                            assert!(is_echo || data == value(number, length), "{scheme}, {number}");
+                            assert!(
+                                is_echo || data == value(number, length),
+                                "{scheme}, {number}"
+                            );
                             found.fetches += 1;
                             found.fetch_bytes += length as u64;
                         } else {
@@ -171,7 +182,11 @@ fn child_that_serves() {
 
 fn child(directory: &Path) -> (Child, String) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["store_service::tests::child_that_serves", "--exact", "--nocapture"])
+        .args([
+            "store_service::tests::child_that_serves",
+            "--exact",
+            "--nocapture",
+        ])
         .env(CHILD, directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -198,11 +213,13 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
     std::fs::create_dir(&directory).unwrap();
     drop(pool(Some(&directory), 2, PoolMode::Create).open().unwrap());
     let mut acknowledged: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut epoch = 0;
+    let mut epoch = 0_u64;
     for round in 0..rounds {
         let (mut child, address) = child(&directory);
         let mut store = store(&address, 8, false);
-        let c = store.container([1; 16], ContainerMode::OpenOrCreate).unwrap();
+        let c = store
+            .container([1; 16], ContainerMode::OpenOrCreate)
+            .unwrap();
         let (mut flying, mut ends, mut count) = (BTreeMap::new(), Vec::new(), 0);
         let kill_at = 50 + round * 37 % 300;
         loop {
@@ -244,8 +261,15 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
             let mut data = vec![0; length];
             let mut iods = [Iod::single(b"a", length as u64)];
             let found = store.fetch(key(c, &dkey), &mut iods, Epoch(*epoch), NONE, &mut data);
-            assert_eq!(found, Ok(Ticket::Done(length as u64)), "round {round}, {epoch}");
-            assert!(data == value(*epoch, length), "round {round}, epoch {epoch}");
+            assert_eq!(
+                found,
+                Ok(Ticket::Done(length as u64)),
+                "round {round}, {epoch}"
+            );
+            assert!(
+                data == value(*epoch, length),
+                "round {round}, epoch {epoch}"
+            );
         }
         let damaged = store.scrub(&mut |bad| panic!("{bad:?}"));
         assert!(damaged.unwrap() >= acknowledged.len() as u64 * 6 / 7 - 97);

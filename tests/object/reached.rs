@@ -1,0 +1,180 @@
+//! `daos_perf` by its name and `weir daos-perf`: the store on servers.
+
+use rustix::process::Signal;
+
+use crate::stage::{Running, Said, Stage, said, until};
+
+/// Output of `daos_perf` where nothing names a server.
+fn daos_perf(stage: &Stage, words: &[&str]) -> Said {
+    let mut command = stage.peer(&[&["daos_perf"], words].concat());
+    command.env_remove("WEIR_OBJ_SERVER");
+    said(command)
+}
+
+/// A server of a store that listens at an address, and the one by which it is reached.
+fn serve(stage: &Stage, listen: &str, words: &[&str]) -> (Running, String) {
+    let (weir, words) = (env!("CARGO_BIN_EXE_weir"), words.join(" "));
+    let line = format!("exec {weir} obj serve --listen {listen} {words} > ready");
+    if stage.list().iter().any(|name| name == "ready") {
+        std::fs::remove_file(stage.path("ready")).unwrap();
+    }
+    let mut command = stage.command("sh");
+    command.args(["-c", &line]);
+    let server = Running::start(command);
+    let address = || {
+        let is_there = stage.list().iter().any(|name| name == "ready");
+        let said = is_there.then(|| stage.read("ready"))?;
+        let address = said.strip_prefix("READY ")?.strip_suffix('\n')?;
+        Some(address.to_owned())
+    };
+    until("it serves", || address().is_some());
+    (server, address().unwrap())
+}
+
+#[test]
+fn case_14_the_same_strings_run_against_a_server_and_as_echo() {
+    let stage = &Stage::in_memory();
+    let socket = format!("shm://{}", stage.path("socket"));
+    for listen in ["tcp://127.0.0.1:0", &socket] {
+        let (server, address) = serve(stage, listen, &["--targets", "2", "-P", "256m"]);
+        for (kind, verified) in [("echo", "Verification is unsupported\n"), ("daos", "")] {
+            let line = ["-C", "16", "-A", "-R", "U;p F;i=5;p V"];
+            let words = [&["--server", &address, "-T", kind], &line[..]].concat();
+            let said = daos_perf(stage, &words).code(0);
+            assert!(said.out.contains("Completed test=VERIFY\n"), "{said}");
+            assert_eq!(
+                said.out.contains("Verification is unsupported\n"),
+                !verified.is_empty(),
+                "{said}"
+            );
+            assert!(said.out.contains("(iteration=5)"), "{said}");
+        }
+        // Sizes past what travels within a request, and every test of the program.
+        let words = [
+            "--server",
+            &address,
+            "-C",
+            "4",
+            "-d",
+            "3",
+            "-a",
+            "2",
+            "-n",
+            "2",
+            "-A",
+            "-s",
+            "300k",
+            "-R",
+            "U F;o=1k;s=70k V O;p",
+        ];
+        daos_perf(stage, &words).code(0).out("listed 1 objects");
+        server.signal(Signal::TERM);
+        server.end();
+    }
+}
+
+#[test]
+fn a_server_deletes_the_pool_that_it_made_and_keeps_the_one_that_was_there() {
+    let stage = &Stage::in_memory();
+    let words = ["-D", ".", "-P", "64m"];
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
+    let container = "0f0e0d0c-0b0a-4908-8706-050403020100";
+    let line = ["-X", container, "-d", "10", "-R", "U;p"];
+    let line_to = |address: &str| [&["--server", address], &line[..]].concat().join(" ");
+    let run = |address: &str| {
+        let words = line_to(address);
+        daos_perf(stage, &words.split(' ').collect::<Vec<_>>())
+    };
+    run(&address).code(0);
+    // A second server on the same files is refused.
+    let again = [
+        &["obj", "serve", "--listen", "tcp://127.0.0.1:0"],
+        &words[..],
+    ]
+    .concat();
+    stage.say(&again).code(2).err("obj0");
+    // One that is killed leaves them, with all that it acknowledged.
+    server.signal(Signal::KILL);
+    server.end();
+    let info = stage
+        .say(&["obj", "info", "--format", "json", "obj0"])
+        .code(0);
+    let info: serde_json::Value = serde_json::from_str(&info.out).unwrap();
+    assert_eq!(info["pools"][0]["containers"][0], container);
+    let pool = info["pools"][0]["uuid"].as_str().unwrap();
+    stage.say(&["obj", "check", "obj0"]).code(0);
+    run(&address).code(3).silent().err(&address);
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &["-D", ".", "--pool", pool]);
+    run(&address).code(0);
+    server.signal(Signal::TERM);
+    server.end().code(0);
+    assert!(stage.list().contains(&"obj0".to_owned()));
+    std::fs::remove_file(stage.path("obj0")).unwrap();
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
+    let long = [
+        "--server", &address, "-s", "1g", "-d", "1", "-a", "1", "-n", "1", "-R", "U",
+    ];
+    daos_perf(stage, &long).code(2).silent().err("REC2BIG");
+    server.signal(Signal::TERM);
+    server.end().code(0);
+    assert!(!stage.list().contains(&"obj0".to_owned()));
+}
+
+#[test]
+fn case_15_a_class_that_is_none_and_a_library_that_is_missing() {
+    let stage = &Stage::in_memory();
+    let none = daos_perf(stage, &["-c", "NOPE", "-R", "U"])
+        .code(2)
+        .silent();
+    assert!(
+        none.err.starts_with("Unknown object class: NOPE\n"),
+        "{none}"
+    );
+    assert!(none.err.contains("--credits"), "usage: {none}");
+    daos_perf(stage, &["--engine", "daos", "-u", "tank", "-R", "U"])
+        .code(3)
+        .silent()
+        .err("libdaos");
+    daos_perf(stage, &["-R", "U"])
+        .code(3)
+        .silent()
+        .err("WEIR_OBJ_SERVER")
+        .err("libdaos not found");
+}
+
+#[test]
+fn the_store_of_this_process_is_the_one_of_the_other_program() {
+    let stage = &Stage::in_memory();
+    let line = [
+        "-T", "vos", "-f", "./vos", "-P", "64M", "-d", "10", "-A", "-R", "U;p V",
+    ];
+    daos_perf(stage, &line)
+        .code(0)
+        .out("\tVOS (storage only)\n")
+        .out("\tVOS file      : ./vos0\n")
+        .out("Completed test=VERIFY\n");
+    assert_eq!(stage.list(), [] as [&str; 0]);
+}
+
+#[test]
+fn help_has_the_options_of_the_peer_and_junk_is_refused_by_name() {
+    let stage = &Stage::in_memory();
+    for option in ["--type", "--credits", "--class", "--pool_scm", "--server"] {
+        daos_perf(stage, &["--help"]).code(0).calm().out(option);
+    }
+    let none = daos_perf(stage, &[]).code(2);
+    assert!(
+        none.out.starts_with("Please provide command string\n"),
+        "{none}"
+    );
+    daos_perf(stage, &["-C", "abc", "-R", "U"])
+        .code(2)
+        .err("--credits abc");
+    let unknown = daos_perf(stage, &["-q"]).code(2);
+    assert!(
+        unknown
+            .err
+            .ends_with("daos_perf: invalid option -- 'q'\nUnknown option ?\n"),
+        "{unknown}"
+    );
+}
