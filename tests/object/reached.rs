@@ -15,8 +15,9 @@ pub(crate) fn daos_perf(stage: &Stage, words: &[&str]) -> Said {
 pub(crate) fn serve(stage: &Stage, listen: &str, words: &[&str]) -> (Running, String) {
     let (weir, words) = (env!("CARGO_BIN_EXE_weir"), words.join(" "));
     let line = format!("exec {weir} obj serve --listen {listen} {words} > ready");
-    // That of an earlier one says nothing.
-    let _ = std::fs::remove_file(stage.path("ready"));
+    if stage.list().iter().any(|name| name == "ready") {
+        std::fs::remove_file(stage.path("ready")).unwrap();
+    }
     let mut command = stage.command("sh");
     command.args(["-c", &line]);
     let server = Running::start(command);
@@ -73,29 +74,50 @@ fn case_14_the_same_strings_run_against_a_server_and_as_echo() {
 }
 
 #[test]
-fn a_server_keeps_its_files_and_one_that_is_gone_is_said() {
+fn a_server_deletes_the_pool_that_it_made_and_keeps_the_one_that_was_there() {
     let stage = &Stage::in_memory();
-    let words = ["-D", ".", "-P", "64m", "--csum", "crc32c"];
+    let words = ["-D", ".", "-P", "64m"];
     let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
     let container = "0f0e0d0c-0b0a-4908-8706-050403020100";
-    let line = ["--server", &address, "-X", container, "-d", "10", "-R", "U"];
-    daos_perf(stage, &line).code(0);
-    // A second one on the same files is refused.
+    let line = ["-X", container, "-d", "10", "-R", "U;p"];
+    let line_to = |address: &str| [&["--server", address], &line[..]].concat().join(" ");
+    let run = |address: &str| {
+        let words = line_to(address);
+        daos_perf(stage, &words.split(' ').collect::<Vec<_>>())
+    };
+    run(&address).code(0);
+    // A second server on the same files is refused.
     let again = [
         &["obj", "serve", "--listen", "tcp://127.0.0.1:0"],
         &words[..],
     ]
     .concat();
-    stage.say(&again).code(3).err("obj0");
-    server.signal(Signal::TERM);
+    stage.say(&again).code(2).err("obj0");
+    // One that is killed leaves them, with all that it acknowledged.
+    server.signal(Signal::KILL);
     server.end();
-    stage.say(&["obj", "info", "obj0"]).code(0).out(container);
+    let info = stage
+        .say(&["obj", "info", "--format", "json", "obj0"])
+        .code(0);
+    let info: serde_json::Value = serde_json::from_str(&info.out).unwrap();
+    assert_eq!(info["pools"][0]["containers"][0], container);
+    let pool = info["pools"][0]["uuid"].as_str().unwrap();
     stage.say(&["obj", "check", "obj0"]).code(0);
-    daos_perf(stage, &line).code(3).silent().err(&address);
-    let zero = [
-        "--server", &address, "-P", "1g", "-s", "1g", "-d", "1", "-a", "1", "-n", "1", "-R", "U",
+    run(&address).code(3).silent().err(&address);
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &["-D", ".", "--pool", pool]);
+    run(&address).code(0);
+    server.signal(Signal::TERM);
+    server.end().code(0);
+    assert!(stage.list().contains(&"obj0".to_owned()));
+    std::fs::remove_file(stage.path("obj0")).unwrap();
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
+    let long = [
+        "--server", &address, "-s", "1g", "-d", "1", "-a", "1", "-n", "1", "-R", "U",
     ];
-    daos_perf(stage, &zero).code(2).silent().err("REC2BIG");
+    daos_perf(stage, &long).code(2).silent().err("REC2BIG");
+    server.signal(Signal::TERM);
+    server.end().code(0);
+    assert!(!stage.list().contains(&"obj0".to_owned()));
 }
 
 #[test]

@@ -12,5 +12,5 @@ mod run;
 mod store;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
-pub use run::{ObjectRunner, random_uuid, uuid_of, uuid_text};
+pub use run::{ObjectRunner, uuid_of, uuid_text};
 pub use store::*;

@@ -300,6 +300,8 @@ pub struct ListAnchor {
     pub done: bool,
     /// Place in the engine's own terms.
     pub(crate) next: u64,
+    /// Place in the terms of an engine that goes by keys.
+    pub(crate) key: Vec<u8>,
 }
 
 /// Item that a listing visits.
