@@ -20,6 +20,7 @@ mod mixes;
 mod options;
 mod pools;
 mod reached;
+mod slow;
 #[path = "../stage/mod.rs"]
 mod stage;
 
@@ -262,9 +263,14 @@ fn case_5_a_query_finds_the_greatest_key_and_the_end_of_each_array() {
     vos_perf(stage, &words)
         .code(0)
         .out("found     : 5 of 5, greatest dkey 5, last extent ends at 640\n");
-    vos_perf(stage, &["-R", "U Q;p", "-P", "64M"])
-        .code(2)
+    // Without its options it fails, and the others run.
+    let lacking = ["-R", "U Q;p F", "-n", "1", "-P", "64M"];
+    vos_perf(stage, &lacking)
+        .code(1)
+        .out("QUERY failed\nRunning test=FETCH\n")
         .err("Integer dkeys required for query test (-i)\n");
+    let verb = [&["vos-perf", "-D", "."], &lacking[..]].concat();
+    stage.say(&verb).code(1).err("Q fails: Integer dkeys");
 }
 
 #[test]
@@ -423,6 +429,13 @@ fn case_16_json_has_the_operations_their_time_and_a_histogram_of_each_kind() {
     );
     let job = &result["groups"][0]["jobs"][0];
     let phases = job["phases"].as_array().unwrap();
+    for (phase, run) in phases.iter().zip(runs(&result)) {
+        let kind = &phase["measured"]["outcome"]["workers"][0]["kinds"][0];
+        let histogram = &kind["stages"][0]["histogram"];
+        assert_eq!(count(histogram, "count"), count(run, "operations"));
+    }
+    let rank = &job["outcome"]["ranks"][0];
+    assert!(rank["file_system"].is_string(), "{rank}");
     let named = |phase: &Value| (phase["name"].clone(), phase["repetition"].clone());
     let names: Vec<_> = phases.iter().map(named).collect();
     let expected = [("update", 0), ("update", 1), ("fetch", 0)];

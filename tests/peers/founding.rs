@@ -100,7 +100,7 @@ const SERVERS: &Shown = &[
 const STORE: &Shown = &[
     ("vos_perf --help", "--pool_scm"),
     (
-        "taskset -c 1 vos_perf -D . -P 100G -d 10000 -a 1 -n 1 -s 4K -z -R \"U;p F;p\"",
+        "taskset -c 0 vos_perf -D . -P 100G -d 10000 -a 1 -n 1 -s 4K -z -R \"U;p F;p\"",
         "Completed test=FETCH\n",
     ),
     (

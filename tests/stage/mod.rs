@@ -1,5 +1,4 @@
-//! A stage for door tests: a directory that vanishes, the built program as a user starts it, and
-//! what it said.
+//! A stage for door tests: a directory that vanishes, the built program as a user starts it, what it said.
 //!
 //! A program that does not end within three minutes is killed and the test fails. A test that cannot
 //! be done here says so with [`skip`]; it never passes silently.

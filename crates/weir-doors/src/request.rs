@@ -34,7 +34,7 @@ pub struct Request {
     pub voice: Option<Voice>,
     /// Time without an answer after which a note says so.
     pub stall: Option<Nanos>,
-    /// The least exit code of a result that needs no measuring.
+    /// The least exit code of a result.
     pub least_code: u8,
     /// File for a report of the host's activity meanwhile.
     pub monitor: Option<String>,

@@ -17,5 +17,5 @@ mod store;
 mod superblock;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
-pub use run::{ObjectRunner, random_uuid, uuid_of, uuid_text};
+pub use run::{ObjectRunner, uuid_of, uuid_text};
 pub use store::*;

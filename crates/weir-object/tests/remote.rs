@@ -156,7 +156,10 @@ fn requests_of_every_kind_are_read_as_they_were_written_and_as_nothing_where_the
             container,
             level,
             epoch,
-            from: 4,
+            from: ListPlace {
+                next: 4,
+                key: dkey.clone(),
+            },
             skip: 5,
             most: 6,
         }));
@@ -218,7 +221,10 @@ fn garbage(random: &mut Random) -> (u16, Vec<u8>) {
             container,
             level: ListLevel::Versions(object, b"12345678", b"a"),
             epoch: Epoch::LATEST,
-            from: random.below(3),
+            from: ListPlace {
+                next: random.below(3),
+                key: Vec::new(),
+            },
             skip: random.below(3) as u32,
             most: u32::MAX,
         },

@@ -57,6 +57,7 @@ mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 mod steady;
+mod store_class;
 mod target;
 pub mod thresholds;
 mod verify;
@@ -108,8 +109,8 @@ pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use object_mix::{KeyDistribution, MixShares, ObjectMix};
 pub use object_store::{
-    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine,
-    ObjectLayout, ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
+    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectDurability, ObjectEngine, ObjectLayout,
+    ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
 };
 pub use object_store_result::{
     ObjectFailure, ObjectFigures, ObjectKey, ObjectKeys, ObjectOutcome, ObjectRank, ObjectRun,
@@ -159,6 +160,7 @@ pub use runs::{
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };
+pub use store_class::ObjectClass;
 pub use target::{
     Advice, CreatePolicy, FileNames, FileOrder, FileService, Lifetime, OpenMode, Preallocate,
     SizedFile, Targets,

@@ -332,7 +332,7 @@ impl<'a> Caller<'a> {
                     if let Some(window) = &window {
                         window.finish(result);
                     }
-                    Ok(code)
+                    Ok(code.max(self.request.least_code))
                 },
             )
         })?;

@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use weir_doors::Refusal;
 use weir_doors::obj::{Action, PoolCall, PoolTask, ServeSettings, Sums, read};
-use weir_object::mem::{MAGIC, MemStore, PoolFacts};
+use weir_object::mem::{MemStore, PoolFacts, may_be_pool};
 use weir_object::{
     ContainerId, DamagedValue, Durability, Epoch, EpochRange, FreedVersions, ObjectCode,
-    ObjectStore as _, PoolMode, PoolSpec, ValueSums, random_uuid, uuid_of, uuid_text,
+    ObjectStore as _, PoolMode, PoolSpec, ValueSums, uuid_of, uuid_text,
 };
 use weir_schema::ObjectDurability;
+use weir_sys::token;
 
-use crate::store_service::{ServedPool, host};
+use crate::store_service::{self, ServedPool};
 use crate::{Outcome, output, rpc};
 
 /// The words after `obj`.
@@ -30,16 +31,18 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// Serves a pool until it is to end.
+/// Makes or opens the pool, which no client can, and serves it.
 fn serve(settings: ServeSettings) -> Outcome {
     let named = settings.pool.as_deref().and_then(uuid_of);
+    let uuid = named
+        .map_or_else(token::nonce, Ok)
+        .map_err(Refusal::lacks)?;
     let pool = ServedPool {
+        directory: settings.directory,
         bytes: settings.pool_bytes.0,
         targets: settings.targets,
+        uuid,
         mode: named.map_or(PoolMode::Create, |_| PoolMode::Open),
-        uuid: named
-            .map_or_else(random_uuid, Ok)
-            .map_err(|why| Refusal::lacks(why.message))?,
         durability: settings.durability.map(|level| match level {
             ObjectDurability::None => Durability::None,
             ObjectDurability::Process => Durability::Process,
@@ -50,21 +53,23 @@ fn serve(settings: ServeSettings) -> Outcome {
             Sums::Crc32c => ValueSums::Crc32c,
             Sums::Xxh3 => ValueSums::Xxh3,
         },
-        directory: settings.directory,
     };
-    let opened = pool.open().map_err(|why| {
-        let is_there = why.code == ObjectCode::Exist;
-        let help = "\n  help: --pool UUID serves a pool that exists; `weir obj info` has its UUID";
-        Refusal::lacks(format!("{why}{}", if is_there { help } else { "" }))
+    let opened = pool.open().map_err(|why| match why.code {
+        ObjectCode::NonExist | ObjectCode::Busy => Refusal::lacks(why),
+        _ => Refusal::usage(why),
     })?;
-    let about = opened.about();
-    let mut rpc = settings.rpc;
-    rpc.notes.push(format!(
-        "pool {}, durability {}",
-        uuid_text(&about.pool),
-        durability_name(about.durability)
-    ));
-    rpc::serve(rpc, |asked, log| host(asked, opened, log))
+    if named.is_none() {
+        output::error(&format!("note: the pool is {}\n", uuid_text(&uuid)));
+    }
+    let served = rpc::serve(settings.rpc, |asked, log| {
+        store_service::host(asked, opened, log)
+    });
+    if named.is_none() && !settings.keep {
+        for file in pool.files() {
+            std::fs::remove_file(&file).map_err(|why| unusable(&file, why))?;
+        }
+    }
+    served
 }
 
 fn durability_name(level: Durability) -> &'static str {
@@ -75,7 +80,7 @@ fn durability_name(level: Durability) -> &'static str {
     }
 }
 
-/// What a task said of one pool.
+/// Answer of a task about one pool.
 struct Found {
     text: String,
     json: Value,
@@ -123,9 +128,9 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
 }
 
 fn has_magic(path: &Path) -> std::io::Result<bool> {
-    let mut head = [0; MAGIC.len()];
-    let read = File::open(path)?.read(&mut head)?;
-    Ok(read == head.len() && head == MAGIC)
+    let mut head = Vec::new();
+    File::open(path)?.take(8192).read_to_end(&mut head)?;
+    Ok(may_be_pool(&head))
 }
 
 /// A pool that is open.

@@ -42,10 +42,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// Takes lines about strange clients.
 pub(crate) type ServerLog = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Serves what `start` starts until it is to end.
+/// Serves until it is to end.
 pub(crate) fn serve(
     settings: ServeSettings,
-    start: impl FnOnce(RpcServe, ServerLog) -> Result<Host, RpcError>,
+    host: impl FnOnce(RpcServe, ServerLog) -> Result<Host, RpcError>,
 ) -> Outcome {
     let caught = signals::catch(None, None)?;
     for note in &settings.notes {

@@ -17,6 +17,8 @@ use weir_rpc::wire::OpenRequest;
 use weir_rpc::{DerCode, RpcError};
 use weir_schema::RpcServe;
 
+use crate::rpc::ServerLog;
+
 /// Bytes of values longer than a buffer that clients can make one target hold.
 const MOST_HELD: u64 = 4 * LONGEST;
 
@@ -43,6 +45,17 @@ pub(crate) struct OpenPool {
 }
 
 impl ServedPool {
+    /// Its files, in the order of its targets; none in memory.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let targets = self.directory.iter().flat_map(|_| 0..self.targets);
+        targets.filter_map(|target| self.file(target))
+    }
+
+    fn file(&self, target: u32) -> Option<PathBuf> {
+        let directory = self.directory.as_ref()?;
+        Some(directory.join(format!("obj{target}")))
+    }
+
     /// Opens or makes the pool: all targets, or none.
     pub(crate) fn open(&self) -> Result<OpenPool, ObjectError> {
         let best = match (self.durability, &self.directory) {
@@ -62,8 +75,7 @@ impl ServedPool {
         let mut stores = Vec::new();
         let mut made = Vec::new();
         for target in 0..self.targets {
-            let path = self.directory.as_ref();
-            let path = path.map(|directory| directory.join(format!("obj{target}")));
+            let path = self.file(target);
             let place = path
                 .as_ref()
                 .map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
@@ -102,19 +114,8 @@ impl ServedPool {
     }
 }
 
-impl OpenPool {
-    /// Its name and the fate that its updates survive.
-    pub(crate) fn about(&self) -> ServerInfo {
-        self.about
-    }
-}
-
-/// Serves a pool from now on. `log` takes lines about strange clients.
-pub(crate) fn host(
-    asked: RpcServe,
-    pool: OpenPool,
-    log: Box<dyn Fn(&str) + Send + Sync>,
-) -> Result<Host, RpcError> {
+/// Serves a pool from now on.
+pub(crate) fn host(asked: RpcServe, pool: OpenPool, log: ServerLog) -> Result<Host, RpcError> {
     let OpenPool { stores, about } = pool;
     let asked = RpcServe {
         group: GROUP.to_owned(),

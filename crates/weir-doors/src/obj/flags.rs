@@ -25,7 +25,7 @@ pub(super) struct VerbRecord {
 
 const FILES: FlagNeed = FlagNeed::new("with `--dir`", |given| given.has("dir"));
 
-const SERVE: [Flag; 8] = [
+const SERVE: [Flag; 9] = [
     Flag::with_value("dir", "DIR", STORE, "Directory of the pool's files")
         .letter('D')
         .long("Without it the pool is in memory and ends with the server."),
@@ -40,6 +40,7 @@ const SERVE: [Flag; 8] = [
     Flag::with_value("pool", "UUID", STORE, "Serve this pool, which exists, and keep it")
         .takes(Takes::Grammar(uuid))
         .needs(FILES),
+    Flag::switch("keep", STORE, "Keep the files of a new pool at the end").needs(FILES),
     Flag::with_value("engine", "NAME", STORE, "In memory over files")
         .choices(&["mem"])
         .default("mem"),
@@ -71,7 +72,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
         name: "serve",
         usage: "serve [OPTIONS]",
         about: "serve a pool",
-        flags: &tables::<18>(&[&SERVE, &SHARED_FLAGS]),
+        flags: &tables::<19>(&[&SERVE, &SHARED_FLAGS]),
         help: include_str!("serve.md"),
         task: None,
     },

@@ -60,6 +60,8 @@ pub struct ServeSettings {
     pub targets: u32,
     /// UUID of a pool that exists and is served; without it a new one is made.
     pub pool: Option<String>,
+    /// A new pool stays at the end.
+    pub keep: bool,
     /// Fate that an acknowledged update survives; without it the best that the directory has.
     pub durability: Option<ObjectDurability>,
     /// Sums over stored values.
@@ -82,7 +84,7 @@ pub enum Sums {
 /// Something done with a pool that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolCall {
-    /// What is done.
+    /// The task.
     pub task: PoolTask,
     /// Its file, or a directory with files of pools.
     pub path: PathBuf,
@@ -175,6 +177,7 @@ fn served(
         directory: given.text("dir").map(PathBuf::from),
         pool_bytes: given.size("size").unwrap_or(Bytes(2 << 30)),
         targets,
+        keep: given.has("keep"),
         pool: given.text("pool").map(str::to_ascii_lowercase),
         durability,
         sums: match given.text("csum") {

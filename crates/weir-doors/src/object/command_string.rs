@@ -17,6 +17,8 @@ pub(super) enum Step {
     Unknown(char),
     /// A test that does nothing and succeeds.
     Idle(ObjectTest),
+    /// A test that fails, since keys and values lack this.
+    Lacking(ObjectTest, &'static str),
 }
 
 /// Tests that a program has.
@@ -61,8 +63,8 @@ impl Tests {
 /// A command string that cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandError {
-    /// All of the string after the letter of the wrong test; `None` where the run lacks what a test needs.
-    pub(super) after: Option<String>,
+    /// All of the string after the letter of the wrong test.
+    pub(super) after: String,
     /// The reason.
     pub(super) why: String,
 }
@@ -88,8 +90,7 @@ pub(super) fn name(action: ObjectAction) -> &'static str {
 /// The steps of a command string, of whose tests there are these.
 ///
 /// # Errors
-/// A parameter that lacks its number, has none, or asks for more than there is; a test that the values of
-/// the run do not allow.
+/// A parameter that lacks its number, has none, or asks for more than there is.
 pub(super) fn parse(
     text: &str,
     tests: Tests,
@@ -107,16 +108,13 @@ pub(super) fn parse(
             continue;
         };
         let test = parameters(word, action, layout).map_err(|why| CommandError {
-            after: Some(after.to_owned()),
+            after: after.to_owned(),
             why,
         })?;
-        lacks(action, layout).map_or(Ok(()), |why| {
-            let why = why.to_owned();
-            Err(CommandError { after: None, why })
-        })?;
-        steps.push(match tests.idle(action, layout) {
-            Some(_) => Step::Idle(test),
-            None => Step::Test(test),
+        steps.push(match (tests.idle(action, layout), lacks(action, layout)) {
+            (Some(_), _) => Step::Idle(test),
+            (None, Some(why)) => Step::Lacking(test, why),
+            (None, None) => Step::Test(test),
         });
     }
     Ok(steps)

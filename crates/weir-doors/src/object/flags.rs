@@ -16,7 +16,7 @@ const OWN: &str = "weir's own";
 
 const NUMBER: Takes = Takes::Grammar(|text| number(text).map(drop));
 const UUID: Takes = Takes::Grammar(uuid);
-/// What a pool may be called: DAOS has labels too.
+/// The name of a pool: DAOS has labels too.
 const POOL: Takes = Takes::Grammar(|text| {
     let is_label = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
     let is_name = !text.is_empty() && text.len() <= 127 && text.chars().all(is_label);

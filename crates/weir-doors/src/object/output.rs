@@ -50,13 +50,19 @@ pub(super) fn print(result: &RunResult, given: &Given) -> Printed {
     let (Some(work), Some(done)) = (job.and_then(work_of), done) else {
         return printed;
     };
-    match done
-        .object_store()
-        .filter(|outcome| !outcome.ranks.is_empty())
-    {
+    // A rank whose pool was not opened has none.
+    let is_open = |outcome: &&ObjectOutcome| {
+        let first = outcome.ranks.first();
+        first.is_some_and(|rank| !rank.pool.is_empty())
+    };
+    match done.object_store().filter(is_open) {
         Some(outcome) => {
             let text = Text::new(work, outcome, given);
             (printed.out, printed.err) = text.all(given);
+            let between = done.failure.as_ref().filter(|_| !outcome.has_failed());
+            if let Some(failure) = between {
+                push!(printed.err, "{}\n", failure.message);
+            }
         }
         None => {
             if let Some(failure) = &done.failure {
@@ -134,6 +140,11 @@ impl<'a> Text<'a> {
                         self.out.push_str("Verification is unsupported\n");
                     }
                     self.completed(test.action);
+                }
+                Step::Lacking(test, why) => {
+                    self.begin(&test);
+                    push!(self.err, "{why}\n");
+                    push!(self.out, "{} failed\n", command_string::name(test.action));
                 }
                 Step::Test(test) => {
                     // A test that failed ends the run.

@@ -62,6 +62,8 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     request.notes = notes(given, machine, &steps);
     request.notes.extend(store_notes);
     request.before = before(given);
+    let fails = |step: &Step| matches!(step, Step::Lacking(..));
+    request.least_code = u8::from(steps.iter().any(fails));
     Ok(request)
 }
 
@@ -185,6 +187,7 @@ fn notes(given: &Given, machine: &dyn Machine, steps: &[Step]) -> Vec<String> {
                     .idle(test.action, &layout)
                     .map(str::to_owned)
             }
+            Step::Lacking(_, why) => Some(format!("Q fails: {why}")),
             Step::Test(_) => None,
         }));
     }
@@ -249,9 +252,8 @@ fn lacks_commands(given: &Given) -> Result<Request, Refusal> {
 fn wrong_commands(given: &Given, commands: &str, error: &CommandError) -> Result<Request, Refusal> {
     let why = format!("-R \"{commands}\": {}", error.why);
     let err = format!("{}\n", error.why);
-    let out = error.after.as_ref();
-    let out = out.map(|after| format!("Invalid test parameters: {after}\n"));
-    refused(given, out.unwrap_or_default(), err, &why)
+    let out = format!("Invalid test parameters: {}\n", error.after);
+    refused(given, out, err, &why)
 }
 
 fn no_test(given: &Given, commands: &str, steps: &[Step]) -> Result<Request, Refusal> {

@@ -295,7 +295,7 @@ fn single_values_have_no_offset_and_rewritten_ones_no_verification() {
 #[test]
 fn what_a_string_cannot_ask_for_is_refused_with_the_rest_of_it() {
     let crossed = refused("U F;o=32;s=64 V");
-    assert_eq!(crossed.after.as_deref(), Some(";o=32;s=64 V"));
+    assert_eq!(crossed.after, ";o=32;s=64 V");
     assert_eq!(
         crossed.why,
         "offset + size crossed the stride boundary: 32/64/64"
@@ -318,7 +318,7 @@ fn what_a_string_cannot_ask_for_is_refused_with_the_rest_of_it() {
         "U;n=17",
         "U;o=18446744073709551615",
     ] {
-        assert!(refused(text).after.is_some(), "{text}");
+        assert!(!refused(text).why.is_empty(), "{text}");
     }
     // A letter that the test does not have says nothing.
     assert_eq!(tests_of("I;o A;D=0 I;n").len(), 3);
@@ -328,10 +328,12 @@ fn what_a_string_cannot_ask_for_is_refused_with_the_rest_of_it() {
 fn a_query_names_what_it_lacks() {
     let mut layout = layout();
     let mut why = |change: fn(&mut ObjectLayout)| {
-        let error = parse("Q", Tests::EMBEDDED, &layout).unwrap_err();
-        assert_eq!(error.after, None);
+        let steps = parse("U Q", Tests::EMBEDDED, &layout).unwrap();
+        let [Step::Test(_), Step::Lacking(_, why)] = steps[..] else {
+            panic!("{steps:?}");
+        };
         change(&mut layout);
-        error.why
+        why
     };
     let integer = why(|layout| layout.integer_dkeys = true);
     assert_eq!(integer, "Integer dkeys required for query test (-i)");
@@ -339,7 +341,21 @@ fn a_query_names_what_it_lacks() {
     assert_eq!(value, "Array values required for query test (-A)");
     let akey = why(|layout| layout.constant_akey = true);
     assert_eq!(akey, "Const akey required for query test (-I)");
-    assert!(parse("Q", Tests::EMBEDDED, &layout).is_ok());
+    let whole = parse("Q", Tests::EMBEDDED, &layout).unwrap();
+    assert!(matches!(whole[..], [Step::Test(_)]), "{whole:?}");
+}
+
+#[test]
+fn a_query_that_cannot_be_had_fails_and_the_other_tests_run() {
+    let words = ["-A", "-R", "U Q;p V"];
+    assert_eq!(by_name(&words).unwrap().least_code, 1);
+    let runs = [run_of(0, "update", 1000, 4), run_of(1, "verify", 1000, 4)];
+    let printed = text(&words, 1, &runs);
+    let end = "Running test=QUERY\nRunning QUERY test (iteration=1)\nQUERY failed\n\
+               Running test=VERIFY\nRunning VERIFY test (iteration=1)\nCompleted test=VERIFY\n";
+    assert!(printed.out.ends_with(end), "{}", printed.out);
+    let why = "Integer dkeys required for query test (-i)\n";
+    assert!(printed.err.ends_with(why), "{}", printed.err);
 }
 
 proptest! {
@@ -358,8 +374,7 @@ proptest! {
                 }
             }
             Err(error) => {
-                let ends = error.after.is_none_or(|after| text.ends_with(&after));
-                prop_assert!(ends && !error.why.is_empty());
+                prop_assert!(text.ends_with(&error.after) && !error.why.is_empty());
             }
         }
     }

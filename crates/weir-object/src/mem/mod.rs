@@ -38,7 +38,7 @@ use crate::store::{
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};
-pub use pool::{MAGIC, PoolFacts};
+pub use pool::{PoolFacts, may_be_pool};
 use record::{HEADER, Record, RecordKind};
 use space::{Space, slot_size};
 use update::Placed;

@@ -18,11 +18,19 @@ use crate::store::{
 use crate::superblock::{BLOCK, Superblock};
 use crate::{ObjectCode, ObjectError};
 
-/// The first bytes of a pool.
-pub const MAGIC: [u8; 8] = *b"weirpool";
+const MAGIC: [u8; 8] = *b"weirpool";
 const PLACES: [u64; 2] = [0, 4_096];
 
-/// What a pool is, beside its counters.
+/// True if a file that begins with these bytes, two pages at least, may be a pool.
+pub fn may_be_pool(head: &[u8]) -> bool {
+    let begins = |at: &u64| {
+        head.get(*at as usize..)
+            .is_some_and(|block| block.starts_with(&MAGIC))
+    };
+    PLACES.iter().any(begins)
+}
+
+/// Facts about a pool, beside its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFacts {
     /// Its UUID.
@@ -222,7 +230,7 @@ impl<M: Medium> Mem<M> {
         }
     }
 
-    /// What the pool is, beside its counters.
+    /// Facts about the pool, beside its counters.
     pub fn facts(&self) -> PoolFacts {
         PoolFacts {
             uuid: self.uuid,

@@ -13,7 +13,9 @@ use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::server::local;
-use super::wire::{Body, Counters, Descriptors, Found, Reply, Request, ServerInfo, Values};
+use super::wire::{
+    Body, Counters, Descriptors, Found, ListPlace, Reply, Request, ServerInfo, Values,
+};
 use super::{BUFFERS, HEAD, INLINE, LONGEST_REQUEST, MOST_ENTRIES, SERVICES};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
@@ -75,6 +77,14 @@ pub struct RemoteSetup {
     pub is_echo: bool,
     /// Longest values of a call; longer ones go as well, with more steps.
     pub usual: u64,
+}
+
+/// Place in a target's listing.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    from: ListPlace,
+    /// Entries from there that are known.
+    skip: u32,
 }
 
 /// A call's place with its target.
@@ -249,7 +259,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
 
     /// The target of a distribution key; of some classes it is that of the object.
     fn target_of(&self, object: ObjectId, dkey: &[u8]) -> usize {
-        let dkey = if object.is_on_one_target() { b"" } else { dkey };
+        let dkey = if object.is_on_one_target() { &[] } else { dkey };
         let seed = object.lo ^ object.hi.rotate_left(32);
         let hash = u128::from(xxh3_64_with_seed(dkey, seed));
         usize::try_from((hash * self.targets.len() as u128) >> 64).unwrap_or(0)
@@ -500,7 +510,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
     fn all_objects(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
         let mut objects = Vec::new();
         for target in 0..self.targets.len() {
-            let mut next = Some((0, 0));
+            let mut next = Some(Place::default());
             let there = self.there(container, target)?;
             while let Some(from) = next {
                 let level = (there, ListLevel::Objects, epoch);
@@ -525,28 +535,28 @@ impl<C: ServiceChannel> RemoteStore<C> {
         &mut self,
         target: usize,
         (container, level, epoch): (ContainerId, ListLevel<'_>, Epoch),
-        ((from, skip), most): ((u64, u32), u32),
+        (place, most): (Place, u32),
         visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
-    ) -> Result<(Option<(u64, u32)>, bool)> {
+    ) -> Result<(Option<Place>, bool)> {
         let request = Request::List {
             container,
             level,
             epoch,
-            from,
-            skip,
+            from: place.from.clone(),
+            skip: place.skip,
             most,
         };
         self.ask(target, &request, |body| {
-            let (is_done, next, count) = (body.get::<bool>()?, body.get()?, body.get::<u32>()?);
+            let (is_done, from, count) = (body.get::<bool>()?, body.get()?, body.get::<u32>()?);
+            let behind = Some(Place { from, skip: 0 }).filter(|_| !is_done);
             for number in 1..=count {
                 if !visit(body.get()?) {
-                    let is_last = number == count;
-                    let within = Some((from, skip + number));
-                    let behind = Some((next, 0)).filter(|_| !is_done);
-                    return Ok((if is_last { behind } else { within }, false));
+                    let skip = place.skip + number;
+                    let within = Some(Place { skip, ..place });
+                    return Ok((if number == count { behind } else { within }, false));
                 }
             }
-            Ok((Some((next, 0)).filter(|_| !is_done), true))
+            Ok((behind, true))
         })
     }
 }
@@ -778,7 +788,13 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         }
         let (place_bits, skip_bits) = PLACE_BITS;
         let part = |shift: u32, bits: u32| anchor.next >> shift & ((1 << bits) - 1);
-        let (mut from, mut skip) = (part(0, place_bits), part(place_bits, skip_bits));
+        let mut place = Place {
+            from: ListPlace {
+                next: part(0, place_bits),
+                key: std::mem::take(&mut anchor.key),
+            },
+            skip: u32::try_from(part(place_bits, skip_bits)).unwrap_or(0),
+        };
         let mut target = local(anchor.next >> (place_bits + skip_bits));
         let last = match level {
             ListLevel::Dkeys(_) | ListLevel::Objects => self.targets.len() - 1,
@@ -791,25 +807,25 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         };
         // More and more at once: an end in between costs no more than what was wanted.
         let mut most = 1;
-        while !anchor.done {
+        let mut wants_more = true;
+        while !anchor.done && wants_more {
             let there = (self.there(container, target)?, level, epoch);
-            let known = u32::try_from(skip).unwrap_or(0);
-            let (next, wants_more) = self.list_some(target, there, ((from, known), most), visit)?;
-            (from, skip) = next.map_or((0, 0), |(from, skip)| (from, u64::from(skip)));
+            let next;
+            (next, wants_more) = self.list_some(target, there, (place, most), visit)?;
             if next.is_none() {
                 anchor.done = target == last;
                 target += 1;
             }
+            place = next.unwrap_or_default();
             most = (most * 2).min(MOST_ENTRIES / 2);
-            if from >> place_bits != 0 {
+            if place.from.next >> place_bits != 0 {
                 let why = "the server's place in a listing is too far along";
                 return Err(ObjectError::new(ObjectCode::Io, why));
             }
-            anchor.next = (target as u64) << (place_bits + skip_bits) | skip << place_bits | from;
-            if !wants_more {
-                break;
-            }
         }
+        let skip = u64::from(place.skip) << place_bits;
+        anchor.next = (target as u64) << (place_bits + skip_bits) | skip | place.from.next;
+        anchor.key = place.from.key;
         Ok(())
     }
 

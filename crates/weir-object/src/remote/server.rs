@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::held::{Pushing, Source, found_by};
-use super::wire::{Counters, Descriptors, Field, Found, Reply, Request, ServerInfo};
+use super::wire::{Counters, Descriptors, Field, Found, ListPlace, Reply, Request, ServerInfo};
 use super::{HEAD, INLINE, MOST_CONTAINERS, MOST_ENTRIES};
 use crate::store::{
     Conditions, ContainerId, ContainerMode, Epoch, FetchRequest, KeyAt, ListAnchor, ListLevel,
@@ -342,7 +342,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 container,
                 level,
                 epoch,
-                from,
+                ref from,
                 skip,
                 most,
             } => self.list((container, level, epoch), (from, skip, most), buffer.len())?,
@@ -500,7 +500,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     fn list(
         &mut self,
         (container, level, epoch): (ContainerId, ListLevel<'_>, Epoch),
-        (from, skip, most): (u64, u32, u32),
+        (from, skip, most): (&ListPlace, u32, u32),
         room: usize,
     ) -> Result<()> {
         let mut most = most.clamp(1, MOST_ENTRIES);
@@ -509,7 +509,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             entries.clear();
             let (mut passed, mut count, mut is_full) = (0, 0, false);
             let mut anchor = ListAnchor {
-                next: from,
+                next: from.next,
+                key: from.key.clone(),
                 ..ListAnchor::default()
             };
             let visit = &mut |entry: crate::ListEntry<'_>| {
@@ -529,13 +530,21 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             };
             self.stored()?
                 .list(container, level, epoch, &mut anchor, visit)?;
-            if is_full && count > 0 {
+            let fits = entries.len() + anchor.key.len() + 64 <= room;
+            if (is_full || !fits) && count > 0 {
                 // Once more, to end where the reply does.
-                most = count;
-                continue;
+                most = if is_full { count } else { count / 2 };
+                if most > 0 {
+                    continue;
+                }
             }
+            if !fits {
+                let why = "a key is too long for this listing";
+                return Err(ObjectError::new(ObjectCode::Rec2Big, why));
+            }
+            let (next, key) = (anchor.next, anchor.key);
             anchor.done.put(&mut self.reply);
-            anchor.next.put(&mut self.reply);
+            ListPlace { next, key }.put(&mut self.reply);
             count.put(&mut self.reply);
             self.reply.extend_from_slice(&entries);
             return Ok(());

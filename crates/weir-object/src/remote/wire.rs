@@ -355,6 +355,29 @@ impl<'a> Field<'a> for Descriptors<'a> {
     }
 }
 
+/// Place in a listing in an engine's own terms: a number, and bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListPlace {
+    /// The number.
+    pub next: u64,
+    /// The bytes.
+    pub key: Vec<u8>,
+}
+
+impl Field<'_> for ListPlace {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.next.put(out);
+        put_block(&self.key, out);
+    }
+
+    fn take(body: &mut Body<'_>) -> Result<Self> {
+        let next = body.get()?;
+        // Both keys of a value, and what an engine adds to them.
+        let key = body.block(4 * MAX_KEY)?.to_vec();
+        Ok(Self { next, key })
+    }
+}
+
 /// Values within a request: everything behind the other fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Values<'a>(pub &'a [u8]);
@@ -462,7 +485,7 @@ requests! {
         /// Epoch of the read.
         epoch: Epoch,
         /// The engine's place.
-        from: u64,
+        from: ListPlace,
         /// Entries from there that are known.
         skip: u32,
         /// Most entries of the reply.

@@ -168,11 +168,7 @@ pub fn uuid_text(uuid: &StoreUuid) -> String {
     text
 }
 
-/// A new UUID.
-///
-/// # Errors
-/// The system has no randomness.
-pub fn random_uuid() -> Result<StoreUuid, Failure> {
+pub(super) fn random_uuid() -> Result<StoreUuid, Failure> {
     let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;

@@ -94,7 +94,7 @@ fn sixteen_operations_in_flight_end_each_with_its_own_values() {
             let c = store.container([1; 16], ContainerMode::Create).unwrap();
             let mut found = Counters::default();
             for fetches in [false, true] {
-                let (mut next, mut flying, mut ends) = (0, BTreeMap::new(), Vec::new());
+                let (mut next, mut flying, mut ends) = (0_u64, BTreeMap::new(), Vec::new());
                 while next < COUNT || !flying.is_empty() {
                     while next < COUNT && flying.len() < 16 {
                         let (dkey, length) = (next.to_le_bytes(), length(next));
@@ -213,7 +213,7 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
     std::fs::create_dir(&directory).unwrap();
     drop(pool(Some(&directory), 2, PoolMode::Create).open().unwrap());
     let mut acknowledged: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut epoch = 0;
+    let mut epoch = 0_u64;
     for round in 0..rounds {
         let (mut child, address) = child(&directory);
         let mut store = store(&address, 8, false);
