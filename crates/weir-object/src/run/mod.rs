@@ -37,8 +37,8 @@ use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
 use load::{Calls, Places, StoreOp, Walk};
 use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mixes};
-use session::{Run, Session, code_of, planned_bytes};
-pub use session::{random_uuid, uuid_of, uuid_text};
+use session::{Run, Session, code_of, planned_bytes, random_uuid};
+pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
 const GATHERING: Duration = Duration::from_secs(30);
