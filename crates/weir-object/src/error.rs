@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io::{self, ErrorKind};
 
 use crate::store::{Epoch, ObjectId};
 
@@ -126,6 +127,25 @@ impl ObjectError {
             })
         });
         self
+    }
+}
+
+/// A failure that names no item.
+pub(crate) fn fail<T>(code: ObjectCode, why: &'static str) -> Result<T, ObjectError> {
+    Err(ObjectError::new(code, why))
+}
+
+/// Code of a failure of the system.
+pub(crate) fn code_of_io(error: &io::Error) -> ObjectCode {
+    match error.kind() {
+        ErrorKind::NotFound => ObjectCode::NonExist,
+        ErrorKind::AlreadyExists => ObjectCode::Exist,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => ObjectCode::NoPerm,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            ObjectCode::NoSpace
+        }
+        ErrorKind::WouldBlock => ObjectCode::Busy,
+        _ => ObjectCode::Io,
     }
 }
 

@@ -4,12 +4,17 @@
 //! met. Not here: which operation comes next and how long it took (the runner), words of a door.
 #![deny(unsafe_code)]
 
+mod array;
 pub mod daos;
+pub mod disk;
 mod error;
+mod limits;
 pub mod mem;
 mod pool;
+pub mod remote;
 mod run;
 mod store;
+mod superblock;
 
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
 pub use run::{ObjectRunner, uuid_text};

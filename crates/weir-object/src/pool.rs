@@ -4,11 +4,16 @@
 
 use std::path::PathBuf;
 
+use crc_fast::{CrcAlgorithm, checksum};
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::store::{Epoch, ObjectId, RecordExtent, StoreUuid};
 
 /// Counters of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
+    /// Containers.
+    pub containers: u64,
     /// Objects.
     pub objects: u64,
     /// Attribute keys.
@@ -68,6 +73,17 @@ pub enum ValueSums {
     Xxh3,
 }
 
+/// Sum of bytes.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "sums of 32 bits")]
+pub(crate) fn sum_of(sums: ValueSums, bytes: &[u8]) -> u32 {
+    match sums {
+        ValueSums::None => 0,
+        ValueSums::Crc32c => checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32,
+        ValueSums::Xxh3 => xxh3_64(bytes) as u32,
+    }
+}
+
 /// Creation or opening of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PoolMode {
@@ -96,6 +112,9 @@ pub struct PoolSpec {
     pub prefault: Prefault,
     /// Sums of a new pool; one that is opened keeps its own.
     pub sums: ValueSums,
+    /// Lets updates wait until [`poll`](crate::ObjectStore::poll) commits those that have arrived, where
+    /// a commit costs more than an update.
+    pub group_commit: bool,
 }
 
 impl PoolSpec {
@@ -110,6 +129,7 @@ impl PoolSpec {
             assume_persistent: false,
             prefault: Prefault::None,
             sums: ValueSums::None,
+            group_commit: false,
         }
     }
 }

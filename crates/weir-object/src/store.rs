@@ -297,6 +297,8 @@ pub struct ListAnchor {
     pub done: bool,
     /// Place in the engine's own terms.
     pub(crate) next: u64,
+    /// Place in the terms of an engine that goes by keys.
+    pub(crate) key: Vec<u8>,
 }
 
 /// Item that a listing visits.
@@ -358,7 +360,7 @@ pub struct QueryAnswer {
     pub extent: RecordExtent,
 }
 
-/// A versioned store, used by one thread at a time.
+/// A versioned store, used by one thread at a time. Each engine has its own way to open a pool.
 ///
 /// # Errors
 /// Input outside the limits is `INVAL`, `KEY2BIG` or `REC2BIG`; a failed call changes nothing.
@@ -370,9 +372,6 @@ pub trait ObjectStore: Send + Sized {
     /// True where the store gives updates, punches and snapshots their epochs: they are at
     /// [`Epoch::LATEST`], and reads there or at a snapshot.
     const OWN_EPOCHS: bool = false;
-
-    /// Creates or opens a pool.
-    fn open(spec: &PoolSpec) -> Result<Self>;
 
     /// Creates or opens a container.
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
@@ -492,7 +491,7 @@ pub trait ObjectStore: Send + Sized {
     }
 
     /// Appends the ends of operations in flight, waiting for at least `min` of them or for all there
-    /// are; their number.
+    /// are, but for a moment at the most; their number.
     fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
         let _ = (out, min);
         0

@@ -21,51 +21,92 @@
 mod model;
 
 use model::{Model, Random, step};
+use weir_object::disk::DiskStore;
 use weir_object::mem::MemStore;
 use weir_object::*;
 
-fn operations() -> u64 {
-    if std::env::var_os("WEIR_LONG").is_some() {
-        1_000_000
+/// A directory in memory, where there is one: a flush costs nothing there.
+fn quick_dir() -> std::path::PathBuf {
+    let memory = std::path::PathBuf::from("/dev/shm");
+    if memory.is_dir() {
+        memory
     } else {
-        100_000
+        std::env::temp_dir()
+    }
+}
+
+/// Random operations on an engine, with its store closed and opened in between.
+fn compared<S: ObjectStore>(
+    seed: u64,
+    operations: u64,
+    spec: PoolSpec,
+    open: impl Fn(&PoolSpec) -> Result<S>,
+) {
+    let name = format!("weir_object_oracle.{}.{seed}", std::process::id());
+    let path = quick_dir().join(name);
+    let mut spec = PoolSpec {
+        path: Some(path.clone()),
+        ..spec
+    };
+    let mut store = open(&spec).unwrap();
+    spec.mode = PoolMode::Open;
+    let mut model = Model::default();
+    let mut random = Random(seed);
+    let mut container = store.container([1; 16], ContainerMode::Create).unwrap();
+    for number in 0..operations {
+        if random.below(1_000) == 0 {
+            store.close().unwrap();
+            store = open(&spec).unwrap();
+            assert!(!store.stats().log_damaged, "operation {number}");
+            container = store.container([1; 16], ContainerMode::Open).unwrap();
+        }
+        step(&mut store, &mut model, container, &mut random);
+    }
+    store.close().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(
+        model.compared > operations / 10,
+        "only {} reads found something",
+        model.compared
+    );
+}
+
+/// Ten times as many where time does not matter.
+fn long() -> u64 {
+    if std::env::var_os("WEIR_LONG").is_some() {
+        10
+    } else {
+        1
     }
 }
 
 #[test]
-fn random_operations_in_any_order_of_epochs_give_what_the_model_gives() {
+fn random_operations_on_mem_give_what_the_model_gives() {
     for (seed, sums) in [
         (1, ValueSums::None),
         (2, ValueSums::Crc32c),
         (3, ValueSums::Xxh3),
     ] {
-        let path =
-            std::env::temp_dir().join(format!("weir_object_oracle.{}.{seed}", std::process::id()));
-        let mut spec = PoolSpec {
-            path: Some(path.clone()),
+        let spec = PoolSpec {
             durability: Durability::Process,
             sums,
             ..PoolSpec::anonymous(256 << 20)
         };
-        let mut store = MemStore::open(&spec).unwrap();
-        spec.mode = PoolMode::Open;
-        let mut model = Model::default();
-        let mut random = Random(seed);
-        let mut container = store.container([1; 16], ContainerMode::Create).unwrap();
-        for number in 0..operations() / 3 {
-            if random.below(1_000) == 0 {
-                store.close().unwrap();
-                store = MemStore::open(&spec).unwrap();
-                assert!(!store.stats().log_damaged, "operation {number}");
-                container = store.container([1; 16], ContainerMode::Open).unwrap();
-            }
-            step(&mut store, &mut model, container, &mut random);
-        }
-        std::fs::remove_file(&path).unwrap();
-        assert!(
-            model.compared > operations() / 30,
-            "only {} reads found something",
-            model.compared
-        );
+        compared(seed, long() * 100_000 / 3, spec, MemStore::open);
+    }
+}
+
+#[test]
+fn random_operations_on_disk_give_what_the_model_gives() {
+    for (seed, sums, group_commit) in [(4, ValueSums::Crc32c, false), (5, ValueSums::Xxh3, true)] {
+        let spec = PoolSpec {
+            durability: Durability::Power,
+            // Files of tests lie in memory, where commits are quick.
+            assume_persistent: true,
+            sums,
+            group_commit,
+            ..PoolSpec::anonymous(256 << 20)
+        };
+        compared(seed, long() * 10_000 / 2, spec, DiskStore::open);
     }
 }

@@ -1,14 +1,16 @@
 //! Fetches: one look-up, the version of the epoch, one copy. Batches hint at what they need first.
 
-use super::array::{Rect, parts};
+use super::Mem;
 use super::index::{Holds, Index};
-use super::limits::{check_iods, check_key};
 use super::medium::Medium;
 use super::record::sums_of;
 use super::table::NONE;
-use super::update::{pieces, sum_of};
-use super::{Mem, fail};
+use super::update::pieces;
 use crate::ObjectCode;
+use crate::array::{Rect, parts};
+use crate::error::fail;
+use crate::limits::{check_epoch, check_iods, check_key};
+use crate::pool::sum_of;
 use crate::store::{
     Conditions, DamagedValue, Epoch, FetchRequest, Iod, IodKind, KeyAt, RecordExtent, Result,
     Ticket, ValueSums,
@@ -41,7 +43,7 @@ impl<M: Medium> Mem<M> {
         data: &mut [u8],
     ) -> Result<Ticket> {
         self.check_open(key.container)?;
-        Self::check_epoch(epoch)?;
+        check_epoch(epoch)?;
         check_key(key.dkey, key.object.dkeys())?;
         if check_iods(key.object, iods)? > data.len() as u64 {
             return fail(

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::array::{ArrayVersions, Rect, range};
 use super::medium::{Medium, prefetch};
 use super::record::{HEADER, Record, RecordKind, key_lens};
 use super::table::{HashTable, NONE};
+use crate::array::{ArrayVersions, Rect, range};
 use crate::store::{KeyOrder, ObjectId, StoreUuid};
 
 /// A version of a single value.
@@ -112,13 +112,6 @@ fn put_epoch(epochs: &mut Vec<u64>, epoch: u64) {
     if let Err(at) = epochs.binary_search(&epoch) {
         epochs.insert(at, epoch);
     }
-}
-
-/// True if one of the punches hides a version from a read.
-#[inline]
-pub(super) fn hides(punches: &[u64], version: u64, read: u64) -> bool {
-    let before = punches.partition_point(|&punch| punch <= read);
-    before > 0 && punches[before - 1] >= version
 }
 
 impl Index {

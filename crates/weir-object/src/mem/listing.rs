@@ -1,11 +1,12 @@
 //! Listings and queries.
 
+use super::Mem;
 use super::index::{DkeyOrder, Holds, keys};
-use super::limits::{check_akey, check_key};
 use super::medium::Medium;
 use super::table::NONE;
-use super::{Mem, fail};
 use crate::ObjectCode;
+use crate::error::fail;
+use crate::limits::{check_akey, check_epoch, check_key};
 use crate::store::{
     ContainerId, Epoch, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
     QueryAnswer, RecordExtent, Result,
@@ -49,7 +50,7 @@ impl<M: Medium> Mem<M> {
         visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
     ) -> Result<()> {
         self.check_open(container)?;
-        Self::check_epoch(epoch)?;
+        check_epoch(epoch)?;
         if anchor.done {
             return Ok(());
         }
@@ -194,7 +195,7 @@ impl<M: Medium> Mem<M> {
                 count * u64::from(array.size)
             }
         };
-        let entry = |r: &&super::array::Rect| {
+        let entry = |r: &&crate::array::Rect| {
             version(
                 Some((r.start, r.end)),
                 r.epoch,
@@ -250,7 +251,7 @@ impl<M: Medium> Mem<M> {
         answer: &mut QueryAnswer,
     ) -> Result<()> {
         self.check_open(container)?;
-        Self::check_epoch(epoch)?;
+        check_epoch(epoch)?;
         let (dkeys, akeys) = (what.has(KeyQuery::DKEY), what.has(KeyQuery::AKEY));
         if what.has(KeyQuery::MAX) == what.has(KeyQuery::MIN) {
             return fail(

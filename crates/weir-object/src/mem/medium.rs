@@ -8,17 +8,16 @@
     reason = "a mapping is raw memory until this module wraps it"
 )]
 
-use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::fs::File;
 use std::ptr::{NonNull, null_mut};
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::error::{ObjectCode, ObjectError};
 use crate::store::{Durability, PoolMode, PoolSpec, Result};
+use crate::superblock::{io_error, open_file};
 
 /// Unit of space: values of one size, or a segment of the log.
 pub const CHUNK: u64 = 2 << 20;
@@ -98,20 +97,6 @@ pub struct Mapping {
 // SAFETY: the mapping belongs to no particular thread, and only its owner reaches it.
 unsafe impl Send for Mapping {}
 
-fn io_error(what: &str, path: &Path, error: &std::io::Error) -> ObjectError {
-    let code = match error.kind() {
-        ErrorKind::NotFound => ObjectCode::NonExist,
-        ErrorKind::AlreadyExists => ObjectCode::Exist,
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => ObjectCode::NoPerm,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            ObjectCode::NoSpace
-        }
-        ErrorKind::WouldBlock => ObjectCode::Busy,
-        _ => ObjectCode::Io,
-    };
-    ObjectError::new(code, format!("cannot {what} {}: {error}", path.display()))
-}
-
 impl Mapping {
     /// Maps the memory of a pool: a new file, the file that is there (locked, its length unchanged), or
     /// anonymous memory.
@@ -127,25 +112,15 @@ impl Mapping {
                 Err(ObjectError::new(ObjectCode::Inval, why))
             };
         };
-        let new = spec.mode == PoolMode::Create;
-        let fail = |what, error: &std::io::Error| io_error(what, path, error);
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create_new(new);
-        let file = options.open(path).map_err(|e| fail("open", &e))?;
+        let file = open_file(path, spec.mode, spec.bytes)?;
         let mapped = (|| {
-            flock(&file, FlockOperation::NonBlockingLockExclusive)
-                .map_err(|e| fail("lock (another process uses it)", &e.into()))?;
-            if new {
-                file.set_len(spec.bytes)
-                    .map_err(|e| fail("set the length of", &e))?;
-            }
             let len = file
                 .metadata()
-                .map_err(|e| fail("read the length of", &e))?
+                .map_err(|e| io_error("read the length of", path, &e))?
                 .len();
             Self::map(Some(file), len, spec)
         })();
-        if new && mapped.is_err() {
+        if spec.mode == PoolMode::Create && mapped.is_err() {
             // The file is this call's own: it was not there before.
             let _ = std::fs::remove_file(path);
         }

@@ -10,10 +10,8 @@
     reason = "lengths are checked against the limits of the model, places against the pool"
 )]
 
-mod array;
 mod fetch;
 mod index;
-pub(crate) mod limits;
 mod listing;
 mod log;
 mod medium;
@@ -28,13 +26,15 @@ mod tests;
 mod update;
 mod visible;
 
+use crate::ObjectCode;
+use crate::error::fail;
+use crate::limits::{check_epoch, check_range};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
     FetchRequest, FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
     ObjectStore, PoolMode, PoolSpec, Prefault, PunchScope, QueryAnswer, Reserved, Result,
     StoreStats, StoreUuid, Ticket, ValueSums,
 };
-use crate::{ObjectCode, ObjectError};
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};
@@ -62,10 +62,6 @@ pub struct Mem<M: Medium> {
     placed: Vec<Placed>,
     piece_sums: Vec<u8>,
     stats: StoreStats,
-}
-
-pub(super) fn fail<T>(code: ObjectCode, why: &'static str) -> Result<T> {
-    Err(ObjectError::new(code, why))
 }
 
 /// Bytes of a pool that values of one size take with their records, for `Prefault::Plan`.
@@ -102,13 +98,6 @@ impl<M: Medium> Mem<M> {
         Ok(())
     }
 
-    fn check_epoch(epoch: Epoch) -> Result<()> {
-        if epoch.0 == 0 || epoch.0 == u64::MAX {
-            return fail(ObjectCode::Inval, "epochs lie between 1 and 2^64 - 2");
-        }
-        Ok(())
-    }
-
     /// Appends a record that stands alone and takes it into the index.
     fn note(&mut self, record: &Record<'_>) -> Result<()> {
         let at = self.log.append(record, &mut self.medium, &mut self.space)?;
@@ -121,7 +110,7 @@ impl<M: Medium> Mem<M> {
     fn note_epoch(&mut self, kind: RecordKind, container: ContainerId, epoch: Epoch) -> Result<()> {
         self.check_open(container)?;
         self.check_writable()?;
-        Self::check_epoch(epoch)?;
+        check_epoch(epoch)?;
         self.note(&Record::new(
             kind,
             container.0,
@@ -138,10 +127,7 @@ impl<M: Medium> Mem<M> {
     ) -> Result<FreedVersions> {
         self.check_open(container)?;
         self.check_writable()?;
-        Self::check_epoch(range.upto)?;
-        if range.after >= range.upto {
-            return fail(ObjectCode::Inval, "the range of epochs is empty");
-        }
+        check_range(range)?;
         let mut record = Record::new(kind, container.0, ObjectId::default(), range.upto.0);
         record.at = range.after.0;
         self.note(&record)?;
@@ -149,8 +135,12 @@ impl<M: Medium> Mem<M> {
     }
 }
 
-impl ObjectStore for MemStore {
-    fn open(spec: &PoolSpec) -> Result<Self> {
+impl MemStore {
+    /// Creates or opens a pool.
+    ///
+    /// # Errors
+    /// It is there already or not there, or its place has no room for it or not the durability.
+    pub fn open(spec: &PoolSpec) -> Result<Self> {
         let started = std::time::Instant::now();
         let mut medium = Mapping::new(spec)?;
         let prepared = (|| {
@@ -188,7 +178,9 @@ impl ObjectStore for MemStore {
         }
         prepared
     }
+}
 
+impl ObjectStore for MemStore {
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         self.open_container(uuid, mode)
     }

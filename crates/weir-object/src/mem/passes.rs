@@ -2,7 +2,6 @@
 //! of what is left and only then gives the space of dropped values back.
 
 use super::Mem;
-use super::fail;
 use super::index::{DkeyOrder, Holds, Single, keys};
 use super::log::Log;
 use super::medium::Medium;
@@ -10,30 +9,9 @@ use super::record::{Record, RecordKind, sums_of};
 use super::space::slot_size;
 use super::table::NONE;
 use crate::ObjectCode;
+use crate::array::Pass;
+use crate::error::fail;
 use crate::store::{FreedVersions, ObjectId, RecordExtent, Result};
-
-/// Range of a pass, and the epochs whose view an aggregation keeps.
-struct Pass {
-    after: u64,
-    upto: u64,
-    keep: Vec<u64>,
-    freed: FreedVersions,
-}
-
-impl Pass {
-    fn has(&self, epoch: u64) -> bool {
-        epoch > self.after && epoch <= self.upto
-    }
-
-    /// Drops punches of the range below which no update is left.
-    fn trim(&mut self, punches: &mut Vec<u64>, lowest: u64) {
-        let before = punches.len();
-        let discard = self.keep.is_empty();
-        punches.retain(|&punch| !self.has(punch) || !discard && lowest <= punch);
-        self.freed.versions += (before - punches.len()) as u64;
-        self.freed.visited += before as u64;
-    }
-}
 
 impl<M: Medium> Mem<M> {
     /// Visits the place and length of every value.
@@ -62,23 +40,10 @@ impl<M: Medium> Mem<M> {
         after: u64,
         upto: u64,
     ) -> FreedVersions {
-        let mut pass = Pass {
-            after,
-            upto,
-            keep: Vec::new(),
-            freed: FreedVersions::default(),
-        };
-        if kind == RecordKind::Aggregate {
-            if let Some(entry) = self.index.containers.get(container as usize) {
-                let within = entry
-                    .snapshots
-                    .iter()
-                    .copied()
-                    .filter(|&e| e > after && e < upto);
-                pass.keep.extend(within);
-            }
-            pass.keep.push(upto);
-        }
+        let entry = self.index.containers.get(container as usize);
+        let snapshots = entry.map_or(&[][..], |entry| &entry.snapshots);
+        let aggregates = kind == RecordKind::Aggregate;
+        let mut pass = Pass::new(after, upto, aggregates.then_some(snapshots));
         for object in 0..self.index.objects.len() {
             if self.index.objects[object].container != container {
                 continue;
@@ -177,26 +142,9 @@ impl<M: Medium> Mem<M> {
     fn pass_array(&mut self, number: usize, pass: &mut Pass) -> u64 {
         let item = self.index.items[number];
         let array = &self.index.arrays[item.more as usize];
-        let mut keep: Vec<bool> = array.rects.iter().map(|r| !pass.has(r.epoch)).collect();
-        for &epoch in &pass.keep {
-            for &(_, rect) in array.view_at(epoch, 0, u64::MAX).values() {
-                let r = &array.rects[rect as usize];
-                keep[rect as usize] |=
-                    !r.is_punch() && !self.index.is_hidden(&item, r.epoch, epoch);
-            }
-        }
-        for at in 0..array.rects.len() {
-            let punch = &array.rects[at];
-            if punch.is_punch() && !keep[at] && !pass.keep.is_empty() {
-                keep[at] = array.rects.iter().zip(&keep).any(|(r, kept)| {
-                    *kept
-                        && !r.is_punch()
-                        && r.epoch <= punch.epoch
-                        && r.overlaps(punch.start, punch.end)
-                });
-            }
-        }
-        pass.freed.visited += keep.len() as u64;
+        let keep = pass.kept(array, |version, read| {
+            self.index.is_hidden(&item, version, read)
+        });
         let size = u64::from(array.size);
         for at in (0..keep.len()).filter(|&at| !keep[at]) {
             let rect = self.index.arrays[item.more as usize].rects[at];

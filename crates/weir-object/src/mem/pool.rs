@@ -5,133 +5,63 @@
 
 use std::time::Instant;
 
+use super::Mem;
 use super::index::Index;
 use super::log::{Log, LogStart, ReadLog};
 use super::medium::{CHUNK, Medium};
 use super::record::{Record, RecordKind};
 use super::space::Space;
-use super::{Mem, fail};
+use crate::error::fail;
 use crate::store::{
     ContainerId, ContainerMode, ObjectId, Result, StoreStats, StoreUuid, ValueSums,
 };
+use crate::superblock::{BLOCK, Superblock};
 use crate::{ObjectCode, ObjectError};
-use crc_fast::{CrcAlgorithm, checksum};
 
 const MAGIC: [u8; 8] = *b"weirpool";
-const VERSION: u32 = 1;
-const BLOCK: usize = 128;
 const PLACES: [u64; 2] = [0, 4_096];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Superblock {
-    uuid: StoreUuid,
-    len: u64,
-    generation: u64,
-    log: LogStart,
-    sums: ValueSums,
-}
-
-impl Superblock {
-    fn encode(&self) -> [u8; BLOCK] {
-        let mut out = [0; BLOCK];
-        let sums = match self.sums {
-            ValueSums::None => 0,
-            ValueSums::Crc32c => 1,
-            ValueSums::Xxh3 => 2,
-        };
-        let words = [
-            self.len,
-            self.generation,
-            self.log.at,
-            self.log.seq,
-            u64::from(self.log.salt),
-            sums,
-        ];
-        out[..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        out[16..32].copy_from_slice(&self.uuid);
-        for (slot, word) in out[32..].as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *slot = word.to_le_bytes();
-        }
-        let crc = checksum(CrcAlgorithm::Crc32Iscsi, &out[16..]) as u32;
-        out[12..16].copy_from_slice(&crc.to_le_bytes());
-        out
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| {
-            bytes[at..]
-                .first_chunk()
-                .map_or(0, |w| u64::from_le_bytes(*w))
-        };
-        if (word(8) >> 32) as u32 != checksum(CrcAlgorithm::Crc32Iscsi, &bytes[16..BLOCK]) as u32 {
-            return None;
-        }
-        let sums = match word(72) {
-            0 => ValueSums::None,
-            1 => ValueSums::Crc32c,
-            _ => ValueSums::Xxh3,
-        };
-        let log = LogStart {
-            at: word(48),
-            seq: word(56),
-            salt: word(64) as u32,
-        };
-        let uuid = *bytes[16..].first_chunk()?;
-        Some(Self {
-            uuid,
-            len: word(32),
-            generation: word(40),
-            log,
-            sums,
-        })
-    }
-}
 
 /// The superblock that counts.
 fn read_superblock(medium: &impl Medium, uuid: Option<StoreUuid>) -> Result<Superblock> {
-    let places = PLACES.map(|at| medium.bytes(at, BLOCK));
-    let named: Vec<&[u8]> = places
-        .into_iter()
-        .filter(|bytes| bytes[..8] == MAGIC)
-        .collect();
-    if named.is_empty() {
-        return fail(ObjectCode::Inval, "the file is no pool of weir");
-    }
-    let version = |bytes: &&[u8]| {
-        bytes[8..]
-            .first_chunk()
-            .map_or(0, |v| u32::from_le_bytes(*v))
-    };
-    if named.iter().map(version).max() > Some(VERSION) {
-        return fail(ObjectCode::NoSys, "the pool has the format of a newer weir");
-    }
-    let whole = named.into_iter().filter_map(Superblock::decode);
-    let Some(block) = whole.max_by_key(|block| block.generation) else {
-        return fail(ObjectCode::Io, "the pool's superblock is damaged");
-    };
-    if uuid.is_some_and(|uuid| uuid != block.uuid) {
-        return fail(ObjectCode::Mismatch, "the pool has another UUID");
-    }
+    let block = Superblock::read(PLACES.map(|at| medium.bytes(at, BLOCK)), MAGIC, uuid)?;
     if medium.len() < block.len {
         return fail(ObjectCode::Io, "the pool's file was cut short");
     }
-    if !block.log.at.is_multiple_of(CHUNK) || block.log.at >= block.len {
+    let at = block.words[0];
+    if !at.is_multiple_of(CHUNK) || at >= block.len {
         return fail(ObjectCode::Io, "the pool's superblock is damaged");
     }
     Ok(block)
 }
 
 impl<M: Medium> Mem<M> {
-    fn new(medium: M, space: Space, log: Log, block: &Superblock) -> Self {
+    /// The superblock that names the present log.
+    fn superblock(&self) -> Superblock {
+        let LogStart { at, seq, salt } = self.log.start;
+        Superblock {
+            magic: MAGIC,
+            uuid: self.uuid,
+            len: self.medium.len(),
+            generation: self.generation,
+            words: [at, seq, u64::from(salt)],
+            sums: self.sums,
+        }
+    }
+
+    fn new(
+        medium: M,
+        space: Space,
+        log: Log,
+        (uuid, generation, sums): (StoreUuid, u64, ValueSums),
+    ) -> Self {
         Self {
             medium,
             space,
             log,
             index: Index::new(),
-            uuid: block.uuid,
-            generation: block.generation,
-            sums: block.sums,
+            uuid,
+            generation,
+            sums,
             deferred: Vec::new(),
             deferred_bytes: 0,
             placed: Vec::new(),
@@ -159,14 +89,7 @@ impl<M: Medium> Mem<M> {
             medium.back(0, CHUNK)?;
         }
         let log = Log::new(&mut medium, &mut space, 1)?;
-        let block = Superblock {
-            uuid,
-            len: medium.len(),
-            generation: 0,
-            log: log.start,
-            sums,
-        };
-        let mut store = Self::new(medium, space, log, &block);
+        let mut store = Self::new(medium, space, log, (uuid, 0, sums));
         store.write_superblock();
         Ok(store)
     }
@@ -174,13 +97,7 @@ impl<M: Medium> Mem<M> {
     /// Names the present log in the superblock, and nothing else any more.
     pub(super) fn write_superblock(&mut self) {
         self.generation += 1;
-        let block = Superblock {
-            uuid: self.uuid,
-            len: self.medium.len(),
-            generation: self.generation,
-            log: self.log.start,
-            sums: self.sums,
-        };
+        let block = self.superblock();
         let places = [self.generation % 2, (self.generation + 1) % 2].map(|n| PLACES[n as usize]);
         for (at, bytes) in places.into_iter().zip([block.encode(), [0; BLOCK]]) {
             self.medium.bytes_mut(at, BLOCK).copy_from_slice(&bytes);
@@ -195,8 +112,12 @@ impl<M: Medium> Mem<M> {
         let started = Instant::now();
         let block = read_superblock(&medium, uuid)?;
         let space = Space::new(medium.len());
-        let mut store = Self::new(medium, space, Log::at(block.log), &block);
-        let read = store.replay(block.log)?;
+        let [at, seq, salt] = block.words;
+        let salt = salt as u32;
+        let log = LogStart { at, seq, salt };
+        let named = (block.uuid, block.generation, block.sums);
+        let mut store = Self::new(medium, space, Log::at(log), named);
+        let read = store.replay(log)?;
         store.stats.recovered = read.records;
         store.stats.log_damaged = read.damaged;
         store.log = read.log;
@@ -290,6 +211,7 @@ impl<M: Medium> Mem<M> {
     /// Counters, with those that are reckoned when asked for.
     pub(super) fn counters(&self) -> StoreStats {
         StoreStats {
+            containers: self.index.containers.len() as u64,
             objects: self.index.objects.len() as u64,
             akeys: self.index.items.len() as u64,
             versions: self.index.versions,

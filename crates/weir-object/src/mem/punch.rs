@@ -1,12 +1,13 @@
 //! Punches: checks, the record, the index.
 
-use super::array::range;
+use super::Mem;
 use super::index::Holds;
-use super::limits::{check_akey, check_extent, check_key};
 use super::medium::Medium;
 use super::record::{Record, RecordKind};
 use super::table::NONE;
-use super::{Mem, fail};
+use crate::array::range;
+use crate::error::fail;
+use crate::limits::{check_akey, check_epoch, check_extent, check_key};
 use crate::store::{
     Conditions, ContainerId, Epoch, ObjectId, PunchScope, RecordExtent, Result, Ticket,
 };
@@ -44,7 +45,7 @@ impl<M: Medium> Mem<M> {
         let done = (|| {
             self.check_open(container)?;
             self.check_writable()?;
-            Self::check_epoch(epoch)?;
+            check_epoch(epoch)?;
             if kind != RecordKind::PunchObject {
                 check_key(dkey, object.dkeys())?;
             }

@@ -1,20 +1,19 @@
 //! Updates and punches: checks, the value's place, the record, the index, in this order.
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::array::range;
+use super::Mem;
 use super::index::Holds;
-use super::limits::{check_apart, check_iods, check_key};
 use super::medium::Medium;
 use super::record::{Record, RecordKind};
 use super::table::NONE;
-use super::{Mem, fail};
 use crate::ObjectCode;
+use crate::array::range;
+use crate::error::fail;
+use crate::limits::{check_apart, check_epoch, check_iods, check_key, extents_of};
+use crate::pool::sum_of;
 use crate::store::{
     Conditions, Epoch, Iod, IodKind, KeyAt, MAX_IODS, RecordExtent, Reserved, Result, Ticket,
     ValueSums,
 };
-use crc_fast::{CrcAlgorithm, checksum};
 
 /// Bytes of an array that have one sum, counted from its first record.
 pub(super) const PIECE: u64 = 32 << 10;
@@ -33,16 +32,6 @@ pub(super) struct Placed {
     record: u64,
 }
 
-/// Sum of bytes.
-#[inline]
-pub(super) fn sum_of(sums: ValueSums, bytes: &[u8]) -> u32 {
-    match sums {
-        ValueSums::None => 0,
-        ValueSums::Crc32c => checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32,
-        ValueSums::Xxh3 => xxh3_64(bytes) as u32,
-    }
-}
-
 /// Pieces of an array's bytes: where each ends, from the place of the first byte within its piece.
 pub(super) fn pieces(start: u64, size: u64, len: u64) -> impl Iterator<Item = (u64, u64)> {
     let lead = start.wrapping_mul(size) % PIECE;
@@ -59,14 +48,6 @@ pub(super) fn pieces(start: u64, size: u64, len: u64) -> impl Iterator<Item = (u
 enum Source<'a> {
     Data(&'a [u8]),
     Place(u64),
-}
-
-/// Extents of a descriptor; of a single value one, with one record.
-fn extents_of<'a>(iod: &Iod<'a>) -> &'a [RecordExtent] {
-    match iod.kind {
-        IodKind::Single => &[RecordExtent { index: 0, count: 1 }],
-        IodKind::Array => iod.extents,
-    }
 }
 
 impl<M: Medium> Mem<M> {
@@ -147,7 +128,7 @@ impl<M: Medium> Mem<M> {
     ) -> Result<Ticket> {
         self.check_open(key.container)?;
         self.check_writable()?;
-        Self::check_epoch(epoch)?;
+        check_epoch(epoch)?;
         check_key(key.dkey, key.object.dkeys())?;
         if conditions != Conditions::NONE {
             self.check_update_conditions(key, iods, epoch, conditions)?;

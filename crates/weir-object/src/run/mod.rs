@@ -16,31 +16,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_run::{
-    JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
-    SeriesEnd, WorkerContext, failure,
+    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
+    Runner, SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
-    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Workload,
+    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectDurability,
+    ObjectEngine, ObjectOutcome, ObjectPrefault, ObjectRank, ObjectTest, ObjectWorkload, Outcome,
+    Stage, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
 
 use crate::daos::{self, DaosPool, DaosStore};
+use crate::disk::DiskStore;
 use crate::mem::MemStore;
-use crate::{ObjectCode, ObjectStore, PoolSpec};
-use load::{Calls, Places, Walk};
+use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
+use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
+use load::{Calls, Places, StoreOp, Walk};
 pub use session::uuid_text;
-use session::{Run, Session, code_of, planned_bytes, uuid_of};
+use session::{Run, Session, code_of, planned_bytes, random_uuid, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.
 const GATHERING: Duration = Duration::from_secs(30);
 
-/// Carries tests on object stores out.
+/// Carries tests on object stores out, those on servers over the channels that `dial` makes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ObjectRunner;
+pub struct ObjectRunner<D> {
+    dial: D,
+}
 
-impl Runner for ObjectRunner {
+impl<D: Dial> Runner for ObjectRunner<D> {
     fn handles(&self, workload: &Workload) -> bool {
         matches!(workload, Workload::ObjectStore(_))
     }
@@ -77,6 +82,7 @@ impl Runner for ObjectRunner {
             work: work.as_ref().clone(),
             directory: context.directory.to_owned(),
             seed: context.seed,
+            dial: self.dial.clone(),
         })))
     }
 }
@@ -86,16 +92,13 @@ fn wrong_of_engine(work: &ObjectWorkload) -> Vec<String> {
     let name = work.engine.name();
     let mut wrong = Vec::new();
     match work.engine {
+        ObjectEngine::Mem if work.in_flight > 1 => wrong.push(
+            "mem completes each operation at once; leave the number in flight out".to_owned(),
+        ),
         ObjectEngine::Mem => {}
+        ObjectEngine::Remote | ObjectEngine::Echo => wrong.extend(wrong_with_servers(work)),
+        ObjectEngine::Disk => wrong.extend(wrong_with_disk(work)),
         ObjectEngine::Daos => wrong.extend(daos::wrong(work).map(str::to_owned)),
-        _ => wrong.push(format!(
-            "the engine {name} is not there yet; there are mem and daos"
-        )),
-    }
-    if work.in_flight > 1 {
-        wrong.push(format!(
-            "{name} has one operation in flight; leave their number out"
-        ));
     }
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
         wrong.push(format!("{name} has no tier of blocks"));
@@ -146,7 +149,7 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     }
     let needed = planned_bytes(work);
     let pool = work.pool_bytes;
-    if work.pool.is_none() && !is_daos && needed > pool.0 {
+    if !is_on_servers(work) && !is_daos && work.pool.is_none() && needed > pool.0 {
         let needed = weir_units::Bytes(needed);
         let code = code_of(ObjectCode::NoSpace);
         wrong.push(format!(
@@ -156,31 +159,130 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     wrong
 }
 
-/// Tests on one rank's pool.
-struct StoreJob {
+fn is_on_servers(work: &ObjectWorkload) -> bool {
+    matches!(work.engine, ObjectEngine::Remote | ObjectEngine::Echo)
+}
+
+/// True if operations have their ends later: those of servers, updates that share a commit, events of DAOS.
+fn waits(work: &ObjectWorkload) -> bool {
+    let is_several = matches!(work.engine, ObjectEngine::Disk | ObjectEngine::Daos);
+    is_on_servers(work) || is_several && work.in_flight > 1
+}
+
+/// The same of a store on a disk.
+fn wrong_with_disk(work: &ObjectWorkload) -> impl Iterator<Item = String> {
+    let lasts = work
+        .durability
+        .is_none_or(|it| it == ObjectDurability::Power);
+    let wrong = [
+        (!lasts).then_some("disk has the durability power alone; mem has none and process"),
+        work.zero_copy
+            .then_some("disk has no values that are filled in place; leave zero copy out"),
+        (work.prefault == ObjectPrefault::All)
+            .then_some("disk has no memory to make present; leave the prefault out"),
+        (work.thread_per_operation && work.in_flight > 1)
+            .then_some("disk: operations of one commit have no threads of their own"),
+    ];
+    wrong.into_iter().flatten().map(str::to_owned)
+}
+
+/// The same of a store on servers.
+fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
+    let name = work.engine.name();
+    let longest = work.layout.stride_bytes.0;
+    let stored = |test: &ObjectTest| {
+        matches!(
+            test.action,
+            ObjectAction::Update | ObjectAction::Fetch | ObjectAction::ListObjects
+        )
+    };
+    let stores_nothing = work.engine == ObjectEngine::Echo && !work.tests.iter().all(stored);
+    let too_long = code_of(ObjectCode::Rec2Big);
+    let wrong = [
+        work.servers
+            .is_empty()
+            .then(|| format!("{name} needs the address of a server, as `weir obj serve` says it")),
+        work.zero_copy.then(|| {
+            format!("{name}: a server's memory cannot be filled in place; leave zero copy out")
+        }),
+        work.thread_per_operation.then(|| {
+            format!("{name}: no operation has a thread of its own; have several in flight instead")
+        }),
+        work.durability
+            .is_some()
+            .then(|| format!("{name}: the server was told its durability when it was started")),
+        (longest > LONGEST).then(|| {
+            format!(
+                "{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes"
+            )
+        }),
+        stores_nothing.then(|| {
+            format!(
+                "{name} stores nothing: it has updates and fetches alone; remote has the others"
+            )
+        }),
+    ];
+    wrong.into_iter().flatten()
+}
+
+/// Tests on one rank's pool, or on that of servers.
+struct StoreJob<D> {
     work: ObjectWorkload,
     directory: PathBuf,
     seed: u64,
+    dial: D,
 }
 
-impl RankJob for StoreJob {
+impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
-        match self.work.engine {
-            ObjectEngine::Daos => self.on(control, |_| DaosStore::open(&DaosPool::of(&self.work))),
-            _ => self.on(control, MemStore::open),
+        if is_on_servers(&self.work) {
+            self.on_servers(control)
+        } else if self.work.engine == ObjectEngine::Daos {
+            let pool = DaosPool::of(&self.work);
+            self.on(control, None, |_| DaosStore::open(&pool))
+        } else if self.work.engine == ObjectEngine::Disk {
+            self.on(control, None, |spec| DiskStore::open(spec))
+        } else {
+            self.on(control, None, |spec| MemStore::open(spec))
         }
     }
 }
 
-impl StoreJob {
+impl<D: Dial> StoreJob<D> {
+    /// The whole job on the targets of servers, in one container of all ranks.
+    fn on_servers(&self, control: &RankControl<'_>) -> RankOutcome {
+        let uuid = random_uuid().map(|uuid| uuid.to_vec()).unwrap_or_default();
+        let shared = control.world.broadcast(0, uuid, GATHERING);
+        let shared = shared.ok().and_then(|uuid| StoreUuid::try_from(uuid).ok());
+        let setup = RemoteSetup {
+            in_flight: self.work.in_flight.max(1),
+            is_echo: self.work.engine == ObjectEngine::Echo,
+            usual: self.work.layout.stride_bytes.0,
+        };
+        self.on(control, shared.or(Some([0; 16])), |spec| {
+            let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
+            let about = store.about();
+            if self.work.pool.is_some() && spec.uuid != Some(about.pool) {
+                let why = "the server has another pool";
+                return Err(ObjectError::new(ObjectCode::NonExist, why));
+            }
+            spec.uuid = Some(about.pool);
+            spec.durability = about.durability;
+            spec.path = None;
+            Ok(store)
+        })
+    }
+
     /// The whole job on stores of one engine.
     fn on<S: ObjectStore + 'static>(
         &self,
         control: &RankControl<'_>,
-        open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+        shared: Option<StoreUuid>,
+        open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> RankOutcome {
         let rank = control.world.rank();
-        let opened = Session::open(&self.work, (&self.directory, self.seed), rank, open);
+        let place = (&*self.directory, self.seed);
+        let opened = Session::open(&self.work, place, (rank, shared), open);
         // A store that is open is closed below, whoever failed.
         let (session, described) = match opened {
             Ok((session, described)) => (Some(session), Ok(described)),
@@ -233,7 +335,7 @@ fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
     ranks.flatten().collect()
 }
 
-impl StoreJob {
+impl<D: Dial> StoreJob<D> {
     /// All tests, until one fails.
     fn tests<S: ObjectStore + 'static>(
         &self,
@@ -260,6 +362,7 @@ impl StoreJob {
                             shared: Arc::clone(shared),
                             test: test.clone(),
                             iteration,
+                            waits: waits(&self.work),
                             done: Arc::clone(&done),
                         }),
                     )
@@ -270,7 +373,8 @@ impl StoreJob {
                     let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
                     let mut run = run.record(number, test.action, iteration);
                     if let Ok(measured) = &measured {
-                        time(&mut run, measured, test.action);
+                        let is_waited = self.work.in_flight <= 1;
+                        time(&mut run, measured, (test.action, is_waited));
                     }
                     rank.runs.push(run);
                 }
@@ -301,13 +405,17 @@ fn asked(prompt: &str) -> Result<(), Failure> {
 }
 
 /// Puts the times of a phase to what the test did in it.
-fn time(run: &mut weir_schema::ObjectRun, measured: &JobResult, action: ObjectAction) {
+fn time(
+    run: &mut weir_schema::ObjectRun,
+    measured: &JobResult,
+    (action, is_waited): (ObjectAction, bool),
+) {
     run.span = measured.span.unwrap_or_default();
     if run.busy_ns > Nanos::ZERO {
         return;
     }
     run.busy_ns = run.span.length();
-    if action.moves_values() {
+    if action.moves_values() && is_waited {
         let kinds = measured.workers().iter().flat_map(|worker| &worker.kinds);
         let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
         let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
@@ -338,16 +446,18 @@ struct TestWork<S> {
     shared: SharedSession<S>,
     test: ObjectTest,
     iteration: u64,
+    /// Operations have their ends later.
+    waits: bool,
     done: Arc<Mutex<Option<Run>>>,
 }
 
 impl<S: ObjectStore> Prepared for TestWork<S> {
     fn is_inline(&self) -> bool {
-        true
+        !self.waits
     }
 
     fn never_sleeps(&self) -> bool {
-        true
+        !self.waits
     }
 
     fn error_code(&self, number: i32) -> ErrorCode {
@@ -360,13 +470,17 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
         let mut shared = lock(&self.shared);
         let session = shared.as_mut().ok_or_else(gone)?;
         let (stop, run) = if self.test.action.moves_values() {
-            let walk = RefCell::new(Walk::new(session, &self.test, self.iteration, worker));
-            let plan = worker.loop_plan(1);
-            let mut calls = Calls(&walk);
-            let stop = if self.test.action == ObjectAction::Verify {
-                worker.drive(&mut calls, &mut Places::<_, true>(&walk), &plan)
+            let slots = if self.waits {
+                session.work.in_flight.max(1)
             } else {
-                worker.drive(&mut calls, &mut Places::<_, false>(&walk), &plan)
+                1
+            };
+            let walk = Walk::new(session, &self.test, self.iteration, worker, slots);
+            let walk = RefCell::new(walk);
+            let stop = if self.waits {
+                self.drive(worker, Calls::<_, true>::new(&walk), &walk, slots)
+            } else {
+                self.drive(worker, Calls::<_, false>::new(&walk), &walk, slots)
             };
             (Ok(stop), walk.into_inner().run)
         } else {
@@ -384,5 +498,25 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
         });
         *lock(&self.done) = Some(run);
         failed.map_or(stop, Err)
+    }
+}
+
+impl<S: ObjectStore> TestWork<S> {
+    fn drive<'w, 'a, E>(
+        &self,
+        worker: &mut WorkerContext<'_>,
+        mut calls: E,
+        walk: &'w RefCell<Walk<'a, S>>,
+        slots: u32,
+    ) -> LoopStop
+    where
+        E: Engine<Op = StoreOp>,
+    {
+        let plan = worker.loop_plan(slots);
+        if self.test.action == ObjectAction::Verify {
+            worker.drive(&mut calls, &mut Places::<_, true>(walk), &plan)
+        } else {
+            worker.drive(&mut calls, &mut Places::<_, false>(walk), &plan)
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
@@ -15,11 +15,11 @@ use weir_sys::token;
 use weir_units::{Bytes, Nanos};
 
 use super::keys::{Contents, Names};
-use crate::mem::footprint;
 use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, ObjectCode, ObjectError, ObjectStore, PoolMode,
-    PoolSpec, Prefault, StoreUuid,
+    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError,
+    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid,
 };
+use crate::{disk, mem};
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
 const KEY_BYTES: u64 = 64;
@@ -36,6 +36,8 @@ pub(super) struct Session<S> {
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
     made: Option<PathBuf>,
+    /// The container is this run's and on servers: nothing is left in it at the end.
+    empties: bool,
 }
 
 /// One iteration of a test.
@@ -112,7 +114,10 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
         .filter(|test| test.action == ObjectAction::Update);
     let bytes = updates.map(|test| {
         let values = work.planned_operations(test).unwrap_or(u64::MAX);
-        footprint(values, test.size.0, KEY_BYTES)
+        match work.engine {
+            ObjectEngine::Disk => disk::footprint(values, test.size.0, KEY_BYTES),
+            _ => mem::footprint(values, test.size.0, KEY_BYTES),
+        }
     });
     bytes.fold(0, u64::saturating_add)
 }
@@ -149,7 +154,7 @@ pub fn uuid_text(uuid: &StoreUuid) -> String {
     text
 }
 
-fn random_uuid() -> Result<StoreUuid, Failure> {
+pub(super) fn random_uuid() -> Result<StoreUuid, Failure> {
     let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;
@@ -184,6 +189,7 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
             ObjectPrefault::All => Prefault::All,
             ObjectPrefault::None => Prefault::None,
         },
+        group_commit: work.in_flight > 1,
         ..PoolSpec::anonymous(work.pool_bytes.0)
     })
 }
@@ -193,32 +199,41 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn open(
         work: &ObjectWorkload,
         (directory, seed): (&Path, u64),
-        rank: u32,
-        mut open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+        (rank, shared): (u32, Option<StoreUuid>),
+        mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> Result<(Self, ObjectRank), Failure> {
         let mut spec = pool_spec(work, directory, rank)?;
         let is_new = spec.mode == PoolMode::Create;
         let place = match &spec.path {
+            _ if shared.is_some() => work.servers.join(","),
             Some(path) => path.display().to_string(),
             None => work.pool.as_deref().unwrap_or("memory").to_owned(),
         };
         let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
-        let mut opened = open(&spec);
+        let started = Instant::now();
+        let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
-        if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
+        if !chosen
+            && work.engine != ObjectEngine::Disk
+            && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys)
+        {
             // No DAX: the best that the place has.
             spec.durability = Durability::Process;
-            opened = open(&spec);
+            opened = open(&mut spec);
         }
         let mut store = opened.map_err(failed)?;
+        let setup_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let file = spec.path.as_ref().map(|_| work.pool_file(rank));
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = if work.pool.is_none() || named.is_none() {
+        let mode = if shared.is_some() {
+            ContainerMode::OpenOrCreate
+        } else if work.pool.is_none() || named.is_none() {
             ContainerMode::Create
         } else {
             ContainerMode::Open
         };
-        let uuid = named.map_or_else(random_uuid, Ok)?;
+        let uuid = named.or(shared).map_or_else(random_uuid, Ok)?;
         let container = match store.container(uuid, mode) {
             Ok(container) => container,
             Err(why) => {
@@ -231,13 +246,13 @@ impl<S: ObjectStore> Session<S> {
             rank,
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
-            file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
+            file,
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
                 Durability::Process => ObjectDurability::Process,
                 Durability::Power => ObjectDurability::Power,
             },
-            setup_ns: Nanos(store.stats().prefault_ns + store.stats().recovery_ns),
+            setup_ns: Nanos(setup_ns),
             ..ObjectRank::default()
         };
         store.describe(container, &mut described);
@@ -245,7 +260,14 @@ impl<S: ObjectStore> Session<S> {
         let now = now.unwrap_or_default();
         let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let session = Self {
-            names: Names::new(&work.layout, seed, now.as_secs()),
+            names: Names::new(
+                &work.layout,
+                seed,
+                (
+                    now.as_secs(),
+                    u64::from(rank).saturating_mul(work.layout.objects),
+                ),
+            ),
             contents: Contents::new(work.payload, seed),
             epoch: if S::OWN_EPOCHS {
                 Epoch::LATEST
@@ -256,6 +278,7 @@ impl<S: ObjectStore> Session<S> {
             store,
             container,
             made,
+            empties: shared.is_some() && named.is_none() && rank == 0,
         };
         Ok((session, described))
     }
@@ -267,9 +290,19 @@ impl<S: ObjectStore> Session<S> {
         self.epoch
     }
 
-    /// Closes the store, and removes the file that was made for the run.
-    pub(super) fn close(self) -> Result<(), Failure> {
-        let closed = self.store.close().map_err(|why| failed(&why));
+    /// Closes the store, and removes what was made for the run.
+    pub(super) fn close(mut self) -> Result<(), Failure> {
+        let mut emptied = Ok(0);
+        if self.empties && self.work.engine != ObjectEngine::Echo {
+            let all = EpochRange {
+                after: Epoch(0),
+                upto: Epoch::LATEST,
+            };
+            let store = &mut self.store;
+            let discarded = store.discard(self.container, all);
+            emptied = discarded.and_then(|_| store.collect());
+        }
+        let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {
             std::fs::remove_file(&file).map_err(|why| {
                 failure(

@@ -2,18 +2,32 @@
 //!
 //! In: what a caller gives. Out: the refusal, where it is outside of the model's limits.
 
-use super::array::range;
-use super::fail;
 use crate::ObjectCode;
+use crate::array::range;
+use crate::error::fail;
 use crate::store::{
-    Iod, IodKind, KeyOrder, MAX_IODS, MAX_KEY, MAX_LEXICAL_KEY, MAX_RECORDS, MAX_VALUE, ObjectId,
-    RecordExtent, Result,
+    Epoch, EpochRange, Iod, IodKind, KeyOrder, MAX_IODS, MAX_KEY, MAX_LEXICAL_KEY, MAX_RECORDS,
+    MAX_VALUE, ObjectId, RecordExtent, Result,
 };
 
 /// Most extents of one attribute key and call.
 const MAX_EXTENTS: usize = 128;
 
-pub(crate) fn check_key(key: &[u8], order: KeyOrder) -> Result<()> {
+pub(super) fn check_epoch(epoch: Epoch) -> Result<()> {
+    if epoch.0 == 0 || epoch.0 == u64::MAX {
+        return fail(ObjectCode::Inval, "epochs lie between 1 and 2^64 - 2");
+    }
+    Ok(())
+}
+
+pub(super) fn check_range(range: EpochRange) -> Result<()> {
+    if range.after >= range.upto {
+        return fail(ObjectCode::Inval, "the range of epochs is empty");
+    }
+    check_epoch(range.upto)
+}
+
+pub(super) fn check_key(key: &[u8], order: KeyOrder) -> Result<()> {
     match order {
         _ if key.is_empty() => fail(ObjectCode::Inval, "a key is empty"),
         _ if key.len() > MAX_KEY => fail(ObjectCode::Inval, "a key is longer than 64 KiB"),
@@ -88,4 +102,12 @@ pub(super) fn check_apart(extents: &[RecordExtent]) -> Result<()> {
         return Ok(());
     }
     fail(ObjectCode::Inval, "extents of one call overlap")
+}
+
+/// Extents of a descriptor; of a single value one, with one record.
+pub(super) fn extents_of<'a>(iod: &Iod<'a>) -> &'a [RecordExtent] {
+    match iod.kind {
+        IodKind::Single => &[RecordExtent { index: 0, count: 1 }],
+        IodKind::Array => iod.extents,
+    }
 }

@@ -1,9 +1,9 @@
-//! Versions of one array: rectangles of records and epochs, and what of them a read at the newest
-//! epoch sees.
+//! Versions of one array: rectangles of records and epochs, what of them a read sees, and what a pass
+//! over all versions keeps.
 
 use std::collections::BTreeMap;
 
-use crate::store::RecordExtent;
+use crate::store::{FreedVersions, RecordExtent};
 
 /// An extent that was written or punched at an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,4 +128,78 @@ fn overlay(view: &mut View, rects: &[Rect], number: u32) {
 /// The range of an extent.
 pub(super) fn range(extent: RecordExtent) -> (u64, u64) {
     (extent.index, extent.index + extent.count)
+}
+
+/// True if one of the punches hides a version from a read.
+#[inline]
+pub(super) fn hides(punches: &[u64], version: u64, read: u64) -> bool {
+    let before = punches.partition_point(|&punch| punch <= read);
+    before > 0 && punches[before - 1] >= version
+}
+
+/// Range of a pass, and the epochs whose view an aggregation keeps.
+pub(super) struct Pass {
+    after: u64,
+    upto: u64,
+    pub(super) keep: Vec<u64>,
+    pub(super) freed: FreedVersions,
+}
+
+impl Pass {
+    /// An aggregation, which keeps what snapshots see, or a pass that drops everything.
+    pub(super) fn new(after: u64, upto: u64, snapshots: Option<&[u64]>) -> Self {
+        let mut keep = Vec::new();
+        if let Some(snapshots) = snapshots {
+            keep.extend(snapshots.iter().copied().filter(|&e| e > after && e < upto));
+            keep.push(upto);
+        }
+        Self {
+            after,
+            upto,
+            keep,
+            freed: FreedVersions::default(),
+        }
+    }
+
+    /// Rectangles that a pass keeps, by number; a punch stays while there is something that it hides.
+    pub(super) fn kept(
+        &mut self,
+        array: &ArrayVersions,
+        is_hidden: impl Fn(u64, u64) -> bool,
+    ) -> Vec<bool> {
+        let rects = &array.rects;
+        let mut keep: Vec<bool> = rects.iter().map(|r| !self.has(r.epoch)).collect();
+        for &epoch in &self.keep {
+            for &(_, rect) in array.view_at(epoch, 0, u64::MAX).values() {
+                let r = &rects[rect as usize];
+                keep[rect as usize] |= !r.is_punch() && !is_hidden(r.epoch, epoch);
+            }
+        }
+        for at in 0..rects.len() {
+            let punch = &rects[at];
+            if punch.is_punch() && !keep[at] && !self.keep.is_empty() {
+                keep[at] = rects.iter().zip(&keep).any(|(r, kept)| {
+                    *kept
+                        && !r.is_punch()
+                        && r.epoch <= punch.epoch
+                        && r.overlaps(punch.start, punch.end)
+                });
+            }
+        }
+        self.freed.visited += keep.len() as u64;
+        keep
+    }
+
+    pub(super) fn has(&self, epoch: u64) -> bool {
+        epoch > self.after && epoch <= self.upto
+    }
+
+    /// Drops punches of the range below which no update is left.
+    pub(super) fn trim(&mut self, punches: &mut Vec<u64>, lowest: u64) {
+        let before = punches.len();
+        let discard = self.keep.is_empty();
+        punches.retain(|&punch| !self.has(punch) || !discard && lowest <= punch);
+        self.freed.versions += (before - punches.len()) as u64;
+        self.freed.visited += before as u64;
+    }
 }

@@ -1,0 +1,215 @@
+//! Listings and queries.
+
+use std::ops::ControlFlow;
+
+use super::keys::Place;
+use super::library::View;
+use super::read::{Holds, extent_of};
+use crate::ObjectCode;
+use crate::error::fail;
+use crate::limits::{check_akey, check_key};
+use crate::store::{
+    ContainerId, Epoch, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
+    QueryAnswer, RecordExtent, Result,
+};
+
+impl View<'_> {
+    pub(super) fn list(
+        &self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let (prefix, kind) = match level {
+            ListLevel::Objects => (container.0.to_be_bytes().to_vec(), 0),
+            ListLevel::Dkeys(id) => (Place::object(container, id).key, 1),
+            ListLevel::Akeys(id, dkey) => {
+                check_key(dkey, id.dkeys())?;
+                (Place::dkey(container, id, dkey).key, 2)
+            }
+            ListLevel::Visible(id, dkey, akey) | ListLevel::Versions(id, dkey, akey) => {
+                check_key(dkey, id.dkeys())?;
+                check_akey(id, akey)?;
+                let place = Place::akey(container, id, dkey, akey);
+                let all = matches!(level, ListLevel::Versions(..));
+                let entries = self.version_entries(&place, epoch.0, all)?;
+                for entry in entries.into_iter().skip(anchor.next as usize) {
+                    anchor.next += 1;
+                    if !visit(entry) {
+                        return Ok(());
+                    }
+                }
+                anchor.done = true;
+                return Ok(());
+            }
+        };
+        let from = match (&anchor.key[..], kind) {
+            // Objects stand behind their container, whatever their first byte.
+            ([], 0) => Some(&prefix[..]),
+            ([], _) => None,
+            (key, _) => Some(key),
+        };
+        let from = from.map(<[u8]>::to_vec);
+        let stopped = self.each_below(&prefix, from.as_deref(), false, |key| {
+            let Some((place, is_version)) = Place::of(key) else {
+                return fail(ObjectCode::Csum, "a key of the pool is damaged");
+            };
+            let (dkey, akey);
+            let (passed, exists, entry) = match kind {
+                0 => {
+                    let passed = place.object_prefix();
+                    let exists = self.object_exists(&place, epoch.0)?;
+                    (passed, exists, ListEntry::Object(place.id()))
+                }
+                1 => {
+                    (dkey, _) = place.parts();
+                    let passed = place.dkey_prefix();
+                    let exists = self.dkey_exists(&place, epoch.0)?;
+                    (passed, exists, ListEntry::Key(&dkey))
+                }
+                _ => {
+                    (_, akey) = place.parts();
+                    let exists = is_version && self.akey_exists(&place, epoch.0)?;
+                    (&place.key[..], exists, ListEntry::Key(&akey))
+                }
+            };
+            anchor.key = super::keys::after(passed);
+            let next = if exists && !visit(entry) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            };
+            Ok((passed.to_vec(), next))
+        })?;
+        anchor.done = stopped.is_none();
+        Ok(())
+    }
+
+    /// Versions of an attribute key up to an epoch, or what of them is visible.
+    fn version_entries(
+        &self,
+        place: &Place,
+        epoch: u64,
+        all: bool,
+    ) -> Result<Vec<ListEntry<'static>>> {
+        let entry =
+            |is_array: bool, extent: RecordExtent, epoch, bytes, punch| ListEntry::Version {
+                extent: is_array.then_some(extent),
+                epoch: Epoch(epoch),
+                bytes,
+                punch,
+            };
+        if all {
+            let versions = self.versions(place, epoch)?;
+            let is_array = matches!(versions.holds, Holds::Array { .. });
+            let rects = versions.array.rects.iter();
+            return Ok(rects
+                .map(|r| {
+                    let extent = extent_of(r.start, r.end);
+                    entry(is_array, extent, r.epoch, r.at, r.is_punch())
+                })
+                .collect());
+        }
+        let (versions, view) = self.visible(place, epoch)?;
+        let parts = view.iter().map(|(&start, &(end, rect))| {
+            let rect = &versions.array.rects[rect as usize];
+            match versions.holds {
+                Holds::Array { size, .. } => {
+                    let bytes = (end - start).saturating_mul(size);
+                    entry(true, extent_of(start, end), rect.epoch, bytes, false)
+                }
+                _ => entry(false, RecordExtent::default(), rect.epoch, rect.at, false),
+            }
+        });
+        Ok(parts.collect())
+    }
+
+    pub(super) fn query(
+        &self,
+        container: ContainerId,
+        id: ObjectId,
+        what: KeyQuery,
+        epoch: Epoch,
+        answer: &mut QueryAnswer,
+    ) -> Result<()> {
+        let (dkeys, akeys) = (what.has(KeyQuery::DKEY), what.has(KeyQuery::AKEY));
+        if what.has(KeyQuery::MAX) == what.has(KeyQuery::MIN) {
+            return fail(
+                ObjectCode::Inval,
+                "a query is for the greatest or the smallest",
+            );
+        }
+        if dkeys && id.dkeys() == KeyOrder::Hashed || akeys && id.akeys() == KeyOrder::Hashed {
+            return fail(ObjectCode::Inval, "hashed keys have no order");
+        }
+        let max = what.has(KeyQuery::MAX);
+        let found = if dkeys {
+            let object = Place::object(container, id);
+            self.each_below(object.object_prefix(), None, max, |key| {
+                let Some((place, _)) = Place::of(key) else {
+                    return fail(ObjectCode::Csum, "a key of the pool is damaged");
+                };
+                let next = match self.query_dkey(&place, what, epoch.0, answer)? {
+                    Some(found) => ControlFlow::Break(found),
+                    None => ControlFlow::Continue(()),
+                };
+                Ok((place.dkey_prefix().to_vec(), next))
+            })?
+        } else {
+            check_key(&answer.dkey, id.dkeys())?;
+            let place = Place::dkey(container, id, &answer.dkey);
+            self.query_dkey(&place, what, epoch.0, answer)?
+        };
+        let Some((place, extent)) = found else {
+            return fail(ObjectCode::NonExist, "nothing matches the query");
+        };
+        let (dkey, akey) = place.parts();
+        if dkeys {
+            answer.dkey = dkey;
+        }
+        if akeys {
+            answer.akey = akey;
+        }
+        if what.has(KeyQuery::EXTENT) {
+            answer.extent = extent;
+        }
+        Ok(())
+    }
+
+    /// The attribute key and extent of a distribution key that are asked for.
+    fn query_dkey(
+        &self,
+        dkey: &Place,
+        what: KeyQuery,
+        epoch: u64,
+        answer: &QueryAnswer,
+    ) -> Result<Option<(Place, RecordExtent)>> {
+        let max = what.has(KeyQuery::MAX);
+        let extents = what.has(KeyQuery::EXTENT);
+        let is_named = extents && !what.has(KeyQuery::AKEY);
+        self.each_akey(dkey, max && !is_named, |place| {
+            let missed = Ok(ControlFlow::Continue(()));
+            if is_named && place.parts().1 != answer.akey {
+                return missed;
+            }
+            if !extents {
+                return Ok(if self.akey_exists(place, epoch)? {
+                    ControlFlow::Break((place.clone(), RecordExtent::default()))
+                } else {
+                    ControlFlow::Continue(())
+                });
+            }
+            let (versions, view) = self.visible(place, epoch)?;
+            let Holds::Array { .. } = versions.holds else {
+                return missed;
+            };
+            let mut parts = view.iter().map(|(&start, &(end, _))| extent_of(start, end));
+            let part = if max { parts.next_back() } else { parts.next() };
+            Ok(part.map_or(ControlFlow::Continue(()), |extent| {
+                ControlFlow::Break((place.clone(), extent))
+            }))
+        })
+    }
+}

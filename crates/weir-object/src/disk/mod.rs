@@ -1,0 +1,581 @@
+//! The engine `disk`: the model over a library of ordered keys, which survives the loss of power.
+//!
+//! In: calls of [`ObjectStore`]. Out: values, found by seeking. One transaction carries an update, or all that
+//! arrived since the last one where updates wait for each other. Index and values lie in the library alone.
+//! Behind a write that failed the pool can only be read, and each update names the failure.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "lengths are checked against the limits of the model"
+)]
+
+mod keys;
+mod library;
+mod listing;
+mod passes;
+mod read;
+mod write;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Instant;
+
+use crate::array::Pass;
+use crate::error::fail;
+use crate::limits::{check_akey, check_epoch, check_extent, check_iods, check_key, check_range};
+use crate::store::{
+    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Durability, Epoch,
+    EpochRange, FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
+    ObjectStore, PoolMode, PoolSpec, PunchScope, QueryAnswer, Reserved, Result, StoreStats,
+    StoreUuid, Ticket, ValueSums,
+};
+use crate::superblock::{BLOCK, Superblock, io_error, open_file};
+use crate::{ObjectCode, ObjectError};
+use library::{HEAD, Library, PoolFile, View, is_of_file};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+const MAGIC: [u8; 8] = *b"weirdisk";
+/// Least bytes of a pool: what the library makes of an empty one.
+const LEAST: u64 = 4 << 20;
+
+#[derive(Debug)]
+struct Container {
+    uuid: StoreUuid,
+    snapshots: Vec<u64>,
+}
+
+/// Updates that wait for one commit.
+#[derive(Debug, Default)]
+struct Group {
+    last: u64,
+    /// Tickets with the bytes of their updates.
+    waiting: Vec<(u64, u64)>,
+    ended: Vec<Completion>,
+}
+
+/// The engine over redb.
+#[derive(Debug)]
+pub struct DiskStore {
+    /// Gone if the pool could not be opened again behind a failure.
+    library: Option<Library>,
+    file: File,
+    head: Superblock,
+    containers: Vec<Container>,
+    group: Option<Group>,
+    /// The failure behind which the pool can only be read.
+    failure: Option<ObjectError>,
+    recovery_ns: u64,
+}
+
+/// Bytes of a pool that values of one size take: the library's pages are powers of two, and leaves of
+/// small values may be half full.
+pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
+    let entry = size.saturating_add(key_bytes + 48);
+    let each = if entry > 2048 {
+        entry.checked_next_power_of_two().unwrap_or(u64::MAX)
+    } else {
+        entry * 2
+    };
+    let all = values.saturating_mul(each);
+    all.saturating_add(all / 8).saturating_add(LEAST)
+}
+
+/// Carries a call of the library out, which may panic where a file is damaged.
+fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        fail(
+            ObjectCode::Io,
+            "the pool's file is damaged: its library cannot read it",
+        )
+    })
+}
+
+impl DiskStore {
+    /// Creates or opens a pool.
+    ///
+    /// # Errors
+    /// By the cause; a file that was there and is no pool of this engine is never changed.
+    pub fn open(spec: &PoolSpec) -> Result<Self> {
+        let Some(path) = &spec.path else {
+            return fail(
+                ObjectCode::Inval,
+                "disk has no pools in memory; give a directory",
+            );
+        };
+        if spec.durability != Durability::Power {
+            return fail(
+                ObjectCode::NoSys,
+                "disk has the durability power alone; mem has none and process",
+            );
+        }
+        let started = Instant::now();
+        let file = open_file(path, spec.mode, HEAD)?;
+        let opened = Self::on(file, path, spec);
+        if spec.mode == PoolMode::Create && opened.is_err() {
+            // The file is this call's own: it was not there before.
+            let _ = std::fs::remove_file(path);
+        }
+        let mut store = opened?;
+        let spent = started.elapsed().as_nanos();
+        store.recovery_ns = u64::try_from(spent).unwrap_or(u64::MAX);
+        Ok(store)
+    }
+
+    fn on(file: File, path: &Path, spec: &PoolSpec) -> Result<Self> {
+        let io = |what, error: &std::io::Error| io_error(what, path, error);
+        let in_memory = rustix::fs::fstatfs(&file).map_err(|e| io("look at", &e.into()))?;
+        if in_memory.f_type == TMPFS && !spec.assume_persistent {
+            return fail(
+                ObjectCode::NoSys,
+                "this file system is in memory and loses all with power; give a directory on a disk",
+            );
+        }
+        let head = if spec.mode == PoolMode::Create {
+            if spec.bytes < LEAST {
+                return fail(
+                    ObjectCode::NoSpace,
+                    "the pool is smaller than its own records; give 4 MiB or more",
+                );
+            }
+            let head = Superblock {
+                magic: MAGIC,
+                uuid: spec.uuid.unwrap_or_default(),
+                len: spec.bytes,
+                generation: 0,
+                words: [0; 3],
+                // A library that returns other bytes is to be noticed.
+                sums: match spec.sums {
+                    ValueSums::None => ValueSums::Crc32c,
+                    sums => sums,
+                },
+            };
+            file.write_all_at(&head.encode(), 0)
+                .map_err(|e| io("write", &e))?;
+            head
+        } else {
+            let mut block = [0; BLOCK];
+            let len = file
+                .metadata()
+                .map_err(|e| io("read the length of", &e))?
+                .len();
+            if len < HEAD {
+                return fail(ObjectCode::Io, "the pool's file was cut short");
+            }
+            file.read_exact_at(&mut block, 0)
+                .map_err(|e| io("read", &e))?;
+            Superblock::read([&block[..]], MAGIC, spec.uuid)?
+        };
+        let mut store = Self {
+            library: None,
+            file,
+            head,
+            containers: Vec::new(),
+            group: spec.group_commit.then(Group::default),
+            failure: None,
+            recovery_ns: 0,
+        };
+        store.library = Some(store.open_library()?);
+        store.containers = store.read(|view| containers(view))?;
+        if let (PoolMode::Create, Some(directory)) = (spec.mode, path.parent()) {
+            // A file lasts once its directory does.
+            let directory = if directory.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                directory
+            };
+            File::open(directory)
+                .and_then(|directory| directory.sync_all())
+                .map_err(|e| io("make last", &e))?;
+        }
+        Ok(store)
+    }
+
+    fn open_library(&self) -> Result<Library> {
+        let file = self.file.try_clone();
+        let file = file.map_err(|e| ObjectError::new(ObjectCode::Io, e.to_string()))?;
+        let limit = self.head.len;
+        guarded(|| Library::open(PoolFile { file, limit }, self.head.sums))
+    }
+
+    fn library(&mut self) -> Result<&mut Library> {
+        match (&mut self.library, &self.failure) {
+            (Some(library), _) => Ok(library),
+            (None, Some(failure)) => Err(failure.clone()),
+            (None, None) => fail(ObjectCode::NoHdl, "the pool is closed"),
+        }
+    }
+
+    /// Reads the keys.
+    fn read<T>(&mut self, work: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        let library = self.library()?;
+        let done = guarded(|| work(&library.view()?));
+        if let Err(why) = &done
+            && is_of_file(why)
+        {
+            self.fall(why.clone());
+        }
+        done
+    }
+
+    /// Changes keys, and commits at once unless changes wait for each other.
+    fn write<T>(&mut self, work: impl FnOnce(&mut View<'_>) -> Result<T>) -> Result<T> {
+        if let Some(why) = &self.failure {
+            let text = format!(
+                "the pool can only be read since a write failed: {}",
+                why.message
+            );
+            return Err(ObjectError::new(ObjectCode::NoPerm, text));
+        }
+        let waits = self.group.is_some();
+        let library = self.library()?;
+        let done = guarded(|| {
+            let done = library.change(work)?;
+            if !waits {
+                library.commit()?;
+            }
+            Ok(done)
+        });
+        match &done {
+            Err(why) if is_of_file(why) => self.fall(why.clone()),
+            // What waits in the same transaction stays.
+            Err(_) if !waits => self.library()?.roll_back(),
+            _ => {}
+        }
+        done
+    }
+
+    /// Opens the pool again as it was last committed, to be read only.
+    fn fall(&mut self, why: ObjectError) {
+        if let Some(group) = &mut self.group {
+            let failed = group.waiting.drain(..);
+            group.ended.extend(failed.map(|(ticket, _)| Completion {
+                ticket,
+                result: Err(why.clone()),
+            }));
+        }
+        // Dropping a library that failed may fail again.
+        let old = self.library.take();
+        let _ = guarded(|| Ok(drop(old)));
+        self.failure.get_or_insert(why);
+        self.library = self.open_library().ok();
+    }
+
+    /// Commits what waits.
+    fn settle(&mut self) -> Result<()> {
+        let library = self.library()?;
+        if !library.is_pending() {
+            return Ok(());
+        }
+        if let Err(why) = guarded(|| library.commit()) {
+            self.fall(why.clone());
+            return Err(why);
+        }
+        if let Some(group) = &mut self.group {
+            let done = group.waiting.drain(..);
+            group.ended.extend(done.map(|(ticket, bytes)| Completion {
+                ticket,
+                result: Ok(bytes),
+            }));
+        }
+        Ok(())
+    }
+
+    fn ticket(&mut self, bytes: u64) -> Ticket {
+        let Some(group) = &mut self.group else {
+            return Ticket::Done(bytes);
+        };
+        group.last += 1;
+        group.waiting.push((group.last, bytes));
+        Ticket::Waits(group.last)
+    }
+
+    /// A change that lasts when the call returns.
+    fn write_through<T>(&mut self, work: impl FnOnce(&mut View<'_>) -> Result<T>) -> Result<T> {
+        let done = self.write(work)?;
+        self.settle()?;
+        Ok(done)
+    }
+
+    fn known(&self, id: ContainerId) -> Result<&Container> {
+        let found = self.containers.get(id.0 as usize);
+        found.ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
+    }
+
+    fn keep_snapshot(&mut self, id: ContainerId, epoch: Epoch, keep: bool) -> Result<()> {
+        self.known(id)?;
+        check_epoch(epoch)?;
+        let key = keys::pool(keys::SNAPSHOT, id.0, epoch.0);
+        self.write_through(|view| match keep {
+            true => view.put(&key, [&[]; 2]),
+            false => view.delete(&key),
+        })?;
+        let snapshots = &mut self.containers[id.0 as usize].snapshots;
+        snapshots.retain(|&e| e != epoch.0);
+        if keep {
+            snapshots.push(epoch.0);
+        }
+        Ok(())
+    }
+
+    fn pass(
+        &mut self,
+        id: ContainerId,
+        range: EpochRange,
+        aggregates: bool,
+    ) -> Result<FreedVersions> {
+        let snapshots = &self.known(id)?.snapshots;
+        check_range(range)?;
+        let pass = Pass::new(range.after.0, range.upto.0, aggregates.then_some(snapshots));
+        self.write_through(|view| view.pass(id, pass))
+    }
+}
+
+/// Containers and their snapshots, as the pool has them.
+fn containers(view: &View<'_>) -> Result<Vec<Container>> {
+    let mut containers = Vec::new();
+    let damaged = || ObjectError::new(ObjectCode::Io, "an entry of the pool is damaged");
+    for what in [keys::CONTAINER, keys::SNAPSHOT] {
+        for entry in view.range(&keys::pool(what, 0, 0), &keys::pool(what + 1, 0, 0))? {
+            let (key, value) = entry?;
+            let key = key.value();
+            let bytes = keys::unseal(view.sums, key, value.value())?;
+            let number = key
+                .get(5..)
+                .and_then(<[u8]>::first_chunk)
+                .ok_or_else(damaged)?;
+            let number = u32::from_be_bytes(*number) as usize;
+            if what == keys::SNAPSHOT {
+                let container: &mut Container = containers.get_mut(number).ok_or_else(damaged)?;
+                container.snapshots.push(!keys::epoch_of(key));
+            } else {
+                containers.push(Container {
+                    uuid: *bytes.first_chunk().ok_or_else(damaged)?,
+                    snapshots: Vec::new(),
+                });
+            }
+        }
+    }
+    Ok(containers)
+}
+
+/// Number of file systems in memory.
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
+
+impl ObjectStore for DiskStore {
+    fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
+        let found = self.containers.iter().position(|c| c.uuid == uuid);
+        match (found, mode) {
+            (Some(_), ContainerMode::Create) => fail(ObjectCode::Exist, "the container exists"),
+            (Some(number), _) => Ok(ContainerId(number as u32)),
+            (None, ContainerMode::Open) => fail(ObjectCode::NonExist, "no such container"),
+            (None, _) => {
+                let number = self.containers.len() as u32;
+                let key = keys::pool(keys::CONTAINER, number, 0);
+                self.write_through(|view| view.put(&key, [&uuid, &[]]))?;
+                let snapshots = Vec::new();
+                self.containers.push(Container { uuid, snapshots });
+                Ok(ContainerId(number))
+            }
+        }
+    }
+
+    fn update(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &[Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &[u8],
+    ) -> Result<Ticket> {
+        let akey = iods.first().map_or(&[][..], |iod| iod.akey);
+        let done = (|| {
+            if check_iods(key.object, iods)? != data.len() as u64 {
+                return fail(
+                    ObjectCode::Inval,
+                    "the data has not the length of the descriptors",
+                );
+            }
+            self.known(key.container)?;
+            check_epoch(epoch)?;
+            check_key(key.dkey, key.object.dkeys())?;
+            let bytes = self.write(|view| view.update(key, iods, epoch, conditions, data))?;
+            Ok(self.ticket(bytes))
+        })();
+        done.map_err(|e: ObjectError| e.at(key.object, key.dkey, akey, epoch))
+    }
+
+    fn fetch(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket> {
+        let akey = iods.first().map_or(&[][..], |iod| iod.akey);
+        let done = (|| {
+            self.known(key.container)?;
+            check_epoch(epoch)?;
+            check_key(key.dkey, key.object.dkeys())?;
+            if check_iods(key.object, iods)? > data.len() as u64 {
+                return fail(
+                    ObjectCode::Inval,
+                    "the data has less room than the descriptors say",
+                );
+            }
+            self.read(|view| view.fetch(key, iods, epoch, conditions, data))
+        })();
+        let done = done.map(Ticket::Done);
+        done.map_err(|e: ObjectError| e.at(key.object, key.dkey, akey, epoch))
+    }
+
+    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
+        fail(
+            ObjectCode::NoSys,
+            "disk has no values that are filled in place (-z); mem has",
+        )
+    }
+
+    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
+        &mut []
+    }
+
+    fn publish(
+        &mut self,
+        key: KeyAt<'_>,
+        iod: &Iod<'_>,
+        _: Epoch,
+        _: Conditions,
+        _: Reserved,
+    ) -> Result<Ticket> {
+        self.reserve(key, iod).map(|_| Ticket::Done(0))
+    }
+
+    fn cancel(&mut self, _: Reserved) {}
+
+    fn punch(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        scope: PunchScope<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+    ) -> Result<Ticket> {
+        let (dkey, akey) = match scope {
+            PunchScope::Object => (None, None),
+            PunchScope::Dkey(dkey) => (Some(dkey), None),
+            PunchScope::Akey(dkey, akey) | PunchScope::Extent(dkey, akey, _) => {
+                (Some(dkey), Some(akey))
+            }
+        };
+        let done = (|| {
+            self.known(container)?;
+            check_epoch(epoch)?;
+            dkey.map_or(Ok(()), |dkey| check_key(dkey, object.dkeys()))?;
+            akey.map_or(Ok(()), |akey| check_akey(object, akey))?;
+            if let PunchScope::Extent(.., extent) = scope {
+                check_extent(extent)?;
+            }
+            let done =
+                self.write(|view| view.punch(container, object, scope, epoch, conditions))?;
+            Ok(self.ticket(done))
+        })();
+        let (dkey, akey) = (dkey.unwrap_or_default(), akey.unwrap_or_default());
+        done.map_err(|e: ObjectError| e.at(object, dkey, akey, epoch))
+    }
+
+    fn list(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()> {
+        self.known(container)?;
+        check_epoch(epoch)?;
+        if anchor.done {
+            return Ok(());
+        }
+        self.read(|view| view.list(container, level, epoch, anchor, visit))
+    }
+
+    fn query(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        what: KeyQuery,
+        epoch: Epoch,
+        answer: &mut QueryAnswer,
+    ) -> Result<()> {
+        self.known(container)?;
+        check_epoch(epoch)?;
+        self.read(|view| view.query(container, object, what, epoch, answer))
+    }
+
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
+        self.keep_snapshot(container, epoch, true)?;
+        Ok(epoch)
+    }
+
+    fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+        self.keep_snapshot(container, epoch, false)
+    }
+
+    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.pass(container, range, true)
+    }
+
+    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.pass(container, range, false)
+    }
+
+    fn collect(&mut self) -> Result<u64> {
+        self.write_through(|_| Ok(()))?;
+        let len = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
+        let before = len(&self.file);
+        let library = self.library()?;
+        if let Err(why) = guarded(|| library.compact()) {
+            self.fall(why.clone());
+            return Err(why);
+        }
+        Ok(before.saturating_sub(len(&self.file)))
+    }
+
+    fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
+        self.read(|view| view.scrub(visit))
+    }
+
+    fn stats(&self) -> StoreStats {
+        let used = self.file.metadata().map_or(0, |metadata| metadata.len());
+        // Of a pool that cannot be read nothing is counted.
+        let library = self.library.as_ref();
+        let counted = library.and_then(|library| guarded(|| library.count()).ok());
+        StoreStats {
+            containers: self.containers.len() as u64,
+            free_bytes: self.head.len.saturating_sub(used),
+            recovery_ns: self.recovery_ns,
+            ..counted.unwrap_or_default()
+        }
+    }
+
+    fn poll(&mut self, out: &mut Vec<Completion>, _: usize) -> usize {
+        // A failure is in what it ended.
+        let _ = self.settle();
+        let Some(group) = &mut self.group else {
+            return 0;
+        };
+        let ended = group.ended.len();
+        out.append(&mut group.ended);
+        ended
+    }
+
+    fn close(mut self) -> Result<()> {
+        self.settle()?;
+        match self.library.take() {
+            Some(library) => guarded(|| library.close()),
+            None => Ok(()),
+        }
+    }
+}

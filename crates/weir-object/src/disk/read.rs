@@ -1,0 +1,363 @@
+//! Versions that a read finds, and what exists at an epoch.
+
+use std::ops::ControlFlow;
+
+use super::keys::{self, ARRAY, EXTENT, Place, SINGLE};
+use super::library::{Value, View};
+use crate::ObjectCode;
+use crate::array::{ArrayVersions, Rect, View as Parts, parts};
+use crate::error::fail;
+use crate::store::{Conditions, Epoch, Iod, IodKind, KeyAt, RecordExtent, Result};
+
+/// Versions that an attribute key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Nothing,
+    Singles,
+    Array {
+        /// Bytes of a record; 0 while there are only punches.
+        size: u64,
+        /// Records of the longest extent.
+        longest: u64,
+    },
+}
+
+/// All versions of an attribute key up to an epoch. A single value, and a punch of the attribute key, are
+/// a rectangle of all records. The place of a rectangle is the number of its bytes.
+#[derive(Debug)]
+pub(super) struct Versions {
+    pub(super) holds: Holds,
+    pub(super) array: ArrayVersions,
+}
+
+impl View<'_> {
+    pub(super) fn holds(&self, place: &Place) -> Result<Holds> {
+        let entry = self.first(&place.key, &keys::after(&place.key))?;
+        let Some((key, value)) = entry else {
+            return Ok(Holds::Nothing);
+        };
+        if key.value().get(place.key.len()) != Some(&ARRAY) {
+            return Ok(Holds::Singles);
+        }
+        keys::unseal(self.sums, key.value(), value.value())?;
+        let (size, longest) = keys::numbers(&value)?;
+        Ok(Holds::Array { size, longest })
+    }
+
+    /// Newest version up to an epoch of a single value, or punch of the attribute key.
+    pub(super) fn single(&self, place: &Place, epoch: u64) -> Result<Option<(Vec<u8>, Value<'_>)>> {
+        let entry = self.first(&place.version(SINGLE, 0, epoch), &place.behind(SINGLE))?;
+        Ok(entry.map(|(key, value)| (key.value().to_vec(), value)))
+    }
+
+    /// True if an attribute key has a single value at any epoch.
+    pub(super) fn has_singles(&self, place: &Place) -> Result<bool> {
+        for entry in self.range(&place.version(SINGLE, 0, u64::MAX), &place.behind(SINGLE))? {
+            if !keys::bare(entry?.1.value()).is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Epoch up to which a read sees nothing, since the object or the distribution key is punched.
+    pub(super) fn floor(&self, place: &Place, read: u64) -> Result<u64> {
+        if !self.is_punched {
+            return Ok(0);
+        }
+        let newest = |prefix: &[u8]| -> Result<u64> {
+            let entry = self.first(&keys::punch(prefix, read), &keys::first_below(prefix))?;
+            Ok(entry.map_or(0, |(key, _)| keys::epoch_of(key.value())))
+        };
+        Ok(newest(place.object_prefix())?.max(newest(place.dkey_prefix())?))
+    }
+
+    /// Extents and punches of records that overlap a range, of epochs above one and up to another, with
+    /// their values.
+    pub(super) fn extents(
+        &self,
+        place: &Place,
+        longest: u64,
+        (start, end): (u64, u64),
+        (above, upto): (u64, u64),
+    ) -> Result<(ArrayVersions, Vec<Value<'_>>)> {
+        let first = start.saturating_sub(longest);
+        let from = place.version(EXTENT, first, u64::MAX);
+        let below = place.version(EXTENT, end, u64::MAX);
+        let (mut array, mut values) = (ArrayVersions::default(), Vec::new());
+        for entry in self.range(&from, &below)? {
+            let (key, value) = entry?;
+            let rect = rect(key.value(), value.value())?;
+            if rect.epoch > above && rect.epoch <= upto && rect.overlaps(start, end) {
+                array.rects.push(rect);
+                values.push(value);
+            }
+        }
+        Ok((array, values))
+    }
+
+    pub(super) fn versions(&self, place: &Place, upto: u64) -> Result<Versions> {
+        let holds = self.holds(place)?;
+        let mut array = ArrayVersions::default();
+        if let Holds::Array { size, longest } = holds {
+            array = self.extents(place, longest, (0, u64::MAX), (0, upto))?.0;
+            array.size = u32::try_from(size).unwrap_or(u32::MAX);
+        }
+        let singles = self.range(&place.version(SINGLE, 0, upto), &place.behind(SINGLE))?;
+        for entry in singles {
+            let (key, value) = entry?;
+            array.rects.push(Rect {
+                start: 0,
+                end: u64::MAX,
+                epoch: keys::epoch_of(key.value()),
+                at: keys::bare(value.value()).len() as u64,
+                record: 0,
+            });
+        }
+        array.rects.sort_by_key(|r| (r.epoch, r.start));
+        Ok(Versions { holds, array })
+    }
+
+    /// Visible parts of an attribute key: all versions, and the parts by their first record.
+    pub(super) fn visible(&self, place: &Place, epoch: u64) -> Result<(Versions, Parts)> {
+        let floor = self.floor(place, epoch)?;
+        let mut versions = self.versions(place, epoch)?;
+        versions.array.rects.retain(|rect| rect.epoch > floor);
+        let mut view = versions.array.view_at(epoch, 0, u64::MAX);
+        view.retain(|_, (_, rect)| !versions.array.rects[*rect as usize].is_punch());
+        Ok((versions, view))
+    }
+
+    /// True if a read at an epoch finds something of an attribute key.
+    pub(super) fn akey_exists(&self, place: &Place, epoch: u64) -> Result<bool> {
+        if let Some((key, value)) = self.single(place, epoch)?
+            && !keys::bare(value.value()).is_empty()
+        {
+            return Ok(keys::epoch_of(&key) > self.floor(place, epoch)?);
+        }
+        Ok(!self.visible(place, epoch)?.1.is_empty())
+    }
+
+    /// Visits the attribute keys of a distribution key from a key on, or from the last one back.
+    pub(super) fn each_akey<T>(
+        &self,
+        dkey: &Place,
+        is_reverse: bool,
+        mut visit: impl FnMut(&Place) -> Result<ControlFlow<T>>,
+    ) -> Result<Option<T>> {
+        self.each_below(dkey.dkey_prefix(), None, is_reverse, |key| {
+            let Some((place, true)) = Place::of(key) else {
+                return Ok((key.to_vec(), ControlFlow::Continue(())));
+            };
+            let next = visit(&place)?;
+            Ok((place.key, next))
+        })
+    }
+
+    /// Visits what lies below a prefix, from a key on or from the end back: of each entry that is found
+    /// the visitor gives the prefix of all that belongs to it.
+    pub(super) fn each_below<T>(
+        &self,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        is_reverse: bool,
+        mut visit: impl FnMut(&[u8]) -> Result<(Vec<u8>, ControlFlow<T>)>,
+    ) -> Result<Option<T>> {
+        let mut first = from.map_or_else(|| keys::first_below(prefix), <[u8]>::to_vec);
+        let mut end = keys::after(prefix);
+        loop {
+            let entry = if is_reverse {
+                self.last(&first, &end)?
+            } else {
+                self.first(&first, &end)?
+            };
+            let Some((key, _)) = entry else {
+                return Ok(None);
+            };
+            let (passed, next) = visit(key.value())?;
+            if let ControlFlow::Break(found) = next {
+                return Ok(Some(found));
+            }
+            if is_reverse {
+                end = passed;
+            } else {
+                first = keys::after(&passed);
+            }
+        }
+    }
+
+    pub(super) fn dkey_exists(&self, dkey: &Place, epoch: u64) -> Result<bool> {
+        let found = self.each_akey(dkey, false, |place| {
+            Ok(if self.akey_exists(place, epoch)? {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        })?;
+        Ok(found.is_some())
+    }
+
+    /// True if an object has an update that no punch of the whole object hides.
+    pub(super) fn object_exists(&self, object: &Place, epoch: u64) -> Result<bool> {
+        let prefix = object.object_prefix();
+        let floor = self.floor(object, epoch)?;
+        for entry in self.range(&keys::first_below(prefix), &keys::after(prefix))? {
+            let (key, value) = entry?;
+            let Some((place, true)) = Place::of(key.value()) else {
+                continue;
+            };
+            let at = keys::epoch_of(key.value());
+            let is_value = match key.value()[place.key.len()] {
+                SINGLE => !keys::bare(value.value()).is_empty(),
+                EXTENT => keys::bare(value.value()).len() > 8,
+                _ => false,
+            };
+            if is_value && at > floor && at <= epoch {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn fetch(
+        &self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        mut data: &mut [u8],
+    ) -> Result<u64> {
+        let mut place = Place::dkey(key.container, key.object, key.dkey);
+        if conditions.has(Conditions::DKEY_FETCH) && !self.dkey_exists(&place, epoch.0)? {
+            return fail(ObjectCode::NonExist, "the distribution key does not exist");
+        }
+        let mut found = 0;
+        for iod in iods {
+            place = place.with_akey(key.object, iod.akey);
+            if conditions.has(Conditions::AKEY_FETCH) && !self.akey_exists(&place, epoch.0)? {
+                return fail(ObjectCode::NonExist, "the attribute key does not exist");
+            }
+            let records = match iod.kind {
+                IodKind::Single => 1,
+                IodKind::Array => iod.extents.iter().map(|extent| extent.count).sum(),
+            };
+            let room;
+            (room, data) = data.split_at_mut((iod.size * records) as usize);
+            iod.found = 0;
+            match iod.kind {
+                IodKind::Single => self.fetch_single(&place, iod, epoch.0, room)?,
+                IodKind::Array => self.fetch_extents(&place, iod, epoch.0, room)?,
+            }
+            found += iod.found;
+        }
+        Ok(found)
+    }
+
+    fn fetch_single(
+        &self,
+        place: &Place,
+        iod: &mut Iod<'_>,
+        epoch: u64,
+        room: &mut [u8],
+    ) -> Result<()> {
+        iod.size = 0;
+        let found = self.single(place, epoch)?;
+        let Some((key, value)) = found.filter(|(_, value)| !keys::bare(value.value()).is_empty())
+        else {
+            if matches!(self.holds(place)?, Holds::Array { .. }) {
+                return fail(ObjectCode::IoInval, "the attribute key has an array");
+            }
+            return Ok(());
+        };
+        if keys::epoch_of(&key) <= self.floor(place, epoch)? {
+            return Ok(());
+        }
+        let bytes = keys::bare(value.value());
+        iod.size = bytes.len() as u64;
+        if room.is_empty() {
+            return Ok(());
+        }
+        let Some(room) = room.get_mut(..bytes.len()) else {
+            return fail(ObjectCode::Rec2Big, "the value is longer than its room");
+        };
+        room.copy_from_slice(keys::unseal(self.sums, &key, value.value())?);
+        iod.found = iod.size;
+        Ok(())
+    }
+
+    fn fetch_extents(
+        &self,
+        place: &Place,
+        iod: &mut Iod<'_>,
+        epoch: u64,
+        mut room: &mut [u8],
+    ) -> Result<()> {
+        let Holds::Array { size, longest } = self.holds(place)? else {
+            iod.size = 0;
+            if self.has_singles(place)? {
+                return fail(ObjectCode::IoInval, "the attribute key has single values");
+            }
+            return Ok(());
+        };
+        let asked = std::mem::replace(&mut iod.size, size);
+        if size == 0 || asked == 0 {
+            return Ok(());
+        }
+        if asked != size {
+            return fail(ObjectCode::IoInval, "the array has another record size");
+        }
+        let punched = self.single(place, epoch)?;
+        let punched = punched.map_or(0, |(key, _)| keys::epoch_of(&key));
+        let above = self.floor(place, epoch)?.max(punched);
+        for extent in iod.extents {
+            let part;
+            (part, room) = room.split_at_mut((extent.count * size) as usize);
+            let (start, end) = (extent.index, extent.index + extent.count);
+            let (array, values) = self.extents(place, longest, (start, end), (above, epoch))?;
+            let view = array.view_at(epoch, start, end);
+            for (from, to, number) in parts(&view, start, end) {
+                let rect = &array.rects[number as usize];
+                if rect.is_punch() {
+                    continue;
+                }
+                let key = place.version(EXTENT, rect.start, rect.epoch);
+                let stored = keys::unseal(self.sums, &key, values[number as usize].value())?;
+                let within = ((from - rect.start) * size) as usize;
+                let into = ((from - start) * size) as usize;
+                let len = ((to - from) * size) as usize;
+                let Some(bytes) = stored.get(8 + within..8 + within + len) else {
+                    return fail(ObjectCode::Csum, "the extent is shorter than it says");
+                };
+                part[into..into + len].copy_from_slice(bytes);
+                iod.found += len as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rectangle of an extent's entry.
+fn rect(key: &[u8], value: &[u8]) -> Result<Rect> {
+    let bytes = keys::bare(value);
+    let start = keys::start_of(key);
+    let count = bytes.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+    let end = start.checked_add(count).filter(|_| count > 0);
+    let Some(end) = end else {
+        return fail(ObjectCode::Csum, "an extent of the pool is damaged");
+    };
+    Ok(Rect {
+        start,
+        end,
+        epoch: keys::epoch_of(key),
+        at: bytes.len() as u64 - 8,
+        record: 0,
+    })
+}
+
+/// The range of a rectangle as an extent.
+pub(super) fn extent_of(start: u64, end: u64) -> RecordExtent {
+    RecordExtent {
+        index: start,
+        count: end - start,
+    }
+}

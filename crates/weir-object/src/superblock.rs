@@ -1,0 +1,138 @@
+//! The file of a pool and its first bytes, by which an engine knows it as its own.
+//!
+//! In: a pool's specification, or bytes of a file. Out: the locked file, a [`Superblock`]. Not here:
+//! anything behind the superblock.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use crc_fast::{CrcAlgorithm, checksum};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::{code_of_io, fail};
+use crate::store::{PoolMode, Result, StoreUuid, ValueSums};
+use crate::{ObjectCode, ObjectError};
+
+const VERSION: u32 = 1;
+/// Bytes of a superblock.
+pub(super) const BLOCK: usize = 128;
+
+pub(super) fn io_error(what: &str, path: &Path, error: &std::io::Error) -> ObjectError {
+    let why = format!("cannot {what} {}: {error}", path.display());
+    ObjectError::new(code_of_io(error), why)
+}
+
+/// Opens the file of a pool and locks it: a new one of the given length, or the one that is there.
+pub(super) fn open_file(path: &Path, mode: PoolMode, len: u64) -> Result<File> {
+    let new = mode == PoolMode::Create;
+    let fail = |what, error: &std::io::Error| io_error(what, path, error);
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create_new(new);
+    let file = options.open(path).map_err(|e| fail("open", &e))?;
+    let prepared = flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|e| fail("lock (another process uses it)", &e.into()))
+        .and_then(|()| match new {
+            true => file.set_len(len).map_err(|e| fail("set the length of", &e)),
+            false => Ok(()),
+        });
+    if new && prepared.is_err() {
+        // The file is this call's own: it was not there before.
+        let _ = std::fs::remove_file(path);
+    }
+    prepared.map(|()| file)
+}
+
+/// Name and form of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Superblock {
+    /// Name of the engine's format.
+    pub(super) magic: [u8; 8],
+    pub(super) uuid: StoreUuid,
+    /// Bytes that the pool may have.
+    pub(super) len: u64,
+    /// Of several superblocks the greatest counts.
+    pub(super) generation: u64,
+    /// Words of the engine's own.
+    pub(super) words: [u64; 3],
+    pub(super) sums: ValueSums,
+}
+
+impl Superblock {
+    pub(super) fn encode(&self) -> [u8; BLOCK] {
+        let mut out = [0; BLOCK];
+        let sums = match self.sums {
+            ValueSums::None => 0,
+            ValueSums::Crc32c => 1,
+            ValueSums::Xxh3 => 2,
+        };
+        let [a, b, c] = self.words;
+        out[..8].copy_from_slice(&self.magic);
+        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[16..32].copy_from_slice(&self.uuid);
+        let words = [self.len, self.generation, a, b, c, sums];
+        for (slot, word) in out[32..].as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *slot = word.to_le_bytes();
+        }
+        let sum = Self::sum(&out);
+        out[12..16].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a sum of 32 bits")]
+    fn sum(bytes: &[u8]) -> u32 {
+        checksum(CrcAlgorithm::Crc32Iscsi, &bytes[16..BLOCK]) as u32
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| bytes[at..].first_chunk().map(|w| u64::from_le_bytes(*w));
+        if word(8)? >> 32 != u64::from(Self::sum(bytes)) {
+            return None;
+        }
+        Some(Self {
+            magic: *bytes.first_chunk()?,
+            uuid: *bytes[16..].first_chunk()?,
+            len: word(32)?,
+            generation: word(40)?,
+            words: [word(48)?, word(56)?, word(64)?],
+            sums: match word(72)? {
+                0 => ValueSums::None,
+                1 => ValueSums::Crc32c,
+                _ => ValueSums::Xxh3,
+            },
+        })
+    }
+
+    /// The superblock that counts, of an engine's format and a pool's name.
+    pub(super) fn read<'a>(
+        places: impl IntoIterator<Item = &'a [u8]>,
+        magic: [u8; 8],
+        uuid: Option<StoreUuid>,
+    ) -> Result<Self> {
+        let named = places
+            .into_iter()
+            .filter(|bytes| bytes.len() >= BLOCK && bytes.starts_with(&magic));
+        let named: Vec<&[u8]> = named.collect();
+        if named.is_empty() {
+            return fail(
+                ObjectCode::Inval,
+                "the file is no pool of weir, or one of another engine",
+            );
+        }
+        let version = |bytes: &&[u8]| {
+            bytes[8..]
+                .first_chunk()
+                .map_or(0, |v| u32::from_le_bytes(*v))
+        };
+        if named.iter().map(version).max() > Some(VERSION) {
+            return fail(ObjectCode::NoSys, "the pool has the format of a newer weir");
+        }
+        let whole = named.into_iter().filter_map(Self::decode);
+        let Some(block) = whole.max_by_key(|block| block.generation) else {
+            return fail(ObjectCode::Io, "the pool's superblock is damaged");
+        };
+        if uuid.is_some_and(|uuid| uuid != block.uuid) {
+            return fail(ObjectCode::Mismatch, "the pool has another UUID");
+        }
+        Ok(block)
+    }
+}
