@@ -12,10 +12,10 @@ pub(super) type Code = c_int;
 /// Handle of a pool, container, object, transaction or queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(super) struct Handle(pub(super) u64);
+pub(super) struct DaosHandle(pub(super) u64);
 
 /// In place of a transaction's handle: the latest state.
-pub(super) const NO_TRANSACTION: Handle = Handle(0);
+pub(super) const NO_TRANSACTION: DaosHandle = DaosHandle(0);
 
 /// Name of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct DaosObject {
 /// Bytes in memory; a key too.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Bytes {
+pub(super) struct RawBytes {
     pub(super) start: *mut u8,
     /// Room.
     pub(super) room: u64,
@@ -36,7 +36,7 @@ pub(super) struct Bytes {
     pub(super) len: u64,
 }
 
-impl Bytes {
+impl RawBytes {
     pub(super) fn new(start: *mut u8, len: usize) -> Self {
         let len = len as u64;
         Self {
@@ -44,6 +44,11 @@ impl Bytes {
             room: len,
             len,
         }
+    }
+
+    /// Bytes that are only read.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self::new(bytes.as_ptr().cast_mut(), bytes.len())
     }
 }
 
@@ -53,7 +58,7 @@ impl Bytes {
 pub(super) struct ScatterList {
     pub(super) count: u32,
     pub(super) filled: u32,
-    pub(super) parts: *mut Bytes,
+    pub(super) parts: *mut RawBytes,
 }
 
 /// Records of an array.
@@ -70,8 +75,8 @@ pub(super) const ARRAY: u32 = 2;
 /// Part of a call that is of one attribute key.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Descriptor {
-    pub(super) akey: Bytes,
+pub(super) struct ValueDescriptor {
+    pub(super) akey: RawBytes,
     pub(super) kind: u32,
     pub(super) size: u64,
     pub(super) flags: u64,
@@ -99,12 +104,12 @@ pub(super) struct FoundMap {
 /// Operation in flight; it stays where it is until the end.
 #[derive(Debug)]
 #[repr(C, align(8))]
-pub(super) struct Event {
+pub(super) struct DaosEvent {
     pub(super) error: c_int,
     private: [u8; 172],
 }
 
-impl Event {
+impl DaosEvent {
     pub(super) const fn new() -> Self {
         Self {
             error: 0,
@@ -118,7 +123,7 @@ const ANCHOR_END: u16 = 3;
 /// Place of a listing.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Anchor {
+pub(super) struct DaosAnchor {
     kind: u16,
     shard: u16,
     flags: u32,
@@ -126,7 +131,7 @@ pub(super) struct Anchor {
     place: [u8; 104],
 }
 
-impl Anchor {
+impl DaosAnchor {
     pub(super) const fn start() -> Self {
         Self {
             kind: 0,
@@ -165,7 +170,7 @@ pub(super) const OBJECT_FOR_BOTH: c_uint = 4;
 /// Longest time that a poll waits, in microseconds.
 pub(super) const MOMENT: i64 = 100_000;
 /// The call waits for its operation.
-pub(super) const BLOCKING: *mut Event = null_mut();
+pub(super) const BLOCKING: *mut DaosEvent = null_mut();
 /// Nothing is given or wanted.
 pub(super) const NOTHING: *mut c_void = null_mut();
 
@@ -174,72 +179,72 @@ weir_sys::library_calls! {
     pub(super) struct DaosCalls {
         init = c"daos_init"() -> Code;
         fini = c"daos_fini"() -> Code;
-        queue_create = c"daos_eq_create"(*mut Handle) -> Code;
-        queue_destroy = c"daos_eq_destroy"(Handle, c_int) -> Code;
-        queue_poll = c"daos_eq_poll"(Handle, c_int, i64, c_uint, *mut *mut Event) -> Code;
-        event_init = c"daos_event_init"(*mut Event, Handle, *mut Event) -> Code;
-        event_fini = c"daos_event_fini"(*mut Event) -> Code;
+        queue_create = c"daos_eq_create"(*mut DaosHandle) -> Code;
+        queue_destroy = c"daos_eq_destroy"(DaosHandle, c_int) -> Code;
+        queue_poll = c"daos_eq_poll"(DaosHandle, c_int, i64, c_uint, *mut *mut DaosEvent) -> Code;
+        event_init = c"daos_event_init"(*mut DaosEvent, DaosHandle, *mut DaosEvent) -> Code;
+        event_fini = c"daos_event_fini"(*mut DaosEvent) -> Code;
         pool_connect = c"daos_pool_connect2" or c"daos_pool_connect"(
-            *const c_char, *const c_char, c_uint, *mut Handle, *mut c_void, *mut Event
+            *const c_char, *const c_char, c_uint, *mut DaosHandle, *mut c_void, *mut DaosEvent
         ) -> Code;
-        pool_disconnect = c"daos_pool_disconnect"(Handle, *mut Event) -> Code;
+        pool_disconnect = c"daos_pool_disconnect"(DaosHandle, *mut DaosEvent) -> Code;
         container_create = c"daos_cont_create2" or c"daos_cont_create"(
-            Handle, *mut [u8; 16], *mut c_void, *mut Event
+            DaosHandle, *mut [u8; 16], *mut c_void, *mut DaosEvent
         ) -> Code;
         container_open = c"daos_cont_open2" or c"daos_cont_open"(
-            Handle, *const c_char, c_uint, *mut Handle, *mut c_void, *mut Event
+            DaosHandle, *const c_char, c_uint, *mut DaosHandle, *mut c_void, *mut DaosEvent
         ) -> Code;
-        container_close = c"daos_cont_close"(Handle, *mut Event) -> Code;
+        container_close = c"daos_cont_close"(DaosHandle, *mut DaosEvent) -> Code;
         container_destroy = c"daos_cont_destroy2" or c"daos_cont_destroy"(
-            Handle, *const c_char, c_int, *mut Event
+            DaosHandle, *const c_char, c_int, *mut DaosEvent
         ) -> Code;
         snapshot_create = c"daos_cont_create_snap"(
-            Handle, *mut u64, *mut c_char, *mut Event
+            DaosHandle, *mut u64, *mut c_char, *mut DaosEvent
         ) -> Code;
-        snapshot_destroy = c"daos_cont_destroy_snap"(Handle, Epochs, *mut Event) -> Code;
-        snapshot_open = c"daos_tx_open_snap"(Handle, u64, *mut Handle, *mut Event) -> Code;
-        snapshot_close = c"daos_tx_close"(Handle, *mut Event) -> Code;
-        aggregate = c"daos_cont_aggregate"(Handle, u64, *mut Event) -> Code;
+        snapshot_destroy = c"daos_cont_destroy_snap"(DaosHandle, Epochs, *mut DaosEvent) -> Code;
+        snapshot_open = c"daos_tx_open_snap"(DaosHandle, u64, *mut DaosHandle, *mut DaosEvent) -> Code;
+        snapshot_close = c"daos_tx_close"(DaosHandle, *mut DaosEvent) -> Code;
+        aggregate = c"daos_cont_aggregate"(DaosHandle, u64, *mut DaosEvent) -> Code;
         object_id = c"daos_obj_generate_oid2" or c"daos_obj_generate_oid"(
-            Handle, *mut DaosObject, c_uint, u32, u16, u32
+            DaosHandle, *mut DaosObject, c_uint, u32, u16, u32
         ) -> Code;
         object_open = c"daos_obj_open"(
-            Handle, DaosObject, c_uint, *mut Handle, *mut Event
+            DaosHandle, DaosObject, c_uint, *mut DaosHandle, *mut DaosEvent
         ) -> Code;
-        object_close = c"daos_obj_close"(Handle, *mut Event) -> Code;
+        object_close = c"daos_obj_close"(DaosHandle, *mut DaosEvent) -> Code;
         update = c"daos_obj_update"(
-            Handle, Handle, u64, *mut Bytes, c_uint, *mut Descriptor, *mut ScatterList, *mut Event
+            DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut ValueDescriptor, *mut ScatterList, *mut DaosEvent
         ) -> Code;
         fetch = c"daos_obj_fetch"(
-            Handle, Handle, u64, *mut Bytes, c_uint, *mut Descriptor, *mut ScatterList,
-            *mut FoundMap, *mut Event
+            DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut ValueDescriptor, *mut ScatterList,
+            *mut FoundMap, *mut DaosEvent
         ) -> Code;
-        punch_object = c"daos_obj_punch"(Handle, Handle, u64, *mut Event) -> Code;
+        punch_object = c"daos_obj_punch"(DaosHandle, DaosHandle, u64, *mut DaosEvent) -> Code;
         punch_dkeys = c"daos_obj_punch_dkeys"(
-            Handle, Handle, u64, c_uint, *mut Bytes, *mut Event
+            DaosHandle, DaosHandle, u64, c_uint, *mut RawBytes, *mut DaosEvent
         ) -> Code;
         punch_akeys = c"daos_obj_punch_akeys"(
-            Handle, Handle, u64, *mut Bytes, c_uint, *mut Bytes, *mut Event
+            DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut RawBytes, *mut DaosEvent
         ) -> Code;
         list_dkeys = c"daos_obj_list_dkey"(
-            Handle, Handle, *mut u32, *mut KeyLength, *mut ScatterList, *mut Anchor, *mut Event
+            DaosHandle, DaosHandle, *mut u32, *mut KeyLength, *mut ScatterList, *mut DaosAnchor, *mut DaosEvent
         ) -> Code;
         list_akeys = c"daos_obj_list_akey"(
-            Handle, Handle, *mut Bytes, *mut u32, *mut KeyLength, *mut ScatterList, *mut Anchor,
-            *mut Event
+            DaosHandle, DaosHandle, *mut RawBytes, *mut u32, *mut KeyLength, *mut ScatterList, *mut DaosAnchor,
+            *mut DaosEvent
         ) -> Code;
         query = c"daos_obj_query_key"(
-            Handle, Handle, u64, *mut Bytes, *mut Bytes, *mut Records, *mut Event
+            DaosHandle, DaosHandle, u64, *mut RawBytes, *mut RawBytes, *mut Records, *mut DaosEvent
         ) -> Code;
         table_create = c"daos_cont_snap_oit_create"(
-            Handle, u64, *mut c_char, *mut Event
+            DaosHandle, u64, *mut c_char, *mut DaosEvent
         ) -> Code;
-        table_destroy = c"daos_cont_snap_oit_destroy"(Handle, Handle, *mut Event) -> Code;
-        table_open = c"daos_oit_open"(Handle, u64, *mut Handle, *mut Event) -> Code;
+        table_destroy = c"daos_cont_snap_oit_destroy"(DaosHandle, DaosHandle, *mut DaosEvent) -> Code;
+        table_open = c"daos_oit_open"(DaosHandle, u64, *mut DaosHandle, *mut DaosEvent) -> Code;
         table_list = c"daos_oit_list"(
-            Handle, *mut DaosObject, *mut u32, *mut Anchor, *mut Event
+            DaosHandle, *mut DaosObject, *mut u32, *mut DaosAnchor, *mut DaosEvent
         ) -> Code;
-        table_close = c"daos_oit_close"(Handle, *mut Event) -> Code;
+        table_close = c"daos_oit_close"(DaosHandle, *mut DaosEvent) -> Code;
     }
 }
 
@@ -251,25 +256,25 @@ mod tests {
 
     #[test]
     fn structures_lie_as_the_headers_have_them() {
-        assert_eq!(size_of::<Handle>(), 8);
+        assert_eq!(size_of::<DaosHandle>(), 8);
         assert_eq!(size_of::<DaosObject>(), 16);
         assert_eq!(offset_of!(DaosObject, hi), 8);
-        assert_eq!(size_of::<Bytes>(), 24);
-        assert_eq!(offset_of!(Bytes, room), 8);
-        assert_eq!(offset_of!(Bytes, len), 16);
+        assert_eq!(size_of::<RawBytes>(), 24);
+        assert_eq!(offset_of!(RawBytes, room), 8);
+        assert_eq!(offset_of!(RawBytes, len), 16);
         assert_eq!(size_of::<ScatterList>(), 16);
         assert_eq!(offset_of!(ScatterList, filled), 4);
         assert_eq!(offset_of!(ScatterList, parts), 8);
         assert_eq!(size_of::<Records>(), 16);
         assert_eq!(offset_of!(Records, count), 8);
-        assert_eq!(size_of::<Descriptor>(), 64);
+        assert_eq!(size_of::<ValueDescriptor>(), 64);
         let at = [
-            offset_of!(Descriptor, akey),
-            offset_of!(Descriptor, kind),
-            offset_of!(Descriptor, size),
-            offset_of!(Descriptor, flags),
-            offset_of!(Descriptor, count),
-            offset_of!(Descriptor, records),
+            offset_of!(ValueDescriptor, akey),
+            offset_of!(ValueDescriptor, kind),
+            offset_of!(ValueDescriptor, size),
+            offset_of!(ValueDescriptor, flags),
+            offset_of!(ValueDescriptor, count),
+            offset_of!(ValueDescriptor, records),
         ];
         assert_eq!(at, [0, 24, 32, 40, 48, 56]);
         assert_eq!(size_of::<FoundMap>(), 64);
@@ -284,11 +289,14 @@ mod tests {
             offset_of!(FoundMap, records),
         ];
         assert_eq!(at, [0, 4, 8, 12, 16, 24, 40, 56]);
-        assert_eq!((size_of::<Event>(), align_of::<Event>()), (176, 8));
-        assert_eq!(offset_of!(Event, error), 0);
-        assert_eq!((size_of::<Anchor>(), align_of::<Anchor>()), (120, 8));
-        assert_eq!(offset_of!(Anchor, kind), 0);
-        assert_eq!(offset_of!(Anchor, place), 16);
+        assert_eq!((size_of::<DaosEvent>(), align_of::<DaosEvent>()), (176, 8));
+        assert_eq!(offset_of!(DaosEvent, error), 0);
+        assert_eq!(
+            (size_of::<DaosAnchor>(), align_of::<DaosAnchor>()),
+            (120, 8)
+        );
+        assert_eq!(offset_of!(DaosAnchor, kind), 0);
+        assert_eq!(offset_of!(DaosAnchor, place), 16);
         assert_eq!(size_of::<KeyLength>(), 16);
         assert_eq!(offset_of!(KeyLength, kind), 8);
         assert_eq!(size_of::<Epochs>(), 16);

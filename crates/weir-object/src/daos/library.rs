@@ -17,10 +17,10 @@ use weir_sys::KeptSignalActions;
 use weir_sys::library::{Library, SymbolScope};
 
 use super::calls::{
-    Anchor, BLOCKING, Bytes, Code, DaosCalls, DaosObject, Epochs, Event, Handle, KeyLength,
-    NO_TRANSACTION, NOTHING, OBJECT_FOR_BOTH, OPEN_FOR_BOTH, Records, ScatterList,
+    BLOCKING, Code, DaosAnchor, DaosCalls, DaosEvent, DaosHandle, DaosObject, Epochs, KeyLength,
+    NO_TRANSACTION, NOTHING, OBJECT_FOR_BOTH, OPEN_FOR_BOTH, RawBytes, Records, ScatterList,
 };
-use super::request::{Direction, Request};
+use super::descriptors::{CallKind, Descriptors};
 use crate::store::{Iod, Result, StoreUuid};
 use crate::{ObjectCode, ObjectError};
 
@@ -30,6 +30,15 @@ pub const LIBRARY_VARIABLE: &str = "WEIR_DAOS_LIB";
 /// As packages install it, then as a developer's link.
 const LIBRARIES: [&str; 2] = ["libdaos.so.2", "libdaos.so"];
 
+/// Calls a function of the library on memory of the caller's, and waits for its end.
+macro_rules! call {
+    ($library:ident.$function:ident($($argument:expr),* $(,)?)) => {
+        // SAFETY: what an argument points to is the caller's: a text that ends with NUL, or as much as the call is told
+        // of, writable where the library writes; it outlives the call, which blocks.
+        done(stringify!($function), unsafe { ($library.calls.$function)($($argument),*) })
+    };
+}
+
 /// The opened library, in use until the end of this value.
 #[derive(Debug)]
 pub(super) struct DaosLibrary {
@@ -38,7 +47,7 @@ pub(super) struct DaosLibrary {
 }
 
 // SAFETY: its addresses are followed by the library alone, in a call, and it may be called by any thread.
-unsafe impl Send for Request {}
+unsafe impl Send for Descriptors {}
 
 /// Reason why this machine has no libdaos that works; nothing where it has one.
 pub fn lacks() -> Option<String> {
@@ -70,7 +79,7 @@ impl DaosLibrary {
             .map_err(|symbol| format!("{file} is no libdaos of version 2: it lacks {symbol}"))?;
         // SAFETY: it takes nothing, and may be called again for as many ends.
         let answer = unsafe { (calls.init)() };
-        done("daos_init", answer).map_err(|why| {
+        done("init", answer).map_err(|why| {
             format!("{file} does not start: {why}; is the agent of DAOS (daos_agent) running?")
         })?;
         Ok(Arc::new(Self { calls, file }))
@@ -81,135 +90,83 @@ impl DaosLibrary {
         &self.file
     }
 
-    pub(super) fn connect(&self, pool: &CStr) -> Result<Handle> {
-        let (mut handle, text) = (Handle::default(), pool.as_ptr());
-        let system = null_mut();
-        // SAFETY: the text ends with NUL and the handle is writable; both outlive the blocking call.
-        let answer = unsafe {
-            (self.calls.pool_connect)(
-                text,
-                system,
-                OPEN_FOR_BOTH,
-                &raw mut handle,
-                NOTHING,
-                BLOCKING,
-            )
-        };
-        done("daos_pool_connect", answer).map(|()| handle)
+    pub(super) fn connect(&self, pool: &CStr) -> Result<DaosHandle> {
+        let mut handle = DaosHandle::default();
+        let (pool, system, to) = (pool.as_ptr(), null_mut(), &raw mut handle);
+        call!(self.pool_connect(pool, system, OPEN_FOR_BOTH, to, NOTHING, BLOCKING))?;
+        Ok(handle)
     }
 
-    pub(super) fn disconnect(&self, pool: Handle) -> Result<()> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.pool_disconnect)(pool, BLOCKING) };
-        done("daos_pool_disconnect", answer)
+    pub(super) fn disconnect(&self, pool: DaosHandle) -> Result<()> {
+        call!(self.pool_disconnect(pool, BLOCKING))
     }
 
     /// A new container, whose name the library makes.
-    pub(super) fn create_container(&self, pool: Handle) -> Result<StoreUuid> {
+    pub(super) fn create_container(&self, pool: DaosHandle) -> Result<StoreUuid> {
         let mut uuid = StoreUuid::default();
-        // SAFETY: the UUID is writable and outlives the blocking call.
-        let answer =
-            unsafe { (self.calls.container_create)(pool, &raw mut uuid, NOTHING, BLOCKING) };
-        done("daos_cont_create", answer).map(|()| uuid)
+        call!(self.container_create(pool, &raw mut uuid, NOTHING, BLOCKING))?;
+        Ok(uuid)
     }
 
-    pub(super) fn open_container(&self, pool: Handle, name: &CStr) -> Result<Handle> {
-        let (mut handle, text) = (Handle::default(), name.as_ptr());
-        // SAFETY: the text ends with NUL and the handle is writable; both outlive the blocking call.
-        let answer = unsafe {
-            (self.calls.container_open)(
-                pool,
-                text,
-                OPEN_FOR_BOTH,
-                &raw mut handle,
-                NOTHING,
-                BLOCKING,
-            )
-        };
-        done("daos_cont_open", answer).map(|()| handle)
+    pub(super) fn open_container(&self, pool: DaosHandle, name: &CStr) -> Result<DaosHandle> {
+        let mut handle = DaosHandle::default();
+        let (name, to) = (name.as_ptr(), &raw mut handle);
+        call!(self.container_open(pool, name, OPEN_FOR_BOTH, to, NOTHING, BLOCKING))?;
+        Ok(handle)
     }
 
-    pub(super) fn close_container(&self, container: Handle) -> Result<()> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.container_close)(container, BLOCKING) };
-        done("daos_cont_close", answer)
+    pub(super) fn close_container(&self, container: DaosHandle) -> Result<()> {
+        call!(self.container_close(container, BLOCKING))
     }
 
-    pub(super) fn destroy_container(&self, pool: Handle, name: &CStr) -> Result<()> {
-        // SAFETY: the text ends with NUL and outlives the blocking call.
-        let answer = unsafe { (self.calls.container_destroy)(pool, name.as_ptr(), 0, BLOCKING) };
-        done("daos_cont_destroy", answer)
+    pub(super) fn destroy_container(&self, pool: DaosHandle, name: &CStr) -> Result<()> {
+        call!(self.container_destroy(pool, name.as_ptr(), 0, BLOCKING))
     }
 
     /// Epoch of a new snapshot.
-    pub(super) fn create_snapshot(&self, container: Handle) -> Result<u64> {
+    pub(super) fn create_snapshot(&self, container: DaosHandle) -> Result<u64> {
         let mut epoch = 0;
-        // SAFETY: the number is writable and outlives the blocking call; a name is not asked for.
-        let answer = unsafe {
-            (self.calls.snapshot_create)(container, &raw mut epoch, null_mut(), BLOCKING)
-        };
-        done("daos_cont_create_snap", answer).map(|()| epoch)
+        call!(self.snapshot_create(container, &raw mut epoch, null_mut(), BLOCKING))?;
+        Ok(epoch)
     }
 
-    pub(super) fn destroy_snapshot(&self, container: Handle, epoch: u64) -> Result<()> {
+    pub(super) fn destroy_snapshot(&self, container: DaosHandle, epoch: u64) -> Result<()> {
         let (first, last) = (epoch, epoch);
-        // SAFETY: no memory is given.
-        let answer =
-            unsafe { (self.calls.snapshot_destroy)(container, Epochs { first, last }, BLOCKING) };
-        done("daos_cont_destroy_snap", answer)
+        call!(self.snapshot_destroy(container, Epochs { first, last }, BLOCKING))
     }
 
     /// A transaction that reads a snapshot.
-    pub(super) fn open_snapshot(&self, container: Handle, epoch: u64) -> Result<Handle> {
-        let mut handle = Handle::default();
-        // SAFETY: the handle is writable and outlives the blocking call.
-        let answer =
-            unsafe { (self.calls.snapshot_open)(container, epoch, &raw mut handle, BLOCKING) };
-        done("daos_tx_open_snap", answer).map(|()| handle)
+    pub(super) fn open_snapshot(&self, container: DaosHandle, epoch: u64) -> Result<DaosHandle> {
+        let mut handle = DaosHandle::default();
+        call!(self.snapshot_open(container, epoch, &raw mut handle, BLOCKING))?;
+        Ok(handle)
     }
 
-    pub(super) fn close_snapshot(&self, transaction: Handle) -> Result<()> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.snapshot_close)(transaction, BLOCKING) };
-        done("daos_tx_close", answer)
+    pub(super) fn close_snapshot(&self, transaction: DaosHandle) -> Result<()> {
+        call!(self.snapshot_close(transaction, BLOCKING))
     }
 
     /// Aggregates up to an epoch, or up to now where it is 0.
-    pub(super) fn aggregate(&self, container: Handle, epoch: u64) -> Result<()> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.aggregate)(container, epoch, BLOCKING) };
-        done("daos_cont_aggregate", answer)
+    pub(super) fn aggregate(&self, container: DaosHandle, epoch: u64) -> Result<()> {
+        call!(self.aggregate(container, epoch, BLOCKING))
     }
 
     /// Opens an object by the caller's bits of its name, its type and its class.
     pub(super) fn open_object(
         &self,
-        container: Handle,
+        container: DaosHandle,
         mut object: DaosObject,
         (form, class): (u32, u32),
-    ) -> Result<Handle> {
-        // SAFETY: the name is writable and outlives the call, which does not wait for anything.
-        let answer =
-            unsafe { (self.calls.object_id)(container, &raw mut object, form, class, 0, 0) };
-        done("daos_obj_generate_oid", answer)?;
-        let mut handle = Handle::default();
-        // SAFETY: the handle is writable and outlives the blocking call.
-        let answer = unsafe {
-            (self.calls.object_open)(
-                container,
-                object,
-                OBJECT_FOR_BOTH,
-                &raw mut handle,
-                BLOCKING,
-            )
-        };
-        done("daos_obj_open", answer).map(|()| handle)
+    ) -> Result<DaosHandle> {
+        call!(self.object_id(container, &raw mut object, form, class, 0, 0))?;
+        let mut handle = DaosHandle::default();
+        let to = &raw mut handle;
+        call!(self.object_open(container, object, OBJECT_FOR_BOTH, to, BLOCKING))?;
+        Ok(handle)
     }
 
-    pub(super) fn close_object(&self, object: Handle) -> Result<()> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.object_close)(object, BLOCKING) };
-        done("daos_obj_close", answer)
+    pub(super) fn close_object(&self, object: DaosHandle) -> Result<()> {
+        call!(self.object_close(object, BLOCKING))
     }
 
     /// Begins an update or a fetch; without an event it waits for the end.
@@ -219,16 +176,16 @@ impl DaosLibrary {
     /// data of a fetch may be written. So does the event, which is of a queue that is not destroyed.
     pub(super) unsafe fn transfer(
         &self,
-        direction: Direction,
-        (object, transaction, flags): (Handle, Handle, u64),
-        request: &mut Request,
-        event: *mut Event,
+        direction: CallKind,
+        (object, transaction, flags): (DaosHandle, DaosHandle, u64),
+        request: &mut Descriptors,
+        event: *mut DaosEvent,
     ) -> Result<()> {
         let dkey = request.bytes.as_mut_ptr();
         let descriptors = request.descriptors.as_mut_ptr();
         let lists = request.lists.as_mut_ptr();
         let count = u32::try_from(request.descriptors.len()).unwrap_or(u32::MAX);
-        if direction == Direction::Update {
+        if direction == CallKind::Update {
             // SAFETY: the request's own vectors, as long as it says; the rest is the caller's word.
             let answer = unsafe {
                 (self.calls.update)(
@@ -242,7 +199,7 @@ impl DaosLibrary {
                     event,
                 )
             };
-            return done("daos_obj_update", answer);
+            return done("update", answer);
         }
         let maps = request.maps.as_mut_ptr();
         // SAFETY: as above.
@@ -259,35 +216,35 @@ impl DaosLibrary {
                 event,
             )
         };
-        done("daos_obj_fetch", answer)
+        done("fetch", answer)
     }
 
     /// Writes values and waits for it.
     pub(super) fn update(
         &self,
-        (object, flags): (Handle, u64),
-        request: &mut Request,
+        (object, flags): (DaosHandle, u64),
+        request: &mut Descriptors,
         call: (&[u8], &[Iod<'_>]),
         data: &[u8],
     ) -> Result<()> {
-        request.fill(Direction::Update, call, (&raw const *data).cast_mut())?;
+        request.fill(CallKind::Update, call, (&raw const *data).cast_mut())?;
         let at = (object, NO_TRANSACTION, flags);
         // SAFETY: it waits for the end; the request was filled with this data, which an update only reads.
-        unsafe { self.transfer(Direction::Update, at, request, BLOCKING) }
+        unsafe { self.transfer(CallKind::Update, at, request, BLOCKING) }
     }
 
     /// Reads values and waits for them.
     pub(super) fn fetch(
         &self,
-        at: (Handle, Handle, u64),
-        request: &mut Request,
+        at: (DaosHandle, DaosHandle, u64),
+        request: &mut Descriptors,
         call: (&[u8], &[Iod<'_>]),
         data: &mut [u8],
     ) -> Result<()> {
-        request.fill(Direction::Fetch, call, data)?;
+        request.fill(CallKind::Fetch, call, data)?;
         loop {
             // SAFETY: it waits for the end; the request was filled with this data, which nobody else uses.
-            unsafe { self.transfer(Direction::Fetch, at, request, BLOCKING) }?;
+            unsafe { self.transfer(CallKind::Fetch, at, request, BLOCKING) }?;
             if !request.lacked_room() {
                 return Ok(());
             }
@@ -297,71 +254,46 @@ impl DaosLibrary {
     /// Hides an object, a distribution key of it, or an attribute key of that.
     pub(super) fn punch(
         &self,
-        (object, flags): (Handle, u64),
+        (object, flags): (DaosHandle, u64),
         dkey: Option<&[u8]>,
         akey: Option<&[u8]>,
     ) -> Result<()> {
-        let key = |key: &[u8]| Bytes::new(key.as_ptr().cast_mut(), key.len());
-        let (calls, none) = (&self.calls, NO_TRANSACTION);
-        let Some(mut dkey) = dkey.map(key) else {
-            // SAFETY: no memory is given.
-            let answer = unsafe { (calls.punch_object)(object, none, flags, BLOCKING) };
-            return done("daos_obj_punch", answer);
+        let none = NO_TRANSACTION;
+        let (Some(mut dkey), akey) = (dkey.map(RawBytes::of), akey.map(RawBytes::of)) else {
+            return call!(self.punch_object(object, none, flags, BLOCKING));
         };
         let dkey = &raw mut dkey;
-        let Some(mut akey) = akey.map(key) else {
-            // SAFETY: one key, which is read and outlives the blocking call.
-            let answer = unsafe { (calls.punch_dkeys)(object, none, flags, 1, dkey, BLOCKING) };
-            return done("daos_obj_punch_dkeys", answer);
+        let Some(mut akey) = akey else {
+            return call!(self.punch_dkeys(object, none, flags, 1, dkey, BLOCKING));
         };
         let akey = &raw mut akey;
-        // SAFETY: a key and one more below it, which are read and outlive the blocking call.
-        let answer = unsafe { (calls.punch_akeys)(object, none, flags, dkey, 1, akey, BLOCKING) };
-        done("daos_obj_punch_akeys", answer)
+        call!(self.punch_akeys(object, none, flags, dkey, 1, akey, BLOCKING))
     }
 
     /// Lists keys of an object, or of a distribution key of it, into `text`; their lengths in `keys`. The number of
     /// keys.
     pub(super) fn list(
         &self,
-        (object, transaction): (Handle, Handle),
+        (object, transaction): (DaosHandle, DaosHandle),
         dkey: Option<&[u8]>,
         (keys, text): (&mut [KeyLength], &mut [u8]),
-        anchor: &mut Anchor,
+        anchor: &mut DaosAnchor,
     ) -> Result<usize> {
         let mut count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-        let mut bytes = Bytes::new(text.as_mut_ptr(), text.len());
+        let mut bytes = RawBytes::new(text.as_mut_ptr(), text.len());
         let mut list = ScatterList {
             count: 1,
             filled: 0,
             parts: &raw mut bytes,
         };
-        let (number, lengths) = (&raw mut count, keys.as_mut_ptr());
+        let (at, of) = (object, transaction);
+        let (number, lens) = (&raw mut count, keys.as_mut_ptr());
         let (list, anchor) = (&raw mut list, &raw mut *anchor);
-        let calls = &self.calls;
-        if let Some(dkey) = dkey {
-            let mut dkey = Bytes::new(dkey.as_ptr().cast_mut(), dkey.len());
+        if let Some(mut dkey) = dkey.map(RawBytes::of) {
             let dkey = &raw mut dkey;
-            // SAFETY: the key is read, all else is writable and as long as it says; all outlive the blocking call.
-            let answer = unsafe {
-                (calls.list_akeys)(
-                    object,
-                    transaction,
-                    dkey,
-                    number,
-                    lengths,
-                    list,
-                    anchor,
-                    BLOCKING,
-                )
-            };
-            done("daos_obj_list_akey", answer)?;
+            call!(self.list_akeys(at, of, dkey, number, lens, list, anchor, BLOCKING))?;
         } else {
-            // SAFETY: all is writable and as long as it says, and outlives the blocking call.
-            let answer = unsafe {
-                (calls.list_dkeys)(object, transaction, number, lengths, list, anchor, BLOCKING)
-            };
-            done("daos_obj_list_dkey", answer)?;
+            call!(self.list_dkeys(at, of, number, lens, list, anchor, BLOCKING))?;
         }
         Ok(keys.len().min(count as usize))
     }
@@ -369,56 +301,43 @@ impl DaosLibrary {
     /// Finds the greatest or smallest keys, which are numbers, or records.
     pub(super) fn query(
         &self,
-        (object, transaction, flags): (Handle, Handle, u64),
+        (object, transaction, flags): (DaosHandle, DaosHandle, u64),
         dkey: &mut [u8],
         akey: &mut [u8],
     ) -> Result<Records> {
-        let mut dkey = Bytes::new(dkey.as_mut_ptr(), dkey.len());
-        let mut akey = Bytes::new(akey.as_mut_ptr(), akey.len());
+        let mut dkey = RawBytes::new(dkey.as_mut_ptr(), dkey.len());
+        let mut akey = RawBytes::new(akey.as_mut_ptr(), akey.len());
         let mut found = Records::default();
-        let (dkey, akey, records) = (&raw mut dkey, &raw mut akey, &raw mut found);
-        // SAFETY: keys and records are writable and outlive the blocking call.
-        let answer = unsafe {
-            (self.calls.query)(object, transaction, flags, dkey, akey, records, BLOCKING)
-        };
-        done("daos_obj_query_key", answer).map(|()| found)
+        let (dkey, akey, to) = (&raw mut dkey, &raw mut akey, &raw mut found);
+        call!(self.query(object, transaction, flags, dkey, akey, to, BLOCKING))?;
+        Ok(found)
     }
 
     /// Makes the table of the objects of a snapshot, and opens it.
-    pub(super) fn open_table(&self, container: Handle, epoch: u64) -> Result<Handle> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.table_create)(container, epoch, null_mut(), BLOCKING) };
-        done("daos_cont_snap_oit_create", answer)?;
-        let mut handle = Handle::default();
-        // SAFETY: the handle is writable and outlives the blocking call.
-        let answer =
-            unsafe { (self.calls.table_open)(container, epoch, &raw mut handle, BLOCKING) };
-        done("daos_oit_open", answer).map(|()| handle)
+    pub(super) fn open_table(&self, container: DaosHandle, epoch: u64) -> Result<DaosHandle> {
+        call!(self.table_create(container, epoch, null_mut(), BLOCKING))?;
+        let mut handle = DaosHandle::default();
+        call!(self.table_open(container, epoch, &raw mut handle, BLOCKING))?;
+        Ok(handle)
     }
 
     /// Lists objects of a table; their number.
     pub(super) fn list_table(
         &self,
-        table: Handle,
+        table: DaosHandle,
         objects: &mut [DaosObject],
-        anchor: &mut Anchor,
+        anchor: &mut DaosAnchor,
     ) -> Result<usize> {
         let mut count = u32::try_from(objects.len()).unwrap_or(u32::MAX);
         let (list, number) = (objects.as_mut_ptr(), &raw mut count);
-        // SAFETY: names, number and anchor are writable and outlive the blocking call.
-        let answer = unsafe { (self.calls.table_list)(table, list, number, anchor, BLOCKING) };
-        done("daos_oit_list", answer)?;
+        call!(self.table_list(table, list, number, &raw mut *anchor, BLOCKING))?;
         Ok(objects.len().min(count as usize))
     }
 
     /// Destroys a table and closes it.
-    pub(super) fn close_table(&self, container: Handle, table: Handle) -> Result<()> {
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.table_destroy)(container, table, BLOCKING) };
-        let destroyed = done("daos_cont_snap_oit_destroy", answer);
-        // SAFETY: no memory is given.
-        let answer = unsafe { (self.calls.table_close)(table, BLOCKING) };
-        destroyed.and(done("daos_oit_close", answer))
+    pub(super) fn close_table(&self, container: DaosHandle, table: DaosHandle) -> Result<()> {
+        let destroyed = call!(self.table_destroy(container, table, BLOCKING));
+        destroyed.and(call!(self.table_close(table, BLOCKING)))
     }
 }
 
@@ -438,8 +357,8 @@ pub(super) fn done(call: &'static str, answer: Code) -> Result<()> {
     let mut all = ObjectCode::ALL.iter();
     let known = all.find(|code| u32::from(code.number()) == number);
     let message = match known {
-        Some(_) => format!("{call} failed"),
-        None => format!("{call} failed: {answer}"),
+        Some(_) => format!("libdaos: {call} failed"),
+        None => format!("libdaos: {call} failed: {answer}"),
     };
     Err(ObjectError::new(*known.unwrap_or(&ObjectCode::Io), message))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::calls::{Anchor, DaosObject, Handle, KeyLength};
+use super::calls::{DaosAnchor, DaosHandle, DaosObject, KeyLength};
 use super::library::DaosLibrary;
 use super::store::DaosStore;
 use crate::store::{ContainerId, Epoch, ListAnchor, ListEntry, ListLevel, ObjectId, Result};
@@ -23,22 +23,22 @@ const MOST: usize = 64;
 /// Place of a listing in the library's terms.
 #[derive(Debug)]
 pub(super) struct Listing {
-    source: Source,
-    anchor: Anchor,
+    source: ListedLevel,
+    anchor: DaosAnchor,
     /// Items that the visitor has not seen.
-    waiting: VecDeque<Item>,
+    waiting: VecDeque<ListedItem>,
 }
 
 #[derive(Debug)]
-enum Source {
-    Dkeys(Handle, Handle),
-    Akeys(Handle, Handle, Vec<u8>),
+enum ListedLevel {
+    Dkeys(DaosHandle, DaosHandle),
+    Akeys(DaosHandle, DaosHandle, Vec<u8>),
     /// Container and table; the epoch of a snapshot that was made for it.
-    Table(Handle, Handle, Option<u64>),
+    Table(DaosHandle, DaosHandle, Option<u64>),
 }
 
 #[derive(Debug)]
-enum Item {
+enum ListedItem {
     Object(ObjectId),
     Key(Vec<u8>),
 }
@@ -47,14 +47,16 @@ impl Listing {
     /// Asks for the next batch.
     fn fill(&mut self, library: &DaosLibrary) -> Result<()> {
         let (object, dkey) = match &self.source {
-            Source::Dkeys(object, transaction) => ((*object, *transaction), None),
-            Source::Akeys(object, transaction, dkey) => ((*object, *transaction), Some(&dkey[..])),
-            Source::Table(_, table, _) => {
+            ListedLevel::Dkeys(object, transaction) => ((*object, *transaction), None),
+            ListedLevel::Akeys(object, transaction, dkey) => {
+                ((*object, *transaction), Some(&dkey[..]))
+            }
+            ListedLevel::Table(_, table, _) => {
                 let mut objects = [DaosObject::default(); OBJECTS];
                 let count = library.list_table(*table, &mut objects, &mut self.anchor)?;
                 let found = objects[..count].iter();
                 self.waiting
-                    .extend(found.map(|object| Item::Object(callers_name(*object))));
+                    .extend(found.map(|object| ListedItem::Object(callers_name(*object))));
                 return Ok(());
             }
         };
@@ -75,7 +77,7 @@ impl Listing {
                 let (key, behind) = rest.split_at_checked(len).ok_or_else(|| {
                     ObjectError::new(ObjectCode::Io, "a listed key is longer than its text")
                 })?;
-                self.waiting.push_back(Item::Key(key.to_vec()));
+                self.waiting.push_back(ListedItem::Key(key.to_vec()));
                 rest = behind;
             }
             return Ok(());
@@ -84,7 +86,7 @@ impl Listing {
 
     /// Gives back what the library holds for it.
     pub(super) fn finish(self, library: &DaosLibrary) -> Result<()> {
-        let Source::Table(container, table, snapshot) = self.source else {
+        let ListedLevel::Table(container, table, snapshot) = self.source else {
             return Ok(());
         };
         let closed = library.close_table(container, table);
@@ -107,11 +109,11 @@ impl DaosStore {
         epoch: Epoch,
     ) -> Result<Listing> {
         let source = match level {
-            ListLevel::Dkeys(object) => Source::Dkeys(
+            ListLevel::Dkeys(object) => ListedLevel::Dkeys(
                 self.object(container, object)?,
                 self.transaction(container, epoch)?,
             ),
-            ListLevel::Akeys(object, dkey) => Source::Akeys(
+            ListLevel::Akeys(object, dkey) => ListedLevel::Akeys(
                 self.object(container, object)?,
                 self.transaction(container, epoch)?,
                 dkey.to_vec(),
@@ -129,7 +131,7 @@ impl DaosStore {
                 if own && table.is_err() {
                     self.library.destroy_snapshot(handle, snapshot)?;
                 }
-                Source::Table(handle, table?, own.then_some(snapshot))
+                ListedLevel::Table(handle, table?, own.then_some(snapshot))
             }
             ListLevel::Visible(..) | ListLevel::Versions(..) => {
                 let why =
@@ -139,7 +141,7 @@ impl DaosStore {
         };
         Ok(Listing {
             source,
-            anchor: Anchor::start(),
+            anchor: DaosAnchor::start(),
             waiting: VecDeque::new(),
         })
     }
@@ -161,8 +163,8 @@ impl DaosStore {
         let mut goes_on = true;
         while goes_on && !(listing.waiting.is_empty() && listing.anchor.is_at_end()) {
             match listing.waiting.pop_front() {
-                Some(Item::Object(object)) => goes_on = visit(ListEntry::Object(object)),
-                Some(Item::Key(key)) => goes_on = visit(ListEntry::Key(&key)),
+                Some(ListedItem::Object(object)) => goes_on = visit(ListEntry::Object(object)),
+                Some(ListedItem::Key(key)) => goes_on = visit(ListEntry::Key(&key)),
                 None => {
                     if let Err(why) = listing.fill(&self.library) {
                         // The first reason counts.

@@ -6,16 +6,52 @@
 //! Not here: making pools.
 
 mod calls;
+mod descriptors;
 mod library;
 mod listing;
 mod queue;
-mod request;
 mod store;
 
 pub use library::{LIBRARY_VARIABLE, lacks};
-pub use store::{DaosPool, DaosStore};
+pub use store::DaosStore;
 
 use weir_schema::{ObjectAction, ObjectDurability, ObjectWorkload};
+
+/// Pool to open, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaosPool {
+    /// Its label or UUID.
+    pub name: String,
+    /// Class of objects whose names have none.
+    pub class: u32,
+    /// Operations in flight; up to 1: each is waited for.
+    pub in_flight: u32,
+    /// Library to open; without it the one that the environment names, or the system's.
+    pub library: Option<String>,
+}
+
+impl DaosPool {
+    /// Class of objects that lie on all targets.
+    pub const ALL_TARGETS: u32 = 0x0100_ffff;
+
+    /// A pool whose objects lie on all targets, for one operation at a time.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            class: Self::ALL_TARGETS,
+            in_flight: 1,
+            library: None,
+        }
+    }
+
+    /// The pool of a workload.
+    pub(crate) fn of(work: &ObjectWorkload) -> Self {
+        Self {
+            in_flight: work.in_flight,
+            ..Self::new(work.pool.clone().unwrap_or_default())
+        }
+    }
+}
 
 /// Parts of a workload that this engine does not carry out.
 pub(crate) fn wrong(work: &ObjectWorkload) -> impl Iterator<Item = &'static str> {
@@ -35,6 +71,10 @@ pub(crate) fn wrong(work: &ObjectWorkload) -> impl Iterator<Item = &'static str>
         (
             work.layout.flat,
             "daos has objects with attribute keys here: leave -f out",
+        ),
+        (
+            work.thread_per_operation && work.in_flight > 1,
+            "daos: operations in flight have no threads of their own",
         ),
         (
             !lasts,

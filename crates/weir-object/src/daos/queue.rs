@@ -11,9 +11,9 @@
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 use std::sync::Arc;
 
-use super::calls::{BLOCKING, Event, Handle, MOMENT};
+use super::calls::{BLOCKING, DaosEvent, DaosHandle, MOMENT};
+use super::descriptors::{CallKind, Descriptors};
 use super::library::{DaosLibrary, done};
-use super::request::{Direction, Request};
 use crate::store::{Completion, Iod, Result};
 use crate::{ObjectCode, ObjectError};
 
@@ -32,41 +32,41 @@ enum SlotState {
 }
 
 #[derive(Debug)]
-struct Slot {
-    request: Request,
+struct EventSlot {
+    request: Descriptors,
     data: Vec<u8>,
-    at: (Handle, Handle, u64),
-    direction: Direction,
+    at: (DaosHandle, DaosHandle, u64),
+    direction: CallKind,
     ticket: u64,
     state: SlotState,
 }
 
 /// Operations in flight.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     library: Arc<DaosLibrary>,
-    handle: Handle,
-    slots: Vec<Slot>,
+    handle: DaosHandle,
+    slots: Vec<EventSlot>,
     /// Event of each slot: made by a box, which is taken again at the end.
-    events: *mut Event,
+    events: *mut DaosEvent,
     free: Vec<usize>,
     /// Events that a poll gives.
-    ended: Vec<*mut Event>,
+    ended: Vec<*mut DaosEvent>,
     in_flight: usize,
     rounds: u64,
 }
 
 // SAFETY: the addresses are of memory that the queue alone owns, and the library may be called by any thread.
-unsafe impl Send for Queue {}
+unsafe impl Send for EventQueue {}
 
-impl Queue {
+impl EventQueue {
     /// A queue for so many operations.
     pub(super) fn new(library: &Arc<DaosLibrary>, depth: usize) -> Result<Self> {
-        let mut handle = Handle::default();
+        let mut handle = DaosHandle::default();
         // SAFETY: the handle is writable.
         let answer = unsafe { (library.calls.queue_create)(&raw mut handle) };
-        done("daos_eq_create", answer)?;
-        let events: Box<[Event]> = (0..depth).map(|_| Event::new()).collect();
+        done("queue_create", answer)?;
+        let events: Box<[DaosEvent]> = (0..depth).map(|_| DaosEvent::new()).collect();
         let mut queue = Self {
             library: Arc::clone(library),
             handle,
@@ -78,18 +78,18 @@ impl Queue {
             rounds: 0,
         };
         for number in 0..depth {
-            queue.slots.push(Slot {
-                request: Request::new(),
+            queue.slots.push(EventSlot {
+                request: Descriptors::new(),
                 data: Vec::new(),
-                at: (Handle::default(), Handle::default(), 0),
-                direction: Direction::Update,
+                at: (DaosHandle::default(), DaosHandle::default(), 0),
+                direction: CallKind::Update,
                 ticket: 0,
                 state: SlotState::Free,
             });
             let event = queue.events.wrapping_add(number);
             // SAFETY: the event is writable and stays where it is until `finish`; it has no parent.
             let answer = unsafe { (library.calls.event_init)(event, handle, null_mut()) };
-            done("daos_event_init", answer)?;
+            done("event_init", answer)?;
         }
         Ok(queue)
     }
@@ -97,8 +97,8 @@ impl Queue {
     /// Begins an operation; its ticket. `data` are the bytes of an update, or as many as a fetch has room for.
     pub(super) fn begin(
         &mut self,
-        direction: Direction,
-        at: (Handle, Handle, u64),
+        direction: CallKind,
+        at: (DaosHandle, DaosHandle, u64),
         call: (&[u8], &[Iod<'_>]),
         data: &[u8],
     ) -> Result<u64> {
@@ -109,7 +109,7 @@ impl Queue {
             return Err(ObjectError::new(ObjectCode::Busy, why));
         };
         let slot = &mut self.slots[number];
-        if direction == Direction::Update {
+        if direction == CallKind::Update {
             slot.data.clear();
             slot.data.extend_from_slice(data);
         } else {
@@ -142,14 +142,14 @@ impl Queue {
             let (calls, ended) = (&self.library.calls, self.ended.as_mut_ptr());
             // SAFETY: the list has so much room.
             let count = unsafe { (calls.queue_poll)(self.handle, 1, timeout, room, ended) };
-            if let Err(why) = done("daos_eq_poll", count) {
+            if let Err(why) = done("queue_poll", count) {
                 self.lose(out, &why);
                 return out.len() - before;
             }
             let count = self.ended.len().min(count.unsigned_abs() as usize);
             for place in 0..count {
                 let distance = self.ended[place].addr().wrapping_sub(self.events.addr());
-                let number = distance / size_of::<Event>();
+                let number = distance / size_of::<DaosEvent>();
                 if self
                     .slots
                     .get(number)
@@ -184,11 +184,11 @@ impl Queue {
         let event = self.events.wrapping_add(number);
         // SAFETY: the event is the slot's own, and the library has given it back.
         let error = unsafe { (*event).error };
-        let is_fetch = slot.direction == Direction::Fetch;
+        let is_fetch = slot.direction == CallKind::Fetch;
         let mut result = if is_fetch {
-            done("daos_obj_fetch", error)
+            done("fetch", error)
         } else {
-            done("daos_obj_update", error)
+            done("update", error)
         };
         while is_fetch && result.is_ok() && slot.request.lacked_room() {
             let request = &mut slot.request;
@@ -259,7 +259,7 @@ impl Queue {
             let event = self.events.wrapping_add(number);
             // SAFETY: the event was made for this queue and is not in flight.
             let answer = unsafe { (self.library.calls.event_fini)(event) };
-            result = result.and(done("daos_event_fini", answer));
+            result = result.and(done("event_fini", answer));
         }
         let events = slice_from_raw_parts_mut(self.events, self.ended.len());
         // SAFETY: made by a box of this length in `new`; the library has let all of them go.
@@ -267,11 +267,11 @@ impl Queue {
         self.ended.clear();
         // SAFETY: no memory is given.
         let answer = unsafe { (self.library.calls.queue_destroy)(self.handle, 0) };
-        result.and(done("daos_eq_destroy", answer))
+        result.and(done("queue_destroy", answer))
     }
 }
 
-impl Drop for Queue {
+impl Drop for EventQueue {
     fn drop(&mut self) {
         if !self.slots.is_empty() {
             // Whoever wants to know calls `finish`.

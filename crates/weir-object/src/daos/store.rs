@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 use std::sync::Arc;
 
-use weir_schema::{ObjectDurability, ObjectRank, ObjectWorkload};
+use weir_schema::{ObjectDurability, ObjectRank};
 
-use super::calls::{DaosObject, Handle, NO_TRANSACTION};
+use super::DaosPool;
+use super::calls::{DaosHandle, DaosObject, NO_TRANSACTION};
+use super::descriptors::{CallKind, Descriptors};
 use super::library::DaosLibrary;
 use super::listing::Listing;
-use super::queue::Queue;
-use super::request::{Direction, Request};
+use super::queue::EventQueue;
+use crate::error::fail;
 use crate::limits::{check_akey, check_extent, check_iods, check_key};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
@@ -27,52 +29,16 @@ use crate::{ObjectCode, ObjectError, uuid_text};
 /// Bits of an object's name that have its class.
 pub(super) const CLASS_BITS: u64 = 0x00ff_ffff << 32;
 
-/// Pool to open, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DaosPool {
-    /// Its label or UUID.
-    pub name: String,
-    /// Class of objects whose names have none.
-    pub class: u32,
-    /// Operations in flight; up to 1: each is waited for.
-    pub in_flight: u32,
-    /// Library to open; without it the one that the environment names, or the system's.
-    pub library: Option<String>,
-}
-
-impl DaosPool {
-    /// Class of objects that lie on all targets.
-    pub const ALL_TARGETS: u32 = 0x0100_ffff;
-
-    /// A pool whose objects lie on all targets, for one operation at a time.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            class: Self::ALL_TARGETS,
-            in_flight: 1,
-            library: None,
-        }
-    }
-
-    /// The pool of a workload.
-    pub(crate) fn of(work: &ObjectWorkload) -> Self {
-        Self {
-            in_flight: work.in_flight,
-            ..Self::new(work.pool.clone().unwrap_or_default())
-        }
-    }
-}
-
 /// An open container.
 #[derive(Debug)]
-pub(super) struct Container {
-    pub(super) handle: Handle,
+pub(super) struct OpenContainer {
+    pub(super) handle: DaosHandle,
     uuid: StoreUuid,
     /// It is destroyed at the end.
     is_own: bool,
-    objects: HashMap<ObjectId, Handle>,
+    objects: HashMap<ObjectId, DaosHandle>,
     /// Transactions that read snapshots, by their epochs.
-    snapshots: BTreeMap<u64, Handle>,
+    snapshots: BTreeMap<u64, DaosHandle>,
 }
 
 /// An open pool.
@@ -80,19 +46,15 @@ pub(super) struct Container {
 pub struct DaosStore {
     name: String,
     class: u32,
-    pool: Handle,
-    containers: Vec<Container>,
-    request: Request,
-    queue: Option<Queue>,
+    pool: DaosHandle,
+    containers: Vec<OpenContainer>,
+    request: Descriptors,
+    queue: Option<EventQueue>,
     pub(super) listings: BTreeMap<u64, Listing>,
     pub(super) listed: u64,
     is_open: bool,
     /// The last to be dropped.
     pub(super) library: Arc<DaosLibrary>,
-}
-
-fn fail<T>(code: ObjectCode, why: &'static str) -> Result<T> {
-    Err(ObjectError::new(code, why))
 }
 
 fn c_string(text: &str) -> Result<CString> {
@@ -128,7 +90,7 @@ impl DaosStore {
             class: pool.class,
             pool: handle,
             containers: Vec::new(),
-            request: Request::new(),
+            request: Descriptors::new(),
             queue: None,
             listings: BTreeMap::new(),
             listed: 0,
@@ -136,18 +98,22 @@ impl DaosStore {
             library,
         };
         if pool.in_flight > 1 {
-            store.queue = Some(Queue::new(&store.library, pool.in_flight as usize)?);
+            store.queue = Some(EventQueue::new(&store.library, pool.in_flight as usize)?);
         }
         Ok(store)
     }
 
-    pub(super) fn container_at(&mut self, container: ContainerId) -> Result<&mut Container> {
+    pub(super) fn container_at(&mut self, container: ContainerId) -> Result<&mut OpenContainer> {
         let found = self.containers.get_mut(container.0 as usize);
         found.ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
     }
 
     /// Handle of an object.
-    pub(super) fn object(&mut self, container: ContainerId, object: ObjectId) -> Result<Handle> {
+    pub(super) fn object(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+    ) -> Result<DaosHandle> {
         let of_pool = self.class;
         let library = Arc::clone(&self.library);
         let container = self.container_at(container)?;
@@ -170,7 +136,11 @@ impl DaosStore {
     }
 
     /// Transaction that reads an epoch.
-    pub(super) fn transaction(&mut self, container: ContainerId, epoch: Epoch) -> Result<Handle> {
+    pub(super) fn transaction(
+        &mut self,
+        container: ContainerId,
+        epoch: Epoch,
+    ) -> Result<DaosHandle> {
         let container = self.container_at(container)?;
         if epoch == Epoch::LATEST {
             return Ok(NO_TRANSACTION);
@@ -185,7 +155,7 @@ impl DaosStore {
     /// Hides records: an update of them with nothing.
     fn punch_extent(
         &mut self,
-        at: (Handle, u64),
+        at: (DaosHandle, u64),
         (dkey, akey): (&[u8], &[u8]),
         extent: RecordExtent,
     ) -> Result<()> {
@@ -200,7 +170,7 @@ impl DaosStore {
             return Ok(());
         }
         let library = Arc::clone(&self.library);
-        let mut ended = self.queue.as_mut().map_or(Ok(()), Queue::finish);
+        let mut ended = self.queue.as_mut().map_or(Ok(()), EventQueue::finish);
         for (_, listing) in std::mem::take(&mut self.listings) {
             ended = ended.and(listing.finish(&library));
         }
@@ -236,7 +206,13 @@ impl ObjectStore for DaosStore {
         let open = |uuid| library.open_container(self.pool, &c_string(&uuid_text(&uuid))?);
         let create = || {
             let made = library.create_container(self.pool)?;
-            open(made).map(|handle| (handle, made, true))
+            let opened = open(made);
+            if opened.is_err() {
+                // The first reason counts.
+                let name = c_string(&uuid_text(&made))?;
+                let _ = library.destroy_container(self.pool, &name);
+            }
+            opened.map(|handle| (handle, made, true))
         };
         let opened = || open(uuid).map(|handle| (handle, uuid, false));
         let (handle, uuid, is_own) = match mode {
@@ -247,7 +223,7 @@ impl ObjectStore for DaosStore {
                 opened => opened?,
             },
         };
-        self.containers.push(Container {
+        self.containers.push(OpenContainer {
             handle,
             uuid,
             is_own,
@@ -282,7 +258,7 @@ impl ObjectStore for DaosStore {
         let (flags, call) = (flags(conditions), (key.dkey, iods));
         if let Some(queue) = &mut self.queue {
             let at = (object, NO_TRANSACTION, flags);
-            let ticket = queue.begin(Direction::Update, at, call, data)?;
+            let ticket = queue.begin(CallKind::Update, at, call, data)?;
             return Ok(Ticket::Waits(ticket));
         }
         let at = (object, flags);
@@ -304,7 +280,7 @@ impl ObjectStore for DaosStore {
         let object = self.object(key.container, key.object)?;
         let at = (object, transaction, flags(conditions));
         if let Some(queue) = &mut self.queue {
-            let ticket = queue.begin(Direction::Fetch, at, (key.dkey, iods), data)?;
+            let ticket = queue.begin(CallKind::Fetch, at, (key.dkey, iods), data)?;
             return Ok(Ticket::Waits(ticket));
         }
         let request = &mut self.request;

@@ -515,7 +515,8 @@ impl ObjectStore for DiskStore {
     }
 
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
-        self.keep_snapshot(container, epoch, true).map(|()| epoch)
+        self.keep_snapshot(container, epoch, true)?;
+        Ok(epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {

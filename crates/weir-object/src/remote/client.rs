@@ -891,7 +891,8 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             ends,
         };
         let all = self.ask_all(Some(container), request, |_| Ok(()))?;
-        all.into_iter().collect::<Result<()>>().map(|()| epoch)
+        all.into_iter().collect::<Result<()>>()?;
+        Ok(epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {

@@ -200,7 +200,7 @@ fn is_on_servers(work: &ObjectWorkload) -> bool {
     matches!(work.engine, ObjectEngine::Remote | ObjectEngine::Echo)
 }
 
-/// True if operations have their ends later: those of servers, and updates that share a commit.
+/// True if operations have their ends later: those of servers, updates that share a commit, events of DAOS.
 fn waits(work: &ObjectWorkload) -> bool {
     let shares = [ObjectEngine::Disk, ObjectEngine::Daos].contains(&work.engine);
     is_on_servers(work) || shares && work.in_flight > 1

@@ -1,13 +1,13 @@
 //! Descriptors of an update or a fetch, and what they point to.
 //!
 //! In: a call's keys and descriptors, where its data lies. Out: the structures of libdaos; behind the call, what
-//! was found. A request may move while the library has it: the library knows what its vectors hold, and not the
+//! was found. They may move while the library has them: it knows what their vectors hold, and not the
 //! vectors. Not here: the call (`library`).
 
 use std::ptr::null_mut;
 
 use super::calls::{
-    ARRAY, Bytes, Descriptor, FoundMap, MAP_IN_DETAIL, Records, SINGLE, ScatterList,
+    ARRAY, FoundMap, MAP_IN_DETAIL, RawBytes, Records, SINGLE, ScatterList, ValueDescriptor,
 };
 use crate::store::{Iod, IodKind, RecordExtent, Result};
 use crate::{ObjectCode, ObjectError};
@@ -15,16 +15,16 @@ use crate::{ObjectCode, ObjectError};
 /// Ranges that a fetch has room for at first; it is made again with more where that was too few.
 const FIRST_ROOM: u32 = 16;
 
-/// Direction of a request.
+/// Call that descriptors are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum CallKind {
     Update,
     Fetch,
 }
 
 /// Descriptors of one call, kept for the room of their vectors.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct Descriptors {
     /// All keys, one behind the other.
     keys: Vec<u8>,
     extents: Vec<Records>,
@@ -32,13 +32,13 @@ pub(super) struct Request {
     /// Ranges of each attribute key that there is room for.
     room: u32,
     /// The distribution key, then the data of each attribute key.
-    pub(super) bytes: Vec<Bytes>,
-    pub(super) descriptors: Vec<Descriptor>,
+    pub(super) bytes: Vec<RawBytes>,
+    pub(super) descriptors: Vec<ValueDescriptor>,
     pub(super) lists: Vec<ScatterList>,
     pub(super) maps: Vec<FoundMap>,
 }
 
-impl Request {
+impl Descriptors {
     pub(super) const fn new() -> Self {
         Self {
             keys: Vec::new(),
@@ -58,7 +58,7 @@ impl Request {
     /// `INVAL` where the data is shorter than its descriptors say.
     pub(super) fn fill(
         &mut self,
-        direction: Direction,
+        direction: CallKind,
         (dkey, iods): (&[u8], &[Iod<'_>]),
         data: *mut [u8],
     ) -> Result<()> {
@@ -72,20 +72,20 @@ impl Request {
         let (mut key, mut extent, mut byte) = (dkey.len(), 0, 0);
         let keys = self.keys.as_mut_ptr();
         let extents = self.extents.as_mut_ptr();
-        self.bytes.push(Bytes::new(keys, dkey.len()));
+        self.bytes.push(RawBytes::new(keys, dkey.len()));
         for iod in iods {
             let len = part(iod);
             let (kind, count) = match iod.kind {
                 IodKind::Single => (SINGLE, 1),
                 IodKind::Array => (ARRAY, iod.extents.len()),
             };
-            self.bytes.push(Bytes::new(data.wrapping_add(byte), len));
-            self.descriptors.push(Descriptor {
-                akey: Bytes::new(keys.wrapping_add(key), iod.akey.len()),
+            self.bytes.push(RawBytes::new(data.wrapping_add(byte), len));
+            self.descriptors.push(ValueDescriptor {
+                akey: RawBytes::new(keys.wrapping_add(key), iod.akey.len()),
                 kind,
                 // Of a single value that is fetched any length will do: the list has its room.
                 size: match (direction, iod.kind) {
-                    (Direction::Fetch, IodKind::Single) => 0,
+                    (CallKind::Fetch, IodKind::Single) => 0,
                     _ => iod.size,
                 },
                 flags: 0,
@@ -105,7 +105,7 @@ impl Request {
             filled: 0,
             parts: parts.wrapping_add(at),
         }));
-        if direction == Direction::Fetch {
+        if direction == CallKind::Fetch {
             self.map();
         }
         Ok(())
