@@ -375,7 +375,7 @@ fn values_of_every_length_and_their_holes_come_back() {
     for in_flight in [0, 3] {
         let mut store = remote(vec![mem(), mem()], in_flight, 0);
         let c = store.container([1; 16], ContainerMode::Create).unwrap();
-        let mut done = |store: &mut RemoteStore<_>, ticket: Result<Ticket>| match ticket.unwrap() {
+        let done = |store: &mut RemoteStore<_>, ticket: Result<Ticket>| match ticket.unwrap() {
             Ticket::Done(bytes) => (0, bytes),
             Ticket::Waits(ticket) => {
                 let mut ends = Vec::new();
@@ -482,7 +482,7 @@ fn several_targets_are_listed_and_asked_as_one() {
                 .unwrap();
         }
     }
-    let mut listed = |store: &mut RemoteStore<_>, level: ListLevel<'_>, most: usize| {
+    let listed = |store: &mut RemoteStore<_>, level: ListLevel<'_>, most: usize| {
         let (mut all, mut anchor) = (Vec::new(), ListAnchor::default());
         while !anchor.done {
             let before = all.len();
