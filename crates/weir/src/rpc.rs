@@ -54,7 +54,7 @@ pub(crate) fn serve(
     let ready = settings.ready_descriptor.map(open_descriptor).transpose()?;
     let end = settings.end;
     let log = |line: &str| output::error(&format!("note: {line}\n"));
-    let host = start(asked(settings), Box::new(log)).map_err(|why| lacks(&why))?;
+    let host = host(asked(settings), Box::new(log)).map_err(|why| lacks(&why))?;
     for note in host.notes() {
         output::error(&format!("warning: {note}\n"));
     }
