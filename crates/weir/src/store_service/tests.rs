@@ -73,7 +73,7 @@ fn value(number: u64, length: usize) -> Vec<u8> {
 
 fn length(number: u64) -> usize {
     let all = [
-        0,
+        1,
         100,
         4096,
         16 << 10,
@@ -272,7 +272,7 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
             );
         }
         let damaged = store.scrub(&mut |bad| panic!("{bad:?}"));
-        assert!(damaged.unwrap() >= acknowledged.len() as u64 * 6 / 7 - 97);
+        assert!(damaged.unwrap() >= acknowledged.len() as u64);
         child.kill().unwrap();
         child.wait().unwrap();
     }
