@@ -10,6 +10,7 @@ mod error;
 mod limits;
 pub mod mem;
 mod pool;
+pub mod remote;
 mod run;
 mod store;
 mod superblock;

@@ -12,6 +12,8 @@ use crate::store::{Epoch, ObjectId, RecordExtent, StoreUuid};
 /// Counters of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
+    /// Containers.
+    pub containers: u64,
     /// Objects.
     pub objects: u64,
     /// Attribute keys.

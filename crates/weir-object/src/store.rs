@@ -358,7 +358,7 @@ pub struct QueryAnswer {
     pub extent: RecordExtent,
 }
 
-/// A versioned store, used by one thread at a time.
+/// A versioned store, used by one thread at a time. Each engine has its own way to open a pool.
 ///
 /// # Errors
 /// Input outside the limits is `INVAL`, `KEY2BIG` or `REC2BIG`; a failed call changes nothing.
@@ -367,9 +367,6 @@ pub struct QueryAnswer {
     reason = "the trait says it for all its calls"
 )]
 pub trait ObjectStore: Send + Sized {
-    /// Creates or opens a pool.
-    fn open(spec: &PoolSpec) -> Result<Self>;
-
     /// Creates or opens a container.
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
 
@@ -482,7 +479,7 @@ pub trait ObjectStore: Send + Sized {
     fn stats(&self) -> StoreStats;
 
     /// Appends the ends of operations in flight, waiting for at least `min` of them or for all there
-    /// are; their number.
+    /// are, but for a moment at the most; their number.
     fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
         let _ = (out, min);
         0

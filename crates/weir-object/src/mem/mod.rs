@@ -135,8 +135,12 @@ impl<M: Medium> Mem<M> {
     }
 }
 
-impl ObjectStore for MemStore {
-    fn open(spec: &PoolSpec) -> Result<Self> {
+impl MemStore {
+    /// Creates or opens a pool.
+    ///
+    /// # Errors
+    /// It is there already or not there, or its place has no room for it or not the durability.
+    pub fn open(spec: &PoolSpec) -> Result<Self> {
         let started = std::time::Instant::now();
         let mut medium = Mapping::new(spec)?;
         let prepared = (|| {
@@ -174,7 +178,9 @@ impl ObjectStore for MemStore {
         }
         prepared
     }
+}
 
+impl ObjectStore for MemStore {
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         self.open_container(uuid, mode)
     }

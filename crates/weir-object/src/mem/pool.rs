@@ -211,6 +211,7 @@ impl<M: Medium> Mem<M> {
     /// Counters, with those that are reckoned when asked for.
     pub(super) fn counters(&self) -> StoreStats {
         StoreStats {
+            containers: self.index.containers.len() as u64,
             objects: self.index.objects.len() as u64,
             akeys: self.index.items.len() as u64,
             versions: self.index.versions,

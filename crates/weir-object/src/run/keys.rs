@@ -84,9 +84,9 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of a rank. The low word of an id has the second of the clock and a running number, the high one
-    /// what the seed draws.
-    pub(super) fn new(layout: &ObjectLayout, seed: u64, second: u64) -> Self {
+    /// Those of a rank. The low word of an id has the second of the clock and a running number, from the rank's
+    /// first on, the high one what the seed draws.
+    pub(super) fn new(layout: &ObjectLayout, seed: u64, (second, first): (u64, u64)) -> Self {
         let mut random = seed;
         let is_array = matches!(layout.value, ObjectValue::Array { .. });
         let form = match (layout.flat, is_array, layout.integer_dkeys) {
@@ -95,7 +95,8 @@ impl Names {
             (false, _, true) => INTEGER_DKEYS,
             (false, _, false) => 0,
         };
-        let objects = (0..layout.objects).map(|number| ObjectId {
+        let numbers = first..first.saturating_add(layout.objects);
+        let objects = numbers.map(|number| ObjectId {
             hi: (form << 56) | (mixed(&mut random) % 100),
             lo: ((second << 32) | (number & u64::from(u32::MAX))).wrapping_add(number >> 32 << 32),
         });
@@ -379,7 +380,7 @@ mod tests {
             ..ObjectLayout::default()
         };
         let places = |seed| {
-            let names = Names::new(&layout, seed, 1);
+            let names = Names::new(&layout, seed, (1, 0));
             (0..50).map(|s| names.index(s) / 64).collect::<Vec<_>>()
         };
         let (one, other) = (places(1), places(2));

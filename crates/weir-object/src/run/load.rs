@@ -4,17 +4,20 @@
 //! before its time begins. Not here: walks that are timed as one (`walk`).
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io;
 
-use weir_run::{Engine, Operation, Source, Submit, WorkerContext};
+use weir_run::{Completed, Engine, Operation, Source, Submit, Wait, WorkerContext};
 use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectTest};
 use weir_sys::CpuList;
-use weir_sys::clock::Clock;
+use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin::{affinity, set_affinity};
 
 use super::keys::{At, Ranges, Written};
 use super::session::{Run, Session, code_of};
-use crate::{Conditions, Iod, KeyAt, ObjectCode, ObjectError, ObjectStore, RecordExtent, Ticket};
+use crate::{
+    Completion, Conditions, Iod, KeyAt, ObjectCode, ObjectError, ObjectStore, RecordExtent, Ticket,
+};
 
 /// One call; where it goes its test knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +41,13 @@ impl Operation for StoreOp {
     }
 }
 
+/// An operation of a slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Going {
+    at: At,
+    began: Tick,
+}
+
 /// A test at work, between source and engine.
 pub(super) struct Walk<'a, S: ObjectStore> {
     session: &'a mut Session<S>,
@@ -46,10 +56,16 @@ pub(super) struct Walk<'a, S: ObjectStore> {
     /// Keys before those of this iteration.
     base: u64,
     op: StoreOp,
+    /// The last place that was drawn.
     at: Option<At>,
+    slots: Vec<Going>,
+    /// Operations in flight, by ticket and slot, in the order of their beginnings.
+    waits: VecDeque<(u64, u32)>,
+    /// Keys of the slot that was prepared last.
     dkey: Vec<u8>,
     akey: Vec<u8>,
-    bytes: Vec<u8>,
+    /// Values: one of each slot where they are compared later, else one for all.
+    bytes: Vec<Vec<u8>>,
     /// Where each call's time is kept in whole microseconds.
     clock: Option<Clock>,
     pub(super) run: Run,
@@ -61,6 +77,7 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         test: &'a ObjectTest,
         iteration: u64,
         worker: &WorkerContext<'_>,
+        slots: u32,
     ) -> Self {
         let ranges = Ranges::of(&session.work.layout, test);
         let base = if test.keep_counter {
@@ -78,7 +95,15 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             });
         }
         let is_alone = session.work.thread_per_operation;
-        let clock = (session.work.truncate || is_alone).then_some(worker.clock);
+        let clock = (session.work.truncate || is_alone) && slots == 1;
+        let clock = clock.then_some(worker.clock);
+        let slots = slots as usize;
+        let buffers = if test.action == ObjectAction::Verify {
+            slots
+        } else {
+            1
+        };
+        let value = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         Self {
             ranges,
             base,
@@ -87,9 +112,11 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
                 length: u32::try_from(size).unwrap_or(u32::MAX),
             },
             at: None,
+            slots: vec![Going::default(); slots],
+            waits: VecDeque::with_capacity(slots),
             dkey: Vec::with_capacity(32),
             akey: Vec::with_capacity(32),
-            bytes: vec![0; usize::try_from(size).unwrap_or(usize::MAX)],
+            bytes: vec![value; buffers],
             clock,
             run: Run::default(),
             session,
@@ -97,7 +124,7 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         }
     }
 
-    fn next(&mut self) -> Option<StoreOp> {
+    fn next(&mut self, slot: u32) -> Option<StoreOp> {
         if self.run.failure.is_some() {
             return None;
         }
@@ -106,22 +133,33 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             Some(at) => self.ranges.after(at)?,
         };
         self.at = Some(next);
+        self.slots[slot as usize].at = next;
         Some(self.op)
     }
 
-    /// Makes keys and bytes of the present place.
-    fn prepare(&mut self) {
-        let Some(at) = self.at else { return };
-        let names = &self.session.names;
-        names.dkey(at.dkey, self.base, &mut self.dkey);
-        names.akey(at.akey, self.base, &mut self.akey);
+    /// Makes keys and bytes of a slot.
+    fn prepare(&mut self, slot: u32) {
+        let at = self.slots[slot as usize].at;
+        self.make_keys(at);
         if self.test.action == ObjectAction::Update {
             let contents = &self.session.contents;
-            contents.fill(at, self.base, self.test.offset.0, &mut self.bytes);
+            let bytes = &mut self.bytes[0];
+            contents.fill(at, self.base, self.test.offset.0, bytes);
         }
         if self.test.verbose {
             self.run.keys.push(self.keys());
         }
+    }
+
+    fn make_keys(&mut self, at: At) {
+        let names = &self.session.names;
+        names.dkey(at.dkey, self.base, &mut self.dkey);
+        names.akey(at.akey, self.base, &mut self.akey);
+    }
+
+    /// Place of a slot's value.
+    fn buffer(&self, slot: u32) -> usize {
+        (slot as usize).min(self.bytes.len() - 1)
     }
 
     fn keys(&self) -> ObjectKeys {
@@ -133,90 +171,113 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         }
     }
 
-    /// The call; bytes that moved, or a code below 0.
-    fn call(&mut self) -> i64 {
-        let Some(at) = self.at else { return 0 };
+    /// The call; bytes that moved, or a code below 0, once it has ended.
+    fn call(&mut self, slot: u32) -> Option<i64> {
+        self.slots[slot as usize].began = self.clock.map(|clock| clock.now()).unwrap_or_default();
+        let at = self.slots[slot as usize].at;
+        let buffer = self.buffer(slot);
         let session = &mut *self.session;
         let key = KeyAt {
             container: session.container,
             object: session.names.object(at.object),
             dkey: &self.dkey,
         };
-        let size = self.test.size.0;
-        let extent = [RecordExtent {
-            index: session.names.index(at.stride) + self.test.offset.0,
-            count: size,
-        }];
-        let iod = if session.names.is_array() {
-            Iod::array(&self.akey, 1, &extent)
-        } else {
-            Iod::single(&self.akey, size)
-        };
+        let extent = [extent(session, self.test, at)];
+        let iod = iod(session, self.test, &self.akey, &extent);
         let none = Conditions::NONE;
+        let bytes = &mut self.bytes[buffer];
         let done = if self.test.action == ObjectAction::Update {
             let epoch = session.next_epoch();
             if session.work.zero_copy {
                 session.store.reserve(key, &iod).and_then(|place| {
-                    session.store.reserved(&place).copy_from_slice(&self.bytes);
+                    session.store.reserved(&place).copy_from_slice(bytes);
                     session.store.publish(key, &iod, epoch, none, place)
                 })
             } else {
                 let iods = [iod];
-                session.store.update(key, &iods, epoch, none, &self.bytes)
+                session.store.update(key, &iods, epoch, none, bytes)
             }
         } else {
             let epoch = session.epoch;
             let mut iods = [iod];
             let store = &mut session.store;
-            store.fetch(key, &mut iods, epoch, none, &mut self.bytes)
+            store.fetch(key, &mut iods, epoch, none, bytes)
         };
-        match done {
-            // Engines of this trait's first users complete at once.
-            Ok(Ticket::Done(0)) if size > 0 && self.test.action != ObjectAction::Update => {
+        let done = match done {
+            Ok(Ticket::Waits(ticket)) => {
+                self.waits.push_back((ticket, slot));
+                return None;
+            }
+            Ok(Ticket::Done(bytes)) => Ok(bytes),
+            Err(error) => Err(error),
+        };
+        Some(self.ended(slot, done))
+    }
+
+    /// The end of an operation that was in flight, with its slot; a fetch's bytes are taken.
+    fn completed(&mut self, end: Completion) -> Option<Completed> {
+        let mut waits = self.waits.iter();
+        let place = waits.position(|(ticket, _)| *ticket == end.ticket)?;
+        let (ticket, slot) = self.waits.remove(place)?;
+        let is_fetch = self.test.action != ObjectAction::Update;
+        let result = end.result.and_then(|moved| {
+            if !is_fetch {
+                return Ok(moved);
+            }
+            let at = self.slots[slot as usize].at;
+            let buffer = self.buffer(slot);
+            let session = &mut *self.session;
+            let extent = [extent(session, self.test, at)];
+            // The store knows the key by the ticket.
+            let mut iods = [iod(session, self.test, &[], &extent)];
+            let bytes = &mut self.bytes[buffer];
+            session.store.receive(ticket, &mut iods, bytes)
+        });
+        let result = self.ended(slot, result);
+        Some(Completed { slot, result })
+    }
+
+    fn ended(&mut self, slot: u32, result: Result<u64, ObjectError>) -> i64 {
+        if let Some(clock) = self.clock {
+            let began = self.slots[slot as usize].began;
+            let took = clock.scale().to_nanos(clock.now().since(began));
+            self.run.busy_ns += took;
+            self.run.truncated_us += took / 1000;
+        }
+        match result {
+            Ok(0) if self.test.size.0 > 0 && self.test.action != ObjectAction::Update => {
                 self.run.misses += 1;
                 -i64::from(ObjectCode::NonExist.number())
             }
-            Ok(Ticket::Done(bytes) | Ticket::Waits(bytes)) => {
+            Ok(bytes) => {
                 self.run.hits += 1;
                 self.run.bytes += bytes;
                 i64::from(self.op.length)
             }
             Err(error) => {
-                let code = -i64::from(error.code.number());
-                self.fail(&error);
-                code
+                self.fail(slot, &error);
+                -i64::from(error.code.number())
             }
         }
     }
 
-    fn timed_call(&mut self) -> i64 {
-        let Some(clock) = self.clock else {
-            return self.call();
-        };
-        let begin = clock.now();
-        let result = self.call();
-        let took = clock.scale().to_nanos(clock.now().since(begin));
-        self.run.busy_ns += took;
-        self.run.truncated_us += took / 1000;
-        result
-    }
-
     /// The call on a thread that is made for it, on the next CPU; making and joining it are not in its time.
-    fn call_alone(&mut self) -> i64 {
+    fn call_alone(&mut self, slot: u32) -> Option<i64> {
         let cpu = next_cpu();
         let called = std::thread::scope(|scope| {
             let call = scope.spawn(|| {
                 // Elsewhere it runs as well.
                 let _ = cpu.map(|cpu| set_affinity(&cpu));
-                self.timed_call()
+                self.call(slot)
             });
             call.join()
         });
         called.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
     }
 
-    fn fail(&mut self, error: &ObjectError) {
-        let at = self.at.unwrap_or_default();
+    fn fail(&mut self, slot: u32, error: &ObjectError) {
+        let at = self.slots[slot as usize].at;
+        self.make_keys(at);
         self.run.fail(ObjectFailure {
             object: self.session.names.object(at.object).to_string(),
             keys: self.keys(),
@@ -227,12 +288,13 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
     }
 
     /// Holds what was read against what was written.
-    fn compare(&mut self, found: bool) {
-        let at = self.at.unwrap_or_default();
+    fn compare(&mut self, slot: u32, found: bool) {
+        let at = self.slots[slot as usize].at;
         let offset = self.test.offset.0;
+        let buffer = self.buffer(slot);
         let error = if found {
             let contents = &self.session.contents;
-            let place = contents.differs(at, self.base, offset, &self.bytes);
+            let place = contents.differs(at, self.base, offset, &self.bytes[buffer]);
             place.map(|byte| {
                 let why = format!("byte {byte} of the stride is not the one that was written");
                 ObjectError::new(ObjectCode::Mismatch, why)
@@ -241,9 +303,30 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             Some(ObjectError::new(ObjectCode::NonExist, "nothing is stored"))
         };
         if let Some(error) = error {
-            self.fail(&error);
+            self.fail(slot, &error);
         }
-        self.bytes.fill(0);
+        self.bytes[buffer].fill(0);
+    }
+}
+
+/// Records of a test at a place.
+fn extent<S>(session: &Session<S>, test: &ObjectTest, at: At) -> RecordExtent {
+    RecordExtent {
+        index: session.names.index(at.stride) + test.offset.0,
+        count: test.size.0,
+    }
+}
+
+fn iod<'i, S>(
+    session: &Session<S>,
+    test: &ObjectTest,
+    akey: &'i [u8],
+    extent: &'i [RecordExtent],
+) -> Iod<'i> {
+    if session.names.is_array() {
+        Iod::array(akey, 1, extent)
+    } else {
+        Iod::single(akey, test.size.0)
     }
 }
 
@@ -256,26 +339,61 @@ fn next_cpu() -> Option<CpuList> {
     Some(CpuList::from_iter([next]))
 }
 
-/// The store as the loop calls it.
-pub(super) struct Calls<'w, 'a, S: ObjectStore>(pub(super) &'w RefCell<Walk<'a, S>>);
+/// The store as the loop calls it: each call has its end within, or (`WAITS`) may have it later.
+pub(super) struct Calls<'w, 'a, S: ObjectStore, const WAITS: bool> {
+    walk: &'w RefCell<Walk<'a, S>>,
+    ended: Vec<Completion>,
+}
 
-impl<'w, 'a, S: ObjectStore> Engine for Calls<'w, 'a, S> {
+impl<'w, 'a, S: ObjectStore, const WAITS: bool> Calls<'w, 'a, S, WAITS> {
+    pub(super) fn new(walk: &'w RefCell<Walk<'a, S>>) -> Self {
+        let ended = Vec::new();
+        Self { walk, ended }
+    }
+}
+
+impl<'w, 'a, S: ObjectStore, const WAITS: bool> Engine for Calls<'w, 'a, S, WAITS> {
     type Op = StoreOp;
     type Setup = &'w RefCell<Walk<'a, S>>;
-    const INLINE: bool = true;
+    const INLINE: bool = !WAITS;
 
     fn attach(setup: Self::Setup) -> io::Result<Self> {
-        Ok(Self(setup))
+        Ok(Self::new(setup))
     }
 
     #[inline]
-    fn submit(&mut self, _slot: u32, _op: &StoreOp) -> Submit {
-        let walk = &mut *self.0.borrow_mut();
-        Submit::Done(if walk.session.work.thread_per_operation {
-            walk.call_alone()
+    fn submit(&mut self, slot: u32, _op: &StoreOp) -> Submit {
+        let walk = &mut *self.walk.borrow_mut();
+        let done = if walk.session.work.thread_per_operation {
+            walk.call_alone(slot)
         } else {
-            walk.timed_call()
-        })
+            walk.call(slot)
+        };
+        done.map_or(Submit::Queued, Submit::Done)
+    }
+
+    fn commit(&mut self) -> io::Result<u32> {
+        // The store hands over what it has when it is polled.
+        Ok(u32::MAX)
+    }
+
+    fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
+        if self.ended.is_empty() {
+            let least = wait.timeout_ns.map_or(wait.at_least, |_| 0);
+            let mut walk = self.walk.borrow_mut();
+            walk.session.store.poll(&mut self.ended, least as usize);
+        }
+        let mut count = 0;
+        let most = self.ended.len().min(wait.at_most as usize);
+        for end in self.ended.drain(..most) {
+            // The source hears of it within `done`.
+            let completed = self.walk.borrow_mut().completed(end);
+            if let Some(completed) = completed {
+                done(completed);
+                count += 1;
+            }
+        }
+        Ok(count)
     }
 }
 
@@ -294,17 +412,17 @@ impl<S: ObjectStore, const CHECKS: bool> Source for Places<'_, '_, S, CHECKS> {
     }
 
     #[inline]
-    fn next(&mut self, _slot: u32) -> Option<StoreOp> {
-        self.0.borrow_mut().next()
+    fn next(&mut self, slot: u32) -> Option<StoreOp> {
+        self.0.borrow_mut().next(slot)
     }
 
     #[inline]
-    fn prepare(&mut self, _slot: u32, _op: &StoreOp) {
-        self.0.borrow_mut().prepare();
+    fn prepare(&mut self, slot: u32, _op: &StoreOp) {
+        self.0.borrow_mut().prepare(slot);
     }
 
-    fn completed(&mut self, _slot: u32, _op: &StoreOp, whole: bool) {
-        self.0.borrow_mut().compare(whole);
+    fn completed(&mut self, slot: u32, _op: &StoreOp, whole: bool) {
+        self.0.borrow_mut().compare(slot, whole);
     }
 
     /// Making keys and bytes takes as long as many a call.

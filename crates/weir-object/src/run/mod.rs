@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_run::{
-    JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
+    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
     SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
@@ -27,18 +27,21 @@ use weir_units::Nanos;
 use weir_world::Collectives as _;
 
 use crate::mem::MemStore;
-use crate::{ObjectCode, ObjectStore, PoolSpec};
-use load::{Calls, Places, Walk};
-use session::{Run, Session, code_of, planned_bytes, uuid_of};
+use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
+use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
+use load::{Calls, Places, StoreOp, Walk};
+use session::{Run, Session, code_of, planned_bytes, random_uuid, uuid_of};
 
 /// Longest time in which the first rank gets what the others did.
 const GATHERING: Duration = Duration::from_secs(30);
 
-/// Carries tests on object stores out.
+/// Carries tests on object stores out, those on servers over the channels that `dial` makes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ObjectRunner;
+pub struct ObjectRunner<D> {
+    dial: D,
+}
 
-impl Runner for ObjectRunner {
+impl<D: Dial> Runner for ObjectRunner<D> {
     fn handles(&self, workload: &Workload) -> bool {
         matches!(workload, Workload::ObjectStore(_))
     }
@@ -74,24 +77,27 @@ impl Runner for ObjectRunner {
             work: work.as_ref().clone(),
             directory: context.directory.to_owned(),
             seed: context.seed,
+            dial: self.dial.clone(),
         })))
     }
 }
 
 /// Everything that cannot be carried out.
 fn wrong(work: &ObjectWorkload) -> Vec<String> {
+    let name = work.engine.name();
     let mut wrong = Vec::new();
-    if work.engine != ObjectEngine::Mem {
-        let name = work.engine.name();
-        wrong.push(format!("the engine {name} is not there yet; there is mem"));
-    }
-    if work.in_flight > 1 {
-        wrong.push(
+    match work.engine {
+        ObjectEngine::Mem if work.in_flight > 1 => wrong.push(
             "mem completes each operation at once; leave the number in flight out".to_owned(),
-        );
+        ),
+        ObjectEngine::Mem => {}
+        ObjectEngine::Remote | ObjectEngine::Echo => wrong.extend(wrong_with_servers(work)),
+        ObjectEngine::Disk | ObjectEngine::Daos => {
+            wrong.push(format!("the engine {name} is not there yet; there is mem"));
+        }
     }
     if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
-        wrong.push("mem has no tier of blocks".to_owned());
+        wrong.push(format!("{name} has no tier of blocks"));
     }
     let names = [("pool", &work.pool), ("container", &work.container)];
     for (what, uuid) in names {
@@ -110,7 +116,9 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         )
     };
     if work.tests.iter().any(merges) {
-        wrong.push("mem does not merge neighbouring extents (`m`); leave it out".to_owned());
+        wrong.push(format!(
+            "{name} does not merge neighbouring extents (`m`); leave it out"
+        ));
     }
     let layout = &work.layout;
     if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
@@ -128,7 +136,7 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     }
     let needed = planned_bytes(work);
     let pool = work.pool_bytes;
-    if work.pool.is_none() && needed > pool.0 {
+    if !is_on_servers(work) && work.pool.is_none() && needed > pool.0 {
         let needed = weir_units::Bytes(needed);
         let code = code_of(ObjectCode::NoSpace);
         wrong.push(format!(
@@ -138,28 +146,98 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
     wrong
 }
 
-/// Tests on one rank's pool.
-struct StoreJob {
+fn is_on_servers(work: &ObjectWorkload) -> bool {
+    matches!(work.engine, ObjectEngine::Remote | ObjectEngine::Echo)
+}
+
+/// The same of a store on servers.
+fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
+    let name = work.engine.name();
+    let longest = work.layout.stride_bytes.0;
+    let stored = |test: &ObjectTest| {
+        matches!(
+            test.action,
+            ObjectAction::Update | ObjectAction::Fetch | ObjectAction::ListObjects
+        )
+    };
+    let stores_nothing = work.engine == ObjectEngine::Echo && !work.tests.iter().all(stored);
+    let too_long = code_of(ObjectCode::Rec2Big);
+    let wrong = [
+        work.servers.is_empty().then(|| {
+            format!("{name} needs the address of a server, as `weir obj serve` says it")
+        }),
+        work.zero_copy.then(|| {
+            format!("{name}: a server's memory cannot be filled in place; leave zero copy out")
+        }),
+        work.thread_per_operation.then(|| {
+            format!("{name}: no operation has a thread of its own; have several in flight instead")
+        }),
+        work.durability.is_some().then(|| {
+            format!("{name}: the server was told its durability when it was started")
+        }),
+        (longest > LONGEST).then(|| {
+            format!("{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes")
+        }),
+        stores_nothing.then(|| {
+            format!("{name} stores nothing: it has updates and fetches alone; remote has the others")
+        }),
+    ];
+    wrong.into_iter().flatten()
+}
+
+/// Tests on one rank's pool, or on that of servers.
+struct StoreJob<D> {
     work: ObjectWorkload,
     directory: PathBuf,
     seed: u64,
+    dial: D,
 }
 
-impl RankJob for StoreJob {
+impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
-        self.on(control, MemStore::open)
+        if is_on_servers(&self.work) {
+            self.on_servers(control)
+        } else {
+            self.on(control, None, |spec| MemStore::open(spec))
+        }
     }
 }
 
-impl StoreJob {
+impl<D: Dial> StoreJob<D> {
+    /// The whole job on the targets of servers, in one container of all ranks.
+    fn on_servers(&self, control: &RankControl<'_>) -> RankOutcome {
+        let uuid = random_uuid().map(|uuid| uuid.to_vec()).unwrap_or_default();
+        let shared = control.world.broadcast(0, uuid, GATHERING);
+        let shared = shared.ok().and_then(|uuid| StoreUuid::try_from(uuid).ok());
+        let setup = RemoteSetup {
+            in_flight: self.work.in_flight.max(1),
+            is_echo: self.work.engine == ObjectEngine::Echo,
+            usual: self.work.layout.stride_bytes.0,
+        };
+        self.on(control, shared.or(Some([0; 16])), |spec| {
+            let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
+            let about = store.about();
+            if self.work.pool.is_some() && spec.uuid != Some(about.pool) {
+                let why = "the server has another pool";
+                return Err(ObjectError::new(ObjectCode::NonExist, why));
+            }
+            spec.uuid = Some(about.pool);
+            spec.durability = about.durability;
+            spec.path = None;
+            Ok(store)
+        })
+    }
+
     /// The whole job on stores of one engine.
     fn on<S: ObjectStore + 'static>(
         &self,
         control: &RankControl<'_>,
-        open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+        shared: Option<StoreUuid>,
+        open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> RankOutcome {
         let rank = control.world.rank();
-        let opened = Session::open(&self.work, (&self.directory, self.seed), rank, open);
+        let place = (&*self.directory, self.seed);
+        let opened = Session::open(&self.work, place, (rank, shared), open);
         // A store that is open is closed below, whoever failed.
         let (session, described) = match opened {
             Ok((session, described)) => (Some(session), Ok(described)),
@@ -212,7 +290,7 @@ fn gathered(control: &RankControl<'_>, mine: ObjectRank) -> Vec<ObjectRank> {
     ranks.flatten().collect()
 }
 
-impl StoreJob {
+impl<D: Dial> StoreJob<D> {
     /// All tests, until one fails.
     fn tests<S: ObjectStore + 'static>(
         &self,
@@ -239,6 +317,7 @@ impl StoreJob {
                             shared: Arc::clone(shared),
                             test: test.clone(),
                             iteration,
+                            waits: is_on_servers(&self.work),
                             done: Arc::clone(&done),
                         }),
                     )
@@ -249,7 +328,8 @@ impl StoreJob {
                     let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
                     let mut run = run.record(number, test.action, iteration);
                     if let Ok(measured) = &measured {
-                        time(&mut run, measured, test.action);
+                        let is_waited = self.work.in_flight <= 1;
+                        time(&mut run, measured, (test.action, is_waited));
                     }
                     rank.runs.push(run);
                 }
@@ -280,13 +360,17 @@ fn asked(prompt: &str) -> Result<(), Failure> {
 }
 
 /// Puts the times of a phase to what the test did in it.
-fn time(run: &mut weir_schema::ObjectRun, measured: &JobResult, action: ObjectAction) {
+fn time(
+    run: &mut weir_schema::ObjectRun,
+    measured: &JobResult,
+    (action, is_waited): (ObjectAction, bool),
+) {
     run.span = measured.span.unwrap_or_default();
     if run.busy_ns > Nanos::ZERO {
         return;
     }
     run.busy_ns = run.span.length();
-    if action.moves_values() {
+    if action.moves_values() && is_waited {
         let kinds = measured.workers().iter().flat_map(|worker| &worker.kinds);
         let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
         let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
@@ -317,16 +401,18 @@ struct TestWork<S> {
     shared: SharedSession<S>,
     test: ObjectTest,
     iteration: u64,
+    /// Operations have their ends later.
+    waits: bool,
     done: Arc<Mutex<Option<Run>>>,
 }
 
 impl<S: ObjectStore> Prepared for TestWork<S> {
     fn is_inline(&self) -> bool {
-        true
+        !self.waits
     }
 
     fn never_sleeps(&self) -> bool {
-        true
+        !self.waits
     }
 
     fn error_code(&self, number: i32) -> ErrorCode {
@@ -339,13 +425,17 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
         let mut shared = lock(&self.shared);
         let session = shared.as_mut().ok_or_else(gone)?;
         let (stop, run) = if self.test.action.moves_values() {
-            let walk = RefCell::new(Walk::new(session, &self.test, self.iteration, worker));
-            let plan = worker.loop_plan(1);
-            let mut calls = Calls(&walk);
-            let stop = if self.test.action == ObjectAction::Verify {
-                worker.drive(&mut calls, &mut Places::<_, true>(&walk), &plan)
+            let slots = if self.waits {
+                session.work.in_flight.max(1)
             } else {
-                worker.drive(&mut calls, &mut Places::<_, false>(&walk), &plan)
+                1
+            };
+            let walk = Walk::new(session, &self.test, self.iteration, worker, slots);
+            let walk = RefCell::new(walk);
+            let stop = if self.waits {
+                self.drive(worker, Calls::<_, true>::new(&walk), &walk, slots)
+            } else {
+                self.drive(worker, Calls::<_, false>::new(&walk), &walk, slots)
             };
             (Ok(stop), walk.into_inner().run)
         } else {
@@ -363,5 +453,25 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
         });
         *lock(&self.done) = Some(run);
         failed.map_or(stop, Err)
+    }
+}
+
+impl<S: ObjectStore> TestWork<S> {
+    fn drive<'w, 'a, E>(
+        &self,
+        worker: &mut WorkerContext<'_>,
+        mut calls: E,
+        walk: &'w RefCell<Walk<'a, S>>,
+        slots: u32,
+    ) -> LoopStop
+    where
+        E: Engine<Op = StoreOp>,
+    {
+        let plan = worker.loop_plan(slots);
+        if self.test.action == ObjectAction::Verify {
+            worker.drive(&mut calls, &mut Places::<_, true>(walk), &plan)
+        } else {
+            worker.drive(&mut calls, &mut Places::<_, false>(walk), &plan)
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectFailure, ObjectKeys, ObjectPrefault,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys, ObjectPrefault,
     ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
@@ -17,7 +17,7 @@ use weir_units::{Bytes, Nanos};
 use super::keys::{Contents, Names};
 use crate::mem::footprint;
 use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, ObjectCode, ObjectError, ObjectStore, PoolMode,
+    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError, ObjectStore, PoolMode,
     PoolSpec, Prefault, StoreUuid,
 };
 
@@ -36,6 +36,8 @@ pub(super) struct Session<S> {
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
     made: Option<PathBuf>,
+    /// The container is this run's and on servers: nothing is left in it at the end.
+    empties: bool,
 }
 
 /// One iteration of a test.
@@ -148,7 +150,7 @@ fn shown(uuid: StoreUuid) -> String {
     text
 }
 
-fn random_uuid() -> Result<StoreUuid, Failure> {
+pub(super) fn random_uuid() -> Result<StoreUuid, Failure> {
     let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;
@@ -190,32 +192,36 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn open(
         work: &ObjectWorkload,
         (directory, seed): (&Path, u64),
-        rank: u32,
-        mut open: impl FnMut(&PoolSpec) -> crate::Result<S>,
+        (rank, shared): (u32, Option<StoreUuid>),
+        mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
     ) -> Result<(Self, ObjectRank), Failure> {
         let mut spec = pool_spec(work, directory, rank)?;
         let is_new = spec.mode == PoolMode::Create;
         let place = match &spec.path {
+            _ if shared.is_some() => work.servers.join(","),
             Some(path) => path.display().to_string(),
             None => "memory".to_owned(),
         };
         let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
-        let mut opened = open(&spec);
+        let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
         if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
             // No DAX: the best that the place has.
             spec.durability = Durability::Process;
-            opened = open(&spec);
+            opened = open(&mut spec);
         }
         let mut store = opened.map_err(failed)?;
+        let file = spec.path.as_ref().map(|_| work.pool_file(rank));
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = if is_new || named.is_none() {
+        let mode = if shared.is_some() {
+            ContainerMode::OpenOrCreate
+        } else if is_new || named.is_none() {
             ContainerMode::Create
         } else {
             ContainerMode::Open
         };
-        let uuid = named.map_or_else(random_uuid, Ok)?;
+        let uuid = named.or(shared).map_or_else(random_uuid, Ok)?;
         let container = match store.container(uuid, mode) {
             Ok(container) => container,
             Err(why) => {
@@ -228,7 +234,7 @@ impl<S: ObjectStore> Session<S> {
             rank,
             pool: shown(spec.uuid.unwrap_or_default()),
             container: shown(uuid),
-            file: (spec.durability != Durability::None).then(|| work.pool_file(rank)),
+            file,
             durability: match spec.durability {
                 Durability::None => ObjectDurability::None,
                 Durability::Process => ObjectDurability::Process,
@@ -241,13 +247,21 @@ impl<S: ObjectStore> Session<S> {
         let now = now.unwrap_or_default();
         let seed = seed ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let session = Self {
-            names: Names::new(&work.layout, seed, now.as_secs()),
+            names: Names::new(
+                &work.layout,
+                seed,
+                (
+                    now.as_secs(),
+                    u64::from(rank).saturating_mul(work.layout.objects),
+                ),
+            ),
             contents: Contents::new(work.payload, seed),
             epoch: Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2)),
             work: work.clone(),
             store,
             container,
             made,
+            empties: shared.is_some() && named.is_none() && rank == 0,
         };
         Ok((session, described))
     }
@@ -258,9 +272,19 @@ impl<S: ObjectStore> Session<S> {
         self.epoch
     }
 
-    /// Closes the store, and removes the file that was made for the run.
-    pub(super) fn close(self) -> Result<(), Failure> {
-        let closed = self.store.close().map_err(|why| failed(&why));
+    /// Closes the store, and removes what was made for the run.
+    pub(super) fn close(mut self) -> Result<(), Failure> {
+        let mut emptied = Ok(0);
+        if self.empties && self.work.engine != ObjectEngine::Echo {
+            let all = EpochRange {
+                after: Epoch(0),
+                upto: Epoch::LATEST,
+            };
+            let store = &mut self.store;
+            let discarded = store.discard(self.container, all);
+            emptied = discarded.and_then(|_| store.collect());
+        }
+        let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {
             std::fs::remove_file(&file).map_err(|why| {
                 failure(

@@ -1,0 +1,603 @@
+//! Bodies of requests and replies.
+//!
+//! In: values, or bytes that a peer sent. Out: the other. Every length is checked before it is used,
+//! and no more is allocated than the body that is read is long. All numbers are little-endian. Not
+//! here: what a request does (`server`), when it is sent (`client`).
+
+use crate::store::{
+    Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange, FreedVersions, Iod,
+    IodKind, KeyAt, KeyQuery, ListEntry, ListLevel, MAX_IODS, MAX_KEY, ObjectId, PunchScope,
+    QueryAnswer, RecordExtent, Result, StoreStats, StoreUuid,
+};
+use crate::{Durability, ObjectCode, ObjectError};
+
+/// Most extents of one descriptor.
+const MOST_EXTENTS: usize = 128;
+/// Longest text of a failure.
+const MOST_TEXT: usize = 512;
+
+fn malformed() -> ObjectError {
+    ObjectError::new(
+        ObjectCode::Inval,
+        "a message between client and server is cut or makes no sense",
+    )
+}
+
+/// A body that is read field by field.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Body<'a>(pub(super) &'a [u8]);
+
+impl<'a> Body<'a> {
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn block(&mut self, most: usize) -> Result<&'a [u8]> {
+        let length = u32::take(self)? as usize;
+        if length > most {
+            return Err(malformed());
+        }
+        self.bytes(length)
+    }
+
+    /// The next field.
+    pub(super) fn get<T: Field<'a>>(&mut self) -> Result<T> {
+        T::take(self)
+    }
+
+    fn end(self) -> Result<()> {
+        self.0.is_empty().then_some(()).ok_or_else(malformed)
+    }
+}
+
+fn put_block(bytes: &[u8], out: &mut Vec<u8>) {
+    // Callers keep to the limits of keys and texts.
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX).put(out);
+    out.extend_from_slice(bytes);
+}
+
+/// Part of a body.
+pub(super) trait Field<'a>: Sized {
+    /// Adds its bytes.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Reads it.
+    fn take(body: &mut Body<'a>) -> Result<Self>;
+}
+
+/// Numbers and bytes of fixed length.
+macro_rules! numbers {
+    ($($kind:ty: |$value:ident| $bytes:expr, |$array:ident| $read:expr;)*) => {$(
+        impl Field<'_> for $kind {
+            fn put(&self, out: &mut Vec<u8>) {
+                let $value = self;
+                out.extend_from_slice(&$bytes);
+            }
+
+            fn take(body: &mut Body<'_>) -> Result<Self> {
+                let bytes = body.bytes(size_of::<$kind>())?;
+                let $array = bytes.try_into().map_err(|_| malformed())?;
+                Ok($read)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u8: |n| n.to_le_bytes(), |b| u8::from_le_bytes(b);
+    u16: |n| n.to_le_bytes(), |b| u16::from_le_bytes(b);
+    u32: |n| n.to_le_bytes(), |b| u32::from_le_bytes(b);
+    u64: |n| n.to_le_bytes(), |b| u64::from_le_bytes(b);
+    StoreUuid: |bytes| *bytes, |b| b;
+}
+
+/// Structures by their fields.
+macro_rules! structures {
+    ($($kind:ty { $($field:tt),* })*) => {$(
+        impl Field<'_> for $kind {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)*
+            }
+
+            fn take(body: &mut Body<'_>) -> Result<Self> {
+                Ok(Self { $($field: body.get()?),* })
+            }
+        }
+    )*};
+}
+
+structures! {
+    ObjectId { hi, lo }
+    Epoch { 0 }
+    EpochRange { after, upto }
+    ContainerId { 0 }
+    Conditions { 0 }
+    KeyQuery { 0 }
+    RecordExtent { index, count }
+    FreedVersions { visited, versions, bytes }
+    QueryAnswer { dkey, akey, extent }
+    DamagedValue { object, dkey, akey, extent, epoch }
+    StoreStats {
+        containers, objects, akeys, versions, value_bytes, log_bytes, deferred_bytes, free_bytes, index_bytes,
+        prefault_ns, recovery_ns, recovered, log_damaged
+    }
+    Counters { updates, fetches, update_bytes, fetch_bytes }
+    ServerInfo { targets, pool, durability }
+}
+
+/// Values of few, each by its number.
+macro_rules! choices {
+    ($($kind:ty { $($number:literal $value:ident),* })*) => {$(
+        impl Field<'_> for $kind {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.push(match self { $(Self::$value => $number),* });
+            }
+
+            fn take(body: &mut Body<'_>) -> Result<Self> {
+                match u8::take(body)? {
+                    $($number => Ok(Self::$value),)*
+                    _ => Err(malformed()),
+                }
+            }
+        }
+    )*};
+}
+
+choices! {
+    ContainerMode { 0 Create, 1 Open, 2 OpenOrCreate }
+    IodKind { 0 Single, 1 Array }
+    Durability { 0 None, 1 Process, 2 Power }
+}
+
+impl Field<'_> for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+
+    fn take(body: &mut Body<'_>) -> Result<Self> {
+        match u8::take(body)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(malformed()),
+        }
+    }
+}
+
+impl<'a> Field<'a> for &'a [u8] {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_block(self, out);
+    }
+
+    fn take(body: &mut Body<'a>) -> Result<Self> {
+        body.block(MAX_KEY)
+    }
+}
+
+impl Field<'_> for Vec<u8> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_block(self, out);
+    }
+
+    fn take(body: &mut Body<'_>) -> Result<Self> {
+        body.block(MAX_KEY).map(<[u8]>::to_vec)
+    }
+}
+
+impl<'a, T: Field<'a>> Field<'a> for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+
+    fn take(body: &mut Body<'a>) -> Result<Self> {
+        bool::take(body)?.then(|| body.get()).transpose()
+    }
+}
+
+impl<'a> Field<'a> for KeyAt<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.container.put(out);
+        self.object.put(out);
+        self.dkey.put(out);
+    }
+
+    fn take(body: &mut Body<'a>) -> Result<Self> {
+        Ok(Self {
+            container: body.get()?,
+            object: body.get()?,
+            dkey: body.get()?,
+        })
+    }
+}
+
+/// Variants with fields, each by its number.
+macro_rules! variants {
+    ($($kind:ident<'a> { $($number:literal $name:ident $(($($field:ident),*))? $({ $($named:ident),* })?)* })*) => {$(
+        impl<'a> Field<'a> for $kind<'a> {
+            fn put(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$name $(($($field),*))? $({ $($named),* })? => {
+                        out.push($number);
+                        $($($field.put(out);)*)?
+                        $($($named.put(out);)*)?
+                    })*
+                }
+            }
+
+            fn take(body: &mut Body<'a>) -> Result<Self> {
+                match u8::take(body)? {
+                    $($number => {
+                        $($(let $field = body.get()?;)*)?
+                        $($(let $named = body.get()?;)*)?
+                        Ok(Self::$name $(($($field),*))? $({ $($named),* })?)
+                    })*
+                    _ => Err(malformed()),
+                }
+            }
+        }
+    )*};
+}
+
+variants! {
+    PunchScope<'a> { 0 Object 1 Dkey(dkey) 2 Akey(dkey, akey) 3 Extent(dkey, akey, extent) }
+    ListLevel<'a> {
+        0 Objects 1 Dkeys(object) 2 Akeys(object, dkey) 3 Visible(object, dkey, akey) 4 Versions(object, dkey, akey)
+    }
+    ListEntry<'a> { 0 Object(object) 1 Key(key) 2 Version { extent, epoch, bytes, punch } }
+}
+
+/// Descriptors of a call: those of a caller, or those that were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Descriptors<'a> {
+    /// A caller's.
+    Given(&'a [Iod<'a>]),
+    /// From a body: without extents, and those.
+    Read(Vec<(Iod<'a>, Vec<RecordExtent>)>),
+}
+
+impl Descriptors<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Given(iods) => iods.len(),
+            Self::Read(iods) => iods.len(),
+        }
+    }
+
+    /// Each as a store takes it.
+    pub(super) fn each(&self) -> impl Iterator<Item = Iod<'_>> {
+        (0..self.len()).map(|number| match self {
+            Self::Given(iods) => iods[number],
+            Self::Read(iods) => {
+                let (iod, extents) = &iods[number];
+                Iod { extents, ..*iod }
+            }
+        })
+    }
+
+    /// Bytes of the values.
+    ///
+    /// # Errors
+    /// They are more than travel to a server.
+    pub(super) fn room(&self) -> Result<u64> {
+        let all = self.each().map(|iod| room(&iod));
+        let all = all.fold(0, u64::saturating_add);
+        if all > super::LONGEST {
+            return Err(ObjectError::new(
+                ObjectCode::Rec2Big,
+                "a call to a server moves 64 MiB at the most",
+            ));
+        }
+        Ok(all)
+    }
+}
+
+/// Bytes of a descriptor's values.
+pub(super) fn room(iod: &Iod<'_>) -> u64 {
+    let records = match iod.kind {
+        IodKind::Single => 1,
+        IodKind::Array => {
+            let counts = iod.extents.iter().map(|extent| extent.count);
+            counts.fold(0, u64::saturating_add)
+        }
+    };
+    iod.size.saturating_mul(records)
+}
+
+impl<'a> Field<'a> for Descriptors<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::try_from(self.len()).unwrap_or(u8::MAX));
+        for iod in self.each() {
+            iod.akey.put(out);
+            iod.kind.put(out);
+            iod.size.put(out);
+            if iod.kind == IodKind::Array {
+                out.push(u8::try_from(iod.extents.len()).unwrap_or(u8::MAX));
+                for extent in iod.extents {
+                    extent.put(out);
+                }
+            }
+        }
+    }
+
+    fn take(body: &mut Body<'a>) -> Result<Self> {
+        let count = usize::from(u8::take(body)?);
+        if count > MAX_IODS {
+            return Err(malformed());
+        }
+        let mut iods = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (akey, kind, size) = (body.get()?, body.get()?, body.get()?);
+            let mut extents = Vec::new();
+            if kind == IodKind::Array {
+                let count = usize::from(u8::take(body)?);
+                if count > MOST_EXTENTS {
+                    return Err(malformed());
+                }
+                extents.reserve_exact(count);
+                for _ in 0..count {
+                    extents.push(body.get()?);
+                }
+            }
+            let iod = Iod {
+                akey,
+                kind,
+                size,
+                extents: &[],
+                found: 0,
+            };
+            iods.push((iod, extents));
+        }
+        Ok(Self::Read(iods))
+    }
+}
+
+/// Values within a request: everything behind the other fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Values<'a>(pub &'a [u8]);
+
+impl<'a> Field<'a> for Values<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0);
+    }
+
+    fn take(body: &mut Body<'a>) -> Result<Self> {
+        Ok(Self(std::mem::take(&mut body.0)))
+    }
+}
+
+/// Requests by the number of their operation.
+macro_rules! requests {
+    ($($(#[$doc:meta])* $number:literal $name:ident { $($(#[$of:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
+        /// Request of a client to a target.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Request<'a> {
+            $($(#[$doc])* $name { $($(#[$of])* $field: $kind),* }),*
+        }
+
+        impl<'a> Request<'a> {
+            /// Adds its body; the number of its operation.
+            pub fn encode(&self, out: &mut Vec<u8>) -> u16 {
+                match self {
+                    $(Self::$name { $($field),* } => {
+                        $($field.put(out);)*
+                        $number
+                    })*
+                }
+            }
+
+            /// Reads a body.
+            ///
+            /// # Errors
+            /// There is no such operation, or the body is none of it.
+            pub fn decode(operation: u16, bytes: &'a [u8]) -> Result<Self> {
+                let mut body = Body(bytes);
+                let request = match operation {
+                    $($number => Self::$name { $($field: body.get()?),* },)*
+                    _ => return Err(malformed()),
+                };
+                body.end()?;
+                Ok(request)
+            }
+        }
+    };
+}
+
+requests! {
+    /// Asks what the server has.
+    1 Info {}
+    /// Opens or makes a container.
+    2 Container {
+        /// Its name.
+        uuid: StoreUuid,
+        /// Open or make.
+        mode: ContainerMode,
+    }
+    /// Writes values, which are in the request or in the caller's memory.
+    3 Update {
+        /// Distribution key.
+        key: KeyAt<'a>,
+        /// 0: the server's own time.
+        epoch: Epoch,
+        /// Conditions.
+        conditions: Conditions,
+        /// Attribute keys.
+        iods: Descriptors<'a>,
+        /// Values that travel within.
+        values: Values<'a>,
+    }
+    /// Reads values into the reply or the caller's memory.
+    4 Fetch {
+        /// Distribution key.
+        key: KeyAt<'a>,
+        /// Epoch of the read.
+        epoch: Epoch,
+        /// Conditions.
+        conditions: Conditions,
+        /// Attribute keys.
+        iods: Descriptors<'a>,
+    }
+    /// Hides items.
+    5 Punch {
+        /// Container.
+        container: ContainerId,
+        /// Object.
+        object: ObjectId,
+        /// Items.
+        scope: PunchScope<'a>,
+        /// 0: the server's own time.
+        epoch: Epoch,
+        /// Conditions.
+        conditions: Conditions,
+    }
+    /// Lists entries from a place on.
+    6 List {
+        /// Container.
+        container: ContainerId,
+        /// Entries to list.
+        level: ListLevel<'a>,
+        /// Epoch of the read.
+        epoch: Epoch,
+        /// The engine's place.
+        from: u64,
+        /// Entries from there that are known.
+        skip: u32,
+        /// Most entries of the reply.
+        most: u32,
+    }
+    /// Asks for the greatest or smallest items.
+    7 Query {
+        /// Container.
+        container: ContainerId,
+        /// Object.
+        object: ObjectId,
+        /// Wanted items.
+        what: KeyQuery,
+        /// Epoch of the read.
+        epoch: Epoch,
+        /// Keys that are given.
+        answer: QueryAnswer,
+    }
+    /// Makes or ends a snapshot.
+    8 Snapshot {
+        /// Container.
+        container: ContainerId,
+        /// Epoch.
+        epoch: Epoch,
+        /// End it.
+        ends: bool,
+    }
+    /// Drops versions.
+    9 Pass {
+        /// Container.
+        container: ContainerId,
+        /// Epochs.
+        range: EpochRange,
+        /// All versions of the range, and not only those that nobody sees.
+        discards: bool,
+    }
+    /// Makes the space of dropped versions usable.
+    10 Collect {}
+    /// Checks every value.
+    11 Scrub {}
+    /// Asks for counters.
+    12 Stats {}
+}
+
+/// Facts about a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// Its targets: their tags are 0 to this.
+    pub targets: u32,
+    /// Its pool.
+    pub pool: StoreUuid,
+    /// Failures that acknowledged operations survive.
+    pub durability: Durability,
+}
+
+/// Operations on values that a target has carried out, and the bytes that they wrote or found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Updates, failed ones too.
+    pub updates: u64,
+    /// Fetches, failed ones too.
+    pub fetches: u64,
+    /// Bytes written.
+    pub update_bytes: u64,
+    /// Bytes found.
+    pub fetch_bytes: u64,
+}
+
+/// The head of a reply: whether it is a failure.
+#[derive(Debug)]
+pub struct Reply;
+
+impl Reply {
+    /// Adds the head.
+    pub fn encode(result: std::result::Result<(), &ObjectError>, out: &mut Vec<u8>) {
+        match result {
+            Ok(()) => 0_u16.put(out),
+            Err(error) => {
+                error.code.number().put(out);
+                let text = error.message.as_bytes();
+                put_block(&text[..text.len().min(MOST_TEXT)], out);
+            }
+        }
+    }
+
+    /// Whether it is a failure, and the body behind the head.
+    ///
+    /// # Errors
+    /// It has no head.
+    pub fn decode(bytes: &[u8]) -> Result<(Result<()>, &[u8])> {
+        let mut body = Body(bytes);
+        let number = u16::take(&mut body)?;
+        if number == 0 {
+            return Ok((Ok(()), body.0));
+        }
+        let mut all = ObjectCode::ALL.iter();
+        let code = all.find(|code| code.number() == number);
+        let text = String::from_utf8_lossy(body.block(MOST_TEXT)?).into_owned();
+        let code = *code.ok_or_else(malformed)?;
+        Ok((Err(ObjectError::new(code, text)), body.0))
+    }
+}
+
+/// Places of values that a fetch found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Of each descriptor its size and the bytes found.
+    pub(super) iods: Vec<(u64, u64)>,
+    /// Ranges of the data that were found: first byte and length.
+    pub(super) ranges: Vec<(u64, u64)>,
+}
+
+impl Found {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        for list in [&self.iods, &self.ranges] {
+            u16::try_from(list.len()).unwrap_or(u16::MAX).put(out);
+            for (first, second) in list {
+                first.put(out);
+                second.put(out);
+            }
+        }
+    }
+
+    /// Reads it; values within the reply follow it.
+    pub(super) fn take(body: &mut Body<'_>) -> Result<Self> {
+        let mut list = |most: usize| {
+            let count = usize::from(u16::take(body)?);
+            if count > most {
+                return Err(malformed());
+            }
+            (0..count).map(|_| Ok((body.get()?, body.get()?))).collect()
+        };
+        Ok(Self {
+            iods: list(MAX_IODS)?,
+            ranges: list(super::MOST_RANGES)?,
+        })
+    }
+}
