@@ -2,12 +2,12 @@
 //!
 //! In: what a caller gives. Out: the refusal, where it is outside of the model's limits.
 
+use crate::ObjectCode;
 use crate::array::range;
 use crate::error::fail;
-use crate::ObjectCode;
 use crate::store::{
-    Epoch, EpochRange, Iod, IodKind, KeyOrder, MAX_IODS, MAX_KEY, MAX_LEXICAL_KEY, MAX_RECORDS, MAX_VALUE, ObjectId,
-    RecordExtent, Result,
+    Epoch, EpochRange, Iod, IodKind, KeyOrder, MAX_IODS, MAX_KEY, MAX_LEXICAL_KEY, MAX_RECORDS,
+    MAX_VALUE, ObjectId, RecordExtent, Result,
 };
 
 /// Most extents of one attribute key and call.

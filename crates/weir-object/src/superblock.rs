@@ -32,9 +32,7 @@ pub(super) fn open_file(path: &Path, mode: PoolMode, len: u64) -> Result<File> {
     let prepared = flock(&file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|e| fail("lock (another process uses it)", &e.into()))
         .and_then(|()| match new {
-            true => file
-                .set_len(len)
-                .map_err(|e| fail("set the length of", &e)),
+            true => file.set_len(len).map_err(|e| fail("set the length of", &e)),
             false => Ok(()),
         });
     if new && prepared.is_err() {

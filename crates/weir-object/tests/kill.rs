@@ -23,6 +23,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use weir_object::disk::DiskStore;
 use weir_object::mem::MemStore;
 use weir_object::*;
 
@@ -30,11 +31,21 @@ const OBJECT: ObjectId = ObjectId { hi: 0, lo: 3 };
 const KEYS: u64 = 200;
 const CHILD: &str = "WEIR_OBJECT_KILL_CHILD";
 
+/// The way in which an engine opens a pool.
+type Open<S> = fn(&PoolSpec) -> Result<S>;
+
 fn spec(path: &Path, mode: PoolMode) -> PoolSpec {
+    let is_disk = path.extension().is_some_and(|engine| engine == "disk");
     PoolSpec {
         path: Some(path.to_owned()),
         mode,
-        durability: Durability::Process,
+        durability: if is_disk {
+            Durability::Power
+        } else {
+            Durability::Process
+        },
+        // Files of tests may lie in memory.
+        assume_persistent: is_disk,
         sums: ValueSums::Crc32c,
         ..PoolSpec::anonymous(64 << 20)
     }
@@ -55,7 +66,7 @@ fn value(key: u64, epoch: u64) -> Vec<u8> {
 }
 
 /// Writes the value of an epoch to both attribute keys.
-fn update(store: &mut MemStore, c: ContainerId, number: u64, epoch: u64) {
+fn update(store: &mut impl ObjectStore, c: ContainerId, number: u64, epoch: u64) {
     let dkey = number.to_le_bytes();
     let key = KeyAt {
         container: c,
@@ -75,27 +86,32 @@ fn child_that_is_killed() {
     let Ok(given) = std::env::var(CHILD) else {
         return;
     };
-    let (path, from) = given.split_once('|').unwrap();
+    let mut given = given.splitn(3, '|');
+    let [engine, from, path] = [(); 3].map(|()| given.next().unwrap());
+    let from = from.parse().unwrap();
+    if engine == "disk" {
+        work_until_killed(DiskStore::open, Path::new(path), from);
+    } else {
+        work_until_killed(MemStore::open, Path::new(path), from);
+    }
+}
+
+fn work_until_killed<S: ObjectStore>(open: Open<S>, path: &Path, from: u64) {
     // One write for each line: a kill between two would leave half a line.
     let mut out = std::io::stderr();
     out.write_all(b"begin\n").unwrap();
-    let mut store = MemStore::open(&spec(Path::new(path), PoolMode::Open)).unwrap();
+    let mut store = open(&spec(path, PoolMode::Open)).unwrap();
     let c = store.container([1; 16], ContainerMode::Open).unwrap();
-    let from: u64 = from.parse().unwrap();
     for epoch in from.. {
         let number = mix(epoch) % KEYS;
         if mix(epoch ^ 77) % 150 == 0 {
             // From here on older versions may be gone.
             out.write_all(format!("drop {epoch}\n").as_bytes()).unwrap();
-            store
-                .aggregate(
-                    c,
-                    EpochRange {
-                        after: Epoch(0),
-                        upto: Epoch(epoch),
-                    },
-                )
-                .unwrap();
+            let range = EpochRange {
+                after: Epoch(0),
+                upto: Epoch(epoch),
+            };
+            store.aggregate(c, range).unwrap();
             store.collect().unwrap();
         }
         update(&mut store, c, number, epoch);
@@ -104,10 +120,10 @@ fn child_that_is_killed() {
 }
 
 /// Starts a child, kills it after some lines; the last epoch that it may have used.
-fn round(path: &Path, from: u64, lines: u64, acknowledged: &mut BTreeSet<(u64, u64)>) -> u64 {
+fn round(given: &str, from: u64, lines: u64, acknowledged: &mut BTreeSet<(u64, u64)>) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["child_that_is_killed", "--exact", "--nocapture"])
-        .env(CHILD, format!("{}|{from}", path.display()))
+        .env(CHILD, given)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -140,7 +156,12 @@ fn round(path: &Path, from: u64, lines: u64, acknowledged: &mut BTreeSet<(u64, u
 }
 
 /// Sizes that a read at an epoch finds, unless both attribute keys have exactly the update's bytes.
-fn difference(store: &mut MemStore, c: ContainerId, number: u64, at: u64) -> Option<[u64; 2]> {
+fn difference(
+    store: &mut impl ObjectStore,
+    c: ContainerId,
+    number: u64,
+    at: u64,
+) -> Option<[u64; 2]> {
     let dkey = number.to_le_bytes();
     let key = KeyAt {
         container: c,
@@ -172,17 +193,41 @@ fn an_older_update_of_the_same_length_is_not_taken_for_a_newer_one() {
     assert_eq!(difference(&mut store, c, 0, newer), Some(sizes));
 }
 
+/// A directory in memory, where there is one: a flush costs nothing there.
+fn quick_dir() -> std::path::PathBuf {
+    let memory = std::path::PathBuf::from("/dev/shm");
+    if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+/// Rounds by default, and where time does not matter.
+fn rounds(usual: u64, long: u64) -> u64 {
+    if std::env::var_os("WEIR_LONG").is_some() {
+        long
+    } else {
+        usual
+    }
+}
+
 #[test]
-fn acknowledged_updates_survive_kills_and_others_are_whole_or_absent() {
-    let path = std::env::temp_dir().join(format!("weir_object_kill.{}", std::process::id()));
-    let mut store = MemStore::open(&spec(&path, PoolMode::Create)).unwrap();
+fn acknowledged_updates_of_mem_survive_kills_and_others_are_whole_or_absent() {
+    kill("mem", MemStore::open, rounds(20, 1_000));
+}
+
+#[test]
+fn acknowledged_updates_of_disk_survive_kills_and_others_are_whole_or_absent() {
+    kill("disk", DiskStore::open, rounds(10, 1_000));
+}
+
+fn kill<S: ObjectStore>(engine: &str, open: Open<S>, rounds: u64) {
+    let name = format!("weir_object_kill.{}.{engine}", std::process::id());
+    let path = quick_dir().join(name);
+    let mut store = open(&spec(&path, PoolMode::Create)).unwrap();
     store.container([1; 16], ContainerMode::Create).unwrap();
     drop(store);
-    let rounds = if std::env::var_os("WEIR_LONG").is_some() {
-        1_000
-    } else {
-        20
-    };
     let (mut acknowledged, mut epoch) = (BTreeSet::new(), 1);
     for round_number in 0..rounds {
         // Every fourth while the log is read, or soon after.
@@ -191,8 +236,9 @@ fn acknowledged_updates_survive_kills_and_others_are_whole_or_absent() {
         } else {
             mix(round_number) % 400
         };
-        epoch = round(&path, epoch, lines, &mut acknowledged) + 1;
-        let mut store = MemStore::open(&spec(&path, PoolMode::Open)).unwrap();
+        let given = format!("{engine}|{epoch}|{}", path.display());
+        epoch = round(&given, epoch, lines, &mut acknowledged) + 1;
+        let mut store = open(&spec(&path, PoolMode::Open)).unwrap();
         assert!(!store.stats().log_damaged);
         assert_eq!(
             store.scrub(&mut |bad| panic!("{bad:?}")).unwrap() % 2,

@@ -21,6 +21,7 @@
 
 use std::path::PathBuf;
 
+use weir_object::disk::DiskStore;
 use weir_object::mem::{CHUNK, MemStore};
 use weir_object::*;
 
@@ -45,6 +46,17 @@ impl Dir {
     }
 }
 
+impl Dir {
+    fn disk(&self, mode: PoolMode) -> PoolSpec {
+        PoolSpec {
+            durability: Durability::Power,
+            // Where files of tests lie in memory.
+            assume_persistent: true,
+            ..self.spec(mode)
+        }
+    }
+}
+
 impl Drop for Dir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -61,7 +73,7 @@ fn key(container: ContainerId) -> KeyAt<'static> {
     }
 }
 
-fn put(store: &mut MemStore, c: ContainerId, epoch: u64, value: &[u8]) -> Result<Ticket> {
+fn put(store: &mut impl ObjectStore, c: ContainerId, epoch: u64, value: &[u8]) -> Result<Ticket> {
     store.update(
         key(c),
         &[Iod::single(b"a", value.len() as u64)],
@@ -71,7 +83,7 @@ fn put(store: &mut MemStore, c: ContainerId, epoch: u64, value: &[u8]) -> Result
     )
 }
 
-fn get(store: &mut MemStore, c: ContainerId, epoch: u64) -> Result<Vec<u8>> {
+fn get(store: &mut impl ObjectStore, c: ContainerId, epoch: u64) -> Result<Vec<u8>> {
     let mut data = vec![0; 64];
     let mut iods = [Iod::single(b"a", 64)];
     let Ticket::Done(len) =
@@ -168,6 +180,21 @@ fn epochs_punches_aggregation_and_snapshots_of_a_single_value() {
 
 #[test]
 fn extents_are_visible_by_epoch_whatever_the_order_of_their_arrival() {
+    let dir = Dir::new("extents");
+    for reverse in [false, true] {
+        extents(
+            MemStore::open(&PoolSpec::anonymous(16 << 20)).unwrap(),
+            reverse,
+        );
+        extents(
+            DiskStore::open(&dir.disk(PoolMode::Create)).unwrap(),
+            reverse,
+        );
+        std::fs::remove_file(dir.0.join("vos0")).unwrap();
+    }
+}
+
+fn extents(mut store: impl ObjectStore, reverse: bool) {
     let writes = [
         (0, 100, 1_u8),
         (300, 100, 2),
@@ -175,72 +202,74 @@ fn extents_are_visible_by_epoch_whatever_the_order_of_their_arrival() {
         (500, 100, 8),
         (600, 100, 9),
     ];
-    for reverse in [false, true] {
-        let mut store = MemStore::open(&PoolSpec::anonymous(16 << 20)).unwrap();
-        let c = store.container([1; 16], ContainerMode::Create).unwrap();
-        let hole = PunchScope::Extent(
-            b"d",
-            b"a",
-            RecordExtent {
-                index: 30,
-                count: 30,
-            },
-        );
-        let mut steps: Vec<_> = writes.to_vec();
-        if reverse {
-            let _ = store
-                .punch(c, OBJECT, hole, Epoch(10), Conditions::NONE)
-                .unwrap();
-            steps.reverse();
-        }
-        for (index, count, epoch) in steps {
-            let extents = [RecordExtent { index, count }];
-            let iods = [Iod::array(b"a", 1, &extents)];
-            let _ = store
-                .update(
-                    key(c),
-                    &iods,
-                    Epoch(u64::from(epoch)),
-                    Conditions::NONE,
-                    &[epoch; 100],
-                )
-                .unwrap();
-        }
-        if !reverse {
-            let _ = store
-                .punch(c, OBJECT, hole, Epoch(10), Conditions::NONE)
-                .unwrap();
-        }
-        let mut read = |epoch: u64| {
-            let mut data = [0xEE; 700];
-            let extents = [RecordExtent {
-                index: 0,
-                count: 700,
-            }];
-            let mut iods = [Iod::array(b"a", 1, &extents)];
-            let _ = store
-                .fetch(key(c), &mut iods, Epoch(epoch), Conditions::NONE, &mut data)
-                .unwrap();
-            (data, iods[0].found)
-        };
-        let (at_9, found) = read(9);
-        assert_eq!(
-            (&at_9[..100], &at_9[100..300], found),
-            (&[1; 100][..], &[0xEE; 200][..], 500)
-        );
-        assert_eq!((at_9[399], at_9[499], at_9[599], at_9[699]), (2, 3, 8, 9));
-        let (at_10, found) = read(10);
-        assert_eq!(
-            (&at_10[..30], &at_10[30..60], &at_10[60..100]),
-            (&[1; 30][..], &[0xEE; 30][..], &[1; 40][..])
-        );
-        assert_eq!(found, 470);
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    let hole = PunchScope::Extent(
+        b"d",
+        b"a",
+        RecordExtent {
+            index: 30,
+            count: 30,
+        },
+    );
+    let mut steps: Vec<_> = writes.to_vec();
+    if reverse {
+        let _ = store
+            .punch(c, OBJECT, hole, Epoch(10), Conditions::NONE)
+            .unwrap();
+        steps.reverse();
     }
+    for (index, count, epoch) in steps {
+        let extents = [RecordExtent { index, count }];
+        let iods = [Iod::array(b"a", 1, &extents)];
+        let _ = store
+            .update(
+                key(c),
+                &iods,
+                Epoch(u64::from(epoch)),
+                Conditions::NONE,
+                &[epoch; 100],
+            )
+            .unwrap();
+    }
+    if !reverse {
+        let _ = store
+            .punch(c, OBJECT, hole, Epoch(10), Conditions::NONE)
+            .unwrap();
+    }
+    let mut read = |epoch: u64| {
+        let mut data = [0xEE; 700];
+        let extents = [RecordExtent {
+            index: 0,
+            count: 700,
+        }];
+        let mut iods = [Iod::array(b"a", 1, &extents)];
+        let _ = store
+            .fetch(key(c), &mut iods, Epoch(epoch), Conditions::NONE, &mut data)
+            .unwrap();
+        (data, iods[0].found)
+    };
+    let (at_9, found) = read(9);
+    assert_eq!(
+        (&at_9[..100], &at_9[100..300], found),
+        (&[1; 100][..], &[0xEE; 200][..], 500)
+    );
+    assert_eq!((at_9[399], at_9[499], at_9[599], at_9[699]), (2, 3, 8, 9));
+    let (at_10, found) = read(10);
+    assert_eq!(
+        (&at_10[..30], &at_10[30..60], &at_10[60..100]),
+        (&[1; 30][..], &[0xEE; 30][..], &[1; 40][..])
+    );
+    assert_eq!(found, 470);
 }
 
 #[test]
 fn bad_input_is_refused_and_changes_nothing() {
-    let mut store = MemStore::open(&PoolSpec::anonymous(16 << 20)).unwrap();
+    bad_input(MemStore::open(&PoolSpec::anonymous(16 << 20)).unwrap());
+    let dir = Dir::new("bad_input");
+    bad_input(DiskStore::open(&dir.disk(PoolMode::Create)).unwrap());
+}
+
+fn bad_input(mut store: impl ObjectStore) {
     assert_eq!(
         code(put(&mut store, ContainerId(0), 1, b"x")),
         ObjectCode::NoHdl
@@ -540,5 +569,177 @@ fn damage_is_found_and_named_and_never_returned_as_data() {
             last,
             vec![u8::try_from(number - 1).unwrap(); if number == 1 { 0 } else { 60 }]
         );
+    }
+}
+
+#[test]
+fn disk_refuses_what_it_lacks_and_leaves_foreign_files_alone() {
+    let dir = Dir::new("disk_files");
+    let (create, open) = (dir.disk(PoolMode::Create), dir.disk(PoolMode::Open));
+    let path = dir.0.join("vos0");
+    assert_eq!(code(DiskStore::open(&open)), ObjectCode::NonExist);
+    for (durability, assume_persistent) in [(Durability::None, true), (Durability::Process, true)] {
+        let refused = DiskStore::open(&PoolSpec {
+            durability,
+            assume_persistent,
+            ..create.clone()
+        });
+        let why = refused.unwrap_err();
+        assert_eq!(why.code, ObjectCode::NoSys);
+        assert!(why.message.contains("power alone"), "{why}");
+    }
+    let in_memory = PoolSpec {
+        path: Some(PathBuf::from("/dev/shm/weir_object_disk_in_memory")),
+        assume_persistent: false,
+        ..create.clone()
+    };
+    if PathBuf::from("/dev/shm").is_dir() {
+        let why = DiskStore::open(&in_memory).unwrap_err();
+        assert!(why.message.contains("in memory"), "{why}");
+        assert!(!in_memory.path.unwrap().exists(), "nothing is left behind");
+    }
+    let small = PoolSpec {
+        bytes: 1 << 10,
+        ..create.clone()
+    };
+    assert_eq!(code(DiskStore::open(&small)), ObjectCode::NoSpace);
+    assert!(!path.exists(), "what could not be made is not left behind");
+    let mut store = DiskStore::open(&create).unwrap();
+    assert_eq!(code(DiskStore::open(&create)), ObjectCode::Exist);
+    assert_eq!(code(DiskStore::open(&open)), ObjectCode::Busy);
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    let _ = put(&mut store, c, 1, b"kept").unwrap();
+    assert_eq!(
+        code(store.reserve(key(c), &Iod::single(b"a", 1))),
+        ObjectCode::NoSys
+    );
+    drop(store);
+    let stranger = PoolSpec {
+        uuid: Some([8; 16]),
+        ..open.clone()
+    };
+    assert_eq!(code(DiskStore::open(&stranger)), ObjectCode::Mismatch);
+    let whole = std::fs::read(&path).unwrap();
+    let cases: [(&dyn Fn(&mut Vec<u8>), ObjectCode, &str); 4] = [
+        (&|bytes| bytes.clear(), ObjectCode::Io, "cut short"),
+        (&|bytes| bytes[0] ^= 1, ObjectCode::Inval, "no pool"),
+        (&|bytes| bytes[8] += 1, ObjectCode::NoSys, "newer"),
+        (&|bytes| bytes[40] ^= 1, ObjectCode::Io, "damaged"),
+    ];
+    for (change, code, words) in cases {
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let error = DiskStore::open(&open).unwrap_err();
+        assert!(std::fs::read(&path).unwrap() == bytes, "{error}");
+        assert_eq!(error.code, code);
+        assert!(error.message.contains(words), "{error}");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    let mut store = DiskStore::open(&open).unwrap();
+    assert_eq!(get(&mut store, c, 1).unwrap(), b"kept");
+}
+
+#[test]
+fn disk_never_returns_damage_as_data() {
+    let dir = Dir::new("disk_damage");
+    let path = dir.0.join("vos0");
+    let mut store = DiskStore::open(&dir.disk(PoolMode::Create)).unwrap();
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    for epoch in 1..=20 {
+        let _ = put(&mut store, c, epoch, &[u8::try_from(epoch).unwrap(); 60]).unwrap();
+    }
+    store.close().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    // Pages of earlier commits have the value too.
+    let places = whole.windows(60).enumerate();
+    let places = places.filter(|(_, bytes)| *bytes == [7; 60]);
+    let mut bytes = whole.clone();
+    places.for_each(|(at, _)| bytes[at + 30] ^= 0x10);
+    std::fs::write(&path, bytes).unwrap();
+    let mut store = DiskStore::open(&dir.disk(PoolMode::Open)).unwrap();
+    assert_eq!(code(get(&mut store, c, 7)), ObjectCode::Csum);
+    assert_eq!(get(&mut store, c, 8).unwrap(), [8; 60]);
+    let mut bad = Vec::new();
+    let checked = store.scrub(&mut |damaged| bad.push(damaged.epoch)).unwrap();
+    assert_eq!((checked, bad), (20, vec![Epoch(7)]));
+    drop(store);
+    // Any other part of the file: an error, or the value that was written.
+    let mut refused = 0;
+    for at in (0..whole.len()).step_by(whole.len() / 150) {
+        let mut bytes = whole.clone();
+        let end = (at + 300).min(bytes.len());
+        bytes[at..end].iter_mut().for_each(|byte| *byte ^= 0x55);
+        std::fs::write(&path, &bytes).unwrap();
+        let Ok(mut store) = DiskStore::open(&dir.disk(PoolMode::Open)) else {
+            refused += 1;
+            continue;
+        };
+        let Ok(c) = store.container([1; 16], ContainerMode::Open) else {
+            continue;
+        };
+        for epoch in 1..=20 {
+            if let Ok(value) = get(&mut store, c, epoch) {
+                assert_eq!(value, [u8::try_from(epoch).unwrap(); 60], "{at}");
+            }
+        }
+    }
+    assert!(refused > 0, "the superblock is among what was damaged");
+}
+
+#[test]
+fn a_full_disk_pool_can_be_read_and_goes_on_when_it_is_opened_again() {
+    for group_commit in [false, true] {
+        let dir = Dir::new(if group_commit {
+            "disk_full_group"
+        } else {
+            "disk_full"
+        });
+        let mut spec = PoolSpec {
+            bytes: 8 << 20,
+            group_commit,
+            ..dir.disk(PoolMode::Create)
+        };
+        let mut store = DiskStore::open(&spec).unwrap();
+        let c = store.container([1; 16], ContainerMode::Create).unwrap();
+        let big = vec![7; 1 << 20];
+        let mut ended = Vec::new();
+        let mut epoch = 0;
+        let why = loop {
+            epoch += 1;
+            if let Err(why) = put(&mut store, c, epoch, &big[..100 << 10]) {
+                break why;
+            }
+            store.poll(&mut ended, 1);
+            if let Some(Err(why)) = ended.pop().map(|end| end.result) {
+                break why;
+            }
+        };
+        assert_eq!(why.code, ObjectCode::NoSpace, "{why}");
+        assert!(epoch > 10);
+        let size = |store: &mut DiskStore, epoch| {
+            let mut iods = [Iod::single(b"a", 0)];
+            let _ = store
+                .fetch(key(c), &mut iods, Epoch(epoch), Conditions::NONE, &mut [])
+                .unwrap();
+            iods[0].size
+        };
+        assert_eq!(size(&mut store, epoch), 100 << 10);
+        let why = put(&mut store, c, 1_000, b"x").unwrap_err();
+        assert_eq!(why.code, ObjectCode::NoPerm);
+        assert!(why.message.contains("needs more"), "{why}");
+        store.close().unwrap();
+        spec.mode = PoolMode::Open;
+        let mut store = DiskStore::open(&spec).unwrap();
+        assert_eq!(size(&mut store, epoch - 1), 100 << 10);
+        let range = EpochRange {
+            after: Epoch(0),
+            upto: Epoch(epoch),
+        };
+        assert!(store.aggregate(c, range).unwrap().versions > 5);
+        assert!(store.collect().unwrap() > 0);
+        assert!(put(&mut store, c, 1_000, &big[..100 << 10]).is_ok());
+        assert_eq!(store.poll(&mut ended, 1), usize::from(group_commit));
+        assert_eq!(size(&mut store, Epoch::LATEST.0), 100 << 10);
     }
 }

@@ -175,7 +175,8 @@ const OURS: [Flag; 6] = [
     )
     .choices(&["none", "process", "power"])
     .long(
-        "Without it: power where the file is on memory that keeps its content (DAX), else process.",
+        "Without it: power where the file is on memory that keeps its content (DAX), else process. The engine \
+         disk has power alone.",
     ),
     Flag::with_value(
         "prefault",

@@ -8,9 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use redb::{
-    AccessGuard, Builder, Database, ReadOnlyTable, ReadableDatabase as _,
-    ReadableTable as _, StorageBackend, Table, TableDefinition,
-    WriteTransaction,
+    AccessGuard, Builder, Database, ReadOnlyTable, ReadableDatabase as _, ReadableTable as _,
+    StorageBackend, Table, TableDefinition, WriteTransaction,
 };
 
 use super::keys::{self, SUM};
@@ -111,7 +110,10 @@ impl Library {
         let view = library.view()?;
         let is_punched = view.get(&keys::pool(keys::PUNCHED, 0, 0))?.is_some();
         drop(view);
-        Ok(Self { is_punched, ..library })
+        Ok(Self {
+            is_punched,
+            ..library
+        })
     }
 
     /// The keys as they are, with what waits for its commit.

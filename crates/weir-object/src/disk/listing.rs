@@ -94,12 +94,13 @@ impl View<'_> {
         epoch: u64,
         all: bool,
     ) -> Result<Vec<ListEntry<'static>>> {
-        let entry = |is_array: bool, extent: RecordExtent, epoch, bytes, punch| ListEntry::Version {
-            extent: is_array.then_some(extent),
-            epoch: Epoch(epoch),
-            bytes,
-            punch,
-        };
+        let entry =
+            |is_array: bool, extent: RecordExtent, epoch, bytes, punch| ListEntry::Version {
+                extent: is_array.then_some(extent),
+                epoch: Epoch(epoch),
+                bytes,
+                punch,
+            };
         if all {
             let versions = self.versions(place, epoch)?;
             let is_array = matches!(versions.holds, Holds::Array { .. });

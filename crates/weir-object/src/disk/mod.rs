@@ -22,9 +22,7 @@ use std::time::Instant;
 
 use crate::array::Pass;
 use crate::error::fail;
-use crate::limits::{
-    check_akey, check_epoch, check_extent, check_iods, check_key, check_range,
-};
+use crate::limits::{check_akey, check_epoch, check_extent, check_iods, check_key, check_range};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Durability, Epoch,
     EpochRange, FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
@@ -100,7 +98,10 @@ impl DiskStore {
     /// By the cause; a file that was there and is no pool of this engine is never changed.
     pub fn open(spec: &PoolSpec) -> Result<Self> {
         let Some(path) = &spec.path else {
-            return fail(ObjectCode::Inval, "disk has no pools in memory; give a directory");
+            return fail(
+                ObjectCode::Inval,
+                "disk has no pools in memory; give a directory",
+            );
         };
         if spec.durability != Durability::Power {
             return fail(
@@ -149,15 +150,20 @@ impl DiskStore {
                     sums => sums,
                 },
             };
-            file.write_all_at(&head.encode(), 0).map_err(|e| io("write", &e))?;
+            file.write_all_at(&head.encode(), 0)
+                .map_err(|e| io("write", &e))?;
             head
         } else {
             let mut block = [0; BLOCK];
-            let len = file.metadata().map_err(|e| io("read the length of", &e))?.len();
+            let len = file
+                .metadata()
+                .map_err(|e| io("read the length of", &e))?
+                .len();
             if len < HEAD {
                 return fail(ObjectCode::Io, "the pool's file was cut short");
             }
-            file.read_exact_at(&mut block, 0).map_err(|e| io("read", &e))?;
+            file.read_exact_at(&mut block, 0)
+                .map_err(|e| io("read", &e))?;
             Superblock::read([&block[..]], MAGIC, spec.uuid)?
         };
         let mut store = Self {
@@ -173,7 +179,11 @@ impl DiskStore {
         store.containers = store.read(|view| containers(view))?;
         if let (PoolMode::Create, Some(directory)) = (spec.mode, path.parent()) {
             // A file lasts once its directory does.
-            let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+            let directory = if directory.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                directory
+            };
             File::open(directory)
                 .and_then(|directory| directory.sync_all())
                 .map_err(|e| io("make last", &e))?;
@@ -211,7 +221,10 @@ impl DiskStore {
     /// Changes keys, and commits at once unless changes wait for each other.
     fn write<T>(&mut self, work: impl FnOnce(&mut View<'_>) -> Result<T>) -> Result<T> {
         if let Some(why) = &self.failure {
-            let text = format!("the pool can only be read since a write failed: {}", why.message);
+            let text = format!(
+                "the pool can only be read since a write failed: {}",
+                why.message
+            );
             return Err(ObjectError::new(ObjectCode::NoPerm, text));
         }
         let waits = self.group.is_some();
@@ -327,7 +340,10 @@ fn containers(view: &View<'_>) -> Result<Vec<Container>> {
             let (key, value) = entry?;
             let key = key.value();
             let bytes = keys::unseal(view.sums, key, value.value())?;
-            let number = key.get(5..).and_then(<[u8]>::first_chunk).ok_or_else(damaged)?;
+            let number = key
+                .get(5..)
+                .and_then(<[u8]>::first_chunk)
+                .ok_or_else(damaged)?;
             let number = u32::from_be_bytes(*number) as usize;
             if what == keys::SNAPSHOT {
                 let container: &mut Container = containers.get_mut(number).ok_or_else(damaged)?;
@@ -347,10 +363,6 @@ fn containers(view: &View<'_>) -> Result<Vec<Container>> {
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 impl ObjectStore for DiskStore {
-    fn open(spec: &PoolSpec) -> Result<Self> {
-        Self::open(spec)
-    }
-
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         let found = self.containers.iter().position(|c| c.uuid == uuid);
         match (found, mode) {
@@ -465,7 +477,8 @@ impl ObjectStore for DiskStore {
             if let PunchScope::Extent(.., extent) = scope {
                 check_extent(extent)?;
             }
-            let done = self.write(|view| view.punch(container, object, scope, epoch, conditions))?;
+            let done =
+                self.write(|view| view.punch(container, object, scope, epoch, conditions))?;
             Ok(self.ticket(done))
         })();
         let (dkey, akey) = (dkey.unwrap_or_default(), akey.unwrap_or_default());
@@ -539,6 +552,7 @@ impl ObjectStore for DiskStore {
         let library = self.library.as_ref();
         let counted = library.and_then(|library| guarded(|| library.count()).ok());
         StoreStats {
+            containers: self.containers.len() as u64,
             free_bytes: self.head.len.saturating_sub(used),
             recovery_ns: self.recovery_ns,
             ..counted.unwrap_or_default()

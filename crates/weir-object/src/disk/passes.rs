@@ -8,11 +8,7 @@ use crate::store::{ContainerId, DamagedValue, Epoch, FreedVersions, Result, Stor
 
 impl View<'_> {
     /// Drops versions of a range: those that neither its end nor a snapshot sees, or without snapshots all.
-    pub(super) fn pass(
-        &mut self,
-        container: ContainerId,
-        mut pass: Pass,
-    ) -> Result<FreedVersions> {
+    pub(super) fn pass(&mut self, container: ContainerId, mut pass: Pass) -> Result<FreedVersions> {
         let prefix = container.0.to_be_bytes();
         let mut from = prefix.to_vec();
         let end = keys::after(&prefix);
@@ -45,7 +41,9 @@ impl View<'_> {
 
     fn place_at(&self, from: &[u8], below: &[u8]) -> Result<Option<Place>> {
         let entry = self.first(from, below)?;
-        Ok(entry.and_then(|(key, _)| Place::of(key.value())).map(|(place, _)| place))
+        Ok(entry
+            .and_then(|(key, _)| Place::of(key.value()))
+            .map(|(place, _)| place))
     }
 
     /// Punches of all below a prefix, by epoch.
@@ -54,7 +52,9 @@ impl View<'_> {
             return Ok(Vec::new());
         }
         let entries = self.range(&keys::punch(prefix, u64::MAX), &keys::first_below(prefix))?;
-        let epochs = entries.rev().map(|entry| Ok(keys::epoch_of(entry?.0.value())));
+        let epochs = entries
+            .rev()
+            .map(|entry| Ok(keys::epoch_of(entry?.0.value())));
         epochs.collect()
     }
 
@@ -113,7 +113,8 @@ impl View<'_> {
             };
             let kind = key.get(place.key.len()).filter(|_| is_version);
             let bytes = keys::bare(value).len();
-            checked += u64::from(kind == Some(&SINGLE) && bytes > 0 || kind == Some(&EXTENT) && bytes > 8);
+            checked +=
+                u64::from(kind == Some(&SINGLE) && bytes > 0 || kind == Some(&EXTENT) && bytes > 8);
             if keys::unseal(self.sums, key, value).is_err() {
                 let (dkey, akey) = place.parts();
                 let count = keys::bare(value).first_chunk();

@@ -45,11 +45,7 @@ impl View<'_> {
     }
 
     /// Newest version up to an epoch of a single value, or punch of the attribute key.
-    pub(super) fn single(
-        &self,
-        place: &Place,
-        epoch: u64,
-    ) -> Result<Option<(Vec<u8>, Value<'_>)>> {
+    pub(super) fn single(&self, place: &Place, epoch: u64) -> Result<Option<(Vec<u8>, Value<'_>)>> {
         let entry = self.first(&place.version(SINGLE, 0, epoch), &place.behind(SINGLE))?;
         Ok(entry.map(|(key, value)| (key.value().to_vec(), value)))
     }
@@ -266,8 +262,7 @@ impl View<'_> {
     ) -> Result<()> {
         iod.size = 0;
         let found = self.single(place, epoch)?;
-        let Some((key, value)) =
-            found.filter(|(_, value)| !keys::bare(value.value()).is_empty())
+        let Some((key, value)) = found.filter(|(_, value)| !keys::bare(value.value()).is_empty())
         else {
             if matches!(self.holds(place)?, Holds::Array { .. }) {
                 return fail(ObjectCode::IoInval, "the attribute key has an array");

@@ -46,7 +46,9 @@ impl View<'_> {
             for &extent in extents_of(iod) {
                 let bytes;
                 (bytes, rest) = rest.split_at((iod.size * extent.count) as usize);
-                if holds != Holds::Nothing && self.is_retry(&place, holds, iod, extent, epoch, bytes)? {
+                if holds != Holds::Nothing
+                    && self.is_retry(&place, holds, iod, extent, epoch, bytes)?
+                {
                     continue;
                 }
                 longest = longest.max(extent.count);

@@ -1,16 +1,16 @@
 //! Fetches: one look-up, the version of the epoch, one copy. Batches hint at what they need first.
 
-use crate::array::{Rect, parts};
+use super::Mem;
 use super::index::{Holds, Index};
-use crate::limits::{check_iods, check_key, check_epoch};
 use super::medium::Medium;
 use super::record::sums_of;
 use super::table::NONE;
 use super::update::pieces;
-use crate::pool::sum_of;
-use super::Mem;
-use crate::error::fail;
 use crate::ObjectCode;
+use crate::array::{Rect, parts};
+use crate::error::fail;
+use crate::limits::{check_epoch, check_iods, check_key};
+use crate::pool::sum_of;
 use crate::store::{
     Conditions, DamagedValue, Epoch, FetchRequest, Iod, IodKind, KeyAt, RecordExtent, Result,
     Ticket, ValueSums,

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::array::{ArrayVersions, Rect, range};
 use super::medium::{Medium, prefetch};
 use super::record::{HEADER, Record, RecordKind, key_lens};
 use super::table::{HashTable, NONE};
+use crate::array::{ArrayVersions, Rect, range};
 use crate::store::{KeyOrder, ObjectId, StoreUuid};
 
 /// A version of a single value.

@@ -1,12 +1,12 @@
 //! Listings and queries.
 
+use super::Mem;
 use super::index::{DkeyOrder, Holds, keys};
-use crate::limits::{check_akey, check_key, check_epoch};
 use super::medium::Medium;
 use super::table::NONE;
-use super::Mem;
-use crate::error::fail;
 use crate::ObjectCode;
+use crate::error::fail;
+use crate::limits::{check_akey, check_epoch, check_key};
 use crate::store::{
     ContainerId, Epoch, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
     QueryAnswer, RecordExtent, Result,

@@ -16,8 +16,8 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::error::{ObjectCode, ObjectError};
-use crate::superblock::{io_error, open_file};
 use crate::store::{Durability, PoolMode, PoolSpec, Result};
+use crate::superblock::{io_error, open_file};
 
 /// Unit of space: values of one size, or a segment of the log.
 pub const CHUNK: u64 = 2 << 20;

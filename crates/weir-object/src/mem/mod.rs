@@ -26,15 +26,15 @@ mod tests;
 mod update;
 mod visible;
 
+use crate::ObjectCode;
+use crate::error::fail;
+use crate::limits::{check_epoch, check_range};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
     FetchRequest, FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
     ObjectStore, PoolMode, PoolSpec, Prefault, PunchScope, QueryAnswer, Reserved, Result,
     StoreStats, StoreUuid, Ticket, ValueSums,
 };
-use crate::ObjectCode;
-use crate::error::fail;
-use crate::limits::{check_epoch, check_range};
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};

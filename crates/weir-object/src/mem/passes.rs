@@ -2,8 +2,6 @@
 //! of what is left and only then gives the space of dropped values back.
 
 use super::Mem;
-use crate::array::Pass;
-use crate::error::fail;
 use super::index::{DkeyOrder, Holds, Single, keys};
 use super::log::Log;
 use super::medium::Medium;
@@ -11,6 +9,8 @@ use super::record::{Record, RecordKind, sums_of};
 use super::space::slot_size;
 use super::table::NONE;
 use crate::ObjectCode;
+use crate::array::Pass;
+use crate::error::fail;
 use crate::store::{FreedVersions, ObjectId, RecordExtent, Result};
 
 impl<M: Medium> Mem<M> {

@@ -5,18 +5,18 @@
 
 use std::time::Instant;
 
+use super::Mem;
 use super::index::Index;
 use super::log::{Log, LogStart, ReadLog};
 use super::medium::{CHUNK, Medium};
 use super::record::{Record, RecordKind};
 use super::space::Space;
-use super::Mem;
 use crate::error::fail;
 use crate::store::{
     ContainerId, ContainerMode, ObjectId, Result, StoreStats, StoreUuid, ValueSums,
 };
-use crate::{ObjectCode, ObjectError};
 use crate::superblock::{BLOCK, Superblock};
+use crate::{ObjectCode, ObjectError};
 
 const MAGIC: [u8; 8] = *b"weirpool";
 const PLACES: [u64; 2] = [0, 4_096];

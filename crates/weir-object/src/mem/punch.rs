@@ -1,13 +1,13 @@
 //! Punches: checks, the record, the index.
 
-use crate::array::range;
+use super::Mem;
 use super::index::Holds;
-use crate::limits::{check_akey, check_extent, check_key, check_epoch};
 use super::medium::Medium;
 use super::record::{Record, RecordKind};
 use super::table::NONE;
-use super::Mem;
+use crate::array::range;
 use crate::error::fail;
+use crate::limits::{check_akey, check_epoch, check_extent, check_key};
 use crate::store::{
     Conditions, ContainerId, Epoch, ObjectId, PunchScope, RecordExtent, Result, Ticket,
 };

@@ -1,15 +1,15 @@
 //! Updates and punches: checks, the value's place, the record, the index, in this order.
 
-use crate::array::range;
+use super::Mem;
 use super::index::Holds;
-use crate::limits::{check_apart, check_iods, check_key, check_epoch, extents_of};
-use crate::pool::sum_of;
 use super::medium::Medium;
 use super::record::{Record, RecordKind};
 use super::table::NONE;
-use super::Mem;
-use crate::error::fail;
 use crate::ObjectCode;
+use crate::array::range;
+use crate::error::fail;
+use crate::limits::{check_apart, check_epoch, check_iods, check_key, extents_of};
+use crate::pool::sum_of;
 use crate::store::{
     Conditions, Epoch, Iod, IodKind, KeyAt, MAX_IODS, RecordExtent, Reserved, Result, Ticket,
     ValueSums,

@@ -1,8 +1,8 @@
 //! Versions that a read finds in the index, and what exists at an epoch.
 
-use crate::array::{Rect, hides};
 use super::index::{Holds, Index, Item, Single};
 use super::table::NONE;
+use crate::array::{Rect, hides};
 
 impl Index {
     /// Versions of a single value, oldest first.

@@ -12,9 +12,7 @@ use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::server::local;
-use super::wire::{
-    Body, Counters, Descriptors, Found, Reply, Request, ServerInfo, Values,
-};
+use super::wire::{Body, Counters, Descriptors, Found, Reply, Request, ServerInfo, Values};
 use super::{BUFFERS, HEAD, INLINE, LONGEST_REQUEST, MOST_ENTRIES, SERVICES};
 use crate::store::{
     Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
@@ -164,7 +162,12 @@ impl<C: ServiceChannel> RemoteStore<C> {
             call.tag = 0;
             let first = vec![(address.clone(), dialled(address, &call)?)];
             let mut first = Self::over(first, setup)?;
-            channels.extend(first.targets.drain(..).map(|one| (one.address, one.channel)));
+            channels.extend(
+                first
+                    .targets
+                    .drain(..)
+                    .map(|one| (one.address, one.channel)),
+            );
             for tag in 1..first.about.targets {
                 call.tag = tag;
                 channels.push((address.clone(), dialled(address, &call)?));
@@ -223,7 +226,8 @@ impl<C: ServiceChannel> RemoteStore<C> {
     pub fn refresh(&mut self) -> Result<Counters> {
         let (mut stats, mut counters) = (StoreStats::default(), Counters::default());
         for target in 0..self.targets.len() {
-            let one = |body: &mut Body<'_>| Ok((body.get::<StoreStats>()?, body.get::<Counters>()?));
+            let one =
+                |body: &mut Body<'_>| Ok((body.get::<StoreStats>()?, body.get::<Counters>()?));
             let (of_store, of_target) = self.ask(target, &Request::Stats {}, one)?;
             stats.take_in(&of_store);
             counters.updates += of_target.updates;
@@ -246,7 +250,9 @@ impl<C: ServiceChannel> RemoteStore<C> {
     fn there(&self, container: ContainerId, target: usize) -> Result<ContainerId> {
         let numbers = self.containers.get(container.0 as usize);
         let number = numbers.and_then(|numbers| numbers.get(target));
-        number.copied().ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
+        number
+            .copied()
+            .ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
     }
 
     /// Hears what a target says, waiting so long for it.
@@ -431,7 +437,11 @@ impl<C: ServiceChannel> RemoteStore<C> {
     }
 
     /// Waits for a call's reply, and reads it.
-    fn reply<T>(&mut self, ticket: u64, read: impl FnOnce(&mut Body<'_>) -> Result<T>) -> Result<T> {
+    fn reply<T>(
+        &mut self,
+        ticket: u64,
+        read: impl FnOnce(&mut Body<'_>) -> Result<T>,
+    ) -> Result<T> {
         let place = self.wait(ticket)?;
         let read = self.answer(place).and_then(|(result, body)| {
             result?;
@@ -726,7 +736,9 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
                     Err(why) => return Err(why),
                 }
             }
-            return missing.filter(|_| !is_there).map_or(Ok(Ticket::Done(0)), Err);
+            return missing
+                .filter(|_| !is_there)
+                .map_or(Ok(Ticket::Done(0)), Err);
         };
         let target = self.target_of(object, dkey);
         let there = self.there(container, target)?;

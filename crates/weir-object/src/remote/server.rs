@@ -507,8 +507,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             entries.clear();
             let (mut passed, mut count, mut is_full) = (0, 0, false);
             let mut anchor = ListAnchor {
-                done: false,
                 next: from,
+                ..ListAnchor::default()
             };
             let visit = &mut |entry: crate::ListEntry<'_>| {
                 if passed < skip {
@@ -642,7 +642,10 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         });
         let read: Vec<_> = read.collect();
         self.fetched.clear();
-        let calls: Vec<_> = read.iter().filter_map(|(_, call)| call.as_ref().ok()).collect();
+        let calls: Vec<_> = read
+            .iter()
+            .filter_map(|(_, call)| call.as_ref().ok())
+            .collect();
         let room = calls.iter().map(|call| call.room).sum();
         if self.values.len() < room {
             self.values.resize(room, 0);

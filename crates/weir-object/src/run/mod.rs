@@ -16,16 +16,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_run::{
-    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
-    SeriesEnd, WorkerContext, failure,
+    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
+    Runner, SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
-    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Stage, Workload,
+    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectDurability,
+    ObjectEngine, ObjectOutcome, ObjectPrefault, ObjectRank, ObjectTest, ObjectWorkload, Outcome,
+    Stage, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
 
+use crate::disk::DiskStore;
 use crate::mem::MemStore;
 use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
@@ -92,7 +94,8 @@ fn wrong(work: &ObjectWorkload) -> Vec<String> {
         ),
         ObjectEngine::Mem => {}
         ObjectEngine::Remote | ObjectEngine::Echo => wrong.extend(wrong_with_servers(work)),
-        ObjectEngine::Disk | ObjectEngine::Daos => {
+        ObjectEngine::Disk => wrong.extend(wrong_with_disk(work)),
+        ObjectEngine::Daos => {
             wrong.push(format!("the engine {name} is not there yet; there is mem"));
         }
     }
@@ -150,6 +153,28 @@ fn is_on_servers(work: &ObjectWorkload) -> bool {
     matches!(work.engine, ObjectEngine::Remote | ObjectEngine::Echo)
 }
 
+/// True if operations have their ends later: those of servers, and updates that share a commit.
+fn waits(work: &ObjectWorkload) -> bool {
+    is_on_servers(work) || work.engine == ObjectEngine::Disk && work.in_flight > 1
+}
+
+/// The same of a store on a disk.
+fn wrong_with_disk(work: &ObjectWorkload) -> impl Iterator<Item = String> {
+    let lasts = work
+        .durability
+        .is_none_or(|it| it == ObjectDurability::Power);
+    let wrong = [
+        (!lasts).then_some("disk has the durability power alone; mem has none and process"),
+        work.zero_copy
+            .then_some("disk has no values that are filled in place; leave zero copy out"),
+        (work.prefault == ObjectPrefault::All)
+            .then_some("disk has no memory to make present; leave the prefault out"),
+        (work.thread_per_operation && work.in_flight > 1)
+            .then_some("disk: operations of one commit have no threads of their own"),
+    ];
+    wrong.into_iter().flatten().map(str::to_owned)
+}
+
 /// The same of a store on servers.
 fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
     let name = work.engine.name();
@@ -163,23 +188,27 @@ fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
     let stores_nothing = work.engine == ObjectEngine::Echo && !work.tests.iter().all(stored);
     let too_long = code_of(ObjectCode::Rec2Big);
     let wrong = [
-        work.servers.is_empty().then(|| {
-            format!("{name} needs the address of a server, as `weir obj serve` says it")
-        }),
+        work.servers
+            .is_empty()
+            .then(|| format!("{name} needs the address of a server, as `weir obj serve` says it")),
         work.zero_copy.then(|| {
             format!("{name}: a server's memory cannot be filled in place; leave zero copy out")
         }),
         work.thread_per_operation.then(|| {
             format!("{name}: no operation has a thread of its own; have several in flight instead")
         }),
-        work.durability.is_some().then(|| {
-            format!("{name}: the server was told its durability when it was started")
-        }),
+        work.durability
+            .is_some()
+            .then(|| format!("{name}: the server was told its durability when it was started")),
         (longest > LONGEST).then(|| {
-            format!("{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes")
+            format!(
+                "{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes"
+            )
         }),
         stores_nothing.then(|| {
-            format!("{name} stores nothing: it has updates and fetches alone; remote has the others")
+            format!(
+                "{name} stores nothing: it has updates and fetches alone; remote has the others"
+            )
         }),
     ];
     wrong.into_iter().flatten()
@@ -197,6 +226,8 @@ impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
         if is_on_servers(&self.work) {
             self.on_servers(control)
+        } else if self.work.engine == ObjectEngine::Disk {
+            self.on(control, None, |spec| DiskStore::open(spec))
         } else {
             self.on(control, None, |spec| MemStore::open(spec))
         }
@@ -317,7 +348,7 @@ impl<D: Dial> StoreJob<D> {
                             shared: Arc::clone(shared),
                             test: test.clone(),
                             iteration,
-                            waits: is_on_servers(&self.work),
+                            waits: waits(&self.work),
                             done: Arc::clone(&done),
                         }),
                     )

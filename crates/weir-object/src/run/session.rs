@@ -4,22 +4,22 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys, ObjectPrefault,
-    ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKeys,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::token;
 use weir_units::{Bytes, Nanos};
 
 use super::keys::{Contents, Names};
-use crate::mem::footprint;
 use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError, ObjectStore, PoolMode,
-    PoolSpec, Prefault, StoreUuid,
+    ContainerId, ContainerMode, Durability, Epoch, EpochRange, ObjectCode, ObjectError,
+    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid,
 };
+use crate::{disk, mem};
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
 const KEY_BYTES: u64 = 64;
@@ -114,7 +114,10 @@ pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
         .filter(|test| test.action == ObjectAction::Update);
     let bytes = updates.map(|test| {
         let values = work.planned_operations(test).unwrap_or(u64::MAX);
-        footprint(values, test.size.0, KEY_BYTES)
+        match work.engine {
+            ObjectEngine::Disk => disk::footprint(values, test.size.0, KEY_BYTES),
+            _ => mem::footprint(values, test.size.0, KEY_BYTES),
+        }
     });
     bytes.fold(0, u64::saturating_add)
 }
@@ -183,6 +186,7 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
             ObjectPrefault::All => Prefault::All,
             ObjectPrefault::None => Prefault::None,
         },
+        group_commit: work.in_flight > 1,
         ..PoolSpec::anonymous(work.pool_bytes.0)
     })
 }
@@ -203,14 +207,19 @@ impl<S: ObjectStore> Session<S> {
             None => "memory".to_owned(),
         };
         let failed = |why: ObjectError| failure("object", None, format!("{place}: {why}"));
+        let started = Instant::now();
         let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
-        if !chosen && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys) {
+        if !chosen
+            && work.engine != ObjectEngine::Disk
+            && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys)
+        {
             // No DAX: the best that the place has.
             spec.durability = Durability::Process;
             opened = open(&mut spec);
         }
         let mut store = opened.map_err(failed)?;
+        let setup_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let file = spec.path.as_ref().map(|_| work.pool_file(rank));
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
@@ -240,7 +249,7 @@ impl<S: ObjectStore> Session<S> {
                 Durability::Process => ObjectDurability::Process,
                 Durability::Power => ObjectDurability::Power,
             },
-            setup_ns: Nanos(store.stats().prefault_ns + store.stats().recovery_ns),
+            setup_ns: Nanos(setup_ns),
             ..ObjectRank::default()
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
