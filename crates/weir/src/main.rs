@@ -50,6 +50,9 @@ mod signals;
 mod stage_timing;
 mod stall;
 mod stopping;
+mod store_channel;
+#[cfg_attr(not(test), expect(dead_code, reason = "its door comes"))]
+mod store_service;
 mod stored;
 mod targets;
 mod tools;

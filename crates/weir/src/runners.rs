@@ -7,6 +7,8 @@ use weir_run::Runner;
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
 
+use crate::store_channel::StoreDial;
+
 pub(crate) use weir_block::source::first_operations;
 pub(crate) use weir_block::verify::checksum;
 pub(crate) use weir_rpc::links::ofi::FabricSurvey;
@@ -19,7 +21,7 @@ pub(crate) struct Runners {
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
     rpc: weir_rpc::RpcRunner,
     packet_path: weir_datapath::PacketPathRunner,
-    object_store: weir_object::ObjectRunner,
+    object_store: weir_object::ObjectRunner<StoreDial>,
 }
 
 impl Runners {

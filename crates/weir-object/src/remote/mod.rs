@@ -13,7 +13,7 @@ mod wire;
 
 pub use client::{Dial, RemoteSetup, RemoteStore, TargetCall};
 pub use server::{Part, Step, Target, TargetRequest};
-pub use wire::{Counters, Descriptors, Reply, Request, ServerInfo};
+pub use wire::{Counters, Descriptors, Reply, Request, ServerInfo, Values};
 
 /// Longest values of a call that travel within a request or a reply, in bytes.
 pub const INLINE: u64 = 16 << 10;

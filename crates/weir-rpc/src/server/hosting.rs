@@ -23,7 +23,8 @@ use crate::interface::local::{address_of_interface, reachable_address};
 use crate::machine_memory;
 use crate::master::host::MasterHost;
 use crate::server::{
-    NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, TestMasters,
+    NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, ServicesOfTag,
+    TestMasters,
 };
 use crate::service::RpcService;
 use crate::service::self_test::SelfTestService;
@@ -43,18 +44,42 @@ pub struct Host {
 struct Hosting {
     asked: RpcServe,
     addresses: Vec<RpcAddress>,
+    services: Arc<ServicesOfTag>,
 }
 
-/// Serves from now on. `log` takes lines about strange clients.
+/// Serves the self-test from now on. `log` takes lines about strange clients.
 ///
 /// # Errors
 /// An address cannot be bound, the table cannot be changed, the token cannot be read, another server
 /// serves one of the ranks.
 pub fn host(asked: RpcServe, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
+    let time = asked.service_time;
+    let self_test = move |rank: u32, tag: u32| {
+        let seed = u64::from(rank) << 32 | u64::from(tag);
+        let service: Box<dyn RpcService> = Box::new(SelfTestService::new(time, seed | 1));
+        vec![service]
+    };
+    host_services(asked, Arc::new(self_test), log)
+}
+
+/// The same with other services.
+///
+/// # Errors
+/// As [`host`].
+pub fn host_services(
+    asked: RpcServe,
+    services: Arc<ServicesOfTag>,
+    log: Box<dyn Fn(&str) + Send + Sync>,
+) -> Result<Host, RpcError> {
     let listens = |text: &String| text.parse().map(with_port);
     let addresses = asked.addresses.iter().map(listens);
     let addresses = addresses.collect::<Result<_, RpcError>>()?;
-    Hosting { asked, addresses }.start(log)
+    let hosting = Hosting {
+        asked,
+        addresses,
+        services,
+    };
+    hosting.start(log)
 }
 
 /// An address of the network without a port gets any.
@@ -131,7 +156,7 @@ impl Hosting {
         log: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<RpcServer, RpcError> {
         self.remove_dead_sockets(ranks, &*log);
-        let time = self.asked.service_time;
+        let services = Arc::clone(&self.services);
         let (pollers, cpus) = self.pollers(ranks.len() * self.asked.tags as usize);
         let masters: Arc<dyn TestMasters> = if self.asked.allows_masters {
             Arc::new(MasterHost::new(self.asked.clone()))
@@ -157,11 +182,7 @@ impl Hosting {
             pollers,
             cpus,
             poll: choose_poll(self.asked.poll, pollers + servers_here, SERVER_POLL),
-            services: Box::new(move |rank, tag| {
-                let seed = u64::from(rank) << 32 | u64::from(tag);
-                let service: Box<dyn RpcService> = Box::new(SelfTestService::new(time, seed | 1));
-                vec![service]
-            }),
+            services: Box::new(move |rank, tag| services(rank, tag)),
             limits: self.limits(),
             token,
             masters,

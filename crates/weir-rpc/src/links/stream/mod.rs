@@ -53,7 +53,6 @@ const WAKER: u64 = u64::MAX;
 /// Framed streams, all of one thread.
 pub struct StreamLink {
     epoll: OwnedFd,
-    events: Vec<epoll::Event>,
     waker: Arc<OwnedFd>,
     streams: PeerTable<PeerStream>,
     memory: RegionTable,
@@ -93,7 +92,6 @@ impl StreamLink {
         epoll::add(&epoll, &waker, data, epoll::EventFlags::IN).map_err(fail)?;
         Ok(Self {
             epoll,
-            events: Vec::with_capacity(64),
             waker: Arc::new(waker),
             streams: PeerTable::default(),
             memory: RegionTable::default(),

@@ -4,6 +4,7 @@
 //! without asking (`StreamLink::poll`).
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -67,18 +68,15 @@ impl StreamLink {
         if wait.is_some() {
             self.set_interests();
         }
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        let spare = rustix::buffer::spare_capacity(&mut events);
-        match epoll::wait(&self.epoll, spare, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => {
-                self.events = events;
-                return Err(error.into());
-            }
-        }
+        // Not of the link: events have pointers, and a link may go to another thread.
+        let mut events = [MaybeUninit::uninit(); 64];
+        let events = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => &mut [],
+            Err(error) => return Err(error.into()),
+        };
         let mut seen = 0;
-        for event in &events {
+        for event in events {
             let data = event.data.u64();
             if data == WAKER {
                 let _ = rustix::io::read(&*self.waker, &mut [0_u8; 8]);
@@ -98,7 +96,6 @@ impl StreamLink {
             }
             seen += self.read(index, handler);
         }
-        self.events = events;
         Ok(seen)
     }
 
