@@ -18,9 +18,12 @@
     reason = "tests"
 )]
 
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod loopback;
 mod model;
 
-use model::{Model, Random, step};
+use loopback::remote;
+use model::{Model, Random, settle, step};
 use weir_object::disk::DiskStore;
 use weir_object::mem::MemStore;
 use weir_object::*;
@@ -43,9 +46,10 @@ fn compared<S: ObjectStore>(
     open: impl Fn(&PoolSpec) -> Result<S>,
 ) {
     let name = format!("weir_object_oracle.{}.{seed}", std::process::id());
-    let path = quick_dir().join(name);
+    let dir = quick_dir().join(name);
+    std::fs::create_dir(&dir).unwrap();
     let mut spec = PoolSpec {
-        path: Some(path.clone()),
+        path: Some(dir.join("pool")),
         ..spec
     };
     let mut store = open(&spec).unwrap();
@@ -55,6 +59,7 @@ fn compared<S: ObjectStore>(
     let mut container = store.container([1; 16], ContainerMode::Create).unwrap();
     for number in 0..operations {
         if random.below(1_000) == 0 {
+            settle(&mut store, &mut model);
             store.close().unwrap();
             store = open(&spec).unwrap();
             assert!(!store.stats().log_damaged, "operation {number}");
@@ -62,8 +67,9 @@ fn compared<S: ObjectStore>(
         }
         step(&mut store, &mut model, container, &mut random);
     }
+    settle(&mut store, &mut model);
     store.close().unwrap();
-    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
     assert!(
         model.compared > operations / 10,
         "only {} reads found something",
@@ -108,5 +114,29 @@ fn random_operations_on_disk_give_what_the_model_gives() {
             ..PoolSpec::anonymous(256 << 20)
         };
         compared(seed, long() * 10_000 / 2, spec, DiskStore::open);
+    }
+}
+
+#[test]
+fn random_operations_on_targets_give_what_the_model_gives() {
+    for (seed, in_flight) in [(6, 0), (7, 8)] {
+        let spec = PoolSpec {
+            durability: Durability::Process,
+            ..PoolSpec::anonymous(128 << 20)
+        };
+        compared(seed, long() * 100_000 / 2, spec, |spec| {
+            let targets = ["0", "1"].map(|target| {
+                MemStore::open(&PoolSpec {
+                    path: spec.path.as_ref().map(|path| path.with_extension(target)),
+                    ..spec.clone()
+                })
+            });
+            let targets: Result<Vec<_>> = targets.into_iter().collect();
+            Ok(remote(
+                targets?.into_iter().map(Some).collect(),
+                in_flight,
+                0,
+            ))
+        });
     }
 }

@@ -193,7 +193,11 @@ fn garbage(random: &mut Random) -> (u16, Vec<u8>) {
     let iods = [Iod::single(b"a", size), Iod::array(b"b", size, &extents)];
     let iods = &iods[random.below(2) as usize..][..1];
     let (epoch, conditions) = (Epoch(random.below(4)), NONE);
-    let object = if random.below(2) == 0 { HASHED } else { INTEGERS };
+    let object = if random.below(2) == 0 {
+        HASHED
+    } else {
+        INTEGERS
+    };
     let key = at(container, object, b"12345678");
     let values = vec![1; size.min(20_000) as usize];
     let request = match random.below(9) {
@@ -274,7 +278,14 @@ fn a_target_answers_every_request_of_a_stranger_and_holds_nothing_in_the_end() {
         let (mut steps, mut good) = ([0; 6], 0);
         for handle in 0..20_000_u64 {
             let (operation, payload) = garbage(&mut random);
-            let lengths = [None, None, Some(20_000), Some(1 << 20), Some(5), Some(u64::MAX)];
+            let lengths = [
+                None,
+                None,
+                Some(20_000),
+                Some(1 << 20),
+                Some(5),
+                Some(u64::MAX),
+            ];
             let bulk = lengths[random.below(6) as usize];
             macro_rules! call {
                 () => {
@@ -327,7 +338,10 @@ fn a_target_answers_every_request_of_a_stranger_and_holds_nothing_in_the_end() {
                 }
             }
         }
-        assert!(good > 1_000 && steps[0] > 10_000 && steps[2] > 10, "{good} {steps:?}");
+        assert!(
+            good > 1_000 && steps[0] > 10_000 && steps[2] > 10,
+            "{good} {steps:?}"
+        );
         // As much as may be held can be held again.
         let values = Iod::single(b"a", most);
         let mut bytes = Vec::new();
@@ -366,7 +380,16 @@ fn values_of_every_length_and_their_holes_come_back() {
                 (ticket, ends[0].result.clone().unwrap())
             }
         };
-        let lengths = [0, 1, 5_000, 16 << 10, (16 << 10) + 1, 90_000, 1 << 20, (3 << 20) + 5];
+        let lengths = [
+            0,
+            1,
+            5_000,
+            16 << 10,
+            (16 << 10) + 1,
+            90_000,
+            1 << 20,
+            (3 << 20) + 5,
+        ];
         for (number, length) in (0_u64..).zip(lengths) {
             let (dkey, value) = (number.to_le_bytes(), pattern(length, number as usize));
             let key = at(c, INTEGERS, &dkey);
@@ -448,7 +471,9 @@ fn several_targets_are_listed_and_asked_as_one() {
         for object in [INTEGERS, ObjectId { lo: 9, ..INTEGERS }] {
             let iods = [Iod::single(b"a", 1), Iod::single(b"b", 1)];
             let key = at(c, object, &dkey);
-            let _ = store.update(key, &iods, Epoch(number + 1), NONE, b"xy").unwrap();
+            let _ = store
+                .update(key, &iods, Epoch(number + 1), NONE, b"xy")
+                .unwrap();
         }
     }
     let mut listed = |store: &mut RemoteStore<_>, level: ListLevel<'_>, most: usize| {
@@ -494,7 +519,9 @@ fn several_targets_are_listed_and_asked_as_one() {
     let other = ObjectId { lo: 77, ..INTEGERS };
     let missing = store.punch(c, other, punch, Epoch(900), Conditions::PUNCH);
     assert_eq!(code(missing), ObjectCode::NonExist);
-    let _ = store.punch(c, INTEGERS, punch, Epoch(900), Conditions::PUNCH).unwrap();
+    let _ = store
+        .punch(c, INTEGERS, punch, Epoch(900), Conditions::PUNCH)
+        .unwrap();
     assert_eq!(listed(&mut store, ListLevel::Dkeys(INTEGERS), 9).len(), 0);
     let mut answer = QueryAnswer::default();
     let what = KeyQuery::MAX.with(KeyQuery::DKEY);
@@ -540,7 +567,9 @@ fn clients_make_no_more_containers_than_a_pool_may_have() {
         uuid
     };
     for number in 0..MOST_CONTAINERS {
-        store.container(uuid(number), ContainerMode::Create).unwrap();
+        store
+            .container(uuid(number), ContainerMode::Create)
+            .unwrap();
     }
     let more = store.container(uuid(MOST_CONTAINERS), ContainerMode::Create);
     assert_eq!(code(more), ObjectCode::NoSpace);

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use weir_object::remote::{BUFFERS, RemoteSetup, RemoteStore, ServerInfo, Step, Target, TargetRequest};
+use weir_object::remote::{
+    BUFFERS, RemoteSetup, RemoteStore, ServerInfo, Step, Target, TargetRequest,
+};
 use weir_object::{Durability, ObjectCode, ObjectStore};
 use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 
@@ -70,7 +72,8 @@ impl<S: ObjectStore> Loopback<S> {
                     assert!(part.to + part.length <= bulk.length);
                     let to = (bulk.offset + part.to) as usize;
                     let from = &call.buffer[part.from as usize..][..part.length as usize];
-                    self.memories[bulk.memory.0 as usize][to..to + from.len()].copy_from_slice(from);
+                    self.memories[bulk.memory.0 as usize][to..to + from.len()]
+                        .copy_from_slice(from);
                 }
             }
             step = match step {
@@ -81,7 +84,8 @@ impl<S: ObjectStore> Loopback<S> {
                     assert!(from + length <= bulk.length);
                     let at = (bulk.offset + from) as usize;
                     let memory = &self.memories[bulk.memory.0 as usize];
-                    call.buffer[..length as usize].copy_from_slice(&memory[at..at + length as usize]);
+                    call.buffer[..length as usize]
+                        .copy_from_slice(&memory[at..at + length as usize]);
                     self.target.pulled(TargetRequest {
                         operation: call.operation,
                         payload: &call.payload,
@@ -93,7 +97,8 @@ impl<S: ObjectStore> Loopback<S> {
                 Step::Push => self.target.resumed(slot, &mut call.buffer),
                 Step::Reply(length) | Step::PushAndReply(length) => {
                     let call = self.calls.remove(&slot).unwrap();
-                    self.answers.push((slot, Ok(call.buffer[..length].to_vec())));
+                    self.answers
+                        .push((slot, Ok(call.buffer[..length].to_vec())));
                     return;
                 }
                 Step::Fail(code) => {
@@ -129,12 +134,19 @@ impl<S: ObjectStore> ServiceChannel for Loopback<S> {
             bulk,
             buffer: vec![0x5a; self.buffer],
         };
-        assert!(self.calls.insert(slot, call).is_none(), "slot {slot} is out");
+        assert!(
+            self.calls.insert(slot, call).is_none(),
+            "slot {slot} is out"
+        );
         self.fresh.push(slot);
         Ok(())
     }
 
-    fn poll(&mut self, _: Duration, mut done: impl FnMut(u32, Result<&[u8], i64>)) -> io::Result<u32> {
+    fn poll(
+        &mut self,
+        _: Duration,
+        mut done: impl FnMut(u32, Result<&[u8], i64>),
+    ) -> io::Result<u32> {
         for slot in std::mem::take(&mut self.fresh) {
             let call = self.calls.get_mut(&slot).unwrap();
             let step = self.target.request(TargetRequest {
