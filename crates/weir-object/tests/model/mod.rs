@@ -45,7 +45,7 @@ pub(crate) struct Model {
     /// The engine lists ordered keys in parts, each in order.
     pub(crate) lists_in_parts: bool,
     /// Tickets of operations that wait, and the bytes that they are to move.
-    waiting: Vec<(u64, u64)>,
+    pub(crate) waiting: Vec<(u64, u64)>,
 }
 
 /// Most operations that wait for their ends.
