@@ -40,7 +40,7 @@ fn quick_dir() -> std::path::PathBuf {
 
 /// Random operations on an engine, with its store closed and opened in between.
 fn compared<S: ObjectStore>(
-    seed: u64,
+    (seed, lists_in_parts): (u64, bool),
     operations: u64,
     spec: PoolSpec,
     open: impl Fn(&PoolSpec) -> Result<S>,
@@ -54,7 +54,10 @@ fn compared<S: ObjectStore>(
     };
     let mut store = open(&spec).unwrap();
     spec.mode = PoolMode::Open;
-    let mut model = Model::default();
+    let mut model = Model {
+        lists_in_parts,
+        ..Model::default()
+    };
     let mut random = Random(seed);
     let mut container = store.container([1; 16], ContainerMode::Create).unwrap();
     for number in 0..operations {
@@ -98,7 +101,7 @@ fn random_operations_on_mem_give_what_the_model_gives() {
             sums,
             ..PoolSpec::anonymous(256 << 20)
         };
-        compared(seed, long() * 100_000 / 3, spec, MemStore::open);
+        compared((seed, false), long() * 100_000 / 3, spec, MemStore::open);
     }
 }
 
@@ -113,7 +116,31 @@ fn random_operations_on_disk_give_what_the_model_gives() {
             group_commit,
             ..PoolSpec::anonymous(256 << 20)
         };
-        compared(seed, long() * 10_000 / 2, spec, DiskStore::open);
+        compared((seed, false), long() * 10_000 / 2, spec, DiskStore::open);
+    }
+}
+
+#[test]
+fn random_operations_on_targets_give_what_the_model_gives() {
+    for (seed, in_flight) in [(6, 0), (7, 8)] {
+        let spec = PoolSpec {
+            durability: Durability::Process,
+            ..PoolSpec::anonymous(128 << 20)
+        };
+        compared((seed, true), long() * 100_000 / 2, spec, |spec| {
+            let targets = ["0", "1"].map(|target| {
+                MemStore::open(&PoolSpec {
+                    path: spec.path.as_ref().map(|path| path.with_extension(target)),
+                    ..spec.clone()
+                })
+            });
+            let targets: Result<Vec<_>> = targets.into_iter().collect();
+            Ok(remote(
+                targets?.into_iter().map(Some).collect(),
+                in_flight,
+                0,
+            ))
+        });
     }
 }
 

@@ -44,10 +44,7 @@ impl StorageBackend for PoolFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        if HEAD + len > self.limit {
-            let why = format!("the pool has {} B, and this needs more", self.limit);
-            return Err(io::Error::new(io::ErrorKind::StorageFull, why));
-        }
+        // The library doubles the length long before it writes there.
         self.file.set_len(HEAD + len)
     }
 
@@ -56,6 +53,10 @@ impl StorageBackend for PoolFile {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if HEAD + offset + data.len() as u64 > self.limit {
+            let why = format!("the pool has {} B, and this needs more", self.limit);
+            return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+        }
         self.file.write_all_at(data, HEAD + offset)
     }
 }

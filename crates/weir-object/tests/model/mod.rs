@@ -42,8 +42,10 @@ pub(crate) struct Model {
     pub(crate) object_punches: BTreeMap<u64, Vec<u64>>,
     pub(crate) snapshots: Vec<u64>,
     pub(crate) compared: u64,
+    /// The engine lists ordered keys in parts, each in order.
+    pub(crate) lists_in_parts: bool,
     /// Tickets of operations that wait, and the bytes that they are to move.
-    waiting: Vec<(u64, u64)>,
+    pub(crate) waiting: Vec<(u64, u64)>,
 }
 
 /// Most operations that wait for their ends.
@@ -431,7 +433,7 @@ fn list<S: ObjectStore>(store: &mut S, model: &Model, c: ContainerId, number: u6
     }
     let there = |d: &u64| (0..4).any(|a| model.exists((number, *d, a), at.0));
     let mut expected: Vec<Vec<u8>> = (0..4).filter(there).map(dkey).collect();
-    if number % 3 == 1 {
+    if number % 3 == 1 && !model.lists_in_parts {
         assert_eq!(listed, expected, "integers come in order");
     }
     let max = KeyQuery::MAX.with(KeyQuery::DKEY);
