@@ -3,6 +3,7 @@
 //!
 //! In: an [`ObjectWorkload`]. Out: phases with latencies, and an [`ObjectOutcome`] with what each test did.
 
+mod check;
 mod key_draws;
 mod keys;
 mod load;
@@ -30,11 +31,12 @@ use weir_units::Nanos;
 use weir_world::Collectives as _;
 
 use crate::mem::MemStore;
-use crate::remote::{Dial, LONGEST, RemoteSetup, RemoteStore};
+use crate::remote::{Dial, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
+use check::{is_on_servers, wrong};
 use load::{Calls, Places, StoreOp, Walk};
-use mix::{Drawn, MixedCalls, Mixer, keys_before, starts, wrong_mixes};
-use session::{Run, Session, code_of, planned_bytes};
+use mix::{Drawn, MixedCalls, Mixer, keys_before, starts};
+use session::{Run, Session, code_of};
 pub use session::{random_uuid, uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
@@ -85,122 +87,6 @@ impl<D: Dial> Runner for ObjectRunner<D> {
             dial: self.dial.knowing(work.token_file.as_deref()),
         })))
     }
-}
-
-/// Everything that cannot be carried out.
-fn wrong(work: &ObjectWorkload) -> Vec<String> {
-    let name = work.engine.name();
-    let mut wrong = Vec::new();
-    match work.engine {
-        ObjectEngine::Mem if work.in_flight > 1 => wrong.push(
-            "mem completes each operation at once; leave the number in flight out".to_owned(),
-        ),
-        ObjectEngine::Mem => {}
-        ObjectEngine::Remote | ObjectEngine::Echo => wrong.extend(wrong_with_servers(work)),
-        ObjectEngine::Disk | ObjectEngine::Daos => {
-            wrong.push(format!("the engine {name} is not there yet; there is mem"));
-        }
-    }
-    if work.block_tier_bytes.is_some_and(|bytes| bytes.0 > 0) {
-        wrong.push(format!("{name} has no tier of blocks"));
-    }
-    let names = [("pool", &work.pool), ("container", &work.container)];
-    for (what, uuid) in names {
-        if let Some(uuid) = uuid.as_ref().filter(|uuid| uuid_of(uuid).is_none()) {
-            wrong.push(format!(
-                "{what} {uuid}: a UUID has 32 hexadecimal digits, as 8-4-4-4-12"
-            ));
-        }
-    }
-    let merges = |test: &ObjectTest| {
-        matches!(
-            test.action,
-            ObjectAction::Aggregate { merge: true, .. }
-                | ObjectAction::Discard { merge: true, .. }
-                | ObjectAction::Collect { merge: true, .. }
-        )
-    };
-    if work.tests.iter().any(merges) {
-        wrong.push(format!(
-            "{name} does not merge neighbouring extents (`m`); leave it out"
-        ));
-    }
-    wrong.extend(wrong_mixes(work));
-    let layout = &work.layout;
-    if [layout.objects, layout.dkeys, layout.akeys, layout.strides].contains(&0) {
-        wrong.push("there has to be one object, key and stride at least".to_owned());
-    }
-    wrong.extend(wrong_sizes(work));
-    if layout.dkeys < u64::from(work.targets()) {
-        let why = "each target has to have a distribution key at least";
-        wrong.push(why.to_owned());
-    }
-    let needed = planned_bytes(work);
-    let pool = work.pool_bytes;
-    if !is_on_servers(work) && work.pool.is_none() && needed > pool.0 {
-        let needed = weir_units::Bytes(needed);
-        let code = code_of(ObjectCode::NoSpace);
-        wrong.push(format!(
-            "{code}: the updates take {needed}, and the pool has {pool}; give it more (-P) or them less"
-        ));
-    }
-    wrong
-}
-
-/// Tests on parts of strides that these do not have.
-fn wrong_sizes(work: &ObjectWorkload) -> impl Iterator<Item = String> + '_ {
-    let stride = work.layout.stride_bytes.0;
-    work.tests.iter().filter_map(move |test| {
-        let (offset, size) = (test.offset.0, test.size.0);
-        let is_part = size > 0 && offset.saturating_add(size) <= stride;
-        let why = || format!("{size} bytes from {offset} on are no part of a stride of {stride}");
-        (test.action.moves_values() && !is_part).then(why)
-    })
-}
-
-fn is_on_servers(work: &ObjectWorkload) -> bool {
-    matches!(work.engine, ObjectEngine::Remote | ObjectEngine::Echo)
-}
-
-/// The same of a store on servers.
-fn wrong_with_servers(work: &ObjectWorkload) -> impl Iterator<Item = String> {
-    let name = work.engine.name();
-    let longest = work.layout.stride_bytes.0;
-    let stored = |test: &ObjectTest| {
-        matches!(
-            test.action,
-            ObjectAction::Update | ObjectAction::Fetch | ObjectAction::ListObjects
-        )
-    };
-    let stores_nothing = work.engine == ObjectEngine::Echo && !work.tests.iter().all(stored);
-    let too_long = code_of(ObjectCode::Rec2Big);
-    let wrong = [
-        work.servers
-            .is_empty()
-            .then(|| format!("{name} needs the address of a server, as `weir obj serve` says it")),
-        work.zero_copy.then(|| {
-            format!("{name}: a server's memory cannot be filled in place; leave zero copy out")
-        }),
-        work.thread_per_operation.then(|| {
-            format!("{name}: no operation has a thread of its own; have several in flight instead")
-        }),
-        work.durability
-            .is_some()
-            .then(|| format!("{name}: the server was told its durability when it was started")),
-        (work.targets() > 1)
-            .then(|| format!("{name}: servers have targets of their own; leave their number out")),
-        (longest > LONGEST).then(|| {
-            format!(
-                "{too_long}: a server takes values of 64 MiB at the most, not of {longest} bytes"
-            )
-        }),
-        stores_nothing.then(|| {
-            format!(
-                "{name} stores nothing: it has updates and fetches alone; remote has the others"
-            )
-        }),
-    ];
-    wrong.into_iter().flatten()
 }
 
 /// Tests on one rank's pool, or on that of servers.
