@@ -37,6 +37,7 @@ mod mpi;
 pub mod net;
 pub mod new;
 pub mod obj;
+pub mod obj_run;
 pub mod object;
 pub mod observer;
 mod pair_table;
@@ -78,7 +79,7 @@ pub const DOORS: &[Door] = &[
     object::VOS_PERF,
     object::DAOS_PERF,
     obj::DOOR,
-    obj::RUN,
+    obj_run::DOOR,
     show::DOOR,
     history::DOOR,
     report::DOOR,

@@ -10,7 +10,7 @@ use crate::args::DoorCall;
 use crate::door::Door;
 use crate::flags::nearest;
 use crate::mpi;
-use crate::obj;
+use crate::obj_run;
 use crate::refusal::Refusal;
 
 /// The page of `weir engines --help`.
@@ -91,7 +91,7 @@ pub fn call(arguments: &[String]) -> Result<Call, Refusal> {
         "-h" | "--help" => Ok(Call::Print(page())),
         "help" => help_of(rest),
         "obj" if rest.first().is_some_and(|word| word == "run") => {
-            Ok(called(&obj::RUN, &rest[1..]))
+            Ok(called(&obj_run::DOOR, &rest[1..]))
         }
         verb => match door(verb) {
             Some(door) => of_door(door, rest),

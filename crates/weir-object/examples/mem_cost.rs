@@ -71,7 +71,8 @@ fn spec(
     let plan = footprint(values as u64, size as u64, 27);
     PoolSpec {
         path: Some(path.to_owned()),
-        bytes: plan + plan / 16 + (16 << 20),
+        // The log has to have room twice, since passes write it anew.
+        bytes: plan * 2 + (16 << 20),
         durability,
         assume_persistent: true,
         prefault: if mode == PoolMode::Create {

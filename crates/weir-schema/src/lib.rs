@@ -34,6 +34,7 @@ mod metrics;
 mod object_mix;
 mod object_store;
 mod object_store_result;
+mod object_test;
 mod outcome;
 mod packet_path;
 mod packet_path_result;
@@ -109,12 +110,13 @@ pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use object_mix::{KeyDistribution, MixShares, ObjectMix};
 pub use object_store::{
-    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectAction, ObjectDurability, ObjectEngine, ObjectLayout,
-    ObjectPayload, ObjectPrefault, ObjectTest, ObjectValue, ObjectWorkload,
+    LARGEST_OBJECT_VALUE, OBJECT_KINDS, ObjectDurability, ObjectEngine, ObjectLayout,
+    ObjectPayload, ObjectPrefault, ObjectValue, ObjectWorkload,
 };
 pub use object_store_result::{
     ObjectFailure, ObjectFigures, ObjectKey, ObjectKeys, ObjectOutcome, ObjectRank, ObjectRun,
 };
+pub use object_test::{ObjectAction, ObjectTest};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome};
 pub use packet_path::{
     IdlePolicy, MESSAGE_HEADER_BYTES, MOST_PATH_THREADS, PACKET_HEADER_BYTES, PACKET_PATH_KINDS,

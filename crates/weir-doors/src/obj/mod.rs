@@ -1,11 +1,10 @@
 //! `weir obj VERB`: a server of pools for `weir daos-perf` to ask, and what is done with a pool's file.
 //!
 //! In: the words after `obj`. Out: an [`Action`], or a refusal with exit code 2. `weir obj run`, which measures,
-//! is a door of its own ([`RUN`]). Spec: object store
+//! is a door of its own (`obj_run`). Spec: object store
 //! performance, 5.5. Not here: serving and pools, which are in `weir-object` and started by the program.
 
 mod flags;
-mod mixes;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +12,6 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command};
 use flags::{VERBS, VerbRecord};
-pub use mixes::RUN;
 use weir_schema::ObjectDurability;
 use weir_units::Bytes;
 

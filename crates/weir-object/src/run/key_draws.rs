@@ -203,7 +203,7 @@ mod tests {
         KeyDraws::new(shape, Streams::new(7, 0))
     }
 
-    /// How often each of so many keys is drawn.
+    /// Draws of each of so many keys.
     fn counts(shape: KeyDistribution, keys: u64, number: u64) -> Vec<u64> {
         let mut draws = draws(shape);
         let mut counts = vec![0; usize::try_from(keys).unwrap()];

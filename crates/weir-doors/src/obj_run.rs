@@ -20,7 +20,7 @@ use crate::selftest::values::server_uris;
 use crate::takes::Takes;
 
 /// The door, which `weir obj run` reaches too.
-pub const RUN: Door = Door {
+pub const DOOR: Door = Door {
     flags: FLAGS,
     measures: Some(Measures {
         names_jobs: false,
