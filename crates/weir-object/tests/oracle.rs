@@ -143,27 +143,3 @@ fn random_operations_on_targets_give_what_the_model_gives() {
         });
     }
 }
-
-#[test]
-fn random_operations_on_targets_give_what_the_model_gives() {
-    for (seed, in_flight) in [(6, 0), (7, 8)] {
-        let spec = PoolSpec {
-            durability: Durability::Process,
-            ..PoolSpec::anonymous(128 << 20)
-        };
-        compared(seed, long() * 100_000 / 2, spec, |spec| {
-            let targets = ["0", "1"].map(|target| {
-                MemStore::open(&PoolSpec {
-                    path: spec.path.as_ref().map(|path| path.with_extension(target)),
-                    ..spec.clone()
-                })
-            });
-            let targets: Result<Vec<_>> = targets.into_iter().collect();
-            Ok(remote(
-                targets?.into_iter().map(Some).collect(),
-                in_flight,
-                0,
-            ))
-        });
-    }
-}

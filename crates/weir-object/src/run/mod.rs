@@ -14,7 +14,7 @@ mod walk;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,9 +24,8 @@ use weir_run::{
     Runner, SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
-    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectDurability,
-    ObjectEngine, ObjectOutcome, ObjectPrefault, ObjectRank, ObjectTest, ObjectWorkload, Outcome,
-    Pacing, Stage, Warning, Workload,
+    ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
+    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Pacing, Stage, Warning, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -36,7 +35,7 @@ use crate::disk::DiskStore;
 use crate::mem::MemStore;
 use crate::remote::{Dial, RemoteSetup, RemoteStore};
 use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
-use check::{is_on_servers, no_directory, waits, wrong};
+use check::{no_directory, waits, wrong};
 use load::{Calls, Places, StoreOp, Walk};
 use mix::{Drawn, MixedCalls, Mixer, keys_before, starts};
 use session::{Run, Session, code_of, random_uuid};
