@@ -9,10 +9,6 @@
     reason = "a program that prints what it measured"
 )]
 #![expect(clippy::cast_precision_loss, reason = "figures of three digits")]
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "numbers of values that fit a pool"
-)]
 #![expect(clippy::unwrap_used, reason = "what fails here ends the program")]
 
 use std::path::{Path, PathBuf};

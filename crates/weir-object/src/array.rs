@@ -42,7 +42,7 @@ pub(super) struct ArrayVersions {
 impl ArrayVersions {
     pub(super) fn put(&mut self, rect: Rect) {
         self.rects.push(rect);
-        overlay(&mut self.view, &self.rects, self.rects.len() as u32 - 1);
+        overlay(&mut self.view, &self.rects, number_of(self.rects.len() - 1));
     }
 
     /// The parts of a range that a read at an epoch sees; the parts may reach beyond the range.
@@ -50,7 +50,7 @@ impl ArrayVersions {
         let mut view = View::new();
         for (number, rect) in self.rects.iter().enumerate() {
             if rect.epoch <= epoch && rect.overlaps(start, end) {
-                overlay(&mut view, &self.rects, number as u32);
+                overlay(&mut view, &self.rects, number_of(number));
             }
         }
         view
@@ -65,6 +65,14 @@ impl ArrayVersions {
         });
         self.view = self.view_at(u64::MAX, 0, u64::MAX);
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "an array has fewer rectangles"
+)]
+fn number_of(place: usize) -> u32 {
+    place as u32
 }
 
 /// Visible parts of a range, in order: the range and the rectangle.

@@ -31,9 +31,12 @@ pub(super) fn open_file(path: &Path, mode: PoolMode, len: u64) -> Result<File> {
     let file = options.open(path).map_err(|e| fail("open", &e))?;
     let prepared = flock(&file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|e| fail("lock (another process uses it)", &e.into()))
-        .and_then(|()| match new {
-            true => file.set_len(len).map_err(|e| fail("set the length of", &e)),
-            false => Ok(()),
+        .and_then(|()| {
+            if new {
+                file.set_len(len).map_err(|e| fail("set the length of", &e))
+            } else {
+                Ok(())
+            }
         });
     if new && prepared.is_err() {
         // The file is this call's own: it was not there before.

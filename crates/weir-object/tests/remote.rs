@@ -21,6 +21,7 @@ use weir_object::*;
 const INTEGERS: ObjectId = ObjectId { hi: 2 << 56, lo: 1 };
 const HASHED: ObjectId = ObjectId { hi: 0, lo: 2 };
 
+#[expect(clippy::unnecessary_wraps, reason = "a target of echo has none")]
 fn mem() -> Option<MemStore> {
     Some(MemStore::open(&PoolSpec::anonymous(256 << 20)).unwrap())
 }

@@ -339,6 +339,7 @@ fn capital(word: &str) -> String {
 }
 
 /// The table before the first test.
+#[expect(clippy::too_many_lines, reason = "line by line")]
 fn table(work: &ObjectWorkload, first: &ObjectRank, ranks: usize, style: Style) -> String {
     let ObjectLayout {
         objects,

@@ -33,7 +33,7 @@ pub(super) struct Descriptors {
     room: u32,
     /// The distribution key, then the data of each attribute key.
     pub(super) bytes: Vec<RawBytes>,
-    pub(super) descriptors: Vec<ValueDescriptor>,
+    pub(super) values: Vec<ValueDescriptor>,
     pub(super) lists: Vec<ScatterList>,
     pub(super) maps: Vec<FoundMap>,
 }
@@ -46,7 +46,7 @@ impl Descriptors {
             ranges: Vec::new(),
             room: FIRST_ROOM,
             bytes: Vec::new(),
-            descriptors: Vec::new(),
+            values: Vec::new(),
             lists: Vec::new(),
             maps: Vec::new(),
         }
@@ -80,7 +80,7 @@ impl Descriptors {
                 IodKind::Array => (ARRAY, iod.extents.len()),
             };
             self.bytes.push(RawBytes::new(data.wrapping_add(byte), len));
-            self.descriptors.push(ValueDescriptor {
+            self.values.push(ValueDescriptor {
                 akey: RawBytes::new(keys.wrapping_add(key), iod.akey.len()),
                 kind,
                 // Of a single value that is fetched any length will do: the list has its room.
@@ -123,7 +123,7 @@ impl Descriptors {
                 .extend(of_array.map(|&RecordExtent { index, count }| Records { index, count }));
         }
         self.bytes.clear();
-        self.descriptors.clear();
+        self.values.clear();
         self.lists.clear();
         self.maps.clear();
     }
@@ -132,10 +132,10 @@ impl Descriptors {
     fn map(&mut self) {
         let room = self.room as usize;
         self.ranges.clear();
-        let ranges = self.descriptors.len() * room;
+        let ranges = self.values.len() * room;
         self.ranges.resize(ranges, Records::default());
         let ranges = self.ranges.as_mut_ptr();
-        let numbered = self.descriptors.iter().enumerate();
+        let numbered = self.values.iter().enumerate();
         self.maps.extend(numbered.map(|(at, descriptor)| FoundMap {
             kind: descriptor.kind,
             room: self.room,
@@ -169,7 +169,7 @@ impl Descriptors {
 
     /// Bytes that a fetch found of an attribute key.
     fn found_of(&self, at: usize) -> u64 {
-        match self.descriptors.get(at) {
+        match self.values.get(at) {
             Some(descriptor) if descriptor.kind == ARRAY => {
                 let records: u64 = self.ranges_of(at).map(|range| range.count).sum();
                 records.saturating_mul(descriptor.size)
@@ -180,15 +180,13 @@ impl Descriptors {
 
     /// Bytes that a fetch found.
     pub(super) fn found(&self) -> u64 {
-        (0..self.descriptors.len())
-            .map(|at| self.found_of(at))
-            .sum()
+        (0..self.values.len()).map(|at| self.found_of(at)).sum()
     }
 
     /// Copies what a fetch found, and leaves the rest as it is.
     pub(super) fn copy_found(&self, from: &[u8], to: &mut [u8]) {
         let (mut start, mut extents) = (0, self.extents.iter());
-        let parts = self.descriptors.iter().zip(self.bytes.iter().skip(1));
+        let parts = self.values.iter().zip(self.bytes.iter().skip(1));
         for (at, (descriptor, part)) in parts.enumerate() {
             if descriptor.kind == SINGLE {
                 copy(from, to, start, descriptor.size);
@@ -210,7 +208,7 @@ impl Descriptors {
 
     /// Puts into the descriptors what a fetch found.
     pub(super) fn describe(&self, iods: &mut [Iod<'_>]) {
-        for (at, (iod, descriptor)) in iods.iter_mut().zip(&self.descriptors).enumerate() {
+        for (at, (iod, descriptor)) in iods.iter_mut().zip(&self.values).enumerate() {
             iod.found = self.found_of(at);
             iod.size = match iod.kind {
                 IodKind::Array if iod.found == 0 => 0,

@@ -182,9 +182,9 @@ impl DaosLibrary {
         event: *mut DaosEvent,
     ) -> Result<()> {
         let dkey = request.bytes.as_mut_ptr();
-        let descriptors = request.descriptors.as_mut_ptr();
+        let descriptors = request.values.as_mut_ptr();
         let lists = request.lists.as_mut_ptr();
-        let count = u32::try_from(request.descriptors.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(request.values.len()).unwrap_or(u32::MAX);
         if direction == CallKind::Update {
             // SAFETY: the request's own vectors, as long as it says; the rest is the caller's word.
             let answer = unsafe {

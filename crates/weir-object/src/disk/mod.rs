@@ -81,6 +81,14 @@ pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
     all.saturating_add(all / 8).saturating_add(LEAST)
 }
 
+/// Flushes the directory of a new file: the file lasts once its name does.
+fn make_last(path: &Path) -> std::io::Result<()> {
+    let named = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    File::open(named.unwrap_or_else(|| Path::new(".")))?.sync_all()
+}
+
 /// Carries a call of the library out, which may panic where a file is damaged.
 fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
@@ -176,17 +184,9 @@ impl DiskStore {
             recovery_ns: 0,
         };
         store.library = Some(store.open_library()?);
-        store.containers = store.read(|view| containers(view))?;
-        if let (PoolMode::Create, Some(directory)) = (spec.mode, path.parent()) {
-            // A file lasts once its directory does.
-            let directory = if directory.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                directory
-            };
-            File::open(directory)
-                .and_then(|directory| directory.sync_all())
-                .map_err(|e| io("make last", &e))?;
+        store.containers = store.read(containers)?;
+        if spec.mode == PoolMode::Create {
+            make_last(path).map_err(|e| io("make last", &e))?;
         }
         Ok(store)
     }
@@ -256,7 +256,10 @@ impl DiskStore {
         }
         // Dropping a library that failed may fail again.
         let old = self.library.take();
-        let _ = guarded(|| Ok(drop(old)));
+        let _ = guarded(|| {
+            drop(old);
+            Ok(())
+        });
         self.failure.get_or_insert(why);
         self.library = self.open_library().ok();
     }
@@ -306,9 +309,12 @@ impl DiskStore {
         self.known(id)?;
         check_epoch(epoch)?;
         let key = keys::pool(keys::SNAPSHOT, id.0, epoch.0);
-        self.write_through(|view| match keep {
-            true => view.put(&key, [&[]; 2]),
-            false => view.delete(&key),
+        self.write_through(|view| {
+            if keep {
+                view.put(&key, [&[]; 2])
+            } else {
+                view.delete(&key)
+            }
         })?;
         let snapshots = &mut self.containers[id.0 as usize].snapshots;
         snapshots.retain(|&e| e != epoch.0);

@@ -59,7 +59,7 @@ fn read_superblock(medium: &impl Medium, uuid: Option<StoreUuid>) -> Result<Supe
 impl<M: Medium> Mem<M> {
     /// The superblock that names the present log.
     fn superblock(&self) -> Superblock {
-        let LogStart { at, seq, salt } = self.log.start;
+        let LogStart { at, salt, seq } = self.log.start;
         Superblock {
             magic: MAGIC,
             uuid: self.uuid,
@@ -136,7 +136,7 @@ impl<M: Medium> Mem<M> {
         let space = Space::new(medium.len());
         let [at, seq, salt] = block.words;
         let salt = salt as u32;
-        let log = LogStart { at, seq, salt };
+        let log = LogStart { at, salt, seq };
         let named = (block.uuid, block.generation, block.sums);
         let mut store = Self::new(medium, space, Log::at(log), named);
         let read = store.replay(log)?;

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::server::local;
 use super::wire::{
-    Body, Counters, Descriptors, Found, ListPlace, Reply, Request, ServerInfo, Values,
+    Body, Counters, Descriptors, Field, Found, ListPlace, Reply, Request, ServerInfo, Values,
 };
 use super::{BUFFERS, HEAD, INLINE, LONGEST_REQUEST, MOST_ENTRIES, SERVICES};
 use crate::store::{
@@ -89,6 +89,7 @@ struct Place {
 
 /// A call's place with its target.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Slot {
     /// 0 where it is free.
     ticket: u64,
@@ -144,6 +145,11 @@ fn code_of(number: i64) -> ObjectCode {
     let mut all = ObjectCode::ALL.iter().copied();
     all.find(|code| i64::from(code.number()) == -number)
         .unwrap_or(ObjectCode::Io)
+}
+
+/// A body of one field.
+fn whole<T: for<'a> Field<'a>>(body: &mut Body<'_>) -> Result<T> {
+    body.get()
 }
 
 fn no_space_of_its_own<T>() -> Result<T> {
@@ -227,7 +233,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         if store.targets.is_empty() {
             return Err(failed(ObjectCode::Inval, "no server is named".to_owned()));
         }
-        store.about = store.ask(0, &Request::Info {}, |body| body.get())?;
+        store.about = store.ask(0, &Request::Info {}, whole)?;
         store.refresh()?;
         Ok(store)
     }
@@ -313,7 +319,9 @@ impl<C: ServiceChannel> RemoteStore<C> {
         };
         lost.get_or_insert(why);
         let failure = Err(-i64::from(ObjectCode::Io.number()));
-        slots.iter_mut().for_each(|slot| end(slot, failure));
+        for slot in slots.iter_mut() {
+            end(slot, failure);
+        }
     }
 
     /// A free slot of a target, once there is one.
@@ -503,7 +511,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         if self.in_flight > 0 {
             return Ok(Ticket::Waits(ticket));
         }
-        self.reply(ticket, |body| body.get()).map(Ticket::Done)
+        self.reply(ticket, whole).map(Ticket::Done)
     }
 
     /// Objects of all targets, each once.
@@ -613,7 +621,7 @@ fn take_values(
 impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         let made = |_| Request::Container { uuid, mode };
-        let numbers = self.ask_all(None, made, |body| body.get())?;
+        let numbers = self.ask_all(None, made, whole)?;
         let numbers: Vec<ContainerId> = numbers.into_iter().collect::<Result<_>>()?;
         let known = self.containers.iter().position(|other| *other == numbers);
         let number = known.unwrap_or_else(|| {
@@ -741,7 +749,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         let (PunchScope::Dkey(dkey) | PunchScope::Akey(dkey, _) | PunchScope::Extent(dkey, ..)) =
             scope
         else {
-            let all = self.ask_all(Some(container), request, |body| body.get())?;
+            let all = self.ask_all(Some(container), request, whole)?;
             // It exists if one target has some of it.
             let mut missing = None;
             let mut is_there = false;
@@ -761,7 +769,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         };
         let target = self.target_of(object, dkey);
         let there = self.there(container, target)?;
-        let done = self.ask(target, &request(there), |body| body.get());
+        let done = self.ask(target, &request(there), whole);
         done.map(Ticket::Done)
     }
 
@@ -845,11 +853,11 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             answer: answer.clone(),
         };
         let replies = if what.has(KeyQuery::DKEY) {
-            self.ask_all(Some(container), request, |body| body.get())?
+            self.ask_all(Some(container), request, whole)?
         } else {
             let target = self.target_of(object, &answer.dkey);
             let there = self.there(container, target)?;
-            vec![self.ask(target, &request(there), |body| body.get())]
+            vec![self.ask(target, &request(there), whole)]
         };
         let order = |one: &QueryAnswer| {
             let number = <[u8; 8]>::try_from(&one.dkey[..]).map(u64::from_le_bytes);
@@ -915,7 +923,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     }
 
     fn collect(&mut self) -> Result<u64> {
-        let all = self.ask_all(None, |_| Request::Collect {}, |body| body.get::<u64>())?;
+        let all = self.ask_all(None, |_| Request::Collect {}, whole::<u64>)?;
         all.into_iter().sum()
     }
 
@@ -1003,7 +1011,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
             range,
             discards,
         };
-        let all = self.ask_all(Some(container), request, |body| body.get::<FreedVersions>())?;
+        let all = self.ask_all(Some(container), request, whole::<FreedVersions>)?;
         let mut sum = FreedVersions::default();
         for one in all {
             let one = one?;

@@ -24,6 +24,7 @@ pub const LONGEST_REQUEST: u32 = 512 << 10;
 /// Room of a buffer for the head of a reply, before values.
 pub const HEAD: usize = 24 << 10;
 /// Smallest and largest buffer of a session: a value that is longer than one moves in pieces.
+#[expect(clippy::cast_possible_truncation, reason = "it is small")]
 pub const BUFFERS: (u32, u32) = (96 << 10, (1 << 20) + HEAD as u32);
 /// Most containers that clients can make a pool have.
 pub const MOST_CONTAINERS: u64 = 1024;

@@ -292,6 +292,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "request by request")]
     fn carry_out(
         &mut self,
         request: &Request<'_>,
@@ -702,7 +703,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// Answers a small fetch with what was found, one range behind the other.
     fn answer_fetch(&mut self, one: &Fetched<H>, buffer: &mut [u8]) -> Step {
         self.reply.clear();
-        Reply::encode(one.result.as_ref().map(|()| ()), &mut self.reply);
+        Reply::encode(one.result.as_ref().copied(), &mut self.reply);
         one.found.put(&mut self.reply);
         self.send(buffer);
         let mut length = self.reply.len();

@@ -195,7 +195,11 @@ impl Bijection {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_precision_loss, reason = "small numbers are exact")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "small numbers are exact"
+)]
 mod tests {
     use super::*;
 

@@ -252,6 +252,7 @@ fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
 
 impl<S: ObjectStore> Session<S> {
     /// Opens the store of a target of a rank.
+    #[expect(clippy::too_many_lines, reason = "step by step")]
     pub(super) fn open(
         whole: &ObjectWorkload,
         (directory, seed): (&Path, u64),
