@@ -39,11 +39,12 @@ pub(crate) struct Model {
     /// Changes of each akey, in the order of their arrival.
     pub(crate) akeys: BTreeMap<Place, Vec<Change>>,
     pub(crate) dkey_punches: BTreeMap<(u64, u64), Vec<u64>>,
-    pub(crate) object_punches: BTreeMap<u64, Vec<u64>>,
+    /// By object and target: each drops the punches below which it has nothing.
+    pub(crate) object_punches: BTreeMap<(u64, usize), Vec<u64>>,
     pub(crate) snapshots: Vec<u64>,
     pub(crate) compared: u64,
-    /// The engine lists ordered keys in parts, each in order.
-    pub(crate) lists_in_parts: bool,
+    /// Targets of distribution keys; none where the engine has one.
+    pub(crate) targets: BTreeMap<(u64, u64), usize>,
     /// Tickets of operations that wait, and the bytes that they are to move.
     pub(crate) waiting: Vec<(u64, u64)>,
 }
@@ -114,17 +115,26 @@ impl Model {
         let hides = |punches: Option<&Vec<u64>>| {
             punches.is_some_and(|p| p.iter().any(|&p| p <= read && p >= version))
         };
-        hides(self.object_punches.get(&place.0))
+        let target = target(&self.targets, place);
+        hides(self.object_punches.get(&(place.0, target)))
             || hides(self.dkey_punches.get(&(place.0, place.1)))
     }
 
     pub(crate) fn single(&self, place: Place, read: u64) -> Option<&[u8]> {
         let changes = self.akeys.get(&place)?;
+/// Numbers of objects, and of distribution keys of each.
+const OBJECTS: u64 = 3;
+const DKEYS: u64 = 4;
         let newest = changes
             .iter()
             .filter(|c| c.epoch <= read)
             .max_by_key(|c| c.epoch)?;
         match &newest.what {
+/// Target of a place.
+fn target(targets: &BTreeMap<(u64, u64), usize>, place: Place) -> usize {
+    targets.get(&(place.0, place.1)).copied().unwrap_or(0)
+}
+
             What::Single(bytes) if !self.is_hidden(place, newest.epoch, read) => Some(bytes),
             _ => None,
         }
@@ -213,8 +223,9 @@ impl Model {
                 !within(p) || aggregate && below(&|at| (at.0, at.1) == (object, dkey), p)
             });
         }
-        for (&object, punches) in &mut self.object_punches {
-            punches.retain(|&p| !within(p) || aggregate && below(&|at| at.0 == object, p));
+        for (&(object, number), punches) in &mut self.object_punches {
+            let has = |at: Place| at.0 == object && target(&self.targets, at) == number;
+            punches.retain(|&p| !within(p) || aggregate && below(&has, p));
         }
     }
 }
@@ -235,6 +246,11 @@ pub(crate) fn akey(number: u64) -> Vec<u8> {
     format!("akey--{number}").into_bytes()
 }
 
+/// Each distribution key that operations take, by the numbers of its object and of itself.
+pub(crate) fn dkeys() -> impl Iterator<Item = (u64, u64)> {
+    (0..OBJECTS).flat_map(|object| (0..DKEYS).map(move |dkey| (object, dkey)))
+}
+
 /// True for places whose akey is an array.
 pub(crate) fn is_array(place: Place) -> bool {
     place.2 % 2 == 1
@@ -247,7 +263,7 @@ pub(crate) fn step<S: ObjectStore>(
     c: ContainerId,
     random: &mut Random,
 ) {
-    let place = (random.below(3), random.below(4), random.below(4));
+    let place = (random.below(OBJECTS), random.below(DKEYS), random.below(4));
     let (id, d, a) = (object(place.0), dkey(place.1), akey(place.2));
     let key = KeyAt {
         container: c,
@@ -315,7 +331,11 @@ pub(crate) fn step<S: ObjectStore>(
         42 => {
             let done = store.punch(c, id, PunchScope::Object, at, Conditions::NONE);
             acknowledged(store, model, done, 0);
-            model.object_punches.entry(place.0).or_default().push(epoch);
+            let last = model.targets.values().max().copied();
+            for target in 0..=last.unwrap_or(0) {
+                let punches = model.object_punches.entry((place.0, target));
+                punches.or_default().push(epoch);
+            }
         }
         43 => passes(store, model, c, random),
         44 => list(store, model, c, place.0, at),
@@ -433,7 +453,7 @@ fn list<S: ObjectStore>(store: &mut S, model: &Model, c: ContainerId, number: u6
     }
     let there = |d: &u64| (0..4).any(|a| model.exists((number, *d, a), at.0));
     let mut expected: Vec<Vec<u8>> = (0..4).filter(there).map(dkey).collect();
-    if number % 3 == 1 && !model.lists_in_parts {
+    if number % 3 == 1 && model.targets.is_empty() {
         assert_eq!(listed, expected, "integers come in order");
     }
     let max = KeyQuery::MAX.with(KeyQuery::DKEY);
