@@ -45,8 +45,8 @@ pub(crate) struct Model {
     pub(crate) compared: u64,
     /// Targets of distribution keys; none where the engine has one.
     pub(crate) targets: BTreeMap<(u64, u64), usize>,
-    /// Tickets of operations that wait, and the bytes that they are to move.
-    pub(crate) waiting: Vec<(u64, u64)>,
+    /// Tickets of operations that wait, and the bytes that they are to move; none: they are to be refused.
+    pub(crate) waiting: Vec<(u64, Option<u64>)>,
 }
 
 /// Most operations that wait for their ends.
@@ -61,10 +61,32 @@ fn acknowledged<S: ObjectStore>(
 ) {
     match done.unwrap() {
         Ticket::Done(moved) => assert_eq!(moved, bytes),
-        Ticket::Waits(ticket) => model.waiting.push((ticket, bytes)),
+        Ticket::Waits(ticket) => waits(store, model, ticket, Some(bytes)),
     }
+}
+
+/// Lets an operation wait beside a few others.
+fn waits<S: ObjectStore>(store: &mut S, model: &mut Model, ticket: u64, bytes: Option<u64>) {
+    model.waiting.push((ticket, bytes));
     if model.waiting.len() >= WAITING {
         settle(store, model);
+    }
+}
+
+/// True for the reasons to refuse an update at an epoch that has one.
+fn is_refused<T>(result: &Result<T>) -> bool {
+    let why = result.as_ref().err().map(|why| why.code);
+    matches!(why, Some(ObjectCode::Exist | ObjectCode::Inval))
+}
+
+/// Compares the ends of operations with those that they are to have.
+fn check_ends(model: &mut Model, ended: &[Completion]) {
+    for (ticket, bytes) in model.waiting.drain(..) {
+        let end = ended.iter().find(|end| end.ticket == ticket).unwrap();
+        match bytes {
+            Some(bytes) => assert_eq!(end.result, Ok(bytes)),
+            None => assert!(is_refused(&end.result), "{end:?}"),
+        }
     }
 }
 
@@ -74,10 +96,7 @@ pub(crate) fn settle<S: ObjectStore>(store: &mut S, model: &mut Model) {
     while ended.len() < model.waiting.len() {
         store.poll(&mut ended, model.waiting.len());
     }
-    for (ticket, bytes) in model.waiting.drain(..) {
-        let end = ended.iter().find(|end| end.ticket == ticket).unwrap();
-        assert_eq!(end.result, Ok(bytes));
-    }
+    check_ends(model, &ended);
 }
 
 /// A fetch with its end.
@@ -96,19 +115,24 @@ fn fetched<S: ObjectStore>(
     while ended.len() <= model.waiting.len() {
         store.poll(&mut ended, model.waiting.len() + 1);
     }
-    for (ticket, bytes) in model.waiting.drain(..) {
-        let end = ended.iter().find(|end| end.ticket == ticket).unwrap();
-        assert_eq!(end.result, Ok(bytes));
-    }
+    check_ends(model, &ended);
     let end = ended.into_iter().find(|end| end.ticket == ticket).unwrap();
     end.result?;
     store.receive(ticket, iods, data)
 }
 
+/// Numbers of objects, and of distribution keys of each.
+const OBJECTS: u64 = 3;
+const DKEYS: u64 = 4;
 /// Record size of arrays.
 const RECORD: u64 = 3;
 /// Records that arrays are used up to.
 const RECORDS: u64 = 40;
+
+/// Target of a place.
+fn target(targets: &BTreeMap<(u64, u64), usize>, place: Place) -> usize {
+    targets.get(&(place.0, place.1)).copied().unwrap_or(0)
+}
 
 impl Model {
     fn is_hidden(&self, place: Place, version: u64, read: u64) -> bool {
@@ -122,19 +146,11 @@ impl Model {
 
     pub(crate) fn single(&self, place: Place, read: u64) -> Option<&[u8]> {
         let changes = self.akeys.get(&place)?;
-/// Numbers of objects, and of distribution keys of each.
-const OBJECTS: u64 = 3;
-const DKEYS: u64 = 4;
         let newest = changes
             .iter()
             .filter(|c| c.epoch <= read)
             .max_by_key(|c| c.epoch)?;
         match &newest.what {
-/// Target of a place.
-fn target(targets: &BTreeMap<(u64, u64), usize>, place: Place) -> usize {
-    targets.get(&(place.0, place.1)).copied().unwrap_or(0)
-}
-
             What::Single(bytes) if !self.is_hidden(place, newest.epoch, read) => Some(bytes),
             _ => None,
         }
@@ -230,6 +246,11 @@ fn target(targets: &BTreeMap<(u64, u64), usize>, place: Place) -> usize {
     }
 }
 
+/// Each distribution key that operations take, by the numbers of its object and of itself.
+pub(crate) fn dkeys() -> impl Iterator<Item = (u64, u64)> {
+    (0..OBJECTS).flat_map(|object| (0..DKEYS).map(move |dkey| (object, dkey)))
+}
+
 /// Object of a number: hashed, integer and lexical distribution keys.
 pub(crate) fn object(number: u64) -> ObjectId {
     ObjectId {
@@ -244,11 +265,6 @@ pub(crate) fn dkey(number: u64) -> Vec<u8> {
 
 pub(crate) fn akey(number: u64) -> Vec<u8> {
     format!("akey--{number}").into_bytes()
-}
-
-/// Each distribution key that operations take, by the numbers of its object and of itself.
-pub(crate) fn dkeys() -> impl Iterator<Item = (u64, u64)> {
-    (0..OBJECTS).flat_map(|object| (0..DKEYS).map(move |dkey| (object, dkey)))
 }
 
 /// True for places whose akey is an array.
@@ -386,10 +402,10 @@ fn update<S: ObjectStore>(
         .find(|c| c.epoch == at.0 && overlaps(&c.what, start, end));
     match same {
         Some(change) if change.what == what => acknowledged(store, model, done, bytes.len() as u64),
-        Some(_) => assert!(matches!(
-            done.unwrap_err().code,
-            ObjectCode::Exist | ObjectCode::Inval
-        )),
+        Some(_) => match done {
+            Ok(Ticket::Waits(ticket)) => waits(store, model, ticket, None),
+            done => assert!(is_refused(&done), "{done:?}"),
+        },
         None => {
             changes.push(Change { epoch: at.0, what });
             acknowledged(store, model, done, bytes.len() as u64);
