@@ -46,10 +46,8 @@ impl View<'_> {
             }
         };
         // Objects stand behind their container, whatever their first byte.
-        let first = match kind {
-            0 => prefix.clone(),
-            _ => keys::first_below(&prefix),
-        };
+        let first = (kind != 0).then(|| keys::first_below(&prefix));
+        let first = first.unwrap_or_else(|| prefix.clone());
         // A place may come from a stranger: it is nowhere but below the prefix.
         let from = anchor.key.clone().clamp(first, keys::after(&prefix));
         let stopped = self.each_below(&prefix, Some(&from), false, |key| {
