@@ -526,7 +526,7 @@ impl Oracle {
         match scope {
             PunchScope::Object => {
                 self.clock += 1;
-                let punches = self.model.object_punches.entry(place.0);
+                let punches = self.model.object_punches.entry((place.0, 0));
                 punches.or_default().push(self.clock);
             }
             PunchScope::Dkey(_) => {

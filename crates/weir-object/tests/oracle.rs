@@ -23,7 +23,7 @@ mod loopback;
 mod model;
 
 use loopback::remote;
-use model::{Model, Random, settle, step};
+use model::{Model, Random, dkey, dkeys, object, settle, step};
 use weir_object::disk::DiskStore;
 use weir_object::mem::MemStore;
 use weir_object::*;
@@ -40,10 +40,11 @@ fn quick_dir() -> std::path::PathBuf {
 
 /// Random operations on an engine, with its store closed and opened in between.
 fn compared<S: ObjectStore>(
-    (seed, lists_in_parts): (u64, bool),
+    seed: u64,
     operations: u64,
     spec: PoolSpec,
     open: impl Fn(&PoolSpec) -> Result<S>,
+    target_of: impl Fn(&S, ObjectId, &[u8]) -> Option<usize>,
 ) {
     let name = format!("weir_object_oracle.{}.{seed}", std::process::id());
     let dir = quick_dir().join(name);
@@ -54,8 +55,12 @@ fn compared<S: ObjectStore>(
     };
     let mut store = open(&spec).unwrap();
     spec.mode = PoolMode::Open;
+    let targets = dkeys().filter_map(|place| {
+        let target = target_of(&store, object(place.0), &dkey(place.1))?;
+        Some((place, target))
+    });
     let mut model = Model {
-        lists_in_parts,
+        targets: targets.collect(),
         ..Model::default()
     };
     let mut random = Random(seed);
@@ -80,6 +85,10 @@ fn compared<S: ObjectStore>(
     );
 }
 
+fn one_target<S>(_: &S, _: ObjectId, _: &[u8]) -> Option<usize> {
+    None
+}
+
 /// Ten times as many where time does not matter.
 fn long() -> u64 {
     if std::env::var_os("WEIR_LONG").is_some() {
@@ -101,7 +110,7 @@ fn random_operations_on_mem_give_what_the_model_gives() {
             sums,
             ..PoolSpec::anonymous(256 << 20)
         };
-        compared((seed, false), long() * 100_000 / 3, spec, MemStore::open);
+        compared(seed, long() * 100_000 / 3, spec, MemStore::open, one_target);
     }
 }
 
@@ -116,7 +125,7 @@ fn random_operations_on_disk_give_what_the_model_gives() {
             group_commit,
             ..PoolSpec::anonymous(256 << 20)
         };
-        compared((seed, false), long() * 10_000 / 2, spec, DiskStore::open);
+        compared(seed, long() * 10_000 / 2, spec, DiskStore::open, one_target);
     }
 }
 
@@ -127,7 +136,7 @@ fn random_operations_on_targets_give_what_the_model_gives() {
             durability: Durability::Process,
             ..PoolSpec::anonymous(128 << 20)
         };
-        compared((seed, true), long() * 100_000 / 2, spec, |spec| {
+        let open = |spec: &PoolSpec| {
             let targets = ["0", "1"].map(|target| {
                 MemStore::open(&PoolSpec {
                     path: spec.path.as_ref().map(|path| path.with_extension(target)),
@@ -140,6 +149,13 @@ fn random_operations_on_targets_give_what_the_model_gives() {
                 in_flight,
                 0,
             ))
-        });
+        };
+        compared(
+            seed,
+            long() * 100_000 / 2,
+            spec,
+            open,
+            |store, object, dkey| Some(store.target_of(object, dkey)),
+        );
     }
 }

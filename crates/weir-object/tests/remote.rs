@@ -14,6 +14,7 @@
 mod loopback;
 
 use loopback::{code, remote};
+use weir_object::disk::DiskStore;
 use weir_object::mem::MemStore;
 use weir_object::remote::*;
 use weir_object::*;
@@ -470,6 +471,31 @@ fn values_of_every_length_and_their_holes_come_back() {
     }
 }
 
+/// Keys or low words of objects of a level, so many at once.
+fn listed(
+    store: &mut impl ObjectStore,
+    c: ContainerId,
+    level: ListLevel<'_>,
+    most: usize,
+) -> Vec<Vec<u8>> {
+    let (mut all, mut anchor) = (Vec::new(), ListAnchor::default());
+    while !anchor.done {
+        let before = all.len();
+        store
+            .list(c, level, Epoch::LATEST, &mut anchor, &mut |entry| {
+                all.push(match entry {
+                    ListEntry::Key(key) => key.to_vec(),
+                    ListEntry::Object(id) => id.lo.to_le_bytes().to_vec(),
+                    other @ ListEntry::Version { .. } => panic!("{other:?}"),
+                });
+                all.len() - before < most
+            })
+            .unwrap();
+        assert!(all.len() <= 10_000, "{level:?} has no end");
+    }
+    all
+}
+
 #[test]
 fn several_targets_are_listed_and_asked_as_one() {
     let mut store = remote(vec![mem(), mem(), mem()], 0, 0);
@@ -484,32 +510,16 @@ fn several_targets_are_listed_and_asked_as_one() {
                 .unwrap();
         }
     }
-    let listed = |store: &mut RemoteStore<_>, level: ListLevel<'_>, most: usize| {
-        let (mut all, mut anchor) = (Vec::new(), ListAnchor::default());
-        while !anchor.done {
-            let before = all.len();
-            store
-                .list(c, level, Epoch::LATEST, &mut anchor, &mut |entry| {
-                    all.push(match entry {
-                        ListEntry::Key(key) => key.to_vec(),
-                        ListEntry::Object(id) => id.lo.to_le_bytes().to_vec(),
-                        other @ ListEntry::Version { .. } => panic!("{other:?}"),
-                    });
-                    all.len() - before < most
-                })
-                .unwrap();
-        }
-        all
-    };
     for most in [1, 7, 8, 1000] {
-        let mut dkeys = listed(&mut store, ListLevel::Dkeys(INTEGERS), most);
+        let mut dkeys = listed(&mut store, c, ListLevel::Dkeys(INTEGERS), most);
         dkeys.sort_unstable_by_key(|key| u64::from_le_bytes(key[..].try_into().unwrap()));
         let expected: Vec<_> = (0..500_u64).map(|n| n.to_le_bytes().to_vec()).collect();
         assert!(dkeys == expected, "{most} at once");
-        let objects = listed(&mut store, ListLevel::Objects, most);
+        let objects = listed(&mut store, c, ListLevel::Objects, most);
         assert_eq!(objects, [1_u64, 9].map(|lo| lo.to_le_bytes().to_vec()));
         let akeys = listed(
             &mut store,
+            c,
             ListLevel::Akeys(INTEGERS, &3_u64.to_le_bytes()),
             most,
         );
@@ -530,7 +540,10 @@ fn several_targets_are_listed_and_asked_as_one() {
     let _ = store
         .punch(c, INTEGERS, punch, Epoch(900), Conditions::PUNCH)
         .unwrap();
-    assert_eq!(listed(&mut store, ListLevel::Dkeys(INTEGERS), 9).len(), 0);
+    assert_eq!(
+        listed(&mut store, c, ListLevel::Dkeys(INTEGERS), 9).len(),
+        0
+    );
     let mut answer = QueryAnswer::default();
     let what = KeyQuery::MAX.with(KeyQuery::DKEY);
     let gone = store.query(c, INTEGERS, what, Epoch::LATEST, &mut answer);
@@ -540,6 +553,121 @@ fn several_targets_are_listed_and_asked_as_one() {
         upto: Epoch(900),
     };
     assert_eq!(store.aggregate(c, range).unwrap().versions, 1_000 + 3);
+}
+
+#[test]
+fn engines_that_go_by_keys_are_listed_on_from_every_place() {
+    let dir = std::env::temp_dir().join(format!("weir_object_listed.{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let disk = |name: &str| {
+        DiskStore::open(&PoolSpec {
+            path: Some(dir.join(name)),
+            durability: Durability::Power,
+            // Files of tests lie in memory, where commits are quick.
+            assume_persistent: true,
+            ..PoolSpec::anonymous(16 << 20)
+        })
+        .unwrap()
+    };
+    let mut store = remote(vec![Some(disk("0")), Some(disk("1"))], 0, 0);
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    let akeys = [b"a", b"b", b"c"];
+    for number in 0..40_u64 {
+        let dkey = number.to_le_bytes();
+        for object in [INTEGERS, HASHED] {
+            let iods = akeys.map(|akey| Iod::single(akey, 1));
+            let key = at(c, object, &dkey);
+            let _ = store.update(key, &iods, Epoch(1), NONE, b"xyz").unwrap();
+        }
+    }
+    for most in [1, 2, 3, 7, 1000] {
+        for object in [INTEGERS, HASHED] {
+            let mut dkeys = listed(&mut store, c, ListLevel::Dkeys(object), most);
+            dkeys.sort_unstable_by_key(|key| u64::from_le_bytes(key[..].try_into().unwrap()));
+            let expected: Vec<_> = (0..40_u64).map(|n| n.to_le_bytes().to_vec()).collect();
+            assert!(dkeys == expected, "{most} at once");
+            let below = ListLevel::Akeys(object, &expected[3]);
+            assert_eq!(listed(&mut store, c, below, most), akeys);
+        }
+        let objects = listed(&mut store, c, ListLevel::Objects, most);
+        assert_eq!(objects, [2_u64, 1].map(|lo| lo.to_le_bytes().to_vec()));
+    }
+    drop(store);
+    // Places that the engine never gave: before, behind, and within what is listed.
+    let mut own = disk("2");
+    let c = own.container([1; 16], ContainerMode::Create).unwrap();
+    for object in [INTEGERS, HASHED] {
+        let key = at(c, object, b"12345678");
+        let iods = [Iod::single(b"a", 1)];
+        let _ = own.update(key, &iods, Epoch(1), NONE, b"x").unwrap();
+        let scope = PunchScope::Object;
+        let _ = own.punch(c, object, scope, Epoch(2), NONE).unwrap();
+    }
+    let about = ServerInfo {
+        targets: 1,
+        pool: [0; 16],
+        durability: Durability::Power,
+    };
+    let mut target = Target::new(Some(own), about, 0);
+    let mut buffer = vec![0; BUFFERS.0 as usize];
+    let mut object = [0; 20];
+    object[4] = 2;
+    object[19] = 1;
+    let places = [
+        &[][..],
+        &[0],
+        &[0; 64],
+        &[0xff; 64],
+        &object,
+        &[&object[..], &[0, 0]].concat(),
+        &[&object[..], &[0xff; 9]].concat(),
+    ];
+    for place in places {
+        for level in [
+            ListLevel::Objects,
+            ListLevel::Dkeys(INTEGERS),
+            ListLevel::Akeys(INTEGERS, b"12345678"),
+        ] {
+            let mut payload = Vec::new();
+            let operation = Request::List {
+                container: c,
+                level,
+                epoch: Epoch(1),
+                from: ListPlace {
+                    next: 0,
+                    key: place.to_vec(),
+                },
+                skip: 0,
+                most: 9,
+            }
+            .encode(&mut payload);
+            let step = target.request(TargetRequest {
+                operation,
+                payload: &payload,
+                bulk: None,
+                buffer: &mut buffer,
+                handle: 0,
+            });
+            let Step::Reply(length) = step else {
+                panic!("{step:?}")
+            };
+            let (result, mut body) = Reply::decode(&buffer[..length]).unwrap();
+            assert_eq!(result, Ok(()), "{level:?} from {place:?}");
+            let most = if level == ListLevel::Objects { 2 } else { 1 };
+            // Behind its end and its place: a number, and bytes by their length.
+            let key = u32::from_le_bytes(body[9..13].try_into().unwrap()) as usize;
+            body = &body[13 + key..];
+            assert!(u32::from_le_bytes(body[..4].try_into().unwrap()) <= most);
+            let no_key = [1, 0, 0, 0, 0];
+            assert_ne!(
+                body.get(4..9),
+                Some(&no_key[..]),
+                "{level:?} from {place:?}"
+            );
+        }
+    }
+    drop(target);
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]

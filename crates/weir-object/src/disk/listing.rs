@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::keys::Place;
+use super::keys::{self, Place};
 use super::library::View;
 use super::read::{Holds, extent_of};
 use crate::ObjectCode;
@@ -46,14 +46,12 @@ impl View<'_> {
                 return Ok(());
             }
         };
-        let from = match (&anchor.key[..], kind) {
-            // Objects stand behind their container, whatever their first byte.
-            ([], 0) => Some(&prefix[..]),
-            ([], _) => None,
-            (key, _) => Some(key),
-        };
-        let from = from.map(<[u8]>::to_vec);
-        let stopped = self.each_below(&prefix, from.as_deref(), false, |key| {
+        // Objects stand behind their container, whatever their first byte.
+        let first = (kind != 0).then(|| keys::first_below(&prefix));
+        let first = first.unwrap_or_else(|| prefix.clone());
+        // A place may come from a stranger: it is nowhere but below the prefix.
+        let from = anchor.key.clone().clamp(first, keys::after(&prefix));
+        let stopped = self.each_below(&prefix, Some(&from), false, |key| {
             let Some((place, is_version)) = Place::of(key) else {
                 return fail(ObjectCode::Csum, "a key of the pool is damaged");
             };
@@ -76,7 +74,7 @@ impl View<'_> {
                     (&place.key[..], exists, ListEntry::Key(&akey))
                 }
             };
-            anchor.key = super::keys::after(passed);
+            anchor.key = keys::after(passed);
             let next = if exists && !visit(entry) {
                 ControlFlow::Break(())
             } else {

@@ -264,7 +264,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
     }
 
     /// The target of a distribution key; of some classes it is that of the object.
-    fn target_of(&self, object: ObjectId, dkey: &[u8]) -> usize {
+    pub fn target_of(&self, object: ObjectId, dkey: &[u8]) -> usize {
         let dkey = if object.is_on_one_target() { &[] } else { dkey };
         let seed = object.lo ^ object.hi.rotate_left(32);
         let hash = u128::from(xxh3_64_with_seed(dkey, seed));

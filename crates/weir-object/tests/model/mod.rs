@@ -39,13 +39,14 @@ pub(crate) struct Model {
     /// Changes of each akey, in the order of their arrival.
     pub(crate) akeys: BTreeMap<Place, Vec<Change>>,
     pub(crate) dkey_punches: BTreeMap<(u64, u64), Vec<u64>>,
-    pub(crate) object_punches: BTreeMap<u64, Vec<u64>>,
+    /// By object and target: each drops the punches below which it has nothing.
+    pub(crate) object_punches: BTreeMap<(u64, usize), Vec<u64>>,
     pub(crate) snapshots: Vec<u64>,
     pub(crate) compared: u64,
-    /// The engine lists ordered keys in parts, each in order.
-    pub(crate) lists_in_parts: bool,
-    /// Tickets of operations that wait, and the bytes that they are to move.
-    pub(crate) waiting: Vec<(u64, u64)>,
+    /// Targets of distribution keys; none where the engine has one.
+    pub(crate) targets: BTreeMap<(u64, u64), usize>,
+    /// Tickets of operations that wait, and the bytes that they are to move; none: they are to be refused.
+    pub(crate) waiting: Vec<(u64, Option<u64>)>,
 }
 
 /// Most operations that wait for their ends.
@@ -60,10 +61,32 @@ fn acknowledged<S: ObjectStore>(
 ) {
     match done.unwrap() {
         Ticket::Done(moved) => assert_eq!(moved, bytes),
-        Ticket::Waits(ticket) => model.waiting.push((ticket, bytes)),
+        Ticket::Waits(ticket) => waits(store, model, ticket, Some(bytes)),
     }
+}
+
+/// Lets an operation wait beside a few others.
+fn waits<S: ObjectStore>(store: &mut S, model: &mut Model, ticket: u64, bytes: Option<u64>) {
+    model.waiting.push((ticket, bytes));
     if model.waiting.len() >= WAITING {
         settle(store, model);
+    }
+}
+
+/// True for the reasons to refuse an update at an epoch that has one.
+fn is_refused<T>(result: &Result<T>) -> bool {
+    let why = result.as_ref().err().map(|why| why.code);
+    matches!(why, Some(ObjectCode::Exist | ObjectCode::Inval))
+}
+
+/// Compares the ends of operations with those that they are to have.
+fn check_ends(model: &mut Model, ended: &[Completion]) {
+    for (ticket, bytes) in model.waiting.drain(..) {
+        let end = ended.iter().find(|end| end.ticket == ticket).unwrap();
+        match bytes {
+            Some(bytes) => assert_eq!(end.result, Ok(bytes)),
+            None => assert!(is_refused(&end.result), "{end:?}"),
+        }
     }
 }
 
@@ -73,10 +96,7 @@ pub(crate) fn settle<S: ObjectStore>(store: &mut S, model: &mut Model) {
     while ended.len() < model.waiting.len() {
         store.poll(&mut ended, model.waiting.len());
     }
-    for (ticket, bytes) in model.waiting.drain(..) {
-        let end = ended.iter().find(|end| end.ticket == ticket).unwrap();
-        assert_eq!(end.result, Ok(bytes));
-    }
+    check_ends(model, &ended);
 }
 
 /// A fetch with its end.
@@ -95,26 +115,32 @@ fn fetched<S: ObjectStore>(
     while ended.len() <= model.waiting.len() {
         store.poll(&mut ended, model.waiting.len() + 1);
     }
-    for (ticket, bytes) in model.waiting.drain(..) {
-        let end = ended.iter().find(|end| end.ticket == ticket).unwrap();
-        assert_eq!(end.result, Ok(bytes));
-    }
+    check_ends(model, &ended);
     let end = ended.into_iter().find(|end| end.ticket == ticket).unwrap();
     end.result?;
     store.receive(ticket, iods, data)
 }
 
+/// Numbers of objects, and of distribution keys of each.
+const OBJECTS: u64 = 3;
+const DKEYS: u64 = 4;
 /// Record size of arrays.
 const RECORD: u64 = 3;
 /// Records that arrays are used up to.
 const RECORDS: u64 = 40;
+
+/// Target of a place.
+fn target(targets: &BTreeMap<(u64, u64), usize>, place: Place) -> usize {
+    targets.get(&(place.0, place.1)).copied().unwrap_or(0)
+}
 
 impl Model {
     fn is_hidden(&self, place: Place, version: u64, read: u64) -> bool {
         let hides = |punches: Option<&Vec<u64>>| {
             punches.is_some_and(|p| p.iter().any(|&p| p <= read && p >= version))
         };
-        hides(self.object_punches.get(&place.0))
+        let target = target(&self.targets, place);
+        hides(self.object_punches.get(&(place.0, target)))
             || hides(self.dkey_punches.get(&(place.0, place.1)))
     }
 
@@ -213,10 +239,16 @@ impl Model {
                 !within(p) || aggregate && below(&|at| (at.0, at.1) == (object, dkey), p)
             });
         }
-        for (&object, punches) in &mut self.object_punches {
-            punches.retain(|&p| !within(p) || aggregate && below(&|at| at.0 == object, p));
+        for (&(object, number), punches) in &mut self.object_punches {
+            let has = |at: Place| at.0 == object && target(&self.targets, at) == number;
+            punches.retain(|&p| !within(p) || aggregate && below(&has, p));
         }
     }
+}
+
+/// Each distribution key that operations take, by the numbers of its object and of itself.
+pub(crate) fn dkeys() -> impl Iterator<Item = (u64, u64)> {
+    (0..OBJECTS).flat_map(|object| (0..DKEYS).map(move |dkey| (object, dkey)))
 }
 
 /// Object of a number: hashed, integer and lexical distribution keys.
@@ -247,7 +279,7 @@ pub(crate) fn step<S: ObjectStore>(
     c: ContainerId,
     random: &mut Random,
 ) {
-    let place = (random.below(3), random.below(4), random.below(4));
+    let place = (random.below(OBJECTS), random.below(DKEYS), random.below(4));
     let (id, d, a) = (object(place.0), dkey(place.1), akey(place.2));
     let key = KeyAt {
         container: c,
@@ -315,7 +347,11 @@ pub(crate) fn step<S: ObjectStore>(
         42 => {
             let done = store.punch(c, id, PunchScope::Object, at, Conditions::NONE);
             acknowledged(store, model, done, 0);
-            model.object_punches.entry(place.0).or_default().push(epoch);
+            let last = model.targets.values().max().copied();
+            for target in 0..=last.unwrap_or(0) {
+                let punches = model.object_punches.entry((place.0, target));
+                punches.or_default().push(epoch);
+            }
         }
         43 => passes(store, model, c, random),
         44 => list(store, model, c, place.0, at),
@@ -366,10 +402,10 @@ fn update<S: ObjectStore>(
         .find(|c| c.epoch == at.0 && overlaps(&c.what, start, end));
     match same {
         Some(change) if change.what == what => acknowledged(store, model, done, bytes.len() as u64),
-        Some(_) => assert!(matches!(
-            done.unwrap_err().code,
-            ObjectCode::Exist | ObjectCode::Inval
-        )),
+        Some(_) => match done {
+            Ok(Ticket::Waits(ticket)) => waits(store, model, ticket, None),
+            done => assert!(is_refused(&done), "{done:?}"),
+        },
         None => {
             changes.push(Change { epoch: at.0, what });
             acknowledged(store, model, done, bytes.len() as u64);
@@ -433,7 +469,7 @@ fn list<S: ObjectStore>(store: &mut S, model: &Model, c: ContainerId, number: u6
     }
     let there = |d: &u64| (0..4).any(|a| model.exists((number, *d, a), at.0));
     let mut expected: Vec<Vec<u8>> = (0..4).filter(there).map(dkey).collect();
-    if number % 3 == 1 && !model.lists_in_parts {
+    if number % 3 == 1 && model.targets.is_empty() {
         assert_eq!(listed, expected, "integers come in order");
     }
     let max = KeyQuery::MAX.with(KeyQuery::DKEY);
