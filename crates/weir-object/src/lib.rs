@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod conditions;
 pub mod daos;
 pub mod disk;
 mod error;

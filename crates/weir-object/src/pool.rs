@@ -40,6 +40,25 @@ pub struct StoreStats {
     pub log_damaged: bool,
 }
 
+impl StoreStats {
+    /// Adds what another part of a store has; times count once.
+    pub(crate) fn take_in(&mut self, other: &Self) {
+        self.containers = self.containers.max(other.containers);
+        self.objects += other.objects;
+        self.akeys += other.akeys;
+        self.versions += other.versions;
+        self.value_bytes += other.value_bytes;
+        self.log_bytes += other.log_bytes;
+        self.deferred_bytes += other.deferred_bytes;
+        self.free_bytes += other.free_bytes;
+        self.index_bytes += other.index_bytes;
+        self.prefault_ns = self.prefault_ns.max(other.prefault_ns);
+        self.recovery_ns = self.recovery_ns.max(other.recovery_ns);
+        self.recovered += other.recovered;
+        self.log_damaged |= other.log_damaged;
+    }
+}
+
 /// Failures that acknowledged operations survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Durability {

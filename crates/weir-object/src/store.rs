@@ -9,6 +9,7 @@ use std::fmt;
 
 use weir_schema::ObjectRank;
 
+pub use crate::conditions::Conditions;
 use crate::error::ObjectError;
 pub use crate::pool::{
     ContainerMode, DamagedValue, Durability, FreedVersions, PoolMode, PoolSpec, Prefault,
@@ -183,42 +184,6 @@ pub struct KeyAt<'a> {
     pub object: ObjectId,
     /// The key.
     pub dkey: &'a [u8],
-}
-
-/// Conditions of an operation; one that fails gives `NONEXIST` or `EXIST` and changes nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Conditions(pub u32);
-
-impl Conditions {
-    /// No condition.
-    pub const NONE: Self = Self(0);
-    /// Punch only what exists.
-    pub const PUNCH: Self = Self(1);
-    /// Update only if the distribution key does not exist.
-    pub const DKEY_INSERT: Self = Self(2);
-    /// Update only if the distribution key exists.
-    pub const DKEY_UPDATE: Self = Self(4);
-    /// Fetch fails if the distribution key does not exist.
-    pub const DKEY_FETCH: Self = Self(8);
-    /// Update only if the attribute keys do not exist.
-    pub const AKEY_INSERT: Self = Self(16);
-    /// Update only if the attribute keys exist.
-    pub const AKEY_UPDATE: Self = Self(32);
-    /// Fetch fails if an attribute key does not exist.
-    pub const AKEY_FETCH: Self = Self(64);
-    /// The conditions of attribute keys are per key. Engines here check every key anyway.
-    pub const PER_AKEY: Self = Self(128);
-
-    /// True if every condition of `other` is among these.
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// These and the conditions of `other`.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 }
 
 /// Outcome of an operation that the store took.

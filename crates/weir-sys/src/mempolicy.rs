@@ -46,9 +46,9 @@ pub fn nodes_of_page_and_cpu(byte: &u8) -> Option<(u32, u32)> {
     };
     let none = std::ptr::null_mut::<libc::c_uint>();
     // SAFETY: the kernel writes the one number; null stands for what is not asked for.
-    let told = unsafe { libc::syscall(libc::SYS_getcpu, none, &raw mut cpu, none) };
+    let located = unsafe { libc::syscall(libc::SYS_getcpu, none, &raw mut cpu, none) };
     let page = u32::try_from(page).ok()?;
-    (asked == 0 && told == 0).then_some((page, cpu))
+    (asked == 0 && located == 0).then_some((page, cpu))
 }
 
 /// Flags of `get_mempolicy(2)`: the node, of the page at an address.

@@ -172,7 +172,7 @@ impl DaosLibrary {
     /// Begins an update or a fetch; without an event it waits for the end.
     ///
     /// # Safety
-    /// What the request points to stays until the end of the operation, is used by nobody else meanwhile, and the
+    /// Memory that the request points to stays until the end of the operation, is used by nobody else meanwhile, and the
     /// data of a fetch may be written. So does the event, which is of a queue that is not destroyed.
     pub(super) unsafe fn transfer(
         &self,

@@ -11,7 +11,7 @@ use crate::pool::sum_of;
 use crate::store::{ContainerId, KeyOrder, ObjectId, Result, ValueSums};
 use crate::{ObjectCode, ObjectError};
 
-/// What an array is: record size and its longest extent.
+/// Facts of an array: record size and its longest extent.
 pub(super) const ARRAY: u8 = 0;
 /// A version of a single value, or a punch of the attribute key.
 pub(super) const SINGLE: u8 = 1;

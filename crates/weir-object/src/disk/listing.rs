@@ -14,7 +14,6 @@ use crate::store::{
 };
 
 impl View<'_> {
-    #[expect(clippy::too_many_lines, reason = "level by level")]
     pub(super) fn list(
         &self,
         container: ContainerId,

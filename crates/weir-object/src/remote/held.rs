@@ -107,7 +107,7 @@ impl Found {
     }
 }
 
-/// What a fetch found, and where.
+/// Values that a fetch found, and their places.
 pub(super) fn found_by<S: ObjectStore>(
     store: &mut S,
     call: &FetchCall<'_>,

@@ -7,11 +7,13 @@
 //! bulk transfers of the channel, up to [`LONGEST`]. Not here: transports, hosting, who makes pools.
 
 mod client;
+mod dial;
 mod held;
 mod server;
 mod wire;
 
-pub use client::{Dial, RemoteSetup, RemoteStore, TargetCall};
+pub use client::RemoteStore;
+pub use dial::{Dial, RemoteSetup, TargetCall};
 pub use server::{Part, Step, Target, TargetRequest};
 pub use wire::{Counters, Descriptors, ListPlace, Reply, Request, ServerInfo, Values};
 

@@ -102,7 +102,7 @@ functions! {
     }
     daos_event_init(event: usize, queue: u64, parent: usize) |stub| {
         stub.thing(queue)?;
-        stub.hold(parent == 0 && event % 8 == 0, "an event with a parent, or in no place for one")?;
+        stub.hold(parent == 0 && event.is_multiple_of(8), "an event with a parent, or in no place for one")?;
         // All of it is the library's own.
         put(event, 0, [0_u64; 22]);
         let known = stub.events.insert(event, queue);

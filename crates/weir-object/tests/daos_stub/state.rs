@@ -1,4 +1,4 @@
-//! What the stub has: handles, events, operations in flight, and the store below.
+//! State of the stub: handles, events, operations in flight, and the store below.
 //!
 //! In: addresses of structures, as callers of libdaos give them. Out: codes. Whatever a caller of libdaos may not do is
 //! said and counted.

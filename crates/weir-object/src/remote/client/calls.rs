@@ -1,0 +1,483 @@
+//! The calls of [`ObjectStore`] on targets.
+//!
+//! In: calls. Out: what the targets answer, joined. Not here: slots, sending and hearing (`client`).
+
+use std::time::Duration;
+
+use weir_run::{BulkUse, ServiceChannel};
+
+use super::super::server::local;
+use super::super::wire::{Body, Descriptors, Found, ListPlace, Request, Values};
+use super::super::{INLINE, MOST_ENTRIES};
+use crate::store::{
+    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
+    FreedVersions, Iod, KeyAt, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
+    ObjectStore, PunchScope, QueryAnswer, Reserved, Result, StoreStats, StoreUuid, Ticket,
+};
+use crate::{ObjectCode, ObjectError};
+
+use super::{
+    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPINS, failed,
+    no_space_of_its_own, take_values, whole,
+};
+
+impl<C: ServiceChannel> RemoteStore<C> {
+    /// Objects of all targets, each once.
+    fn all_objects(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+        let mut objects = Vec::new();
+        for target in 0..self.targets.len() {
+            let mut next = Some(Place::default());
+            let there = self.there(container, target)?;
+            while let Some(from) = next {
+                let level = (there, ListLevel::Objects, epoch);
+                let all = &mut |entry: ListEntry<'_>| {
+                    if let ListEntry::Object(id) = entry {
+                        objects.push(id);
+                    }
+                    true
+                };
+                next = self.list_some(target, level, (from, MOST_ENTRIES), all)?.0;
+            }
+        }
+        objects.sort_unstable();
+        objects.dedup();
+        self.objects = objects;
+        Ok(())
+    }
+
+    /// Visits some entries of a target from a place on: where it goes on, if there are more, and whether the
+    /// visitor wants them.
+    fn list_some(
+        &mut self,
+        target: usize,
+        (container, level, epoch): (ContainerId, ListLevel<'_>, Epoch),
+        (place, most): (Place, u32),
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<(Option<Place>, bool)> {
+        let request = Request::List {
+            container,
+            level,
+            epoch,
+            from: place.from.clone(),
+            skip: place.skip,
+            most,
+        };
+        self.ask(target, &request, |body| {
+            let (is_done, from, count) = (body.get::<bool>()?, body.get()?, body.get::<u32>()?);
+            let behind = Some(Place { from, skip: 0 }).filter(|_| !is_done);
+            for number in 1..=count {
+                if !visit(body.get()?) {
+                    let skip = place.skip + number;
+                    let within = Some(Place { skip, ..place });
+                    return Ok((if number == count { behind } else { within }, false));
+                }
+            }
+            Ok((behind, true))
+        })
+    }
+}
+
+impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
+    fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
+        let made = |_| Request::Container { uuid, mode };
+        let numbers = self.ask_all(None, made, whole)?;
+        let numbers: Vec<ContainerId> = numbers.into_iter().collect::<Result<_>>()?;
+        let known = self.containers.iter().position(|other| *other == numbers);
+        let number = known.unwrap_or_else(|| {
+            self.containers.push(numbers);
+            self.containers.len() - 1
+        });
+        Ok(ContainerId(u32::try_from(number).unwrap_or(u32::MAX)))
+    }
+
+    fn update(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &[Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &[u8],
+    ) -> Result<Ticket> {
+        let iods = Descriptors::Given(iods);
+        let room = iods.room()?;
+        if room != data.len() as u64 {
+            let why = "the data has not the length of the descriptors";
+            return Err(ObjectError::new(ObjectCode::Inval, why));
+        }
+        let target = self.target_of(key.object, key.dkey);
+        let container = self.there(key.container, target)?;
+        let is_inline = room <= INLINE;
+        let request = Request::Update {
+            key: KeyAt { container, ..key },
+            epoch,
+            conditions,
+            iods,
+            values: Values(if is_inline { data } else { &[] }),
+        };
+        let bulk = (!is_inline).then_some((BulkUse::Get, room, data));
+        let ticket = self.launch(target, &request, bulk, self.in_flight == 0)?;
+        self.done(ticket)
+    }
+
+    fn fetch(
+        &mut self,
+        key: KeyAt<'_>,
+        iods: &mut [Iod<'_>],
+        epoch: Epoch,
+        conditions: Conditions,
+        data: &mut [u8],
+    ) -> Result<Ticket> {
+        let asked = Descriptors::Given(iods);
+        let room = asked.room()?;
+        if room > data.len() as u64 {
+            let why = "the data has less room than the descriptors say";
+            return Err(ObjectError::new(ObjectCode::Inval, why));
+        }
+        let target = self.target_of(key.object, key.dkey);
+        let container = self.there(key.container, target)?;
+        let request = Request::Fetch {
+            key: KeyAt { container, ..key },
+            epoch,
+            conditions,
+            iods: asked,
+        };
+        let bulk = (room > INLINE).then_some((BulkUse::Put, room, &[][..]));
+        let ticket = self.launch(target, &request, bulk, self.in_flight == 0)?;
+        if self.in_flight > 0 {
+            return Ok(Ticket::Waits(ticket));
+        }
+        self.wait(ticket)?;
+        self.receive(ticket, iods, data).map(Ticket::Done)
+    }
+
+    fn receive(&mut self, ticket: u64, iods: &mut [Iod<'_>], data: &mut [u8]) -> Result<u64> {
+        let place = self.wait(ticket)?;
+        let slot = &mut self.targets[place.0].slots[place.1];
+        let memory = slot.memory.filter(|_| slot.is_bulk);
+        // Apart while the channel lends its memory.
+        let reply = std::mem::take(&mut slot.reply);
+        let answer = self.answer_in(place, &reply);
+        let target = &mut self.targets[place.0];
+        let memory = memory.map(|(memory, _)| &*target.channel.memory(memory));
+        let taken = answer.and_then(|(result, body)| {
+            // Of a value that is too long its descriptor says the length.
+            let taken = take_values(body, memory, iods, data);
+            result.and(taken)
+        });
+        self.targets[place.0].slots[place.1].reply = reply;
+        self.release(place);
+        taken
+    }
+
+    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
+        no_space_of_its_own()
+    }
+
+    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
+        &mut []
+    }
+
+    fn publish(
+        &mut self,
+        _: KeyAt<'_>,
+        _: &Iod<'_>,
+        _: Epoch,
+        _: Conditions,
+        _: Reserved,
+    ) -> Result<Ticket> {
+        no_space_of_its_own()
+    }
+
+    fn cancel(&mut self, _: Reserved) {}
+
+    fn punch(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        scope: PunchScope<'_>,
+        epoch: Epoch,
+        conditions: Conditions,
+    ) -> Result<Ticket> {
+        let request = |container| Request::Punch {
+            container,
+            object,
+            scope,
+            epoch,
+            conditions,
+        };
+        let (PunchScope::Dkey(dkey) | PunchScope::Akey(dkey, _) | PunchScope::Extent(dkey, ..)) =
+            scope
+        else {
+            let all = self.ask_all(Some(container), request, whole)?;
+            // It exists if one target has some of it.
+            let mut missing = None;
+            let mut is_there = false;
+            for one in all {
+                match one {
+                    Ok(bytes) => {
+                        let _: u64 = bytes;
+                        is_there = true;
+                    }
+                    Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
+                    Err(why) => return Err(why),
+                }
+            }
+            return missing
+                .filter(|_| !is_there)
+                .map_or(Ok(Ticket::Done(0)), Err);
+        };
+        let target = self.target_of(object, dkey);
+        let there = self.there(container, target)?;
+        let done = self.ask(target, &request(there), whole);
+        done.map(Ticket::Done)
+    }
+
+    fn list(
+        &mut self,
+        container: ContainerId,
+        level: ListLevel<'_>,
+        epoch: Epoch,
+        anchor: &mut ListAnchor,
+        visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<()> {
+        if level == ListLevel::Objects {
+            if anchor.next == 0 {
+                self.all_objects(container, epoch)?;
+            }
+            while let Some(id) = self.objects.get(local(anchor.next)) {
+                anchor.next += 1;
+                if !visit(ListEntry::Object(*id)) {
+                    return Ok(());
+                }
+            }
+            anchor.done = true;
+            return Ok(());
+        }
+        let (place_bits, skip_bits) = PLACE_BITS;
+        let part = |shift: u32, bits: u32| anchor.next >> shift & ((1 << bits) - 1);
+        let mut place = Place {
+            from: ListPlace {
+                next: part(0, place_bits),
+                key: std::mem::take(&mut anchor.key),
+            },
+            skip: u32::try_from(part(place_bits, skip_bits)).unwrap_or(0),
+        };
+        let mut target = local(anchor.next >> (place_bits + skip_bits));
+        let last = match level {
+            ListLevel::Dkeys(_) | ListLevel::Objects => self.targets.len() - 1,
+            ListLevel::Akeys(object, dkey)
+            | ListLevel::Visible(object, dkey, _)
+            | ListLevel::Versions(object, dkey, _) => {
+                target = self.target_of(object, dkey);
+                target
+            }
+        };
+        // More and more at once: an end in between costs no more than what was wanted.
+        let mut most = 1;
+        let mut wants_more = true;
+        while !anchor.done && wants_more {
+            let there = (self.there(container, target)?, level, epoch);
+            let next;
+            (next, wants_more) = self.list_some(target, there, (place, most), visit)?;
+            if next.is_none() {
+                anchor.done = target == last;
+                target += 1;
+            }
+            place = next.unwrap_or_default();
+            most = (most * 2).min(MOST_ENTRIES / 2);
+            if place.from.next >> place_bits != 0 {
+                let why = "the server's place in a listing is too far along";
+                return Err(ObjectError::new(ObjectCode::Io, why));
+            }
+        }
+        let skip = u64::from(place.skip) << place_bits;
+        anchor.next = (target as u64) << (place_bits + skip_bits) | skip | place.from.next;
+        anchor.key = place.from.key;
+        Ok(())
+    }
+
+    fn query(
+        &mut self,
+        container: ContainerId,
+        object: ObjectId,
+        what: KeyQuery,
+        epoch: Epoch,
+        answer: &mut QueryAnswer,
+    ) -> Result<()> {
+        let request = |container| Request::Query {
+            container,
+            object,
+            what,
+            epoch,
+            answer: answer.clone(),
+        };
+        let replies = if what.has(KeyQuery::DKEY) {
+            self.ask_all(Some(container), request, whole)?
+        } else {
+            let target = self.target_of(object, &answer.dkey);
+            let there = self.there(container, target)?;
+            vec![self.ask(target, &request(there), whole)]
+        };
+        let order = |one: &QueryAnswer| {
+            let number = <[u8; 8]>::try_from(&one.dkey[..]).map(u64::from_le_bytes);
+            let number = number.ok().filter(|_| object.dkeys() == KeyOrder::Integer);
+            (number, one.dkey.clone())
+        };
+        let mut best: Option<QueryAnswer> = None;
+        let mut missing = None;
+        for one in replies {
+            match one {
+                Ok(one) => {
+                    let (mine, theirs) = (order(&one), best.as_ref().map(order));
+                    let is_better = theirs.is_none_or(|theirs| {
+                        if what.has(KeyQuery::MAX) {
+                            mine > theirs
+                        } else {
+                            mine < theirs
+                        }
+                    });
+                    best = if is_better { Some(one) } else { best };
+                }
+                Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
+                Err(why) => return Err(why),
+            }
+        }
+        match (best, missing) {
+            (Some(best), _) => *answer = best,
+            (None, Some(why)) => return Err(why),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
+        let ends = false;
+        let request = |container| Request::Snapshot {
+            container,
+            epoch,
+            ends,
+        };
+        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
+        all.into_iter().collect::<Result<()>>()?;
+        Ok(epoch)
+    }
+
+    fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
+        let ends = true;
+        let request = |container| Request::Snapshot {
+            container,
+            epoch,
+            ends,
+        };
+        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
+        all.into_iter().collect()
+    }
+
+    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.pass(container, range, false)
+    }
+
+    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.pass(container, range, true)
+    }
+
+    fn collect(&mut self) -> Result<u64> {
+        let all = self.ask_all(None, |_| Request::Collect {}, whole::<u64>)?;
+        all.into_iter().sum()
+    }
+
+    fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
+        let mut checked = 0;
+        for target in 0..self.targets.len() {
+            checked += self.ask(target, &Request::Scrub {}, |body| {
+                let (checked, damaged) = (body.get::<u64>()?, body.get::<u64>()?);
+                let mut named = 0;
+                while body.get::<bool>()? {
+                    visit(&body.get()?);
+                    named += 1;
+                }
+                if named < damaged {
+                    let why = format!("{damaged} values are damaged, {named} of them are named");
+                    return Err(failed(ObjectCode::Csum, why));
+                }
+                Ok(checked)
+            })?;
+        }
+        Ok(checked)
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.stats
+    }
+
+    fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
+        let before = out.len();
+        let mut looks = 0;
+        loop {
+            let busy = self.targets.iter().filter(|target| target.out > 0).count();
+            let wait = match busy {
+                _ if looks < SPINS || self.ended.len() >= min => Duration::ZERO,
+                1 => LOOK,
+                _ => SHORT_LOOK,
+            };
+            for number in 0..self.targets.len() {
+                if self.targets[number].out > 0 {
+                    self.hear(number, wait);
+                }
+            }
+            looks += 1;
+            if self.ended.len() >= min || busy == 0 || looks == MOST_LOOKS || wait == LOOK {
+                break;
+            }
+        }
+        while let Some(ticket) = self.ended.pop_front() {
+            let Ok(place) = self.place(ticket) else {
+                continue;
+            };
+            let is_fetch = self.targets[place.0].slots[place.1].is_fetch;
+            let result = self.answer(place).and_then(|(result, body)| {
+                result?;
+                let mut body = Body(body);
+                if is_fetch {
+                    Found::take(&mut body).map(|found| found.bytes())
+                } else {
+                    body.get()
+                }
+            });
+            // A fetch keeps its place until its values are taken.
+            if !is_fetch || result.is_err() {
+                self.release(place);
+            }
+            out.push(Completion { ticket, result });
+        }
+        out.len() - before
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<C: ServiceChannel> RemoteStore<C> {
+    fn pass(
+        &mut self,
+        container: ContainerId,
+        range: EpochRange,
+        discards: bool,
+    ) -> Result<FreedVersions> {
+        let request = |container| Request::Pass {
+            container,
+            range,
+            discards,
+        };
+        let all = self.ask_all(Some(container), request, whole::<FreedVersions>)?;
+        let mut sum = FreedVersions::default();
+        for one in all {
+            let one = one?;
+            sum.visited += one.visited;
+            sum.versions += one.versions;
+            sum.bytes += one.bytes;
+        }
+        Ok(sum)
+    }
+}
