@@ -49,12 +49,11 @@ impl RankProcesses {
         until("all ranks catch signals", || {
             catching().len() == ranks || has_ended()
         });
-        if has_ended() {
-            panic!(
-                "it ended before its ranks could be stopped: {}",
-                running.end()
-            );
-        }
+        assert!(
+            !has_ended(),
+            "it ended before its ranks could be stopped: {}",
+            running.end()
+        );
         let mut by_rank = catching();
         by_rank.sort_by_key(|process| rank_of(*process));
         Self { running, by_rank }

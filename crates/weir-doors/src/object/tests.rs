@@ -871,6 +871,7 @@ fn operations_in_flight_and_classes_are_those_that_are_said() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "refusal by refusal")]
 fn what_a_store_over_a_network_lacks_is_refused_by_name() {
     for (words, variable, code, why) in [
         (
