@@ -50,7 +50,7 @@ fn an_operation_on_a_thread_of_its_own_is_named_in_the_table() {
 fn a_directory_that_is_missing_is_named() {
     let stage = &Stage::in_memory();
     let missing = vos_perf(stage, &["-D", "pmem", "-R", "U"]).code(3);
-    assert!(missing.err.contains("pmem/vos0"), "{missing}");
+    assert!(missing.err.contains("directory pmem: "), "{missing}");
     vos_perf(stage, &["-D", "./vos", "-R", "U"])
         .code(0)
         .out("\tVOS file      : ./vos0\n")

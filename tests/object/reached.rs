@@ -103,7 +103,7 @@ fn a_server_deletes_the_pool_that_it_made_and_keeps_the_one_that_was_there() {
     assert_eq!(info["pools"][0]["containers"][0], container);
     let pool = info["pools"][0]["uuid"].as_str().unwrap();
     stage.say(&["obj", "check", "obj0"]).code(0);
-    run(&address).code(3).silent().err(&address);
+    run(&address).code(3).err(&address);
     let (server, address) = serve(stage, "tcp://127.0.0.1:0", &["-D", ".", "--pool", pool]);
     run(&address).code(0);
     server.signal(Signal::TERM);
