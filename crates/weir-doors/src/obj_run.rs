@@ -27,8 +27,8 @@ pub const DOOR: Door = Door {
         help: HELP,
         examples: &[
             "weir obj-run --preset ycsb-a --ops 100000 --size 100 -D /dev/shm",
-            "weir obj-run --mix update=50,fetch=45,punch=5 --time 1 --dist zipf:0.99 -D /dev/shm",
-            "weir obj-run --mix fetch=1 --ops 100000 --rate 100k --arrival poisson --verify -D /dev/shm",
+            "weir obj-run --mix update=50,fetch=50 --time 1 --dist zipf:0.99 -D /dev/shm",
+            "weir obj-run --mix fetch=1 --time 1 --rate 100k --verify -D /dev/shm",
         ],
         ..Measures::new(read)
     }),
