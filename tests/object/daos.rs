@@ -11,7 +11,7 @@ use super::{count, runs};
 const LIBRARY: &str = "WEIR_DAOS_LIB";
 
 /// A plan of tests on a pool of DAOS.
-fn plan(stage: &Stage, commands: &str, with: Value) -> String {
+fn plan(stage: &Stage, commands: &str, with: &Value) -> String {
     let words = "vos-perf -D . -P 64M -o 2 -d 20 -a 2 -n 3 -s 256 -A --show-plan -R";
     let words: Vec<&str> = words.split(' ').chain([commands]).collect();
     let shown = stage.say(&words).code(0);
@@ -34,7 +34,7 @@ fn run(stage: &Stage, plan: &str, library: &str) -> Said {
 #[test]
 fn case_15_a_job_on_daos_without_its_library_ends_with_code_3_and_names_it() {
     let stage = &Stage::new();
-    let plan = plan(stage, "U;p", json!({}));
+    let plan = plan(stage, "U;p", &json!({}));
     run(stage, &plan, "/nowhere/libdaos.so")
         .code(3)
         .err("libdaos not found (searched /nowhere/libdaos.so");
@@ -44,7 +44,7 @@ fn case_15_a_job_on_daos_without_its_library_ends_with_code_3_and_names_it() {
 fn what_daos_does_not_do_is_refused_by_name() {
     let stage = &Stage::new();
     let refused = |commands, with, why| {
-        let plan = plan(stage, commands, with);
+        let plan = plan(stage, commands, &with);
         run(stage, &plan, "/nowhere/libdaos.so").code(2).err(why);
     };
     refused("U", json!({"pool": null}), "daos makes no pools");
@@ -67,7 +67,7 @@ fn tests_run_on_a_library_that_stands_in_for_libdaos() {
         );
         return;
     };
-    let plan = plan(stage, "U;p F;p V P;d F A", json!({}));
+    let plan = plan(stage, "U;p F;p V P;d F A", &json!({}));
     let ran = run(stage, &plan, stub).code(0);
     let result: Value = serde_json::from_str(&ran.out).unwrap();
     let rank = &result["groups"][0]["jobs"][0]["outcome"]["ranks"][0];

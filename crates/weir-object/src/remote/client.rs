@@ -197,7 +197,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         self.about
     }
 
-    /// Asks all targets for their counters; [`ObjectStore::stats`] gives those of the last time.
+    /// Asks all targets for their counters; [`stats`](crate::ObjectStore::stats) gives those of the last time.
     ///
     /// # Errors
     /// A target does not answer.
