@@ -3,6 +3,7 @@
 //! In: the words after `obj`. Out: text or JSON, the exit code. A file that is no pool is never changed. Not
 //! here: what the words mean (`weir-doors`), pools (`weir-object`).
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -91,7 +92,7 @@ fn carry_out(call: &PoolCall) -> Outcome {
     let (mut text, mut pools, mut code) = (String::new(), Vec::new(), 0);
     for path in files(&call.path)? {
         let found = Pool::open(&path)?.carry_out(call.task)?;
-        text += &format!("{}\n{}", path.display(), found.text);
+        let _ = write!(text, "{}\n{}", path.display(), found.text);
         let mut pool = found.json;
         pool["file"] = json!(path.display().to_string());
         pools.push(pool);
@@ -261,7 +262,7 @@ fn found(rows: Vec<(&'static str, Value)>, is_damaged: bool) -> Found {
             one => vec![plain(one)],
         };
         for line in lines {
-            text += &format!("  {name:17} {line}\n");
+            let _ = writeln!(text, "  {name:17} {line}");
         }
     }
     let pairs = rows

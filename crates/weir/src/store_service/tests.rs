@@ -85,6 +85,7 @@ fn length(number: u64) -> usize {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 fn sixteen_operations_in_flight_end_each_with_its_own_values() {
     const COUNT: u64 = 400;
     for scheme in ["tcp", "shm"] {
@@ -203,6 +204,7 @@ fn child(directory: &Path) -> (Child, String) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 fn updates_that_a_server_acknowledged_survive_its_kill() {
     let rounds = if std::env::var_os("WEIR_LONG").is_some() {
         1_000
