@@ -25,6 +25,7 @@ const IDS: [&str; 22] = [
     "net",
     "libs",
     "libfabric",
+    "libdaos",
     "kmod",
     "perf",
 ];
