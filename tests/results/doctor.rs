@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::stage::Stage;
 
-const IDS: [&str; 22] = [
+const IDS: [&str; 23] = [
     "governor",
     "cstates",
     "clock",

@@ -213,6 +213,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Read with direct I/O, or from a region larger than memory.",
     ),
     kind(
+        "pool-far",
+        Disturbed,
+        "the memory of a store's pool is on another node than the CPU that works on it",
+        "Start it on the CPUs of the pool's node (taskset, numactl), or make the pool on another node.",
+    ),
+    kind(
         "program-failed",
         Wrong,
         "a program of the engine `exec` ended with an error; see what it wrote",
@@ -223,12 +229,6 @@ pub const WARNINGS: &[WarningKind] = &[
         Wrong,
         "the job ended within its ramp: the figures are those of the ramp",
         "Use a shorter ramp, or let it run longer.",
-    ),
-    kind(
-        "pool-far",
-        Disturbed,
-        "the memory of a store's pool is on another node than the CPU that works on it",
-        "Start it on the CPUs of the pool's node (taskset, numactl), or make the pool on another node.",
     ),
     kind(
         "rate-not-reached",
