@@ -102,7 +102,7 @@ const FLAGS: &[Flag] = &[
         "engine",
         "NAMES",
         STORE,
-        "Stores, one after the other: mem, disk, remote, daos",
+        "Stores, one after the other: mem, disk, remote",
     )
     .takes(Takes::Grammar(|text| engines(text).map(drop)))
     .default("mem"),
@@ -362,11 +362,13 @@ fn distribution(text: &str) -> Result<KeyDistribution, String> {
 
 /// Reads `mem,disk`.
 fn engines(text: &str) -> Result<Vec<ObjectEngine>, String> {
-    let named = |name: &str| ObjectEngine::ALL.into_iter().find(|e| e.name() == name);
+    // Echo stores nothing, and a pool of DAOS is not made here.
+    const MIXED: [ObjectEngine; 3] = [ObjectEngine::Mem, ObjectEngine::Disk, ObjectEngine::Remote];
+    let named = |name: &str| MIXED.into_iter().find(|e| e.name() == name);
     let wrong = || {
         format!(
             "it takes names of {}",
-            ObjectEngine::ALL.map(ObjectEngine::name).join(", ")
+            MIXED.map(ObjectEngine::name).join(", ")
         )
     };
     text.split(',')
@@ -443,6 +445,6 @@ mod tests {
             engines("mem,disk").unwrap(),
             [ObjectEngine::Mem, ObjectEngine::Disk]
         );
-        assert!(engines("mem,").is_err());
+        assert!(engines("mem,").is_err() && engines("daos").is_err());
     }
 }

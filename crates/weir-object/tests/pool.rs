@@ -745,3 +745,23 @@ fn a_full_disk_pool_can_be_read_and_goes_on_when_it_is_opened_again() {
         assert_eq!(size(&mut store, Epoch::LATEST.0), 100 << 10);
     }
 }
+
+#[test]
+fn a_pool_of_the_planned_bytes_has_room_for_small_values() {
+    for (values, size) in [(300_000_u64, 64_usize), (20_000, 4096)] {
+        let bytes = weir_object::mem::footprint(values, size as u64, 64);
+        let mut store = MemStore::open(&PoolSpec::anonymous(bytes)).unwrap();
+        let container = store.container([1; 16], ContainerMode::Create).unwrap();
+        let data = vec![7; size];
+        for number in 0..values {
+            let dkey = number.to_le_bytes();
+            let at = KeyAt {
+                dkey: &dkey,
+                ..key(container)
+            };
+            let iods = [Iod::single(b"a", size as u64)];
+            let done = store.update(at, &iods, Epoch(number + 1), Conditions::NONE, &data);
+            assert_eq!(done, Ok(Ticket::Done(size as u64)), "{number} of {values}");
+        }
+    }
+}

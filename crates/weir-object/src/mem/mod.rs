@@ -76,8 +76,9 @@ pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
         values.div_ceil(CHUNK / slot)
     };
     let segments = values.div_ceil((CHUNK - 256) / record.min(CHUNK / 8));
+    // As much room again as the log has is kept for a shorter log.
     chunks
-        .saturating_add(segments)
+        .saturating_add(segments.saturating_mul(2))
         .saturating_add(4)
         .saturating_mul(CHUNK)
 }
