@@ -362,6 +362,20 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     }
 }
 
+#[test]
+fn a_share_is_of_whole_kilobytes() {
+    // As fio 3.33 printed it for these.
+    let total = super::entry::Total {
+        bytes: 6_719_873_024,
+        runtimes_ns: (2_000_000_000, 2_000_000_000),
+        ..Default::default()
+    };
+    assert_eq!(
+        format!("{:.6}", total.share_of(2_901_442.666_667)),
+        "88.426570"
+    );
+}
+
 /// A terse line with each field replaced by its shape: whole or how many decimals, percent sign.
 fn shapes(line: &str) -> Vec<String> {
     let field = |field: &str| {
