@@ -109,7 +109,7 @@ const BENCHES: &[Bench] = &[
             )
         },
         rounds: 5,
-        examples: &["mem_cost"],
+        examples: &["mem_cost", "disk_cost"],
         cases: object::cases,
     },
     Bench {

@@ -1,8 +1,9 @@
-//! Cost of the engine `disk` beside its library alone: `disk_cost [DIR [VALUES]]`, 4 KiB values.
+//! Cost of the engine `disk` beside its library alone: `disk_cost [DIR [VALUES [ROUNDS]]]`, 4 KiB values.
 //!
-//! Prints the time of an update by the clock and of the processor, one commit for each and one for 64: of the
-//! engine, of a bare loop over redb with the same batches, and of a write and a flush of a plain file. On a
-//! file system in memory the flush costs nothing, and what the model costs is seen.
+//! Prints a line for each figure and round: its name, the microseconds of an update by the clock, and those of
+//! the other side. The other sides are a bare loop over redb with the same batches, and a write and a flush of a
+//! plain file. On a file system in memory the flush costs nothing, and what the model costs is seen.
+//! `disk_cost DIR VALUES engine|redb BATCH` does one side alone, for whoever counts its instructions.
 
 #![expect(
     clippy::print_stdout,
@@ -13,10 +14,9 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
-use rustix::time::{ClockId, clock_gettime};
 use weir_object::disk::DiskStore;
 use weir_object::{
     Conditions, ContainerMode, Durability, Epoch, Iod, KeyAt, ObjectId, ObjectStore, PoolSpec,
@@ -26,24 +26,14 @@ use weir_object::{
 const SIZE: usize = 4096;
 const TABLE: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("bare");
 
-/// Nanoseconds of a step by the clock and of the processor.
-fn per_step(name: &str, steps: usize, work: impl FnOnce()) -> [f64; 2] {
-    let cpu = || {
-        let now = clock_gettime(ClockId::ProcessCPUTime);
-        now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
-    };
-    let (began, cpu_began) = (Instant::now(), cpu());
+/// Microseconds of a step by the clock.
+fn per_step(steps: usize, work: impl FnOnce()) -> f64 {
+    let began = Instant::now();
     work();
-    let took = [began.elapsed().as_nanos() as f64, cpu() - cpu_began];
-    let each = took.map(|ns| ns / steps as f64 / 1e3);
-    println!(
-        "{name:34} {:10.1} us {:10.1} us of the processor",
-        each[0], each[1]
-    );
-    each
+    began.elapsed().as_nanos() as f64 / 1e3 / steps as f64
 }
 
-fn engine(path: &Path, values: usize, batch: usize, data: &[u8]) -> [f64; 2] {
+fn engine(path: &Path, values: usize, batch: usize, data: &[u8]) -> f64 {
     let spec = PoolSpec {
         path: Some(path.to_owned()),
         durability: Durability::Power,
@@ -55,9 +45,8 @@ fn engine(path: &Path, values: usize, batch: usize, data: &[u8]) -> [f64; 2] {
     let mut store = DiskStore::open(&spec).unwrap();
     let container = store.container([7; 16], ContainerMode::Create).unwrap();
     let object = ObjectId { hi: 0, lo: 1 };
-    let name = format!("disk, {batch} for each commit");
     let mut ended = Vec::new();
-    let each = per_step(&name, values, || {
+    let each = per_step(values, || {
         for number in 0..values {
             let dkey = format!("blade-{number}");
             let dkey = dkey.as_bytes();
@@ -83,10 +72,9 @@ fn engine(path: &Path, values: usize, batch: usize, data: &[u8]) -> [f64; 2] {
     each
 }
 
-fn bare(path: &Path, values: usize, batch: usize, data: &[u8]) -> [f64; 2] {
+fn bare(path: &Path, values: usize, batch: usize, data: &[u8]) -> f64 {
     let database = redb::Database::create(path).unwrap();
-    let name = format!("redb, {batch} for each commit");
-    let each = per_step(&name, values, || {
+    let each = per_step(values, || {
         for first in (0..values).step_by(batch) {
             let change = database.begin_write().unwrap();
             let mut table = change.open_table(TABLE).unwrap();
@@ -104,7 +92,7 @@ fn bare(path: &Path, values: usize, batch: usize, data: &[u8]) -> [f64; 2] {
     each
 }
 
-fn flushed(path: &Path, values: usize, data: &[u8]) -> [f64; 2] {
+fn flushed(path: &Path, values: usize, data: &[u8]) -> f64 {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).open(path);
     let file = file.unwrap();
@@ -112,7 +100,7 @@ fn flushed(path: &Path, values: usize, data: &[u8]) -> [f64; 2] {
         file.write_all_at(data, (number * SIZE) as u64).unwrap();
     }
     file.sync_all().unwrap();
-    let each = per_step("pwrite and fdatasync", values, || {
+    let each = per_step(values, || {
         for number in 0..values {
             file.write_all_at(data, (number * SIZE) as u64).unwrap();
             file.sync_data().unwrap();
@@ -123,29 +111,34 @@ fn flushed(path: &Path, values: usize, data: &[u8]) -> [f64; 2] {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let dir = PathBuf::from(arguments.next().unwrap_or_else(|| "/dev/shm".to_owned()));
-    let values = arguments
-        .next()
-        .map_or(20_000, |count| count.parse().unwrap());
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let word = |place: usize| arguments.get(place).map(String::as_str);
+    let number = |place, usual: usize| word(place).map_or(usual, |word| word.parse().unwrap());
+    let dir = Path::new(word(0).unwrap_or("/dev/shm"));
     let path = dir.join(format!("weir_disk_cost.{}", std::process::id()));
-    let data = vec![0x5A_u8; SIZE];
-    let floor = flushed(&path, values, &data);
-    for batch in [1, 64] {
-        let (disk, redb) = (
-            engine(&path, values, batch, &data),
-            bare(&path, values, batch, &data),
-        );
-        println!(
-            "disk / redb, {batch:2} for each commit     {:.2} by the clock, {:.2} of the processor",
-            disk[0] / redb[0],
-            disk[1] / redb[1]
-        );
-        if batch == 1 {
-            println!(
-                "disk / pwrite and fdatasync       {:.2}",
-                disk[0] / floor[0]
-            );
+    let (values, data) = (number(1, 20_000), vec![0x5A_u8; SIZE]);
+    match word(2) {
+        Some("engine") => {
+            engine(&path, values, number(3, 1), &data);
+        }
+        Some("redb") => {
+            bare(&path, values, number(3, 1), &data);
+        }
+        _ => {
+            for _ in 0..number(2, 1) {
+                round(&path, values, &data);
+            }
         }
     }
+}
+
+/// Both sides of each figure.
+fn round(path: &Path, values: usize, data: &[u8]) {
+    let print = |name: &str, disk: f64, other: f64| println!("{name} {disk:.2} {other:.2}");
+    let flush = flushed(path, values, data);
+    let each = engine(path, values, 1, data);
+    print("disk-flush", each, flush);
+    print("disk-redb-1", each, bare(path, values, 1, data));
+    let many = engine(path, values, 64, data);
+    print("disk-redb-64", many, bare(path, values, 64, data));
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use super::child::Ended;
 use super::image::Image;
 use super::side::{self, Side};
 use super::table::Row;
@@ -117,6 +118,20 @@ fn per_operation(side: Side, options: &str) -> Result<f64> {
 
 /// Instructions of each thread of a run.
 fn count(side: Side, options: &str, operations: u64) -> Result<Vec<u64>> {
+    let argv = side.argv(&format!("{options} --number_ios={operations}"))?;
+    let (ended, threads) = instructions(&argv)?;
+    let done = side::done(ended)?;
+    ensure!(
+        done.operations == operations,
+        "{} did {} operations instead of {operations}",
+        side.name(),
+        done.operations
+    );
+    Ok(threads)
+}
+
+/// A program's end, and the instructions of each of its threads.
+pub(super) fn instructions(program: &[String]) -> Result<(Ended, Vec<u64>)> {
     let folder = Path::new(FOLDER).join("callgrind");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -129,25 +144,20 @@ fn count(side: Side, options: &str, operations: u64) -> Result<Vec<u64>> {
         "--separate-threads=yes".to_owned(),
         format!("--callgrind-out-file={}", side::text(&folder.join("out"))?),
     ];
-    argv.extend(side.argv(&format!("{options} --number_ios={operations}"))?);
+    argv.extend_from_slice(program);
     println!("$ {}", argv.join(" "));
-    let done = side::done(child::run(&argv)?)?;
-    ensure!(
-        done.operations == operations,
-        "{} did {} operations instead of {operations}",
-        side.name(),
-        done.operations
-    );
+    let ended = child::run(&argv)?;
     let mut threads: Vec<_> = fs::read_dir(&folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
     threads.sort();
     // `out` itself is the frame; `out-01` and so on are the threads.
     threads.retain(|path| path.to_string_lossy().contains("out-"));
-    threads
+    let totals: Result<Vec<u64>> = threads
         .iter()
         .map(|path| total(&fs::read_to_string(path)?))
-        .collect()
+        .collect();
+    Ok((ended, totals?))
 }
 
 /// The line `totals: N` of a profile.

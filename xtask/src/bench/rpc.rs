@@ -11,7 +11,7 @@ mod served;
 
 use anyhow::{Context, Result};
 
-use self::served::Served;
+pub(super) use self::served::{Served, rate};
 use super::side::{self, text};
 use super::table::Row;
 use super::{Case, FOLDER, Metric, Target, child, in_turns};
@@ -29,9 +29,9 @@ const NULL_LIMIT: f64 = 33.0;
 
 /// Two CPUs, one for each side of a call.
 #[derive(Clone, Copy)]
-struct Cpus {
-    caller: usize,
-    answerer: usize,
+pub(super) struct Cpus {
+    pub(super) caller: usize,
+    pub(super) answerer: usize,
 }
 
 /// Rate of calls, by weir or by a probe.
@@ -112,7 +112,7 @@ fn parts() -> Vec<Case> {
     cases
 }
 
-fn cpus() -> Cpus {
+pub(super) fn cpus() -> Cpus {
     Cpus {
         caller: side::cpu(),
         answerer: side::cpu().saturating_sub(1),
@@ -193,9 +193,7 @@ fn null(rounds: usize) -> Result<Vec<Row>> {
     let weir = text(&side::weir())?;
     let argv = split(&served::caller(&weir, "--transport null -s 0 -i 16")?);
     println!("$ {}", argv.join(" "));
-    let times: Result<Vec<f64>> = (0..rounds)
-        .map(|_| Ok(1e9 / served::rate(&argv)?))
-        .collect();
+    let times: Result<Vec<f64>> = (0..rounds).map(|_| Ok(1e9 / rate(&argv)?)).collect();
     let metric = Metric {
         name: "time of a call that goes nowhere",
         unit: "ns, of at most 33",

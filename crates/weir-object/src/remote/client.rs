@@ -25,9 +25,10 @@ use crate::{ObjectCode, ObjectError};
 const LOOK: Duration = Duration::from_millis(100);
 /// The same where several targets are waited for in turn.
 const SHORT_LOOK: Duration = Duration::from_micros(50);
-/// Looks that do not wait, before those that do, and all looks of one poll.
-const SPINS: u32 = 200;
-const MOST_LOOKS: u32 = 1000;
+/// So long looks do not sleep: to fall asleep and to be woken takes longer than most answers.
+const SPIN: Duration = Duration::from_micros(50);
+/// Looks of one poll that may sleep.
+const MOST_LOOKS: u32 = 800;
 /// Silence after which a target counts as lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Bits of a listing's place: the engine's own, and entries of it that are known.
@@ -411,8 +412,10 @@ impl<C: ServiceChannel> RemoteStore<C> {
 
     fn wait(&mut self, ticket: u64) -> Result<(usize, usize)> {
         let place = self.place(ticket)?;
+        let began = Instant::now();
         while !self.targets[place.0].slots[place.1].has_ended {
-            self.hear(place.0, LOOK);
+            let is_soon = began.elapsed() < SPIN;
+            self.hear(place.0, if is_soon { Duration::ZERO } else { LOOK });
         }
         Ok(place)
     }

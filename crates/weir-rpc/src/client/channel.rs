@@ -101,7 +101,9 @@ impl<L: Link> RpcChannel<L> {
             self.state.send_data(&mut self.link, data);
         }
         self.link.flush()?;
-        let events = self.link.poll(Some(wait), &mut self.state)?;
+        // A sleep of no length would still tell the other side to wake this one.
+        let sleep = (!wait.is_zero()).then_some(wait);
+        let events = self.link.poll(sleep, &mut self.state)?;
         self.link.flush()?;
         Ok(events)
     }

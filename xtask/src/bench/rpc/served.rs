@@ -13,18 +13,18 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Cpus, Rate, cpus, split};
-use crate::bench::side::named;
+use crate::bench::side::{named, text};
 use crate::bench::{FOLDER, child};
 
 /// Length of the calls, and of the warm-up that does not count.
 const TIMES: &str = "--duration 300ms --warmup 100ms";
 
 /// A server with one tag.
-pub(super) struct Served {
+pub(in crate::bench) struct Served {
     child: Child,
     folder: PathBuf,
     /// Where it is called.
-    pub(super) address: String,
+    pub(in crate::bench) address: String,
     /// Kept open, so that the server can go on printing.
     output: BufReader<ChildStdout>,
 }
@@ -32,7 +32,20 @@ pub(super) struct Served {
 impl Served {
     /// Starts a server and waits until it can be called. `before` is a command that starts
     /// it.
-    pub(super) fn start(before: &str, weir: &str, transport: &str) -> Result<Self> {
+    pub(in crate::bench) fn start(before: &str, weir: &str, transport: &str) -> Result<Self> {
+        Self::ready(transport, |place, folder| {
+            let Cpus { answerer, .. } = cpus();
+            format!(
+                "{before} {weir} rpc serve --rank 0 --tags 1 --transport {place} --cpus {answerer} --path {folder}"
+            )
+        })
+    }
+
+    /// Starts the command that `argv` makes of a place to listen at and a folder, and waits until it is ready.
+    pub(in crate::bench) fn ready(
+        transport: &str,
+        argv: impl FnOnce(&str, &str) -> String,
+    ) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::current_dir()?
@@ -43,15 +56,11 @@ impl Served {
             "shm" => format!("shm://{}/socket", folder.display()),
             other => format!("{other}://127.0.0.1:0"),
         };
-        let Cpus { answerer, .. } = cpus();
-        let argv = split(&format!(
-            "{before} {weir} rpc serve --rank 0 --tags 1 --transport {place} --cpus {answerer} --path"
-        ));
-        println!("$ {} {}", argv.join(" "), folder.display());
+        let argv = split(&argv(&place, &text(&folder)?));
+        println!("$ {}", argv.join(" "));
         let (program, args) = argv.split_first().context("a command has a program")?;
         let mut child = Command::new(program)
             .args(args)
-            .arg(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -73,7 +82,7 @@ impl Served {
     }
 
     /// Calls per second of `self_test` with a new server.
-    pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
+    pub(in crate::bench) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
         let served = Self::start("", weir, transport)?;
         let argv = served.caller(weir, calls)?;
         println!("$ {}", argv.join(" "));
@@ -85,7 +94,7 @@ impl Served {
     }
 
     /// The argv of a caller.
-    pub(super) fn caller(&self, weir: &str, calls: &str) -> Result<Vec<String>> {
+    pub(in crate::bench) fn caller(&self, weir: &str, calls: &str) -> Result<Vec<String>> {
         let argv = caller(weir, &format!("--target {} {calls}", self.address))?;
         Ok(split(&argv))
     }
@@ -124,7 +133,7 @@ pub(super) fn caller(weir: &str, calls: &str) -> Result<String> {
 }
 
 /// Calls per second of a run, none of which failed.
-pub(super) fn rate(argv: &[String]) -> Result<f64> {
+pub(in crate::bench) fn rate(argv: &[String]) -> Result<f64> {
     let said = child::run(argv)?.stdout;
     let result: Value = serde_json::from_str(&said).with_context(|| format!("no JSON: {said}"))?;
     let master = &result["groups"][0]["jobs"][0]["outcome"]["masters"][0];

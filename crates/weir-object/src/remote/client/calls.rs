@@ -2,7 +2,7 @@
 //!
 //! In: calls. Out: what the targets answer, joined. Not here: slots, sending and hearing (`client`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_run::{BulkUse, ServiceChannel};
 
@@ -17,7 +17,7 @@ use crate::store::{
 use crate::{ObjectCode, ObjectError};
 
 use super::{
-    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPINS, failed,
+    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPIN, failed,
     no_space_of_its_own, take_values, whole,
 };
 
@@ -412,11 +412,12 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
 
     fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
         let before = out.len();
-        let mut looks = 0;
+        let (began, mut looks) = (Instant::now(), 0);
         loop {
             let busy = self.targets.iter().filter(|target| target.out > 0).count();
+            let is_soon = self.ended.len() >= min || began.elapsed() < SPIN;
             let wait = match busy {
-                _ if looks < SPINS || self.ended.len() >= min => Duration::ZERO,
+                _ if is_soon => Duration::ZERO,
                 1 => LOOK,
                 _ => SHORT_LOOK,
             };
@@ -425,7 +426,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
                     self.hear(number, wait);
                 }
             }
-            looks += 1;
+            looks += u32::from(!is_soon);
             if self.ended.len() >= min || busy == 0 || looks == MOST_LOOKS || wait == LOOK {
                 break;
             }
