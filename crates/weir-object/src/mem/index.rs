@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::log::Log;
 use super::medium::{Medium, prefetch};
 use super::record::{HEADER, Record, RecordKind, key_lens};
 use super::table::{HashTable, NONE};
@@ -239,6 +240,17 @@ impl Index {
         self.items_by_key.prefetch(hash);
     }
 
+    /// The same hint for a record that will be taken in.
+    pub(super) fn prefetch_record(&self, medium: &impl Medium, at: u64) {
+        let Some(record) = Log::record(medium, at) else {
+            return;
+        };
+        let object = self.object(record.container, record.object);
+        if object != NONE {
+            self.prefetch_slot(Self::dkey_hash(object, record.dkey));
+        }
+    }
+
     #[inline]
     pub(super) fn prefetch_item(&self, hash: u64) -> u32 {
         let entry = self.items_by_key.guess(hash);
@@ -292,8 +304,13 @@ impl Index {
     }
 
     /// The head of a distribution key, made if it is new.
-    fn add_head(&mut self, medium: &impl Medium, object: u32, dkey: &[u8], record: u64) -> u32 {
-        let hash = Self::dkey_hash(object, dkey);
+    fn add_head(
+        &mut self,
+        medium: &impl Medium,
+        (object, hash): (u32, u64),
+        dkey: &[u8],
+        record: u64,
+    ) -> u32 {
         let found = self.find_head(medium, object, hash, dkey);
         if found != NONE {
             return found;
@@ -322,8 +339,8 @@ impl Index {
 
     /// The entry of a record's attribute key, made if it is new.
     fn add_akey(&mut self, medium: &impl Medium, object: u32, record: &Record<'_>, at: u64) -> u32 {
-        let head = self.add_head(medium, object, record.dkey, at);
         let hash = Self::dkey_hash(object, record.dkey);
+        let head = self.add_head(medium, (object, hash), record.dkey, at);
         let found = self.find_item(medium, head, hash, record.akey);
         if found != NONE {
             return found;
@@ -366,7 +383,8 @@ impl Index {
             }
             RecordKind::PunchDkey => {
                 let object = self.add_object(record.container, record.object);
-                let head = self.add_head(medium, object, record.dkey, at) as usize;
+                let hash = Self::dkey_hash(object, record.dkey);
+                let head = self.add_head(medium, (object, hash), record.dkey, at) as usize;
                 self.objects[object as usize].dkey_punched = true;
                 if self.items[head].punches == NONE {
                     self.items[head].punches = self.dkey_punches.len() as u32;

@@ -5,7 +5,7 @@
 //! records mean.
 
 use super::medium::{CHUNK, Medium};
-use super::record::{Record, RecordKind, decode};
+use super::record::{Record, RecordKind, checked, decode};
 use super::space::Space;
 use crate::store::{ObjectId, Result};
 
@@ -192,8 +192,8 @@ impl Log {
     }
 
     /// The record at a place that was read before.
-    pub(super) fn record(medium: &impl Medium, at: u64, salt: u32) -> Option<Record<'_>> {
-        Some(decode(rest(medium, at), salt)?.0)
+    pub(super) fn record(medium: &impl Medium, at: u64) -> Option<Record<'_>> {
+        checked(rest(medium, at))
     }
 
     /// A log that is read from its start.
@@ -225,14 +225,23 @@ pub(super) struct LogReader {
 }
 
 impl LogReader {
-    /// Reads the places and salts of the next group's records; false at the end.
-    pub(super) fn read_group(&mut self, medium: &impl Medium, group: &mut Vec<(u64, u32)>) -> bool {
+    /// Appends the places of the next group's records; false at the end, where those of a group that is not
+    /// whole are left out.
+    pub(super) fn read_group(&mut self, medium: &impl Medium, places: &mut Vec<u64>) -> bool {
+        let before = places.len();
+        let is_whole = self.read_whole(medium, before, places);
+        if !is_whole {
+            places.truncate(before);
+        }
+        is_whole
+    }
+
+    fn read_whole(&mut self, medium: &impl Medium, before: usize, places: &mut Vec<u64>) -> bool {
         let log = &mut self.log;
-        group.clear();
         self.group_start = log.seq;
         while let Some((record, seq)) = decode(rest(medium, log.pos), log.salt) {
             let is_link = record.kind == RecordKind::Link;
-            if seq != log.seq || !is_link && usize::from(record.part) != group.len() {
+            if seq != log.seq || !is_link && usize::from(record.part) != places.len() - before {
                 return false;
             }
             if is_link {
@@ -243,16 +252,17 @@ impl LogReader {
                 (log.pos, log.salt) = (record.at, record.sum);
                 log.segments.push(record.at);
             } else {
-                group.push((log.pos, log.salt));
+                places.push(log.pos);
                 log.pos += record.stored_len() as u64;
             }
             log.seq += 1;
-            self.group_start = log.seq - group.len() as u64;
-            if is_link && group.is_empty() {
+            let count = (places.len() - before) as u64;
+            self.group_start = log.seq - count;
+            if is_link && count == 0 {
                 self.good = log.mark();
             }
             if !is_link && !record.more {
-                self.records += group.len() as u64;
+                self.records += count;
                 self.good = log.mark();
                 return true;
             }

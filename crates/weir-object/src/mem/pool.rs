@@ -21,6 +21,10 @@ use crate::{ObjectCode, ObjectError};
 const MAGIC: [u8; 8] = *b"weirpool";
 const PLACES: [u64; 2] = [0, 4_096];
 
+/// Records of a log that are read before the first of them is taken into the index: so many of its lines come
+/// from memory at once.
+const AHEAD: usize = 32;
+
 /// True if a file that begins with these bytes, two pages at least, may be a pool.
 pub fn may_be_pool(head: &[u8]) -> bool {
     let begins = |at: &u64| {
@@ -171,10 +175,18 @@ impl<M: Medium> Mem<M> {
     fn replay(&mut self, start: LogStart) -> Result<ReadLog> {
         // The passes of a log change the store, and reading it borrows the medium: one at a time.
         let mut next = Log::reader(start);
-        let mut group = Vec::new();
-        while next.read_group(&self.medium, &mut group) {
-            for &(at, salt) in &group {
-                let Some(record) = Log::record(&self.medium, at, salt) else {
+        let (mut places, mut goes_on) = (Vec::new(), true);
+        while goes_on {
+            places.clear();
+            while goes_on && places.len() < AHEAD {
+                let known = places.len();
+                goes_on = next.read_group(&self.medium, &mut places);
+                for &at in &places[known..] {
+                    self.index.prefetch_record(&self.medium, at);
+                }
+            }
+            for &at in &places {
+                let Some(record) = Log::record(&self.medium, at) else {
                     continue;
                 };
                 let (container, from, upto) = (record.container, record.at, record.epoch);

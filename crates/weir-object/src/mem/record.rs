@@ -179,9 +179,16 @@ pub(super) fn decode(bytes: &[u8], salt: u32) -> Option<(Record<'_>, u64)> {
     if checksum(CrcAlgorithm::Crc32Iscsi, body) as u32 != word(bytes, 0) as u32 {
         return None;
     }
+    Some((checked(bytes)?, word(bytes, 1)))
+}
+
+/// The record at the start of bytes that were checked before.
+pub(super) fn checked(bytes: &[u8]) -> Option<Record<'_>> {
+    let (dkey, akey) = key_lens(bytes);
+    let sums = (word(bytes, 11) >> 32) as usize;
     let (keys, flags) = (&bytes[HEADER..], (word(bytes, 10) >> 32) as u32);
     let kind = *KINDS.get(((flags & 255) as usize).checked_sub(1)?)?;
-    let record = Record {
+    Some(Record {
         kind,
         part: (flags >> 8) as u8,
         more: flags >> 16 & 1 == 1,
@@ -202,8 +209,7 @@ pub(super) fn decode(bytes: &[u8], salt: u32) -> Option<(Record<'_>, u64)> {
         dkey: &keys[..dkey],
         akey: &keys[dkey..dkey + akey],
         sums: &keys[dkey + akey..dkey + akey + sums],
-    };
-    Some((record, word(bytes, 1)))
+    })
 }
 
 #[cfg(test)]

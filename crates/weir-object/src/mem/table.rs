@@ -62,8 +62,11 @@ impl HashTable {
 
     pub(super) fn insert(&mut self, hash: u64, entry: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
-            let wider = vec![u64::MAX; self.slots.len() * 2];
-            advise_huge(&wider);
+            let slots = self.slots.len() * 2;
+            let mut wider = Vec::with_capacity(slots);
+            // Before anything is written there.
+            advise_huge(wider.spare_capacity_mut());
+            wider.resize(slots, u64::MAX);
             for slot in std::mem::replace(&mut self.slots, wider) {
                 if slot != u64::MAX {
                     self.put(slot);
