@@ -25,8 +25,10 @@ use crate::{ObjectCode, ObjectError};
 const LOOK: Duration = Duration::from_millis(100);
 /// The same where several targets are waited for in turn.
 const SHORT_LOOK: Duration = Duration::from_micros(50);
-/// So long looks do not sleep: to fall asleep and to be woken takes longer than most answers.
+/// So long looks do not sleep: to fall asleep and to be woken takes longer than most answers. After the first few
+/// microseconds others have the CPU in between, a server that shares it among them.
 const SPIN: Duration = Duration::from_micros(50);
+const ALONE: Duration = Duration::from_micros(10);
 /// Looks of one poll that may sleep.
 const MOST_LOOKS: u32 = 800;
 /// Silence after which a target counts as lost.
@@ -105,6 +107,15 @@ fn code_of(number: i64) -> ObjectCode {
 /// A body of one field.
 fn whole<T: for<'a> Field<'a>>(body: &mut Body<'_>) -> Result<T> {
     body.get()
+}
+
+/// True while a wait that began then shall not sleep.
+fn is_soon(began: Instant) -> bool {
+    let waited = began.elapsed();
+    if (ALONE..SPIN).contains(&waited) {
+        std::thread::yield_now();
+    }
+    waited < SPIN
 }
 
 fn no_space_of_its_own<T>() -> Result<T> {
@@ -414,7 +425,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         let place = self.place(ticket)?;
         let began = Instant::now();
         while !self.targets[place.0].slots[place.1].has_ended {
-            let is_soon = began.elapsed() < SPIN;
+            let is_soon = is_soon(began);
             self.hear(place.0, if is_soon { Duration::ZERO } else { LOOK });
         }
         Ok(place)

@@ -17,7 +17,7 @@ use crate::store::{
 use crate::{ObjectCode, ObjectError};
 
 use super::{
-    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPIN, failed,
+    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, failed, is_soon,
     no_space_of_its_own, take_values, whole,
 };
 
@@ -415,7 +415,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         let (began, mut looks) = (Instant::now(), 0);
         loop {
             let busy = self.targets.iter().filter(|target| target.out > 0).count();
-            let is_soon = self.ended.len() >= min || began.elapsed() < SPIN;
+            let is_soon = self.ended.len() >= min || is_soon(began);
             let wait = match busy {
                 _ if is_soon => Duration::ZERO,
                 1 => LOOK,
