@@ -1,9 +1,9 @@
 //! Versions of one array: rectangles of records and epochs, what of them a read sees, and what a pass
 //! over all versions keeps.
 
+use crate::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-use crate::store::{FreedVersions, RecordExtent};
 
 /// An extent that was written or punched at an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,31 @@ pub(super) struct Rect {
     pub(super) record: u64,
 }
 
+/// All records.
+pub(super) const ALL: (u64, u64) = (0, u64::MAX);
+
 impl Rect {
+    pub(super) fn new((start, end): (u64, u64), epoch: u64, at: u64, record: u64) -> Self {
+        Self {
+            start,
+            end,
+            epoch,
+            at,
+            record,
+        }
+    }
+
+    pub(super) fn extent(&self) -> RecordExtent {
+        extent_of(self.start, self.end)
+    }
+
     pub(super) fn is_punch(&self) -> bool {
         self.at == 0
+    }
+
+    /// True if it has the whole range.
+    pub(super) fn covers(&self, (start, end): (u64, u64)) -> bool {
+        self.start <= start && end <= self.end
     }
 
     pub(super) fn overlaps(&self, start: u64, end: u64) -> bool {
@@ -54,6 +76,15 @@ impl ArrayVersions {
             }
         }
         view
+    }
+
+    /// The same, where `newest` is the greatest epoch there is.
+    #[inline]
+    pub(super) fn seen_at(&self, epoch: u64, newest: u64, start: u64, end: u64) -> Cow<'_, View> {
+        if epoch >= newest {
+            return Cow::Borrowed(&self.view);
+        }
+        Cow::Owned(self.view_at(epoch, start, end))
     }
 
     /// Keeps the rectangles that a test passes, by number.
@@ -136,6 +167,12 @@ fn overlay(view: &mut View, rects: &[Rect], number: u32) {
 /// The range of an extent.
 pub(super) fn range(extent: RecordExtent) -> (u64, u64) {
     (extent.index, extent.index + extent.count)
+}
+
+/// The same the other way.
+pub(super) fn extent_of(start: u64, end: u64) -> RecordExtent {
+    let (index, count) = (start, end - start);
+    RecordExtent { index, count }
 }
 
 /// True if one of the punches hides a version from a read.

@@ -1,5 +1,18 @@
 //! Conditions of updates, fetches and punches.
 
+use crate::error::ObjectCode;
+use crate::store::{Iod, Result};
+
+/// A distribution key that has to exist does not.
+pub(crate) fn no_dkey<T>() -> Result<T> {
+    ObjectCode::NonExist.fail("the distribution key does not exist")
+}
+
+/// The same of an attribute key.
+pub(crate) fn no_akey<T>() -> Result<T> {
+    ObjectCode::NonExist.fail("the attribute key does not exist")
+}
+
 /// Conditions of an operation; one that fails gives `NONEXIST` or `EXIST` and changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conditions(pub u32);
@@ -23,6 +36,32 @@ impl Conditions {
     pub const AKEY_FETCH: Self = Self(64);
     /// The conditions of attribute keys are per key. Engines here check every key anyway.
     pub const PER_AKEY: Self = Self(128);
+
+    /// Refuses an update whose keys are there or not, against its conditions.
+    pub(crate) fn check(
+        self,
+        iods: &[Iod<'_>],
+        dkey_exists: impl FnOnce() -> Result<bool>,
+        mut akey_exists: impl FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let of_dkey = [Self::DKEY_INSERT, Self::DKEY_UPDATE].map(|c| self.has(c));
+        if of_dkey != [false; 2] {
+            match (dkey_exists()?, of_dkey) {
+                (true, [true, _]) => return ObjectCode::Exist.fail("the distribution key exists"),
+                (false, [_, true]) => return no_dkey(),
+                _ => {}
+            }
+        }
+        let of_akey = [Self::AKEY_INSERT, Self::AKEY_UPDATE].map(|c| self.has(c));
+        for iod in iods.iter().filter(|_| of_akey != [false; 2]) {
+            match (akey_exists(iod.akey)?, of_akey) {
+                (true, [true, _]) => return ObjectCode::Exist.fail("the attribute key exists"),
+                (false, [_, true]) => return no_akey(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 
     /// True if every condition of `other` is among these.
     pub const fn has(self, other: Self) -> bool {

@@ -12,6 +12,7 @@ mod error;
 mod limits;
 pub mod mem;
 mod pool;
+mod prelude;
 pub mod remote;
 mod run;
 mod store;

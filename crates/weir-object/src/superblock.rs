@@ -6,12 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
+use crate::prelude::*;
 use crc_fast::{CrcAlgorithm, checksum};
 use rustix::fs::{FlockOperation, flock};
-
-use crate::error::{code_of_io, fail};
-use crate::store::{PoolMode, Result, StoreUuid, ValueSums};
-use crate::{ObjectCode, ObjectError};
 
 const VERSION: u32 = 1;
 /// Bytes of a superblock.
@@ -116,10 +113,7 @@ impl Superblock {
             .filter(|bytes| bytes.len() >= BLOCK && bytes.starts_with(&magic));
         let named: Vec<&[u8]> = named.collect();
         if named.is_empty() {
-            return fail(
-                ObjectCode::Inval,
-                "the file is no pool of weir, or one of another engine",
-            );
+            return ObjectCode::Inval.fail("the file is no pool of weir, or one of another engine");
         }
         let version = |bytes: &&[u8]| {
             bytes[8..]
@@ -127,14 +121,14 @@ impl Superblock {
                 .map_or(0, |v| u32::from_le_bytes(*v))
         };
         if named.iter().map(version).max() > Some(VERSION) {
-            return fail(ObjectCode::NoSys, "the pool has the format of a newer weir");
+            return ObjectCode::NoSys.fail("the pool has the format of a newer weir");
         }
         let whole = named.into_iter().filter_map(Self::decode);
         let Some(block) = whole.max_by_key(|block| block.generation) else {
-            return fail(ObjectCode::Io, "the pool's superblock is damaged");
+            return ObjectCode::Io.fail("the pool's superblock is damaged");
         };
         if uuid.is_some_and(|uuid| uuid != block.uuid) {
-            return fail(ObjectCode::Mismatch, "the pool has another UUID");
+            return ObjectCode::Mismatch.fail("the pool has another UUID");
         }
         Ok(block)
     }

@@ -13,8 +13,7 @@ use redb::{
 };
 
 use super::keys::{self, SUM};
-use crate::error::{ObjectCode, ObjectError, code_of_io};
-use crate::store::{Result, StoreStats, ValueSums};
+use crate::prelude::*;
 
 type Bytes = &'static [u8];
 /// A value that was found.
@@ -242,7 +241,7 @@ impl<'v> View<'v> {
     /// Writes an entry of some parts, with its sum.
     pub(super) fn put(&mut self, key: &[u8], parts: [&[u8]; 2]) -> Result<()> {
         let Keys::Pending(table) = &mut self.table else {
-            return Err(ObjectError::new(ObjectCode::Io, "a view only reads"));
+            return ObjectCode::Io.fail("a view only reads");
         };
         let len = parts[0].len() + parts[1].len();
         let mut room = table.insert_reserve(key, SUM + len).map_err(failed)?;
@@ -256,7 +255,7 @@ impl<'v> View<'v> {
 
     pub(super) fn delete(&mut self, key: &[u8]) -> Result<()> {
         let Keys::Pending(table) = &mut self.table else {
-            return Err(ObjectError::new(ObjectCode::Io, "a view only reads"));
+            return ObjectCode::Io.fail("a view only reads");
         };
         table.remove(key).map(drop).map_err(failed)
     }

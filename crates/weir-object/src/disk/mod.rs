@@ -21,15 +21,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::array::Pass;
-use crate::error::fail;
-use crate::limits::{check_epoch, check_range};
-use crate::store::{
-    Completion, ContainerId, Durability, Epoch, EpochRange, FreedVersions, PoolMode, PoolSpec,
-    Result, StoreUuid, Ticket, ValueSums,
-};
+use crate::prelude::*;
 use crate::superblock::{BLOCK, Superblock, io_error, open_file};
-use crate::{ObjectCode, ObjectError};
 use library::{HEAD, Library, PoolFile, View, is_of_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -37,12 +30,6 @@ use std::os::unix::fs::FileExt as _;
 const MAGIC: [u8; 8] = *b"weirdisk";
 /// Least bytes of a pool: what the library makes of an empty one.
 const LEAST: u64 = 4 << 20;
-
-#[derive(Debug)]
-struct Container {
-    uuid: StoreUuid,
-    snapshots: Vec<u64>,
-}
 
 /// Updates that wait for one commit.
 #[derive(Debug, Default)]
@@ -91,10 +78,7 @@ fn make_last(path: &Path) -> std::io::Result<()> {
 /// Carries a call of the library out, which may panic where a file is damaged.
 fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
-        fail(
-            ObjectCode::Io,
-            "the pool's file is damaged: its library cannot read it",
-        )
+        ObjectCode::Io.fail("the pool's file is damaged: its library cannot read it")
     })
 }
 
@@ -105,16 +89,11 @@ impl DiskStore {
     /// By the cause; a file that was there and is no pool of this engine is never changed.
     pub fn open(spec: &PoolSpec) -> Result<Self> {
         let Some(path) = &spec.path else {
-            return fail(
-                ObjectCode::Inval,
-                "disk has no pools in memory; give a directory",
-            );
+            return ObjectCode::Inval.fail("disk has no pools in memory; give a directory");
         };
         if spec.durability != Durability::Power {
-            return fail(
-                ObjectCode::NoSys,
-                "disk has the durability power alone; mem has none and process",
-            );
+            return ObjectCode::NoSys
+                .fail("disk has the durability power alone; mem has none and process");
         }
         let started = Instant::now();
         let file = open_file(path, spec.mode, HEAD)?;
@@ -133,17 +112,12 @@ impl DiskStore {
         let io = |what, error: &std::io::Error| io_error(what, path, error);
         let in_memory = rustix::fs::fstatfs(&file).map_err(|e| io("look at", &e.into()))?;
         if in_memory.f_type == TMPFS && !spec.assume_persistent {
-            return fail(
-                ObjectCode::NoSys,
-                "this file system is in memory and loses all with power; give a directory on a disk",
-            );
+            return ObjectCode::NoSys.fail("this file system is in memory and loses all with power; give a directory on a disk");
         }
         let head = if spec.mode == PoolMode::Create {
             if spec.bytes < LEAST {
-                return fail(
-                    ObjectCode::NoSpace,
-                    "the pool is smaller than its own records; give 4 MiB or more",
-                );
+                return ObjectCode::NoSpace
+                    .fail("the pool is smaller than its own records; give 4 MiB or more");
             }
             let head = Superblock {
                 magic: MAGIC,
@@ -167,7 +141,7 @@ impl DiskStore {
                 .map_err(|e| io("read the length of", &e))?
                 .len();
             if len < HEAD {
-                return fail(ObjectCode::Io, "the pool's file was cut short");
+                return ObjectCode::Io.fail("the pool's file was cut short");
             }
             file.read_exact_at(&mut block, 0)
                 .map_err(|e| io("read", &e))?;
@@ -201,7 +175,7 @@ impl DiskStore {
         match (&mut self.library, &self.failure) {
             (Some(library), _) => Ok(library),
             (None, Some(failure)) => Err(failure.clone()),
-            (None, None) => fail(ObjectCode::NoHdl, "the pool is closed"),
+            (None, None) => ObjectCode::NoHdl.fail("the pool is closed"),
         }
     }
 
@@ -224,7 +198,7 @@ impl DiskStore {
                 "the pool can only be read since a write failed: {}",
                 why.message
             );
-            return Err(ObjectError::new(ObjectCode::NoPerm, text));
+            return ObjectCode::NoPerm.fail(text);
         }
         let waits = self.group.is_some();
         let library = self.library()?;
@@ -299,13 +273,8 @@ impl DiskStore {
         Ok(done)
     }
 
-    fn known(&self, id: ContainerId) -> Result<&Container> {
-        let found = self.containers.get(id.0 as usize);
-        found.ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
-    }
-
     fn keep_snapshot(&mut self, id: ContainerId, epoch: Epoch, keep: bool) -> Result<()> {
-        self.known(id)?;
+        known(&self.containers, id)?;
         check_epoch(epoch)?;
         let key = keys::pool(keys::SNAPSHOT, id.0, epoch.0);
         self.write_through(|view| {
@@ -315,31 +284,15 @@ impl DiskStore {
                 view.delete(&key)
             }
         })?;
-        let snapshots = &mut self.containers[id.0 as usize].snapshots;
-        snapshots.retain(|&e| e != epoch.0);
-        if keep {
-            snapshots.push(epoch.0);
-        }
+        self.containers[id.0 as usize].keep(epoch.0, keep);
         Ok(())
-    }
-
-    fn pass(
-        &mut self,
-        id: ContainerId,
-        range: EpochRange,
-        aggregates: bool,
-    ) -> Result<FreedVersions> {
-        let snapshots = &self.known(id)?.snapshots;
-        check_range(range)?;
-        let pass = Pass::new(range.after.0, range.upto.0, aggregates.then_some(snapshots));
-        self.write_through(|view| view.pass(id, pass))
     }
 }
 
 /// Containers and their snapshots, as the pool has them.
 fn containers(view: &View<'_>) -> Result<Vec<Container>> {
     let mut containers = Vec::new();
-    let damaged = || ObjectError::new(ObjectCode::Io, "an entry of the pool is damaged");
+    let damaged = || ObjectCode::Io.error("an entry of the pool is damaged");
     for what in [keys::CONTAINER, keys::SNAPSHOT] {
         for entry in view.range(&keys::pool(what, 0, 0), &keys::pool(what + 1, 0, 0))? {
             let (key, value) = entry?;
@@ -354,10 +307,8 @@ fn containers(view: &View<'_>) -> Result<Vec<Container>> {
                 let container: &mut Container = containers.get_mut(number).ok_or_else(damaged)?;
                 container.snapshots.push(!keys::epoch_of(key));
             } else {
-                containers.push(Container {
-                    uuid: *bytes.first_chunk().ok_or_else(damaged)?,
-                    snapshots: Vec::new(),
-                });
+                let uuid = *bytes.first_chunk().ok_or_else(damaged)?;
+                containers.push(Container::new(uuid));
             }
         }
     }

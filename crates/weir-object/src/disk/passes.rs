@@ -4,7 +4,7 @@ use super::keys::{self, ARRAY, EXTENT, Place, SINGLE};
 use super::library::View;
 use super::read::Holds;
 use crate::array::{Pass, hides};
-use crate::store::{ContainerId, DamagedValue, Epoch, FreedVersions, Result, StoreStats};
+use crate::prelude::*;
 
 impl View<'_> {
     /// Drops versions of a range: those that neither its end nor a snapshot sees, or without snapshots all.
@@ -117,16 +117,13 @@ impl View<'_> {
                 u64::from(kind == Some(&SINGLE) && bytes > 0 || kind == Some(&EXTENT) && bytes > 8);
             if keys::unseal(self.sums, key, value).is_err() {
                 let (dkey, akey) = place.parts();
-                let count = keys::bare(value).first_chunk();
-                let count = count.map_or(0, |w| u64::from_le_bytes(*w));
+                let (index, count) = (keys::start_of(key), word(keys::bare(value)));
+                let extent = RecordExtent { index, count };
                 visit(&DamagedValue {
                     object: place.id(),
                     dkey,
                     akey,
-                    extent: (kind == Some(&EXTENT)).then(|| crate::store::RecordExtent {
-                        index: keys::start_of(key),
-                        count,
-                    }),
+                    extent: (kind == Some(&EXTENT)).then_some(extent),
                     epoch: Epoch(keys::epoch_of(key)),
                 });
             }

@@ -7,7 +7,7 @@
 use super::medium::{CHUNK, Medium};
 use super::record::{Record, RecordKind, decode};
 use super::space::Space;
-use crate::store::{ObjectId, Result};
+use crate::prelude::*;
 
 /// Bytes that the link at the end of a segment takes.
 const LINK: u64 = 128;
@@ -29,9 +29,7 @@ pub(super) struct LogStart {
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) start: LogStart,
-    pos: u64,
-    seq: u64,
-    salt: u32,
+    end: LogMark,
     segments: Vec<u64>,
     /// The encoded record.
     staged: Vec<u8>,
@@ -39,12 +37,13 @@ pub(super) struct Log {
     is_current: bool,
 }
 
-/// Place to which a group that failed goes back.
+/// The end of a log, to which a group that failed goes back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogMark {
     pos: u64,
     seq: u64,
     salt: u32,
+    /// Number of segments.
     segments: usize,
 }
 
@@ -59,10 +58,7 @@ pub(super) struct ReadLog {
 }
 
 fn read_word(medium: &impl Medium, at: u64) -> u64 {
-    medium
-        .bytes(at, 8)
-        .first_chunk()
-        .map_or(0, |word| u64::from_le_bytes(*word))
+    word(medium.bytes(at, 8))
 }
 
 fn write_word(medium: &mut impl Medium, at: u64, word: u64) {
@@ -92,14 +88,16 @@ impl Log {
 
     pub(super) fn at(start: LogStart) -> Self {
         let LogStart { at, salt, seq } = start;
-        let (segments, staged) = (vec![at], Vec::new());
         Self {
             start,
-            pos: at,
-            seq,
-            salt,
-            segments,
-            staged,
+            end: LogMark {
+                pos: at,
+                seq,
+                salt,
+                segments: 1,
+            },
+            segments: vec![at],
+            staged: Vec::new(),
             is_current: false,
         }
     }
@@ -107,7 +105,7 @@ impl Log {
     /// Notes that the superblock names this log.
     pub(super) fn set_current(&mut self, medium: &mut impl Medium) {
         self.is_current = true;
-        write_word(medium, LAST_AT, u64::from(self.salt));
+        write_word(medium, LAST_AT, u64::from(self.end.salt));
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -119,35 +117,30 @@ impl Log {
     }
 
     pub(super) fn seq(&self) -> u64 {
-        self.seq
+        self.end.seq
     }
 
     pub(super) fn mark(&self) -> LogMark {
-        LogMark {
-            pos: self.pos,
-            seq: self.seq,
-            salt: self.salt,
-            segments: self.segments.len(),
-        }
+        self.end
     }
 
     /// Forgets what was appended since a mark.
     pub(super) fn roll_back(&mut self, mark: LogMark, medium: &mut impl Medium, space: &mut Space) {
-        if self.salt != mark.salt {
+        if self.end.salt != mark.salt {
             write_word(medium, LAST_AT, u64::from(mark.salt));
         }
         for segment in self.segments.drain(mark.segments..) {
             space.give_segment(segment);
         }
-        (self.pos, self.seq, self.salt) = (mark.pos, mark.seq, mark.salt);
+        self.end = mark;
         self.clear_tail(medium);
     }
 
     /// Clears the rest of the last segment, so that no record in it can follow a new one.
     pub(super) fn clear_tail(&mut self, medium: &mut impl Medium) {
-        let len = (CHUNK - self.pos % CHUNK) as usize;
-        medium.bytes_mut(self.pos, len).fill(0);
-        medium.write_back(self.pos, len);
+        let len = (CHUNK - self.end.pos % CHUNK) as usize;
+        medium.bytes_mut(self.end.pos, len).fill(0);
+        medium.write_back(self.end.pos, len);
         medium.fence();
     }
 
@@ -159,20 +152,20 @@ impl Log {
         medium: &mut impl Medium,
         space: &mut Space,
     ) -> Result<u64> {
-        if self.pos % CHUNK + record.stored_len() as u64 + LINK > CHUNK {
+        if self.end.pos % CHUNK + record.stored_len() as u64 + LINK > CHUNK {
             self.next_segment(medium, space)?;
         }
-        record.encode(&mut self.staged, self.seq, self.salt);
+        record.encode(&mut self.staged, self.end.seq, self.end.salt);
         Ok(self.store(medium))
     }
 
     #[inline]
     fn store(&mut self, medium: &mut impl Medium) -> u64 {
-        let (at, len) = (self.pos, self.staged.len());
+        let (at, len) = (self.end.pos, self.staged.len());
         medium.bytes_mut(at, len).copy_from_slice(&self.staged);
         medium.write_back(at, len);
-        self.pos += len as u64;
-        self.seq += 1;
+        self.end.pos += len as u64;
+        self.end.seq += 1;
         at
     }
 
@@ -180,14 +173,15 @@ impl Log {
         let next = space.take_segment(medium)?;
         let mut link = Record::new(RecordKind::Link, 0, ObjectId::default(), 0);
         (link.at, link.sum) = (next, new_salt(medium));
-        link.encode(&mut self.staged, self.seq, self.salt);
+        link.encode(&mut self.staged, self.end.seq, self.end.salt);
         self.store(medium);
         medium.fence();
         if self.is_current {
             write_word(medium, LAST_AT, u64::from(link.sum));
         }
         self.segments.push(next);
-        (self.pos, self.salt) = (next, link.sum);
+        self.end.segments += 1;
+        (self.end.pos, self.end.salt) = (next, link.sum);
         Ok(())
     }
 
@@ -229,10 +223,10 @@ impl LogReader {
     pub(super) fn read_group(&mut self, medium: &impl Medium, group: &mut Vec<(u64, u32)>) -> bool {
         let log = &mut self.log;
         group.clear();
-        self.group_start = log.seq;
-        while let Some((record, seq)) = decode(rest(medium, log.pos), log.salt) {
+        self.group_start = log.end.seq;
+        while let Some((record, seq)) = decode(rest(medium, log.end.pos), log.end.salt) {
             let is_link = record.kind == RecordKind::Link;
-            if seq != log.seq || !is_link && usize::from(record.part) != group.len() {
+            if seq != log.end.seq || !is_link && usize::from(record.part) != group.len() {
                 return false;
             }
             if is_link {
@@ -240,14 +234,15 @@ impl LogReader {
                 if !inside || log.segments.contains(&record.at) {
                     return false;
                 }
-                (log.pos, log.salt) = (record.at, record.sum);
+                (log.end.pos, log.end.salt) = (record.at, record.sum);
                 log.segments.push(record.at);
+                log.end.segments += 1;
             } else {
-                group.push((log.pos, log.salt));
-                log.pos += record.stored_len() as u64;
+                group.push((log.end.pos, log.end.salt));
+                log.end.pos += record.stored_len() as u64;
             }
-            log.seq += 1;
-            self.group_start = log.seq - group.len() as u64;
+            log.end.seq += 1;
+            self.group_start = log.end.seq - group.len() as u64;
             if is_link && group.is_empty() {
                 self.good = log.mark();
             }
@@ -271,13 +266,13 @@ impl LogReader {
         let later = |(record, seq): (Record<'_>, u64)| {
             seq.saturating_sub(u64::from(record.part)) > group_start
         };
-        let mut tail = (log.pos..log.pos / CHUNK * CHUNK + CHUNK)
+        let mut tail = (log.end.pos..log.end.pos / CHUNK * CHUNK + CHUNK)
             .step_by(64)
             .skip(1);
-        let damaged = read_word(medium, LAST_AT) > u64::from(log.salt)
-            || tail.any(|at| decode(rest(medium, at), log.salt).is_some_and(later));
+        let damaged = read_word(medium, LAST_AT) > u64::from(log.end.salt)
+            || tail.any(|at| decode(rest(medium, at), log.end.salt).is_some_and(later));
         log.segments.truncate(good.segments);
-        (log.pos, log.seq, log.salt) = (good.pos, good.seq, good.salt);
+        log.end = good;
         ReadLog {
             log,
             records,

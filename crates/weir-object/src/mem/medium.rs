@@ -15,8 +15,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-use crate::error::{ObjectCode, ObjectError};
-use crate::store::{Durability, PoolMode, PoolSpec, Result};
+use crate::prelude::*;
 use crate::superblock::{io_error, open_file};
 
 /// Unit of space: values of one size, or a segment of the log.
@@ -109,7 +108,7 @@ impl Mapping {
                 Self::map(None, spec.bytes, spec)
             } else {
                 let why = "anonymous memory is new and survives nothing; give a directory";
-                Err(ObjectError::new(ObjectCode::Inval, why))
+                ObjectCode::Inval.fail(why)
             };
         };
         let file = open_file(path, spec.mode, spec.bytes)?;
@@ -140,7 +139,7 @@ impl Mapping {
                     "the pool is smaller than its own records; give 8 MiB or more",
                 )
             };
-            return Err(ObjectError::new(code, why));
+            return code.fail(why);
         }
         let room = len
             .checked_add(CHUNK as usize)
@@ -180,7 +179,7 @@ impl Mapping {
         if spec.durability == Durability::Power {
             if !persistent && !spec.assume_persistent {
                 let why = "durability `power` needs a file system with direct access (DAX)";
-                return Err(ObjectError::new(ObjectCode::NoSys, why));
+                return ObjectCode::NoSys.fail(why);
             }
             mapping.write_back = WriteBack::Line(instruction()?);
         }
@@ -324,8 +323,7 @@ fn store_fence() {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn instruction() -> Result<Instruction> {
-    let why = "durability `power` is not known on this processor";
-    Err(ObjectError::new(ObjectCode::NoSys, why))
+    ObjectCode::NoSys.fail("durability `power` is not known on this processor")
 }
 
 #[cfg(not(target_arch = "x86_64"))]

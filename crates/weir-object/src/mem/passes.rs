@@ -8,10 +8,8 @@ use super::medium::Medium;
 use super::record::{Record, RecordKind, sums_of};
 use super::space::slot_size;
 use super::table::NONE;
-use crate::ObjectCode;
 use crate::array::Pass;
-use crate::error::fail;
-use crate::store::{FreedVersions, ObjectId, RecordExtent, Result};
+use crate::prelude::*;
 
 impl<M: Medium> Mem<M> {
     /// Visits the place and length of every value.
@@ -33,7 +31,7 @@ impl<M: Medium> Mem<M> {
     }
 
     /// Carries a logged pass out.
-    pub(super) fn pass(
+    pub(super) fn pass_over(
         &mut self,
         kind: RecordKind,
         container: u32,
@@ -174,10 +172,7 @@ impl<M: Medium> Mem<M> {
             return Ok(0);
         }
         if self.space.free_chunks() < self.log.segments().len() {
-            return fail(
-                ObjectCode::NoSpace,
-                "the pool is too full to write its log anew",
-            );
+            return ObjectCode::NoSpace.fail("the pool is too full to write its log anew");
         }
         let mut log = Log::new(&mut self.medium, &mut self.space, self.log.seq())?;
         // A failure leaves the segments of the new log in use: entries name records in them already.
@@ -200,25 +195,12 @@ impl<M: Medium> Mem<M> {
 
     fn write_all(&mut self, log: &mut Log) -> Result<()> {
         for number in 0..self.index.containers.len() {
-            let uuid = self.index.containers[number].uuid;
-            let word = |at: usize| {
-                uuid[at..]
-                    .first_chunk()
-                    .map_or(0, |w| u64::from_le_bytes(*w))
-            };
-            let object = ObjectId {
-                hi: word(0),
-                lo: word(8),
-            };
-            let record = Record::new(RecordKind::Container, number as u32, object, 0);
+            let container = &self.index.containers[number];
+            let mut record = Record::container(number as u32, container.uuid);
             log.append(&record, &mut self.medium, &mut self.space)?;
-            for &epoch in &self.index.containers[number].snapshots {
-                let record = Record::new(
-                    RecordKind::Snapshot,
-                    number as u32,
-                    ObjectId::default(),
-                    epoch,
-                );
+            (record.kind, record.object) = (RecordKind::Snapshot, ObjectId::default());
+            for &epoch in &container.snapshots {
+                record.epoch = epoch;
                 log.append(&record, &mut self.medium, &mut self.space)?;
             }
         }
@@ -242,20 +224,13 @@ impl<M: Medium> Mem<M> {
         if first.record == 0 {
             return Ok(());
         }
-        let (container, id) = (
-            self.index.objects[object].container,
-            self.index.objects[object].id,
-        );
+        let entry = &self.index.objects[object];
         let dkey = keys(&self.medium, first.record).0.to_vec();
+        let mut record = Record::new(RecordKind::PunchDkey, entry.container, entry.id, 0);
+        record.dkey = &dkey;
         let mut named = 0;
-        for at in 0..self.index.punches(head).len() {
-            let mut record = Record::new(
-                RecordKind::PunchDkey,
-                container,
-                id,
-                self.index.punches(head)[at],
-            );
-            record.dkey = &dkey;
+        for &epoch in self.index.punches(head) {
+            record.epoch = epoch;
             named = log.append(&record, &mut self.medium, &mut self.space)?;
         }
         let items: Vec<u32> = self.index.akeys(head).collect();
@@ -266,8 +241,10 @@ impl<M: Medium> Mem<M> {
                 continue;
             }
             let akey = keys(&self.medium, entry.record).1.to_vec();
-            let mut record = Record::new(RecordKind::Single, container, id, 0);
-            (record.dkey, record.akey) = (&dkey, &akey);
+            let record = Record {
+                akey: &akey,
+                ..record
+            };
             named = match entry.holds {
                 Holds::Array => self.write_array(log, entry.more, record)?,
                 _ => self.write_singles(log, item, record)?,
@@ -282,7 +259,7 @@ impl<M: Medium> Mem<M> {
             match &mut self.index.objects[object].order {
                 DkeyOrder::None => {}
                 DkeyOrder::Integer(order) => {
-                    order.remove(&dkey.first_chunk().map_or(0, |key| u64::from_le_bytes(*key)));
+                    order.remove(&word(&dkey));
                 }
                 DkeyOrder::Lexical(order) => {
                     order.remove(&dkey[..]);
@@ -323,10 +300,7 @@ impl<M: Medium> Mem<M> {
                 _ => RecordKind::Extent,
             };
             (record.epoch, record.at, record.size) = (rect.epoch, rect.at, array.size);
-            record.extent = RecordExtent {
-                index: rect.start,
-                count: rect.end - rect.start,
-            };
+            record.extent = rect.extent();
             let record = Record {
                 sums: &sums,
                 ..record

@@ -11,12 +11,8 @@ use super::log::{Log, LogStart, ReadLog};
 use super::medium::{CHUNK, Medium};
 use super::record::{Record, RecordKind};
 use super::space::Space;
-use crate::error::fail;
-use crate::store::{
-    ContainerId, ContainerMode, ObjectId, Result, StoreStats, StoreUuid, ValueSums,
-};
+use crate::prelude::*;
 use crate::superblock::{BLOCK, Superblock};
-use crate::{ObjectCode, ObjectError};
 
 const MAGIC: [u8; 8] = *b"weirpool";
 const PLACES: [u64; 2] = [0, 4_096];
@@ -47,11 +43,11 @@ pub struct PoolFacts {
 fn read_superblock(medium: &impl Medium, uuid: Option<StoreUuid>) -> Result<Superblock> {
     let block = Superblock::read(PLACES.map(|at| medium.bytes(at, BLOCK)), MAGIC, uuid)?;
     if medium.len() < block.len {
-        return fail(ObjectCode::Io, "the pool's file was cut short");
+        return ObjectCode::Io.fail("the pool's file was cut short");
     }
     let at = block.words[0];
     if !at.is_multiple_of(CHUNK) || at >= block.len {
-        return fail(ObjectCode::Io, "the pool's superblock is damaged");
+        return ObjectCode::Io.fail("the pool's superblock is damaged");
     }
     Ok(block)
 }
@@ -80,7 +76,7 @@ impl<M: Medium> Mem<M> {
             medium,
             space,
             log,
-            index: Index::new(),
+            index: Index::default(),
             uuid,
             generation,
             sums,
@@ -100,10 +96,8 @@ impl<M: Medium> Mem<M> {
         backed: u64,
     ) -> Result<Self> {
         if medium.len() < 4 * CHUNK {
-            return fail(
-                ObjectCode::NoSpace,
-                "the pool is smaller than its own records; give 8 MiB or more",
-            );
+            return ObjectCode::NoSpace
+                .fail("the pool is smaller than its own records; give 8 MiB or more");
         }
         let mut space = Space::new(medium.len());
         space.set_backed(backed);
@@ -151,10 +145,7 @@ impl<M: Medium> Mem<M> {
         let deferred = values.len();
         store.each_value(|at, len| values.push((at, len)));
         if !store.space.mark_values(values.iter().copied()) {
-            return fail(
-                ObjectCode::Io,
-                "the pool's log names one place twice: it is damaged",
-            );
+            return ObjectCode::Io.fail("the pool's log names one place twice: it is damaged");
         }
         values.truncate(deferred);
         store.deferred = values;
@@ -179,11 +170,11 @@ impl<M: Medium> Mem<M> {
                 };
                 let (container, from, upto) = (record.container, record.at, record.epoch);
                 if !self.is_possible(&record) {
-                    return fail(ObjectCode::Io, "a record of the pool's log makes no sense");
+                    return ObjectCode::Io.fail("a record of the pool's log makes no sense");
                 }
                 match record.kind {
                     kind @ (RecordKind::Aggregate | RecordKind::Discard) => {
-                        self.pass(kind, container, from, upto);
+                        self.pass_over(kind, container, from, upto);
                     }
                     _ => self.index.apply(&self.medium, &record, at),
                 }
@@ -209,25 +200,14 @@ impl<M: Medium> Mem<M> {
         uuid: StoreUuid,
         mode: ContainerMode,
     ) -> Result<ContainerId> {
-        let found = self.index.containers.iter().position(|c| c.uuid == uuid);
-        match (found, mode) {
-            (Some(_), ContainerMode::Create) => fail(ObjectCode::Exist, "the container exists"),
-            (Some(number), _) => Ok(ContainerId(number as u32)),
-            (None, ContainerMode::Open) => fail(ObjectCode::NonExist, "no such container"),
-            (None, _) => {
-                self.check_writable()?;
-                let number = u32::try_from(self.index.containers.len())
-                    .map_err(|_| ObjectError::new(ObjectCode::NoSpace, "too many containers"))?;
-                let (hi, lo) = uuid.split_at(8);
-                let word = |half: &[u8]| half.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
-                let object = ObjectId {
-                    hi: word(hi),
-                    lo: word(lo),
-                };
-                self.note(&Record::new(RecordKind::Container, number, object, 0))?;
-                Ok(ContainerId(number))
-            }
+        if let Some(found) = find_container(&self.index.containers, uuid, mode)? {
+            return Ok(found);
         }
+        self.check_writable()?;
+        let number = u32::try_from(self.index.containers.len())
+            .map_err(|_| ObjectCode::NoSpace.error("too many containers"))?;
+        self.note(&Record::container(number, uuid))?;
+        Ok(ContainerId(number))
     }
 
     /// Facts about the pool, beside its counters.
@@ -237,22 +217,6 @@ impl<M: Medium> Mem<M> {
             bytes: self.medium.len(),
             sums: self.sums,
             containers: self.index.containers.iter().map(|c| c.uuid).collect(),
-        }
-    }
-
-    /// Counters, with those that are reckoned when asked for.
-    pub(super) fn counters(&self) -> StoreStats {
-        StoreStats {
-            containers: self.index.containers.len() as u64,
-            objects: self.index.objects.len() as u64,
-            akeys: self.index.items.len() as u64,
-            versions: self.index.versions,
-            value_bytes: self.space.value_bytes,
-            log_bytes: self.log.bytes(),
-            deferred_bytes: self.deferred_bytes,
-            free_bytes: self.space.free_bytes(),
-            index_bytes: self.index.bytes(),
-            ..self.stats
         }
     }
 }

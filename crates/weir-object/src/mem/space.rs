@@ -4,8 +4,7 @@
 //! used again (the store defers that).
 
 use super::medium::{CHUNK, Medium};
-use crate::error::{ObjectCode, ObjectError};
-use crate::store::Result;
+use crate::prelude::*;
 
 /// Sizes: eight multiples of 64 B, then eight to each doubling up to a chunk.
 const CLASSES: usize = 8 + 12 * 8;
@@ -99,7 +98,7 @@ impl Space {
 
     fn take(&mut self, medium: &mut impl Medium, count: usize, usage: u8) -> Result<u64> {
         let reserve = if usage == LOG { 0 } else { self.reserve };
-        let full = || ObjectError::new(ObjectCode::NoSpace, "the pool is full");
+        let full = || ObjectCode::NoSpace.error("the pool is full");
         if self.free < count.saturating_add(reserve) {
             return Err(full());
         }

@@ -17,6 +17,11 @@ impl Index {
         older.iter().copied().chain(is.then_some(item.newest))
     }
 
+    /// True if an attribute key has a single value at any epoch.
+    pub(super) fn has_singles(&self, number: u32) -> bool {
+        self.singles(number as usize).any(|v| !v.is_punch())
+    }
+
     /// Newest version of a single value up to an epoch, hidden or not.
     #[inline]
     pub(super) fn single_at(&self, item: &Item, epoch: u64) -> Option<Single> {
@@ -47,7 +52,9 @@ impl Index {
 
     /// True if a read at an epoch finds something of an item.
     pub(super) fn item_exists(&self, number: u32, epoch: u64) -> bool {
-        let item = &self.items[number as usize];
+        let Some(item) = self.items.get(number as usize) else {
+            return false;
+        };
         match item.holds {
             Holds::Nothing => false,
             Holds::Singles => self
@@ -66,13 +73,7 @@ impl Index {
     ) -> bool {
         let item = &self.items[number as usize];
         let array = &self.arrays[item.more as usize];
-        let older;
-        let view = if epoch >= item.newest.epoch {
-            &array.view
-        } else {
-            older = array.view_at(epoch, 0, u64::MAX);
-            &older
-        };
+        let view = array.seen_at(epoch, item.newest.epoch, 0, u64::MAX);
         view.iter().any(|(&start, &(end, rect))| {
             let rect = &array.rects[rect as usize];
             !rect.is_punch() && !self.is_hidden(item, rect.epoch, epoch) && accept(start, end, rect)
@@ -81,17 +82,18 @@ impl Index {
 
     /// Attribute keys of a distribution key.
     pub(super) fn akeys(&self, head: u32) -> impl Iterator<Item = u32> {
-        let next =
-            |&number: &u32| Some(self.items[number as usize].next).filter(|&next| next != NONE);
-        std::iter::successors(Some(head).filter(|&head| head != NONE), next)
+        self.chain(head, |item| item.next)
     }
 
     /// Distribution keys of an object, from one of them on, in the order of their making.
     pub(super) fn dkeys(&self, first: u32) -> impl Iterator<Item = u32> {
-        let next = |&number: &u32| {
-            Some(self.items[number as usize].next_dkey).filter(|&next| next != NONE)
-        };
-        std::iter::successors(Some(first).filter(|&first| first != NONE), next)
+        self.chain(first, |item| item.next_dkey)
+    }
+
+    fn chain(&self, first: u32, next: fn(&Item) -> u32) -> impl Iterator<Item = u32> {
+        let is_one = |number: &u32| *number != NONE;
+        let next = move |number: &u32| Some(next(&self.items[*number as usize])).filter(is_one);
+        std::iter::successors(Some(first).filter(is_one), next)
     }
 
     pub(super) fn dkey_exists(&self, head: u32, epoch: u64) -> bool {

@@ -15,11 +15,10 @@ use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::dial::{Dial, RemoteSetup, TargetCall};
-use super::server::local;
+
 use super::wire::{Body, Counters, Field, Found, ListPlace, Reply, Request, ServerInfo};
 use super::{BUFFERS, HEAD, LONGEST_REQUEST, SERVICES};
-use crate::store::{ContainerId, Iod, ObjectId, Result, StoreStats, Ticket};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Longest wait of one look for answers.
 const LOOK: Duration = Duration::from_millis(100);
@@ -90,27 +89,9 @@ pub struct RemoteStore<C> {
     stats: StoreStats,
 }
 
-fn failed(code: ObjectCode, why: String) -> ObjectError {
-    ObjectError::new(code, why)
-}
-
-/// The code of a channel as one of a store.
-fn code_of(number: i64) -> ObjectCode {
-    let mut all = ObjectCode::ALL.iter().copied();
-    all.find(|code| i64::from(code.number()) == -number)
-        .unwrap_or(ObjectCode::Io)
-}
-
 /// A body of one field.
 fn whole<T: for<'a> Field<'a>>(body: &mut Body<'_>) -> Result<T> {
     body.get()
-}
-
-fn no_space_of_its_own<T>() -> Result<T> {
-    Err(ObjectError::new(
-        ObjectCode::NoSys,
-        "a store on servers has no space that its caller could fill (zero copy)",
-    ))
 }
 
 impl<C: ServiceChannel> RemoteStore<C> {
@@ -132,20 +113,16 @@ impl<C: ServiceChannel> RemoteStore<C> {
             buffer: buffer.clamp(BUFFERS.0, BUFFERS.1),
         };
         let dialled = |address: &String, call: &TargetCall| {
-            let gone = |why| failed(ObjectCode::Io, format!("{address}: {why}"));
+            let gone = |why| ObjectCode::Io.error(format!("{address}: {why}"));
             dial.dial(address, call).map_err(gone)
         };
         let mut channels = Vec::new();
         for address in servers {
             call.tag = 0;
             let first = vec![(address.clone(), dialled(address, &call)?)];
-            let mut first = Self::over(first, setup)?;
-            channels.extend(
-                first
-                    .targets
-                    .drain(..)
-                    .map(|one| (one.address, one.channel)),
-            );
+            let first = Self::over(first, setup)?;
+            let targets = first.targets.into_iter();
+            channels.extend(targets.map(|one| (one.address, one.channel)));
             for tag in 1..first.about.targets {
                 call.tag = tag;
                 channels.push((address.clone(), dialled(address, &call)?));
@@ -185,7 +162,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
             stats: StoreStats::default(),
         };
         if store.targets.is_empty() {
-            return Err(failed(ObjectCode::Inval, "no server is named".to_owned()));
+            return ObjectCode::Inval.fail("no server is named");
         }
         store.about = store.ask(0, &Request::Info {}, whole)?;
         store.refresh()?;
@@ -231,7 +208,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         let number = numbers.and_then(|numbers| numbers.get(target));
         number
             .copied()
-            .ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
+            .ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
     }
 
     /// Hears what a target says, waiting so long for it.
@@ -284,14 +261,13 @@ impl<C: ServiceChannel> RemoteStore<C> {
             let target = &mut self.targets[number];
             if let Some(why) = &target.lost {
                 let why = format!("{}: {why}", target.address);
-                return Err(failed(ObjectCode::Io, why));
+                return ObjectCode::Io.fail(why);
             }
             if let Some(slot) = target.free.pop() {
                 return Ok(slot);
             }
             if target.out == 0 {
-                let why = "as many operations are in flight as may be";
-                return Err(ObjectError::new(ObjectCode::Busy, why));
+                return ObjectCode::Busy.fail("as many operations are in flight as may be");
             }
             self.hear(number, LOOK);
         }
@@ -308,8 +284,8 @@ impl<C: ServiceChannel> RemoteStore<C> {
         self.request.clear();
         let operation = request.encode(&mut self.request);
         if self.request.len() > LONGEST_REQUEST as usize {
-            let why = "the keys of one call to a server take 512 KiB at the most";
-            return Err(ObjectError::new(ObjectCode::Key2Big, why));
+            return ObjectCode::Key2Big
+                .fail("the keys of one call to a server take 512 KiB at the most");
         }
         let slot = self.slot(number)?;
         let sent = self.send(number, (slot, operation), bulk);
@@ -317,7 +293,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         if let Err(why) = sent {
             target.free.push(slot);
             let why = format!("{}: {why}", target.address);
-            return Err(failed(ObjectCode::Io, why));
+            return ObjectCode::Io.fail(why);
         }
         self.count += 1;
         let place = (number as u64) << 16 | u64::from(slot);
@@ -373,10 +349,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         if there.is_some_and(|there| ticket != 0 && there.ticket == ticket) {
             return Ok((number, slot));
         }
-        Err(ObjectError::new(
-            ObjectCode::NoHdl,
-            "no operation of this ticket is in flight",
-        ))
+        ObjectCode::NoHdl.fail("no operation of this ticket is in flight")
     }
 
     fn release(&mut self, (number, slot): (usize, usize)) {
@@ -400,11 +373,11 @@ impl<C: ServiceChannel> RemoteStore<C> {
             (None, _) => Reply::decode(reply),
             (Some(_), Some(why)) => {
                 let why = format!("{}: {why}", target.address);
-                Err(failed(ObjectCode::Io, why))
+                ObjectCode::Io.fail(why)
             }
             (Some(code), None) => {
                 let why = format!("{} answers with the code {code}", target.address);
-                Err(failed(code_of(code), why))
+                ObjectCode::of(code).unwrap_or(ObjectCode::Io).fail(why)
             }
         }
     }
@@ -476,7 +449,7 @@ fn take_values(
     iods: &mut [Iod<'_>],
     data: &mut [u8],
 ) -> Result<u64> {
-    let malformed = || ObjectError::new(ObjectCode::Io, "a server's reply makes no sense");
+    let malformed = || ObjectCode::Io.error("a server's reply makes no sense");
     let mut body = Body(body);
     let found = Found::take(&mut body)?;
     if found.iods.len() != iods.len() {

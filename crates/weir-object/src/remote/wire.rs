@@ -6,13 +6,7 @@
 
 mod messages;
 
-use crate::store::{
-    Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange, FreedVersions, Iod,
-    IodKind, KeyAt, KeyQuery, ListEntry, ListLevel, MAX_IODS, MAX_KEY, ObjectId, PunchScope,
-    QueryAnswer, RecordExtent, Result, StoreStats, StoreUuid,
-};
-use crate::{Durability, ObjectCode, ObjectError};
-
+use crate::prelude::*;
 pub(in crate::remote) use messages::Found;
 pub use messages::{Counters, Reply, Request, ServerInfo};
 
@@ -22,10 +16,7 @@ const MOST_EXTENTS: usize = 128;
 const MOST_TEXT: usize = 512;
 
 fn malformed() -> ObjectError {
-    ObjectError::new(
-        ObjectCode::Inval,
-        "a message between client and server is cut or makes no sense",
-    )
+    ObjectCode::Inval.error("a message between client and server is cut or makes no sense")
 }
 
 /// A body that is read field by field.
@@ -100,20 +91,20 @@ numbers! {
 
 /// Structures by their fields.
 macro_rules! structures {
-    ($($kind:ty { $($field:tt),* })*) => {$(
-        impl Field<'_> for $kind {
+    ($life:lifetime: $($kind:ty { $($field:tt),* })*) => {$(
+        impl<$life> Field<$life> for $kind {
             fn put(&self, out: &mut Vec<u8>) {
                 $(self.$field.put(out);)*
             }
 
-            fn take(body: &mut Body<'_>) -> Result<Self> {
+            fn take(body: &mut Body<$life>) -> Result<Self> {
                 Ok(Self { $($field: body.get()?),* })
             }
         }
     )*};
 }
 
-structures! {
+structures! { 'a:
     ObjectId { hi, lo }
     Epoch { 0 }
     EpochRange { after, upto }
@@ -122,6 +113,7 @@ structures! {
     KeyQuery { 0 }
     RecordExtent { index, count }
     FreedVersions { visited, versions, bytes }
+    KeyAt<'a> { container, object, dkey }
     QueryAnswer { dkey, akey, extent }
     DamagedValue { object, dkey, akey, extent, epoch }
     StoreStats {
@@ -203,22 +195,6 @@ impl<'a, T: Field<'a>> Field<'a> for Option<T> {
     }
 }
 
-impl<'a> Field<'a> for KeyAt<'a> {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.container.put(out);
-        self.object.put(out);
-        self.dkey.put(out);
-    }
-
-    fn take(body: &mut Body<'a>) -> Result<Self> {
-        Ok(Self {
-            container: body.get()?,
-            object: body.get()?,
-            dkey: body.get()?,
-        })
-    }
-}
-
 /// Variants with fields, each by its number.
 macro_rules! variants {
     ($($kind:ident<'a> { $($number:literal $name:ident $(($($field:ident),*))? $({ $($named:ident),* })?)* })*) => {$(
@@ -288,28 +264,13 @@ impl Descriptors<'_> {
     /// # Errors
     /// They are more than travel to a server.
     pub(super) fn room(&self) -> Result<u64> {
-        let all = self.each().map(|iod| room(&iod));
+        let all = self.each().map(|iod| iod.room());
         let all = all.fold(0, u64::saturating_add);
         if all > super::LONGEST {
-            return Err(ObjectError::new(
-                ObjectCode::Rec2Big,
-                "a call to a server moves 64 MiB at the most",
-            ));
+            return ObjectCode::Rec2Big.fail("a call to a server moves 64 MiB at the most");
         }
         Ok(all)
     }
-}
-
-/// Bytes of a descriptor's values.
-pub(super) fn room(iod: &Iod<'_>) -> u64 {
-    let records = match iod.kind {
-        IodKind::Single => 1,
-        IodKind::Array => {
-            let counts = iod.extents.iter().map(|extent| extent.count);
-            counts.fold(0, u64::saturating_add)
-        }
-    };
-    iod.size.saturating_mul(records)
 }
 
 impl<'a> Field<'a> for Descriptors<'a> {
@@ -347,14 +308,7 @@ impl<'a> Field<'a> for Descriptors<'a> {
                     extents.push(body.get()?);
                 }
             }
-            let iod = Iod {
-                akey,
-                kind,
-                size,
-                extents: &[],
-                found: 0,
-            };
-            iods.push((iod, extents));
+            iods.push((Iod::new(akey, kind, size, &[]), extents));
         }
         Ok(Self::Read(iods))
     }

@@ -4,23 +4,21 @@
 //! mix has bytes of its own, so that a fetch can be held against the last update of its key. Not here: the
 //! numbers that are drawn (`key_draws`).
 
-use std::cell::RefCell;
-use std::io;
-
+use weir_run::RecordedStarts;
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
 use weir_run::generate::rng::Rng;
-use weir_run::{Engine, RecordedStarts, Source, Submit};
 use weir_schema::{
-    Load, MixShares, ObjectAction, ObjectEngine, ObjectMix, ObjectTest, ObjectWorkload, Schedule,
+    Load, MixShares, ObjectAction, ObjectEngine, ObjectMix, ObjectRun, ObjectTest, ObjectWorkload,
+    Schedule,
 };
 use weir_units::Nanos;
 
 use super::key_draws::KeyDraws;
 use super::keys::At;
-use super::load::{StoreOp, extent, iod};
-use super::session::{Run, Session};
-use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope, Ticket};
+use super::load::{StoreOp, StoreWork, extent, iod};
+use super::session::{Session, add_freed};
+use crate::prelude::*;
 
 /// Places of the operations in [`MixShares::KINDS`].
 const UPDATE: usize = 0;
@@ -141,7 +139,7 @@ pub(super) struct Mixer<'a, S: ObjectStore> {
     akey: Vec<u8>,
     bytes: Vec<u8>,
     found: Vec<u8>,
-    pub(super) run: Run,
+    pub(super) run: ObjectRun,
 }
 
 impl<'a, S: ObjectStore> Mixer<'a, S> {
@@ -151,13 +149,13 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         (test, mix): (&'a ObjectTest, ObjectMix),
         (before, streams): (u64, Streams),
     ) -> Self {
-        let known = usize::try_from(before).unwrap_or(usize::MAX);
+        let known = local(before);
         if session.writes.len() < known {
             session.writes.resize(known, BEFORE);
         }
         let mut akey = Vec::with_capacity(32);
         session.names.akey(0, 0, &mut akey);
-        let bytes = vec![0; usize::try_from(test.size.0).unwrap_or(usize::MAX)];
+        let bytes = vec![0; local(test.size.0)];
         Self {
             test,
             mix,
@@ -174,54 +172,14 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
             akey,
             found: bytes.clone(),
             bytes,
-            run: Run::default(),
+            run: ObjectRun::default(),
             session,
         }
     }
 
-    fn next(&mut self) -> Option<StoreOp> {
-        if self.run.failure.is_some() || self.left == 0 {
-            return None;
-        }
-        self.left -= 1;
-        let mut place = self.kinds.below(self.mix.shares.sum());
-        let weights = self.mix.shares.weights().into_iter().map(u64::from);
-        let within = |weight: u64| match place.checked_sub(weight) {
-            Some(rest) => {
-                place = rest;
-                false
-            }
-            None => true,
-        };
-        self.drawn = weights.map(within).position(|is| is).unwrap_or(INSERT);
-        let known = self.session.writes.len() as u64;
-        (self.key, self.count) = match self.drawn {
-            INSERT => (known, 1),
-            SCAN => {
-                let key = self.keys.next(known);
-                let most = 1 + self.scans.below(self.mix.scan_keys.into());
-                (key, most.min(known - key))
-            }
-            _ => (self.keys.next(known), 1),
-        };
-        let length = match self.drawn {
-            PUNCH => 0,
-            FETCH | SCAN => {
-                let there = (self.key..self.key + self.count).filter(|key| self.is_there(*key));
-                self.test.size.0 * there.count() as u64
-            }
-            _ => self.test.size.0,
-        };
-        self.op = StoreOp {
-            kind: MixShares::KINDS[self.drawn].1,
-            length: u32::try_from(length).unwrap_or(u32::MAX),
-        };
-        Some(self.op)
-    }
-
     /// Number of a key's last write; 0 where it was punched, or never written.
     fn written(&self, key: u64) -> u32 {
-        let place = usize::try_from(key).unwrap_or(usize::MAX);
+        let place = local(key);
         self.session.writes.get(place).copied().unwrap_or_default()
     }
 
@@ -238,47 +196,11 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         }
     }
 
-    /// Makes key and bytes of the present operation.
-    fn prepare(&mut self) {
-        let at = self.at(self.key);
-        self.session.names.dkey(at.dkey, 0, &mut self.dkey);
-        if matches!(self.drawn, UPDATE | MODIFY | INSERT) {
-            self.write = self.write.wrapping_add(1).max(BEFORE + 1);
-            let contents = &self.session.contents;
-            contents.fill_mixed(at, self.write, &mut self.bytes);
-        }
-    }
-
-    /// The call; bytes that moved, or a code below 0.
-    fn call(&mut self) -> i64 {
-        let done = match self.drawn {
-            UPDATE | INSERT => self.put(),
-            FETCH => self.get(self.key),
-            PUNCH => self.punch(),
-            SCAN => (self.key..self.key + self.count).try_for_each(|key| {
-                let dkey = self.at(key).dkey;
-                self.session.names.dkey(dkey, 0, &mut self.dkey);
-                self.get(key)
-            }),
-            _ => self.get(self.key).and_then(|()| self.put()),
-        };
-        match done {
-            Ok(()) if self.op.length == 0 && self.drawn != PUNCH => self.run.misses += 1,
-            Ok(()) => self.run.hits += 1,
-            Err(error) => {
-                self.fail(&error);
-                return -i64::from(error.code.number());
-            }
-        }
-        self.run.bytes += u64::from(self.op.length);
-        i64::from(self.op.length)
-    }
-
     fn fail(&mut self, error: &ObjectError) {
         let object = self.at(self.key).object;
         let keys = (&self.dkey[..], &self.akey[..]);
         let failure = self.session.failure(object, keys, error);
-        self.run.fail(failure);
+        self.run.failure.get_or_insert(failure);
     }
 
     fn put(&mut self) -> Result<(), ObjectError> {
@@ -287,7 +209,7 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
             // Versions that nobody reads make room; the update that needs it waits for them.
             let (container, all) = (self.session.container, self.session.all_epochs());
             let freed = self.session.store.aggregate(container, all)?;
-            self.run.freed(freed);
+            add_freed(&mut self.run, freed);
             done = self.put_once();
         }
         let _ = done?;
@@ -308,7 +230,7 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
 
     /// Remembers the last write of the present key.
     fn set(&mut self, write: u32) {
-        let place = usize::try_from(self.key).unwrap_or(usize::MAX);
+        let place = local(self.key);
         match self.session.writes.get_mut(place) {
             Some(last) => *last = write,
             None => self.session.writes.push(write),
@@ -356,12 +278,89 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         } else {
             ObjectCode::Mismatch
         };
-        Err(ObjectError::new(code, why))
+        code.fail(why)
+    }
+}
+
+impl<S: ObjectStore> StoreWork for Mixer<'_, S> {
+    fn next(&mut self, _slot: u32) -> Option<StoreOp> {
+        if self.run.failure.is_some() || self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let mut place = self.kinds.below(self.mix.shares.sum());
+        let weights = self.mix.shares.weights().into_iter().map(u64::from);
+        let within = |weight: u64| match place.checked_sub(weight) {
+            Some(rest) => {
+                place = rest;
+                false
+            }
+            None => true,
+        };
+        self.drawn = weights.map(within).position(|is| is).unwrap_or(INSERT);
+        let known = self.session.writes.len() as u64;
+        (self.key, self.count) = match self.drawn {
+            INSERT => (known, 1),
+            SCAN => {
+                let key = self.keys.next(known);
+                let most = 1 + self.scans.below(self.mix.scan_keys.into());
+                (key, most.min(known - key))
+            }
+            _ => (self.keys.next(known), 1),
+        };
+        let length = match self.drawn {
+            PUNCH => 0,
+            FETCH | SCAN => {
+                let there = (self.key..self.key + self.count).filter(|key| self.is_there(*key));
+                self.test.size.0 * there.count() as u64
+            }
+            _ => self.test.size.0,
+        };
+        self.op = StoreOp {
+            kind: MixShares::KINDS[self.drawn].1,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+        };
+        Some(self.op)
+    }
+
+    /// Makes key and bytes of the present operation.
+    fn prepare(&mut self, _slot: u32) {
+        let at = self.at(self.key);
+        self.session.names.dkey(at.dkey, 0, &mut self.dkey);
+        if matches!(self.drawn, UPDATE | MODIFY | INSERT) {
+            self.write = self.write.wrapping_add(1).max(BEFORE + 1);
+            let contents = &self.session.contents;
+            contents.fill_mixed(at, self.write, &mut self.bytes);
+        }
+    }
+
+    fn call(&mut self, _slot: u32) -> Option<i64> {
+        let done = match self.drawn {
+            UPDATE | INSERT => self.put(),
+            FETCH => self.get(self.key),
+            PUNCH => self.punch(),
+            SCAN => (self.key..self.key + self.count).try_for_each(|key| {
+                let dkey = self.at(key).dkey;
+                self.session.names.dkey(dkey, 0, &mut self.dkey);
+                self.get(key)
+            }),
+            _ => self.get(self.key).and_then(|()| self.put()),
+        };
+        match done {
+            Ok(()) if self.op.length == 0 && self.drawn != PUNCH => self.run.misses += 1,
+            Ok(()) => self.run.hits += 1,
+            Err(error) => {
+                self.fail(&error);
+                return Some(-i64::from(error.code.number()));
+            }
+        }
+        self.run.bytes.0 += u64::from(self.op.length);
+        Some(i64::from(self.op.length))
     }
 
     /// Holds a value that a fetch read against the last one of its key.
-    fn compare(&mut self) {
-        if self.drawn != FETCH || self.op.length == 0 {
+    fn compare(&mut self, _slot: u32, whole: bool) {
+        if !whole || self.drawn != FETCH || self.op.length == 0 {
             return;
         }
         let (at, contents) = (self.at(self.key), &self.session.contents);
@@ -375,57 +374,8 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         };
         if let Some(byte) = place {
             let why = format!("byte {byte} of the value is not the one that was written");
-            self.fail(&ObjectError::new(ObjectCode::Mismatch, why));
+            self.fail(&ObjectCode::Mismatch.error(why));
         }
         self.found.fill(0);
-    }
-}
-
-/// The store as the loop calls it.
-pub(super) struct MixedCalls<'w, 'a, S: ObjectStore>(pub(super) &'w RefCell<Mixer<'a, S>>);
-
-impl<'w, 'a, S: ObjectStore> Engine for MixedCalls<'w, 'a, S> {
-    type Op = StoreOp;
-    type Setup = &'w RefCell<Mixer<'a, S>>;
-    const INLINE: bool = true;
-
-    fn attach(setup: Self::Setup) -> io::Result<Self> {
-        Ok(Self(setup))
-    }
-
-    #[inline]
-    fn submit(&mut self, _slot: u32, _op: &StoreOp) -> Submit {
-        Submit::Done(self.0.borrow_mut().call())
-    }
-}
-
-/// The operations of a mix.
-pub(super) struct Drawn<'w, 'a, S: ObjectStore, const CHECKS: bool>(
-    pub(super) &'w RefCell<Mixer<'a, S>>,
-);
-
-impl<S: ObjectStore, const CHECKS: bool> Source for Drawn<'_, '_, S, CHECKS> {
-    type Op = StoreOp;
-    const CHECKS: bool = CHECKS;
-
-    #[inline]
-    fn next(&mut self, _slot: u32) -> Option<StoreOp> {
-        self.0.borrow_mut().next()
-    }
-
-    #[inline]
-    fn prepare(&mut self, _slot: u32, _op: &StoreOp) {
-        self.0.borrow_mut().prepare();
-    }
-
-    fn completed(&mut self, _slot: u32, _op: &StoreOp, whole: bool) {
-        if whole {
-            self.0.borrow_mut().compare();
-        }
-    }
-
-    /// Making keys and bytes takes as long as many a call.
-    fn prepare_is_timed(&self) -> bool {
-        true
     }
 }

@@ -20,12 +20,12 @@ use std::time::Duration;
 
 use weir_run::generate::Streams;
 use weir_run::{
-    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
-    Runner, SeriesEnd, WorkerContext, failure,
+    JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
+    SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Pacing, Stage, Warning, Workload,
+    ObjectRank, ObjectRun, ObjectTest, ObjectWorkload, Outcome, Pacing, Stage, Warning, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -33,12 +33,12 @@ use weir_world::Collectives as _;
 use crate::daos::{self, DaosPool, DaosStore};
 use crate::disk::DiskStore;
 use crate::mem::MemStore;
+use crate::prelude::*;
 use crate::remote::{Dial, RemoteSetup, RemoteStore};
-use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
 use check::{no_directory, waits, wrong};
-use load::{Calls, Places, StoreOp, Walk};
-use mix::{Drawn, MixedCalls, Mixer, keys_before, starts};
-use session::{Run, Session, code_of, random_uuid};
+use load::{Calls, Places, StoreWork, Walk};
+use mix::{Mixer, keys_before, starts};
+use session::{Session, code_of, random_uuid};
 pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
@@ -129,8 +129,7 @@ impl<D: Dial> StoreJob<D> {
             let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
             let about = store.about();
             if self.work.pool.is_some() && spec.uuid != Some(about.pool) {
-                let why = "the server has another pool";
-                return Err(ObjectError::new(ObjectCode::NonExist, why));
+                return ObjectCode::NonExist.fail("the server has another pool");
             }
             spec.uuid = Some(about.pool);
             spec.durability = about.durability;
@@ -271,10 +270,16 @@ impl<D: Dial> StoreJob<D> {
                 let measured = control.phase(&phase);
                 let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
                 for (place, (target, rank)) in targets.iter().zip(&mut *described).enumerate() {
-                    let Some(run) = lock(&target.done).take() else {
+                    let Some(mut run) = lock(&target.done).take() else {
                         continue;
                     };
-                    let mut run = run.record(number, test.action, iteration);
+                    (run.test, run.iteration) = (number, iteration);
+                    run.name = test.action.name().to_owned();
+                    if test.action.moves_values() {
+                        run.operations = run.hits + run.misses;
+                    }
+                    let failed = run.failure.iter().map(|why| (why.code.clone(), 1));
+                    run.errors = failed.collect();
                     if let Ok(measured) = &measured {
                         let is_waited = self.work.in_flight <= 1;
                         time(&mut run, (measured, place), (test.action, is_waited));
@@ -309,7 +314,7 @@ fn asked(prompt: &str) -> Result<(), Failure> {
 
 /// Puts the times of a worker in a phase to what the test did in it.
 fn time(
-    run: &mut weir_schema::ObjectRun,
+    run: &mut ObjectRun,
     (measured, worker): (&JobResult, usize),
     (action, is_waited): (ObjectAction, bool),
 ) {
@@ -352,7 +357,7 @@ fn load_of(work: &ObjectWorkload, test: &ObjectTest) -> Load {
 /// A store, and what its worker did in the last phase.
 struct Target<S> {
     session: Mutex<Option<Session<S>>>,
-    done: Mutex<Option<Run>>,
+    done: Mutex<Option<ObjectRun>>,
 }
 
 type Targets<S> = Arc<Vec<Target<S>>>;
@@ -377,9 +382,7 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
     }
 
     fn error_code(&self, number: i32) -> ErrorCode {
-        let all = ObjectCode::ALL.iter();
-        let mut same = all.filter(|code| i32::from(code.number()) == number.abs());
-        same.next().map_or(number.into(), |code| code_of(*code))
+        ObjectCode::of(number).map_or(number.into(), code_of)
     }
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
@@ -394,12 +397,7 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             worker.recorded_starts = starts(worker.job.load(), session.work.targets(), streams);
             let before = keys_before(&session.work, self.place);
             let mixer = RefCell::new(Mixer::new(session, (test, mix), (before, streams)));
-            let (plan, mut calls) = (worker.loop_plan(1), MixedCalls(&mixer));
-            let stop = if mix.verify {
-                worker.drive(&mut calls, &mut Drawn::<_, true>(&mixer), &plan)
-            } else {
-                worker.drive(&mut calls, &mut Drawn::<_, false>(&mixer), &plan)
-            };
+            let stop = drive::<_, false>(worker, &mixer, (1, mix.verify));
             (Ok(stop), mixer.into_inner().run)
         } else if test.action.moves_values() {
             let verifies = test.action == ObjectAction::Verify;
@@ -411,26 +409,16 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             let walk = Walk::new(session, test, self.iteration, worker, slots);
             let walk = RefCell::new(walk);
             let stop = if self.waits {
-                drive(
-                    worker,
-                    Calls::<_, true>::new(&walk),
-                    &walk,
-                    (slots, verifies),
-                )
+                drive::<_, true>(worker, &walk, (slots, verifies))
             } else {
-                drive(
-                    worker,
-                    Calls::<_, false>::new(&walk),
-                    &walk,
-                    (slots, verifies),
-                )
+                drive::<_, false>(worker, &walk, (slots, verifies))
             };
             (Ok(stop), walk.into_inner().run)
         } else {
-            let mut run = Run::default();
+            let mut run = ObjectRun::default();
             let stop = worker.walk(test.action.kind(), || {
                 run = walk::walk(session, test, self.iteration);
-                Ok((run.visited, run.bytes))
+                Ok((run.operations, run.bytes.0))
             });
             (stop, run)
         };
@@ -444,21 +432,17 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
     }
 }
 
-/// Carries out a walk, which verifies or not, with so many slots.
-fn drive<S, E>(
+/// Carries operations out, which are verified or not, with so many slots.
+fn drive<W: StoreWork, const WAITS: bool>(
     worker: &mut WorkerContext<'_>,
-    mut calls: E,
-    walk: &RefCell<Walk<'_, S>>,
+    work: &RefCell<W>,
     (slots, verifies): (u32, bool),
-) -> LoopStop
-where
-    S: ObjectStore,
-    E: Engine<Op = StoreOp>,
-{
+) -> LoopStop {
     let plan = worker.loop_plan(slots);
+    let mut calls = Calls::<_, WAITS>::new(work);
     if verifies {
-        worker.drive(&mut calls, &mut Places::<_, true>(walk), &plan)
+        worker.drive(&mut calls, &mut Places::<_, true>(work), &plan)
     } else {
-        worker.drive(&mut calls, &mut Places::<_, false>(walk), &plan)
+        worker.drive(&mut calls, &mut Places::<_, false>(work), &plan)
     }
 }

@@ -8,18 +8,15 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
-    ObjectKeys, ObjectMix, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectEngine, ObjectFailure, ObjectKey, ObjectKeys,
+    ObjectMix, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::device::path_facts;
 use weir_sys::{Tree, token};
-use weir_units::{Bytes, Nanos};
+use weir_units::Nanos;
 
 use super::keys::{Contents, Names};
-use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, EpochRange, KeyAt, ObjectCode, ObjectError,
-    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid, Ticket,
-};
+use crate::prelude::*;
 use crate::{disk, mem};
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
@@ -43,60 +40,11 @@ pub(super) struct Session<S> {
     empties: bool,
 }
 
-/// One iteration of a test.
-#[derive(Debug, Default)]
-pub(super) struct Run {
-    pub(super) visited: u64,
-    pub(super) bytes: u64,
-    pub(super) hits: u64,
-    pub(super) misses: u64,
-    /// Time of its calls, where each was timed by itself.
-    pub(super) busy_ns: u64,
-    pub(super) truncated_us: u64,
-    pub(super) freed_versions: u64,
-    pub(super) freed_bytes: u64,
-    pub(super) greatest_dkey: Option<u64>,
-    pub(super) extent_end: Option<u64>,
-    pub(super) listed: Vec<u32>,
-    pub(super) keys: Vec<ObjectKeys>,
-    pub(super) failure: Option<ObjectFailure>,
-}
-
-impl Run {
-    /// Keeps the first failure.
-    pub(super) fn fail(&mut self, failure: ObjectFailure) {
-        self.failure.get_or_insert(failure);
-    }
-
-    /// As it stands in the result, without its times.
-    pub(super) fn record(self, test: u32, action: ObjectAction, iteration: u32) -> ObjectRun {
-        let operations = if action.moves_values() {
-            self.hits + self.misses
-        } else {
-            self.visited
-        };
-        let failed = self.failure.iter().map(|why| (why.code.clone(), 1));
-        ObjectRun {
-            test,
-            name: action.name().to_owned(),
-            iteration,
-            busy_ns: Nanos(self.busy_ns),
-            truncated_us: self.truncated_us,
-            operations,
-            bytes: Bytes(self.bytes),
-            hits: self.hits,
-            misses: self.misses,
-            freed_versions: self.freed_versions,
-            freed_bytes: Bytes(self.freed_bytes),
-            greatest_dkey: self.greatest_dkey,
-            extent_end: self.extent_end,
-            listed: self.listed,
-            errors: failed.collect(),
-            failure: self.failure,
-            keys: self.keys,
-            ..ObjectRun::default()
-        }
-    }
+/// Adds what a pass dropped.
+pub(super) fn add_freed(run: &mut ObjectRun, freed: FreedVersions) {
+    run.operations += freed.visited;
+    run.freed_versions += freed.versions;
+    run.freed_bytes.0 += freed.bytes;
 }
 
 /// A code as results have it.
@@ -187,12 +135,12 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
     // A pool of daos is a label as well, and no file.
     let is_far = work.engine == ObjectEngine::Daos;
     let wanted = named_uuid(work.pool.as_deref().filter(|_| !is_far))?;
-    let is_in_memory = work.durability == Some(ObjectDurability::None);
+    let is_in_memory = work.durability == Some(Durability::None);
     let path = (!is_in_memory && !is_far).then(|| directory.join(work.pool_file(rank)));
     Ok(PoolSpec {
         durability: match (&path, work.durability) {
             (None, _) => Durability::None,
-            (_, Some(ObjectDurability::Process)) => Durability::Process,
+            (_, Some(Durability::Process)) => Durability::Process,
             _ => Durability::Power,
         },
         path,
@@ -212,14 +160,6 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
 fn file_system(file: &Path) -> Option<String> {
     let facts = path_facts(&Tree::real(), file).ok()?;
     Some(facts.file_system?.fs_type)
-}
-
-fn level(durability: Durability) -> ObjectDurability {
-    match durability {
-        Durability::None => ObjectDurability::None,
-        Durability::Process => ObjectDurability::Process,
-        Durability::Power => ObjectDurability::Power,
-    }
 }
 
 /// The part of the work that falls to a target: as many distribution keys lie between two of its own as
@@ -313,7 +253,7 @@ impl<S: ObjectStore> Session<S> {
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
             file,
-            durability: level(spec.durability),
+            durability: spec.durability,
             setup_ns: Nanos(setup_ns),
             ..ObjectRank::default()
         };
@@ -375,8 +315,7 @@ impl<S: ObjectStore> Session<S> {
                 return end.result;
             }
         }
-        let why = "the operation is not in flight";
-        Err(ObjectError::new(ObjectCode::NoHdl, why))
+        ObjectCode::NoHdl.fail("the operation is not in flight")
     }
 
     /// A distribution key of an object, by its number.
@@ -404,9 +343,19 @@ impl<S: ObjectStore> Session<S> {
         (dkey, akey): (&[u8], &[u8]),
         error: &ObjectError,
     ) -> ObjectFailure {
+        let object = self.names.object(object).to_string();
+        self.failure_at(object, self.shown_keys(dkey, akey), error)
+    }
+
+    pub(super) fn failure_at(
+        &self,
+        object: String,
+        keys: ObjectKeys,
+        error: &ObjectError,
+    ) -> ObjectFailure {
         ObjectFailure {
-            object: self.names.object(object).to_string(),
-            keys: self.shown_keys(dkey, akey),
+            object,
+            keys,
             epoch: self.epoch.0,
             code: code_of(error.code),
             text: error.message.clone().into_owned(),

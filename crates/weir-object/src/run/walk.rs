@@ -2,29 +2,24 @@
 //!
 //! In: a session, a test. Out: what was visited and found.
 
-use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectTest};
+use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectRun, ObjectTest};
 
 use super::keys::Ranges;
-use super::session::{Run, Session, code_of};
-use crate::{
-    Conditions, Epoch, EpochRange, FreedVersions, KeyQuery, ListAnchor, ListEntry, ListLevel,
-    ObjectCode, ObjectError, ObjectId, ObjectStore, PunchScope, QueryAnswer, RecordExtent,
-};
+use super::session::{Session, add_freed};
+use crate::prelude::*;
 
 /// Keys that are listed by one call.
 const KEYS_AT_ONCE: usize = 1024;
 /// Ids that a listing of objects gives by one call, as the reference has it.
 const IDS_AT_ONCE: usize = 8;
 
-type Walked<T> = Result<T, ObjectError>;
-
 /// Carries a test out.
 pub(super) fn walk<S: ObjectStore>(
     session: &mut Session<S>,
     test: &ObjectTest,
     iteration: u64,
-) -> Run {
-    let mut run = Run::default();
+) -> ObjectRun {
+    let mut run = ObjectRun::default();
     let base = if test.keep_counter {
         iteration * session.names.keys_each()
     } else {
@@ -39,15 +34,11 @@ pub(super) fn walk<S: ObjectStore>(
             first,
         } => iterate(session, (visible, shallow, first), &mut run),
         ObjectAction::Query => query(session, base, &mut run),
-        ObjectAction::Aggregate { .. } => {
+        ObjectAction::Aggregate { .. } | ObjectAction::Discard { .. } => {
+            let discards = matches!(test.action, ObjectAction::Discard { .. });
             let all = session.all_epochs();
-            let freed = session.store.aggregate(session.container, all);
-            freed.map(|freed| run.freed(freed))
-        }
-        ObjectAction::Discard { .. } => {
-            let all = session.all_epochs();
-            let freed = session.store.discard(session.container, all);
-            freed.map(|freed| run.freed(freed))
+            let freed = session.store.pass(session.container, all, discards);
+            freed.map(|freed| add_freed(&mut run, freed))
         }
         ObjectAction::Collect { .. } => collect(session, &mut run),
         ObjectAction::ListObjects => list_objects(session, &mut run),
@@ -58,30 +49,26 @@ pub(super) fn walk<S: ObjectStore>(
         | ObjectAction::Mix(_) => Ok(()),
     };
     if let Err(error) = done {
-        run.fail(failure(session, &error));
+        run.failure.get_or_insert(failure(session, &error));
     }
     run
 }
 
 fn failure<S: ObjectStore>(session: &Session<S>, error: &ObjectError) -> ObjectFailure {
     let at = error.at.as_deref();
-    ObjectFailure {
-        object: at.map(|at| at.object.to_string()).unwrap_or_default(),
-        keys: ObjectKeys {
-            dkey: at.map(|at| session.names.shown_dkey(&at.dkey)),
-            akey: None,
-        },
-        epoch: session.epoch.0,
-        code: code_of(error.code),
-        text: error.message.clone().into_owned(),
-    }
+    let object = at.map(|at| at.object.to_string()).unwrap_or_default();
+    let keys = ObjectKeys {
+        dkey: at.map(|at| session.names.shown_dkey(&at.dkey)),
+        akey: None,
+    };
+    session.failure_at(object, keys, error)
 }
 
 fn punch<S: ObjectStore>(
     session: &mut Session<S>,
     (ranges, base, dkeys): (Ranges, u64, bool),
-    run: &mut Run,
-) -> Walked<()> {
+    run: &mut ObjectRun,
+) -> Result<()> {
     let mut key = Vec::new();
     let each = if dkeys { ranges.dkeys } else { 1 };
     for number in 0..each {
@@ -97,7 +84,7 @@ fn punch<S: ObjectStore>(
             let _ = session
                 .store
                 .punch(container, object, scope, epoch, Conditions::NONE)?;
-            run.visited += 1;
+            run.operations += 1;
         }
     }
     Ok(())
@@ -108,7 +95,7 @@ fn keys<S: ObjectStore>(
     session: &mut Session<S>,
     level: ListLevel<'_>,
     anchor: &mut ListAnchor,
-) -> Walked<Vec<Vec<u8>>> {
+) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     let (container, epoch) = (session.container, session.epoch);
     session
@@ -125,15 +112,15 @@ fn keys<S: ObjectStore>(
 fn iterate<S: ObjectStore>(
     session: &mut Session<S>,
     (visible, shallow, first): (bool, bool, bool),
-    run: &mut Run,
-) -> Walked<()> {
+    run: &mut ObjectRun,
+) -> Result<()> {
     let objects: Vec<ObjectId> = session.names.objects.clone();
     let objects = if first { &objects[..1] } else { &objects[..] };
     for object in objects {
         let mut anchor = ListAnchor::default();
         while !anchor.done {
             for dkey in keys(session, ListLevel::Dkeys(*object), &mut anchor)? {
-                run.visited += 1;
+                run.operations += 1;
                 if !shallow {
                     below(session, (*object, &dkey, visible), run)?;
                 }
@@ -146,8 +133,8 @@ fn iterate<S: ObjectStore>(
 fn below<S: ObjectStore>(
     session: &mut Session<S>,
     (object, dkey, visible): (ObjectId, &[u8], bool),
-    run: &mut Run,
-) -> Walked<()> {
+    run: &mut ObjectRun,
+) -> Result<()> {
     let mut anchor = ListAnchor::default();
     while !anchor.done {
         for akey in keys(session, ListLevel::Akeys(object, dkey), &mut anchor)? {
@@ -166,18 +153,18 @@ fn below<S: ObjectStore>(
                         true
                     })?;
             }
-            run.visited += 1;
+            run.operations += 1;
         }
     }
     Ok(())
 }
 
-fn query<S: ObjectStore>(session: &mut Session<S>, base: u64, run: &mut Run) -> Walked<()> {
+fn query<S: ObjectStore>(session: &mut Session<S>, base: u64, run: &mut ObjectRun) -> Result<()> {
     let what = KeyQuery::MAX.with(KeyQuery::DKEY).with(KeyQuery::EXTENT);
     for object in session.names.objects.clone() {
         let mut answer = QueryAnswer::default();
         session.names.akey(0, base, &mut answer.akey);
-        run.visited += 1;
+        run.operations += 1;
         let (container, epoch) = (session.container, session.epoch);
         match session
             .store
@@ -198,21 +185,18 @@ fn query<S: ObjectStore>(session: &mut Session<S>, base: u64, run: &mut Run) -> 
 }
 
 /// Frees what was put off, until nothing is left.
-fn collect<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walked<()> {
+fn collect<S: ObjectStore>(session: &mut Session<S>, run: &mut ObjectRun) -> Result<()> {
     loop {
         let bytes = session.store.collect()?;
-        run.freed(FreedVersions {
-            visited: 1,
-            versions: 0,
-            bytes,
-        });
+        run.operations += 1;
+        run.freed_bytes.0 += bytes;
         if bytes == 0 {
             return Ok(());
         }
     }
 }
 
-fn list_objects<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walked<()> {
+fn list_objects<S: ObjectStore>(session: &mut Session<S>, run: &mut ObjectRun) -> Result<()> {
     let (container, epoch) = (session.container, session.epoch);
     let epoch = session.store.snapshot(container, epoch)?;
     let mut anchor = ListAnchor::default();
@@ -228,7 +212,7 @@ fn list_objects<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walk
                 (count as usize) < IDS_AT_ONCE
             },
         )?;
-        run.visited += u64::from(count);
+        run.operations += u64::from(count);
         run.listed.push(count);
     }
     session.store.drop_snapshot(container, epoch)
@@ -241,13 +225,5 @@ impl<S: ObjectStore> Session<S> {
             after: Epoch(0),
             upto: self.epoch,
         }
-    }
-}
-
-impl Run {
-    pub(super) fn freed(&mut self, freed: FreedVersions) {
-        self.visited += freed.visited;
-        self.freed_versions += freed.versions;
-        self.freed_bytes += freed.bytes;
     }
 }

@@ -6,20 +6,13 @@ use std::time::Duration;
 
 use weir_run::{BulkUse, ServiceChannel};
 
-use super::super::server::local;
 use super::super::wire::{Body, Descriptors, Found, ListPlace, Request, Values};
 use super::super::{INLINE, MOST_ENTRIES};
-use crate::store::{
-    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
-    FreedVersions, Iod, KeyAt, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
-    ObjectStore, PunchScope, QueryAnswer, Reserved, Result, StoreStats, StoreUuid, Ticket,
-};
-use crate::{ObjectCode, ObjectError};
 
 use super::{
-    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPINS, failed,
-    no_space_of_its_own, take_values, whole,
+    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPINS, take_values, whole,
 };
+use crate::prelude::*;
 
 impl<C: ServiceChannel> RemoteStore<C> {
     /// Objects of all targets, each once.
@@ -43,6 +36,17 @@ impl<C: ServiceChannel> RemoteStore<C> {
         objects.dedup();
         self.objects = objects;
         Ok(())
+    }
+
+    /// Makes a snapshot, or ends it.
+    fn keep_snapshot(&mut self, container: ContainerId, epoch: Epoch, ends: bool) -> Result<()> {
+        let request = |container| Request::Snapshot {
+            container,
+            epoch,
+            ends,
+        };
+        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
+        all.into_iter().collect()
     }
 
     /// Visits some entries of a target from a place on: where it goes on, if there are more, and whether the
@@ -101,8 +105,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         let iods = Descriptors::Given(iods);
         let room = iods.room()?;
         if room != data.len() as u64 {
-            let why = "the data has not the length of the descriptors";
-            return Err(ObjectError::new(ObjectCode::Inval, why));
+            return ObjectCode::Inval.fail("the data has not the length of the descriptors");
         }
         let target = self.target_of(key.object, key.dkey);
         let container = self.there(key.container, target)?;
@@ -130,8 +133,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         let asked = Descriptors::Given(iods);
         let room = asked.room()?;
         if room > data.len() as u64 {
-            let why = "the data has less room than the descriptors say";
-            return Err(ObjectError::new(ObjectCode::Inval, why));
+            return ObjectCode::Inval.fail("the data has less room than the descriptors say");
         }
         let target = self.target_of(key.object, key.dkey);
         let container = self.there(key.container, target)?;
@@ -169,27 +171,6 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         taken
     }
 
-    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
-        no_space_of_its_own()
-    }
-
-    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
-        &mut []
-    }
-
-    fn publish(
-        &mut self,
-        _: KeyAt<'_>,
-        _: &Iod<'_>,
-        _: Epoch,
-        _: Conditions,
-        _: Reserved,
-    ) -> Result<Ticket> {
-        no_space_of_its_own()
-    }
-
-    fn cancel(&mut self, _: Reserved) {}
-
     fn punch(
         &mut self,
         container: ContainerId,
@@ -205,26 +186,10 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             epoch,
             conditions,
         };
-        let (PunchScope::Dkey(dkey) | PunchScope::Akey(dkey, _) | PunchScope::Extent(dkey, ..)) =
-            scope
-        else {
-            let all = self.ask_all(Some(container), request, whole)?;
+        let (Some(dkey), _) = scope.keys() else {
             // It exists if one target has some of it.
-            let mut missing = None;
-            let mut is_there = false;
-            for one in all {
-                match one {
-                    Ok(bytes) => {
-                        let _: u64 = bytes;
-                        is_there = true;
-                    }
-                    Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
-                    Err(why) => return Err(why),
-                }
-            }
-            return missing
-                .filter(|_| !is_there)
-                .map_or(Ok(Ticket::Done(0)), Err);
+            existing::<u64>(self.ask_all(Some(container), request, whole)?)?;
+            return Ok(Ticket::Done(0));
         };
         let target = self.target_of(object, dkey);
         let there = self.there(container, target)?;
@@ -286,8 +251,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             place = next.unwrap_or_default();
             most = (most * 2).min(MOST_ENTRIES / 2);
             if place.from.next >> place_bits != 0 {
-                let why = "the server's place in a listing is too far along";
-                return Err(ObjectError::new(ObjectCode::Io, why));
+                return ObjectCode::Io.fail("the server's place in a listing is too far along");
             }
         }
         let skip = u64::from(place.skip) << place_bits;
@@ -323,62 +287,44 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             let number = number.ok().filter(|_| object.dkeys() == KeyOrder::Integer);
             (number, one.dkey.clone())
         };
-        let mut best: Option<QueryAnswer> = None;
-        let mut missing = None;
-        for one in replies {
-            match one {
-                Ok(one) => {
-                    let (mine, theirs) = (order(&one), best.as_ref().map(order));
-                    let is_better = theirs.is_none_or(|theirs| {
-                        if what.has(KeyQuery::MAX) {
-                            mine > theirs
-                        } else {
-                            mine < theirs
-                        }
-                    });
-                    best = if is_better { Some(one) } else { best };
-                }
-                Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
-                Err(why) => return Err(why),
-            }
-        }
-        match (best, missing) {
-            (Some(best), _) => *answer = best,
-            (None, Some(why)) => return Err(why),
-            (None, None) => {}
+        let mut found = existing(replies)?;
+        found.sort_by_key(order);
+        let last = if what.has(KeyQuery::MAX) {
+            found.len().saturating_sub(1)
+        } else {
+            0
+        };
+        if last < found.len() {
+            *answer = found.swap_remove(last);
         }
         Ok(())
     }
 
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
-        let ends = false;
-        let request = |container| Request::Snapshot {
-            container,
-            epoch,
-            ends,
-        };
-        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
-        all.into_iter().collect::<Result<()>>()?;
+        self.keep_snapshot(container, epoch, false)?;
         Ok(epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
-        let ends = true;
-        let request = |container| Request::Snapshot {
+        self.keep_snapshot(container, epoch, true)
+    }
+
+    fn pass(
+        &mut self,
+        container: ContainerId,
+        range: EpochRange,
+        discards: bool,
+    ) -> Result<FreedVersions> {
+        let request = |container| Request::Pass {
             container,
-            epoch,
-            ends,
+            range,
+            discards,
         };
-        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
-        all.into_iter().collect()
-    }
-
-    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.pass(container, range, false)
-    }
-
-    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.pass(container, range, true)
+        let mut sum = FreedVersions::default();
+        for one in self.ask_all(Some(container), request, whole)? {
+            sum += one?;
+        }
+        Ok(sum)
     }
 
     fn collect(&mut self) -> Result<u64> {
@@ -398,7 +344,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
                 }
                 if named < damaged {
                     let why = format!("{damaged} values are damaged, {named} of them are named");
-                    return Err(failed(ObjectCode::Csum, why));
+                    return ObjectCode::Csum.fail(why);
                 }
                 Ok(checked)
             })?;
@@ -452,32 +398,17 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         }
         out.len() - before
     }
-
-    fn close(self) -> Result<()> {
-        Ok(())
-    }
 }
 
-impl<C: ServiceChannel> RemoteStore<C> {
-    fn pass(
-        &mut self,
-        container: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions> {
-        let request = |container| Request::Pass {
-            container,
-            range,
-            discards,
-        };
-        let all = self.ask_all(Some(container), request, whole::<FreedVersions>)?;
-        let mut sum = FreedVersions::default();
-        for one in all {
-            let one = one?;
-            sum.visited += one.visited;
-            sum.versions += one.versions;
-            sum.bytes += one.bytes;
+/// Answers of the targets that have some of an item; `NONEXIST` where none has.
+fn existing<T>(all: Vec<Result<T>>) -> Result<Vec<T>> {
+    let (mut found, mut missing) = (Vec::new(), None);
+    for one in all {
+        match one {
+            Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
+            one => found.push(one?),
         }
-        Ok(sum)
     }
+    let missing = missing.filter(|_| found.is_empty());
+    missing.map_or(Ok(found), Err)
 }

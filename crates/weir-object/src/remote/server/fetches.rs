@@ -5,15 +5,11 @@
 use std::hash::Hash;
 
 use super::super::held::{Pushing, Source, found_by};
-use super::super::wire::{Descriptors, Field, Found, ListPlace, Reply, Request};
+use super::super::wire::{Descriptors, Field, Found, ListPlace, Request};
 use super::super::{HEAD, INLINE, MOST_ENTRIES};
-use crate::store::{
-    Conditions, ContainerId, Epoch, FetchRequest, KeyAt, ListAnchor, ListLevel, ObjectStore,
-    Result, Ticket,
-};
-use crate::{ObjectCode, ObjectError};
 
-use super::{FETCH, Fetched, State, Step, Target, invalid, local};
+use super::{FETCH, Fetched, State, Step, Target};
+use crate::prelude::*;
 
 /// A fetch as it came.
 #[derive(Debug)]
@@ -35,11 +31,11 @@ impl<'a> FetchCall<'a> {
             iods,
         } = Request::decode(FETCH, payload)?
         else {
-            return Err(invalid("this is no fetch"));
+            return ObjectCode::Inval.fail("this is no fetch");
         };
         let room = iods.room()?;
         if room > most {
-            return Err(invalid("values of this length travel by bulk"));
+            return ObjectCode::Inval.fail("values of this length travel by bulk");
         }
         Ok(Self {
             key,
@@ -95,8 +91,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 }
             }
             if !fits {
-                let why = "a key is too long for this listing";
-                return Err(ObjectError::new(ObjectCode::Rec2Big, why));
+                return ObjectCode::Rec2Big.fail("a key is too long for this listing");
             }
             let (next, key) = (anchor.next, anchor.key);
             anchor.done.put(&mut self.reply);
@@ -135,7 +130,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     ) -> Result<Step> {
         let call = FetchCall::read(payload, bulk.unwrap_or(INLINE))?;
         if bulk.is_some_and(|bulk| bulk != call.room as u64) {
-            return Err(invalid("the memory has not the length of the descriptors"));
+            return ObjectCode::Inval.fail("the memory has not the length of the descriptors");
         }
         self.counters.fetches += 1;
         let (fits, room) = (HEAD + call.room <= buffer.len(), call.room);
@@ -152,8 +147,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 let pushing = Pushing::new(found, Source::Constant, 0);
                 return Ok(self.push(handle, pushing, buffer));
             }
-            self.reply.clear();
-            Reply::encode(Ok(()), &mut self.reply);
+            self.begin(Ok(()));
             found.put(&mut self.reply);
             self.send(buffer);
             return Ok(Step::Reply(self.reply.len() + room));
@@ -170,8 +164,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         self.counters.fetch_bytes += found.bytes();
         if let Err(error) = result {
             self.held.0 -= held;
-            self.reply.clear();
-            Reply::encode(Err(&error), &mut self.reply);
+            self.begin(Err(&error));
             found.put(&mut self.reply);
             return Ok(self.send(buffer));
         }
@@ -257,8 +250,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
 
     /// Answers a small fetch with what was found, one range behind the other.
     pub(super) fn answer_fetch(&mut self, one: &Fetched<H>, buffer: &mut [u8]) -> Step {
-        self.reply.clear();
-        Reply::encode(one.result.as_ref().copied(), &mut self.reply);
+        self.begin(one.result.as_ref().copied());
         one.found.put(&mut self.reply);
         self.send(buffer);
         let mut length = self.reply.len();
