@@ -31,6 +31,16 @@ impl Rect {
         }
     }
 
+    /// Bytes of its records, which have this size; 0 of a punch.
+    pub(super) fn value_bytes(&self, size: u64) -> u64 {
+        let records = if self.is_punch() {
+            0
+        } else {
+            self.end - self.start
+        };
+        records * size
+    }
+
     pub(super) fn extent(&self) -> RecordExtent {
         extent_of(self.start, self.end)
     }

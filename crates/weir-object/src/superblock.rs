@@ -19,6 +19,14 @@ pub(super) fn io_error(what: &str, path: &Path, error: &std::io::Error) -> Objec
     ObjectError::new(code_of_io(error), why)
 }
 
+/// The directory of a file.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    let named = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    named.unwrap_or_else(|| Path::new("."))
+}
+
 /// Opens the file of a pool and locks it: a new one of the given length, or the one that is there.
 pub(super) fn open_file(path: &Path, mode: PoolMode, len: u64) -> Result<File> {
     let new = mode == PoolMode::Create;

@@ -129,10 +129,11 @@ impl Library {
             };
             Keys::Committed(self.committed.insert(table))
         };
+        let (sums, is_punched) = (self.sums, self.is_punched);
         Ok(View {
             table,
-            sums: self.sums,
-            is_punched: self.is_punched,
+            sums,
+            is_punched,
         })
     }
 
@@ -140,12 +141,13 @@ impl Library {
     pub(super) fn count(&self) -> Result<StoreStats> {
         let read = self.database.begin_read().map_err(failed)?;
         let table = &read.open_table(TABLE).map_err(failed)?;
-        let view = View {
-            table: Keys::Committed(table),
-            sums: self.sums,
-            is_punched: self.is_punched,
-        };
-        view.count()
+        let (table, sums, is_punched) = (Keys::Committed(table), self.sums, self.is_punched);
+        View {
+            table,
+            sums,
+            is_punched,
+        }
+        .count()
     }
 
     /// Changes keys in a transaction, which waits for its commit. Where the work fails, it has changed

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::prelude::*;
-use crate::superblock::{BLOCK, Superblock, io_error, open_file};
+use crate::superblock::{BLOCK, Superblock, folder_of, io_error, open_file};
 use library::{HEAD, Library, PoolFile, View, is_of_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -69,10 +69,7 @@ pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
 
 /// Flushes the directory of a new file: the file lasts once its name does.
 fn make_last(path: &Path) -> std::io::Result<()> {
-    let named = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(named.unwrap_or_else(|| Path::new(".")))?.sync_all()
+    File::open(folder_of(path))?.sync_all()
 }
 
 /// Carries a call of the library out, which may panic where a file is damaged.
@@ -220,13 +217,7 @@ impl DiskStore {
 
     /// Opens the pool again as it was last committed, to be read only.
     fn fall(&mut self, why: ObjectError) {
-        if let Some(group) = &mut self.group {
-            let failed = group.waiting.drain(..);
-            group.ended.extend(failed.map(|(ticket, _)| Completion {
-                ticket,
-                result: Err(why.clone()),
-            }));
-        }
+        self.end_group(Some(&why));
         // Dropping a library that failed may fail again.
         let old = self.library.take();
         let _ = guarded(|| {
@@ -247,14 +238,19 @@ impl DiskStore {
             self.fall(why.clone());
             return Err(why);
         }
+        self.end_group(None);
+        Ok(())
+    }
+
+    /// Ends what waited for a commit, by its failure or well.
+    fn end_group(&mut self, failure: Option<&ObjectError>) {
         if let Some(group) = &mut self.group {
-            let done = group.waiting.drain(..);
-            group.ended.extend(done.map(|(ticket, bytes)| Completion {
+            let waited = group.waiting.drain(..);
+            group.ended.extend(waited.map(|(ticket, bytes)| Completion {
                 ticket,
-                result: Ok(bytes),
+                result: failure.map_or(Ok(bytes), |why| Err(why.clone())),
             }));
         }
-        Ok(())
     }
 
     fn ticket(&mut self, bytes: u64) -> Ticket {

@@ -14,7 +14,7 @@ use crate::array::{ALL, ArrayVersions, Rect};
 use crate::prelude::*;
 
 /// A version of a single value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Single {
     pub(super) epoch: u64,
     /// Place of its bytes; 0 for a punch.
@@ -256,12 +256,7 @@ impl Index {
             super::medium::advise_huge(self.items.spare_capacity_mut());
         }
         self.items.push(Item {
-            newest: Single {
-                epoch: 0,
-                at: 0,
-                len: 0,
-                sum: 0,
-            },
+            newest: Single::default(),
             record,
             more: NONE,
             object,
@@ -339,14 +334,12 @@ impl Index {
                 let object = self.add_object(record.container, record.object);
                 let head = self.add_head(medium, object, record.dkey, at) as usize;
                 self.objects[object as usize].dkey_punched = true;
-                if self.items[head].punches == NONE {
-                    self.items[head].punches = self.dkey_punches.len() as u32;
+                let punches = &mut self.items[head].punches;
+                if *punches == NONE {
+                    *punches = self.dkey_punches.len() as u32;
                     self.dkey_punches.push(Vec::new());
                 }
-                put_epoch(
-                    &mut self.dkey_punches[self.items[head].punches as usize],
-                    record.epoch,
-                );
+                put_epoch(&mut self.dkey_punches[*punches as usize], record.epoch);
             }
             RecordKind::Single
             | RecordKind::PunchAkey
@@ -387,10 +380,8 @@ impl Index {
         if single.epoch > item.newest.epoch {
             older.push(std::mem::replace(&mut item.newest, single));
         } else {
-            older.insert(
-                older.partition_point(|old| old.epoch < single.epoch),
-                single,
-            );
+            let place = older.partition_point(|old| old.epoch < single.epoch);
+            older.insert(place, single);
         }
     }
 

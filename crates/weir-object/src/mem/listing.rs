@@ -37,10 +37,9 @@ impl<M: Medium> Mem<M> {
                 let after = anchor.next.checked_sub(1).map(|head| head as u32);
                 for head in self.dkeys_from(object, after) {
                     anchor.next = u64::from(head) + 1;
-                    if self.index.dkey_exists(head, epoch.0) {
-                        if !visit(ListEntry::Key(self.keys_of(head).0)) {
-                            return;
-                        }
+                    let is = self.index.dkey_exists(head, epoch.0);
+                    if is && !visit(ListEntry::Key(self.keys_of(head).0)) {
+                        return;
                     }
                 }
                 anchor.done = true;
@@ -111,8 +110,7 @@ impl<M: Medium> Mem<M> {
         let mut rects: Vec<_> = array.rects.iter().filter(|r| r.epoch <= epoch).collect();
         rects.sort_by_key(|r| (r.epoch, r.start));
         let entry = |r: &Rect| {
-            let records = if r.is_punch() { 0 } else { r.end - r.start };
-            let bytes = records * u64::from(array.size);
+            let bytes = r.value_bytes(array.size.into());
             ListEntry::version(Some(r.extent()), r.epoch, bytes, r.is_punch())
         };
         rects.into_iter().map(entry).collect()

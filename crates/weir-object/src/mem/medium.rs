@@ -21,6 +21,11 @@ use crate::superblock::{io_error, open_file};
 /// Unit of space: values of one size, or a segment of the log.
 pub const CHUNK: u64 = 2 << 20;
 
+/// A new pool has not the bytes that every pool takes.
+pub(super) fn too_small<T>() -> Result<T> {
+    ObjectCode::NoSpace.fail("the pool is smaller than its own records; give 8 MiB or more")
+}
+
 /// Bytes that a pool lives in.
 pub trait Medium: Send {
     /// Length in bytes.
@@ -131,15 +136,10 @@ impl Mapping {
             |e: Errno| ObjectError::new(ObjectCode::NoMem, format!("cannot map {bytes} B: {e}"));
         let len = usize::try_from(bytes / CHUNK * CHUNK).map_err(|_| fail(Errno::NOMEM))?;
         if len == 0 {
-            let (code, why) = if spec.mode == PoolMode::Open {
-                (ObjectCode::Io, "the pool's file was cut short")
-            } else {
-                (
-                    ObjectCode::NoSpace,
-                    "the pool is smaller than its own records; give 8 MiB or more",
-                )
-            };
-            return code.fail(why);
+            if spec.mode == PoolMode::Open {
+                return ObjectCode::Io.fail("the pool's file was cut short");
+            }
+            return too_small();
         }
         let room = len
             .checked_add(CHUNK as usize)
@@ -197,10 +197,7 @@ impl Mapping {
         match unsafe { madvise(start.cast(), len, Advice::LinuxPopulateWrite) } {
             // Kernels before 5.14: they come when touched.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(e) => Err(ObjectError::new(
-                ObjectCode::NoSpace,
-                format!("cannot map in {len} B: {e}"),
-            )),
+            Err(e) => ObjectCode::NoSpace.fail(format!("cannot map in {len} B: {e}")),
         }
     }
 

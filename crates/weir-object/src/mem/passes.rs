@@ -24,7 +24,7 @@ impl<M: Medium> Mem<M> {
                 Holds::Array => {
                     let array = &self.index.arrays[item.more as usize];
                     let values = array.rects.iter().filter(|r| !r.is_punch());
-                    values.for_each(|r| visit(r.at, (r.end - r.start) * u64::from(array.size)));
+                    values.for_each(|r| visit(r.at, r.value_bytes(array.size.into())));
                 }
             }
         }
@@ -61,11 +61,8 @@ impl<M: Medium> Mem<M> {
                     item = self.index.items[item as usize].next;
                 }
                 let entry = &self.index.items[head as usize];
-                if entry.punches != NONE {
-                    pass.trim(
-                        &mut self.index.dkey_punches[entry.punches as usize],
-                        lowest_here,
-                    );
+                if let Some(punches) = self.index.dkey_punches.get_mut(entry.punches as usize) {
+                    pass.trim(punches, lowest_here);
                 }
                 lowest = lowest.min(lowest_here);
                 head = entry.next_dkey;
@@ -146,12 +143,7 @@ impl<M: Medium> Mem<M> {
         let size = u64::from(array.size);
         for at in (0..keep.len()).filter(|&at| !keep[at]) {
             let rect = self.index.arrays[item.more as usize].rects[at];
-            let count = if rect.is_punch() {
-                0
-            } else {
-                rect.end - rect.start
-            };
-            self.drop_value(rect.at, count * size, pass);
+            self.drop_value(rect.at, rect.value_bytes(size), pass);
         }
         let array = &mut self.index.arrays[item.more as usize];
         array.retain(|at| keep[at]);

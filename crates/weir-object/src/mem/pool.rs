@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::Mem;
 use super::index::Index;
 use super::log::{Log, LogStart, ReadLog};
-use super::medium::{CHUNK, Medium};
+use super::medium::{CHUNK, Medium, too_small};
 use super::record::{Record, RecordKind};
 use super::space::Space;
 use crate::prelude::*;
@@ -96,8 +96,7 @@ impl<M: Medium> Mem<M> {
         backed: u64,
     ) -> Result<Self> {
         if medium.len() < 4 * CHUNK {
-            return ObjectCode::NoSpace
-                .fail("the pool is smaller than its own records; give 8 MiB or more");
+            return too_small();
         }
         let mut space = Space::new(medium.len());
         space.set_backed(backed);

@@ -12,7 +12,7 @@ use crate::prelude::*;
 pub(super) const PIECE: u64 = 32 << 10;
 
 /// A value of the update at hand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Placed {
     iod: usize,
     extent: RecordExtent,
@@ -29,12 +29,8 @@ pub(super) struct Placed {
 pub(super) fn pieces(start: u64, size: u64, len: u64) -> impl Iterator<Item = (u64, u64)> {
     let lead = start.wrapping_mul(size) % PIECE;
     let count = (lead + len).div_ceil(PIECE);
-    (0..count).map(move |n| {
-        (
-            (n * PIECE).saturating_sub(lead),
-            ((n + 1) * PIECE - lead).min(len),
-        )
-    })
+    let at = move |n: u64| (n * PIECE).saturating_sub(lead).min(len);
+    (0..count).map(move |n| (at(n), at(n + 1)))
 }
 
 /// Values of a call: bytes to copy, or a place that its writer filled.
@@ -173,9 +169,7 @@ impl<M: Medium> Mem<M> {
                     extent,
                     at,
                     len,
-                    sum: 0,
-                    sums: (0, 0),
-                    record: 0,
+                    ..Placed::default()
                 };
                 if self.sums != ValueSums::None {
                     self.take_sums(iod, &mut placed);

@@ -82,12 +82,14 @@ impl Pushing {
 }
 
 impl Found {
+    fn of(iods: impl Iterator<Item = (u64, u64)>) -> Self {
+        let (iods, ranges) = (iods.collect(), Vec::new());
+        Self { iods, ranges }
+    }
+
     /// Everything that was asked for.
     pub(super) fn whole(iods: &Descriptors<'_>, room_of_all: usize) -> Self {
-        let mut found = Self {
-            iods: iods.each().map(|iod| (iod.size, iod.room())).collect(),
-            ranges: Vec::new(),
-        };
+        let mut found = Self::of(iods.each().map(|iod| (iod.size, iod.room())));
         found.add(0, room_of_all as u64);
         found
     }
@@ -114,10 +116,7 @@ pub(super) fn found_by<S: ObjectStore>(
     done: Result<Ticket>,
     data: &mut [u8],
 ) -> (Result<()>, Found) {
-    let mut found = Found {
-        iods: iods.iter().map(|iod| (iod.size, iod.found)).collect(),
-        ranges: Vec::new(),
-    };
+    let mut found = Found::of(iods.iter().map(|iod| (iod.size, iod.found)));
     let result = match done {
         Ok(Ticket::Done(_)) => places(store, call, iods, data, &mut found),
         Ok(Ticket::Waits(_)) => ObjectCode::NoSys.fail("the server's store fetches later"),

@@ -24,18 +24,22 @@ fn malformed() -> ObjectError {
 pub(super) struct Body<'a>(pub(super) &'a [u8]);
 
 impl<'a> Body<'a> {
-    fn bytes(&mut self, length: usize) -> Result<&'a [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(malformed)?;
-        self.0 = rest;
-        Ok(bytes)
-    }
-
     fn block(&mut self, most: usize) -> Result<&'a [u8]> {
         let length = u32::take(self)? as usize;
         if length > most {
             return Err(malformed());
         }
-        self.bytes(length)
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    /// So many fields, bounded by the most there may be.
+    fn list<T: Field<'a>>(&mut self, count: usize, most: usize) -> Result<Vec<T>> {
+        if count > most {
+            return Err(malformed());
+        }
+        (0..count).map(|_| self.get()).collect()
     }
 
     /// The next field.
@@ -63,31 +67,33 @@ pub(super) trait Field<'a>: Sized {
     fn take(body: &mut Body<'a>) -> Result<Self>;
 }
 
-/// Numbers and bytes of fixed length.
+impl<const N: usize> Field<'_> for [u8; N] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn take(body: &mut Body<'_>) -> Result<Self> {
+        let (bytes, rest) = body.0.split_first_chunk().ok_or_else(malformed)?;
+        body.0 = rest;
+        Ok(*bytes)
+    }
+}
+
 macro_rules! numbers {
-    ($($kind:ty: |$value:ident| $bytes:expr, |$array:ident| $read:expr;)*) => {$(
+    ($($kind:ty),*) => {$(
         impl Field<'_> for $kind {
             fn put(&self, out: &mut Vec<u8>) {
-                let $value = self;
-                out.extend_from_slice(&$bytes);
+                self.to_le_bytes().put(out);
             }
 
             fn take(body: &mut Body<'_>) -> Result<Self> {
-                let bytes = body.bytes(size_of::<$kind>())?;
-                let $array = bytes.try_into().map_err(|_| malformed())?;
-                Ok($read)
+                body.get().map(Self::from_le_bytes)
             }
         }
     )*};
 }
 
-numbers! {
-    u8: |n| n.to_le_bytes(), |b| u8::from_le_bytes(b);
-    u16: |n| n.to_le_bytes(), |b| u16::from_le_bytes(b);
-    u32: |n| n.to_le_bytes(), |b| u32::from_le_bytes(b);
-    u64: |n| n.to_le_bytes(), |b| u64::from_le_bytes(b);
-    StoreUuid: |bytes| *bytes, |b| b;
-}
+numbers!(u8, u16, u32, u64);
 
 /// Structures by their fields.
 macro_rules! structures {
@@ -300,13 +306,7 @@ impl<'a> Field<'a> for Descriptors<'a> {
             let mut extents = Vec::new();
             if kind == IodKind::Array {
                 let count = usize::from(u8::take(body)?);
-                if count > MOST_EXTENTS {
-                    return Err(malformed());
-                }
-                extents.reserve_exact(count);
-                for _ in 0..count {
-                    extents.push(body.get()?);
-                }
+                extents = body.list(count, MOST_EXTENTS)?;
             }
             iods.push((Iod::new(akey, kind, size, &[]), extents));
         }

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use weir_run::failure;
 use weir_schema::{
     Failure, ObjectAction, ObjectEngine, ObjectPrefault, ObjectTest, ObjectWorkload,
 };
@@ -14,6 +13,7 @@ use super::mix::wrong_mixes;
 use super::session::{code_of, planned_bytes, uuid_of};
 use crate::prelude::*;
 use crate::remote::LONGEST;
+use crate::superblock::folder_of;
 
 /// Texts of what is so.
 macro_rules! reasons {
@@ -28,19 +28,12 @@ pub(super) fn no_directory(work: &ObjectWorkload, base: &Path) -> Option<Failure
         return None;
     }
     let file = base.join(work.pool_file(0));
-    let directory = file
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory.unwrap_or_else(|| Path::new("."));
+    let directory = folder_of(&file);
     let place = directory.display();
     match std::fs::metadata(directory) {
-        Err(why) => Some(failure(
-            "missing",
-            None,
-            format!("directory {place}: {why}"),
-        )),
+        Err(why) => Some(Failure::new("missing", format!("directory {place}: {why}"))),
         Ok(found) if !found.is_dir() => {
-            Some(failure("missing", None, format!("{place} is no directory")))
+            Some(Failure::new("missing", format!("{place} is no directory")))
         }
         Ok(_) => None,
     }

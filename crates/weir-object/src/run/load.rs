@@ -166,11 +166,7 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         let at = self.slots[slot as usize].at;
         let buffer = self.buffer(slot);
         let session = &mut *self.session;
-        let key = KeyAt {
-            container: session.container,
-            object: session.names.object(at.object),
-            dkey: &self.dkey,
-        };
+        let key = session.key(at.object, &self.dkey);
         let extent = [extent(session, self.test, at)];
         let iod = iod(session, self.test, &self.akey, &extent);
         let none = Conditions::NONE;

@@ -68,19 +68,18 @@ impl<D: Dial> Runner for ObjectRunner<D> {
             return Vec::new();
         };
         let wrong = wrong(work).into_iter();
-        let mut wrong: Vec<Failure> = wrong.map(|why| failure("plan", None, why)).collect();
+        let mut wrong: Vec<Failure> = wrong.map(|why| Failure::new("plan", why)).collect();
         wrong.extend(no_directory(work, context.directory));
         if work.engine == ObjectEngine::Daos && wrong.is_empty() {
-            wrong.extend(daos::lacks().map(|why| failure("missing", None, why)));
+            wrong.extend(daos::lacks().map(|why| Failure::new("missing", why)));
         }
         wrong
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
         let Workload::ObjectStore(work) = &context.job.workload else {
-            return Err(failure(
+            return Err(Failure::new(
                 "plan",
-                None,
                 "this workload is none of an object store",
             ));
         };
@@ -203,7 +202,7 @@ fn far(nodes: Option<(u32, u32)>) -> Option<Warning> {
 }
 
 fn gone() -> Failure {
-    failure("object", None, "no store")
+    Failure::new("object", "no store")
 }
 
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -232,7 +231,7 @@ fn gathered(
     };
     let why = format!("what other ranks measured did not arrive: {why}");
     let first = mine.into_iter().filter(|mine| mine.rank == 0);
-    (first.collect(), Some(failure("rank", None, why)))
+    (first.collect(), Some(Failure::new("rank", why)))
 }
 
 impl<D: Dial> StoreJob<D> {
@@ -274,7 +273,7 @@ impl<D: Dial> StoreJob<D> {
                         continue;
                     };
                     (run.test, run.iteration) = (number, iteration);
-                    run.name = test.action.name().to_owned();
+                    test.action.name().clone_into(&mut run.name);
                     if test.action.moves_values() {
                         run.operations = run.hits + run.misses;
                     }
@@ -306,7 +305,7 @@ fn asked(prompt: &str) -> Result<(), Failure> {
         }
         if answers.read(&mut answer).map_err(failed)? == 0 {
             let why = "standard input ended before the test was answered by `y`";
-            return Err(failure("plan", None, why));
+            return Err(Failure::new("plan", why));
         }
     }
     Ok(())
@@ -406,8 +405,7 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             } else {
                 1
             };
-            let walk = Walk::new(session, test, self.iteration, worker, slots);
-            let walk = RefCell::new(walk);
+            let walk = RefCell::new(Walk::new(session, test, self.iteration, worker, slots));
             let stop = if self.waits {
                 drive::<_, true>(worker, &walk, (slots, verifies))
             } else {
@@ -422,10 +420,10 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             });
             (stop, run)
         };
-        let failed = run.failure.as_ref().map(|why| {
-            let name = test.action.name();
-            let text = format!("{name}: {why}");
-            failure("object", None, text)
+        let failed = run.failure.as_ref();
+        let failed = failed.map(|why| {
+            let text = format!("{}: {why}", test.action.name());
+            Failure::new("object", text)
         });
         *lock(&target.done) = Some(run);
         failed.map_or(stop, Err)

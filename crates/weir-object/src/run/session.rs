@@ -2,14 +2,14 @@
 //!
 //! In: the workload, the number of the rank. Out: a [`Session`], or why there is none.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
+use weir_run::generate::rng::GOLDEN;
 use weir_schema::{
     ErrorCode, Failure, ObjectAction, ObjectEngine, ObjectFailure, ObjectKey, ObjectKeys,
-    ObjectMix, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::device::path_facts;
 use weir_sys::{Tree, token};
@@ -54,7 +54,7 @@ pub(super) fn code_of(code: ObjectCode) -> ErrorCode {
 
 /// The failure of a job by an error of its store.
 pub(super) fn failed(error: &ObjectError) -> Failure {
-    failure("object", None, error.to_string())
+    Failure::new("object", error.to_string())
 }
 
 /// Bytes of the pool that all updates of the tests take.
@@ -86,48 +86,29 @@ fn written_bytes(work: &ObjectWorkload) -> u64 {
 
 /// A UUID of its usual form, in bytes.
 pub fn uuid_of(text: &str) -> Option<StoreUuid> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
-    let is_formed = text.len() == 36
-        && [8, 13, 18, 23]
-            .iter()
-            .all(|at| text.as_bytes()[*at] == b'-')
-        && digits.len() == 32;
-    if !is_formed {
-        return None;
-    }
-    let mut uuid = [0; 16];
-    for (byte, pair) in uuid.iter_mut().zip(digits.chunks(2)) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    Some(uuid)
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_formed = parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]);
+    let number = u128::from_str_radix(&parts.concat(), 16).ok()?;
+    (is_formed && !text.starts_with('+')).then(|| number.to_be_bytes())
 }
 
 /// A UUID in its usual form.
 pub fn uuid_text(uuid: &StoreUuid) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in uuid.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digits = format!("{:032x}", u128::from_be_bytes(*uuid));
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| &digits[part]).join("-")
 }
 
 pub(super) fn random_uuid() -> Result<StoreUuid, Failure> {
-    let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
+    let mut uuid = token::nonce().map_err(|why| Failure::new("object", why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;
     Ok(uuid)
 }
 
 fn named_uuid(text: Option<&str>) -> Result<Option<StoreUuid>, Failure> {
-    text.map(|text| {
-        uuid_of(text).ok_or_else(|| failure("plan", None, format!("{text} is no UUID")))
-    })
-    .transpose()
+    text.map(|text| uuid_of(text).ok_or_else(|| Failure::new("plan", format!("{text} is no UUID"))))
+        .transpose()
 }
 
 /// The pool of a rank, as the workload asks for it; at the durability that its place may have.
@@ -176,15 +157,9 @@ fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
     part.pool_bytes.0 /= u64::from(all);
     part.path_end = format!(".{target}{}", work.path_end);
     for test in &mut part.tests {
-        if let Some(dkeys) = &mut test.dkeys {
-            share(dkeys);
-        }
-        if let ObjectAction::Mix(ObjectMix {
-            operations: Some(operations),
-            ..
-        }) = &mut test.action
-        {
-            share(operations);
+        test.dkeys.iter_mut().for_each(share);
+        if let ObjectAction::Mix(mix) = &mut test.action {
+            mix.operations.iter_mut().for_each(share);
         }
     }
     part
@@ -211,7 +186,7 @@ impl<S: ObjectStore> Session<S> {
             // Of servers it is they that are missing, or refuse.
             let is_missing = why.code == ObjectCode::NonExist || !work.servers.is_empty();
             let cause = if is_missing { "missing" } else { "object" };
-            failure(cause, None, format!("{place}: {why}"))
+            Failure::new(cause, format!("{place}: {why}"))
         };
         let started = Instant::now();
         let mut opened = open(&mut spec);
@@ -230,22 +205,17 @@ impl<S: ObjectStore> Session<S> {
         let file = spec.path.as_ref().map(|_| work.pool_file(rank));
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = if shared.is_some() {
-            ContainerMode::OpenOrCreate
-        } else if work.pool.is_none() || named.is_none() {
-            ContainerMode::Create
-        } else {
-            ContainerMode::Open
+        let mode = match (shared, &work.pool, named) {
+            (Some(_), ..) => ContainerMode::OpenOrCreate,
+            (_, Some(_), Some(_)) => ContainerMode::Open,
+            _ => ContainerMode::Create,
         };
         let uuid = named.or(shared).map_or_else(random_uuid, Ok)?;
-        let container = match store.container(uuid, mode) {
-            Ok(container) => container,
-            Err(why) => {
-                // The reason is told; the file is this run's own.
-                let _ = made.map(std::fs::remove_file);
-                return Err(failed(why));
-            }
-        };
+        let container = store.container(uuid, mode).map_err(|why| {
+            // The reason is told; the file is this run's own.
+            let _ = made.as_ref().map(std::fs::remove_file);
+            failed(why)
+        })?;
         let mut described = ObjectRank {
             rank,
             target,
@@ -258,42 +228,28 @@ impl<S: ObjectStore> Session<S> {
             ..ObjectRank::default()
         };
         store.describe(container, &mut described);
-        let number = (seed, rank, target);
-        let mut session = Self::begun((whole, work), number, (store, container));
-        session.made = made;
-        session.empties = shared.is_some() && named.is_none() && rank == 0;
-        Ok((session, described))
-    }
-
-    /// An open store before the first test of a target's part of the whole work.
-    fn begun(
-        (whole, work): (&ObjectWorkload, &ObjectWorkload),
-        (seed, rank, target): (u64, u32, u32),
-        (store, container): (S, ContainerId),
-    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
-        let rank = u64::from(rank);
         let targets: (u64, u64) = (target.into(), whole.targets().into());
-        let number = rank * targets.1 + targets.0;
-        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let first = rank.saturating_mul(work.layout.objects);
+        let number = u64::from(rank) * targets.1 + targets.0;
+        let seed = seed ^ number.wrapping_mul(GOLDEN);
+        let first = u64::from(rank).saturating_mul(work.layout.objects);
         let numbers = (seed, now.as_secs(), first);
-        Self {
+        let session = Self {
             names: Names::new(&whole.layout, work.class, targets, numbers),
             contents: Contents::new(work.payload, seed),
-            epoch: if S::OWN_EPOCHS {
-                Epoch::LATEST
-            } else {
-                Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2))
+            epoch: match u64::try_from(now.as_nanos()) {
+                _ if S::OWN_EPOCHS => Epoch::LATEST,
+                now => Epoch(now.unwrap_or(u64::MAX / 2)),
             },
             writes: Vec::new(),
             work: work.clone(),
             store,
             container,
-            made: None,
-            empties: false,
-        }
+            made,
+            empties: shared.is_some() && named.is_none() && rank == 0,
+        };
+        Ok((session, described))
     }
 
     /// The epoch of an update.
@@ -366,22 +322,16 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn close(mut self) -> Result<(), Failure> {
         let mut emptied = Ok(0);
         if self.empties && self.work.engine != ObjectEngine::Echo {
-            let all = EpochRange {
-                after: Epoch(0),
-                upto: Epoch::LATEST,
-            };
-            let store = &mut self.store;
+            self.epoch = Epoch::LATEST;
+            let (all, store) = (self.all_epochs(), &mut self.store);
             let discarded = store.discard(self.container, all);
             emptied = discarded.and_then(|_| store.collect());
         }
         let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {
             std::fs::remove_file(&file).map_err(|why| {
-                failure(
-                    "object",
-                    why.raw_os_error(),
-                    format!("{}: {why}", file.display()),
-                )
+                let text = format!("{}: {why}", file.display());
+                failure("object", why.raw_os_error(), text)
             })?;
         }
         closed
