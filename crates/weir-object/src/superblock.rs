@@ -27,27 +27,42 @@ pub(super) fn folder_of(file: &Path) -> &Path {
     named.unwrap_or_else(|| Path::new("."))
 }
 
-/// Opens the file of a pool and locks it: a new one of the given length, or the one that is there.
-pub(super) fn open_file(path: &Path, mode: PoolMode, len: u64) -> Result<File> {
+/// Length of the file of a pool.
+pub(super) fn length_of(file: &File, path: &Path) -> Result<u64> {
+    let metadata = file.metadata();
+    metadata.map_or_else(
+        |e| Err(io_error("read the length of", path, &e)),
+        |it| Ok(it.len()),
+    )
+}
+
+/// Opens the file of a pool and locks it, a new one of the given length or the one that is there, and makes the
+/// pool of it; a new file goes again where that fails.
+pub(super) fn on_file<T>(
+    path: &Path,
+    mode: PoolMode,
+    len: u64,
+    pool: impl FnOnce(File) -> Result<T>,
+) -> Result<T> {
     let new = mode == PoolMode::Create;
     let fail = |what, error: &std::io::Error| io_error(what, path, error);
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(new);
     let file = options.open(path).map_err(|e| fail("open", &e))?;
-    let prepared = flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|e| fail("lock (another process uses it)", &e.into()))
-        .and_then(|()| {
-            if new {
-                file.set_len(len).map_err(|e| fail("set the length of", &e))
-            } else {
-                Ok(())
-            }
-        });
-    if new && prepared.is_err() {
+    let made = (|| {
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|e| fail("lock (another process uses it)", &e.into()))?;
+        if new {
+            file.set_len(len)
+                .map_err(|e| fail("set the length of", &e))?;
+        }
+        pool(file)
+    })();
+    if new && made.is_err() {
         // The file is this call's own: it was not there before.
         let _ = std::fs::remove_file(path);
     }
-    prepared.map(|()| file)
+    made
 }
 
 /// Name and form of a pool.

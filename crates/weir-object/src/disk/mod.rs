@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::prelude::*;
-use crate::superblock::{BLOCK, Superblock, folder_of, io_error, open_file};
+use crate::superblock::{BLOCK, Superblock, folder_of, io_error, length_of, on_file};
 use library::{HEAD, Library, PoolFile, View, is_of_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -93,13 +93,7 @@ impl DiskStore {
                 .fail("disk has the durability power alone; mem has none and process");
         }
         let started = Instant::now();
-        let file = open_file(path, spec.mode, HEAD)?;
-        let opened = Self::on(file, path, spec);
-        if spec.mode == PoolMode::Create && opened.is_err() {
-            // The file is this call's own: it was not there before.
-            let _ = std::fs::remove_file(path);
-        }
-        let mut store = opened?;
+        let mut store = on_file(path, spec.mode, HEAD, |file| Self::on(file, path, spec))?;
         let spent = started.elapsed().as_nanos();
         store.recovery_ns = u64::try_from(spent).unwrap_or(u64::MAX);
         Ok(store)
@@ -133,11 +127,7 @@ impl DiskStore {
             head
         } else {
             let mut block = [0; BLOCK];
-            let len = file
-                .metadata()
-                .map_err(|e| io("read the length of", &e))?
-                .len();
-            if len < HEAD {
+            if length_of(&file, path)? < HEAD {
                 return ObjectCode::Io.fail("the pool's file was cut short");
             }
             file.read_exact_at(&mut block, 0)
@@ -163,7 +153,7 @@ impl DiskStore {
 
     fn open_library(&self) -> Result<Library> {
         let file = self.file.try_clone();
-        let file = file.map_err(|e| ObjectError::new(ObjectCode::Io, e.to_string()))?;
+        let file = file.map_err(|e| ObjectCode::Io.error(e.to_string()))?;
         let limit = self.head.len;
         guarded(|| Library::open(PoolFile { file, limit }, self.head.sums))
     }

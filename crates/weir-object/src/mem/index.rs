@@ -225,7 +225,7 @@ impl Index {
 
     #[inline]
     pub(super) fn prefetch_item(&self, hash: u64) -> u32 {
-        let entry = self.items_by_key.guess(hash);
+        let entry = self.items_by_key.find(hash, |_| true);
         if entry != NONE {
             prefetch(&self.items[entry as usize]);
         }

@@ -17,19 +17,12 @@ const SALTS_AT: u64 = 8_192;
 /// Word with the salt of the log's last segment: a log that ends in an earlier one lost its end.
 const LAST_AT: u64 = 8_256;
 
-/// Place where a log starts, as the superblock says it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LogStart {
-    pub(super) at: u64,
-    pub(super) salt: u32,
-    pub(super) seq: u64,
-}
-
 /// A log that is written.
 #[derive(Debug)]
 pub(super) struct Log {
-    pub(super) start: LogStart,
-    end: LogMark,
+    /// Where it starts, as the superblock says it.
+    pub(super) start: LogPlace,
+    end: LogPlace,
     segments: Vec<u64>,
     /// The encoded record.
     staged: Vec<u8>,
@@ -37,24 +30,26 @@ pub(super) struct Log {
     is_current: bool,
 }
 
-/// The end of a log, to which a group that failed goes back.
+/// A place in a log: its start, its end, or the end to which a group that failed goes back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogMark {
-    pos: u64,
-    seq: u64,
-    salt: u32,
-    /// Number of segments.
+pub(super) struct LogPlace {
+    pub(super) at: u64,
+    pub(super) seq: u64,
+    pub(super) salt: u32,
+    /// Number of segments up to it.
     segments: usize,
 }
 
-/// Log that was read at open.
-#[derive(Debug)]
-pub(super) struct ReadLog {
-    pub(super) log: Log,
-    /// Records that were applied.
-    pub(super) records: u64,
-    /// True if records follow that a damaged one cuts off.
-    pub(super) damaged: bool,
+impl LogPlace {
+    pub(super) const fn start(at: u64, seq: u64, salt: u32) -> Self {
+        let segments = 1;
+        Self {
+            at,
+            seq,
+            salt,
+            segments,
+        }
+    }
 }
 
 fn read_word(medium: &impl Medium, at: u64) -> u64 {
@@ -78,25 +73,15 @@ impl Log {
     /// An empty log in a new segment, which the superblock does not name yet.
     pub(super) fn new(medium: &mut impl Medium, space: &mut Space, seq: u64) -> Result<Self> {
         let at = space.take_segment(medium)?;
-        let start = LogStart {
-            at,
-            salt: new_salt(medium),
-            seq,
-        };
+        let start = LogPlace::start(at, seq, new_salt(medium));
         Ok(Self::at(start))
     }
 
-    pub(super) fn at(start: LogStart) -> Self {
-        let LogStart { at, salt, seq } = start;
+    pub(super) fn at(start: LogPlace) -> Self {
         Self {
             start,
-            end: LogMark {
-                pos: at,
-                seq,
-                salt,
-                segments: 1,
-            },
-            segments: vec![at],
+            end: start,
+            segments: vec![start.at],
             staged: Vec::new(),
             is_current: false,
         }
@@ -120,12 +105,17 @@ impl Log {
         self.end.seq
     }
 
-    pub(super) fn mark(&self) -> LogMark {
+    pub(super) fn mark(&self) -> LogPlace {
         self.end
     }
 
     /// Forgets what was appended since a mark.
-    pub(super) fn roll_back(&mut self, mark: LogMark, medium: &mut impl Medium, space: &mut Space) {
+    pub(super) fn roll_back(
+        &mut self,
+        mark: LogPlace,
+        medium: &mut impl Medium,
+        space: &mut Space,
+    ) {
         if self.end.salt != mark.salt {
             write_word(medium, LAST_AT, u64::from(mark.salt));
         }
@@ -138,9 +128,9 @@ impl Log {
 
     /// Clears the rest of the last segment, so that no record in it can follow a new one.
     pub(super) fn clear_tail(&mut self, medium: &mut impl Medium) {
-        let len = (CHUNK - self.end.pos % CHUNK) as usize;
-        medium.bytes_mut(self.end.pos, len).fill(0);
-        medium.write_back(self.end.pos, len);
+        let len = (CHUNK - self.end.at % CHUNK) as usize;
+        medium.bytes_mut(self.end.at, len).fill(0);
+        medium.write_back(self.end.at, len);
         medium.fence();
     }
 
@@ -152,7 +142,7 @@ impl Log {
         medium: &mut impl Medium,
         space: &mut Space,
     ) -> Result<u64> {
-        if self.end.pos % CHUNK + record.stored_len() as u64 + LINK > CHUNK {
+        if self.end.at % CHUNK + record.stored_len() as u64 + LINK > CHUNK {
             self.next_segment(medium, space)?;
         }
         record.encode(&mut self.staged, self.end.seq, self.end.salt);
@@ -161,10 +151,10 @@ impl Log {
 
     #[inline]
     fn store(&mut self, medium: &mut impl Medium) -> u64 {
-        let (at, len) = (self.end.pos, self.staged.len());
+        let (at, len) = (self.end.at, self.staged.len());
         medium.bytes_mut(at, len).copy_from_slice(&self.staged);
         medium.write_back(at, len);
-        self.end.pos += len as u64;
+        self.end.at += len as u64;
         self.end.seq += 1;
         at
     }
@@ -181,7 +171,7 @@ impl Log {
         }
         self.segments.push(next);
         self.end.segments += 1;
-        (self.end.pos, self.end.salt) = (next, link.sum);
+        (self.end.at, self.end.salt) = (next, link.sum);
         Ok(())
     }
 
@@ -191,13 +181,14 @@ impl Log {
     }
 
     /// A log that is read from its start.
-    pub(super) fn reader(start: LogStart) -> LogReader {
+    pub(super) fn reader(start: LogPlace) -> LogReader {
         let mut log = Self::at(start);
         log.is_current = true;
         LogReader {
             good: log.mark(),
             log,
             records: 0,
+            damaged: false,
             group_start: start.seq,
         }
     }
@@ -211,9 +202,12 @@ fn rest(medium: &impl Medium, at: u64) -> &[u8] {
 /// A log that is read, up to its last whole group.
 #[derive(Debug)]
 pub(super) struct LogReader {
-    log: Log,
-    good: LogMark,
-    records: u64,
+    pub(super) log: Log,
+    good: LogPlace,
+    /// Records of whole groups.
+    pub(super) records: u64,
+    /// True if records follow that a damaged one cuts off.
+    pub(super) damaged: bool,
     /// Sequence number that the first record of the group at hand has, or would have.
     group_start: u64,
 }
@@ -224,7 +218,7 @@ impl LogReader {
         let log = &mut self.log;
         group.clear();
         self.group_start = log.end.seq;
-        while let Some((record, seq)) = decode(rest(medium, log.end.pos), log.end.salt) {
+        while let Some((record, seq)) = decode(rest(medium, log.end.at), log.end.salt) {
             let is_link = record.kind == RecordKind::Link;
             if seq != log.end.seq || !is_link && usize::from(record.part) != group.len() {
                 return false;
@@ -234,12 +228,12 @@ impl LogReader {
                 if !inside || log.segments.contains(&record.at) {
                     return false;
                 }
-                (log.end.pos, log.end.salt) = (record.at, record.sum);
+                (log.end.at, log.end.salt) = (record.at, record.sum);
                 log.segments.push(record.at);
                 log.end.segments += 1;
             } else {
-                group.push((log.end.pos, log.end.salt));
-                log.end.pos += record.stored_len() as u64;
+                group.push((log.end.at, log.end.salt));
+                log.end.at += record.stored_len() as u64;
             }
             log.end.seq += 1;
             self.group_start = log.end.seq - group.len() as u64;
@@ -255,28 +249,19 @@ impl LogReader {
         false
     }
 
-    /// The log, to be written on behind its last whole group.
-    pub(super) fn finish(self, medium: &impl Medium) -> ReadLog {
-        let Self {
-            mut log,
-            good,
-            records,
-            group_start,
-        } = self;
+    /// Ends the reading: the log is to be written on behind its last whole group.
+    pub(super) fn finish(mut self, medium: &impl Medium) -> Self {
+        let log = &mut self.log;
         let later = |(record, seq): (Record<'_>, u64)| {
-            seq.saturating_sub(u64::from(record.part)) > group_start
+            seq.saturating_sub(u64::from(record.part)) > self.group_start
         };
-        let mut tail = (log.end.pos..log.end.pos / CHUNK * CHUNK + CHUNK)
+        let mut tail = (log.end.at..log.end.at / CHUNK * CHUNK + CHUNK)
             .step_by(64)
             .skip(1);
-        let damaged = read_word(medium, LAST_AT) > u64::from(log.end.salt)
+        self.damaged = read_word(medium, LAST_AT) > u64::from(log.end.salt)
             || tail.any(|at| decode(rest(medium, at), log.end.salt).is_some_and(later));
-        log.segments.truncate(good.segments);
-        log.end = good;
-        ReadLog {
-            log,
-            records,
-            damaged,
-        }
+        log.segments.truncate(self.good.segments);
+        log.end = self.good;
+        self
     }
 }

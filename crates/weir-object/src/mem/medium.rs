@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::prelude::*;
-use crate::superblock::{io_error, open_file};
+use crate::superblock::{length_of, on_file};
 
 /// Unit of space: values of one size, or a segment of the log.
 pub const CHUNK: u64 = 2 << 20;
@@ -116,24 +116,14 @@ impl Mapping {
                 ObjectCode::Inval.fail(why)
             };
         };
-        let file = open_file(path, spec.mode, spec.bytes)?;
-        let mapped = (|| {
-            let len = file
-                .metadata()
-                .map_err(|e| io_error("read the length of", path, &e))?
-                .len();
+        on_file(path, spec.mode, spec.bytes, |file| {
+            let len = length_of(&file, path)?;
             Self::map(Some(file), len, spec)
-        })();
-        if spec.mode == PoolMode::Create && mapped.is_err() {
-            // The file is this call's own: it was not there before.
-            let _ = std::fs::remove_file(path);
-        }
-        mapped
+        })
     }
 
     fn map(file: Option<File>, bytes: u64, spec: &PoolSpec) -> Result<Self> {
-        let fail =
-            |e: Errno| ObjectError::new(ObjectCode::NoMem, format!("cannot map {bytes} B: {e}"));
+        let fail = |e: Errno| ObjectCode::NoMem.error(format!("cannot map {bytes} B: {e}"));
         let len = usize::try_from(bytes / CHUNK * CHUNK).map_err(|_| fail(Errno::NOMEM))?;
         if len == 0 {
             if spec.mode == PoolMode::Open {
@@ -141,9 +131,8 @@ impl Mapping {
             }
             return too_small();
         }
-        let room = len
-            .checked_add(CHUNK as usize)
-            .ok_or_else(|| fail(Errno::NOMEM))?;
+        let room = len.checked_add(CHUNK as usize);
+        let room = room.ok_or_else(|| fail(Errno::NOMEM))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let (lead, flags) = match file {
             Some(_) => (ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE),

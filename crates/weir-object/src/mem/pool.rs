@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::Mem;
 use super::index::Index;
-use super::log::{Log, LogStart, ReadLog};
+use super::log::{Log, LogPlace, LogReader};
 use super::medium::{CHUNK, Medium, too_small};
 use super::record::{Record, RecordKind};
 use super::space::Space;
@@ -55,7 +55,7 @@ fn read_superblock(medium: &impl Medium, uuid: Option<StoreUuid>) -> Result<Supe
 impl<M: Medium> Mem<M> {
     /// The superblock that names the present log.
     fn superblock(&self) -> Superblock {
-        let LogStart { at, salt, seq } = self.log.start;
+        let LogPlace { at, salt, seq, .. } = self.log.start;
         Superblock {
             magic: MAGIC,
             uuid: self.uuid,
@@ -128,8 +128,7 @@ impl<M: Medium> Mem<M> {
         let block = read_superblock(&medium, uuid)?;
         let space = Space::new(medium.len());
         let [at, seq, salt] = block.words;
-        let salt = salt as u32;
-        let log = LogStart { at, salt, seq };
+        let log = LogPlace::start(at, seq, salt as u32);
         let named = (block.uuid, block.generation, block.sums);
         let mut store = Self::new(medium, space, Log::at(log), named);
         let read = store.replay(log)?;
@@ -158,7 +157,7 @@ impl<M: Medium> Mem<M> {
     }
 
     /// Takes the records of a log into the index.
-    fn replay(&mut self, start: LogStart) -> Result<ReadLog> {
+    fn replay(&mut self, start: LogPlace) -> Result<LogReader> {
         // The passes of a log change the store, and reading it borrows the medium: one at a time.
         let mut next = Log::reader(start);
         let mut group = Vec::new();

@@ -57,12 +57,6 @@ impl HashTable {
         if next == self.slots.len() { 0 } else { next }
     }
 
-    /// The first entry that a hash may mean, to be prefetched.
-    #[inline]
-    pub(super) fn guess(&self, hash: u64) -> u32 {
-        self.find(hash, |_| true)
-    }
-
     pub(super) fn insert(&mut self, hash: u64, entry: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             let wider = vec![u64::MAX; self.slots.len() * 2];

@@ -15,13 +15,6 @@ use crate::prelude::*;
 use crate::remote::LONGEST;
 use crate::superblock::folder_of;
 
-/// Texts of what is so.
-macro_rules! reasons {
-    ($($is:expr => $why:expr;)*) => {
-        [$($is.then(|| String::from($why))),*].into_iter().flatten().collect::<Vec<_>>()
-    };
-}
-
 /// The directory of pool files, where it is missing or takes no file.
 pub(super) fn no_directory(work: &ObjectWorkload, base: &Path) -> Option<Failure> {
     if work.durability == Some(Durability::None) || work.path.is_empty() {

@@ -119,11 +119,8 @@ impl Names {
         });
         let objects = objects.collect();
         let shuffled = matches!(layout.value, ObjectValue::Array { shuffled: true });
-        let mut positions: Vec<u64> = if shuffled {
-            (0..layout.strides).collect()
-        } else {
-            Vec::new()
-        };
+        let strides = if shuffled { layout.strides } else { 0 };
+        let mut positions: Vec<u64> = (0..strides).collect();
         for last in (1..positions.len()).rev() {
             let chosen = random.next_u64() % (last as u64 + 1);
             positions.swap(last, usize::try_from(chosen).unwrap_or(last));
@@ -179,9 +176,14 @@ impl Names {
         let _ = write!(key, "akey--{counted}");
     }
 
-    /// Keys that an iteration takes.
-    pub(super) fn keys_each(&self) -> u64 {
-        self.layout.dkeys + self.layout.akeys
+    /// Keys before those of an iteration of a test.
+    pub(super) fn base(&self, test: &ObjectTest, iteration: u64) -> u64 {
+        let each = self.layout.dkeys + self.layout.akeys;
+        if test.keep_counter {
+            iteration * each
+        } else {
+            0
+        }
     }
 
     /// A distribution key, for people.

@@ -105,11 +105,7 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         slots: u32,
     ) -> Self {
         let ranges = Ranges::of(&session.work.layout, test);
-        let base = if test.keep_counter {
-            iteration * session.names.keys_each()
-        } else {
-            0
-        };
+        let base = session.names.base(test, iteration);
         let (offset, size) = (test.offset.0, test.size.0);
         if test.action == ObjectAction::Update {
             session.contents.begin(Written {

@@ -44,35 +44,30 @@ fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<St
     let (test, layout) = (&work.tests[number], &work.layout);
     let (mut before, mut after) = (work.tests[..number].iter(), work.tests[number..].iter());
     let scanned = test.size.0.saturating_mul(mix.scan_keys.into());
-    let why = if mix.shares.sum() == 0 {
-        "needs a share above 0"
-    } else if let Some(why) = mix.keys.wrong() {
-        why
-    } else if mix.operations.is_none() && mix.runtime_ns.is_none() {
-        "needs a bound, of operations or time"
-    } else if layout.akeys != 1 || layout.strides != 1 || test.size != layout.stride_bytes {
-        "acts on whole values, one attribute key and stride for each distribution key"
-    } else if work.zero_copy || work.thread_per_operation || work.in_flight > 1 || work.truncate {
-        "is one call after the other, in nanoseconds: no zero copy, no threads, one in flight"
-    } else if work.engine == ObjectEngine::Echo {
-        "needs a store that keeps values; echo keeps none"
-    } else if keys_before(work, number) == 0 {
-        "draws keys that were written: put an update of them before it"
-    } else if before.any(|t| {
+    let drops = |action: &ObjectAction| {
         matches!(
-            t.action,
+            action,
             ObjectAction::Punch { .. } | ObjectAction::Discard { .. }
         )
-    }) {
-        "draws keys that are there: put no punch or discard before it"
-    } else if after.any(|t| matches!(t.action, ObjectAction::Update | ObjectAction::Verify)) {
-        "leaves values of its own: put updates and verifications before it"
-    } else if mix.shares.scan > 0 && !(1..=u64::from(u32::MAX)).contains(&scanned) {
-        "scans from 1 key on, and no more than 4 GiB at once"
-    } else {
-        return None;
     };
-    Some(format!("a mix {why}"))
+    let is_whole = layout.akeys == 1 && layout.strides == 1 && test.size == layout.stride_bytes;
+    let is_plain = !work.zero_copy && !work.thread_per_operation && work.in_flight <= 1;
+    let wrong = reasons! {
+        (mix.shares.sum() == 0) => "needs a share above 0";
+        mix.keys.wrong().is_some() => mix.keys.wrong().unwrap_or_default();
+        (mix.operations.is_none() && mix.runtime_ns.is_none()) => "needs a bound, of operations or time";
+        !is_whole => "acts on whole values, one attribute key and stride for each distribution key";
+        (!is_plain || work.truncate) =>
+            "is one call after the other, in nanoseconds: no zero copy, no threads, one in flight";
+        (work.engine == ObjectEngine::Echo) => "needs a store that keeps values; echo keeps none";
+        (keys_before(work, number) == 0) => "draws keys that were written: put an update of them before it";
+        before.any(|test| drops(&test.action)) => "draws keys that are there: put no punch or discard before it";
+        after.any(|test| matches!(test.action, ObjectAction::Update | ObjectAction::Verify)) =>
+            "leaves values of its own: put updates and verifications before it";
+        (mix.shares.scan > 0 && !(1..=u64::from(u32::MAX)).contains(&scanned)) =>
+            "scans from 1 key on, and no more than 4 GiB at once";
+    };
+    wrong.first().map(|why| format!("a mix {why}"))
 }
 
 /// Keys that the updates before a test have written, objects innermost.

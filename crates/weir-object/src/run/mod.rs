@@ -3,6 +3,13 @@
 //!
 //! In: an [`ObjectWorkload`]. Out: phases with latencies, and an [`ObjectOutcome`] with what each test did.
 
+/// Texts of what is so.
+macro_rules! reasons {
+    ($($is:expr => $why:expr;)*) => {
+        [$($is.then(|| String::from($why))),*].into_iter().flatten().collect::<Vec<_>>()
+    };
+}
+
 mod check;
 mod key_draws;
 mod keys;

@@ -20,11 +20,7 @@ pub(super) fn walk<S: ObjectStore>(
     iteration: u64,
 ) -> ObjectRun {
     let mut run = ObjectRun::default();
-    let base = if test.keep_counter {
-        iteration * session.names.keys_each()
-    } else {
-        0
-    };
+    let base = session.names.base(test, iteration);
     let ranges = Ranges::of(&session.work.layout, test);
     let done = match test.action {
         ObjectAction::Punch { dkeys } => punch(session, (ranges, base, dkeys), &mut run),
