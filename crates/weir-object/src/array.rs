@@ -108,10 +108,7 @@ impl ArrayVersions {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "an array has fewer rectangles"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "an array has fewer")]
 fn number_of(place: usize) -> u32 {
     place as u32
 }
@@ -122,14 +119,17 @@ pub(super) fn parts(
     start: u64,
     end: u64,
 ) -> impl DoubleEndedIterator<Item = (u64, u64, u32)> {
-    let first = view
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(&from, _)| from);
-    let within = view
-        .range(first..end)
-        .filter(move |(_, (to, _))| *to > start);
-    within.map(move |(&from, &(to, rect))| (from.max(start), to.min(end), rect))
+    let within = touching(view, start, end);
+    within.map(move |(from, to, rect)| (from.max(start), to.min(end), rect))
+}
+
+/// The same parts whole.
+fn touching(view: &View, start: u64, end: u64) -> impl DoubleEndedIterator<Item = (u64, u64, u32)> {
+    let before = view.range(..=start).next_back();
+    let first = before.map_or(start, |(&from, _)| from);
+    let parts = view.range(first..end);
+    let parts = parts.map(|(&from, &(to, rect))| (from, to, rect));
+    parts.filter(move |(_, to, _)| *to > start)
 }
 
 /// Lays a rectangle over a view; parts of a greater epoch stay on top.
@@ -137,20 +137,12 @@ fn overlay(view: &mut View, rects: &[Rect], number: u32) {
     let Rect {
         start, end, epoch, ..
     } = rects[number as usize];
-    // The common case: behind everything, or in a hole.
-    if parts(view, start, end).next().is_none() {
+    // The common case, which takes no memory: behind everything, or in a hole.
+    let under: Vec<(u64, u64, u32)> = touching(view, start, end).collect();
+    if under.is_empty() {
         view.insert(start, (end, number));
         return;
     }
-    let first = view
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(&from, _)| from);
-    let under: Vec<(u64, u64, u32)> = view
-        .range(first..end)
-        .filter(|(_, (to, _))| *to > start)
-        .map(|(&from, &(to, other))| (from, to, other))
-        .collect();
     // The end of what is laid so far.
     let mut at = start;
     for (from, to, other) in under {

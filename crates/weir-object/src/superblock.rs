@@ -131,19 +131,13 @@ impl Superblock {
         magic: [u8; 8],
         uuid: Option<StoreUuid>,
     ) -> Result<Self> {
-        let named = places
-            .into_iter()
-            .filter(|bytes| bytes.len() >= BLOCK && bytes.starts_with(&magic));
-        let named: Vec<&[u8]> = named.collect();
+        let is_named = |bytes: &&[u8]| bytes.len() >= BLOCK && bytes.starts_with(&magic);
+        let named: Vec<&[u8]> = places.into_iter().filter(is_named).collect();
         if named.is_empty() {
             return ObjectCode::Inval.fail("the file is no pool of weir, or one of another engine");
         }
-        let version = |bytes: &&[u8]| {
-            bytes[8..]
-                .first_chunk()
-                .map_or(0, |v| u32::from_le_bytes(*v))
-        };
-        if named.iter().map(version).max() > Some(VERSION) {
+        let version = |bytes: &&[u8]| word(&bytes[8..]) & u64::from(u32::MAX);
+        if named.iter().map(version).max() > Some(VERSION.into()) {
             return ObjectCode::NoSys.fail("the pool has the format of a newer weir");
         }
         let whole = named.into_iter().filter_map(Self::decode);

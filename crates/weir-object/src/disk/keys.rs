@@ -111,16 +111,10 @@ impl Place {
 }
 
 fn push_part(out: &mut Vec<u8>, key: &[u8], order: KeyOrder) {
-    let mut push = |byte: u8| {
-        out.push(byte);
-        if byte == 0 {
-            out.push(0xFF);
-        }
-    };
-    if order == KeyOrder::Integer {
-        key.iter().rev().copied().for_each(&mut push);
-    } else {
-        key.iter().copied().for_each(&mut push);
+    let push = |byte: &u8| out.extend([*byte, 0xFF].iter().take(1 + usize::from(*byte == 0)));
+    match order {
+        KeyOrder::Integer => key.iter().rev().for_each(push),
+        KeyOrder::Hashed | KeyOrder::Lexical => key.iter().for_each(push),
     }
     out.extend([0, 1]);
 }

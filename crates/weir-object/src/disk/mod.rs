@@ -284,10 +284,8 @@ fn containers(view: &View<'_>) -> Result<Vec<Container>> {
             let (key, value) = entry?;
             let key = key.value();
             let bytes = keys::unseal(view.sums, key, value.value())?;
-            let number = key
-                .get(5..)
-                .and_then(<[u8]>::first_chunk)
-                .ok_or_else(damaged)?;
+            let number = key.get(5..).and_then(<[u8]>::first_chunk);
+            let number = number.ok_or_else(damaged)?;
             let number = u32::from_be_bytes(*number) as usize;
             if what == keys::SNAPSHOT {
                 let container: &mut Container = containers.get_mut(number).ok_or_else(damaged)?;

@@ -1,7 +1,7 @@
 //! Passes over all versions: aggregate, discard, scrub, counts.
 
 use super::keys::{self, ARRAY, EXTENT, Place, SINGLE};
-use super::library::View;
+use super::library::{Entry, View};
 use super::read::Holds;
 use crate::array::{Pass, hides};
 use crate::prelude::*;
@@ -41,9 +41,8 @@ impl View<'_> {
 
     fn place_at(&self, from: &[u8], below: &[u8]) -> Result<Option<Place>> {
         let entry = self.first(from, below)?;
-        Ok(entry
-            .and_then(|(key, _)| Place::of(key.value()))
-            .map(|(place, _)| place))
+        let place = entry.and_then(|(key, _)| Place::of(key.value()));
+        Ok(place.map(|(place, _)| place))
     }
 
     /// Punches of all below a prefix, by epoch.
@@ -52,10 +51,8 @@ impl View<'_> {
             return Ok(Vec::new());
         }
         let entries = self.range(&keys::punch(prefix, u64::MAX), &keys::first_below(prefix))?;
-        let epochs = entries
-            .rev()
-            .map(|entry| Ok(keys::epoch_of(entry?.0.value())));
-        epochs.collect()
+        let epoch = |entry: Result<Entry<'_>>| Ok(keys::epoch_of(entry?.0.value()));
+        entries.rev().map(epoch).collect()
     }
 
     fn trim(

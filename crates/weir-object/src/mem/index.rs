@@ -95,9 +95,8 @@ pub(super) struct Index {
 #[inline]
 pub(super) fn keys(medium: &impl Medium, record: u64) -> (&[u8], &[u8]) {
     let (dkey, akey) = key_lens(medium.bytes(record, HEADER));
-    medium
-        .bytes(record + HEADER as u64, dkey + akey)
-        .split_at(dkey)
+    let both = medium.bytes(record + HEADER as u64, dkey + akey);
+    both.split_at(dkey)
 }
 
 /// Puts an epoch into an ordered list.
@@ -415,11 +414,12 @@ impl Index {
         let items = self.items.capacity() * size_of::<Item>();
         let versions = self.older.iter().map(Vec::capacity);
         let versions: usize = versions.map(|room| room * size_of::<Single>() + 24).sum();
-        let of_array = |a: &ArrayVersions| (a.rects.capacity(), a.view.len());
-        let arrays = self.arrays.iter().map(of_array);
-        let arrays: usize = arrays
-            .map(|(rects, parts)| rects * size_of::<Rect>() + 48 + parts * 24)
-            .sum();
+        let parts: usize = self.arrays.iter().map(|a| a.view.len() * 24).sum();
+        let rects = self.arrays.iter().map(|a| a.rects.capacity());
+        let arrays = parts
+            + rects
+                .map(|room| room * size_of::<Rect>() + 48)
+                .sum::<usize>();
         (items + versions + arrays) as u64 + self.items_by_key.bytes() + self.objects_by_id.bytes()
     }
 }

@@ -14,19 +14,9 @@ use crate::prelude::*;
 impl<M: Medium> Mem<M> {
     /// Visits the place and length of every value.
     pub(super) fn each_value(&self, mut visit: impl FnMut(u64, u64)) {
-        for (number, item) in self.index.items.iter().enumerate() {
-            match item.holds {
-                Holds::Nothing => {}
-                Holds::Singles => {
-                    let values = self.index.singles(number).filter(|v| !v.is_punch());
-                    values.for_each(|v| visit(v.at, u64::from(v.len)));
-                }
-                Holds::Array => {
-                    let array = &self.index.arrays[item.more as usize];
-                    let values = array.rects.iter().filter(|r| !r.is_punch());
-                    values.for_each(|r| visit(r.at, r.value_bytes(array.size.into())));
-                }
-            }
+        for number in 0..self.index.items.len() {
+            let values = self.index.versions(number).filter(|(_, at, _)| *at != 0);
+            values.for_each(|(_, at, len)| visit(at, len));
         }
     }
 

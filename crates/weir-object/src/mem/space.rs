@@ -90,10 +90,7 @@ impl Space {
     /// Says that the first bytes of the pool have backing.
     pub(super) fn set_backed(&mut self, bytes: u64) {
         let chunks = bytes.div_ceil(CHUNK) as usize;
-        self.backed
-            .iter_mut()
-            .take(chunks)
-            .for_each(|backed| *backed = true);
+        self.backed[..chunks].fill(true);
     }
 
     fn take(&mut self, medium: &mut impl Medium, count: usize, usage: u8) -> Result<u64> {
@@ -239,19 +236,14 @@ impl Space {
             used[first][word] |= bit;
             self.live[first] += 1;
         }
-        for (chunk, words) in used
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, words)| !words.is_empty())
-        {
+        let numbered = used.iter().enumerate().rev();
+        for (chunk, words) in numbered.filter(|(_, words)| !words.is_empty()) {
             let class = usize::from(self.uses[chunk]);
             let size = class_size(class);
             let free = |slot: &u64| words[(slot / 64) as usize] & 1 << (slot % 64) == 0;
             let slots = (0..CHUNK / size).rev().filter(free);
-            self.classes[class]
-                .freed
-                .extend(slots.map(|slot| chunk as u64 * CHUNK + slot * size));
+            let places = slots.map(|slot| chunk as u64 * CHUNK + slot * size);
+            self.classes[class].freed.extend(places);
         }
         true
     }

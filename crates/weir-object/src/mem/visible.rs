@@ -17,6 +17,17 @@ impl Index {
         older.iter().copied().chain(is.then_some(item.newest))
     }
 
+    /// Epoch, place and length of each version of an attribute key; a punch has the place 0.
+    pub(super) fn versions(&self, number: usize) -> impl Iterator<Item = (u64, u64, u64)> {
+        let item = &self.items[number];
+        let array = self.arrays.get(item.more as usize);
+        let array = array.filter(|_| item.holds == Holds::Array).into_iter();
+        let rects = array.flat_map(|a| a.rects.iter().map(|r| (r, u64::from(a.size))));
+        let rects = rects.map(|(r, size)| (r.epoch, r.at, r.value_bytes(size)));
+        let singles = self.singles(number);
+        singles.map(|v| (v.epoch, v.at, v.len.into())).chain(rects)
+    }
+
     /// True if an attribute key has a single value at any epoch.
     pub(super) fn has_singles(&self, number: u32) -> bool {
         self.singles(number as usize).any(|v| !v.is_punch())
@@ -45,9 +56,9 @@ impl Index {
 
     /// Punches of a distribution key.
     pub(super) fn punches(&self, head: u32) -> &[u64] {
-        self.dkey_punches
-            .get(self.items[head as usize].punches as usize)
-            .map_or(&[], |epochs| &epochs[..])
+        let number = self.items[head as usize].punches;
+        let punches = self.dkey_punches.get(number as usize);
+        punches.map_or(&[], |epochs| &epochs[..])
     }
 
     /// True if a read at an epoch finds something of an item.
@@ -103,23 +114,11 @@ impl Index {
     /// True if an object has an update that no punch of the whole object hides.
     pub(super) fn object_exists(&self, object: u32, epoch: u64) -> bool {
         let entry = &self.objects[object as usize];
-        let alive = |epoch_of: u64, punch: bool| {
-            !punch && epoch_of <= epoch && !hides(&entry.punches, epoch_of, epoch)
+        let alive = |(version, at, _): (u64, u64, u64)| {
+            at != 0 && version <= epoch && !hides(&entry.punches, version, epoch)
         };
-        self.dkeys(entry.first)
-            .flat_map(|head| self.akeys(head))
-            .any(|number| {
-                let item = &self.items[number as usize];
-                match item.holds {
-                    Holds::Nothing => false,
-                    Holds::Singles => self
-                        .singles(number as usize)
-                        .any(|v| alive(v.epoch, v.is_punch())),
-                    Holds::Array => self.arrays[item.more as usize]
-                        .rects
-                        .iter()
-                        .any(|r| alive(r.epoch, r.is_punch())),
-                }
-            })
+        let dkeys = self.dkeys(entry.first);
+        let mut items = dkeys.flat_map(|head| self.akeys(head));
+        items.any(|number| self.versions(number as usize).any(alive))
     }
 }

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::dial::{Dial, RemoteSetup, TargetCall};
 
-use super::wire::{Body, Counters, Field, Found, ListPlace, Reply, Request, ServerInfo};
+use super::wire::{Body, Counters, Field, Found, Reply, Request, ServerInfo};
 use super::{BUFFERS, HEAD, LONGEST_REQUEST, SERVICES};
 use crate::prelude::*;
 
@@ -29,17 +29,6 @@ const SPINS: u32 = 200;
 const MOST_LOOKS: u32 = 1000;
 /// Silence after which a target counts as lost.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Bits of a listing's place: the engine's own, and entries of it that are known.
-const PLACE_BITS: (u32, u32) = (44, 12);
-
-/// Place in a target's listing.
-#[derive(Clone, Debug, Default)]
-struct Place {
-    from: ListPlace,
-    /// Entries from there that are known.
-    skip: u32,
-}
-
 /// A call's place with its target.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]

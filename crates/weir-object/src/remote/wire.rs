@@ -127,6 +127,7 @@ structures! { 'a:
         prefault_ns, recovery_ns, recovered, log_damaged
     }
     Counters { updates, fetches, update_bytes, fetch_bytes }
+    ClientPlace { target, from, skip }
     ServerInfo { targets, pool, durability }
 }
 
@@ -335,6 +336,16 @@ impl Field<'_> for ListPlace {
         let key = body.block(4 * MAX_KEY)?.to_vec();
         Ok(Self { next, key })
     }
+}
+
+/// Place in the listings of all targets, as a client's anchor has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClientPlace {
+    pub(super) target: u64,
+    /// Place in the target's listing.
+    pub(super) from: ListPlace,
+    /// Entries from there that are known.
+    pub(super) skip: u32,
 }
 
 /// Values within a request: everything behind the other fields.

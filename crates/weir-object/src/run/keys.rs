@@ -244,10 +244,9 @@ impl Contents {
             bytes.fill(0);
             let letter = b'A' + u8::try_from(walk.saturating_sub(1) % 26).unwrap_or(0);
             for page in bytes.chunks_mut(PAGE) {
-                for place in MARKED {
-                    page.get_mut(place)
-                        .into_iter()
-                        .for_each(|byte| *byte = letter);
+                let length = page.len();
+                for place in MARKED.into_iter().filter(|place| *place < length) {
+                    page[place] = letter;
                 }
             }
             return;

@@ -73,9 +73,8 @@ fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<St
 /// Keys that the updates before a test have written, objects innermost.
 pub(super) fn keys_before(work: &ObjectWorkload, number: usize) -> u64 {
     let updates = work.tests[..number].iter().filter(|test| {
-        let is_whole = test
-            .objects
-            .is_none_or(|count| count == work.layout.objects);
+        let objects = test.objects.unwrap_or(work.layout.objects);
+        let is_whole = objects == work.layout.objects;
         test.action == ObjectAction::Update && is_whole && test.size == work.layout.stride_bytes
     });
     let keys = updates.map(|test| {
@@ -254,26 +253,18 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         let ticket = store.fetch(place, &mut iods, epoch, none, &mut self.found)?;
         let mut found = self.session.settled(ticket)?;
         if let Ticket::Waits(number) = ticket {
-            found = self
-                .session
-                .store
-                .receive(number, &mut iods, &mut self.found)?;
+            let store = &mut self.session.store;
+            found = store.receive(number, &mut iods, &mut self.found)?;
         }
-        let expected = if self.is_there(key) {
-            self.test.size.0
-        } else {
-            0
-        };
+        let expected = u64::from(self.is_there(key)) * self.test.size.0;
         if found == expected {
             return Ok(());
         }
         let why = format!("{found} bytes are stored where {expected} were written");
-        let code = if found == 0 {
-            ObjectCode::NonExist
-        } else {
-            ObjectCode::Mismatch
-        };
-        code.fail(why)
+        match found {
+            0 => ObjectCode::NonExist.fail(why),
+            _ => ObjectCode::Mismatch.fail(why),
+        }
     }
 }
 

@@ -178,9 +178,8 @@ impl<D: Dial> StoreJob<D> {
         if is_open {
             ended = self.tests(control, &targets, &mut described).err();
         }
-        let sessions = targets
-            .iter()
-            .filter_map(|target| lock(&target.session).take());
+        let targets = targets.iter();
+        let sessions = targets.filter_map(|target| lock(&target.session).take());
         let closed = sessions.map(Session::close).fold(Ok(()), Result::and);
         let mut outcome = RankOutcome {
             is_whole: ended.is_none(),

@@ -59,11 +59,9 @@ pub(super) fn failed(error: &ObjectError) -> Failure {
 
 /// Bytes of the pool that all updates of the tests take.
 pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
-    let updates = work
-        .tests
-        .iter()
-        .filter(|test| test.action == ObjectAction::Update);
-    let bytes = updates.map(|test| {
+    let tests = work.tests.iter();
+    let bytes = tests.filter(|test| test.action == ObjectAction::Update);
+    let bytes = bytes.map(|test| {
         let values = work.planned_operations(test).unwrap_or(u64::MAX);
         match work.engine {
             ObjectEngine::Disk => disk::footprint(values, test.size.0, KEY_BYTES),

@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use weir_run::{BulkUse, ServiceChannel};
 
-use super::super::wire::{Body, Descriptors, Found, ListPlace, Request, Values};
+use super::super::wire::{Body, ClientPlace, Descriptors, Field, Found, Request, Values};
 use super::super::{INLINE, MOST_ENTRIES};
 
-use super::{
-    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, SPINS, take_values, whole,
-};
+use super::{LOOK, MOST_LOOKS, RemoteStore, SHORT_LOOK, SPINS, take_values, whole};
 use crate::prelude::*;
 
 impl<C: ServiceChannel> RemoteStore<C> {
@@ -19,9 +17,9 @@ impl<C: ServiceChannel> RemoteStore<C> {
     fn all_objects(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
         let mut objects = Vec::new();
         for target in 0..self.targets.len() {
-            let mut next = Some(Place::default());
+            let mut next = Some(ClientPlace::default());
             let there = self.there(container, target)?;
-            while let Some(from) = next {
+            while let Some(place) = next {
                 let level = (there, ListLevel::Objects, epoch);
                 let all = &mut |entry: ListEntry<'_>| {
                     if let ListEntry::Object(id) = entry {
@@ -29,7 +27,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
                     }
                     true
                 };
-                next = self.list_some(target, level, (from, MOST_ENTRIES), all)?.0;
+                next = self.list_some(target, level, (place, MOST_ENTRIES), all)?.0;
             }
         }
         objects.sort_unstable();
@@ -55,9 +53,9 @@ impl<C: ServiceChannel> RemoteStore<C> {
         &mut self,
         target: usize,
         (container, level, epoch): (ContainerId, ListLevel<'_>, Epoch),
-        (place, most): (Place, u32),
+        (place, most): (ClientPlace, u32),
         visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
-    ) -> Result<(Option<Place>, bool)> {
+    ) -> Result<(Option<ClientPlace>, bool)> {
         let request = Request::List {
             container,
             level,
@@ -68,11 +66,17 @@ impl<C: ServiceChannel> RemoteStore<C> {
         };
         self.ask(target, &request, |body| {
             let (is_done, from, count) = (body.get::<bool>()?, body.get()?, body.get::<u32>()?);
-            let behind = Some(Place { from, skip: 0 }).filter(|_| !is_done);
+            let target = place.target;
+            let behind = ClientPlace {
+                target,
+                from,
+                skip: 0,
+            };
+            let behind = Some(behind).filter(|_| !is_done);
             for number in 1..=count {
                 if !visit(body.get()?) {
                     let skip = place.skip + number;
-                    let within = Some(Place { skip, ..place });
+                    let within = Some(ClientPlace { skip, ..place });
                     return Ok((if number == count { behind } else { within }, false));
                 }
             }
@@ -218,45 +222,36 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             anchor.done = true;
             return Ok(());
         }
-        let (place_bits, skip_bits) = PLACE_BITS;
-        let part = |shift: u32, bits: u32| anchor.next >> shift & ((1 << bits) - 1);
-        let mut place = Place {
-            from: ListPlace {
-                next: part(0, place_bits),
-                key: std::mem::take(&mut anchor.key),
-            },
-            skip: u32::try_from(part(place_bits, skip_bits)).unwrap_or(0),
+        let mut place = match Body(&anchor.key) {
+            Body([]) => ClientPlace::default(),
+            mut kept => kept.get()?,
         };
-        let mut target = local(anchor.next >> (place_bits + skip_bits));
         let last = match level {
-            ListLevel::Dkeys(_) | ListLevel::Objects => self.targets.len() - 1,
+            ListLevel::Dkeys(_) | ListLevel::Objects => self.targets.len() as u64 - 1,
             ListLevel::Akeys(object, dkey)
             | ListLevel::Visible(object, dkey, _)
             | ListLevel::Versions(object, dkey, _) => {
-                target = self.target_of(object, dkey);
-                target
+                place.target = self.target_of(object, dkey) as u64;
+                place.target
             }
         };
         // More and more at once: an end in between costs no more than what was wanted.
         let mut most = 1;
         let mut wants_more = true;
         while !anchor.done && wants_more {
-            let there = (self.there(container, target)?, level, epoch);
+            let target = place.target;
+            let there = (self.there(container, local(target))?, level, epoch);
             let next;
-            (next, wants_more) = self.list_some(target, there, (place, most), visit)?;
-            if next.is_none() {
-                anchor.done = target == last;
-                target += 1;
-            }
-            place = next.unwrap_or_default();
+            (next, wants_more) = self.list_some(local(target), there, (place, most), visit)?;
+            anchor.done = next.is_none() && target == last;
+            place = next.unwrap_or(ClientPlace {
+                target: target + 1,
+                ..ClientPlace::default()
+            });
             most = (most * 2).min(MOST_ENTRIES / 2);
-            if place.from.next >> place_bits != 0 {
-                return ObjectCode::Io.fail("the server's place in a listing is too far along");
-            }
         }
-        let skip = u64::from(place.skip) << place_bits;
-        anchor.next = (target as u64) << (place_bits + skip_bits) | skip | place.from.next;
-        anchor.key = place.from.key;
+        anchor.key.clear();
+        place.put(&mut anchor.key);
         Ok(())
     }
 
