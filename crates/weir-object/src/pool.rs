@@ -79,11 +79,11 @@ pub enum Prefault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueSums {
     /// None.
-    None,
+    None = 0,
     /// CRC-32C.
-    Crc32c,
+    Crc32c = 1,
     /// Low half of XXH3-64.
-    Xxh3,
+    Xxh3 = 2,
 }
 
 /// Sum of bytes.

@@ -83,16 +83,11 @@ pub(super) struct Superblock {
 impl Superblock {
     pub(super) fn encode(&self) -> [u8; BLOCK] {
         let mut out = [0; BLOCK];
-        let sums = match self.sums {
-            ValueSums::None => 0,
-            ValueSums::Crc32c => 1,
-            ValueSums::Xxh3 => 2,
-        };
         let [a, b, c] = self.words;
         out[..8].copy_from_slice(&self.magic);
         out[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out[16..32].copy_from_slice(&self.uuid);
-        let words = [self.len, self.generation, a, b, c, sums];
+        let words = [self.len, self.generation, a, b, c, self.sums as u64];
         for (slot, word) in out[32..].as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *slot = word.to_le_bytes();
         }

@@ -242,23 +242,28 @@ impl<'v> View<'v> {
 
     /// Writes an entry of some parts, with its sum.
     pub(super) fn put(&mut self, key: &[u8], parts: [&[u8]; 2]) -> Result<()> {
-        let Keys::Pending(table) = &mut self.table else {
-            return ObjectCode::Io.fail("a view only reads");
-        };
         let len = parts[0].len() + parts[1].len();
-        let mut room = table.insert_reserve(key, SUM + len).map_err(failed)?;
+        let sums = self.sums;
+        let mut room = self
+            .pending()?
+            .insert_reserve(key, SUM + len)
+            .map_err(failed)?;
         let (sum, bytes) = room.as_mut().split_at_mut(SUM);
         let (first, second) = bytes.split_at_mut(parts[0].len());
         first.copy_from_slice(parts[0]);
         second.copy_from_slice(parts[1]);
-        sum.copy_from_slice(&keys::seal(self.sums, key, bytes));
+        sum.copy_from_slice(&keys::seal(sums, key, bytes));
         Ok(())
     }
 
     pub(super) fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let Keys::Pending(table) = &mut self.table else {
-            return ObjectCode::Io.fail("a view only reads");
-        };
-        table.remove(key).map(drop).map_err(failed)
+        self.pending()?.remove(key).map(drop).map_err(failed)
+    }
+
+    fn pending(&mut self) -> Result<&mut Table<'v, Bytes, Bytes>> {
+        match &mut self.table {
+            Keys::Pending(table) => Ok(table),
+            Keys::Committed(_) => ObjectCode::Io.fail("a view only reads"),
+        }
     }
 }

@@ -38,20 +38,14 @@ impl View<'_> {
                     continue;
                 }
                 longest = longest.max(extent.count);
-                let is_array = iod.kind == IodKind::Array;
-                writes.push(Write {
-                    key: if is_array {
-                        place.version(EXTENT, extent.index, epoch.0)
-                    } else {
-                        place.version(SINGLE, 0, epoch.0)
-                    },
-                    lead: if is_array {
-                        extent.count.to_le_bytes().to_vec()
-                    } else {
-                        Vec::new()
-                    },
-                    bytes,
-                });
+                let (key, lead) = match iod.kind {
+                    IodKind::Single => (place.version(SINGLE, 0, epoch.0), Vec::new()),
+                    IodKind::Array => {
+                        let key = place.version(EXTENT, extent.index, epoch.0);
+                        (key, extent.count.to_le_bytes().to_vec())
+                    }
+                };
+                writes.push(Write { key, lead, bytes });
             }
             if iod.kind == IodKind::Array && longest > 0 {
                 writes.extend(array_entry(&place, holds, iod.size, longest));

@@ -74,12 +74,6 @@ pub(super) fn advise_huge<T>(table: &[T]) {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriteBack {
-    None,
-    Line(Instruction),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "of x86-64"))]
 enum Instruction {
     Clwb,
@@ -95,7 +89,8 @@ pub struct Mapping {
     /// All that was mapped, the lead before `base` too.
     whole: (NonNull<u8>, usize),
     file: Option<File>,
-    write_back: WriteBack,
+    /// Writes a line back, where that is needed.
+    write_back: Option<Instruction>,
 }
 
 // SAFETY: the mapping belongs to no particular thread, and only its owner reaches it.
@@ -150,7 +145,7 @@ impl Mapping {
             len,
             whole: (start, room),
             file,
-            write_back: WriteBack::None,
+            write_back: None,
         };
         let mut persistent = false;
         if let Some(file) = &mapping.file {
@@ -170,7 +165,7 @@ impl Mapping {
                 let why = "durability `power` needs a file system with direct access (DAX)";
                 return ObjectCode::NoSys.fail(why);
             }
-            mapping.write_back = WriteBack::Line(instruction()?);
+            mapping.write_back = Some(instruction()?);
         }
         Ok(mapping)
     }
@@ -224,7 +219,7 @@ impl Medium for Mapping {
     fn write_back(&mut self, at: u64, len: usize) {
         // Records are stored later than the values they name.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
-        if let WriteBack::Line(instruction) = self.write_back {
+        if let Some(instruction) = self.write_back {
             let first = at / 64 * 64;
             let span = at as usize + len - first as usize;
             let start = self.at(first, span);
@@ -235,7 +230,7 @@ impl Medium for Mapping {
     #[inline]
     fn fence(&mut self) {
         std::sync::atomic::fence(std::sync::atomic::Ordering::Release);
-        if self.write_back != WriteBack::None {
+        if self.write_back.is_some() {
             store_fence();
         }
     }

@@ -74,8 +74,7 @@ impl<M: Medium> Mem<M> {
         iods: &[Iod<'_>],
         source: &Source<'_>,
     ) -> Result<Ticket> {
-        let CallAt { key, epoch, .. } = at;
-        known(&self.index.containers, key.container)?;
+        known(&self.index.containers, at.key.container)?;
         self.check_writable()?;
         if at.conditions != Conditions::NONE {
             self.check_conditions(at, iods)?;
@@ -96,8 +95,7 @@ impl<M: Medium> Mem<M> {
         let mark = self.log.mark();
         for number in 0..self.placed.len() {
             let placed = &self.placed[number];
-            let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
-            describe(&mut record, key, &iods[placed.iod], placed);
+            let mut record = describe(at, &iods[placed.iod], placed);
             record.part = number as u8;
             record.more = number + 1 < self.placed.len();
             record.sums = &self.piece_sums[placed.sums.0..placed.sums.1];
@@ -114,8 +112,7 @@ impl<M: Medium> Mem<M> {
         self.space.reserve = self.log.segments().len() + 1;
         for number in 0..self.placed.len() {
             let placed = self.placed[number];
-            let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
-            describe(&mut record, key, &iods[placed.iod], &placed);
+            let record = describe(at, &iods[placed.iod], &placed);
             self.index.apply(&self.medium, &record, placed.record);
         }
         Ok(Ticket::Done(bytes))
@@ -266,8 +263,10 @@ impl<M: Medium> Mem<M> {
     }
 }
 
-/// Fills a record of a value, but for its group and its piece sums.
-fn describe<'a>(record: &mut Record<'a>, key: KeyAt<'a>, iod: &Iod<'a>, placed: &Placed) {
+/// The record of a value, but for its group and its piece sums.
+fn describe<'a>(at: CallAt<'a>, iod: &Iod<'a>, placed: &Placed) -> Record<'a> {
+    let CallAt { key, epoch, .. } = at;
+    let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
     (record.dkey, record.akey) = (key.dkey, iod.akey);
     (record.at, record.sum) = (placed.at, placed.sum);
     if iod.kind == IodKind::Array {
@@ -277,4 +276,5 @@ fn describe<'a>(record: &mut Record<'a>, key: KeyAt<'a>, iod: &Iod<'a>, placed: 
     } else {
         record.len = placed.len as u32;
     }
+    record
 }

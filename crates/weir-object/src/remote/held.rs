@@ -166,7 +166,8 @@ fn holes<S: ObjectStore>(
     data.fill(0);
     for data in [&mut *data, &mut other[..]] {
         let mut iods = [asked];
-        let _ = store.fetch(call.key, &mut iods, call.epoch, call.conditions, data)?;
+        let at = call.at;
+        let _ = store.fetch(at.key, &mut iods, at.epoch, at.conditions, data)?;
     }
     let (mut at, end) = (0, data.len());
     while at < end {

@@ -213,13 +213,11 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             if anchor.next == 0 {
                 self.all_objects(container, epoch)?;
             }
-            while let Some(id) = self.objects.get(local(anchor.next)) {
-                anchor.next += 1;
-                if !visit(ListEntry::Object(*id)) {
-                    return Ok(());
-                }
-            }
-            anchor.done = true;
+            visit_from(
+                self.objects.iter().copied().map(ListEntry::Object),
+                anchor,
+                visit,
+            );
             return Ok(());
         }
         let mut place = match Body(&anchor.key) {

@@ -14,9 +14,7 @@ use crate::prelude::*;
 /// A fetch as it came.
 #[derive(Debug)]
 pub(in crate::remote) struct FetchCall<'a> {
-    pub(in crate::remote) key: KeyAt<'a>,
-    pub(in crate::remote) epoch: Epoch,
-    pub(in crate::remote) conditions: Conditions,
+    pub(in crate::remote) at: CallAt<'a>,
     pub(in crate::remote) iods: Descriptors<'a>,
     /// Bytes of its values.
     pub(in crate::remote) room: usize,
@@ -37,13 +35,8 @@ impl<'a> FetchCall<'a> {
         if room > most {
             return ObjectCode::Inval.fail("values of this length travel by bulk");
         }
-        Ok(Self {
-            key,
-            epoch,
-            conditions,
-            iods,
-            room: local(room),
-        })
+        let (at, room) = (CallAt::new(key, epoch, conditions), local(room));
+        Ok(Self { at, iods, room })
     }
 }
 
@@ -159,7 +152,12 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             &mut staged[..]
         };
         let mut iods: Vec<_> = call.iods.each().collect();
-        let done = store.fetch(call.key, &mut iods, call.epoch, call.conditions, data);
+        let CallAt {
+            key,
+            epoch,
+            conditions,
+        } = call.at;
+        let done = store.fetch(key, &mut iods, epoch, conditions, data);
         let (result, found) = found_by(store, &call, &iods, done, data);
         self.counters.fetch_bytes += found.bytes();
         if let Err(error) = result {
@@ -202,10 +200,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         });
         let read: Vec<_> = read.collect();
         self.fetched.clear();
-        let calls: Vec<_> = read
-            .iter()
-            .filter_map(|(_, call)| call.as_ref().ok())
-            .collect();
+        let calls = read.iter().filter_map(|(_, call)| call.as_ref().ok());
+        let calls: Vec<_> = calls.collect();
         let room = calls.iter().map(|call| call.room).sum();
         if self.values.len() < room {
             self.values.resize(room, 0);
@@ -217,10 +213,10 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             let data;
             (data, rest) = rest.split_at_mut(call.room);
             requests.push(FetchRequest {
-                key: call.key,
+                key: call.at.key,
                 iods,
-                epoch: call.epoch,
-                conditions: call.conditions,
+                epoch: call.at.epoch,
+                conditions: call.at.conditions,
                 data,
                 result: Ok(Ticket::Done(0)),
             });
