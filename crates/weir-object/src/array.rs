@@ -114,17 +114,13 @@ fn number_of(place: usize) -> u32 {
 }
 
 /// Visible parts of a range, in order: the range and the rectangle.
-pub(super) fn parts(
-    view: &View,
-    start: u64,
-    end: u64,
-) -> impl DoubleEndedIterator<Item = (u64, u64, u32)> {
+pub(super) fn parts(view: &View, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u32)> {
     let within = touching(view, start, end);
     within.map(move |(from, to, rect)| (from.max(start), to.min(end), rect))
 }
 
 /// The same parts whole.
-fn touching(view: &View, start: u64, end: u64) -> impl DoubleEndedIterator<Item = (u64, u64, u32)> {
+fn touching(view: &View, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u32)> {
     let before = view.range(..=start).next_back();
     let first = before.map_or(start, |(&from, _)| from);
     let parts = view.range(first..end);

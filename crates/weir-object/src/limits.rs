@@ -212,14 +212,12 @@ pub(crate) fn nothing_to_punch<T>() -> Result<T> {
     ObjectCode::NonExist.fail("there is nothing to punch")
 }
 
-/// True if a punch is among what is there at its epoch; refuses one of what is written at it.
-pub(crate) fn check_punched<'a>(
-    there: impl Iterator<Item = &'a Rect> + Clone,
-    records: (u64, u64),
-) -> Result<bool> {
-    let mut there = there.filter(|rect| rect.overlaps(records.0, records.1));
-    if there.clone().any(|rect| !rect.is_punch()) {
+/// True if a punch is among what is there at an epoch; refuses one of what is written at it.
+pub(crate) fn check_punched(there: &[Rect], epoch: u64, records: (u64, u64)) -> Result<bool> {
+    let is_same = |rect: &&Rect| rect.epoch == epoch && rect.overlaps(records.0, records.1);
+    let mut same = there.iter().filter(is_same);
+    if same.clone().any(|rect| !rect.is_punch()) {
         return ObjectCode::Inval.fail("the item is written at the same epoch");
     }
-    Ok(there.any(|rect| rect.covers(records)))
+    Ok(same.any(|rect| rect.covers(records)))
 }

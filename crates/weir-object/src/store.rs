@@ -342,13 +342,8 @@ pub enum ListEntry<'a> {
 }
 
 impl ListEntry<'static> {
-    pub(crate) fn version(
-        extent: Option<RecordExtent>,
-        epoch: u64,
-        bytes: u64,
-        punch: bool,
-    ) -> Self {
-        let epoch = Epoch(epoch);
+    pub(crate) fn version(of: Option<RecordExtent>, epoch: u64, bytes: u64, punch: bool) -> Self {
+        let (extent, epoch) = (of, Epoch(epoch));
         Self::Version {
             extent,
             epoch,
@@ -542,12 +537,8 @@ pub trait ObjectStore: Send + Sized {
     }
 
     /// Aggregates, or discards.
-    fn pass(
-        &mut self,
-        container: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions>;
+    fn pass(&mut self, id: ContainerId, range: EpochRange, discards: bool)
+    -> Result<FreedVersions>;
 
     /// Makes the space of dropped versions usable; the bytes that it gained.
     fn collect(&mut self) -> Result<u64>;

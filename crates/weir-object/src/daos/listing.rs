@@ -100,29 +100,24 @@ fn callers_name(object: DaosObject) -> ObjectId {
 }
 
 impl DaosStore {
-    fn new_listing(
-        &mut self,
-        container: ContainerId,
-        level: ListLevel<'_>,
-        epoch: Epoch,
-    ) -> Result<Listing> {
+    fn new_listing(&mut self, id: ContainerId, level: ListLevel<'_>, at: Epoch) -> Result<Listing> {
         let source = match level {
             ListLevel::Dkeys(object) | ListLevel::Akeys(object, _) => {
                 let dkey = match level {
                     ListLevel::Akeys(_, dkey) => Some(dkey.to_vec()),
                     _ => None,
                 };
-                let handle = self.object(container, object)?;
-                ListedLevel::Keys(handle, self.transaction(container, epoch)?, dkey)
+                let handle = self.object(id, object)?;
+                ListedLevel::Keys(handle, self.transaction(id, at)?, dkey)
             }
             ListLevel::Objects => {
-                let handle = self.container_at(container)?.handle;
-                let own = epoch == Epoch::LATEST;
+                let handle = self.container_at(id)?.handle;
+                let own = at == Epoch::LATEST;
                 let snapshot = if own {
                     self.library.create_snapshot(handle)?
                 } else {
-                    self.transaction(container, epoch)?;
-                    epoch.0
+                    self.transaction(id, at)?;
+                    at.0
                 };
                 let table = self.library.open_table(handle, snapshot);
                 if own && table.is_err() {

@@ -207,19 +207,14 @@ impl EventQueue {
         }
     }
 
-    /// Takes the bytes of a fetch that has ended.
-    pub(super) fn receive(
-        &mut self,
-        ticket: u64,
-        iods: &mut [Iod<'_>],
-        data: &mut [u8],
-    ) -> Result<u64> {
-        let number = usize::try_from(ticket % self.slots.len().max(1) as u64).unwrap_or(0);
+    /// Takes the bytes of a fetch that has ended, by its ticket.
+    pub(super) fn receive(&mut self, of: u64, iods: &mut [Iod<'_>], out: &mut [u8]) -> Result<u64> {
+        let number = usize::try_from(of % self.slots.len().max(1) as u64).unwrap_or(0);
         let slot = self.slots.get_mut(number);
-        let slot = slot.filter(|slot| slot.ticket == ticket && slot.state == SlotState::Holds);
+        let slot = slot.filter(|slot| slot.ticket == of && slot.state == SlotState::Holds);
         let slot =
             slot.ok_or_else(|| ObjectCode::NoHdl.error("no fetch of this ticket has ended"))?;
-        slot.request.copy_found(&slot.data, data);
+        slot.request.copy_found(&slot.data, out);
         slot.request.describe(iods);
         slot.state = SlotState::Free;
         self.free.push(number);

@@ -101,14 +101,10 @@ impl DaosStore {
     }
 
     /// Handle of an object.
-    pub(super) fn object(
-        &mut self,
-        container: ContainerId,
-        object: ObjectId,
-    ) -> Result<DaosHandle> {
+    pub(super) fn object(&mut self, id: ContainerId, object: ObjectId) -> Result<DaosHandle> {
         let of_pool = self.class;
         let library = Arc::clone(&self.library);
-        let container = self.container_at(container)?;
+        let container = self.container_at(id)?;
         if let Some(handle) = container.objects.get(&object) {
             return Ok(*handle);
         }
@@ -128,12 +124,8 @@ impl DaosStore {
     }
 
     /// Transaction that reads an epoch.
-    pub(super) fn transaction(
-        &mut self,
-        container: ContainerId,
-        epoch: Epoch,
-    ) -> Result<DaosHandle> {
-        let container = self.container_at(container)?;
+    pub(super) fn transaction(&mut self, id: ContainerId, epoch: Epoch) -> Result<DaosHandle> {
+        let container = self.container_at(id)?;
         if epoch == Epoch::LATEST {
             return Ok(NO_TRANSACTION);
         }
@@ -358,22 +350,17 @@ impl ObjectStore for DaosStore {
         closed.and(library.destroy_snapshot(container.handle, epoch.0))
     }
 
-    fn pass(
-        &mut self,
-        container: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions> {
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
         if discards {
             return ObjectCode::NoSys.fail("daos does not discard epochs");
         }
-        if range.after != Epoch(0) {
+        if span.after != Epoch(0) {
             return ObjectCode::NoSys.fail("daos aggregates from the first epoch on");
         }
-        self.transaction(container, range.upto)?;
-        let all = range.upto == Epoch::LATEST;
-        let upto = if all { 0 } else { range.upto.0 };
-        let handle = self.container_at(container)?.handle;
+        self.transaction(id, span.upto)?;
+        let all = span.upto == Epoch::LATEST;
+        let upto = if all { 0 } else { span.upto.0 };
+        let handle = self.container_at(id)?.handle;
         self.library.aggregate(handle, upto)?;
         // The library does not say what it freed.
         Ok(FreedVersions::default())

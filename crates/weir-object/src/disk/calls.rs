@@ -116,16 +116,11 @@ impl ObjectStore for DiskStore {
         self.keep_snapshot(container, epoch, false)
     }
 
-    fn pass(
-        &mut self,
-        id: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions> {
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
         let snapshots = &known(&self.containers, id)?.snapshots;
-        check_range(range)?;
+        check_range(span)?;
         let snapshots = (!discards).then_some(&snapshots[..]);
-        let pass = Pass::new(range.after.0, range.upto.0, snapshots);
+        let pass = Pass::new(span.after.0, span.upto.0, snapshots);
         self.write_through(|view| view.pass(id, pass))
     }
 

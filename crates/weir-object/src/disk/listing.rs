@@ -22,7 +22,7 @@ impl View<'_> {
             ListLevel::Visible(id, dkey, akey) | ListLevel::Versions(id, dkey, akey) => {
                 let place = Place::akey(container, id, dkey, akey);
                 let all = matches!(level, ListLevel::Versions(..));
-                visit_from(self.version_entries(&place, epoch.0, all)?, anchor, visit);
+                visit_from(self.entries_of(&place, epoch.0, all)?, anchor, visit);
                 return Ok(());
             }
         };
@@ -63,12 +63,7 @@ impl View<'_> {
     }
 
     /// Versions of an attribute key up to an epoch, or what of them is visible.
-    fn version_entries(
-        &self,
-        place: &Place,
-        epoch: u64,
-        all: bool,
-    ) -> Result<Vec<ListEntry<'static>>> {
+    fn entries_of(&self, place: &Place, epoch: u64, all: bool) -> Result<Vec<ListEntry<'static>>> {
         if all {
             let versions = self.versions(place, epoch)?;
             let is_array = matches!(versions.holds, Holds::Array { .. });

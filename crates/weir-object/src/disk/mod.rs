@@ -103,7 +103,8 @@ impl DiskStore {
         let io = |what, error: &std::io::Error| io_error(what, path, error);
         let in_memory = rustix::fs::fstatfs(&file).map_err(|e| io("look at", &e.into()))?;
         if in_memory.f_type == TMPFS && !spec.assume_persistent {
-            return ObjectCode::NoSys.fail("this file system is in memory and loses all with power; give a directory on a disk");
+            let why = "this file system is in memory and loses all with power; give a directory on a disk";
+            return ObjectCode::NoSys.fail(why);
         }
         let head = if spec.mode == PoolMode::Create {
             if spec.bytes < LEAST {

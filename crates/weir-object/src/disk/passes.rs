@@ -55,17 +55,11 @@ impl View<'_> {
         entries.rev().map(epoch).collect()
     }
 
-    fn trim(
-        &mut self,
-        prefix: &[u8],
-        mut punches: Vec<u64>,
-        pass: &mut Pass,
-        lowest: u64,
-    ) -> Result<()> {
-        let before = punches.clone();
-        pass.trim(&mut punches, lowest);
-        for epoch in before.into_iter().filter(|epoch| !punches.contains(epoch)) {
-            self.delete(&keys::punch(prefix, epoch))?;
+    fn trim(&mut self, at: &[u8], mut epochs: Vec<u64>, pass: &mut Pass, least: u64) -> Result<()> {
+        let before = epochs.clone();
+        pass.trim(&mut epochs, least);
+        for epoch in before.into_iter().filter(|epoch| !epochs.contains(epoch)) {
+            self.delete(&keys::punch(at, epoch))?;
         }
         Ok(())
     }

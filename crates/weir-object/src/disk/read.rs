@@ -236,34 +236,28 @@ impl View<'_> {
         Ok(found)
     }
 
-    fn fetch_single(
-        &self,
-        place: &Place,
-        iod: &mut Iod<'_>,
-        epoch: u64,
-        room: &mut [u8],
-    ) -> Result<()> {
+    fn fetch_single(&self, at: &Place, iod: &mut Iod<'_>, read: u64, out: &mut [u8]) -> Result<()> {
         iod.size = 0;
-        let found = self.single(place, epoch)?;
+        let found = self.single(at, read)?;
         let Some((key, value)) = found.filter(|(_, value)| !keys::bare(value.value()).is_empty())
         else {
-            if matches!(self.holds(place)?, Holds::Array { .. }) {
+            if matches!(self.holds(at)?, Holds::Array { .. }) {
                 return ObjectCode::IoInval.fail("the attribute key has an array");
             }
             return Ok(());
         };
-        if keys::epoch_of(&key) <= self.floor(place, epoch)? {
+        if keys::epoch_of(&key) <= self.floor(at, read)? {
             return Ok(());
         }
         let bytes = keys::bare(value.value());
         iod.size = bytes.len() as u64;
-        if room.is_empty() {
+        if out.is_empty() {
             return Ok(());
         }
-        let Some(room) = room.get_mut(..bytes.len()) else {
-            return ObjectCode::Rec2Big.fail("the value is longer than its room");
+        let Some(out) = out.get_mut(..bytes.len()) else {
+            return ObjectCode::Rec2Big.fail("the value is longer than its out");
         };
-        room.copy_from_slice(keys::unseal(self.sums, &key, value.value())?);
+        out.copy_from_slice(keys::unseal(self.sums, &key, value.value())?);
         iod.found = iod.size;
         Ok(())
     }

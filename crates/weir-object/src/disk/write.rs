@@ -102,12 +102,10 @@ impl View<'_> {
         epoch: Epoch,
         conditions: Conditions,
     ) -> Result<u64> {
-        let place = match scope {
-            PunchScope::Object => Place::object(container, object),
-            PunchScope::Dkey(dkey) => Place::dkey(container, object, dkey),
-            PunchScope::Akey(dkey, akey) | PunchScope::Extent(dkey, akey, _) => {
-                Place::akey(container, object, dkey, akey)
-            }
+        let place = match scope.keys() {
+            (None, _) => Place::object(container, object),
+            (Some(dkey), None) => Place::dkey(container, object, dkey),
+            (Some(dkey), Some(akey)) => Place::akey(container, object, dkey, akey),
         };
         if conditions.has(Conditions::PUNCH) {
             let exists = match scope {
@@ -154,16 +152,14 @@ impl View<'_> {
         let single = self.get(&place.version(SINGLE, 0, epoch.0))?;
         if let Some(value) = single {
             let bytes = keys::bare(value.value()).len() as u64;
-            return check_punched([Rect::new(ALL, epoch.0, bytes, 0)].iter(), range);
+            return check_punched(&[Rect::new(ALL, epoch.0, bytes, 0)], epoch.0, range);
         }
         let Holds::Array { longest, .. } = self.holds(place)? else {
             return Ok(false);
         };
         let only = (epoch.0 - 1, epoch.0);
-        check_punched(
-            self.extents(place, longest, range, only)?.0.rects.iter(),
-            range,
-        )
+        let same = self.extents(place, longest, range, only)?.0.rects;
+        check_punched(&same, epoch.0, range)
     }
 }
 

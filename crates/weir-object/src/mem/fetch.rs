@@ -27,15 +27,10 @@ impl<M: Medium> Mem<M> {
             .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
     }
 
-    fn fetch_at(
-        &self,
-        at: CallAt<'_>,
-        iods: &mut [Iod<'_>],
-        mut data: &mut [u8],
-    ) -> Result<Ticket> {
+    fn fetch_at(&self, at: CallAt<'_>, iods: &mut [Iod<'_>], mut out: &mut [u8]) -> Result<Ticket> {
         let CallAt { key, epoch, .. } = at;
         known(&self.index.containers, key.container)?;
-        check_fetch(at, iods, data)?;
+        check_fetch(at, iods, out)?;
         let object = self.index.object(key.container.0, key.object);
         if at.conditions.has(Conditions::DKEY_FETCH) {
             let head = self.index.head(&self.medium, object, key.dkey);
@@ -50,12 +45,12 @@ impl<M: Medium> Mem<M> {
                 return no_akey();
             }
             let room;
-            (room, data) = data.split_at_mut(iod.room() as usize);
+            (room, out) = out.split_at_mut(iod.room() as usize);
             iod.found = 0;
             match iod.kind {
                 _ if item == NONE => iod.size = 0,
                 IodKind::Single => self.fetch_single(item, iod, epoch.0, room)?,
-                IodKind::Array => self.fetch_extents(item, iod, epoch.0, room)?,
+                IodKind::Array => self.fetch_array(item, iod, epoch.0, room)?,
             }
             found += iod.found;
         }
@@ -63,13 +58,7 @@ impl<M: Medium> Mem<M> {
     }
 
     #[inline]
-    fn fetch_single(
-        &self,
-        item: u32,
-        iod: &mut Iod<'_>,
-        epoch: u64,
-        room: &mut [u8],
-    ) -> Result<()> {
+    fn fetch_single(&self, item: u32, iod: &mut Iod<'_>, epoch: u64, out: &mut [u8]) -> Result<()> {
         let entry = &self.index.items[item as usize];
         if entry.holds == Holds::Array {
             return ObjectCode::IoInval.fail("the attribute key has an array");
@@ -86,26 +75,26 @@ impl<M: Medium> Mem<M> {
         }
         let len = version.len as usize;
         iod.size = u64::from(version.len);
-        if room.is_empty() {
+        if out.is_empty() {
             return Ok(());
         }
-        let Some(room) = room.get_mut(..len) else {
-            return ObjectCode::Rec2Big.fail("the value is longer than its room");
+        let Some(out) = out.get_mut(..len) else {
+            return ObjectCode::Rec2Big.fail("the value is longer than its out");
         };
-        room.copy_from_slice(self.medium.bytes(version.at, len));
-        if self.sums != ValueSums::None && sum_of(self.sums, room) != version.sum {
+        out.copy_from_slice(self.medium.bytes(version.at, len));
+        if self.sums != ValueSums::None && sum_of(self.sums, out) != version.sum {
             return ObjectCode::Csum.fail("the value is damaged");
         }
         iod.found = u64::from(version.len);
         Ok(())
     }
 
-    fn fetch_extents(
+    fn fetch_array(
         &self,
         item: u32,
         iod: &mut Iod<'_>,
         epoch: u64,
-        mut room: &mut [u8],
+        mut out: &mut [u8],
     ) -> Result<()> {
         let entry = &self.index.items[item as usize];
         let size = match entry.holds {
@@ -123,7 +112,7 @@ impl<M: Medium> Mem<M> {
         let array = &self.index.arrays[entry.more as usize];
         for extent in iod.extents {
             let part;
-            (part, room) = room.split_at_mut((extent.count * size) as usize);
+            (part, out) = out.split_at_mut((extent.count * size) as usize);
             let (start, end) = range(*extent);
             let view = array.seen_at(epoch, entry.newest.epoch, start, end);
             for (from, to, number) in parts(&view, start, end) {

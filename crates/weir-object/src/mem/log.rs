@@ -110,19 +110,14 @@ impl Log {
     }
 
     /// Forgets what was appended since a mark.
-    pub(super) fn roll_back(
-        &mut self,
-        mark: LogPlace,
-        medium: &mut impl Medium,
-        space: &mut Space,
-    ) {
-        if self.end.salt != mark.salt {
-            write_word(medium, LAST_AT, u64::from(mark.salt));
+    pub(super) fn roll_back(&mut self, to: LogPlace, medium: &mut impl Medium, space: &mut Space) {
+        if self.end.salt != to.salt {
+            write_word(medium, LAST_AT, u64::from(to.salt));
         }
-        for segment in self.segments.drain(mark.segments..) {
+        for segment in self.segments.drain(to.segments..) {
             space.give_segment(segment);
         }
-        self.end = mark;
+        self.end = to;
         self.clear_tail(medium);
     }
 

@@ -102,16 +102,16 @@ impl<M: Medium> Mem<M> {
     fn note_pass(
         &mut self,
         kind: RecordKind,
-        container: ContainerId,
-        range: EpochRange,
+        id: ContainerId,
+        span: EpochRange,
     ) -> Result<FreedVersions> {
-        known(&self.index.containers, container)?;
+        known(&self.index.containers, id)?;
         self.check_writable()?;
-        check_range(range)?;
-        let mut record = Record::new(kind, container.0, ObjectId::default(), range.upto.0);
-        record.at = range.after.0;
+        check_range(span)?;
+        let mut record = Record::new(kind, id.0, ObjectId::default(), span.upto.0);
+        record.at = span.after.0;
         self.note(&record)?;
-        Ok(self.pass_over(kind, container.0, range.after.0, range.upto.0))
+        Ok(self.pass_over(kind, id.0, span.after.0, span.upto.0))
     }
 }
 
@@ -253,7 +253,7 @@ impl ObjectStore for MemStore {
         }
         known(&self.index.containers, container)
             .and_then(|_| check_punch(object, scope, epoch))
-            .and_then(|()| self.punch_noted(&record, conditions))
+            .and_then(|()| self.note_punch(&record, conditions))
             .map_err(|e| e.at(object, dkey, akey, epoch))
     }
 
@@ -295,14 +295,9 @@ impl ObjectStore for MemStore {
         self.note_snapshot(RecordKind::DropSnapshot, container, epoch)
     }
 
-    fn pass(
-        &mut self,
-        container: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions> {
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
         let kinds = [RecordKind::Aggregate, RecordKind::Discard];
-        self.note_pass(kinds[usize::from(discards)], container, range)
+        self.note_pass(kinds[usize::from(discards)], id, span)
     }
 
     fn collect(&mut self) -> Result<u64> {

@@ -89,22 +89,17 @@ impl<M: Medium> Mem<M> {
     }
 
     /// A new pool on a medium of zeros, whose first bytes have backing.
-    pub(super) fn create(
-        mut medium: M,
-        uuid: StoreUuid,
-        sums: ValueSums,
-        backed: u64,
-    ) -> Result<Self> {
-        if medium.len() < 4 * CHUNK {
+    pub(super) fn create(mut on: M, uuid: StoreUuid, sums: ValueSums, backed: u64) -> Result<Self> {
+        if on.len() < 4 * CHUNK {
             return too_small();
         }
-        let mut space = Space::new(medium.len());
+        let mut space = Space::new(on.len());
         space.set_backed(backed);
         if backed == 0 {
-            medium.back(0, CHUNK)?;
+            on.back(0, CHUNK)?;
         }
-        let log = Log::new(&mut medium, &mut space, 1)?;
-        let mut store = Self::new(medium, space, log, (uuid, 0, sums));
+        let log = Log::new(&mut on, &mut space, 1)?;
+        let mut store = Self::new(on, space, log, (uuid, 0, sums));
         store.write_superblock();
         Ok(store)
     }

@@ -10,13 +10,9 @@ use crate::prelude::*;
 
 impl<M: Medium> Mem<M> {
     /// Notes a punch that was checked, unless it is there.
-    pub(super) fn punch_noted(
-        &mut self,
-        punch: &Record<'_>,
-        conditions: Conditions,
-    ) -> Result<Ticket> {
+    pub(super) fn note_punch(&mut self, punch: &Record<'_>, when: Conditions) -> Result<Ticket> {
         self.check_writable()?;
-        if !self.is_punched(punch, conditions)? {
+        if !self.is_punched(punch, when)? {
             self.note(punch)?;
         }
         Ok(Ticket::Done(0))
@@ -54,14 +50,12 @@ impl<M: Medium> Mem<M> {
                     return only_singles();
                 }
                 let there = self.index.single_at(entry, punch.epoch);
-                let there = there.filter(|v| v.epoch == punch.epoch);
                 let rect = there.map(|v| Rect::new(ALL, v.epoch, v.at, 0));
-                check_punched(rect.iter(), records)
+                check_punched(rect.as_slice(), punch.epoch, records)
             }
             Holds::Array => {
                 let rects = &self.index.arrays[entry.more as usize].rects;
-                let same = rects.iter().filter(|r| r.epoch == punch.epoch);
-                check_punched(same, records)
+                check_punched(rects, punch.epoch, records)
             }
         }
     }

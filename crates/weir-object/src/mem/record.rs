@@ -67,18 +67,13 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// A record of a kind, with nothing else.
-    pub(super) const fn new(
-        kind: RecordKind,
-        container: u32,
-        object: ObjectId,
-        epoch: u64,
-    ) -> Self {
+    /// A record of a kind and a container, with nothing else.
+    pub(super) const fn new(kind: RecordKind, of: u32, object: ObjectId, epoch: u64) -> Self {
         Record {
             kind,
             part: 0,
             more: false,
-            container,
+            container: of,
             object,
             epoch,
             at: 0,

@@ -88,11 +88,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
     ///
     /// # Errors
     /// A server is not there, or refuses.
-    pub fn open<D: Dial<Channel = C>>(
-        dial: &D,
-        servers: &[String],
-        setup: RemoteSetup,
-    ) -> Result<Self> {
+    pub fn open<D: Dial<Channel = C>>(dial: &D, to: &[String], setup: RemoteSetup) -> Result<Self> {
         let usual = u32::try_from(setup.usual).unwrap_or(u32::MAX);
         let buffer = usual.saturating_add(u32::try_from(HEAD).unwrap_or(0));
         let mut call = TargetCall {
@@ -106,7 +102,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
             dial.dial(address, call).map_err(gone)
         };
         let mut channels = Vec::new();
-        for address in servers {
+        for address in to {
             call.tag = 0;
             let first = vec![(address.clone(), dialled(address, &call)?)];
             let first = Self::over(first, setup)?;
@@ -380,18 +376,14 @@ impl<C: ServiceChannel> RemoteStore<C> {
     }
 
     /// Waits for a call's reply, and reads it.
-    fn reply<T>(
-        &mut self,
-        ticket: u64,
-        read: impl FnOnce(&mut Body<'_>) -> Result<T>,
-    ) -> Result<T> {
+    fn reply<T>(&mut self, ticket: u64, get: impl FnOnce(&mut Body<'_>) -> Result<T>) -> Result<T> {
         let place = self.wait(ticket)?;
-        let read = self.answer(place).and_then(|(result, body)| {
+        let get = self.answer(place).and_then(|(result, body)| {
             result?;
-            read(&mut Body(body))
+            get(&mut Body(body))
         });
         self.release(place);
-        read
+        get
     }
 
     /// Asks one target.

@@ -179,11 +179,7 @@ impl Names {
     /// Keys before those of an iteration of a test.
     pub(super) fn base(&self, test: &ObjectTest, iteration: u64) -> u64 {
         let each = self.layout.dkeys + self.layout.akeys;
-        if test.keep_counter {
-            iteration * each
-        } else {
-            0
-        }
+        u64::from(test.keep_counter) * iteration * each
     }
 
     /// A distribution key, for people.

@@ -119,11 +119,8 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         let clock = (session.work.truncate || is_alone) && slots == 1;
         let clock = clock.then_some(worker.clock);
         let slots = slots as usize;
-        let buffers = if test.action == ObjectAction::Verify {
-            slots
-        } else {
-            1
-        };
+        let is_kept = test.action == ObjectAction::Verify;
+        let buffers = if is_kept { slots } else { 1 };
         let value = vec![0; local(size)];
         Self {
             ranges,

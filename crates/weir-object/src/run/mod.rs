@@ -216,14 +216,11 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Outcomes of the targets of all ranks, at the first one; why some are missing.
-fn gathered(
-    control: &RankControl<'_>,
-    mine: Vec<ObjectRank>,
-) -> (Vec<ObjectRank>, Option<Failure>) {
+fn gathered(control: &RankControl<'_>, own: Vec<ObjectRank>) -> (Vec<ObjectRank>, Option<Failure>) {
     if control.world.size() == 1 {
-        return (mine, None);
+        return (own, None);
     }
-    let text = serde_json::to_vec(&mine).unwrap_or_default();
+    let text = serde_json::to_vec(&own).unwrap_or_default();
     let why = match control.world.gather(&text, GATHERING) {
         Ok(Some(texts)) => {
             let ranks = texts.iter().map(|text| serde_json::from_slice(text));
@@ -236,7 +233,7 @@ fn gathered(
         Err(why) => why.to_string(),
     };
     let why = format!("what other ranks measured did not arrive: {why}");
-    let first = mine.into_iter().filter(|mine| mine.rank == 0);
+    let first = own.into_iter().filter(|own| own.rank == 0);
     (first.collect(), Some(Failure::new("rank", why)))
 }
 

@@ -71,11 +71,8 @@ fn punch<S: ObjectStore>(
         session.names.dkey(number, base, &mut key);
         for object in 0..ranges.objects {
             let object = session.names.object(object);
-            let scope = if dkeys {
-                PunchScope::Dkey(&key)
-            } else {
-                PunchScope::Object
-            };
+            let dkey = dkeys.then_some(PunchScope::Dkey(&key));
+            let scope = dkey.unwrap_or(PunchScope::Object);
             let (container, epoch) = (session.container, session.next_epoch());
             let _ = session
                 .store

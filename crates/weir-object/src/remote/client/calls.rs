@@ -302,19 +302,14 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         self.keep_snapshot(container, epoch, true)
     }
 
-    fn pass(
-        &mut self,
-        container: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions> {
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
         let request = |container| Request::Pass {
             container,
-            range,
+            range: span,
             discards,
         };
         let mut sum = FreedVersions::default();
-        for one in self.ask_all(Some(container), request, whole)? {
+        for one in self.ask_all(Some(id), request, whole)? {
             sum += one?;
         }
         Ok(sum)
